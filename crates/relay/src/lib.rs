@@ -33,6 +33,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accept;
 mod admission;
 pub mod associate;
 pub mod body;

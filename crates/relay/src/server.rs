@@ -4,7 +4,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
@@ -16,11 +15,12 @@ use eyas_http::serve::{AltSvcPolicy, SctpService, ServeError, Server, StreamServ
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::accept::accept_next;
 use crate::admission::Admission;
 use crate::handshake::MAX_HEAD;
 use crate::rules::Rules;
@@ -31,9 +31,6 @@ use crate::users::Users;
 use crate::via::Via;
 use crate::via::lanes::Lanes;
 use crate::{Limits, Report, connection};
-
-/// The pause after a failed accept.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A proxy; see [`Proxy::builder`].
 #[derive(Debug)]
@@ -286,20 +283,14 @@ fn serve_http(
 async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<StreamServer>) {
     let throttle = Throttle::default();
     loop {
-        let accepted = tokio::select! {
-            () = shared.drain.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        let (tcp, client) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) if affects_one_client_only(&error) => continue,
-            Err(error) => {
-                if throttle.permits() {
-                    shared.notify(sockets::exhausted(&error));
-                }
-                sleep(ACCEPT_PAUSE).await;
-                continue;
+        let exhausted = |error: &io::Error| {
+            if throttle.permits() {
+                shared.notify(sockets::exhausted(error));
             }
+        };
+        let (tcp, client) = tokio::select! {
+            () = shared.drain.cancelled() => return,
+            accepted = accept_next(|| listener.accept(), exhausted) => accepted,
         };
         shared.counters.accepted();
         shared.admission.evicted_leave().await;
@@ -317,12 +308,6 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<Stre
             }
         }
     }
-}
-
-/// Returns whether an error concerns only a connection that ended before it was accepted.
-fn affects_one_client_only(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
-    matches!(error.kind(), ConnectionAborted | ConnectionReset | ConnectionRefused)
 }
 
 /// A running proxy. Dropping it stops it at once.

@@ -8,16 +8,13 @@ use std::time::Duration;
 use eyas::race::target::Host;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::sleep;
 
+use crate::accept::accept_next;
 use crate::connection::ClientState;
 use crate::copy::{self, End, Until};
 use crate::handshake::{Destination, Protocol, Refusal};
 use crate::report::Ending;
 use crate::shared::Shared;
-
-/// The pause after a failed accept.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Starts to forward the connections of these listeners to their ports on this host, until the proxy ends.
 pub(crate) fn start(shared: &Arc<Shared>, listeners: Vec<std::net::TcpListener>) -> io::Result<()> {
@@ -35,13 +32,8 @@ pub(crate) fn start(shared: &Arc<Shared>, listeners: Vec<std::net::TcpListener>)
 
 async fn accept(shared: Arc<Shared>, listener: TcpListener, port: u16) {
     loop {
-        match listener.accept().await {
-            Ok((program, client)) => {
-                let serving = serve(Arc::clone(&shared), program, client, port);
-                shared.tasks.spawn(serving);
-            }
-            Err(_) => sleep(ACCEPT_PAUSE).await,
-        }
+        let (program, client) = accept_next(|| listener.accept(), |_| {}).await;
+        shared.tasks.spawn(serve(Arc::clone(&shared), program, client, port));
     }
 }
 

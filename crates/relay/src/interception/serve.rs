@@ -23,6 +23,7 @@ use super::dns::{self, Existence, FAMILIES, Forwarded, Incoming, Question};
 use super::names::Names;
 use super::packet::Unreachable;
 use super::translator::{Denial, Flow, Output, Translator};
+use crate::accept::accept_next;
 use crate::client::Client;
 use crate::connection::ClientState;
 use crate::device::{Device, MAX_PACKET};
@@ -155,16 +156,11 @@ impl Interception {
 
     /// Passes accepted connections to their waiters.
     async fn accept(&self, listener: TcpListener) {
-        const PAUSE: Duration = Duration::from_millis(100);
         loop {
-            match listener.accept().await {
-                Ok((tcp, peer)) => {
-                    if let Some(waiting) = self.state().waiting.remove(&peer) {
-                        // The waiter may have given up.
-                        let _ = waiting.send(tcp);
-                    }
-                }
-                Err(_) => tokio::time::sleep(PAUSE).await,
+            let (tcp, peer) = accept_next(|| listener.accept(), |_| {}).await;
+            if let Some(waiting) = self.state().waiting.remove(&peer) {
+                // The waiter may have given up.
+                let _ = waiting.send(tcp);
             }
         }
     }

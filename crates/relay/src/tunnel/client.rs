@@ -293,7 +293,7 @@ async fn serve_all(
         while tasks.try_join_next().is_some() {}
         // First the permit, then the program: without a permit, programs wait in the kernel's queue.
         let Ok(permit) = Arc::clone(&setup.programs).acquire_owned().await else { return };
-        let Some((client, _)) = accept(&listener, &warnings).await else { continue };
+        let (client, _) = accept(&listener, &warnings).await;
         let (setup, kind, sessions) = (Arc::clone(&setup), kind.clone(), sessions.clone());
         tasks.spawn(async move {
             match kind {

@@ -325,11 +325,10 @@ impl ServedClient {
         let mut tasks = JoinSet::new();
         loop {
             while tasks.try_join_next().is_some() {}
-            let accepted = tokio::select! {
+            let (client, peer) = tokio::select! {
                 () = closed.cancelled() => break,
                 accepted = accept(&leased.listener, &warnings) => accepted,
             };
-            let Some((client, peer)) = accepted else { continue };
             reset_when_dropped(&client);
             let place = match self.server.places.channels.take(self.key) {
                 Ok(place) => place,

@@ -1,5 +1,6 @@
 //! The sockets at the ends of channels: listeners, and connections to destinations.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use super::frame::{RefuseReason, UnixPath};
 use super::link::ChannelStream;
 use super::local::{LocalListener, LocalStream, end_when_dropped, reset_when_dropped};
 use super::notice::ThrottledWarnings;
+use crate::accept::accept_next;
 use crate::copy::{self, ByteCounts, End, Until};
 use crate::handshake::Destination;
 use crate::permitted::PermittedRace;
@@ -27,8 +29,6 @@ use crate::rules::{ClientRules, Rules};
 const CONNECT_TIME: Duration = Duration::from_secs(30);
 /// The idle time after which a channel is reset. Keystrokes may be far apart.
 const IDLE_TIME: Duration = Duration::from_hours(24);
-/// The pause after a failed accept.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The client's address for the rules. They must not forbid private destinations, which is up to the key.
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -168,18 +168,11 @@ pub(crate) async fn forward(mut stream: LocalStream, mut channel: ChannelStream)
     bytes
 }
 
-/// Accepts the next client of a listener. If the machine is out of resources, returns `None` after a warning and a
-/// pause.
+/// Accepts the next client of a listener, with warnings while the machine is out of resources.
 pub(crate) async fn accept(
     listener: &LocalListener,
     warnings: &ThrottledWarnings,
-) -> Option<(LocalStream, SocketAddr)> {
-    match listener.accept().await {
-        Ok(accepted) => Some(accepted),
-        Err(error) => {
-            warnings.warn("exhausted", sockets::exhausted(&error));
-            tokio::time::sleep(ACCEPT_PAUSE).await;
-            None
-        }
-    }
+) -> (LocalStream, SocketAddr) {
+    let exhausted = |error: &io::Error| warnings.warn("exhausted", sockets::exhausted(error));
+    accept_next(|| listener.accept(), exhausted).await
 }
