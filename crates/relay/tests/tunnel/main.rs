@@ -28,7 +28,7 @@ use eyas_relay::tunnel::session::{ServerLimits, SessionLimits};
 use eyas_relay::tunnel::{
     Client, Forwards, Notice, Probing, Server, Sessions, Tunnel, TunnelError, reach,
 };
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -209,19 +209,22 @@ async fn echo() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
     let port = listener.local_addr().expect("an address").port();
     tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            tokio::spawn(async move {
-                let mut sent = Vec::new();
-                stream.read_to_end(&mut sent).await.expect("reads");
-                stream.write_all(&sent).await.expect("writes");
-            });
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(return_data(stream));
         }
     });
     port
 }
 
+/// Returns what a client has sent, once it has ended.
+async fn return_data(mut client: impl AsyncRead + AsyncWrite + Unpin) {
+    let mut sent = Vec::new();
+    client.read_to_end(&mut sent).await.expect("reads");
+    client.write_all(&sent).await.expect("writes");
+}
+
 /// Sends this much data to an echo server, and checks what it returns.
-async fn converse(stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite, length: usize) {
+async fn converse(stream: impl AsyncRead + AsyncWrite, length: usize) {
     let sent: Vec<u8> =
         (0..length).map(|place| (place / 251) as u8 ^ (place % 251) as u8).collect();
     let (mut read, mut write) = tokio::io::split(stream);
