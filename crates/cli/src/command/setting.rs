@@ -15,7 +15,7 @@ use eyas::zone::parse_host;
 use eyas::{
     Endpoint, EndpointBuilder, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
 };
-use eyas_http::Versions;
+use eyas_http::{Proxy, Versions};
 use rustls_pki_types::CertificateDer;
 
 use super::identity;
@@ -112,8 +112,7 @@ async fn with_reach_of_all(
         resolver(reach.dns_server.as_ref(), reach.doh_url.as_deref(), &reach.resolve)?;
     let mut builder = builder.sctp_encapsulation_port(reach.sctp_udp_port);
     for target in targets {
-        let rule = reach.connect_to.iter().find(|rule| applies(rule, target));
-        let Some(rule) = rule else { continue };
+        let Some(rule) = rule_for(reach, target) else { continue };
         let port = rule.to_port.unwrap_or(target.port);
         builder = builder.forwarding(target.host.clone(), target.port, port);
         if let Some(host) = &rule.to_host {
@@ -123,6 +122,11 @@ async fn with_reach_of_all(
         }
     }
     Ok(builder.resolver(resolver))
+}
+
+/// Returns the rule of `--connect-to` for this target.
+pub(crate) fn rule_for<'a>(reach: &'a ReachFlags, target: &Target) -> Option<&'a ConnectTo> {
+    reach.connect_to.iter().find(|rule| applies(rule, target))
 }
 
 /// Returns whether a rule of `--connect-to` applies to this target.
@@ -276,6 +280,25 @@ pub(crate) fn set_attempt_delay(policy: &mut Policy, delay: Duration) {
     policy.attempt_delay = delay;
     policy.attempt_delay_min = policy.attempt_delay_min.min(delay);
     policy.attempt_delay_max = policy.attempt_delay_max.max(delay);
+}
+
+/// Returns the user's proxy, or those of the environment. An unusable one must not be ignored
+/// silently.
+pub(crate) fn proxy(url: Option<&str>, exceptions: Option<&str>) -> Result<Proxy, Failure> {
+    let Some(url) = url else {
+        let from_env = Proxy::from_env();
+        return Ok(match exceptions {
+            Some(hosts) => from_env.with_exceptions(hosts),
+            None => from_env,
+        });
+    };
+    let exceptions = exceptions.map_or_else(Proxy::no_proxy_from_env, str::to_owned);
+    let proxy = Proxy::all(url, exceptions);
+    proxy.check().map_err(|error| {
+        Failure::new(Kind::Usage, error.detail().to_owned())
+            .hint("-x takes http://, https:// or socks5://HOST:PORT")
+    })?;
+    Ok(proxy)
 }
 
 /// Returns the trust and credentials.

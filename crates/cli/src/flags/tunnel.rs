@@ -24,6 +24,8 @@ Examples:
   eyas tunnel gate.example -R 2222:localhost:22
                                            this host's ssh, from the server
   eyas tunnel sctp+tcp://gate.example --multipath -D 1080
+  eyas tunnel gate.example:443 --proxy http://ada:secret@proxy:3128 -D 1080
+                                           where only a proxy leads out
   eyas tunnel gate.example --tun eyas0 --tun-address 10.9.0.2/24,fd00:9::2/64
                                            packets of any protocol, as root
   ssh -o ProxyCommand='eyas tunnel gate.example --stdio localhost:22' ada@gate
@@ -98,6 +100,16 @@ pub(crate) struct TunnelFlags {
     /// Where to remember what works: a file, or none for a private run [env: EYAS_MEMORY]
     #[arg(long, value_name = "FILE|none", help_heading = "Reaching")]
     pub(crate) memory: Option<MemoryChoice>,
+    /// Reach the server only through the proxy at URL: http:// or https://, with NAME:PASSWORD@ if it
+    /// requires that; by default the environment decides (https_proxy, no_proxy)
+    #[arg(short = 'x', long, value_name = "URL", help_heading = "Reaching")]
+    pub(crate) proxy: Option<String>,
+    /// Hosts for which no proxy is used, instead of those of the environment (no_proxy); * are all
+    #[arg(long, value_name = "HOSTS", help_heading = "Reaching")]
+    pub(crate) noproxy: Option<String>,
+    /// Trust only this certificate or CA for an https proxy, PEM
+    #[arg(long, value_name = "FILE", help_heading = "Reaching")]
+    pub(crate) proxy_cacert: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reach: ReachFlags,
     #[command(flatten)]

@@ -42,10 +42,13 @@ pub(crate) struct TunnelShape {
 pub(crate) struct TunnelSessionShape {
     /// The other end: a server's name, or the name of a key in `authorized_keys`.
     pub(crate) peer: String,
-    /// The address of the other end when it was connected.
+    /// The address of the other end when it was connected, or that of the proxy.
     pub(crate) remote: String,
     /// The transport.
     pub(crate) transport: String,
+    /// The proxy that it leads through, if any.
+    #[serde(default)]
+    pub(crate) proxy: Option<String>,
     /// How long it has been up.
     pub(crate) up_ms: f64,
     /// Bytes of connections sent to the other end so far.
@@ -145,6 +148,7 @@ impl From<&SessionReading> for TunnelSessionShape {
             peer: session.peer.clone(),
             remote: session.remote.to_string(),
             transport: session.transport.to_string(),
+            proxy: session.proxy.clone(),
             up_ms: millis(session.up),
             sent: session.traffic.sent,
             received: session.traffic.received,

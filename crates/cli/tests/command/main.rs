@@ -31,3 +31,5 @@ mod service;
 mod stage;
 #[cfg(unix)]
 mod tunnel;
+#[cfg(unix)]
+mod tunnel_proxied;

@@ -12,7 +12,7 @@ use crate::ports::own_port;
 use crate::stage::{Eyas, Running, validate};
 
 /// Starts a server that echoes everything at the end of each connection; returns its port.
-fn echo() -> u16 {
+pub(crate) fn echo() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback");
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {
@@ -31,21 +31,21 @@ fn echo() -> u16 {
 }
 
 /// A server, and a client's key that it accepts, in one directory.
-struct Ends {
+pub(crate) struct Ends {
     directory: TempDir,
     port: u16,
     sctp: u16,
 }
 
 impl Ends {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let ends = Self { directory, port: own_port(), sctp: own_port() };
         ends.keygen("key.pem");
         ends
     }
 
-    fn within(&self, line: &str) -> Eyas {
+    pub(crate) fn within(&self, line: &str) -> Eyas {
         Eyas::new(line).within(self.directory.path())
     }
 
@@ -58,11 +58,11 @@ impl Ends {
         public_key
     }
 
-    fn path(&self, name: &str) -> std::path::PathBuf {
+    pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {
         self.directory.path().join(name)
     }
 
-    fn serve(&self) -> Running {
+    pub(crate) fn serve(&self) -> Running {
         self.serve_with(|serve| serve)
     }
 
@@ -77,12 +77,12 @@ impl Ends {
         running
     }
 
-    fn client(&self, flags: &str) -> Eyas {
+    pub(crate) fn client(&self, flags: &str) -> Eyas {
         self.client_over("", flags)
     }
 
     /// Returns a client; `over` is the scheme with its transports.
-    fn client_over(&self, over: &str, flags: &str) -> Eyas {
+    pub(crate) fn client_over(&self, over: &str, flags: &str) -> Eyas {
         let (port, sctp) = (self.port, self.sctp);
         let line = format!(
             "tunnel {over}127.0.0.1:{port} --sctp-udp-port {sctp} --key key.pem --known-hosts known {flags}"

@@ -96,6 +96,24 @@ impl Proxy {
         all.map(Configured::address).collect::<Result<Vec<_>, _>>().map(drop)
     }
 
+    /// Returns the URL of the proxy for TLS with this port of a host, if there is one: with its
+    /// scheme and credentials, and without a path. The host is written as in a URL.
+    ///
+    /// # Errors
+    /// [`Kind::Proxy`] if the proxy cannot be used, as a request would return it.
+    pub fn url_for(&self, host: &str, port: u16) -> Result<Option<String>, Error> {
+        let Some(address) = self.for_origin(true, host, port)? else { return Ok(None) };
+        // It was parsed.
+        let text = self.https.as_ref().and_then(|configured| configured.text.as_ref().ok());
+        let text = text.map(String::as_str).unwrap_or_default();
+        let (_, rest) = text.split_once("://").unwrap_or(("", text));
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
+        let at = if user.is_empty() { "" } else { "@" };
+        let (scheme, host, port) = (address.protocol.scheme(), &address.host, address.port);
+        Ok(Some(format!("{scheme}://{user}{at}{host}:{port}")))
+    }
+
     /// Returns the proxy for an origin.
     pub(super) fn for_origin(
         &self,

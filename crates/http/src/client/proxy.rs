@@ -39,7 +39,7 @@ pub(super) enum ProxyProtocol {
 }
 
 impl ProxyProtocol {
-    const fn scheme(self) -> &'static str {
+    pub(super) const fn scheme(self) -> &'static str {
         match self {
             Self::Http => "http",
             Self::Https => "https",

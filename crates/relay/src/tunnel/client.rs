@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::client_session::{ClientSession, HANDOVER};
 use super::demand::Demand;
 use super::dynamic::{ProxyRequest, read_request};
+use super::error::TunnelError;
 use super::forward::{Forward, ForwardTo, ListenAt, Place};
 use super::frame::{Purpose, RefuseReason};
 use super::link::{ChannelStream, Link};
@@ -24,7 +25,8 @@ use super::local::{LocalListener, LocalStream, reset_when_dropped};
 use super::notice::{Notice, Observer, ThrottledWarnings};
 use super::packets::Interface;
 use super::probing::Probing;
-use super::reach::{Tunnel, TunnelError};
+use super::proxied::ServerProxy;
+use super::reach::Tunnel;
 use super::session::SessionLimits;
 use super::sessions::Sessions;
 use super::setup::Setup;
@@ -56,7 +58,7 @@ pub struct Forwards {
 /// one is available.
 #[derive(Debug)]
 pub struct Client {
-    setup: Arc<Setup>,
+    setup: Setup,
     probing: Probing,
     listeners: Vec<(LocalListener, Kind)>,
 }
@@ -104,6 +106,7 @@ impl Client {
             endpoint,
             target,
             policy,
+            proxy: None,
             remote,
             interface,
             observer,
@@ -112,7 +115,14 @@ impl Client {
             sessions,
             demand: Demand::default(),
         };
-        Ok(Self { setup: Arc::new(setup), probing, listeners })
+        Ok(Self { setup, probing, listeners })
+    }
+
+    /// Has sessions reach the server through this proxy, and in no other way. The first one is the caller's.
+    #[must_use]
+    pub fn proxy(mut self, proxy: ServerProxy) -> Self {
+        self.setup.proxy = Some(proxy);
+        self
     }
 
     /// Returns its sessions: none while it reconnects; otherwise the one for new connections, and those with
@@ -128,10 +138,10 @@ impl Client {
     pub async fn run(self, first: Tunnel, stop: CancellationToken) -> Result<(), TunnelError> {
         let (sender, sessions) = watch::channel(None);
         let mut tasks = JoinSet::new();
+        let setup = &Arc::new(self.setup);
         for (listener, kind) in self.listeners {
-            tasks.spawn(serve_all(Arc::clone(&self.setup), listener, kind, sessions.clone()));
+            tasks.spawn(serve_all(Arc::clone(setup), listener, kind, sessions.clone()));
         }
-        let setup = &self.setup;
         let mut retiring = JoinSet::new();
         let remote = setup.remote.clone();
         let mut session = ClientSession::begin(setup, first, remote, Duration::ZERO).await?;

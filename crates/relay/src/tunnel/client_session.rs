@@ -7,11 +7,12 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use super::error::TunnelError;
 use super::forward::{Forward, ForwardTo};
 use super::frame::{Purpose, RefuseReason};
 use super::link::{ChannelRequest, ChannelStream, Link};
 use super::packets::{Attachment, Interface, exchange_packets};
-use super::reach::{Tunnel, TunnelError};
+use super::reach::Tunnel;
 use super::session::End;
 use super::sessions::Presence;
 use super::setup::Setup;

@@ -11,6 +11,9 @@
 //! | [`Server`] | the end that accepts connections |
 //! | [`reach`], [`Tunnel`], [`Client`] | the end that connects: a connection, a session, a series of sessions |
 //! | [`Probing`] | when a transport with streams is tried again while the session has none |
+//! | [`TunnelError`] | why a tunnel cannot be used |
+//! | [`ServerProxy`] | a proxy through which the server is reached |
+//! | `local` | TCP and Unix sockets of this host |
 //! | `demand` | the programs that wait for a session |
 //! | `liveness` | when a silent session is doubted, and when to reconnect; pure |
 //! | `vigil`, `doubt` | the signs of life of a session in real time |
@@ -23,6 +26,7 @@ mod client_session;
 mod demand;
 mod doubt;
 mod dynamic;
+mod error;
 pub mod forward;
 pub mod frame;
 pub mod keys;
@@ -35,6 +39,7 @@ pub mod packets;
 mod paths;
 mod ports;
 mod probing;
+mod proxied;
 mod reach;
 mod server;
 pub mod session;
@@ -46,10 +51,12 @@ mod transport;
 mod vigil;
 
 pub use client::{Client, Forwards};
+pub use error::{ProxyFault, TunnelError};
 pub use notice::Notice;
 pub use paths::PathReading;
 pub use probing::Probing;
-pub use reach::{Tunnel, TunnelError, reach};
+pub use proxied::ServerProxy;
+pub use reach::{Tunnel, reach};
 pub use server::{Grants, Server};
 pub use sessions::{Presence, SessionReading, Sessions};
 pub use transport::SessionTransport;

@@ -37,6 +37,8 @@ pub struct PathReading {
 pub(super) struct Paths {
     source: Source,
     info: Arc<ConnectionInfo>,
+    /// The proxy, if the connection leads through one.
+    proxy: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,7 +62,18 @@ impl Paths {
             }
             _ => Source::None,
         };
-        Self { source, info: connection.shared_info() }
+        Self { source, info: connection.shared_info(), proxy: None }
+    }
+
+    /// Returns the paths of a stream through a proxy. What the transport to the proxy reports tells nothing about
+    /// the server.
+    pub(super) fn proxied(info: Arc<ConnectionInfo>, proxy: String) -> Self {
+        Self { source: Source::None, info, proxy: Some(proxy.into()) }
+    }
+
+    /// Returns the proxy, if the connection leads through one.
+    pub(super) fn proxy(&self) -> Option<&str> {
+        self.proxy.as_deref()
     }
 
     pub(super) fn transport(&self) -> Transport {

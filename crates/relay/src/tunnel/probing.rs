@@ -47,7 +47,9 @@ impl Probing {
     /// be one.
     pub(super) async fn better(self, setup: &Setup, than: Transport) -> Tunnel {
         let better = with_streams(&setup.target, &setup.policy);
-        let Some((target, policy)) = better.filter(|_| !than.has_streams()) else {
+        // Through a proxy there is only one stream, and nothing goes past it.
+        let may_be_better = setup.proxy.is_none() && !than.has_streams();
+        let Some((target, policy)) = better.filter(|_| may_be_better) else {
             return std::future::pending().await;
         };
         let mut changes = setup.endpoint.network_changes();

@@ -3,48 +3,19 @@
 use eyas::race::candidate::Transport;
 use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::race::target::Target;
-use eyas::{ConnectError, Connection, Endpoint, KeyFingerprint};
+use eyas::{Connection, Endpoint, KeyFingerprint};
 
-use super::forward::ListenAt;
-use super::frame::{Purpose, RefuseReason};
+use super::error::TunnelError;
+use super::frame::Purpose;
 use super::link::{ChannelRequests, Link};
+use super::proxied::ServerProxy;
 use super::session::{End, SessionLimits, Side};
 use super::sessions::{Presence, Sessions};
 use super::transport::SessionTransport;
 use crate::handshake::Destination;
 
-/// Why a tunnel cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TunnelError {
-    /// The server cannot be reached.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// The server presented no key.
-    #[error("the server presented no key")]
-    NoKey,
-    /// The session ended before it had begun.
-    #[error("the server does not accept this key, or serves no tunnels: {0}")]
-    NotAccepted(End),
-    /// It is impossible to listen at this end.
-    #[error("cannot listen at {0}: {1}")]
-    Listen(ListenAt, String),
-    /// The other end refused a request.
-    #[error("{what}: {text}")]
-    Refused {
-        /// What was refused.
-        what: String,
-        /// The reason.
-        why: RefuseReason,
-        /// The reason as text.
-        text: String,
-    },
-    /// The session is over.
-    #[error("the session is over: {0}")]
-    Over(End),
-}
-
-/// Connects to a server, and returns the connection and the key that the server has proved to hold.
+/// Connects to a server, through the proxy if there is one and otherwise by a race of its transports, and returns
+/// the connection and the key that the server has proved to hold.
 ///
 /// # Errors
 /// If there is no connection, or no key.
@@ -52,7 +23,11 @@ pub async fn reach(
     endpoint: &Endpoint,
     target: &Target,
     policy: &Policy,
+    proxy: Option<&ServerProxy>,
 ) -> Result<(SessionTransport, KeyFingerprint), TunnelError> {
+    if let Some(proxy) = proxy {
+        return proxy.reach(endpoint, target, policy).await;
+    }
     // DTLS protects messages as well as streams, and a session for each path hides SCTP's headers.
     let policy = Policy { sctp_security: SctpSecurity::Dtls, ..policy.clone() };
     let connected = endpoint.preconnection(target.clone()).policy(policy).connect().await;
@@ -78,7 +53,7 @@ pub struct Tunnel {
     pub(super) requests: ChannelRequests,
     pub(super) running: tokio::task::JoinHandle<End>,
     pub(super) transport: Transport,
-    /// The transport and the server's address.
+    /// The transport and the server's address, or the proxy.
     pub(super) description: String,
 }
 
@@ -91,7 +66,7 @@ impl Tunnel {
         connection: SessionTransport,
         limits: SessionLimits,
     ) -> Result<Self, TunnelError> {
-        let (transport, description) = (connection.info().transport, connection.to_string());
+        let (transport, description) = (connection.transport(), connection.to_string());
         let (link, requests) = Link::new(Side::Client, limits);
         let running_link = link.clone();
         let running = tokio::spawn(async move { running_link.run(Side::Client, connection).await });

@@ -51,6 +51,8 @@ pub struct SessionReading {
     pub remote: SocketAddr,
     /// The transport.
     pub transport: Transport,
+    /// The proxy that it leads through, if any, whose address is then [`remote`](Self::remote).
+    pub proxy: Option<String>,
     /// How long it has been up.
     pub up: Duration,
     /// Its paths.
@@ -96,6 +98,7 @@ impl Present {
             peer: self.peer.clone(),
             remote: paths.remote(),
             transport: paths.transport(),
+            proxy: paths.proxy().map(str::to_owned),
             up: self.began.elapsed(),
             paths: read,
             streams: session.lanes(),

@@ -8,10 +8,12 @@ use eyas::race::target::Target;
 use tokio::sync::Semaphore;
 
 use super::demand::Demand;
+use super::error::TunnelError;
 use super::forward::Forward;
 use super::notice::Observer;
 use super::packets::Interface;
-use super::reach::{Tunnel, TunnelError, reach};
+use super::proxied::ServerProxy;
+use super::reach::{Tunnel, reach};
 use super::session::SessionLimits;
 use super::sessions::Sessions;
 
@@ -21,6 +23,7 @@ pub(super) struct Setup {
     pub(super) endpoint: Endpoint,
     pub(super) target: Target,
     pub(super) policy: Policy,
+    pub(super) proxy: Option<ServerProxy>,
     pub(super) remote: Vec<Forward>,
     pub(super) interface: Option<Interface>,
     pub(super) observer: Observer,
@@ -37,7 +40,7 @@ impl Setup {
         target: &Target,
         policy: &Policy,
     ) -> Result<Tunnel, TunnelError> {
-        let (connection, _) = reach(&self.endpoint, target, policy).await?;
+        let (connection, _) = reach(&self.endpoint, target, policy, self.proxy.as_ref()).await?;
         Tunnel::begin(connection, self.limits.clone()).await
     }
 }

@@ -1,9 +1,13 @@
 //! Runs a session over the streams of a connection.
 
+use std::fmt;
+use std::sync::Arc;
+
 use bytes::BytesMut;
+use eyas::race::candidate::Transport;
 use eyas::sctp::SctpStreams;
 use eyas::sctp::protocol::identifier::StreamId;
-use eyas::{ByteStream, Connection, quinn};
+use eyas::{Connection, ConnectionInfo, quinn};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -12,6 +16,8 @@ use tokio::time::{sleep, sleep_until, timeout};
 use super::link::Link;
 use super::paths::Paths;
 use super::session::{End, Lane, Session, Side, TRANSMIT};
+use crate::copy::Duplex;
+use crate::via::lanes::Lanes;
 
 /// The time for the last frames to be sent, or to arrive.
 const SHUTDOWN_TIME: std::time::Duration = std::time::Duration::from_secs(1);
@@ -19,11 +25,12 @@ const SHUTDOWN_TIME: std::time::Duration = std::time::Duration::from_secs(1);
 const READ: usize = 16 * 1024;
 
 /// The connection below a session: its first stream, and the source of further ones.
-#[derive(Debug)]
 pub struct SessionTransport {
-    first: ByteStream,
+    first: Box<dyn Duplex + Send>,
     further: Further,
     paths: Paths,
+    /// The connection to the proxy, if there is one.
+    lanes: Option<Lanes>,
 }
 
 /// The source of further streams. Each is as secure as the first one: QUIC, and DTLS below SCTP, protect all their
@@ -56,19 +63,39 @@ impl SessionTransport {
             (None, None) => Further::None,
         };
         let paths = Paths::of(&connection);
-        connection.into_stream().map(|first| Self { first, further, paths })
+        let first = connection.into_stream()?;
+        Ok(Self { first: Box::new(first), further, paths, lanes: None })
     }
 
-    /// Returns information about the connection.
-    pub fn info(&self) -> &eyas::ConnectionInfo {
-        self.first.info()
+    /// Uses a stream through a proxy for a session, with a connection to that proxy.
+    pub(super) fn proxied(
+        first: Box<dyn Duplex + Send>,
+        info: Arc<ConnectionInfo>,
+        (proxy, lanes): (String, Lanes),
+    ) -> Self {
+        let paths = Paths::proxied(info, proxy);
+        Self { first, further: Further::None, paths, lanes: Some(lanes) }
+    }
+
+    /// Returns the transport.
+    pub fn transport(&self) -> Transport {
+        self.paths.transport()
     }
 }
 
-/// The transport and the peer's address.
-impl std::fmt::Display for SessionTransport {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} to {}", self.info().transport, self.info().remote)
+/// The transport and the peer's address, or the proxy.
+impl fmt::Display for SessionTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.paths.proxy() {
+            Some(proxy) => write!(f, "{} through {proxy}", self.transport()),
+            None => write!(f, "{} to {}", self.transport(), self.paths.remote()),
+        }
+    }
+}
+
+impl fmt::Debug for SessionTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SessionTransport").field(&self.paths).finish_non_exhaustive()
     }
 }
 
@@ -130,7 +157,8 @@ async fn write(to: &mut (impl AsyncWrite + Unpin), out: &mut BytesMut) -> std::i
 impl Link {
     /// Runs the session until it is over, and returns why.
     pub(crate) async fn run(&self, side: Side, transport: SessionTransport) -> End {
-        let SessionTransport { first, further, paths } = transport;
+        // The connection to a proxy lasts as long as the session.
+        let SessionTransport { first, further, paths, lanes } = transport;
         self.set_paths(Some(paths));
         let (mut from, to) = tokio::io::split(first);
         let mut to = Writer::Other(Box::new(to));
@@ -153,7 +181,12 @@ impl Link {
                 Writer::Other(to) => {
                     to.shutdown().await?;
                     // Over QUIC a connection that is dropped before the other end has it loses the rest.
-                    to.flush().await
+                    to.flush().await?;
+                    if lanes.is_some() {
+                        // A stream of HTTP/2 that is dropped before the proxy has ended it is reset.
+                        tokio::io::copy(&mut from, &mut tokio::io::sink()).await?;
+                    }
+                    std::io::Result::Ok(())
                 }
                 Writer::Quic(_) => Ok(()),
             }

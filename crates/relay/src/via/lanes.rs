@@ -11,7 +11,7 @@ use http::header::VIA;
 use http::{HeaderValue, Version};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{TunnelKind, Via};
+use super::{MAX_TEXT, TunnelKind, Via};
 use crate::connect_udp::PROTOCOL;
 use crate::destination_stream::DestinationStream;
 use crate::handshake::{Destination, Refusal, Refused};
@@ -22,9 +22,6 @@ use crate::pseudonym::Pseudonym;
 /// another connection is opened.
 const MAX_TUNNELS: usize = 100;
 
-/// The limit on the text that is read of a refusal, in bytes.
-const MAX_TEXT: usize = 512;
-
 /// The lanes to a proxy.
 pub(crate) struct Lanes {
     via: Via,
@@ -32,8 +29,8 @@ pub(crate) struct Lanes {
     /// The policy of races to the proxy.
     policy: Policy,
     url: String,
-    /// The name of this proxy in its requests.
-    pseudonym: Pseudonym,
+    /// The name of this proxy in its requests, unless they are its own.
+    pseudonym: Option<Pseudonym>,
     open: Mutex<Vec<Lane>>,
 }
 
@@ -53,8 +50,14 @@ impl Lanes {
             }
         }
         let url = format!("{via}/");
-        let pseudonym = Pseudonym::new();
+        let pseudonym = Some(Pseudonym::new());
         Self { via, endpoint, policy, url, pseudonym, open: Mutex::default() }
+    }
+
+    /// Sends requests in the name of this program, and not on behalf of clients: without `Via`, which intermediaries
+    /// add (RFC 9110 §7.6.3).
+    pub(crate) fn without_pseudonym(self) -> Self {
+        Self { pseudonym: None, ..self }
     }
 
     /// Reaches a destination through the proxy, for a client whose request has passed these proxies.
@@ -65,15 +68,18 @@ impl Lanes {
         race: &mut Option<Recording>,
     ) -> Result<DestinationStream, Refused> {
         let ((kind, _), via) = (requested, &self.via);
-        if hops.is_some_and(|hops| self.pseudonym.is_among(hops)) {
-            let text = format!("{via}, which is set by --via, leads back to this proxy");
+        let pseudonym = self.pseudonym.as_ref();
+        if hops.zip(pseudonym).is_some_and(|(hops, own)| own.is_among(hops)) {
+            let text = format!("the proxy {via}, which is set by --via, leads back to this proxy");
             return Err(Refused::new(ErrorType::ProxyLoopDetected, Refusal::Failed(text)));
         }
         let mut request = via.request(requested)?;
         if let Some(hops) = hops {
             request.headers_mut().insert(VIA, hops.clone());
         }
-        self.pseudonym.add(Version::HTTP_11, request.headers_mut());
+        if let Some(own) = pseudonym {
+            own.add(Version::HTTP_11, request.headers_mut());
+        }
         if !via.is_secure {
             let request = (request, requested);
             return via.reach(&self.endpoint, self.policy.clone(), request, race).await;
@@ -135,11 +141,12 @@ impl Lanes {
 
     fn failed(&self, error: &Error, (kind, to): (TunnelKind, &Destination)) -> Refused {
         let (via, kind) = (&self.via, kind.name());
-        let unreachable = || format!("cannot reach {via}: {error}");
+        let unreachable = || format!("cannot reach the proxy {via}: {error}");
         let error_type = match error.kind() {
             Kind::IdleTimeout => {
                 let after = self.policy.deadline;
-                let text = format!("{via} did not answer the {kind} to {to} in {after:?}");
+                let text =
+                    format!("the proxy {via} did not answer the {kind} to {to} in {after:?}");
                 return Refused::new(ErrorType::ConnectionReadTimeout, Refusal::TimedOut(text));
             }
             Kind::ConnectTimeout => return Refusal::TimedOut(unreachable()).into(),
@@ -150,7 +157,7 @@ impl Lanes {
             Kind::Protocol => ErrorType::HttpProtocolError,
             _ => ErrorType::ProxyInternalError,
         };
-        let text = format!("{via} does not answer the {kind} to {to}: {error}");
+        let text = format!("the proxy {via} does not answer the {kind} to {to}: {error}");
         Refused::new(error_type, Refusal::Failed(text))
     }
 }

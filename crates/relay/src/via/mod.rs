@@ -7,6 +7,7 @@ pub(crate) mod lanes;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -20,7 +21,7 @@ use eyas::{Endpoint, Recording};
 use eyas_http::{EarlyAnswer, InformationalLimit, Versions};
 use http::header::{CONNECTION, HOST, PROXY_AUTHORIZATION, UPGRADE};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
-use http_body_util::Empty;
+use http_body_util::{BodyExt as _, Empty};
 use hyper::client::conn::http1::Builder;
 use hyper_util::rt::TokioIo;
 use percent_encoding::percent_decode_str;
@@ -31,6 +32,11 @@ use crate::connect_udp::{self, CAPSULE_PROTOCOL, PROTOCOL};
 use crate::destination_stream::DestinationStream;
 use crate::handshake::{Destination, MAX_HEAD, Refusal, Refused};
 use crate::proxy_status::ErrorType;
+
+/// The limit on the text that is read of a refusal, in bytes.
+const MAX_TEXT: usize = 512;
+/// The time for the text of a refusal to arrive after its head.
+const TEXT_TIME: Duration = Duration::from_secs(1);
 
 /// The kind of tunnel that is requested from another proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,13 +192,14 @@ impl Via {
         initiation.detach();
         let info = connection.shared_info();
         let gone = |_| {
-            let text = format!("{self} closed the connection at once");
+            let text = format!("the proxy {self} closed the connection at once");
             Refused::new(ErrorType::ConnectionTerminated, Refusal::Failed(text))
         };
         let stream = connection.into_stream().map_err(gone)?;
         let upgrading = timeout(deadline, self.upgrade(stream, request, (kind, to))).await;
         let late = |_| {
-            let text = format!("{self} did not answer the {}", kind.name());
+            let text =
+                format!("the proxy {self} did not answer the {} in {deadline:?}", kind.name());
             Refused::new(ErrorType::ConnectionReadTimeout, Refusal::TimedOut(text))
         };
         let stream = Box::new(TokioIo::new(upgrading.map_err(late)??));
@@ -210,7 +217,7 @@ impl Via {
                 true => ErrorType::HttpProtocolError,
                 false => ErrorType::ConnectionTerminated,
             };
-            let text = format!("{self} does not answer: {error}");
+            let text = format!("the proxy {self} does not answer: {error}");
             Refused::new(error_type, Refusal::Failed(text))
         };
         let mut builder = Builder::new();
@@ -243,13 +250,17 @@ impl Via {
             let _ = counted.count(response.headers());
         });
         let too_many = |too_many| {
-            let text = format!("{self} does not answer: {too_many}");
+            let text = format!("the proxy {self} does not answer: {too_many}");
             Refused::new(ErrorType::HttpProtocolError, Refusal::Failed(text))
         };
         let response = interims.apply(sender.send_request(request)).await;
         let mut response = response.map_err(too_many)?.map_err(broke)?;
         if !kind.is_granted(&response) {
-            return Err(self.refusal(response.status(), (kind, to), b""));
+            let text = timeout(TEXT_TIME, response.body_mut().frame()).await.ok().flatten();
+            let text = text.and_then(Result::ok).and_then(|frame| frame.into_data().ok());
+            let text = text.unwrap_or_default();
+            let text = &text[..text.len().min(MAX_TEXT)];
+            return Err(self.refusal(response.status(), (kind, to), text));
         }
         hyper::upgrade::on(&mut response).await.map_err(broke)
     }
@@ -278,18 +289,24 @@ impl Via {
         (kind, to): (TunnelKind, &Destination),
         body: &[u8],
     ) -> Refused {
-        let mut text = format!("{self} answered the {} to {to} with {status}", kind.name());
+        let mut text =
+            format!("the proxy {self} answered the {} to {to} with {status}", kind.name());
         let line =
             String::from_utf8_lossy(body.split(|byte| *byte == b'\n').next().unwrap_or(body));
         // The text may be printed to a terminal.
         let line = printable(line.trim());
-        if !line.is_empty() {
+        // Many proxies answer with a page for browsers.
+        if !line.is_empty() && !line.starts_with('<') {
             text.push_str(": ");
             text.push_str(&line);
         }
         match status {
             StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
-                let text = format!("{text}: put NAME:PASSWORD@ before the host of --via");
+                let next = match &self.authorization {
+                    None => "put NAME:PASSWORD@ before its host",
+                    Some(_) => "it does not accept this NAME:PASSWORD",
+                };
+                let text = format!("{text}: {next}");
                 Refused::new(ErrorType::ProxyConfigurationError, Refusal::Failed(text))
             }
             StatusCode::FORBIDDEN => Refusal::NotAllowed(text).into(),

@@ -6,8 +6,11 @@ mod messages;
 mod packets;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;
+mod proxied;
 mod restarts;
 mod shares;
+#[path = "../stage/mod.rs"]
+mod stage;
 mod unix;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -26,14 +29,14 @@ use eyas_relay::tunnel::keys::AuthorizedKeys;
 use eyas_relay::tunnel::packets::Interface;
 use eyas_relay::tunnel::session::{ServerLimits, SessionLimits};
 use eyas_relay::tunnel::{
-    Client, Forwards, Notice, Probing, Server, Sessions, Tunnel, TunnelError, reach,
+    Client, Forwards, Notice, Probing, Server, ServerProxy, Sessions, Tunnel, TunnelError, reach,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::line::Line;
+use crate::line::{Line, forward_tcp, forward_udp};
 
 /// Long enough for anything here; what takes longer has hung.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -155,7 +158,7 @@ impl Stage {
     async fn tunnel(&self, over: &[Transport]) -> Result<Tunnel, TunnelError> {
         let endpoint = self.endpoint(&self.client, &self.server);
         let (target, policy) = self.target(over);
-        let (stream, key) = wait(reach(&endpoint, &target, &policy)).await?;
+        let (stream, key) = wait(reach(&endpoint, &target, &policy, None)).await?;
         assert_eq!(Some(key), KeyFingerprint::of(self.server.certificate()));
         let limits = SessionLimits { drain: TIMEOUT, ..SessionLimits::default() };
         wait(Tunnel::begin(stream, limits)).await
@@ -184,10 +187,21 @@ impl Stage {
         transports: &[Transport],
         forwards: Forwards,
     ) -> (CancellationToken, Receiver<Notice>, JoinHandle<Result<(), TunnelError>>, Sessions) {
+        self.client_through(None, (port, transports), forwards).await
+    }
+
+    /// Starts a client, perhaps through a proxy.
+    async fn client_through(
+        &self,
+        proxy: Option<ServerProxy>,
+        (port, transports): (u16, &[Transport]),
+        forwards: Forwards,
+    ) -> (CancellationToken, Receiver<Notice>, JoinHandle<Result<(), TunnelError>>, Sessions) {
         let endpoint = self.endpoint(&self.client, &self.server);
         let (mut target, policy) = self.target(transports);
         target.port = port;
-        let (stream, _) = wait(reach(&endpoint, &target, &policy)).await.expect("a server");
+        let reached = wait(reach(&endpoint, &target, &policy, proxy.as_ref())).await;
+        let (stream, _) = reached.expect("a server");
         let first = wait(Tunnel::begin(stream, SessionLimits::default())).await.expect("a session");
         let (sender, notices) = channel();
         let probing = Probing { first: PROBE, longest: PROBE };
@@ -196,6 +210,10 @@ impl Stage {
             let _ = sender.send(notice);
         });
         let client = client.expect("a client");
+        let client = match proxy {
+            Some(proxy) => client.proxy(proxy),
+            None => client,
+        };
         let sessions = client.sessions();
         let stop = CancellationToken::new();
         let stopped = stop.clone();
@@ -308,7 +326,7 @@ async fn an_unknown_key_is_refused_and_another_server_is_not_trusted() {
     for transport in ALL {
         let (target, policy) = stage.target(&[transport]);
         let unknown = stage.endpoint(&other, &stage.server);
-        let refused = match wait(reach(&unknown, &target, &policy)).await {
+        let refused = match wait(reach(&unknown, &target, &policy, None)).await {
             // In TLS 1.3 the client's handshake completes before the server has checked its certificate.
             Ok((stream, _)) => wait(Tunnel::begin(stream, SessionLimits::default())).await.err(),
             Err(error) => Some(error),
@@ -320,7 +338,8 @@ async fn an_unknown_key_is_refused_and_another_server_is_not_trusted() {
         };
         assert!(is_expected, "{transport}: {refused}");
         let with_other_roots = stage.endpoint(&stage.client, &other);
-        let refused = wait(reach(&with_other_roots, &target, &policy)).await.expect_err("no trust");
+        let refused =
+            wait(reach(&with_other_roots, &target, &policy, None)).await.expect_err("no trust");
         let TunnelError::Connect(error) = refused else { panic!("{transport}: {refused}") };
         let (_, failure) = error.certificate().expect("it is the certificate");
         assert!(failure.detail.contains("SHA256:"), "{transport}: {failure}");
@@ -495,39 +514,6 @@ async fn data_sent_before_the_end_arrives_over_every_transport() {
         let received = wait(received).await.expect("it runs").expect("an end, not a reset");
         assert_eq!(received, LENGTH, "{transport}");
     }
-}
-
-/// Forwards datagrams between the server and the last client that has sent one.
-async fn forward_udp(port: u16, server: SocketAddr) {
-    let near = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).await.expect("it is our port");
-    let far = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
-    far.connect(server).await.expect("an address");
-    tokio::spawn(async move {
-        let (mut out, mut back) = ([0; 2048], [0; 2048]);
-        let mut client = None;
-        loop {
-            tokio::select! {
-                Ok((length, from)) = near.recv_from(&mut out) => {
-                    client = Some(from);
-                    let _ = far.send(&out[..length]).await;
-                }
-                Ok(length) = far.recv(&mut back), if client.is_some() => {
-                    let _ = near.send_to(&back[..length], client.expect("a client")).await;
-                }
-            }
-        }
-    });
-}
-
-/// Forwards only TCP.
-async fn forward_tcp(port: u16, server: SocketAddr) {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.expect("it is our port");
-    tokio::spawn(async move {
-        while let Ok((mut near, _)) = listener.accept().await {
-            let mut far = TcpStream::connect(server).await.expect("it listens");
-            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
-        }
-    });
 }
 
 #[tokio::test(flavor = "multi_thread")]

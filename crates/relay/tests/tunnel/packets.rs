@@ -15,8 +15,8 @@ use tokio::net::UnixDatagram;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::line::Line;
-use crate::{ALL, Stage, forward_tcp, forward_udp, wait};
+use crate::line::{Line, forward_tcp, forward_udp};
+use crate::{ALL, Stage, wait};
 
 /// The host's end of an interface.
 pub(crate) struct Wire(UnixDatagram);
@@ -89,7 +89,7 @@ async fn client(
 ) -> Running {
     let endpoint = stage.endpoint(own, &stage.server);
     let (target, policy) = stage.target(&[over]);
-    let (connection, _) = wait(reach(&endpoint, &target, &policy)).await.expect("a server");
+    let (connection, _) = wait(reach(&endpoint, &target, &policy, None)).await.expect("a server");
     let first = wait(Tunnel::begin(connection, SessionLimits::default())).await.expect("a session");
     let forwards = Forwards { interface: Some(interface.clone()), ..Forwards::default() };
     let (sender, notices) = channel();

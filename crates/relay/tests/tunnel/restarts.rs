@@ -97,7 +97,7 @@ async fn connections_after_a_restart_of_the_server_are_served_over_every_transpo
 
 /// A middlebox that translates ports: from time to time it forgets all connections through it.
 #[derive(Clone)]
-struct Middlebox {
+pub(crate) struct Middlebox {
     server: SocketAddr,
     flows: Arc<Mutex<BTreeMap<SocketAddr, Flow>>>,
     /// What ends with a connection that is forgotten; nothing that its ends would notice.
@@ -112,7 +112,7 @@ struct Flow {
 
 impl Middlebox {
     /// Forwards UDP and TCP from this port to the server.
-    async fn new(port: u16, server: SocketAddr) -> Self {
+    pub(crate) async fn new(port: u16, server: SocketAddr) -> Self {
         let this =
             Self { server, flows: Arc::default(), streams: Arc::default(), held: Arc::default() };
         let near = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).await.expect("it is our port");
@@ -167,7 +167,7 @@ impl Middlebox {
         }
     }
 
-    fn forget(&self) {
+    pub(crate) fn forget(&self) {
         for flow in std::mem::take(&mut *self.flows.lock().expect("the lock")).into_values() {
             flow.back.abort();
         }

@@ -26,7 +26,7 @@ impl Stage {
     async fn tunnel_of(&self, key: &ServerIdentity) -> Result<Tunnel, TunnelError> {
         let endpoint = self.endpoint(key, &self.server);
         let (target, policy) = self.target(&[Transport::Tcp]);
-        let (stream, _) = wait(reach(&endpoint, &target, &policy)).await?;
+        let (stream, _) = wait(reach(&endpoint, &target, &policy, None)).await?;
         wait(Tunnel::begin(stream, SessionLimits::default())).await
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn client(
         .http2_prior_knowledge(flags.http2_prior_knowledge)
         .redirects(if request.location { request.max_redirs } else { 0 })
         .decompress(request.compressed)
-        .proxy(proxy(flags)?);
+        .proxy(setting::proxy(request.proxy.as_deref(), request.noproxy.as_deref())?);
     #[cfg(unix)]
     if let Some(path) = &request.unix_socket {
         builder = builder.unix_socket(path).proxy(Proxy::none());
@@ -89,24 +89,4 @@ pub(super) fn client(
         let style = flags.output.verbose.then(|| OutputStyle::of_stderr(common.color));
         failure::from_error(&error, style)
     })
-}
-
-/// Returns the user's proxy, or those of the environment. An unusable one must not be ignored
-/// silently.
-fn proxy(flags: &GetFlags) -> Result<Proxy, Failure> {
-    let exceptions = flags.request.noproxy.as_deref();
-    let Some(url) = &flags.request.proxy else {
-        let from_env = Proxy::from_env();
-        return Ok(match exceptions {
-            Some(hosts) => from_env.with_exceptions(hosts),
-            None => from_env,
-        });
-    };
-    let exceptions = exceptions.map_or_else(Proxy::no_proxy_from_env, str::to_owned);
-    let proxy = Proxy::all(url, exceptions);
-    proxy.check().map_err(|error| {
-        Failure::new(Kind::Usage, error.detail().to_owned())
-            .hint("-x takes http://, https:// or socks5://HOST:PORT")
-    })?;
-    Ok(proxy)
 }

@@ -37,9 +37,9 @@ const ENVIRONMENT: [Used; 15] = [
     },
     Used {
         name: "http_proxy, https_proxy, all_proxy, no_proxy",
-        text: "The proxies for requests over TCP, and the hosts that need none. All but http_proxy may \
+        text: "The proxies for requests over TCP and for tunnels (https_proxy), and the hosts that need none. All but http_proxy may \
                be in capital letters.",
-        by: &["get"],
+        by: &["get", "tunnel"],
     },
     Used {
         name: "XDG_STATE_HOME",
@@ -69,7 +69,7 @@ const ENVIRONMENT: [Used; 15] = [
     Used {
         name: "SSL_CERT_FILE, SSL_CERT_DIR",
         text: "The certificates to trust, instead of those of the system.",
-        by: &["get", "race", "pipe", "load", "proxy", "serve"],
+        by: &["get", "race", "pipe", "load", "proxy", "serve", "tunnel"],
     },
     Used { name: "NO_COLOR", text: "If it is not empty, there are no colours.", by: &[] },
     Used { name: "COLUMNS", text: "The width of the terminal, if it does not tell.", by: &[] },

@@ -13,10 +13,12 @@ use eyas::{
 use eyas_relay::handshake::Destination;
 use eyas_relay::tunnel::keys::{HostName, KnownHosts};
 use eyas_relay::tunnel::session::SessionLimits;
-use eyas_relay::tunnel::{Client, Forwards, Probing, Sessions, Tunnel, TunnelError, reach};
+use eyas_relay::tunnel::{
+    Client, Forwards, Probing, ServerProxy, Sessions, Tunnel, TunnelError, reach,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{NoticePrinter, TunnelInfo, files, interface};
+use super::{NoticePrinter, TunnelInfo, files, interface, proxied};
 use crate::command::descriptors::raise_limit;
 use crate::command::interruption::Interruption;
 use crate::command::pipe::bytes;
@@ -34,6 +36,9 @@ struct ClientSetup<'a> {
     identity: ServerIdentity,
     target: Target,
     policy: Policy,
+    memory: MemoryStore,
+    /// The proxy between, if there is one.
+    proxy: Option<ServerProxy>,
     host: HostName,
     known: Known,
 }
@@ -72,7 +77,10 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     let race_target = (setup.target.clone(), setup.policy.clone());
     let print = move |notice| printer.print(&notice);
     let client = Client::new(endpoint, race_target, forwards, Probing::default(), print);
-    let client = client.map_err(|error| setup.failure(error))?;
+    let mut client = client.map_err(|error| setup.failure(error))?;
+    if let Some(proxy) = &setup.proxy {
+        client = client.proxy(proxy.clone());
+    }
     let mut info = setup.info();
     info.forwards.extend(interface.iter().map(|device| interface::description(device.config())));
     let _shown = super::publish_status(info, client.sessions(), printer).await;
@@ -162,7 +170,10 @@ impl<'a> ClientSetup<'a> {
         let limits = [flags.reach.connect_timeout(), flags.reach.max_time()];
         policy.deadline = limits.into_iter().flatten().min().unwrap_or(policy.deadline);
         let policy = policy.validated().map_err(|cause| setting::refused_policy(&cause))?;
-        Ok(Self { flags, identity, target, policy, host: name, known: Known { file, keys } })
+        let memory = setting::memory(flags.memory.as_ref(), None);
+        let proxy = proxied::proxy(flags, &target, memory.clone())?;
+        let known = Known { file, keys };
+        Ok(Self { flags, identity, target, policy, memory, proxy, host: name, known })
     }
 
     fn info(&self) -> TunnelInfo {
@@ -187,11 +198,7 @@ impl<'a> ClientSetup<'a> {
 
     /// Returns an endpoint that connects to servers with one of these keys; if there are none, to
     /// any server, for a first contact.
-    async fn endpoint(
-        &self,
-        keys: &[KeyFingerprint],
-        memory: MemoryStore,
-    ) -> Result<Endpoint, Failure> {
+    async fn endpoint(&self, keys: &[KeyFingerprint]) -> Result<Endpoint, Failure> {
         let security = SecurityParameters::platform()
             .with_client_certificate(self.identity.chain().to_vec(), self.identity.private_key())
             .with_tls_versions([&eyas::rustls::version::TLS13])
@@ -202,7 +209,7 @@ impl<'a> ClientSetup<'a> {
         };
         let builder = Endpoint::builder()
             .security(security)
-            .memory(memory)
+            .memory(self.memory.clone())
             .sctp_association(super::association(&self.flags.paths))
             .sctp_local_addresses(self.flags.paths.local_address.iter().copied());
         let builder = setting::with_reach(builder, &self.flags.reach, &self.target).await?;
@@ -213,12 +220,11 @@ impl<'a> ClientSetup<'a> {
     /// key of an unknown server is saved once it has accepted us.
     async fn connect(&self, printer: NoticePrinter) -> Result<(Tunnel, Endpoint), Failure> {
         let keys: Vec<_> = self.known.keys.iter().map(|(key, _)| *key).collect();
-        let memory = setting::memory(self.flags.memory.as_ref(), None);
-        for warning in memory.warnings() {
+        for warning in self.memory.warnings() {
             printer.warn("memory", warning);
         }
-        let endpoint = self.endpoint(&keys, memory.clone()).await?;
-        let reached = reach(&endpoint, &self.target, &self.policy).await;
+        let endpoint = self.endpoint(&keys).await?;
+        let reached = reach(&endpoint, &self.target, &self.policy, self.proxy.as_ref()).await;
         let (carrier, key) = reached.map_err(|error| self.failure(error))?;
         let carrier_name = carrier.to_string();
         let session = Tunnel::begin(carrier, SessionLimits::default()).await;
@@ -233,16 +239,20 @@ impl<'a> ClientSetup<'a> {
             printer.info("connected", format!("connected over {carrier_name}"));
         }
         let endpoint = match keys.is_empty() {
-            true => self.endpoint(&[key], memory).await?,
+            true => self.endpoint(&[key]).await?,
             false => endpoint,
         };
         Ok((tunnel, endpoint))
     }
 
     fn failure(&self, error: TunnelError) -> Failure {
+        if let Some(rejected) = error.rejected_key() {
+            return self.key_mismatch(&rejected.detail);
+        }
         match &error {
-            TunnelError::Connect(cause) if cause.certificate().is_some() => {
-                self.key_mismatch(cause)
+            TunnelError::Proxy { fault, .. } => {
+                let step = proxied::next_step(*fault, self.target.port);
+                tunnel_failure(&error).hint(step)
             }
             TunnelError::NotAccepted(_) => {
                 let identity = files::fingerprint(&self.identity).map(|key| key.to_string());
@@ -257,9 +267,7 @@ impl<'a> ClientSetup<'a> {
     }
 
     /// Returns the failure if the server has another key than the known one.
-    fn key_mismatch(&self, cause: &ConnectError) -> Failure {
-        let what = cause.certificate().map(|(_, failure)| failure.detail.clone());
-        let what = what.unwrap_or_default();
+    fn key_mismatch(&self, what: &str) -> Failure {
         let (host, file) = (&self.host, self.known.file.display());
         let text = format!("the key of {host} differs from the known one: {what}");
         let known = self.known.keys.first().map(|(_, line)| *line).unwrap_or_default();
@@ -277,6 +285,8 @@ impl<'a> ClientSetup<'a> {
 fn tunnel_failure(error: &TunnelError) -> Failure {
     let kind = match error {
         TunnelError::Connect(cause) => race_failure_kind(cause),
+        TunnelError::Proxy { fault, .. } => proxied::kind(*fault),
+        TunnelError::Handshake(_) => Kind::Tls,
         TunnelError::NoKey | TunnelError::NotAccepted(_) => Kind::Identity,
         TunnelError::Listen(..) => Kind::Listen,
         TunnelError::Refused { .. } => Kind::Connect,

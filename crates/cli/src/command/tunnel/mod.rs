@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `mod` | what both ends have in common |
 //! | `connect` | the end that connects |
+//! | `proxied` | the proxy between them, if there is one |
 //! | `serve` | the end that is connected to |
 //! | `authorized` | the keys that may connect |
 //! | `interface` | the interface whose packets go through it |
@@ -17,6 +18,7 @@ mod connect;
 mod control;
 mod files;
 mod interface;
+mod proxied;
 mod serve;
 #[cfg(target_os = "linux")]
 mod status;

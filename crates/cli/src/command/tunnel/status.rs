@@ -134,9 +134,13 @@ fn tunnel(shape: &TunnelShape, style: OutputStyle) -> Vec<Line> {
 fn session_lines(shape: &TunnelSessionShape, style: OutputStyle) -> Vec<Line> {
     let up = time(Duration::from_secs_f64(shape.up_ms.max(0.0) / 1e3));
     let (sent, received) = (bytes(shape.sent), bytes(shape.received));
+    let way = match &shape.proxy {
+        Some(proxy) => format!("through {proxy}"),
+        None => format!("at {}", shape.remote),
+    };
     let head = format!(
-        "{} at {} over {}, for {up}; connections: {}, on streams: {}; sent {sent}, received {received}",
-        shape.peer, shape.remote, shape.transport, shape.channels, shape.streams
+        "{} {way} over {}, for {up}; connections: {}, on streams: {}; sent {sent}, received {received}",
+        shape.peer, shape.transport, shape.channels, shape.streams
     );
     let mut lines = wrapped(Paint::Plain, &head, 2, style);
     let header = ["LINE TO", "STATE", "RTT", "RATE", "LOST", "FROM"];
@@ -273,6 +277,7 @@ mod tests {
             peer: "gate.example:4433".to_owned(),
             remote: "192.0.2.1:4433".to_owned(),
             transport: "sctp-udp".to_owned(),
+            proxy: None,
             up_ms: 12_000.0,
             sent: 40_000_000,
             received: 5,

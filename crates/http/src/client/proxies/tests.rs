@@ -217,3 +217,24 @@ fn a_variable_that_cannot_be_used_is_an_error_unless_an_exception_applies() {
         assert!(proxy.for_origin(false, "a.test", 80).expect("no proxy").is_none());
     }
 }
+
+#[test]
+fn a_url_for_other_clients_has_everything_that_they_need() {
+    for (text, expected) in [
+        ("", None),
+        ("proxy.test", Some("http://proxy.test:80")),
+        ("http://ada:p%40ss@proxy.test:3128/x?y", Some("http://ada:p%40ss@proxy.test:3128")),
+        ("https://ada@[2001:db8::1]", Some("https://ada@[2001:db8::1]:443")),
+        ("socks5h://proxy.test", Some("socks5://proxy.test:1080")),
+    ] {
+        let proxy = Proxy::all(text, "direct.test, 192.0.2.0/24");
+        let url = |host: &str| proxy.url_for(host, 4433).expect(text);
+        assert_eq!(url("gate.test").as_deref(), expected, "{text:?}");
+        assert_eq!(url("[2001:db8::7]").as_deref(), expected, "{text:?}");
+        assert_eq!((url("in.direct.test"), url("192.0.2.1")), (None, None), "{text:?}");
+    }
+    let unusable = Proxy::all("ftp://ada:secret@proxy.test", "direct.test");
+    let error = unusable.url_for("gate.test", 4433).expect_err("unusable").to_string();
+    assert!(error.contains("ftp") && !error.contains("secret"), "{error}");
+    assert_eq!(unusable.url_for("direct.test", 4433).expect("an exception"), None);
+}
