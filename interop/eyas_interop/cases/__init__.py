@@ -3,8 +3,8 @@
 from . import (
     application, browser, connect_udp, data_channels, downloads, fetching, gateway, gateway_grpc, gateway_versions,
     names, planning, proxied, sctp_behaviour, sctp_crosswise, sctp_functional, sctp_guest, sctp_hosts, sctp_lines, sctp_pod,
-    sctp_programs, sctp_service, sctp_sockets, sctp_trapped, servers_before, servers_behind, servers_passing, swallowed, tunnel, tunnel_interfaces, tunnel_lines,
-    tunnel_programs, unreachable,
+    sctp_programs, sctp_service, sctp_sockets, sctp_trapped, servers_before, servers_behind, servers_passing, swallowed,
+    tunnel, tunnel_interfaces, tunnel_lines, tunnel_programs, tunnel_proxies, unreachable,
 )
 
 CASES = [
@@ -28,6 +28,7 @@ CASES = [
     *tunnel_lines.CASES,
     *tunnel_programs.CASES,
     *tunnel_interfaces.CASES,
+    *tunnel_proxies.CASES,
     *sctp_sockets.CASES,
     *sctp_service.CASES,
     *sctp_pod.CASES,
