@@ -182,10 +182,9 @@ pub(crate) struct TunFlags {
 /// Flags of `eyas tunnel serve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TunnelServeFlags {
-    /// Address and port for TCP, UDP and SCTP; a port alone means 127.0.0.1
-    #[arg(long, short = 'l', value_name = "ADDR:PORT", default_value = "[::]:4433",
-          value_parser = values::listen)]
-    pub(crate) listen: SocketAddr,
+    /// Address and port for TCP, UDP and SCTP; a port alone means 127.0.0.1 [default: [::]:4433]
+    #[arg(long, short = 'l', value_name = "ADDR:PORT", value_parser = values::listen)]
+    pub(crate) listen: Option<SocketAddr>,
     /// Keys that may connect, and what each may do [default: authorized_keys in
     /// ~/.config/eyas/tunnel]
     #[arg(long, value_name = "FILE", help_heading = "Security")]

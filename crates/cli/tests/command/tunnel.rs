@@ -33,8 +33,8 @@ pub(crate) fn echo() -> u16 {
 /// A server, and a client's key that it accepts, in one directory.
 pub(crate) struct Ends {
     directory: TempDir,
-    port: u16,
-    sctp: u16,
+    pub(crate) port: u16,
+    pub(crate) sctp: u16,
 }
 
 impl Ends {

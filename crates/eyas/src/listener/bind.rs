@@ -17,6 +17,21 @@ pub(super) fn bind(parameters: &ListenParameters) -> Result<Bound, Error> {
     bound.pop().ok_or_else(|| Error::Parameters("no address is given".into()))
 }
 
+/// Returns those of the sockets that the parameters request.
+pub(super) fn selected(mut bound: Bound, parameters: &ListenParameters) -> Result<Bound, Error> {
+    let wanted = wanted(parameters)?;
+    bound.tcp = bound.tcp.filter(|_| wanted.stream.is_some());
+    bound.udp = bound.udp.filter(|_| wanted.udp);
+    let requests_sctp = [Transport::Sctp, Transport::SctpUdp]
+        .iter()
+        .any(|transport| parameters.transports.contains(transport));
+    if bound.tcp.is_none() && bound.udp.is_none() && !requests_sctp {
+        let why = format!("{} has no socket for any of the transports", bound.address);
+        return Err(Error::Parameters(why));
+    }
+    Ok(bound)
+}
+
 /// Returns the sockets that the parameters request, if they are consistent.
 fn wanted(parameters: &ListenParameters) -> Result<Wanted, Error> {
     let mut wanted = Wanted::default();

@@ -15,6 +15,7 @@ use crate::sctp::SctpListener;
 #[cfg(feature = "sctp")]
 use crate::sctp::protocol::config::AssociationConfig;
 use crate::security::ClientKeys;
+use crate::sockets::Bound;
 use crate::{Connection, Error, KeyFingerprint, ServerIdentity};
 
 mod bind;
@@ -248,6 +249,23 @@ impl Listener {
     /// Binds all transports to one port number. Must be called within a tokio runtime.
     pub async fn bind(parameters: ListenParameters) -> Result<Self, Error> {
         let sockets = bind::bind(&parameters)?;
+        Self::start(&parameters, sockets)
+    }
+
+    /// Listens on sockets that are already bound to an address, such as those of a service manager.
+    /// Of the transports, TCP, MPTCP and QUIC are served as far as there is a socket: what a stream
+    /// listener accepts depends on the protocol that it was opened for. The sockets of SCTP are opened
+    /// as by [`bind`](Self::bind), at the same address. The parameters' own address has no effect.
+    /// Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// If the parameters are inconsistent, there is no socket, or SCTP cannot be served.
+    pub fn from_bound(bound: Bound, parameters: &ListenParameters) -> Result<Self, Error> {
+        let sockets = bind::selected(bound, parameters)?;
+        Self::start(parameters, sockets)
+    }
+
+    fn start(parameters: &ListenParameters, sockets: Bound) -> Result<Self, Error> {
         let (sender, receiver) = mpsc::channel(MAX_BACKLOG);
         let context = AcceptContext { ready: sender, notices: parameters.notices.clone() };
         let mut tasks = JoinSet::new();
@@ -259,7 +277,7 @@ impl Listener {
         #[cfg(feature = "sctp")]
         let (address, sctp, sctp_missing) = {
             let sctp::SctpSockets { address, listener, missing } =
-                sctp::listen(&parameters, address)?;
+                sctp::listen(parameters, address)?;
             let listener = listener.map(Arc::new);
             if let Some(listener) = &listener {
                 let has_client_keys = parameters.client_keys.is_some();
@@ -276,7 +294,7 @@ impl Listener {
         let quic = match sockets.udp {
             None => None,
             Some(udp) => {
-                let endpoint = quic::endpoint(udp, &parameters)?;
+                let endpoint = quic::endpoint(udp, parameters)?;
                 tasks.spawn(quic::accept_all(endpoint.clone(), context));
                 Some(endpoint)
             }

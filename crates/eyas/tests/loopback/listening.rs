@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use eyas::race::candidate::{Candidate, Origin, Security, Transport};
 use eyas::race::target::Host;
+use eyas::sockets::{self, StreamProtocol, Wanted};
 use eyas::{Endpoint, ListenParameters, Listener, SecurityParameters, ServerIdentity};
 
 use crate::common::{ping_pong, wait};
@@ -49,4 +50,44 @@ async fn silent_peers_do_not_block_others() {
     let mut first = &silent[0];
     first.set_read_timeout(Some(crate::common::PATIENCE)).unwrap();
     assert_eq!(std::io::Read::read(&mut first, &mut [0]).unwrap(), 0);
+}
+
+/// Sockets as a service manager passes them serve what they can.
+#[cfg(feature = "quic")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sockets_that_are_already_bound_serve_what_they_can() {
+    let identity = ServerIdentity::self_signed(["localhost"]).unwrap();
+    let both = [Transport::Tcp, Transport::Quic];
+    let parameters = |transports: &[Transport]| {
+        ListenParameters::new("192.0.2.1:1".parse().unwrap())
+            .transports(transports.iter().copied())
+            .security(identity.clone())
+            .with_alpn(["h3", "h2"])
+    };
+    let bind = |stream: Option<StreamProtocol>, udp: bool| {
+        let address = "127.0.0.1:0".parse().unwrap();
+        sockets::bind(&[address], Wanted { stream, udp }).unwrap().remove(0)
+    };
+    let security = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
+    let endpoint = Endpoint::builder().security(security).build().unwrap();
+    let tcp = Some(StreamProtocol::Tcp);
+    for (stream, udp, served) in
+        [(tcp, true, &both[..]), (tcp, false, &both[..1]), (None, true, &both[1..])]
+    {
+        let bound = bind(stream, udp);
+        let address = bound.address;
+        let listener = Listener::from_bound(bound, &parameters(&both)).unwrap();
+        assert_eq!(listener.local_addr(), address);
+        for transport in both {
+            let host = Host::Name("localhost".into());
+            let client = wait(endpoint.attempt(&host, candidate(address, transport), None)).await;
+            match served.contains(&transport) {
+                true => ping_pong(&listener, client.unwrap()).await,
+                false => assert!(client.is_err(), "{transport} at {stream:?}, {udp}"),
+            }
+        }
+    }
+    let unused = Listener::from_bound(bind(tcp, false), &parameters(&both[1..]));
+    let error = unused.expect_err("it has no socket").to_string();
+    assert!(error.contains("no socket"), "{error}");
 }

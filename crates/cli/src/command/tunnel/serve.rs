@@ -1,20 +1,28 @@
 //! The end that tunnels lead to.
 
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
+use eyas::race::candidate::Transport;
 use eyas::sctp::ENCAPSULATION_PORT;
+use eyas::sockets::Bound;
 use eyas::{Endpoint, KeyFingerprint, ListenParameters, Listener, ServerIdentity};
 use eyas_relay::tunnel::Server;
 use eyas_relay::tunnel::frame::ALPN;
 use eyas_relay::tunnel::session::ServerLimits;
+use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::authorized::Authorized;
 use super::{NoticePrinter, TunnelInfo, files, interface};
 use crate::command::descriptors::Descriptors;
-use crate::command::service::{Event, Service};
+use crate::command::service::{self, Event, PassedSockets, Service};
+use crate::command::setting;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, TunnelServeFlags};
+
+/// Where it listens by itself without `--listen`.
+const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
 
 pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Result<(), Failure> {
     // Set up before the server announces itself, so that no early signal is missed.
@@ -32,18 +40,20 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
     }
     let interface = interface::create(&flags.tun, printer)?;
     let authorized = Arc::new(authorized);
-    let listener = bind(flags, (identity.clone(), Arc::clone(&authorized)), printer).await?;
-    if let Some(why) = listener.sctp_missing() {
+    let listeners = listeners(flags, (identity.clone(), Arc::clone(&authorized)), printer).await?;
+    for why in listeners.iter().filter_map(Listener::sctp_missing) {
         printer.warn("listening", format!("no SCTP inside UDP: {why}"));
     }
+    let addresses: Vec<String> =
+        listeners.iter().map(|listener| listener.local_addr().to_string()).collect();
+    let addresses = addresses.join(", ");
     let key = files::fingerprint(&identity)?;
-    let text = format!("listening on {} with the key {key}", listener.local_addr());
-    printer.info("listening", text);
+    printer.info("listening", format!("listening on {addresses} with the key {key}"));
     let endpoint = Endpoint::builder()
         .max_attempts_in_flight(descriptors.of_attempts)
         .build()
         .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
-    let status = format!("tunnels on {}", listener.local_addr());
+    let status = format!("tunnels on {addresses}");
     let keys = Arc::clone(&authorized);
     let grants = move |key: &KeyFingerprint| keys.grant(key);
     let mut server = Server::new(endpoint, grants, move |notice| printer.print(&notice))
@@ -53,20 +63,20 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
     }
     let info = TunnelInfo {
         role: "server",
-        name: listener.local_addr().to_string(),
+        name: addresses,
         forwards: interface.iter().map(|device| interface::description(device.config())).collect(),
     };
     let _shown = super::publish_status(info, server.sessions(), printer).await;
     let stop = CancellationToken::new();
-    let serving = server.serve(&listener, stop.clone());
+    let serving = join_all(listeners.iter().map(|listener| server.serve(listener, stop.clone())));
     tokio::pin!(serving);
     tokio::select! {
-        () = &mut serving => {}
+        _ = &mut serving => {}
         failure = interface::until_removed(interface.as_ref()) => return Err(failure),
         () = until_stopped(&mut service, &status, &authorized) => {
             stop.cancel();
             tokio::select! {
-                () = serving => {}
+                _ = serving => {}
                 () = service.stopped_again() => {}
             }
         }
@@ -86,13 +96,15 @@ async fn until_stopped(service: &mut Service, status: &str, authorized: &Authori
     }
 }
 
-async fn bind(
+/// Listens on the sockets of the service manager, with a listener for each of their addresses, or otherwise at
+/// `--listen`.
+async fn listeners(
     flags: &TunnelServeFlags,
     (identity, authorized): (ServerIdentity, Arc<Authorized>),
     printer: NoticePrinter,
-) -> Result<Listener, Failure> {
-    let parameters = ListenParameters::new(flags.listen)
-        .transports(crate::command::setting::served_transports(true))
+) -> Result<Vec<Listener>, Failure> {
+    let parameters = ListenParameters::new(flags.listen.unwrap_or(DEFAULT_ADDRESS))
+        .transports(setting::served_transports(true))
         .security(identity)
         .client_keys(move |key| authorized.grant(key).is_some())
         .notices(move |text| printer.warn("exhausted", text))
@@ -101,7 +113,42 @@ async fn bind(
         .sctp_association(super::association(&flags.paths))
         .sctp_encapsulation_port(flags.sctp_udp_port.unwrap_or(ENCAPSULATION_PORT))
         .sctp_optional(flags.sctp_udp_port.is_none());
-    Listener::bind(parameters).await.map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))
+    let failed = |cause: eyas::Error| Failure::new(Kind::Listen, cause.to_string());
+    let Some(PassedSockets(sockets)) = service::sockets()? else {
+        return Listener::bind(parameters).await.map(|one| vec![one]).map_err(failed);
+    };
+    if flags.listen.is_some() {
+        return Err(service::listens_twice());
+    }
+    let with_sctp = sctp_place(flags, &sockets)?;
+    let listen = |(place, bound): (usize, Bound)| {
+        let mut parameters = parameters.clone();
+        if place != with_sctp {
+            let others = setting::served_transports(true);
+            let is_sctp =
+                |transport: &Transport| matches!(transport, Transport::Sctp | Transport::SctpUdp);
+            parameters = parameters.transports(others.filter(|one| !is_sctp(one)));
+        }
+        Listener::from_bound(bound, &parameters).map_err(failed)
+    };
+    sockets.into_iter().enumerate().map(listen).collect()
+}
+
+/// Returns the place of the address at which SCTP, whose sockets are bound here, is served: all addresses of this host
+/// if these are among them, and otherwise the first.
+fn sctp_place(flags: &TunnelServeFlags, sockets: &[Bound]) -> Result<usize, Failure> {
+    let port = flags.sctp_udp_port.unwrap_or(ENCAPSULATION_PORT);
+    let takes_port = |bound: &Bound| bound.udp.is_some() && bound.address.port() == port;
+    if sockets.iter().any(takes_port) {
+        let text = format!(
+            "a socket for datagrams of the service manager has port {port}, which is that of SCTP"
+        );
+        return Err(Failure::new(Kind::Listen, text).hint(
+            "remove its ListenDatagram=: datagram sockets serve QUIC, and the server binds that of SCTP itself",
+        ));
+    }
+    let is_any = |bound: &Bound| bound.address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+    Ok(sockets.iter().position(is_any).unwrap_or(0))
 }
 
 /// Returns the key of this server, generating it if there is none.

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::tunnel::{Ends, echo};
 
 /// The socket of a service manager, and the messages that are left.
 struct Manager(UnixDatagram);
@@ -103,6 +104,63 @@ fn its_sockets_are_served() {
         let out = fs::read_to_string(directory.join("out")).expect("written");
         assert!(out.contains("HTTP/1.1, HTTP/2, HTTP/3"), "{out}");
     });
+}
+
+#[test]
+fn its_sockets_are_served_by_a_tunnel() {
+    let mut ends = Ends::new();
+    let (tcp, udp, port) = bind();
+    ends.port = port;
+    let path = |name: &str| ends.path(name).display().to_string();
+    let flags = format!(
+        "tunnel serve --sctp-udp-port {} --key {} --authorized-keys {}",
+        ends.sctp,
+        path("host.pem"),
+        path("authorized_keys")
+    );
+    with_sockets(&flags, tcp.into(), Some(udp.into()), |_| {
+        for over in ["tcp://", "quic://", "sctp-udp://"] {
+            let to = format!("--stdio 127.0.0.1:{}", echo());
+            let client = ends.client_over(over, &to).stdin("there and back\n");
+            assert_eq!(client.start().end().exits(0).out, "there and back\n", "{over}");
+        }
+    });
+    // Without a socket for datagrams there is no QUIC.
+    let (tcp, _, port) = bind();
+    ends.port = port;
+    with_sockets(&flags, tcp.into(), None, |_| {
+        let to = format!("--stdio 127.0.0.1:{}", echo());
+        let client = ends.client_over("tcp://", &to).stdin("there and back\n");
+        assert_eq!(client.start().end().exits(0).out, "there and back\n");
+        ends.client_over("quic://", &to).run().exits(7);
+    });
+}
+
+/// Runs it with one socket that it refuses, and returns what it says.
+fn refused(flags: &str, socket: impl Into<OwnedFd>) -> String {
+    let eyas = Eyas::new(flags).command();
+    let line =
+        "exec 3<&0 </dev/null; LISTEN_PID=$$ LISTEN_FDS=1 EYAS_MEMORY=none exec \"$0\" \"$@\"";
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", line]).arg(eyas.get_program()).args(eyas.get_args());
+    let output = shell.stdin(Stdio::from(socket.into())).output().expect("a shell");
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_tunnel_explains_sockets_that_it_does_not_use() {
+    let ends = Ends::new();
+    let path = |name: &str| ends.path(name).display().to_string();
+    let (tcp, udp, port) = bind();
+    let flags = |more: &str| {
+        let (key, keys) = (path("host.pem"), path("authorized_keys"));
+        format!("tunnel serve {more} --key {key} --authorized-keys {keys}")
+    };
+    let text = refused(&flags("--listen 0"), tcp);
+    assert!(text.contains("omit --listen"), "{text}");
+    let text = refused(&flags(&format!("--sctp-udp-port {port}")), udp);
+    assert!(text.contains("which is that of SCTP"), "{text}");
 }
 
 #[test]
