@@ -51,7 +51,7 @@ pub(crate) async fn serve(
     let _ = tcp.set_nodelay(true);
     let evicted = permit.evicted();
     let serving = async {
-        match (secured(&shared, tcp).await, &streams) {
+        match (secured(&shared, tcp, streams.as_ref()).await, &streams) {
             (Ok(Client::Tls(tls)), Some(streams)) if is_http2(&tls) => Err((tls, streams)),
             (Ok(tcp), _) => Ok(client_state.run(&shared, tcp, &mut permit).await),
             (Err(ending), _) => Ok(ending),
@@ -80,11 +80,16 @@ fn is_http2(tls: &TlsStream<TcpStream>) -> bool {
     tls.get_ref().1.alpn_protocol() == Some(b"h2")
 }
 
-/// Sets up TLS, if it is required.
-async fn secured(shared: &Shared, tcp: TcpStream) -> Result<Client, Ending> {
-    let Some(acceptor) = shared.acceptor() else { return Ok(Client::Plain(tcp)) };
+/// Sets up TLS, if it is required: `streams` then has the certificates.
+async fn secured(
+    shared: &Shared,
+    tcp: TcpStream,
+    streams: Option<&StreamServer>,
+) -> Result<Client, Ending> {
+    let Some(streams) = streams else { return Ok(Client::Plain(tcp)) };
+    let handshake = Box::pin(streams.handshake(tcp));
     let accepted = tokio::select! {
-        accepted = timeout(shared.limits.handshake_time, Box::pin(acceptor.accept(tcp))) => accepted,
+        accepted = timeout(shared.limits.handshake_time, handshake) => accepted,
         () = shared.drain.cancelled() => return Err(Ending::Stopped),
     };
     match accepted {

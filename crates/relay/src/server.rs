@@ -11,12 +11,13 @@ use eyas::sctp::SctpListener;
 use eyas::sockets::{self, Bound, StreamProtocol, Throttle, Wanted};
 use eyas::{Endpoint, ServerIdentity};
 use eyas_http::metrics;
-use eyas_http::serve::{AltSvcPolicy, SctpService, ServeError, Server, StreamServer};
+use eyas_http::serve::{
+    AltSvcPolicy, ClientCertificates, SctpService, ServeError, Server, StreamServer,
+};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -47,6 +48,7 @@ impl Proxy {
             users: None,
             via: None,
             security: None,
+            client_certificates: None,
             sctp: None,
             limits: Limits::default(),
             metrics: None,
@@ -66,6 +68,7 @@ pub struct ProxyBuilder {
     users: Option<Arc<Users>>,
     via: Option<Via>,
     security: Option<ServerIdentity>,
+    client_certificates: Option<ClientCertificates>,
     sctp: Option<SctpService>,
     limits: Limits,
     metrics: Option<SocketAddr>,
@@ -78,16 +81,13 @@ pub struct ProxyBuilder {
 pub enum ProxyError {
     /// Anyone could use it.
     #[error(
-        "{0} can be reached from other machines, and without users anyone could use the proxy: list users, or listen on 127.0.0.1"
+        "{0} can be reached from other machines, and without users anyone could use the proxy: list users, require certificates, or listen on 127.0.0.1"
     )]
     Open(SocketAddr),
-    /// The certificate cannot be used.
-    #[error("cannot use the certificate: {0}")]
-    Security(#[from] eyas::Error),
     /// It cannot listen.
     #[error(transparent)]
     Listen(#[from] eyas::sockets::BindError),
-    /// It cannot serve HTTP/3 or SCTP.
+    /// The certificate, or those of clients' issuers, cannot be used, or it cannot serve HTTP/3 or SCTP.
     #[error(transparent)]
     Serve(#[from] ServeError),
 }
@@ -112,7 +112,7 @@ impl ProxyBuilder {
         self
     }
 
-    /// Sets the users. Without users it listens only on loopback.
+    /// Sets the users. Without users, and without certificates of clients, it listens only on loopback.
     pub fn users(mut self, users: Users) -> Self {
         self.users = Some(Arc::new(users));
         self
@@ -130,6 +130,13 @@ impl ProxyBuilder {
     /// is not available.
     pub fn security(mut self, identity: ServerIdentity) -> Self {
         self.security = Some(identity);
+        self
+    }
+
+    /// With [`security`](Self::security): asks clients for certificates, over every transport. If they
+    /// are required, the proxy may listen elsewhere than on loopback without users, too.
+    pub fn client_certificates(mut self, certificates: ClientCertificates) -> Self {
+        self.client_certificates = Some(certificates);
         self
     }
 
@@ -186,7 +193,10 @@ impl ProxyBuilder {
         mut addresses: impl Iterator<Item = SocketAddr>,
     ) -> Result<(), ProxyError> {
         let is_open = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
-        match addresses.find(is_open).filter(|_| self.users.is_none()) {
+        let clients = self.client_certificates.as_ref().filter(|_| self.security.is_some());
+        let knows_clients =
+            self.users.is_some() || clients.is_some_and(ClientCertificates::are_required);
+        match addresses.find(is_open).filter(|_| !knows_clients) {
             Some(address) => Err(ProxyError::Open(address)),
             None => Ok(()),
         }
@@ -203,7 +213,6 @@ impl ProxyBuilder {
             return Err(ServeError::NoSocket.into());
         }
         self.check_is_closed(bound.iter().map(|one| one.address))?;
-        let acceptor = self.security.as_ref().map(acceptor).transpose()?;
         let addresses: Vec<SocketAddr> = bound.iter().map(|one| one.address).collect();
         let mut policy = self.policy;
         policy.deadline = self.limits.connect_time;
@@ -216,7 +225,6 @@ impl ProxyBuilder {
             users: RwLock::new(self.users),
             guesses: std::sync::Mutex::default(),
             via,
-            acceptor: RwLock::new(acceptor),
             admission: Admission::new(&self.limits),
             associations: Semaphore::new(self.limits.associations.min(Semaphore::MAX_PERMITS)),
             limits: self.limits,
@@ -239,7 +247,10 @@ impl ProxyBuilder {
         let listeners: Vec<TcpListener> =
             bound.iter_mut().filter_map(|one| one.tcp.take()).collect();
         let http = match self.security {
-            Some(identity) => Some(serve_http(&shared, (identity, self.sctp), bound)?),
+            Some(identity) => {
+                let tls = (identity, self.client_certificates);
+                Some(serve_http(&shared, tls, self.sctp, bound)?)
+            }
             None => None,
         };
         for listener in listeners {
@@ -250,17 +261,11 @@ impl ProxyBuilder {
     }
 }
 
-/// Returns how handshakes of TLS with clients are accepted.
-fn acceptor(identity: &ServerIdentity) -> Result<TlsAcceptor, eyas::Error> {
-    let mut config = identity.server_config()?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
-}
-
 /// Serves HTTP/3 on these sockets, SCTP if requested, and HTTP/2 on the connections passed to it.
 fn serve_http(
     shared: &Arc<Shared>,
-    (identity, sctp): (ServerIdentity, Option<SctpService>),
+    (identity, clients): (ServerIdentity, Option<ClientCertificates>),
+    sctp: Option<SctpService>,
     bound: Vec<Bound>,
 ) -> Result<eyas_http::serve::Running, ServeError> {
     let limits = eyas_http::serve::Limits {
@@ -271,7 +276,10 @@ fn serve_http(
         header_read_time: shared.limits.handshake_time,
         ..eyas_http::serve::Limits::default()
     };
-    let server = Server::builder().tls(identity).alt_svc(AltSvcPolicy::Off).limits(limits);
+    let mut server = Server::builder().tls(identity).alt_svc(AltSvcPolicy::Off).limits(limits);
+    if let Some(clients) = clients {
+        server = server.client_certificates(clients);
+    }
     let server = server.tunnels(true).extended_connect(true).service(Streams(Arc::clone(shared)));
     match sctp {
         Some(sctp) => server.sctp(sctp).start_on(bound),
@@ -362,11 +370,21 @@ impl Running {
     /// If it cannot be used, or the proxy was started without; the old one then stays.
     pub fn replace_identity(&self, identity: &ServerIdentity) -> Result<(), ProxyError> {
         let http = self.http.as_ref().ok_or(ServeError::NoOwnIdentity)?;
-        let acceptor = acceptor(identity)?;
-        http.replace_identity(identity)?;
-        let mut current = self.shared.acceptor.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Some(acceptor);
-        Ok(())
+        Ok(http.replace_identity(identity)?)
+    }
+
+    /// Verifies the certificates of clients in this way from the next handshake on, over every
+    /// transport; clients that are connected go on.
+    ///
+    /// # Errors
+    /// If the roots cannot be used, or the proxy did not ask for certificates when it started; the
+    /// old roots then stay.
+    pub fn replace_client_certificates(
+        &self,
+        certificates: &ClientCertificates,
+    ) -> Result<(), ProxyError> {
+        let http = self.http.as_ref().ok_or(ServeError::NoOwnIdentity)?;
+        Ok(http.replace_client_certificates(certificates)?)
     }
 
     /// Also serves intercepted programs: their packets arrive on `device`, a non-blocking TUN

@@ -8,7 +8,6 @@ use eyas::Endpoint;
 use eyas::race::policy::Policy;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -49,8 +48,6 @@ pub(crate) struct Shared {
     pub(crate) guesses: Mutex<GuessBrake>,
     /// The other proxy through which destinations are reached.
     pub(crate) via: Option<Lanes>,
-    /// For clients over TLS, with the certificate of the moment.
-    pub(crate) acceptor: RwLock<Option<TlsAcceptor>>,
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
     /// One permit for each UDP association or CONNECT-UDP tunnel that may still be opened.
@@ -110,11 +107,6 @@ impl Shared {
     /// Returns who may use it; `None` is anybody.
     pub(crate) fn users(&self) -> Option<Arc<Users>> {
         self.users.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Returns how handshakes of TLS are accepted, if clients use it.
-    pub(crate) fn acceptor(&self) -> Option<TlsAcceptor> {
-        self.acceptor.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns for how much longer datagrams to a destination are refused because it has not answered QUIC.

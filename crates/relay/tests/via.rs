@@ -172,13 +172,21 @@ async fn the_rules_apply_to_names_that_the_other_proxy_looks_up() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_without_tls_is_refused_where_tls_is_expected() {
     let chain = Chain::new(1, "ada:x");
+    let mut socks = TcpStream::connect(chain.far.running.local_addr()).await.expect("it listens");
+    socks.write_all(b"\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50").await.expect("writes");
+    // It may get a TLS alert.
+    let _ =
+        tokio::time::timeout(TIMEOUT, socks.read_to_end(&mut Vec::new())).await.expect("it ends");
+    let Ending::Refused(why) = chain.far.report().await.end else { panic!("it was refused") };
+    assert!(why.to_string().contains("does not speak TLS"), "{why}");
     let mut plain = TcpStream::connect(chain.far.running.local_addr()).await.expect("it listens");
     plain.write_all(b"CONNECT a.test:80 HTTP/1.1\r\nHost: a.test\r\n\r\n").await.expect("writes");
-    let mut read = Vec::new();
-    let reading = tokio::time::timeout(TIMEOUT, plain.read_to_end(&mut read));
-    // It may get a TLS alert.
-    let _ = reading.await.expect("it ends");
-    assert!(!read.starts_with(b"HTTP"), "{read:?}");
+    let mut read = String::new();
+    let reading = tokio::time::timeout(TIMEOUT, plain.read_to_string(&mut read));
+    reading.await.expect("it ends").expect("an end, not a reset");
+    let is_told = read.starts_with("HTTP/1.1 400 ") && read.contains("This port speaks TLS");
+    assert!(is_told, "{read}");
+    drop(plain);
     let Ending::Refused(why) = chain.far.report().await.end else { panic!("it was refused") };
     assert!(why.to_string().contains("does not speak TLS"), "{why}");
 }

@@ -57,8 +57,8 @@ pub(crate) struct ProxyFlags {
     pub(crate) listen: Vec<ListenAddresses>,
     /// Require one of the names and passwords in FILE: NAME:PASSWORD, one per line
     ///
-    /// Without it, the proxy listens only on loopback. SOCKS4 has no passwords and is refused. The
-    /// file, like those of the certificate and its key, is loaded again after SIGHUP, and when it has
+    /// Without it and without --client-ca, the proxy listens only on loopback. SOCKS4 has no passwords
+    /// and is refused. The file, like those of certificates and keys, is loaded again after SIGHUP, and when it has
     /// changed; connections go on.
     #[arg(long, value_name = "FILE")]
     pub(crate) users: Option<PathBuf>,
@@ -73,6 +73,11 @@ pub(crate) struct ProxyFlags {
     pub(crate) tls_key: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) passphrase: PassphraseFlags,
+    /// Require a certificate of clients that one of the CAs in FILE has issued, PEM
+    ///
+    /// It is required over TCP, QUIC and SCTP, which is then not inside DTLS.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) client_ca: Option<PathBuf>,
     /// Accept clients over SCTP too, over UDP and directly over IP where possible
     #[arg(long, requires = "tls_cert")]
     pub(crate) sctp: bool,

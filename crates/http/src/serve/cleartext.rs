@@ -13,13 +13,18 @@ const LENGTH: usize = 8;
 const BODY: &str = "400 Bad Request\n\
                     This port speaks TLS: use https:// instead of http:// in the URL.\n";
 
-/// Returns whether a stream begins with an HTTP request, and the stream with the bytes read. A method
-/// begins with a letter, in practice a capital (RFC 9110 §9.1); a record of TLS with its type, below
-/// 32 (RFC 8446 §5.1).
+/// Returns whether a client that begins with this byte sends an HTTP request. A method begins with a
+/// letter, in practice a capital (RFC 9110 §9.1); a record of TLS with its type, below 32 (RFC 8446
+/// §5.1).
+pub(super) const fn begins_request(first: u8) -> bool {
+    first.is_ascii_uppercase()
+}
+
+/// Returns whether a stream begins with an HTTP request, and the stream with the bytes read.
 pub(super) async fn detect<T: AsyncRead + Unpin>(mut io: T) -> io::Result<(bool, Rewind<T>)> {
     let mut read = [0; LENGTH];
     let length = io.read(&mut read).await?;
-    let is_http = length > 0 && read[0].is_ascii_uppercase();
+    let is_http = length > 0 && begins_request(read[0]);
     Ok((is_http, Rewind::new(Bytes::copy_from_slice(&read[..length]), io)))
 }
 

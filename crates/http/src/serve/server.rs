@@ -416,7 +416,8 @@ impl ServerBuilder {
         #[cfg(feature = "sctp")]
         self.spawn_sctp(&shared, &sctp, tls.as_ref())?;
         let endpoints = self.spawn(&shared, bound, tls.as_ref())?;
-        let streams = StreamServer::new(&shared, self.protocol(&shared.limits, None));
+        let protocol = self.protocol(&shared.limits, self.acceptor(tls.as_ref())?);
+        let streams = StreamServer::new(&shared, protocol);
         let metrics = match self.metrics {
             Some(address) => {
                 let more = self.more_metrics.take();
@@ -516,17 +517,19 @@ impl ServerBuilder {
         Ok(())
     }
 
+    /// Returns how handshakes on byte streams are accepted.
+    fn acceptor(&self, tls: Option<&Tls>) -> Result<Option<TlsAcceptor>, ServeError> {
+        let alpn = self.alpn_or(self.versions.stream_alpn());
+        tls.map(|tls| stream::acceptor(tls, alpn)).transpose()
+    }
+
     fn spawn(
         &self,
         shared: &Arc<Shared>,
         bound: Vec<Bound>,
         tls: Option<&Tls>,
     ) -> Result<Vec<quinn::Endpoint>, ServeError> {
-        let stream_alpn = self.alpn_or(self.versions.stream_alpn());
-        let acceptor = match tls {
-            Some(tls) => Some(stream::acceptor(tls, stream_alpn)?),
-            None => None,
-        };
+        let acceptor = self.acceptor(tls)?;
         let quic_alpn = self.alpn_or(self.versions.quic_alpn());
         let protocol = self.protocol(&shared.limits, acceptor);
         let mut endpoints = Vec::new();

@@ -89,6 +89,11 @@ impl Protocol {
         Self { acceptor, is_encrypted, versions, http1: Arc::new(http1), http2 }
     }
 
+    /// Returns how handshakes are accepted, if it uses TLS.
+    pub(super) const fn acceptor(&self) -> Option<&TlsAcceptor> {
+        self.acceptor.as_ref()
+    }
+
     /// Configures it for streams that a lower layer encrypts.
     pub(super) fn encrypted_below(mut self) -> Self {
         self.acceptor = None;

@@ -1,13 +1,19 @@
 //! Streams that were accepted elsewhere.
 
-use std::{fmt, net::SocketAddr, sync::Arc};
+use std::{fmt, io, net::SocketAddr, sync::Arc};
 
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+};
+use tokio_rustls::server::TlsStream;
 
-use super::{Transport, shared::Shared, stats::Counters, stream, stream::Protocol};
+use super::{
+    Transport, cleartext, lingering, pace::Rate, shared::Shared, stats::Counters, stream,
+    stream::Protocol,
+};
 
-/// Serves streams that were accepted elsewhere, after any TLS handshake, for ports that carry other
-/// protocols as well. Clones share the same server.
+/// Serves streams that were accepted elsewhere, for ports that carry other protocols as well. Clones share the same server.
 #[derive(Clone)]
 pub struct StreamServer {
     shared: Arc<Shared>,
@@ -16,10 +22,30 @@ pub struct StreamServer {
 
 impl StreamServer {
     pub(super) fn new(shared: &Arc<Shared>, protocol: Protocol) -> Self {
-        Self { shared: Arc::clone(shared), protocol: protocol.encrypted_below() }
+        Self { shared: Arc::clone(shared), protocol }
     }
 
-    /// Serves a stream that arrived over TCP until it ends, with HTTP/1 or HTTP/2, whichever the
+    /// Performs the TLS handshake with a client as the server does with its own: with its present
+    /// certificates, asking clients for [those](super::ServerBuilder::client_certificates) that it asks
+    /// for, and offering its application protocols. A client that begins with an HTTP request in the
+    /// clear is told so in the response. There is no time limit.
+    ///
+    /// # Errors
+    /// Those of the handshake, [`InvalidData`](io::ErrorKind::InvalidData) for a request in the clear,
+    /// and [`Unsupported`](io::ErrorKind::Unsupported) if the server has no TLS.
+    pub async fn handshake(&self, mut tcp: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        let tls = self.protocol.acceptor().ok_or(io::ErrorKind::Unsupported)?;
+        let mut first = [0];
+        if tcp.peek(&mut first).await? == 1 && cleartext::begins_request(first[0]) {
+            cleartext::refuse(&mut tcp).await?;
+            lingering::close(Rate::minimum(&self.shared.limits), &tcp, true).await;
+            let what = "it sent an HTTP request in the clear, and was told so";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        tls.accept(tcp).await
+    }
+
+    /// Serves a stream that arrived over TCP until it ends, after any TLS handshake, with HTTP/1 or HTTP/2, whichever the
     /// client begins with. It counts like any other connection of the server, and is dropped at
     /// once if a limit is reached.
     pub async fn serve<S>(&self, stream: S, remote: SocketAddr, local: Option<SocketAddr>)
@@ -32,7 +58,8 @@ impl StreamServer {
             return Counters::count(&shared.counters.connections_refused);
         };
         let info = stream::StreamInfo { remote, local, transport: Transport::Tcp };
-        stream::serve_stream(Arc::clone(shared), self.protocol.clone(), stream, info, None).await;
+        let protocol = self.protocol.clone().encrypted_below();
+        stream::serve_stream(Arc::clone(shared), protocol, stream, info, None).await;
     }
 }
 

@@ -37,6 +37,11 @@ impl ClientCertificates {
         Self { roots: roots.into_iter().collect(), are_required: false }
     }
 
+    /// Returns whether clients without a certificate are turned away.
+    pub const fn are_required(&self) -> bool {
+        self.are_required
+    }
+
     fn verifier(
         &self,
         provider: Arc<CryptoProvider>,

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use eyas::race::candidate::{Family, Transport};
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, SecurityParameters};
-use eyas_http::serve::SctpService;
+use eyas_http::serve::{ClientCertificates, SctpService, ServeError};
 use eyas_relay::rules::Rules;
 use eyas_relay::users::Users;
 use eyas_relay::{Limits, Proxy, ProxyBuilder, ProxyError, Running};
@@ -99,8 +99,8 @@ impl Preparation {
 async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> {
     // Set up before the proxy announces itself, so that no early signal is missed.
     let mut service = Service::begin(common.color)?;
-    let files = [&flags.users, &flags.tls_cert, &flags.tls_key, &flags.passphrase.pass_file];
-    service.watch(files.into_iter().flatten().cloned());
+    let tls = [&flags.tls_cert, &flags.tls_key, &flags.passphrase.pass_file, &flags.client_ca];
+    service.watch(flags.users.iter().chain(tls.into_iter().flatten()).cloned());
     let limits = Limits {
         connections: flags.max_connections as usize,
         connections_per_client: flags.max_per_client as usize,
@@ -124,6 +124,9 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
     }
     if let (Some(cert), Some(key)) = (&flags.tls_cert, &flags.tls_key) {
         builder = builder.security(identity::from_files(cert, key, &flags.passphrase)?);
+    }
+    if let Some(path) = &flags.client_ca {
+        builder = builder.client_certificates(clients(path)?);
     }
     if flags.sctp {
         let mut sctp = SctpService::default();
@@ -176,6 +179,12 @@ async fn until_stopped(
                 running.replace_identity(&identity).map_err(|cause| failure(&cause))
             });
             service.report(replaced.map(|()| format!("loaded {}", cert.display())));
+        }
+        if let Some(path) = &flags.client_ca {
+            let replaced = clients(path).and_then(|clients| {
+                running.replace_client_certificates(&clients).map_err(|cause| failure(&cause))
+            });
+            service.report(replaced.map(|()| format!("loaded {}", path.display())));
         }
     }
 }
@@ -240,6 +249,11 @@ fn limits(options: &ProxyDestinationFlags) -> Limits {
     }
 }
 
+/// Reads the authorities that issue certificates to clients.
+fn clients(path: &Path) -> Result<ClientCertificates, Failure> {
+    setting::roots(path).map(ClientCertificates::required)
+}
+
 fn users(path: &Path, common: &CommonFlags) -> Result<Users, Failure> {
     let file = path.display().to_string();
     let text = fs::read_to_string(path).map_err(|cause| Failure::read(&file, &cause))?;
@@ -254,12 +268,14 @@ fn users(path: &Path, common: &CommonFlags) -> Result<Users, Failure> {
 
 fn failure(cause: &ProxyError) -> Failure {
     match cause {
-        ProxyError::Security(cause) => Failure::new(Kind::Identity, cause.to_string()),
+        ProxyError::Serve(cause @ (ServeError::Identity(_) | ServeError::ClientRoots(_))) => {
+            Failure::new(Kind::Identity, cause.to_string())
+        }
         ProxyError::Open(address) => {
             let text =
                 format!("{address} can be reached from other machines: anyone could use the proxy");
             Failure::new(Kind::Usage, text).hint(
-                "list users with --users FILE (NAME:PASSWORD, one per line), or listen on 127.0.0.1",
+                "list users with --users FILE (NAME:PASSWORD, one per line), require certificates with --client-ca, or listen on 127.0.0.1",
             )
         }
         _ => Failure::new(Kind::Listen, cause.to_string()),
@@ -301,6 +317,9 @@ fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Resu
     }
     if let Some(path) = &flags.users {
         add_row("users", Paint::Plain, path.display().to_string());
+    }
+    if let Some(path) = &flags.client_ca {
+        add_row("clients of", Paint::Plain, path.display().to_string());
     }
     if let Some(url) = metrics {
         add_row("metrics", Paint::Plain, url);

@@ -3,8 +3,10 @@
 use std::fs;
 use std::sync::Arc;
 
+use eyas::SecurityParameters;
 use eyas::rustls::pki_types::ServerName;
 use eyas::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use eyas_http::Versions;
 
 use super::*;
 
@@ -196,6 +198,79 @@ fn a_proxy_loads_its_users_again() {
     assert!(knows(port, "bob:two"));
     running.signal("TERM");
     running.end().exits(0);
+}
+
+/// The proxy's clients are other proxies of the same program, which choose the transport.
+#[test]
+fn a_proxy_asks_its_clients_for_certificates_of_the_named_authorities() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    certificate(path, "a", &["localhost"]);
+    let identities = ["one", "two"].map(|name| certificate(path, name, &[&format!("{name}.test")]));
+    fs::copy(path.join("one.pem"), path.join("clients.pem")).expect("copies");
+    let port = own_port();
+    let line = format!(
+        "proxy -l 127.0.0.1:{port} --tls-cert a.pem --tls-key a.key --client-ca clients.pem --explain"
+    );
+    let running = Eyas::new(&line).within(path).start();
+    running.wait_for_stdout("proxy on");
+    let trusted = fs::read(path.join("a.pem")).expect("written");
+    let trusted = eyas::certificates_from_pem(&trusted).expect("PEM");
+    let connects = |identity: Option<&ServerIdentity>, versions: Versions| {
+        let mut security = SecurityParameters::platform().with_roots(trusted.clone());
+        if let Some(own) = identity {
+            security = security.with_client_certificate(own.chain().to_vec(), own.private_key());
+        }
+        tunnel_opens(port, security, versions)
+    };
+    let all = [Versions::HTTP_1, Versions::HTTP_2, Versions::HTTP_3];
+    for versions in all {
+        assert!(connects(Some(&identities[0]), versions), "{versions:?}");
+        assert!(!connects(Some(&identities[1]), versions), "{versions:?}");
+        assert!(!connects(None, versions), "{versions:?}");
+    }
+    fs::copy(path.join("two.pem"), path.join("clients.pem")).expect("copies");
+    running.signal("HUP");
+    running.wait_for_stderr("loaded clients.pem");
+    for versions in all {
+        assert!(connects(Some(&identities[1]), versions), "{versions:?}");
+        assert!(!connects(Some(&identities[0]), versions), "{versions:?}");
+    }
+    fs::write(path.join("clients.pem"), "nothing").expect("writes");
+    running.signal("HUP");
+    running.wait_for_stderr(STAYS);
+    assert!(connects(Some(&identities[1]), Versions::HTTP_2));
+    let mut plain = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("it listens");
+    plain.write_all(b"CONNECT a.test:80 HTTP/1.1\r\nHost: a.test\r\n\r\n").expect("sends");
+    let mut answer = String::new();
+    plain.read_to_string(&mut answer).expect("an answer");
+    let is_told = answer.contains("This port speaks TLS: use https:// instead of http://");
+    assert!(answer.starts_with("HTTP/1.1 400 ") && is_told, "{answer}");
+    running.signal("TERM");
+    running.end().exits(0);
+    // Without TLS nobody could show one.
+    Eyas::new("proxy --client-ca clients.pem").within(path).run().exits(2);
+}
+
+/// Returns whether the proxy at this port lets a client with these credentials connect, over one version of HTTP. The
+/// destination is the proxy itself, which waits for a handshake.
+fn tunnel_opens(port: u16, security: SecurityParameters, versions: Versions) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let endpoint = eyas::Endpoint::builder().security(security).build().expect("an endpoint");
+        let client = eyas_http::Client::builder()
+            .endpoint(endpoint)
+            .versions(versions)
+            .proxy(eyas_http::Proxy::none())
+            .tunnels(true)
+            .build()
+            .expect("a client");
+        let request = http::Request::connect(format!("127.0.0.1:{port}")).body(()).expect("valid");
+        let limit = std::time::Duration::from_secs(60);
+        let proxy = format!("https://localhost:{port}/");
+        let connected = client.connect(&proxy, request, limit).await;
+        matches!(connected, Ok(eyas_http::Connected::Tunnel(_)))
+    })
 }
 
 /// Without a terminal SIGHUP is a request to load files; with one, it ends when that is closed.
