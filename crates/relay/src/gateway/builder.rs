@@ -1,6 +1,6 @@
 //! The configuration of a gateway.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use eyas::{Endpoint, SecurityParameters};
 use thiserror::Error;
@@ -113,15 +113,11 @@ impl GatewayBuilder {
         }
         let limits = self.limits;
         let connections = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
-        let mut endpoint = Endpoint::builder().max_attempts_in_flight(connections);
-        if let Some(security) = self.security {
-            endpoint = endpoint.security(security);
-        }
-        let endpoint = endpoint.build().map_err(|error| GatewayError(error.to_string()))?;
+        let endpoint = endpoint(connections, self.security)?;
         let pool = Pool::new(limits.idle_connections, limits.keep_time);
         Ok(Gateway::new(Shared {
             upstream: self.upstream,
-            endpoint,
+            endpoint: endpoint.into(),
             limits,
             trusted: self.trusted,
             proxy_protocol: self.proxy_protocol,
@@ -135,6 +131,33 @@ impl GatewayBuilder {
             counters: Arc::default(),
             notices: Notices::new(self.notices),
         }))
+    }
+}
+
+/// Returns the endpoint that connects to the upstream, with at most this many connections.
+fn endpoint(
+    connections: usize,
+    security: Option<SecurityParameters>,
+) -> Result<Endpoint, GatewayError> {
+    let mut builder = Endpoint::builder().max_attempts_in_flight(connections);
+    if let Some(security) = security {
+        builder = builder.security(security);
+    }
+    builder.build().map_err(|error| GatewayError(error.to_string()))
+}
+
+impl Gateway {
+    /// Trusts an `https` upstream in this way from the next connection to it on; connections that are
+    /// open are still used.
+    ///
+    /// # Errors
+    /// If the trusted roots cannot be used; the former trust then stays.
+    pub fn replace_security(&self, security: SecurityParameters) -> Result<(), GatewayError> {
+        let shared = self.shared();
+        let connections = shared.limits.connections.clamp(1, Semaphore::MAX_PERMITS);
+        let endpoint = endpoint(connections, Some(security))?;
+        *shared.endpoint.write().unwrap_or_else(PoisonError::into_inner) = endpoint;
+        Ok(())
     }
 }
 

@@ -110,7 +110,7 @@ async fn race(
     }
     let deadline = shared.limits.connect_time;
     let policy = Policy { transports, deadline, ..Policy::default() };
-    let mut initiation = shared.endpoint.preconnection(target).policy(policy).initiate();
+    let mut initiation = shared.endpoint().preconnection(target).policy(policy).initiate();
     let connection = initiation.usable().await.map_err(|error| {
         let (error_type, text) = (ErrorType::from(&error), error.to_string());
         match error_type.is_connect_timeout() {

@@ -40,6 +40,10 @@ impl Gateway {
         Self(Arc::new(shared))
     }
 
+    pub(super) fn shared(&self) -> &Shared {
+        &self.0
+    }
+
     /// Returns the counters so far.
     pub fn stats(&self) -> Stats {
         self.0.counters.snapshot()

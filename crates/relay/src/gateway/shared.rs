@@ -1,8 +1,8 @@
 //! The state that all requests of a gateway share.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use eyas::Endpoint;
 use http::HeaderValue;
@@ -21,7 +21,8 @@ use crate::pseudonym::Pseudonym;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) upstream: Upstream,
-    pub(super) endpoint: Endpoint,
+    /// The endpoint with the present trust in the upstream.
+    pub(super) endpoint: RwLock<Endpoint>,
     pub(super) limits: Limits,
     pub(super) trusted: Vec<Network>,
     pub(super) proxy_protocol: bool,
@@ -45,6 +46,10 @@ impl Shared {
     /// Returns whether a client is a trusted proxy.
     pub(super) fn trusts(&self, client: IpAddr) -> bool {
         self.trusted.iter().any(|network| network.contains(client))
+    }
+
+    pub(super) fn endpoint(&self) -> Endpoint {
+        self.endpoint.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn authority(&self) -> HeaderValue {

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use eyas::ServerIdentity;
 use eyas_http::serve::{ClientCertificates, Running};
+use eyas_relay::gateway::Gateway;
 
 use super::failure;
 use crate::command::{identity, setting};
@@ -14,7 +15,7 @@ use crate::flags::ServeFlags;
 /// Returns the files that are watched.
 pub(super) fn watched(flags: &ServeFlags) -> Vec<PathBuf> {
     let files = flags.cert.iter().chain(&flags.key).chain(&flags.passphrase.pass_file);
-    files.chain(&flags.client_ca).cloned().collect()
+    files.chain(&flags.client_ca).chain(&flags.upstream_cacert).cloned().collect()
 }
 
 /// Reads the certificates with their keys; none if they are to be generated.
@@ -48,7 +49,11 @@ pub(super) fn expired(flags: &ServeFlags, identities: &[ServerIdentity]) -> Vec<
 }
 
 /// Loads everything again. Each result says what was loaded, or why the former stays in use.
-pub(super) fn load(flags: &ServeFlags, running: &Running) -> Vec<Result<String, Failure>> {
+pub(super) fn load(
+    flags: &ServeFlags,
+    running: &Running,
+    gateway: Option<&Gateway>,
+) -> Vec<Result<String, Failure>> {
     let mut results = Vec::new();
     if !flags.cert.is_empty() {
         let loaded = identities(flags).and_then(|identities| {
@@ -71,6 +76,9 @@ pub(super) fn load(flags: &ServeFlags, running: &Running) -> Vec<Result<String, 
             None => Ok(()),
         });
         results.push(loaded.map(|()| format!("loaded {}", path.display())));
+    }
+    if let (Some(path), Some(gateway)) = (&flags.upstream_cacert, gateway) {
+        results.push(super::gateway::reload(gateway, path));
     }
     results
 }

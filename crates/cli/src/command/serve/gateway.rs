@@ -1,8 +1,10 @@
 //! The gateway mode of `eyas serve`, in front of another web server.
 
+use std::path::Path;
+
 use eyas::SecurityParameters;
 use eyas_http::serve::{self, ServerBuilder};
-use eyas_relay::gateway::{Gateway, Limits, Upstream};
+use eyas_relay::gateway::{Gateway, GatewayError, Limits, Upstream};
 
 use crate::command::descriptors::Descriptors;
 use crate::command::setting;
@@ -27,7 +29,7 @@ pub(super) fn configure(
     upstream: &Upstream,
     flags: &ServeFlags,
     (common, descriptors): (&CommonFlags, Descriptors),
-) -> Result<ServerBuilder, Failure> {
+) -> Result<(ServerBuilder, Gateway), Failure> {
     let color = common.color;
     let limits = Limits {
         connect_time: flags.upstream_connect_timeout,
@@ -48,12 +50,24 @@ pub(super) fn configure(
         builder = builder.upgrade(protocol);
     }
     if let Some(path) = &flags.upstream_cacert {
-        builder =
-            builder.security(SecurityParameters::platform().with_roots(setting::roots(path)?));
+        builder = builder.security(trusting(path)?);
     }
     let gateway = builder.build();
     let gateway = gateway.map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
     let metrics_source = gateway.clone();
     let server = server.extended_connect(true).keep_field_case(true);
-    Ok(server.more_metrics(move |page| metrics_source.stats().write(page)).service(gateway))
+    let server = server.more_metrics(move |page| metrics_source.stats().write(page));
+    Ok((server.service(gateway.clone()), gateway))
+}
+
+/// Returns the trust in an upstream whose certificate these issue.
+fn trusting(path: &Path) -> Result<SecurityParameters, Failure> {
+    Ok(SecurityParameters::platform().with_roots(setting::roots(path)?))
+}
+
+/// Loads the certificates of the upstream's issuers again.
+pub(super) fn reload(gateway: &Gateway, path: &Path) -> Result<String, Failure> {
+    let unusable = |cause: GatewayError| Failure::new(Kind::Identity, cause.to_string());
+    gateway.replace_security(trusting(path)?).map_err(unusable)?;
+    Ok(format!("loaded {}", path.display()))
 }

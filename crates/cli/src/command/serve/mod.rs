@@ -19,6 +19,7 @@ use eyas_http::Versions;
 use eyas_http::serve::{
     AltSvcPolicy, Limits, Running, SctpService, ServeError, Server, ServerBuilder,
 };
+use eyas_relay::gateway::Gateway;
 use eyas_testserver::site::{Site, SiteError};
 use serde_json::{Value, json};
 
@@ -51,8 +52,10 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
     let mut builder = builder(flags, common, passed.as_ref())?;
     builder =
         builder.notices(move |text| notice(color, text)).limits(limits(flags, descriptors, color));
+    let mut gateway = None;
     if let Some(upstream) = &flags.upstream {
-        builder = gateway::configure(builder, upstream, flags, (common, descriptors))?;
+        let configured = gateway::configure(builder, upstream, flags, (common, descriptors))?;
+        (builder, gateway) = (configured.0, Some(configured.1));
     }
     let mut log = None;
     if let Some(path) = &flags.log {
@@ -66,7 +69,8 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
     };
     let running = started.map_err(|cause| failure(&cause))?;
     announce(flags, common, &running)?;
-    until_stopped(&mut service, flags, &running, log.as_ref()).await;
+    let loading = (&running, gateway.as_ref(), log.as_ref());
+    until_stopped(&mut service, flags, loading).await;
     if !common.json {
         let line = Line::new().with(Paint::Dim, "stopping once all requests are answered");
         output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
@@ -82,8 +86,7 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
 async fn until_stopped(
     service: &mut Service,
     flags: &ServeFlags,
-    running: &Running,
-    log: Option<&Log>,
+    (running, gateway, log): (&Running, Option<&Gateway>, Option<&Log>),
 ) {
     let addresses = running.local_addrs().iter().map(SocketAddr::to_string);
     let status = format!("serving on {}", addresses.collect::<Vec<_>>().join(", "));
@@ -93,7 +96,7 @@ async fn until_stopped(
         if event == Event::Stop {
             return;
         }
-        for result in files::load(flags, running) {
+        for result in files::load(flags, running, gateway) {
             service.report(result);
         }
         // A log that was only renamed goes on until the signal.

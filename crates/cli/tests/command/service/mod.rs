@@ -40,7 +40,9 @@ impl Server {
         let directory = tempfile::tempdir().expect("a directory");
         prepare(directory.path());
         let port = own_port();
-        let line = format!("serve --no-files --no-sctp -l 127.0.0.1:{port} {flags}");
+        // A gateway has no files.
+        let files = if flags.contains("--upstream") { "" } else { "--no-files" };
+        let line = format!("serve {files} --no-sctp -l 127.0.0.1:{port} {flags}");
         let running = set(Eyas::new(&line).within(directory.path())).start();
         running.wait_for_stdout("listening");
         Self { directory, port, running }

@@ -162,6 +162,33 @@ fn clients_need_a_certificate_of_the_named_authorities() {
     server.stop();
 }
 
+/// A gateway to an upstream whose certificate is replaced by one of another issuer.
+#[test]
+fn a_gateway_loads_the_issuers_of_its_upstream_again() {
+    let upstream = Server::start("--cert a.pem --key a.key", |directory| {
+        certificate(directory, "a", &["localhost"]);
+        certificate(directory, "b", &["localhost"]);
+    });
+    let (port, trusted) = (upstream.port, upstream.path("trusted.pem"));
+    fs::copy(upstream.path("b.pem"), &trusted).expect("copies");
+    let flags = format!(
+        "--plain --upstream https://localhost:{port} --upstream-cacert {}",
+        trusted.display()
+    );
+    let gateway = Server::start(&flags, |_| {});
+    assert!(gateway.ask(GET).starts_with("HTTP/1.1 502 "), "it trusts another one");
+    fs::copy(upstream.path("a.pem"), &trusted).expect("copies");
+    gateway.running.signal("HUP");
+    gateway.running.wait_for_stderr("loaded ");
+    assert!(gateway.ask(GET).starts_with("HTTP/1.1 200 "));
+    fs::write(&trusted, "nothing").expect("writes");
+    gateway.running.signal("HUP");
+    gateway.running.wait_for_stderr(STAYS);
+    assert!(gateway.ask(GET).starts_with("HTTP/1.1 200 "));
+    gateway.stop();
+    upstream.stop();
+}
+
 /// A proxy's answer to a user, as far as it matters: whether it knows them.
 fn knows(port: u16, user_and_password: &str) -> bool {
     use base64::prelude::{BASE64_STANDARD, Engine as _};
