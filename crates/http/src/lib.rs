@@ -112,7 +112,10 @@ pub use pool::PoolLimits;
 /// For the gateway of `eyas-relay`, which has a client of its own.
 #[cfg(feature = "client")]
 #[doc(hidden)]
-pub use protocol::{EarlyAnswer, InformationalLimit, InputEnd, TooManyInformational};
+pub use protocol::{
+    EarlyAnswer, Http3Body, Http3Failure, Http3FailureKind, Http3Sender, Http3Stream,
+    InformationalLimit, InputEnd, Patience, TooManyInformational,
+};
 #[cfg(any(feature = "client", feature = "server"))]
 pub use quic_streams::{HttpDatagrams, StreamDatagrams};
 #[cfg(feature = "server")]

@@ -20,6 +20,7 @@ use http::{Request, Response, Version};
 use self::expected::Expected;
 pub use self::{
     early_answer::EarlyAnswer,
+    h3::{Http3Body, Http3Failure, Http3FailureKind, Http3Sender, Http3Stream, Patience},
     informational::{InformationalLimit, InputEnd, TooManyInformational},
 };
 pub(crate) use self::{

@@ -58,6 +58,10 @@ pub(crate) trait Side: Clone + Send + Sync + Unpin + 'static {
         false
     }
 
+    /// Called when the peer goes away: it does not process the request on the stream with this
+    /// identifier, nor later ones (RFC 9114 §5.2).
+    fn going_away(&self, _id: u64) {}
+
     /// Returns whether to reject the next request (RFC 9114 §4.1.1: it may be retried).
     fn rejects_requests(&self) -> bool {
         false
@@ -77,7 +81,7 @@ impl<S: Side> Common<S> {
         let frames = Frames::request(self.frame_limit);
         let guard = self.side.request_started(&send);
         let send = Sending::of_request(send, guard, self.side.opens_tunnels());
-        RequestStream { send, recv: Receiving::new(recv, frames) }
+        RequestStream { send, recv: Receiving::new(recv, frames, None) }
     }
 }
 
@@ -115,7 +119,8 @@ impl<S: Side> quic::Connection<Bytes> for Streams<S> {
     ) -> Poll<Result<Receiving<S>, ConnectionErrorIncoming>> {
         let recv = ready!(next(&mut self.unidirectional, cx))?;
         let frames = Frames::unidirectional(self.common.frame_limit);
-        Poll::Ready(Ok(Receiving::new(recv, frames)))
+        let side = Some(self.common.side.clone());
+        Poll::Ready(Ok(Receiving::new(recv, frames, side)))
     }
 
     fn poll_accept_bidi(

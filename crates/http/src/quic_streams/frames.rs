@@ -22,6 +22,8 @@ const HEADER_BYTES: usize = 16;
 
 const CONTROL_STREAM: u64 = 0x00;
 const DATA_FRAME: u64 = 0x00;
+/// RFC 9114 §7.2.6.
+const GOAWAY_FRAME: u64 = 0x07;
 
 /// A violation in the frames of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +42,10 @@ pub(super) struct Frames {
     limit: u64,
     state: State,
     head: Head,
+    /// The payload of a GOAWAY on the control stream, while it is read.
+    goaway: Option<Head>,
+    /// Whether this is the control stream.
+    is_control: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,12 +59,23 @@ enum State {
 impl Frames {
     /// Creates a filter for a request stream.
     pub(super) const fn request(limit: u64) -> Self {
-        Self { limit, state: State::FrameHead, head: Head::NEW }
+        Self::new(limit, State::FrameHead)
     }
 
     /// Creates a filter for a unidirectional stream.
     pub(super) const fn unidirectional(limit: u64) -> Self {
-        Self { limit, state: State::StreamType, head: Head::NEW }
+        Self::new(limit, State::StreamType)
+    }
+
+    const fn new(limit: u64, state: State) -> Self {
+        Self { limit, state, head: Head::NEW, goaway: None, is_control: false }
+    }
+
+    /// Returns the identifier in a GOAWAY, once, after it was passed on as a whole.
+    pub(super) fn take_goaway(&mut self) -> Option<u64> {
+        let is_whole = !matches!(self.state, State::Payload { .. });
+        let payload = self.goaway.take_if(|_| is_whole)?;
+        varint(payload.bytes()).map(|(id, _)| id)
     }
 
     /// Reads the next item from `input`; `None` when it is exhausted.
@@ -71,7 +88,11 @@ impl Frames {
                         0 => State::FrameHead,
                         left => State::Payload { left, is_data },
                     };
-                    return Ok(Some(input.split_to(length)));
+                    let part = input.split_to(length);
+                    if let Some(goaway) = &mut self.goaway {
+                        part.iter().for_each(|byte| goaway.push(*byte));
+                    }
+                    return Ok(Some(part));
                 }
                 State::SideStream { left } => {
                     let left = left.checked_sub(input.len() as u64).ok_or(FrameError::TooLong)?;
@@ -81,6 +102,7 @@ impl Frames {
                 State::StreamType => {
                     self.head.push(input.get_u8());
                     if let Some((kind, _)) = varint(self.head.bytes()) {
+                        self.is_control = kind == CONTROL_STREAM;
                         self.state = match kind {
                             CONTROL_STREAM => State::FrameHead,
                             _ => State::SideStream { left: SIDE_STREAM_BYTES },
@@ -110,6 +132,7 @@ impl Frames {
         }
         if length > 0 {
             self.state = State::Payload { left: length, is_data };
+            self.goaway = (self.is_control && kind == GOAWAY_FRAME).then_some(Head::NEW);
         }
         Ok((length > 0 || !is_data).then_some(head))
     }

@@ -3,7 +3,6 @@
 use std::{
     collections::VecDeque,
     future::Future,
-    marker::PhantomData,
     pin::pin,
     task::{Context, Poll, ready},
 };
@@ -36,12 +35,13 @@ pub(crate) struct Receiving<S: Side> {
     /// Chunks of the stream that have not been passed to h3 yet, in a queue that exists only as long as there are any.
     unread: VecDeque<Bytes>,
     finished: bool,
-    side: PhantomData<S>,
+    /// Who is told of a GOAWAY, on a unidirectional stream.
+    side: Option<S>,
 }
 
 impl<S: Side> Receiving<S> {
-    pub(super) fn new(stream: quinn::RecvStream, frames: Frames) -> Self {
-        Self { stream, frames, unread: VecDeque::new(), finished: false, side: PhantomData }
+    pub(super) fn new(stream: quinn::RecvStream, frames: Frames, side: Option<S>) -> Self {
+        Self { stream, frames, unread: VecDeque::new(), finished: false, side }
     }
 
     /// Reads the chunks that have arrived, and returns whether the stream goes on. Of what does not belong to the
@@ -81,6 +81,9 @@ impl<S: Side> Receiving<S> {
     fn next_part(&mut self) -> Result<Option<Bytes>, FrameError> {
         while let Some(chunk) = self.unread.front_mut() {
             if let Some(part) = self.frames.next(chunk)? {
+                if let (Some(side), Some(id)) = (&self.side, self.frames.take_goaway()) {
+                    side.going_away(id);
+                }
                 return Ok(Some(part));
             }
             self.unread.pop_front();

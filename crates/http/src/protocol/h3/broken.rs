@@ -3,17 +3,21 @@
 use eyas::race::evidence::Cause;
 use quinn::ConnectionError;
 
+use super::{Http3, keep_alive::KeepAlive};
+
 /// Tracks whether the peer responds while a response is expected.
 pub(super) struct Watch {
     quic: quinn::Connection,
+    keep_alive: KeepAlive,
     /// The number of PINGs sent when the wait for the peer began; `None` while nothing is awaited.
     waiting_since: Option<u64>,
 }
 
 impl Watch {
-    pub(super) fn new(quic: quinn::Connection) -> Self {
+    pub(super) fn new(connection: &Http3) -> Self {
+        let (quic, keep_alive) = (connection.quic.clone(), connection.keep_alive.clone());
         let waiting_since = Some(pings(&quic));
-        Self { quic, waiting_since }
+        Self { quic, keep_alive, waiting_since }
     }
 
     /// Records that something was received from the peer.
@@ -38,6 +42,9 @@ impl Watch {
             ConnectionError::TimedOut => {
                 let pinged = self.waiting_since.is_some_and(|since| pings(&self.quic) > since);
                 pinged.then_some(Cause::Silent)
+            }
+            ConnectionError::LocallyClosed => {
+                self.keep_alive.has_given_up().then_some(Cause::Silent)
             }
             ConnectionError::Reset => Some(Cause::Reset),
             ConnectionError::TransportError(_) => Some(Cause::Protocol),

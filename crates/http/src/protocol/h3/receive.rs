@@ -1,20 +1,22 @@
 //! Receives a response.
 
 use std::{
+    fmt,
     pin::Pin,
     task::{Context, Poll, ready},
 };
 
 use bytes::{Buf as _, Bytes};
+use eyas::race::evidence::Cause;
 use h3::{
     client::RequestStream,
     error::{Code, StreamError},
 };
-use http::Response;
+use http::{Response, StatusCode};
 use http_body::Frame;
 
 use super::{
-    ClientSide, Http3, SendFailure, broken::Watch, failure, frame_error, keep_alive::InFlightGuard,
+    ClientSide, Http3, NoResponse, broken::Watch, frame_error, keep_alive::InFlightGuard,
     stream_error, transmit::Transmission,
 };
 use crate::{
@@ -23,19 +25,19 @@ use crate::{
     quic_streams::{FrameError, Receiving},
 };
 
-/// The receiving side of one request. Dropping it before the end tells the peer to stop sending.
-pub(super) struct ReceivedBody {
+/// The body of a response over HTTP/3. Dropping it before the end tells the peer to stop sending.
+pub struct ReceivedBody {
     stream: RequestStream<Receiving<ClientSide>, Bytes>,
     state: State,
     transmission: Option<Transmission>,
     watch: Watch,
     /// The connection lives as long as one of its responses is being read.
-    _connection: Http3,
+    connection: Http3,
     /// The connection is kept alive until then.
     _in_flight: InFlightGuard,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Data,
     Trailers,
@@ -52,34 +54,62 @@ impl ReceivedBody {
             stream,
             state: State::Data,
             transmission: None,
-            watch: Watch::new(connection.quic.clone()),
-            _connection: connection,
+            watch: Watch::new(&connection),
+            connection,
             _in_flight: in_flight,
         }
     }
 
-    /// Returns the head of the final response.
-    pub(super) async fn head(&mut self) -> Result<Response<()>, SendFailure> {
+    /// Returns the head of the final response. Calls `interim` with each informational one before it.
+    pub(super) async fn head(
+        &mut self,
+        mut interim: impl FnMut(&Response<()>),
+    ) -> Result<Response<()>, NoResponse> {
         let limit = InformationalLimit::default();
         loop {
-            let response = self.stream.recv_response().await.map_err(|error| {
-                let failure = failure(&error);
-                SendFailure {
-                    error: failure.error.with_path_failure(self.watch.cause()),
-                    ..failure
+            let received = self.stream.recv_response().await;
+            let response = received.map_err(|error| {
+                match self.connection.goaway.excludes(self.stream.id()) {
+                    true => NoResponse::Stream(StreamError::RemoteClosing, None),
+                    false => NoResponse::Stream(error, self.watch.cause()),
                 }
             })?;
             if !response.status().is_informational() {
                 return Ok(response);
             }
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                // RFC 9114 §4.5.
+                let why = "it answered 101 (Switching Protocols), which HTTP/3 does not have";
+                return Err(NoResponse::Violation(Error::new(Kind::Protocol, why)));
+            }
             let counted = limit.count(response.headers());
-            counted.map_err(|too_many| SendFailure::new(too_many.into()))?;
+            counted.map_err(|too_many| NoResponse::Violation(too_many.into()))?;
+            interim(&response);
+        }
+    }
+
+    /// Returns what is to be remembered of the path after an error, if it is the cause.
+    pub fn cause(&self) -> Option<Cause> {
+        self.watch.cause()
+    }
+
+    /// Lets what is left of the request be sent although the response has ended. Otherwise it is cancelled once this is
+    /// dropped.
+    pub fn let_request_end(&mut self) {
+        if let Some(transmission) = self.transmission.take() {
+            transmission.outlive_response(self.connection.clone());
         }
     }
 
     pub(super) fn with_transmission(mut self, transmission: Transmission) -> Self {
         self.transmission = Some(transmission);
         self
+    }
+}
+
+impl fmt::Debug for ReceivedBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http3Body").field("state", &self.state).finish_non_exhaustive()
     }
 }
 

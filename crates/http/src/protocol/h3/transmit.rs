@@ -1,15 +1,20 @@
 //! Sends the request's body while the response is received.
 
+use std::pin::pin;
+
 use bytes::{Buf as _, Bytes};
 use h3::{
     client::RequestStream,
     error::{Code, StreamError},
 };
-use http_body_util::BodyExt;
+use http_body::Body;
+use http_body_util::BodyExt as _;
 use tokio::sync::oneshot;
 
 use super::{ClientSide, stream_error};
-use crate::{Body, Error, Kind, quic_streams::Sending};
+use crate::{Error, Kind, quic_streams::Sending};
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 type SendStream = RequestStream<Sending<ClientSide>, Bytes>;
 
@@ -20,8 +25,12 @@ pub(super) struct Transmission {
 }
 
 /// Sends the body: at once if it is empty, otherwise in the background.
-pub(super) async fn start(mut stream: SendStream, body: Body) -> Result<Transmission, Error> {
-    if http_body::Body::is_end_stream(&body) {
+pub(super) async fn start<B>(mut stream: SendStream, body: B) -> Result<Transmission, Error>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    if body.is_end_stream() {
         // STOP_SENDING for an empty body is not a failure of the request.
         let _ = stream.finish().await;
         return Ok(Transmission { outcome: None });
@@ -46,8 +55,15 @@ pub(super) async fn start(mut stream: SendStream, body: Body) -> Result<Transmis
     Ok(Transmission { outcome: Some(outcome) })
 }
 
-async fn transmit(stream: &mut SendStream, mut body: Body) -> Result<(), Error> {
-    while let Some(frame) = body.frame().await {
+async fn transmit<B>(stream: &mut SendStream, body: B) -> Result<(), Error>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let mut body = pin!(body.map_err(source_error));
+    while !body.is_end_stream()
+        && let Some(frame) = body.frame().await
+    {
         let sent = match frame?.into_data() {
             Ok(data) if data.has_remaining() => stream.send_data(data).await,
             Ok(_) => Ok(()),
@@ -68,7 +84,26 @@ async fn transmit(stream: &mut SendStream, mut body: Body) -> Result<(), Error> 
     stream.finish().await.map_err(|error| stream_error(Kind::Protocol, &error))
 }
 
+/// Returns the error of a body's source, which may be ours already.
+fn source_error(error: impl Into<BoxError>) -> Error {
+    match error.into().downcast::<Error>() {
+        Ok(error) => *error,
+        Err(error) => Error::from_source(Kind::RequestBody, error),
+    }
+}
+
 impl Transmission {
+    /// Lets the body be sent to its end although the response is complete (RFC 9114 §4.1: the server asks the client
+    /// to stop, if it wants that). `connection` lives as long as that takes.
+    pub(super) fn outlive_response<C: Send + 'static>(self, connection: C) {
+        if let Some(outcome) = self.outcome {
+            tokio::spawn(async move {
+                let _ = outcome.await;
+                drop(connection);
+            });
+        }
+    }
+
     /// Returns the error if sending fails; never returns otherwise.
     pub(super) async fn failed(&mut self) -> Error {
         let outcome = match &mut self.outcome {

@@ -38,6 +38,31 @@ fn unidirectional() -> Frames {
 }
 
 #[test]
+fn a_goaway_is_noted_on_the_control_stream_alone() {
+    // The type of the stream, SETTINGS, GOAWAY with identifiers of one and of two bytes.
+    let stream = [0x00, 0x04, 0, 0x07, 1, 12, 0x07, 2, 0x40, 8];
+    let noted = |mut frames: Frames, stream: &[u8], size: usize| {
+        let mut noted = Vec::new();
+        for chunk in stream.chunks(size) {
+            let mut input = Bytes::copy_from_slice(chunk);
+            while frames.next(&mut input).expect("valid").is_some() {
+                noted.extend(frames.take_goaway());
+            }
+        }
+        noted
+    };
+    for size in 1..=stream.len() {
+        assert_eq!(noted(unidirectional(), &stream, size), [12, 8], "{size}");
+    }
+    assert_eq!(noted(request(), &[0x07, 1, 12], 1), Vec::<u64>::new());
+    // Neither is one without an identifier, or with half of one.
+    assert_eq!(
+        noted(unidirectional(), &[0x00, 0x07, 0, 0x07, 1, 0x40, 0x21, 1, 8], 1),
+        Vec::<u64>::new()
+    );
+}
+
+#[test]
 fn data_may_be_of_any_length_but_not_end_early() {
     // DATA of 2^62 - 1 bytes.
     let stream = [0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3];
