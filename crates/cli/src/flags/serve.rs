@@ -103,8 +103,8 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "FORMAT", requires = "log", default_value = "common")]
     pub(crate) log_format: LogFormat,
     /// Serve the responses of the web server at URL instead of files: http://HOST:PORT,
-    /// https://HOST:PORT (HTTP/2 if it speaks that), h2c://HOST:PORT (HTTP/2 in the clear, such as
-    /// gRPC) or unix:/PATH
+    /// https://HOST:PORT (HTTP/3, 2 or 1.1, whichever works best), h3://HOST:PORT (HTTP/3 alone),
+    /// h2c://HOST:PORT (HTTP/2 in the clear, such as gRPC) or unix:/PATH
     #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "no_files"],
           help_heading = "Upstream")]
     pub(crate) upstream: Option<Upstream>,
@@ -118,6 +118,9 @@ pub(crate) struct ServeFlags {
     /// Trust only this certificate or CA for an https upstream, PEM
     #[arg(long, value_name = "FILE", requires = "upstream", help_heading = "Upstream")]
     pub(crate) upstream_cacert: Option<PathBuf>,
+    /// Reach an https upstream over TCP alone, without HTTP/3
+    #[arg(long, requires = "upstream", help_heading = "Upstream")]
+    pub(crate) upstream_no_h3: bool,
     /// Respond with 504 if the upstream does not respond within this time
     #[arg(long, value_name = "DURATION", requires = "upstream", default_value = "60s",
           value_parser = values::duration, help_heading = "Upstream")]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use eyas::{Endpoint, SecurityParameters};
+use eyas::{Endpoint, MemoryStore, SecurityParameters};
 use thiserror::Error;
 use tokio::sync::Semaphore;
 
@@ -29,9 +29,11 @@ pub struct GatewayBuilder {
     limits: Limits,
     trusted: Vec<Network>,
     proxy_protocol: bool,
+    allows_http3: bool,
     upgrades: Protocols,
     refuses_raw_targets: bool,
     security: Option<SecurityParameters>,
+    memory: Option<MemoryStore>,
     notices: Option<Observer>,
 }
 
@@ -43,9 +45,11 @@ impl Gateway {
             limits: Limits::default(),
             trusted: Vec::new(),
             proxy_protocol: false,
+            allows_http3: true,
             upgrades: Protocols::default(),
             refuses_raw_targets: false,
             security: None,
+            memory: None,
             notices: None,
         }
     }
@@ -72,6 +76,12 @@ impl GatewayBuilder {
         self
     }
 
+    /// Sets whether HTTP/3 takes part in the race to an `https` upstream. By default it does.
+    pub fn http3(mut self, http3: bool) -> Self {
+        self.allows_http3 = http3;
+        self
+    }
+
     /// Lets requests of any method switch to this protocol (`Upgrade`, RFC 9110 §7.8) where the
     /// upstream accepts it, over HTTP/1.1; `*` stands for all; may be called repeatedly. WebSockets
     /// always pass, and other versions of HTTP never, because their requests would not be checked.
@@ -93,6 +103,12 @@ impl GatewayBuilder {
         self
     }
 
+    /// Sets the memory of the races to the upstream. The default lasts as long as the gateway.
+    pub fn memory(mut self, memory: MemoryStore) -> Self {
+        self.memory = Some(memory);
+        self
+    }
+
     /// Sets a function that is called with a line when the upstream did not respond, at most once
     /// in 5 s for each kind of reason.
     pub fn notices(mut self, observer: impl Fn(String) + Send + Sync + 'static) -> Self {
@@ -103,18 +119,19 @@ impl GatewayBuilder {
     /// Builds the gateway. It connects to its upstream on demand.
     ///
     /// # Errors
-    /// If the trusted roots cannot be used, or with the PROXY protocol to an `h2c` upstream.
+    /// If the trusted roots cannot be used, or with the PROXY protocol to an `h2c` or `h3` upstream.
     pub fn build(self) -> Result<Gateway, GatewayError> {
-        if self.proxy_protocol && self.upstream.is_h2c() {
+        if self.proxy_protocol && self.upstream.has_no_http1() {
             // Its connections serve many clients.
             let text =
-                format!("the PROXY protocol needs HTTP/1.1, but {} is HTTP/2", self.upstream);
+                format!("the PROXY protocol needs HTTP/1.1, which {} excludes", self.upstream);
             return Err(GatewayError(text));
         }
         let limits = self.limits;
         let connections = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
-        let endpoint = endpoint(connections, self.security)?;
+        let endpoint = endpoint(connections, self.security, self.memory.unwrap_or_default())?;
         let pool = Pool::new(limits.idle_connections, limits.keep_time);
+        let is_multiplexed = self.upstream.has_no_http1();
         Ok(Gateway::new(Shared {
             upstream: self.upstream,
             endpoint: endpoint.into(),
@@ -125,7 +142,8 @@ impl GatewayBuilder {
             refuses_raw_targets: self.refuses_raw_targets,
             pseudonym: Pseudonym::new(),
             pool: Arc::new(pool),
-            speaks_http2: false.into(),
+            allows_http3: self.allows_http3,
+            is_multiplexed: is_multiplexed.into(),
             dialling: tokio::sync::Mutex::default(),
             permits: Arc::new(Semaphore::new(connections)),
             counters: Arc::default(),
@@ -138,8 +156,9 @@ impl GatewayBuilder {
 fn endpoint(
     connections: usize,
     security: Option<SecurityParameters>,
+    memory: MemoryStore,
 ) -> Result<Endpoint, GatewayError> {
-    let mut builder = Endpoint::builder().max_attempts_in_flight(connections);
+    let mut builder = Endpoint::builder().max_attempts_in_flight(connections).memory(memory);
     if let Some(security) = security {
         builder = builder.security(security);
     }
@@ -155,7 +174,8 @@ impl Gateway {
     pub fn replace_security(&self, security: SecurityParameters) -> Result<(), GatewayError> {
         let shared = self.shared();
         let connections = shared.limits.connections.clamp(1, Semaphore::MAX_PERMITS);
-        let endpoint = endpoint(connections, Some(security))?;
+        let memory = shared.endpoint().memory().clone();
+        let endpoint = endpoint(connections, Some(security), memory)?;
         *shared.endpoint.write().unwrap_or_else(PoisonError::into_inner) = endpoint;
         Ok(())
     }

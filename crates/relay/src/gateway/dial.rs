@@ -5,79 +5,81 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use eyas::Feedback;
+use eyas::Initiation;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Target};
-use eyas_http::EarlyAnswer;
-use eyas_http::proxy_protocol::{self, Addresses};
-use hyper::client::conn::http1::Builder;
-use hyper::client::conn::http2;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use eyas::race::target::{Host, Service, Target};
 use tokio::net::UnixStream;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
-use super::connection::{Connection, Http1Connection, Wanted};
+use super::connection::{Connection, Wanted};
 use super::failure::Failure;
+use super::handshake;
 use super::shared::Shared;
 use super::stats::Counters;
 use super::upstream::{Address, Scheme};
 use crate::proxy_status::ErrorType;
 
-/// The interval of PINGs on a connection over HTTP/2 with requests in flight, and the time for the answer. So a
-/// host that has disappeared is noticed long before a response would be late.
-const PING_INTERVAL: Duration = Duration::from_secs(5);
-/// The flow control window of a response over HTTP/2, in bytes.
-const STREAM_WINDOW: u32 = 256 * 1024;
-/// That of a connection: clients that do not read their responses must not hold up those of others.
-const CONNECTION_WINDOW: u32 = STREAM_WINDOW * super::pool::MAX_STREAMS as u32;
-
-/// Opens a connection. One over HTTP/2 is opened by one request for all that wait for it.
-pub(super) async fn connect(shared: &Shared, wanted: Wanted) -> Result<Connection, Failure> {
-    let is_shared = !wanted.http1_only && shared.speaks_http2.load(Relaxed);
+/// Opens a connection. One that many requests share is opened by one of them for all that wait for it, and so is its
+/// failure theirs.
+pub(super) async fn connect(shared: &Arc<Shared>, wanted: Wanted) -> Result<Connection, Failure> {
+    let is_shared = !wanted.http1_only && shared.is_multiplexed.load(Relaxed);
     if !is_shared {
         return dial(shared, wanted).await;
     }
-    let _turn = shared.dialling.lock().await;
-    match shared.pool.take(wanted) {
-        Some(connection) => Ok(connection),
-        None => dial(shared, wanted).await,
+    let asked = Instant::now();
+    let mut last = shared.dialling.lock().await;
+    if let Some(connection) = shared.pool.take(wanted) {
+        return Ok(connection);
     }
+    if let Some((began, failure)) = &*last
+        && *began >= asked
+    {
+        return Err(failure.clone());
+    }
+    let began = Instant::now();
+    let dialled = dial(shared, wanted).await;
+    *last = dialled.as_ref().err().map(|failure| (began, failure.clone()));
+    dialled
 }
 
-async fn dial(shared: &Shared, wanted: Wanted) -> Result<Connection, Failure> {
+async fn dial(shared: &Arc<Shared>, wanted: Wanted) -> Result<Connection, Failure> {
     let permit = permit(shared).await?;
     let limit = shared.limits.connect_time;
-    let connection = match &shared.upstream.0 {
+    match &shared.upstream.0 {
         Address::Unix(path) => {
             let connecting = timeout(limit, UnixStream::connect(path)).await;
             let stream = connecting
                 .map_err(|_| timed_out(shared, limit))?
                 .map_err(|error| unreachable_because(shared, &error))?;
-            handshake(shared, wanted, (stream, None), permit).await
+            let connection = handshake::http1(shared, wanted, (stream, None), permit).await;
+            let connection = connection.map_err(|error| unreachable_because(shared, &error))?;
+            Counters::count(&shared.counters.connections);
+            Ok(connection)
         }
-        Address::Tcp { scheme: Scheme::H2c, .. } if wanted.http1_only => {
-            return Err(Failure::NoUpgrade);
+        Address::Host { .. } if wanted.http1_only && shared.upstream.has_no_http1() => {
+            Err(Failure::NoUpgrade)
         }
-        Address::Tcp { host, port, scheme } => {
-            let (stream, is_http2) = race(shared, host, (*port, *scheme), wanted).await?;
-            match is_http2 {
-                true => handshake_http2(shared, *scheme, stream, permit).await,
-                false => {
-                    if !wanted.http1_only {
-                        shared.speaks_http2.store(false, Relaxed);
-                    }
-                    let feedback = Some(stream.feedback().clone());
-                    handshake(shared, wanted, (stream, feedback), permit).await
+        Address::Host { host, port, scheme } => {
+            let (target, policy) = race(shared, host, (*port, *scheme), wanted);
+            // HTTP/3 does it while there are requests.
+            let preconnection = shared.endpoint().preconnection(target).without_quic_keep_alive();
+            let mut initiation = preconnection.policy(policy).initiate();
+            let connection = initiation.usable().await.map_err(|error| {
+                let (error_type, text) = (ErrorType::from(&error), error.to_string());
+                match error_type.is_connect_timeout() {
+                    true => Failure::ConnectTimedOut(error_type, text),
+                    false => Failure::Unreachable(error_type, text),
                 }
+            })?;
+            match wanted.http1_only || initiation.is_over() {
+                true => initiation.detach(),
+                false => await_better(shared, *scheme, initiation),
             }
+            start(shared, wanted, (connection, *scheme), permit).await
         }
-    };
-    let connection = connection.map_err(|error| unreachable_because(shared, &error))?;
-    Counters::count(&shared.counters.connections);
-    Ok(connection)
+    }
 }
 
 /// Waits for the permit for another connection.
@@ -94,114 +96,99 @@ async fn permit(shared: &Shared) -> Result<OwnedSemaphorePermit, Failure> {
     }
 }
 
-/// Returns a stream to the upstream, and whether it is for HTTP/2.
-async fn race(
+/// Returns what a new connection is raced for: HTTP/3 over QUIC beside the older versions over TCP, where it may be
+/// used.
+fn race(
     shared: &Shared,
     host: &Host,
     (port, scheme): (u16, Scheme),
     wanted: Wanted,
-) -> Result<(eyas::ByteStream, bool), Failure> {
-    let security = if scheme.is_secure() { Security::Tls } else { Security::None };
-    let transports = vec![Transport::Tcp];
-    let mut target = Target::plain(host.clone(), port, transports.clone(), security);
-    if scheme.is_secure() {
-        let names: &[&str] = if wanted.http1_only { &["http/1.1"] } else { &["h2", "http/1.1"] };
-        target = target.with_alpn(names.iter().copied());
-    }
-    let deadline = shared.limits.connect_time;
-    let policy = Policy { transports, deadline, ..Policy::default() };
-    let mut initiation = shared.endpoint().preconnection(target).policy(policy).initiate();
-    let connection = initiation.usable().await.map_err(|error| {
-        let (error_type, text) = (ErrorType::from(&error), error.to_string());
-        match error_type.is_connect_timeout() {
-            true => Failure::ConnectTimedOut(error_type, text),
-            false => Failure::Unreachable(error_type, text),
-        }
-    })?;
-    initiation.detach();
-    let closed = |_| {
-        let text = format!("{} closed at once", shared.upstream);
-        Failure::Unreachable(ErrorType::ConnectionTerminated, text)
+) -> (Target, Policy) {
+    let has_http3 = !wanted.http1_only && (scheme == Scheme::H3 || shared.allows_http3);
+    let (stream_alpn, quic_alpn): (&[&str], &[&str]) = match scheme {
+        Scheme::H3 => (&[], &["h3"]),
+        Scheme::Https if wanted.http1_only => (&["http/1.1"], &[]),
+        Scheme::Https if has_http3 => (&["h2", "http/1.1"], &["h3"]),
+        Scheme::Https => (&["h2", "http/1.1"], &[]),
+        Scheme::Http | Scheme::H2c => (&[], &[]),
     };
+    let transports = match (stream_alpn.is_empty(), quic_alpn.is_empty()) {
+        (_, true) => vec![Transport::Tcp],
+        (true, false) => vec![Transport::Quic],
+        (false, false) => vec![Transport::Quic, Transport::Tcp],
+    };
+    let target = match scheme.is_secure() {
+        true => {
+            let alpn = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            let (stream_alpn, quic_alpn) = (alpn(stream_alpn), alpn(quic_alpn));
+            let service = Service::Http { stream_alpn, quic_alpn };
+            Target { service, ..Target::https(host.clone(), port) }
+        }
+        false => Target::plain(host.clone(), port, transports.clone(), Security::None),
+    };
+    let deadline = shared.limits.connect_time;
+    (target, Policy { transports, deadline, ..Policy::default() })
+}
+
+/// Implements the late switch: a connection over HTTP/3 that becomes ready after the race was won is used for later
+/// requests.
+fn await_better(shared: &Arc<Shared>, scheme: Scheme, mut initiation: Initiation) {
+    let weak = Arc::downgrade(shared);
+    tokio::spawn(async move {
+        while let Some(connection) = initiation.better().await {
+            let Some(shared) = weak.upgrade() else { return };
+            let permit = Arc::clone(&shared.permits).try_acquire_owned();
+            let Some(permit) = permit.ok().filter(|_| !shared.pool.has_http3()) else { continue };
+            let wanted = Wanted::new(None, false);
+            // Its first share is not used.
+            match start(&shared, wanted, (connection, scheme), permit).await {
+                Ok(_) => tracing::debug!("changed to the better connection"),
+                Err(failure) => tracing::debug!(%failure, "the better connection failed"),
+            }
+        }
+        initiation.finished().await;
+    });
+}
+
+/// Starts the version of HTTP that a connection has negotiated.
+async fn start(
+    shared: &Shared,
+    wanted: Wanted,
+    (connection, scheme): (eyas::Connection, Scheme),
+    permit: OwnedSemaphorePermit,
+) -> Result<Connection, Failure> {
+    let unreachable = |error: io::Error| unreachable_because(shared, &error);
+    let counters = &shared.counters;
+    if connection.quic().is_some() {
+        let started = handshake::http3(shared, scheme, &connection, permit).await;
+        let share = started.map_err(unreachable)?;
+        Counters::count(&counters.connections);
+        Counters::count(&counters.http3_connections);
+        return Ok(share);
+    }
     let is_http2 = match scheme {
-        Scheme::Http => false,
+        Scheme::Http | Scheme::H3 => false,
         Scheme::H2c => true,
         Scheme::Https => connection.info().alpn.as_deref() == Some("h2"),
     };
-    Ok((connection.into_stream().map_err(closed)?, is_http2))
-}
-
-async fn handshake<T>(
-    shared: &Shared,
-    wanted: Wanted,
-    (mut stream, feedback): (T, Option<Feedback>),
-    permit: OwnedSemaphorePermit,
-) -> io::Result<Connection>
-where
-    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    if shared.proxy_protocol {
-        let client = wanted.owner.map(|(source, destination)| Addresses { source, destination });
-        let header = proxy_protocol::header(client)
-            .ok_or_else(|| io::Error::other("the PROXY header cannot be built"))?;
-        stream.write_all(&header).await?;
+    let stream = connection.into_stream().map_err(|_| {
+        let text = format!("{} closed at once", shared.upstream);
+        Failure::Unreachable(ErrorType::ConnectionTerminated, text)
+    })?;
+    if is_http2 {
+        let share = handshake::http2(shared, scheme, stream, permit).await.map_err(unreachable)?;
+        Counters::count(&counters.connections);
+        Counters::count(&counters.http2_connections);
+        return Ok(share);
     }
-    let mut builder = Builder::new();
-    let limits = &shared.limits;
-    builder
-        .max_buf_size(limits.header_bytes.max(super::Limits::MIN_HEADER_BYTES))
-        .max_headers(limits.header_fields)
-        .preserve_header_case(true)
-        // RFC 9112 §5.2: a gateway replaces each obs-fold in a response by spaces.
-        .allow_obsolete_multiline_headers_in_responses(true);
-    let stream = EarlyAnswer::new(stream);
-    let input_end = stream.input_end();
-    let (sender, connection) =
-        builder.handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-    let counters = Arc::clone(&shared.counters);
-    counters.open.fetch_add(1, Relaxed);
-    let (connected, cut) = Http1Connection::new(sender, input_end, feedback);
-    tokio::spawn(async move {
-        tokio::select! {
-            // The request gets the error. Between requests it does not matter.
-            _ = connection.with_upgrades() => {}
-            () = cut.cancelled() => {}
-        }
-        counters.open.fetch_sub(1, Relaxed);
-        drop(permit);
-    });
-    Ok(Connection::Http1(connected))
-}
-
-async fn handshake_http2(
-    shared: &Shared,
-    scheme: Scheme,
-    stream: eyas::ByteStream,
-    permit: OwnedSemaphorePermit,
-) -> io::Result<Connection> {
-    let feedback = stream.feedback().clone();
-    let header_bytes = u32::try_from(shared.limits.header_bytes).unwrap_or(u32::MAX);
-    let (sender, connection) = http2::Builder::new(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .keep_alive_interval(PING_INTERVAL)
-        .keep_alive_timeout(PING_INTERVAL)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_header_list_size(header_bytes)
-        .handshake(TokioIo::new(stream))
-        .await
-        .map_err(io::Error::other)?;
-    let counters = Arc::clone(&shared.counters);
-    counters.open.fetch_add(1, Relaxed);
-    tokio::spawn(async move {
-        // Its requests get the error.
-        let _ = connection.await;
-        counters.open.fetch_sub(1, Relaxed);
-        drop(permit);
-    });
-    shared.speaks_http2.store(true, Relaxed);
-    let share = shared.pool.share(sender, scheme, feedback);
-    share.ok_or_else(|| io::Error::other("no request fits on a new connection"))
+    if !wanted.http1_only {
+        shared.is_multiplexed.store(false, Relaxed);
+    }
+    let feedback = Some(stream.feedback().clone());
+    let raced = (stream, feedback);
+    let connection = handshake::http1(shared, wanted, raced, permit).await.map_err(unreachable)?;
+    Counters::count(&counters.connections);
+    Ok(connection)
 }
 
 fn timed_out(shared: &Shared, limit: Duration) -> Failure {

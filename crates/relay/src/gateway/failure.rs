@@ -20,8 +20,8 @@ pub(super) enum Failure {
     /// The request was forwarded in a loop.
     #[error("a loop: the upstream leads back to this gateway")]
     Loop,
-    /// The request switches to another protocol, which HTTP/2 does not do.
-    #[error("an h2c:// upstream serves no WebSockets and no other upgrades")]
+    /// The request switches to another protocol, which only HTTP/1.1 does.
+    #[error("an h2c:// or h3:// upstream serves no WebSockets and no other upgrades")]
     NoUpgrade,
     /// The body of the request failed.
     #[error("{0}")]

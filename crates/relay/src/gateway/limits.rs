@@ -14,6 +14,9 @@ pub struct Limits {
     /// How long an idle connection is kept: 4 s by default. Node and uvicorn close theirs after 5
     /// s, and a request that crosses with the close is lost unless it may be retried.
     pub keep_time: Duration,
+    /// How long an `https` upstream gets new requests on a connection over HTTP/2 before HTTP/3 is
+    /// looked for again: 5 min by default, as long as the memory avoids it after a failure.
+    pub fallback_time: Duration,
     /// The time for connecting, after which requests are answered with 504: 5 s by default.
     pub connect_time: Duration,
     /// The time for the head of a response, while the upstream reads nothing of the request: 60 s
@@ -52,6 +55,7 @@ impl Default for Limits {
             connections: 4096,
             idle_connections: 256,
             keep_time: Duration::from_secs(4),
+            fallback_time: Duration::from_mins(5),
             connect_time: Duration::from_secs(5),
             response_time: Duration::from_secs(60),
             continue_time: Duration::from_secs(1),

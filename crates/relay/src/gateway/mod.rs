@@ -1,5 +1,5 @@
-//! A gateway (RFC 9110 §3.7): a service that forwards each request over HTTP/1.1 to an upstream, which is any web
-//! server.
+//! A gateway (RFC 9110 §3.7): a service that forwards each request to an upstream, which is any web server, over
+//! HTTP/1.1, HTTP/2 or HTTP/3.
 //!
 //! | module or type | job | source |
 //! | --- | --- | --- |
@@ -11,9 +11,14 @@
 //! | `via` | detects loops | RFC 9110 §7.6.3 |
 //! | `head` | the head of the request for the upstream | RFC 9112 §3.2.1 |
 //! | `request_body`, `response_body` | data and trailers in both directions; checks the announced length | RFC 9112 §6 |
+//! | `received` | a response over any version, and what is checked of one over HTTP/3 | RFC 9114 §4.1.2 |
 //! | `expect` | when a body may be sent | RFC 9110 §10.1.1 |
-//! | `dial`, `pool` | new and idle connections to the upstream | RFC 9112 §9 |
+//! | `interims` | informational responses | RFC 9110 §15.2 |
+//! | `dial`, `handshake`, `pool` | new and kept connections to the upstream | RFC 9112 §9 |
+//! | `connection` | a connection to the upstream, and what a request needs of it | RFC 9112 §9 |
+//! | `share` | a stream's share of a connection over HTTP/2 or HTTP/3 | RFC 9113 §5, RFC 9114 §4.1 |
 //! | `forward` | sends a request and waits for its response; retries where that is safe | RFC 9110 §9.2.2 |
+//! | `attempt` | what it means that there was no response | RFC 9110 §9.2.2, RFC 9114 §4.1.1 |
 //! | `websocket`, `tunnel` | WebSockets and other upgraded connections | RFC 6455, RFC 8441 |
 //! | `failure`, `notices` | why there was no response: for the client, and for the operator | RFC 9110 §15.6 |
 //!
@@ -29,6 +34,7 @@
 //! # }
 //! ```
 
+mod attempt;
 mod builder;
 mod connection;
 mod dial;
@@ -37,14 +43,18 @@ mod failure;
 mod fields;
 mod forward;
 mod forwarded;
+mod handshake;
 mod head;
+mod interims;
 mod limits;
 mod notices;
 mod peer;
 mod pool;
+mod received;
 mod request_body;
 mod response_body;
 mod service;
+mod share;
 mod shared;
 mod stats;
 mod tunnel;

@@ -6,17 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use eyas::Feedback;
-use hyper::client::conn::http2;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::connection::{Connection, Http1Connection, Http2Share, Owner, Wanted};
-use super::request_body::Upload;
+use super::connection::{Connection, Http1Connection, Owner, Wanted};
+use super::share::{Share, SharedSender, Streams};
 use super::upstream::Scheme;
-
-/// The limit on requests at a time of one connection over HTTP/2, which every server should support (RFC 9113
-/// §6.5.2).
-pub(super) const MAX_STREAMS: usize = 100;
 
 #[derive(Debug)]
 struct Idle {
@@ -31,31 +25,34 @@ impl Idle {
     }
 }
 
-/// A connection over HTTP/2.
+/// A connection over HTTP/2 or HTTP/3.
 #[derive(Debug)]
 struct Multiplexed {
-    sender: http2::SendRequest<Upload>,
+    sender: SharedSender,
     scheme: Scheme,
     feedback: Feedback,
-    streams: Arc<Semaphore>,
+    streams: Streams,
     used: Instant,
+    /// When it gets no more requests, so that a better one is looked for.
+    until: Option<Instant>,
 }
 
 impl Multiplexed {
     fn is_usable(&self, now: Instant, keep_time: Duration) -> bool {
-        let is_in_use = self.streams.available_permits() < MAX_STREAMS;
-        !self.sender.is_closed() && (is_in_use || now.duration_since(self.used) < keep_time)
+        !self.sender.is_closed()
+            && !self.streams.are_over()
+            && self.until.is_none_or(|until| now < until)
+            && (self.streams.are_in_use() || now.duration_since(self.used) < keep_time)
     }
 
     fn share(&mut self, now: Instant) -> Option<Connection> {
-        let stream = Arc::clone(&self.streams).try_acquire_owned().ok()?;
+        let share = Share::new(&self.sender, self.scheme, &self.feedback, &self.streams)?;
         self.used = now;
-        let (sender, feedback) = (self.sender.clone(), self.feedback.clone());
-        Some(Connection::Http2(Http2Share::new(sender, self.scheme, feedback, stream)))
+        Some(Connection::Shared(share))
     }
 }
 
-/// The idle connections over HTTP/1.1, in the order of their last use, and those over HTTP/2.
+/// The idle connections over HTTP/1.1, in the order of their last use, and those over HTTP/2 and HTTP/3.
 #[derive(Debug)]
 pub(super) struct Pool {
     connections: Mutex<Connections>,
@@ -67,6 +64,7 @@ pub(super) struct Pool {
 #[derive(Debug, Default)]
 struct Connections {
     idle: VecDeque<Idle>,
+    /// Those over HTTP/3 come first.
     multiplexed: Vec<Multiplexed>,
 }
 
@@ -113,27 +111,39 @@ impl Pool {
         self.sweep_later();
     }
 
-    /// Keeps a connection over HTTP/2, and returns the first share of it.
+    /// Keeps a connection over HTTP/2 or HTTP/3, and returns the first share of it.
     pub(super) fn share(
         self: &Arc<Self>,
-        sender: http2::SendRequest<Upload>,
+        sender: SharedSender,
         scheme: Scheme,
         feedback: Feedback,
+        until: Option<Instant>,
     ) -> Option<Connection> {
         let now = Instant::now();
-        let streams = Arc::new(Semaphore::new(MAX_STREAMS));
-        let mut connection = Multiplexed { sender, scheme, feedback, streams, used: now };
+        let (is_http3, streams) = (sender.is_http3(), Streams::new());
+        let mut connection = Multiplexed { sender, scheme, feedback, streams, used: now, until };
         let share = connection.share(now);
-        self.lock().multiplexed.push(connection);
+        let mut connections = self.lock();
+        let at = if is_http3 { 0 } else { connections.multiplexed.len() };
+        connections.multiplexed.insert(at, connection);
+        drop(connections);
         self.sweep_later();
         share
+    }
+
+    /// Returns whether there is a connection over HTTP/3.
+    pub(super) fn has_http3(&self) -> bool {
+        let (now, connections) = (Instant::now(), self.lock());
+        let is_http3 =
+            |one: &Multiplexed| one.sender.is_http3() && one.is_usable(now, self.keep_time);
+        connections.multiplexed.iter().any(is_http3)
     }
 
     /// Closes the oldest connection, to make room for another one.
     pub(super) fn close_oldest(&self) {
         let mut connections = self.lock();
         if connections.idle.pop_front().is_none() {
-            let is_free = |one: &Multiplexed| one.streams.available_permits() == MAX_STREAMS;
+            let is_free = |one: &Multiplexed| !one.streams.are_in_use();
             let free = connections.multiplexed.iter().position(is_free);
             free.map(|at| connections.multiplexed.remove(at));
         }

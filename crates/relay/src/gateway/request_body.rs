@@ -149,7 +149,14 @@ impl Upload {
             }
         };
         match frame.into_data() {
-            Ok(data) => Poll::Ready(Some(self.take(data).map(Frame::data))),
+            Ok(data) => Poll::Ready(Some(self.take(data).and_then(|data| {
+                // The upstream is to learn of the end together with the last data.
+                let has_ended = self.body.as_ref().is_some_and(|body| body.is_end_stream());
+                match has_ended.then(|| self.end()).flatten() {
+                    Some(error) => Err(error),
+                    None => Ok(Frame::data(data)),
+                }
+            }))),
             Err(frame) => {
                 let trailers = frame.into_trailers().unwrap_or_default();
                 match self.end() {

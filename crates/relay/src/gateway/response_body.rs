@@ -7,15 +7,16 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use eyas::race::evidence::Cause;
 use eyas_http::pipe::PipeBody;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 use thiserror::Error;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::connection::{Connection, Owner};
 use super::fields;
 use super::pool::Pool;
+use super::received::Received;
 use super::request_body::Progress;
 use super::stats::Counters;
 
@@ -24,7 +25,7 @@ use super::stats::Counters;
 pub enum ResponseBodyError {
     /// The upstream aborted it.
     #[error("the upstream aborted its response: {0}")]
-    Broken(hyper::Error),
+    Broken(Box<dyn std::error::Error + Send + Sync>),
     /// The upstream was silent for too long.
     #[error("the upstream was silent for {0:?} in the middle of its response")]
     Silent(Duration),
@@ -78,7 +79,7 @@ impl Drop for Lease {
 
 #[derive(Debug)]
 struct FromUpstream {
-    body: Incoming,
+    body: Received,
     lease: Lease,
     idle_time: Duration,
     timer: Option<Pin<Box<Sleep>>>,
@@ -97,7 +98,7 @@ impl ResponseBody {
     }
 
     /// Returns a body with the data from the upstream.
-    pub(super) fn from_upstream(body: Incoming, lease: Lease, idle_time: Duration) -> Self {
+    pub(super) fn from_upstream(body: Received, lease: Lease, idle_time: Duration) -> Self {
         let source = FromUpstream { body, lease, idle_time, timer: None, is_waiting: false };
         Self(Source::Upstream(Box::new(source)))
     }
@@ -115,7 +116,7 @@ impl FromUpstream {
         match polled {
             Some(Ok(frame)) => {
                 if frame.is_trailers() {
-                    self.lease.end();
+                    self.end();
                 }
                 let cleaned = match frame.into_data() {
                     Ok(data) => Frame::data(data),
@@ -128,14 +129,24 @@ impl FromUpstream {
             }
             Some(Err(error)) => {
                 Counters::count(&self.lease.counters.aborted_responses);
-                self.lease.connection = None;
-                Poll::Ready(Some(Err(ResponseBodyError::Broken(error))))
+                let connection = self.lease.connection.take();
+                if let (Some(connection), Some(Cause::Silent)) = (connection, self.body.cause()) {
+                    connection.broke(Some(Cause::Silent), error.to_string());
+                }
+                Poll::Ready(Some(Err(ResponseBodyError::Broken(error.into()))))
             }
             None => {
-                self.lease.end();
+                self.end();
                 Poll::Ready(None)
             }
         }
+    }
+
+    fn end(&mut self) {
+        if !self.lease.upload.is_over() && !self.lease.is_refused {
+            self.body.let_request_end();
+        }
+        self.lease.end();
     }
 
     /// Ready when the upstream has been silent for too long since more data was first requested.
@@ -156,7 +167,7 @@ impl FromUpstream {
 impl Drop for FromUpstream {
     fn drop(&mut self) {
         if self.body.is_end_stream() {
-            self.lease.end();
+            self.end();
         }
     }
 }

@@ -11,7 +11,6 @@ use bytes::Bytes;
 use eyas_http::serve::{ConnectProtocol, InterimResponses};
 use http::{HeaderValue, Request, Response, StatusCode, header, request};
 use http_body::Body;
-use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use tower_service::Service;
 
@@ -21,6 +20,7 @@ use super::fields;
 use super::forward;
 use super::head::{self, Content};
 use super::peer::Peer;
+use super::received::Received;
 use super::request_body::{BoxError, Progress, Upload};
 use super::response_body::ResponseBody;
 use super::shared::Shared;
@@ -184,7 +184,7 @@ where
 fn switch(
     shared: &Arc<Shared>,
     (protocols, client): (&HeaderValue, OnUpgrade),
-    mut response: Response<Incoming>,
+    mut response: Response<Received>,
 ) -> Result<Response<ResponseBody>, Failure> {
     let protocol = upgrade::accepted(protocols, response.headers())
         .ok_or_else(|| upgrade_failed("it switched to a protocol that was not requested"))?;

@@ -7,7 +7,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use eyas::Endpoint;
 use http::HeaderValue;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
+use super::failure::Failure;
 use super::forwarded::Network;
 use super::limits::Limits;
 use super::notices::Notices;
@@ -32,10 +34,12 @@ pub(super) struct Shared {
     pub(super) refuses_raw_targets: bool,
     pub(super) pseudonym: Pseudonym,
     pub(super) pool: Arc<Pool>,
-    /// Whether the upstream spoke HTTP/2 last.
-    pub(super) speaks_http2: AtomicBool,
-    /// The turn of who opens a connection over HTTP/2 for all.
-    pub(super) dialling: tokio::sync::Mutex<()>,
+    /// Whether connections to an `https` upstream may use HTTP/3.
+    pub(super) allows_http3: bool,
+    /// Whether the last connection was one that many requests share.
+    pub(super) is_multiplexed: AtomicBool,
+    /// The turn of who opens a connection for all, and when the last one began that failed.
+    pub(super) dialling: tokio::sync::Mutex<Option<(Instant, Failure)>>,
     /// One permit for each connection to the upstream.
     pub(super) permits: Arc<Semaphore>,
     pub(super) counters: Arc<Counters>,

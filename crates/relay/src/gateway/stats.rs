@@ -14,6 +14,10 @@ pub struct Stats {
     pub open: u64,
     /// Connections made.
     pub connections: u64,
+    /// Those of them over HTTP/2.
+    pub http2_connections: u64,
+    /// Those over HTTP/3.
+    pub http3_connections: u64,
     /// Requests on a connection that had served others.
     pub reused: u64,
     /// Requests that were retried because the first attempt cannot have had an effect.
@@ -37,8 +41,15 @@ impl Stats {
     pub fn write(&self, page: &mut Page) {
         page.gauge("eyas_upstream_connections", "Open connections to the upstream.");
         page.row(self.open);
-        page.counter("eyas_upstream_connections_total", "Connections made to the upstream.");
-        page.row(self.connections);
+        let help = "Connections made to the upstream, by version of HTTP.";
+        page.counter("eyas_upstream_connections_total", help);
+        let multiplexed = self.http2_connections.saturating_add(self.http3_connections);
+        let by_version = [
+            ("1.1", self.connections.saturating_sub(multiplexed)),
+            ("2", self.http2_connections),
+            ("3", self.http3_connections),
+        ];
+        page.rows("version", by_version);
         let help = "Requests sent over a connection that had served others.";
         page.counter("eyas_upstream_reused_total", help);
         page.row(self.reused);
@@ -62,6 +73,8 @@ impl Stats {
 pub(super) struct Counters {
     pub(super) open: AtomicU64,
     pub(super) connections: AtomicU64,
+    pub(super) http2_connections: AtomicU64,
+    pub(super) http3_connections: AtomicU64,
     pub(super) reused: AtomicU64,
     pub(super) repeated: AtomicU64,
     pub(super) tunnels: AtomicU64,
@@ -84,6 +97,8 @@ impl Counters {
         Stats {
             open: read(&self.open),
             connections: read(&self.connections),
+            http2_connections: read(&self.http2_connections),
+            http3_connections: read(&self.http3_connections),
             reused: read(&self.reused),
             repeated: read(&self.repeated),
             tunnels: read(&self.tunnels),

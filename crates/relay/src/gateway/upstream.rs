@@ -10,15 +10,16 @@ use http::HeaderValue;
 use thiserror::Error;
 
 /// The address of an upstream: `http://host:port` or `unix:/path`, spoken to with HTTP/1.1;
-/// `h2c://host:port`, with HTTP/2 in the clear; or `https://host:port`, with HTTP/2 or HTTP/1.1,
-/// whichever the upstream prefers. Paths are not supported, because they would have to be added to that of each request, and removed from
-/// redirects and cookies.
+/// `h2c://host:port`, with HTTP/2 in the clear; `https://host:port`, with HTTP/3, HTTP/2 or
+/// HTTP/1.1, whichever works best; or `h3://host:port`, with HTTP/3 alone. Paths are not supported,
+/// because they would have to be added to that of each request, and removed from redirects and
+/// cookies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream(pub(super) Address);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
-    Tcp { host: Host, port: u16, scheme: Scheme },
+    Host { host: Host, port: u16, scheme: Scheme },
     Unix(PathBuf),
 }
 
@@ -27,7 +28,9 @@ pub(super) enum Address {
 #[non_exhaustive]
 pub enum UpstreamError {
     /// It is not one of the supported URLs.
-    #[error("expected http://HOST:PORT, https://HOST:PORT, h2c://HOST:PORT or unix:/PATH")]
+    #[error(
+        "expected http://HOST:PORT, https://HOST:PORT, h2c://HOST:PORT, h3://HOST:PORT or unix:/PATH"
+    )]
     Form,
     /// It has a path, a query, a user or a fragment.
     #[error("an upstream has no path, query or user, as requests have their own; omit {0:?}")]
@@ -44,13 +47,15 @@ pub(super) enum Scheme {
     Http,
     /// HTTP/2 in the clear, with prior knowledge (RFC 9113 §3.3).
     H2c,
-    /// HTTP/2 or HTTP/1.1 over TLS.
+    /// HTTP/3, or HTTP/2 or HTTP/1.1 over TLS.
     Https,
+    /// HTTP/3 alone.
+    H3,
 }
 
 impl Scheme {
     pub(super) const fn is_secure(self) -> bool {
-        matches!(self, Self::Https)
+        matches!(self, Self::Https | Self::H3)
     }
 
     const fn name(self) -> &'static str {
@@ -58,6 +63,7 @@ impl Scheme {
             Self::Http => "http",
             Self::H2c => "h2c",
             Self::Https => "https",
+            Self::H3 => "h3",
         }
     }
 
@@ -82,6 +88,7 @@ impl FromStr for Upstream {
             "http" => Scheme::Http,
             "h2c" => Scheme::H2c,
             "https" => Scheme::Https,
+            "h3" => Scheme::H3,
             _ => return Err(UpstreamError::Form),
         };
         let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -102,23 +109,23 @@ impl FromStr for Upstream {
         }
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let host = parse_host(host).map_err(|error| UpstreamError::Host(error.to_string()))?;
-        Ok(Self(Address::Tcp { host, port, scheme }))
+        Ok(Self(Address::Host { host, port, scheme }))
     }
 }
 
 impl fmt::Display for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Address::Tcp { host, port, scheme } => write!(f, "{}://{host}:{port}", scheme.name()),
+            Address::Host { host, port, scheme } => write!(f, "{}://{host}:{port}", scheme.name()),
             Address::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
 }
 
 impl Upstream {
-    /// Returns whether it is spoken to with HTTP/2 in the clear.
-    pub(super) const fn is_h2c(&self) -> bool {
-        matches!(self.0, Address::Tcp { scheme: Scheme::H2c, .. })
+    /// Returns whether it is never spoken to with HTTP/1.1.
+    pub(super) const fn has_no_http1(&self) -> bool {
+        matches!(self.0, Address::Host { scheme: Scheme::H2c | Scheme::H3, .. })
     }
 
     /// Returns the host for requests without one, which HTTP/1.0 allows.
@@ -129,8 +136,8 @@ impl Upstream {
             Host::Name(name) => name.clone(),
         };
         let text = match &self.0 {
-            Address::Tcp { host, port, scheme } if *port == scheme.default_port() => sent(host),
-            Address::Tcp { host, port, .. } => format!("{}:{port}", sent(host)),
+            Address::Host { host, port, scheme } if *port == scheme.default_port() => sent(host),
+            Address::Host { host, port, .. } => format!("{}:{port}", sent(host)),
             Address::Unix(_) => "localhost".to_owned(),
         };
         HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("localhost"))
@@ -153,6 +160,7 @@ mod tests {
             ("http://[fe80::1%lo]:81", "http://[fe80::1%1]:81", "[fe80::1]:81"),
             ("http://[fe80::1%25lo]", "http://[fe80::1%1]:80", "[fe80::1]"),
             ("h2c://a.example", "h2c://a.example:80", "a.example"),
+            ("h3://a.example", "h3://a.example:443", "a.example"),
             ("unix:/run/app.sock", "unix:/run/app.sock", "localhost"),
             ("unix:///run/app.sock", "unix:/run/app.sock", "localhost"),
         ] {

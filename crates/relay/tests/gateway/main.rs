@@ -2,9 +2,12 @@
 
 mod early;
 mod failures;
+mod http3_fallback;
+mod http3_streams;
 mod multiplexed;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;
+mod raw_http3;
 mod requests;
 mod smuggling;
 mod stage;

@@ -1,4 +1,4 @@
-//! Upstreams over HTTP/2, and upstreams with several addresses.
+//! Upstreams over HTTP/2 and HTTP/3, and upstreams with several addresses.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -20,28 +20,33 @@ use tower::service_fn;
 use crate::ports;
 use crate::stage::{EACH_VERSION, GET, Stage, TIMEOUT, client, read_all};
 
-/// Starts an upstream that answers with its version and the request's body, and with trailers as gRPC does.
+/// Starts an upstream that answers with its version, the request's body and a field of its trailers, and with trailers
+/// as gRPC does.
 async fn echoing(set: impl FnOnce(ServerBuilder) -> ServerBuilder) -> Running {
     let service = service_fn(|request: Request<RequestBody>| async move {
         let (version, te) = (request.version(), request.headers().get("te").cloned());
-        let received = request.into_body().collect().await.expect("a body").to_bytes();
+        let received = request.into_body().collect().await.expect("a body");
+        let sum = received.trailers().and_then(|trailers| trailers.get("x-sum").cloned());
+        let sum = format!(" {}", sum.as_ref().map_or("", |sum| sum.to_str().expect("text")));
+        let received = received.to_bytes();
         let mut trailers = HeaderMap::new();
         trailers.insert("grpc-status", HeaderValue::from_static("0"));
         let text = Bytes::from(format!("{version:?} {te:?} "));
-        let frames = [Frame::data(text), Frame::data(received), Frame::trailers(trailers)];
-        let frames = frames.into_iter().map(Ok::<_, Infallible>);
+        let data = [text, received, sum.into()].map(Frame::data);
+        let frames = data.into_iter().chain([Frame::trailers(trailers)]);
+        let frames = frames.map(Ok::<_, Infallible>);
         Ok::<_, Infallible>(Response::new(StreamBody::new(futures_util::stream::iter(frames))))
     });
     set(Server::builder().names(["localhost"])).service(service).start().await.expect("a server")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn streams_and_trailers_pass_to_an_upstream_over_http2() {
-    for is_secure in [true, false] {
+async fn streams_and_trailers_pass_to_an_upstream_over_http2_and_http3() {
+    for (scheme, uses_http3) in [("https", false), ("h2c", false), ("https", true), ("h3", true)] {
+        let is_secure = scheme != "h2c";
         let upstream = echoing(|server| if is_secure { server } else { server.plain() }).await;
-        let scheme = if is_secure { "https" } else { "h2c" };
         let url = format!("{scheme}://localhost:{}", upstream.local_addr().port());
-        let mut gateway = Gateway::builder(url.parse().expect("an upstream"));
+        let mut gateway = Gateway::builder(url.parse().expect("an upstream")).http3(uses_http3);
         if let Some(identity) = upstream.identity() {
             let roots = [identity.certificate().clone()];
             gateway = gateway.security(SecurityParameters::platform().with_roots(roots));
@@ -54,8 +59,13 @@ async fn streams_and_trailers_pass_to_an_upstream_over_http2() {
             let port = stage.running.local_addr().port();
             let url = format!("https://localhost:{port}/p");
             let posts = (0..20).map(|number| {
+                let mut sum = HeaderMap::new();
+                sum.insert("x-sum", number.into());
+                let data = Bytes::from(format!("request {number}"));
+                let parts = [Ok::<_, Infallible>(Frame::data(data)), Ok(Frame::trailers(sum))];
+                let body = Body::wrap(StreamBody::new(futures_util::stream::iter(parts)));
                 let post = client.post(url.as_str()).header("te", "trailers");
-                let post = post.body(Body::from(format!("request {number}"))).send();
+                let post = post.header("trailer", "x-sum").body(body).send();
                 // To the end: a client over HTTP/1.1 has a limited number of connections.
                 async { post.await.expect("a response").into_body().collect().await }
             });
@@ -65,22 +75,29 @@ async fn streams_and_trailers_pass_to_an_upstream_over_http2() {
                 let got = got.expect("whole");
                 let trailers = got.trailers().cloned().unwrap_or_default();
                 let text = String::from_utf8(got.to_bytes().to_vec()).expect("text");
-                assert!(text.starts_with("HTTP/2"), "{text}");
-                assert!(text.ends_with(&format!("request {number}")), "{text}");
+                assert!(text.starts_with(if uses_http3 { "HTTP/3" } else { "HTTP/2" }), "{text}");
+                assert!(text.ends_with(&format!("request {number} {number}")), "{text}");
                 let is_kept = trailers.get("grpc-status").is_some_and(|status| status == "0");
                 assert!(is_kept || version == EACH_VERSION[0], "{version:?}: {trailers:?}");
             }
         }
-        let (stats, requests) = (gateway.stats(), upstream.stats().http2_requests);
+        let (stats, served) = (gateway.stats(), upstream.stats());
+        let requests = if uses_http3 { served.http3_requests } else { served.http2_requests };
         assert_eq!((stats.failures.iter().sum::<u64>(), requests), (0, 60));
         assert!(stats.connections < 25, "they share connections: {stats:?}");
     }
 }
 
 #[tokio::test]
-async fn an_upstream_over_http2_has_no_websockets() {
+async fn an_upstream_without_http1_has_no_websockets() {
+    for scheme in ["h2c", "h3"] {
+        without_websockets(scheme).await;
+    }
+}
+
+async fn without_websockets(scheme: &str) {
     let upstream = echoing(|server| server.plain()).await;
-    let url = format!("h2c://{}", upstream.local_addr());
+    let url = format!("{scheme}://{}", upstream.local_addr());
     let gateway = Gateway::builder(url.parse().expect("an upstream")).build().expect("a gateway");
     let server = Server::builder().plain().service(gateway.clone());
     let stage = Stage::of(server.start().await.expect("a server"), gateway);

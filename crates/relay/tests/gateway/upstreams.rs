@@ -61,11 +61,12 @@ async fn an_upstream_over_tls_needs_a_trusted_certificate() {
     let running = before(url.clone(), |gateway| gateway.security(trusting)).await;
     let answer = ask(&running, echo).await;
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("a.example"), "{answer}");
-    assert!(answer.contains("HTTP/2"), "the better version is used: {answer}");
+    assert!(answer.contains("HTTP/3"), "the best version is used: {answer}");
     let running = before(url, |gateway| gateway).await;
     let answer = ask(&running, echo).await;
     assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
-    assert_eq!(upstream.stats().http2_requests, 1);
+    assert_eq!(upstream.stats().http3_requests, 1);
+    assert_eq!(upstream.stats().requests(), 1);
 }
 
 /// Returns the addresses of client and server in the header of a connection.

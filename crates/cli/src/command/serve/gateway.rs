@@ -41,6 +41,7 @@ pub(super) fn configure(
     let mut builder = Gateway::builder(upstream.clone())
         .limits(limits)
         .proxy_protocol(flags.proxy_protocol)
+        .http3(!flags.upstream_no_h3)
         .refuse_raw_targets(flags.refuse_raw_targets)
         .notices(move |text| super::notice(color, text));
     for network in &flags.trusted_proxy {
