@@ -32,6 +32,8 @@ pub struct TcpReading {
     pub patience: Duration,
     /// The smoothed round-trip time.
     pub rtt: Duration,
+    /// How many segments were sent again since the connection was opened.
+    pub retransmitted: u64,
 }
 
 impl TcpStatus {
@@ -124,6 +126,8 @@ mod kernel {
     const RTT: usize = 17;
     /// `tcpi_rttvar`, in microseconds.
     const RTT_VARIANCE: usize = 18;
+    /// `tcpi_total_retrans`, in segments.
+    const RETRANSMITTED: usize = 25;
     /// `tcpi_notsent_bytes`: what a firewall of this host drops counts as not sent.
     const NOT_SENT: usize = 36;
 
@@ -148,6 +152,7 @@ mod kernel {
             since_acknowledgement: Duration::from_millis(info[SINCE_ACKNOWLEDGEMENT].into()),
             patience: micros(RTT) + (4 * micros(RTT_VARIANCE)).max(ACKNOWLEDGEMENT_DELAY),
             rtt: micros(RTT),
+            retransmitted: info[RETRANSMITTED].into(),
         })
     }
 
