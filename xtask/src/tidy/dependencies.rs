@@ -13,11 +13,20 @@ use crate::run::{command, output};
 
 /// Each of our crates, and those of our crates that it may depend on. A crate that does not exist is not an
 /// error; one that is not in the list is.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 17] = [
     (
         "eyas-cli",
-        &["eyas-lab", "eyas-relay", "eyas-supervisor", "eyas-testserver", "eyas-http", "eyas"],
+        &[
+            "eyas-lab",
+            "eyas-perf",
+            "eyas-relay",
+            "eyas-supervisor",
+            "eyas-testserver",
+            "eyas-http",
+            "eyas",
+        ],
     ),
+    ("eyas-perf", &["eyas"]),
     ("eyas-python", &["eyas-lab", "eyas-http", "eyas"]),
     ("eyas-capi", &["eyas"]),
     ("eyas-lab", &["eyas-testserver", "eyas-http", "eyas", "eyas-netem", "eyas-race", "eyas-sctp"]),
