@@ -17,6 +17,7 @@ mod memory;
 mod netem;
 mod ownership;
 mod paths;
+mod perf;
 mod pipe;
 mod plan;
 #[cfg(unix)]
@@ -78,6 +79,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
             Some(count) => on_runtime(race::run_series(&flags, count, &common)),
             None => on_runtime(until_interrupted(race::run(&flags, &common))),
         },
+        Command::Perf(flags) => on_runtime(perf::run(&flags, &common)),
         Command::Pipe(flags) => on_runtime(pipe::run(&flags, &common)),
         Command::Plan(flags) => on_runtime(until_interrupted(plan::run(&flags, &common))),
     };

@@ -13,6 +13,8 @@ use crate::flags::{ServiceFlags, VersionFlags};
 const HTTPS_PORT: u16 = 443;
 /// The port of a tunnel server without one.
 const TUNNEL_PORT: u16 = 4433;
+/// The port of a server of `eyas perf` without one.
+const PERF_PORT: u16 = 7117;
 /// The hints if a URL is required, without and with the option of naming transports.
 const SCHEMES: &str = "use https:// or http://";
 const SCHEMES_AND_TRANSPORTS: &str =
@@ -73,12 +75,24 @@ pub(crate) fn for_pipe(text: &str, service: &ServiceFlags) -> Result<Target, Fai
 
 /// Returns the server of a tunnel, over all suitable transports unless some are named.
 pub(crate) fn for_tunnel(text: &str) -> Result<Target, Failure> {
+    let suitable = vec![Transport::SctpUdp, Transport::Quic, Transport::Tcp];
+    let target = for_own_server(text, TUNNEL_PORT, suitable, Security::Tls)?;
+    Ok(target.with_alpn([eyas_relay::tunnel::frame::ALPN]))
+}
+
+/// Parses `HOST`, `HOST:PORT` or `sctp+tcp://HOST:PORT`, the server of a protocol of eyas itself.
+fn for_own_server(
+    text: &str,
+    port: u16,
+    suitable: Vec<Transport>,
+    security: Security,
+) -> Result<Target, Failure> {
     let (named, rest) = match text.split_once("://") {
         Some((scheme, rest)) => (Some(scheme), rest.trim_end_matches('/')),
         None => (None, text),
     };
     let transports = match named.map(Transport::from_scheme) {
-        None => vec![Transport::SctpUdp, Transport::Quic, Transport::Tcp],
+        None => suitable,
         Some(Some(transports)) => transports,
         Some(None) => {
             let text = format!("{:?} does not name transports", shown(text));
@@ -87,10 +101,15 @@ pub(crate) fn for_tunnel(text: &str) -> Result<Target, Failure> {
             );
         }
     };
-    let (name, port) = host_and_port(rest)?;
+    let (name, given) = host_and_port(rest)?;
     let host = parse_host(name).map_err(|cause| malformed(text, &cause))?;
-    let target = Target::plain(host, port.unwrap_or(TUNNEL_PORT), transports, Security::Tls);
-    Ok(target.named_as(name).with_alpn([eyas_relay::tunnel::frame::ALPN]))
+    Ok(Target::plain(host, given.unwrap_or(port), transports, security).named_as(name))
+}
+
+/// Returns the server of `eyas perf`, with the transports that it names; none if it names none.
+pub(crate) fn for_perf(text: &str, plain: bool) -> Result<Target, Failure> {
+    let security = if plain { Security::None } else { Security::Tls };
+    for_own_server(text, PERF_PORT, Vec::new(), security)
 }
 
 /// Parses the target `sctp+tcp://host:port`.

@@ -12,6 +12,7 @@ mod memory;
 mod multipath;
 mod netem;
 mod paths;
+mod perf;
 mod pipe;
 mod proxy;
 mod reach;
@@ -52,6 +53,7 @@ pub(crate) use netem::{
     LinkFlags, LinkState, NetemAction, NetemChangeFlags, NetemRunFlags, WhichRun,
 };
 pub(crate) use paths::PathFlags;
+pub(crate) use perf::{PerfAction, PerfFlags, PerfServeFlags};
 pub(crate) use pipe::{MessageFlags, PipeFlags};
 pub(crate) use proxy::ProxyFlags;
 #[cfg(unix)]
@@ -125,6 +127,8 @@ Examples:
   eyas memory                       what eyas has learnt about your networks
   eyas lab run cmt-delay --quick    a published experiment, simulated
   eyas load -k https://localhost/   how much load can the server take?
+  eyas perf -k server.example       throughput and latency of each transport,
+                                    to an 'eyas perf serve'
   eyas netem run --delay 40ms --loss 5% -- COMMAND
                                     a command behind a bad network
   eyas serve                        an HTTP/1.1, 2 and 3 server to try it on
@@ -211,6 +215,9 @@ pub(crate) enum Command {
     /// Generate load on a server at a given rate, over any transport
     #[command(after_help = load::EXAMPLES)]
     Load(Box<LoadFlags>),
+    /// Measure throughput and latency to another eyas over each transport
+    #[command(after_help = perf::EXAMPLES)]
+    Perf(Box<PerfFlags>),
     /// Run simulated or live experiments, and judge published claims
     #[command(after_help = lab::EXAMPLES)]
     Lab(LabFlags),

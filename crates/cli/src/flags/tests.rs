@@ -255,6 +255,7 @@ fn help_reads_well_on_eighty_columns() {
         "serve",
         "proxy",
         "load",
+        "perf",
         "lab",
         "netem",
         "replay",

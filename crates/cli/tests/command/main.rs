@@ -16,6 +16,7 @@ mod memory;
 mod messages;
 mod netem;
 mod output;
+mod perf;
 mod pipe;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;

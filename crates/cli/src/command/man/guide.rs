@@ -29,6 +29,7 @@ const GUIDES: &[Guide] = &guides![
     "names",
     "netem",
     "operating",
+    "perf",
     "proxy",
     "sctp-run",
     "tunnel",

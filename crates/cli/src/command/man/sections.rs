@@ -12,7 +12,7 @@ struct Used {
 }
 
 /// The commands that ask DNS.
-const NAMES: &[&str] = &["get", "race", "pipe", "plan", "load", "proxy", "tunnel", "serve"];
+const NAMES: &[&str] = &["get", "race", "pipe", "plan", "perf", "load", "proxy", "tunnel", "serve"];
 
 const ENVIRONMENT: [Used; 15] = [
     Used {
@@ -23,7 +23,7 @@ const ENVIRONMENT: [Used; 15] = [
     Used {
         name: "EYAS_PASS",
         text: "The passphrase of an encrypted private key, unless --pass or --pass-file says.",
-        by: &["get", "race", "pipe", "load", "serve", "proxy", "tunnel"],
+        by: &["get", "race", "pipe", "perf", "load", "serve", "proxy", "tunnel"],
     },
     Used {
         name: "EYAS_PROXY_VIA",
@@ -69,7 +69,7 @@ const ENVIRONMENT: [Used; 15] = [
     Used {
         name: "SSL_CERT_FILE, SSL_CERT_DIR",
         text: "The certificates to trust, instead of those of the system.",
-        by: &["get", "race", "pipe", "load", "proxy", "serve", "tunnel"],
+        by: &["get", "race", "pipe", "perf", "load", "proxy", "serve", "tunnel"],
     },
     Used { name: "NO_COLOR", text: "If it is not empty, there are no colours.", by: &[] },
     Used { name: "COLUMNS", text: "The width of the terminal, if it does not tell.", by: &[] },
