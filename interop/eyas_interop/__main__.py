@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 
-from . import lab, nat
+from . import lab, nat, perf
 from .build import build, prebuilt_example
 from .cases import CASES
 from .hostile import run as hostile
@@ -83,6 +83,7 @@ def parts(
     yield "lab", selected("lab"), with_command(lab.run)
     yield "nat", selected("nat"), with_command(nat.run)
     yield "netem", selected("netem"), with_command(netem.run)
+    yield "perf", selected("perf"), with_command(perf.run)
     yield "hostile", wants_hostile(only), lambda: hostile.run(command(options), report, only)
     yield "others", wants_others(only), lambda: others(directory, options, report, times)
     for run in parallel:
@@ -132,7 +133,7 @@ def attack_names() -> list[str]:
 
 def wants_others(only: list[str]) -> bool:
     """Returns whether some of the other cases run."""
-    separate = (*NAMES, "dissimilar", "simulated", "lab", "load", "memory", "multipath", "nat", "netem", *memory.NAMES)
+    separate = (*NAMES, "dissimilar", "simulated", "lab", "load", "memory", "multipath", "nat", "netem", "perf", *memory.NAMES)
     separate = (*separate, "hostile", *attack_names())
     return not only or not all(word.startswith("sctp") or word in separate for word in only)
 
