@@ -176,11 +176,18 @@ impl ReturnPath {
             .filter(|received_on| is_eligible(received_on) && is_recent(received_on, now, paths));
         let round_trip = |received_on: &&ReceivedOn| {
             let path = paths.get(received_on.path);
-            let rtt = path.and_then(Path::min_rtt);
+            let rtt = path.and_then(round_trip_now);
             (rtt.is_none(), rtt, Some(received_on.path) != self.last)
         };
         received_on.min_by_key(round_trip).map(|received_on| received_on.path)
     }
+}
+
+/// Returns the round-trip time of a path: with the queue of what this end sends there, if it does,
+/// since SACKs wait behind that.
+fn round_trip_now(path: &Path) -> Option<Duration> {
+    let queued = path.rto.smoothed().filter(|_| path.outstanding() > 0);
+    queued.max(path.min_rtt())
 }
 
 /// The most credit, in bytes of data.

@@ -100,6 +100,25 @@ fn the_fastest_path_is_used_while_packets_arrive_on_it() {
     assert_eq!(back.choose(ms(10_000), &paths, false), Some(C));
 }
 
+/// B is the fastest, but what this end sends there has filled its queue.
+#[test]
+fn sacks_do_not_wait_behind_data_of_their_own_end() {
+    for sack_path in [SackPath::LowestRtt, SackPath::Budgeted] {
+        let mut back = ReturnPath::of(&configured(sack_path));
+        let mut paths = paths();
+        for path in [A, B, C] {
+            back.on_packet(ms(0), path, true);
+        }
+        let queued = paths.get_mut(B).unwrap();
+        for _ in 0..20 {
+            queued.rto.on_sample(ms(0), ms(200));
+        }
+        assert_eq!(back.choose(ms(0), &paths, false), Some(B), "nothing is in flight there");
+        paths.get_mut(B).unwrap().on_sent(ms(0), 1000, false);
+        assert_eq!(back.choose(ms(0), &paths, false), Some(C));
+    }
+}
+
 /// B is the fastest, and delivers a hundredth of the data.
 #[test]
 fn a_path_carries_sacks_in_proportion_to_its_data() {
