@@ -317,7 +317,10 @@ impl Outstanding {
         flight.seen.works |= !chunk.moved;
         let spurious = flight.clear_suspects(tsn, 1);
         let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) else { return };
-        path.on_late_chunk(now, chunk.length.into());
+        // What was moved here has arrived over the path that it was sent on.
+        if !chunk.moved {
+            path.on_late_chunk(now, chunk.length.into());
+        }
         if spurious {
             path.congestion.on_spurious(now);
         }

@@ -178,3 +178,25 @@ fn data_leaves_a_silent_path_before_t3_if_configured() {
         assert!(bench.sender.is_drained());
     }
 }
+
+/// What has arrived over the first path, late, says nothing about the path that it was moved to.
+#[test]
+fn late_arrivals_do_not_count_for_the_path_that_data_was_moved_to() {
+    let mut bench = Bench::with(config(), terms());
+    let second = bench.add_path();
+    bench.send(on(0), 1400).expect("taken");
+    bench.output();
+    bench.pass(milliseconds(20));
+    bench.sack(1, &[]);
+    bench.send(on(0), 1400).expect("taken");
+    bench.output();
+    let state = |bench: &Bench| bench.paths.get(PathId(0)).expect("the first path").state();
+    while state(&bench) == crate::path::PathState::Active {
+        bench.timeout();
+    }
+    let flight = bench.sender.outstanding.flight_on(second).expect("it was moved");
+    assert_eq!(flight.pending_retransmissions(), 1);
+    bench.sack(2, &[]);
+    assert!(bench.sender.is_drained());
+    assert_eq!(bench.paths.get(second).expect("the second path").delivered(), 0);
+}
