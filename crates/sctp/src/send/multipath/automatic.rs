@@ -29,7 +29,8 @@ use crate::scheduler::StreamSlot;
 mod estimates;
 
 pub(super) use estimates::Automatic;
-use estimates::{Forecast, time_for};
+use estimates::Forecast;
+pub(super) use estimates::time_for;
 
 /// The maximum number of streams, or of messages if they are sent in the order of arrival, that are
 /// inspected for one packet.

@@ -4,7 +4,9 @@ use core::cmp::Reverse;
 
 use super::super::retransmission::same_or_better;
 use super::Concurrent;
-use crate::config::RtxPolicy;
+use super::automatic::time_for;
+use crate::config::{PathOrder, RtxPolicy};
+use crate::congestion::nanoseconds;
 use crate::identifier::PathId;
 use crate::path::{Path, PathState, Paths};
 
@@ -20,16 +22,35 @@ pub(in crate::send) fn path_for_lost(
 }
 
 /// Returns the path for chunks in flight on `from`, which did not respond: another active one (RFC
-/// 9260 §6.4.1).
+/// 9260 §6.4.1). Where paths are served by the arrival of what they carry, it is the one on which
+/// all of these chunks would arrive first: on a slow path, what a fast one had in flight would fill
+/// the buffer of the receiver for seconds.
 pub(in crate::send) fn path_instead_of(
     concurrent: Option<&Concurrent>,
     from: PathId,
     paths: &Paths,
 ) -> PathId {
     let others = paths.iter().filter(|path| path.id != from);
+    let by_arrival = concurrent.is_some_and(|concurrent| {
+        concurrent.choices.path_order == PathOrder::EarliestArrival
+            && concurrent.choices.rtx_policy == RtxPolicy::Same
+    });
+    if by_arrival {
+        let bytes = paths.get(from).map_or(0, Path::outstanding);
+        let active = others.filter(|path| path.state() == PathState::Active);
+        let soonest = active.min_by_key(|path| takes(path, bytes)).map(|path| path.id);
+        return soonest.unwrap_or_else(|| paths.for_retransmission(from));
+    }
     concurrent
         .and_then(|concurrent| best(concurrent.choices.rtx_policy, others, None))
         .unwrap_or_else(|| paths.for_retransmission(from))
+}
+
+/// Returns how long a path takes for `bytes` behind what it has in flight, in nanoseconds. What is
+/// not known of it counts against it.
+fn takes(path: &Path, bytes: usize) -> u64 {
+    let (Some(rate), Some(rtt)) = (path.delivery_rate(), path.min_rtt()) else { return u64::MAX };
+    nanoseconds(rtt).saturating_add(time_for(path.outstanding().saturating_add(bytes), rate))
 }
 
 /// Returns the best of the active paths by the policy, the first among equals. `from` is the path

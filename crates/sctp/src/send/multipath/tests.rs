@@ -3,12 +3,15 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::{Concurrent, path_instead_of};
 use crate::config::{
     AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, Multipath, PathOrder,
-    RttSampling, RtxPolicy, StreamMapping,
+    RttSampling, RtxPolicy, SchedulerKind, StreamMapping,
 };
+use crate::congestion::Siblings;
 use crate::identifier::{PathId, StreamId};
 use crate::message::SendInfo;
+use crate::path::{Path, Paths, Progress};
 use crate::send::tests::{Bench, SentPacket, config, milliseconds, on, sack_of, terms};
 
 const A: PathId = PathId(0);
@@ -81,7 +84,9 @@ fn new_data_is_sent_on_all_paths() {
 #[test]
 fn a_table_keeps_streams_to_their_paths() {
     let table = alloc::vec![(StreamId(1), 1), (StreamId(0), 0)];
-    let mut bench = bench(Multipath { mapping: StreamMapping::Table(table), ..plain() });
+    let multipath = Some(Multipath { mapping: StreamMapping::Table(table), ..plain() });
+    let scheduler = SchedulerKind::Fcfs.into();
+    let mut bench = bench_with(AssociationConfig { multipath, scheduler, ..config() });
     queue(&mut bench, [1, 1, 0, 1]);
     let of = |packet: &SentPacket| (packet.path, packet.chunks[0].stream.0);
     assert_eq!(
@@ -356,4 +361,39 @@ fn a_blocking_chunk_is_rescheduled_to_the_faster_path() {
         let is_first = |packet: &SentPacket| packet.path == A && packet.tsns() == [4];
         assert_eq!(again.iter().filter(|packet| is_first(packet)).count() as u64, moved);
     }
+}
+
+/// Lets a path deliver as many bytes in a round trip.
+fn deliver(path: &mut Path, bytes: usize, rtt: Duration) {
+    let number = path.next_packet();
+    path.on_sent(Duration::ZERO, bytes, false);
+    path.on_chunk_acknowledged(rtt, number, bytes);
+    let progress = Progress { cumulative_advanced: true, rtt: Some(rtt), ..Default::default() };
+    path.on_sack(rtt, progress, Siblings::default());
+}
+
+/// The first path has the shortest round trip and is slow: a large flight takes the third instead.
+#[test]
+fn data_of_a_silent_path_moves_to_where_all_of_it_arrives_first() {
+    let config = AssociationConfig { multipath: Some(Multipath::default()), ..config() };
+    let remote = |last: u8| core::net::SocketAddr::from(([192, 0, 2, last], 0));
+    let mut paths = Paths::new(remote(1), None, &config, [7; 32]);
+    for last in 2..=3 {
+        let id = paths.add(remote(last), None, &config).expect("there are few paths");
+        paths.confirm(id);
+    }
+    paths.confirm(A);
+    for (id, bytes, rtt) in [(A, 1452, 10), (B, 145_200, 50), (PathId(2), 145_200, 50)] {
+        deliver(paths.get_mut(id).expect("a path"), bytes, milliseconds(rtt));
+    }
+    let choose = |paths: &Paths, order| {
+        let multipath = Multipath { path_order: order, ..Multipath::default() };
+        let config = AssociationConfig { multipath: Some(multipath), ..self::config() };
+        path_instead_of(Concurrent::new(&config).as_deref(), B, paths)
+    };
+    assert_eq!(choose(&paths, PathOrder::EarliestArrival), A, "little is soonest there");
+    paths.get_mut(B).expect("a path").on_sent(milliseconds(60), 100_000, false);
+    assert_eq!(choose(&paths, PathOrder::EarliestArrival), PathId(2));
+    // The published profile has no estimates.
+    assert_eq!(choose(&paths, PathOrder::OldestTransmission), A);
 }

@@ -314,7 +314,7 @@ impl Automatic {
 
 /// Returns the nanoseconds in which `bytes` leave at a rate in bytes per second; 0 if the rate is
 /// unknown.
-pub(super) fn time_for(bytes: usize, rate: u64) -> u64 {
+pub(in super::super) fn time_for(bytes: usize, rate: u64) -> u64 {
     if rate == 0 {
         return 0;
     }
