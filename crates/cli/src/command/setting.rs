@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn paths_override_a_profile_and_this_the_defaults_of_the_program() {
         let mut defaults = AssociationConfig::default();
-        defaults.scheduler = SchedulerKind::FairBandwidth.into();
+        defaults.scheduler = SchedulerKind::RoundRobinPacket.into();
         let config = |options: &str| {
             let multipath = Some(options.parse().expect(options));
             let congestion = Some(CongestionControlKind::Olia);
@@ -443,8 +443,8 @@ mod tests {
             association(defaults.clone(), &paths)
         };
         for (options, scheduler) in [
-            ("", SchedulerKind::FairBandwidth),
-            ("mapping=modulo", SchedulerKind::FairBandwidth),
+            ("", SchedulerKind::RoundRobinPacket),
+            ("mapping=modulo", SchedulerKind::RoundRobinPacket),
             ("scheduler=fcfs", SchedulerKind::Fcfs),
             ("profile=pfldnet2010", SchedulerKind::RoundRobin),
         ] {

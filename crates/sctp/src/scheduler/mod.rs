@@ -113,7 +113,6 @@ pub(crate) mod kind {
             fn build(by_chunk: bool) -> Box<dyn Scheduler>;
 
             /// First come, first served (`SCTP_SS_FCFS`).
-            #[default]
             Fcfs("fcfs", "First come, first served") => Box::new(Fcfs::default());
             /// Round-robin by message (`SCTP_SS_RR`).
             RoundRobin("round-robin", "Streams in turn, a message each")
@@ -124,7 +123,9 @@ pub(crate) mod kind {
             /// Strict priority (`SCTP_SS_PRIO`).
             Priority("priority", "Strict priority, in turn among equals")
                 => Box::new(Priority::new(by_chunk));
-            /// The same share of bytes for all (`SCTP_SS_FB`).
+            /// The same share of bytes for all (`SCTP_SS_FB`): a message on a stream that seldom sends
+            /// one does not wait for what others have queued.
+            #[default]
             FairBandwidth("fair-bandwidth", "The same share of bytes for all")
                 => Box::new(FairBandwidth::default());
             /// Shares of bytes by weight (`SCTP_SS_WFQ`).

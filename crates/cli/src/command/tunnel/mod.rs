@@ -25,7 +25,7 @@ mod status;
 
 use std::time::Duration;
 
-use eyas::sctp::protocol::config::{AssociationConfig, SchedulerKind};
+use eyas::sctp::protocol::config::AssociationConfig;
 use eyas_relay::tunnel::{Notice, Sessions};
 use serde_json::json;
 
@@ -62,11 +62,9 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
 const RTO_MIN: Duration = Duration::from_millis(200);
 const SACK_DELAY: Duration = Duration::from_millis(40);
 
-/// Returns the configuration of associations that carry tunnels: no stream waits for another, or
-/// for long.
+/// Returns the configuration of associations that carry tunnels.
 fn association(paths: &PathFlags) -> AssociationConfig {
     let mut config = AssociationConfig::default();
-    config.scheduler = SchedulerKind::FairBandwidth.into();
     config.rto_min = RTO_MIN;
     config.sack_delay = SACK_DELAY;
     setting::association(config, paths)

@@ -129,3 +129,20 @@ fn the_queue_is_reported_per_stream() {
     let streams: Vec<u16> = info.by_stream.iter().map(|(stream, _)| stream.0).collect();
     assert_eq!(streams, [3, 7]);
 }
+
+/// With the default scheduler, a message on a stream that seldom sends one goes before what another
+/// stream has queued.
+#[test]
+fn a_sparse_stream_does_not_wait_behind_bulk() {
+    let mut bench = Bench::new();
+    for _ in 0..20 {
+        bench.send(on(0), 1400).expect("taken");
+    }
+    let sent = bench.output().len() as u32;
+    assert!(sent < 20, "the window is full");
+    bench.send(on(1), 100).expect("taken");
+    bench.pass(milliseconds(20));
+    bench.sack(sent, &[]);
+    let next = bench.output();
+    assert_eq!(next[0].chunks[0].stream, StreamId(1));
+}

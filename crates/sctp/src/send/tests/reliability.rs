@@ -1,6 +1,7 @@
 //! Abandoned messages (RFC 3758, RFC 7496, RFC 8260).
 
 use super::*;
+use crate::config::SchedulerKind;
 use crate::message::Reliability;
 use crate::serial::{Mid, Ssn};
 use crate::wire::{ForwardTsnChunk, IForwardTsnChunk, SkippedMid, SkippedSsn};
@@ -212,7 +213,8 @@ fn abandoned_messages_are_forwarded_once_earlier_ones_are_acknowledged() {
 
 #[test]
 fn interleaved_messages_are_forwarded_by_their_numbers() {
-    let mut bench = Bench::with(config(), Terms { interleaving: true, ..terms() });
+    let config = AssociationConfig { scheduler: SchedulerKind::Fcfs.into(), ..config() };
+    let mut bench = Bench::with(config, Terms { interleaving: true, ..terms() });
     let once = |stream, unordered| SendInfo {
         reliability: Reliability::Retransmissions(0),
         unordered,
