@@ -75,7 +75,7 @@ impl Default for Multipath {
             cuc: Cuc::V2,
             split_fast_retransmit: true,
             delayed_ack: true,
-            rtx_policy: RtxPolicy::Same,
+            rtx_policy: RtxPolicy::EarliestArrival,
             sack_path: SackPath::Budgeted,
             nr_sack: NrSackPolicy::AtArrival,
             burst: BurstLimit::Acknowledged,
@@ -201,6 +201,10 @@ pub enum RtxPolicy {
     Ssthresh,
     /// RTX-LOSSRATE: the path with the lowest loss rate.
     LossRate,
+    /// The path on which it was sent, or another one that delivers it earlier, by estimates of round
+    /// trip, rate and queue, as far as that one has room now. What is lost on a slow path holds up
+    /// all that faster ones have delivered meanwhile, until it has filled the receiver's buffer.
+    EarliestArrival,
 }
 
 /// The path on which a SACK is sent.

@@ -110,12 +110,11 @@ impl Path {
         if self.probing && self.outstanding > 0 {
             return Allowance::Closed;
         }
-        let cap = self.flight_cap().unwrap_or(usize::MAX);
-        let window = self.congestion.window().min(cap);
-        if self.outstanding >= window {
+        let room = self.room();
+        if room == 0 {
             return Allowance::Closed;
         }
-        let room = (window - self.outstanding).max(packet);
+        let room = room.max(packet);
         match self.congestion.pacing_rate() {
             Some(rate) => {
                 match self.pacer.paced(nanoseconds(now), rate, packet, self.mtu.current()) {
@@ -130,6 +129,13 @@ impl Path {
             None if self.pacer.burst == 0 => Allowance::Closed,
             None => Allowance::Now(room.min(self.pacer.burst.max(packet))),
         }
+    }
+
+    /// Returns the bytes that window and cap leave, regardless of pacing.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        let cap = self.flight_cap().unwrap_or(usize::MAX);
+        self.congestion.window().min(cap).saturating_sub(self.outstanding)
     }
 
     /// Allows another packet regardless of window and pacing: the first of a fast retransmission

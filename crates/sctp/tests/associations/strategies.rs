@@ -29,6 +29,7 @@ fn sending() -> impl Strategy<Value = Multipath> {
         RtxPolicy::Cwnd,
         RtxPolicy::Ssthresh,
         RtxPolicy::LossRate,
+        RtxPolicy::EarliestArrival,
     ]);
     let order = select(vec![
         PathOrder::InOrder,

@@ -51,8 +51,15 @@ fn splitting() -> impl Strategy<Value = BufferSplitting> {
 }
 
 fn rtx_policy() -> impl Strategy<Value = RtxPolicy> {
-    use RtxPolicy::{Asap, Cwnd, LossRate, Same, Ssthresh};
-    prop_oneof![Just(Same), Just(Asap), Just(Cwnd), Just(Ssthresh), Just(LossRate)]
+    use RtxPolicy::*;
+    prop_oneof![
+        Just(Same),
+        Just(Asap),
+        Just(Cwnd),
+        Just(Ssthresh),
+        Just(LossRate),
+        Just(EarliestArrival)
+    ]
 }
 
 fn path_order() -> impl Strategy<Value = PathOrder> {

@@ -35,6 +35,7 @@ fn choices_keep_their_names_in_plans() {
         ("cwnd", RtxPolicy::Cwnd),
         ("ssthresh", RtxPolicy::Ssthresh),
         ("loss-rate", RtxPolicy::LossRate),
+        ("earliest-arrival", RtxPolicy::EarliestArrival),
     ]);
     assert_names(&[
         ("earliest-arrival", PathOrder::EarliestArrival),

@@ -5,10 +5,11 @@ use core::time::Duration;
 
 use super::super::Sender;
 use super::super::acknowledgement::is_newer;
-use super::super::multipath::path_for_lost;
+use super::super::multipath::{path_for_lost, sooner_path};
 use super::super::outstanding::Flight;
 use super::super::retransmission::RetransmitReason;
 use crate::congestion::PacketNumber;
+use crate::identifier::PathId;
 use crate::path::Paths;
 
 /// The maximum number of quarters of the least round trip that reordering is given.
@@ -117,7 +118,9 @@ impl Sender {
         let smoothed = path.rto.smoothed().unwrap_or(flight.rack.rtt);
         let window = flight.rack.window(min_rtt, smoothed, flight.recovery.is_some());
         let timeout = flight.rack.rtt.saturating_add(window);
+        let packet = path.mtu();
         let to = path_for_lost(self.multipath.as_deref(), id, paths);
+        let mut sooner = self.sooner_path_with_room(id, paths);
         // What a truncated report omitted may have arrived.
         let conclusive_end = super::super::gap_blocks::last_conclusive(&self.reported.arrived);
         let mut lost = 0;
@@ -137,6 +140,7 @@ impl Sender {
                 break;
             }
             flight.drop_oldest();
+            let to = take_room(&mut sooner, packet).unwrap_or(to);
             lost += self.lose_run(number, &run, to, RetransmitReason::Loss, now, paths);
             newest_lost = run.packet;
         }
@@ -144,4 +148,19 @@ impl Sender {
             self.begin_recovery(number, lost, newest_lost, now, paths);
         }
     }
+
+    /// Returns the path that delivers what `from` lost earlier, with the bytes that it has room for.
+    /// Only what can be sent at once moves, lest all that a fast path lost waits for a slow one.
+    fn sooner_path_with_room(&self, from: PathId, paths: &Paths) -> Option<(PathId, usize)> {
+        let (to, room) = sooner_path(self.multipath.as_deref(), from, paths)?;
+        let waiting = self.outstanding.flight_on(to).map_or(0, Flight::pending_retransmissions);
+        (waiting == 0).then_some((to, room))
+    }
+}
+
+/// Takes a packet from the room of a path, and returns that path; `None` once there is no room.
+fn take_room(path: &mut Option<(PathId, usize)>, packet: usize) -> Option<PathId> {
+    let (to, room) = path.as_mut().filter(|(_, room)| *room > 0)?;
+    *room = room.saturating_sub(packet);
+    Some(*to)
 }

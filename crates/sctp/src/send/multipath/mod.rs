@@ -36,7 +36,7 @@ use burst::Burst;
 pub(super) use mapping::Mapping;
 pub(super) use missing_reports::{reports_for, splits_reports};
 pub(super) use pseudo_cumulative::Lowest;
-pub(super) use retransmission_path::{path_for_lost, path_instead_of};
+pub(super) use retransmission_path::{path_for_lost, path_instead_of, sooner_path};
 
 /// The state that is specific to CMT.
 #[derive(Debug)]

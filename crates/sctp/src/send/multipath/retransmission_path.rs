@@ -5,7 +5,7 @@ use core::cmp::Reverse;
 use super::super::retransmission::same_or_better;
 use super::Concurrent;
 use super::automatic::time_for;
-use crate::config::{PathOrder, RtxPolicy};
+use crate::config::RtxPolicy;
 use crate::congestion::nanoseconds;
 use crate::identifier::PathId;
 use crate::path::{Path, PathState, Paths};
@@ -22,35 +22,50 @@ pub(in crate::send) fn path_for_lost(
 }
 
 /// Returns the path for chunks in flight on `from`, which did not respond: another active one (RFC
-/// 9260 §6.4.1). Where paths are served by the arrival of what they carry, it is the one on which
-/// all of these chunks would arrive first: on a slow path, what a fast one had in flight would fill
-/// the buffer of the receiver for seconds.
+/// 9260 §6.4.1). By arrival, it is the one on which all of them would arrive first: on a slow path,
+/// what a fast one had in flight would fill the buffer of the receiver for seconds.
 pub(in crate::send) fn path_instead_of(
     concurrent: Option<&Concurrent>,
     from: PathId,
     paths: &Paths,
 ) -> PathId {
-    let others = paths.iter().filter(|path| path.id != from);
-    let by_arrival = concurrent.is_some_and(|concurrent| {
-        concurrent.choices.path_order == PathOrder::EarliestArrival
-            && concurrent.choices.rtx_policy == RtxPolicy::Same
-    });
-    if by_arrival {
-        let bytes = paths.get(from).map_or(0, Path::outstanding);
-        let active = others.filter(|path| path.state() == PathState::Active);
-        let soonest = active.min_by_key(|path| takes(path, bytes)).map(|path| path.id);
-        return soonest.unwrap_or_else(|| paths.for_retransmission(from));
-    }
+    let others = || paths.iter().filter(|path| path.id != from);
     concurrent
-        .and_then(|concurrent| best(concurrent.choices.rtx_policy, others, None))
+        .and_then(|concurrent| match concurrent.choices.rtx_policy {
+            RtxPolicy::EarliestArrival => {
+                let bytes = paths.get(from).map_or(0, Path::outstanding);
+                soonest(others(), bytes).map(|path| path.id)
+            }
+            policy => best(policy, others(), None),
+        })
         .unwrap_or_else(|| paths.for_retransmission(from))
 }
 
-/// Returns how long a path takes for `bytes` behind what it has in flight, in nanoseconds. What is
-/// not known of it counts against it.
-fn takes(path: &Path, bytes: usize) -> u64 {
+/// Returns the path that delivers a packet that `from` lost earlier than `from` itself would, with
+/// the bytes that it may send now.
+pub(in crate::send) fn sooner_path(
+    concurrent: Option<&Concurrent>,
+    from: PathId,
+    paths: &Paths,
+) -> Option<(PathId, usize)> {
+    concurrent.filter(|concurrent| concurrent.choices.rtx_policy == RtxPolicy::EarliestArrival)?;
+    let own = paths.get(from)?;
+    let other = soonest(paths.iter().filter(|path| path.id != from), own.mtu())?;
+    let is_sooner = time_to_deliver(other, own.mtu()) < time_to_deliver(own, own.mtu());
+    is_sooner.then(|| (other.id, other.room().max(own.mtu())))
+}
+
+/// Returns the active path that delivers `bytes` first.
+fn soonest<'a>(paths: impl Iterator<Item = &'a Path>, bytes: usize) -> Option<&'a Path> {
+    let active = paths.filter(|path| path.state() == PathState::Active);
+    active.min_by_key(|path| time_to_deliver(path, bytes))
+}
+
+/// Returns how long a path takes to deliver `bytes` behind what it has in flight, in nanoseconds.
+/// What is not known of it counts against it.
+fn time_to_deliver(path: &Path, bytes: usize) -> u64 {
     let (Some(rate), Some(rtt)) = (path.delivery_rate(), path.min_rtt()) else { return u64::MAX };
-    nanoseconds(rtt).saturating_add(time_for(path.outstanding().saturating_add(bytes), rate))
+    nanoseconds(rtt).max(time_for(path.outstanding().saturating_add(bytes), rate))
 }
 
 /// Returns the best of the active paths by the policy, the first among equals. `from` is the path
@@ -65,7 +80,9 @@ fn best<'a>(
         let is_other = Some(path.id) != from;
         let highest_first = |value: usize| (Reverse(value as u64), is_other);
         match policy {
-            RtxPolicy::Same => (Reverse(u64::from(!is_other)), is_other),
+            RtxPolicy::Same | RtxPolicy::EarliestArrival => {
+                (Reverse(u64::from(!is_other)), is_other)
+            }
             RtxPolicy::Asap => {
                 highest_first(path.congestion.window().saturating_sub(path.outstanding()))
             }
@@ -76,5 +93,6 @@ fn best<'a>(
     };
     let best = active.min_by_key(key)?;
     // An active path is not left for one that is not.
-    (policy != RtxPolicy::Same || from.is_none_or(|from| best.id == from)).then_some(best.id)
+    let stays = matches!(policy, RtxPolicy::Same | RtxPolicy::EarliestArrival);
+    (!stays || from.is_none_or(|from| best.id == from)).then_some(best.id)
 }

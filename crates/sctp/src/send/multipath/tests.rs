@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use super::{Concurrent, path_instead_of};
 use crate::config::{
-    AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, Multipath, PathOrder,
-    RttSampling, RtxPolicy, SchedulerKind, StreamMapping,
+    AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, LossDetection,
+    Multipath, PathOrder, RttSampling, RtxPolicy, SchedulerKind, StreamMapping,
 };
 use crate::congestion::Siblings;
 use crate::identifier::{PathId, StreamId};
@@ -386,14 +386,40 @@ fn data_of_a_silent_path_moves_to_where_all_of_it_arrives_first() {
     for (id, bytes, rtt) in [(A, 1452, 10), (B, 145_200, 50), (PathId(2), 145_200, 50)] {
         deliver(paths.get_mut(id).expect("a path"), bytes, milliseconds(rtt));
     }
-    let choose = |paths: &Paths, order| {
-        let multipath = Multipath { path_order: order, ..Multipath::default() };
+    let choose = |paths: &Paths, rtx_policy| {
+        let multipath = Multipath { rtx_policy, ..Multipath::default() };
         let config = AssociationConfig { multipath: Some(multipath), ..self::config() };
         path_instead_of(Concurrent::new(&config).as_deref(), B, paths)
     };
-    assert_eq!(choose(&paths, PathOrder::EarliestArrival), A, "little is soonest there");
+    assert_eq!(choose(&paths, RtxPolicy::EarliestArrival), A, "little is soonest there");
     paths.get_mut(B).expect("a path").on_sent(milliseconds(60), 100_000, false);
-    assert_eq!(choose(&paths, PathOrder::EarliestArrival), PathId(2));
-    // The published profile has no estimates.
-    assert_eq!(choose(&paths, PathOrder::OldestTransmission), A);
+    assert_eq!(choose(&paths, RtxPolicy::EarliestArrival), PathId(2));
+    // The published profile takes the first one.
+    assert_eq!(choose(&paths, RtxPolicy::Same), A);
+}
+
+/// The second path has the longer round trip, and loses a packet while the first has room for one.
+#[test]
+fn what_a_slow_path_lost_takes_a_faster_one_as_far_as_that_has_room() {
+    for (rtx_policy, again_on) in [(RtxPolicy::EarliestArrival, A), (RtxPolicy::Same, B)] {
+        let multipath = Some(Multipath { rtx_policy, ..plain() });
+        let loss_detection = LossDetection::Rack;
+        let mut bench = bench_with(AssociationConfig { multipath, loss_detection, ..config() });
+        for (id, rtt) in [(A, 10), (B, 200)] {
+            let path = bench.paths.get_mut(id).expect("a path");
+            deliver(path, 14_520, milliseconds(rtt));
+            path.on_round_trip(milliseconds(rtt), milliseconds(rtt));
+        }
+        for _ in 0..4 {
+            bench.send(SendInfo { path: Some(B), ..on(0) }, 1452).expect("taken");
+        }
+        assert_eq!(output(&mut bench).len(), 4);
+        bench.pass(milliseconds(200));
+        // The first packet is missing.
+        arrive(&mut bench, 0, &[(1, 3)], 3, B);
+        bench.pass(milliseconds(60));
+        bench.sender.handle_timeout(bench.now, &mut bench.paths);
+        let again = output(&mut bench);
+        assert_eq!(taken(&again), [(again_on.0, alloc::vec![0])], "{rtx_policy:?}");
+    }
 }
