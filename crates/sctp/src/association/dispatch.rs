@@ -169,7 +169,8 @@ impl Association {
             self.repeat_shutdown(at.now, at.path, counters);
         }
         let rtt = self.paths.get(at.path).and_then(Path::min_rtt);
-        self.receiver.end_of_packet(at.now, (at.path, rtt), size);
+        let sends_bulk = self.sender.is_multipath() && self.paths.carry_bulk();
+        self.receiver.end_of_packet(at.now, (at.path, rtt), size, sends_bulk);
         self.advance_reconfiguration(at.now, counters);
         self.advance_shutdown(at.now, counters);
         self.collect_events();

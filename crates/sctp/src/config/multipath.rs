@@ -225,7 +225,7 @@ pub enum SackPath {
     /// delivers: 5 % of its bytes. A line that carries the SACKs for its own data also carries
     /// these, however narrow its way back is; more could fill a queue that the receiver never
     /// notices. SACKs are also sent less often while they are large, so that all of them together
-    /// are no more than 3 % of the data.
+    /// are no more than 3 % of the data, or 0.7 % while this end sends bulk, too.
     #[default]
     Budgeted,
     /// The path on which the first packet with data since the last SACK arrived.

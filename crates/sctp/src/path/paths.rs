@@ -16,6 +16,9 @@ const MAX_CHANGES: usize = 256;
 /// The maximum number of paths of an association: the index of a path with data is a byte.
 pub(crate) const MAX_PATHS: usize = 255;
 
+/// The most packets in flight on a path that carries no bulk.
+const SPARSE_PACKETS: usize = 4;
+
 /// The paths of one association.
 #[derive(Debug)]
 pub struct Paths {
@@ -369,6 +372,12 @@ impl Paths {
             path.id == id || (path.state() == PathState::Active && path.last_sent().is_some())
         };
         Siblings::of(&member(own), self.paths.iter().filter(carries).map(member))
+    }
+
+    /// Returns whether more is in flight on a path than sparse messages leave there.
+    #[must_use]
+    pub fn carry_bulk(&self) -> bool {
+        self.iter().any(|path| path.outstanding() > SPARSE_PACKETS * path.mtu())
     }
 
     /// Returns whether the peer sends data on any path.

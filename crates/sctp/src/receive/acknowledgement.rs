@@ -12,16 +12,25 @@ pub const MAX_SACK_DELAY: Duration = Duration::from_millis(500);
 /// long: 3 %. A SACK without gap blocks for two full packets is less.
 const DATA_PER_SACK_BYTE: usize = 35;
 
+/// The same while this end sends bulk, too: 0.7 %. Its data and its SACKs share the lines, and a
+/// line that delivers many times what it carries back has room for few of them: they make the round
+/// trips of both ends longer.
+const DATA_PER_SACK_BYTE_BESIDE_BULK: usize = 140;
+
 /// The bounds of [`patience`].
 const MIN_PATIENCE: Duration = Duration::from_millis(1);
+const MIN_PATIENCE_BESIDE_BULK: Duration = Duration::from_millis(5);
 const MAX_PATIENCE: Duration = Duration::from_millis(25);
 
 /// Returns how long a SACK that is large for what it acknowledges waits for more data, given the
 /// round-trip time of the path that delivered it: an eighth, so that the sender hears of its data
-/// several times in each round trip. RFC 9260 §6.2: an acknowledgement "SHOULD be generated for at
-/// least every second packet"; with several paths, that would be more than some lines carry back.
-fn patience(rtt: Option<Duration>) -> Duration {
-    rtt.map_or(MIN_PATIENCE, |rtt| (rtt / 8).clamp(MIN_PATIENCE, MAX_PATIENCE))
+/// several times in each round trip, or a quarter while this end sends bulk. RFC 9260 §6.2: an
+/// acknowledgement "SHOULD be generated for at least every second packet"; with several paths, that
+/// would be more than some lines carry back.
+fn patience(rtt: Option<Duration>, sends_bulk: bool) -> Duration {
+    let (divisor, least) =
+        if sends_bulk { (4, MIN_PATIENCE_BESIDE_BULK) } else { (8, MIN_PATIENCE) };
+    rtt.map_or(least, |rtt| (rtt / divisor).clamp(least, MAX_PATIENCE))
 }
 
 /// A packet that was received, for the timing of its acknowledgement.
@@ -33,6 +42,8 @@ pub(crate) struct ReceivedPacket {
     pub(crate) sack_bytes: usize,
     /// The round-trip time of its path, if known.
     pub(crate) rtt: Option<Duration>,
+    /// Whether this end has bulk in flight.
+    pub(crate) sends_bulk: bool,
 }
 
 /// When SACKs are sent.
@@ -126,11 +137,14 @@ impl Acknowledgement {
         self.packets += 1;
         self.immediate |= self.first || self.always || (packet.gap && self.policy.at_once_on_gap);
         let enough = self.packets >= self.policy.every;
+        let data_per_byte =
+            if packet.sends_bulk { DATA_PER_SACK_BYTE_BESIDE_BULK } else { DATA_PER_SACK_BYTE };
         let is_small = !self.policy.budgeted
-            || packet.sack_bytes.saturating_mul(DATA_PER_SACK_BYTE)
+            || packet.sack_bytes.saturating_mul(data_per_byte)
                 <= self.packets as usize * FULL_PACKET;
         self.immediate |= enough && is_small;
-        let delay = if enough { patience(packet.rtt) } else { self.policy.delay };
+        let patience = patience(packet.rtt, packet.sends_bulk);
+        let delay = if enough { patience } else { self.policy.delay };
         let deadline = now + delay.min(self.policy.delay);
         self.deadline = Some(self.deadline.map_or(deadline, |earlier| earlier.min(deadline)));
         true
@@ -164,5 +178,45 @@ impl Acknowledgement {
         self.deadline = None;
         self.immediate = false;
         self.first = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Multipath;
+
+    /// The SACKs for a second with a full packet every 100 µs, of 200 bytes each, on a path with a
+    /// round trip of 40 ms.
+    fn sacks_in_a_second(sack_path: SackPath, sends_bulk: bool) -> usize {
+        let multipath = Some(Multipath { sack_path, ..Multipath::default() });
+        let config = AssociationConfig { multipath, ..AssociationConfig::default() };
+        let mut acknowledgement = Acknowledgement::new(SackPolicy::of(&config));
+        let rtt = Some(Duration::from_millis(40));
+        let mut sacks = 0;
+        for packet in 0..10_000 {
+            let now = Duration::from_micros(100 * packet);
+            acknowledgement.on_chunk();
+            let received = ReceivedPacket { gap: true, sack_bytes: 200, rtt, sends_bulk };
+            acknowledgement.end_of_packet(now, &received);
+            if acknowledgement.is_wanted(now) {
+                acknowledgement.sent();
+                sacks += 1;
+            }
+        }
+        sacks
+    }
+
+    #[test]
+    fn sacks_leave_room_for_the_bulk_of_their_own_end() {
+        let data = 10_000 * FULL_PACKET;
+        let alone = sacks_in_a_second(SackPath::Budgeted, false);
+        assert!(alone * 200 * DATA_PER_SACK_BYTE <= data && alone > 1500, "{alone}");
+        let beside_bulk = sacks_in_a_second(SackPath::Budgeted, true);
+        assert!(beside_bulk * 200 * DATA_PER_SACK_BYTE_BESIDE_BULK <= data, "{beside_bulk}");
+        // Four in a round trip at least.
+        assert!(beside_bulk >= 4 * 25, "{beside_bulk}");
+        // Other policies acknowledge every second packet.
+        assert_eq!(sacks_in_a_second(SackPath::InTurn, true), 5000);
     }
 }

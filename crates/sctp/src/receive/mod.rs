@@ -182,18 +182,21 @@ impl Receiver {
     }
 
     /// Completes a packet of `bytes` that arrived on a path with this round-trip time, if known.
+    /// `sends_bulk`: this end has bulk in flight, too.
     #[inline]
     pub fn end_of_packet(
         &mut self,
         now: Duration,
         (arrived_on, rtt): (PathId, Option<Duration>),
         bytes: usize,
+        sends_bulk: bool,
     ) {
         self.borrowing.on_packet(bytes);
         let packet = ReceivedPacket {
             gap: self.tracking.has_gap(),
             sack_bytes: self.sack_packet_len(),
             rtt,
+            sends_bulk,
         };
         let has_data = self.acknowledgement.end_of_packet(now, &packet);
         self.return_path.on_packet(now, arrived_on, has_data);

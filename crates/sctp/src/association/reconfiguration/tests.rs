@@ -138,7 +138,7 @@ impl Side {
             let outcome = self.receiver.handle_data(data, &mut self.counters);
             assert_eq!(outcome, DataOutcome::Accepted);
         }
-        self.receiver.end_of_packet(self.now, (PATH, None), 100);
+        self.receiver.end_of_packet(self.now, (PATH, None), 100, false);
         self.packet(|side, packet| assert!(side.receiver.write_sack(packet)))
     }
 

@@ -13,7 +13,7 @@ impl Side {
             .collect();
         let chunk = ForwardTsnChunk::new(tsn(offset), &skipped);
         let result = self.receiver.handle_forward_tsn(&chunk, &mut self.counters);
-        self.receiver.end_of_packet(self.now, (PATH, None), 100);
+        self.receiver.end_of_packet(self.now, (PATH, None), 100, false);
         result
     }
 
@@ -28,7 +28,7 @@ impl Side {
             .collect();
         let chunk = IForwardTsnChunk::new(tsn(offset), &skipped);
         let result = self.receiver.handle_i_forward_tsn(&chunk, &mut self.counters);
-        self.receiver.end_of_packet(self.now, (PATH, None), 100);
+        self.receiver.end_of_packet(self.now, (PATH, None), 100, false);
         result
     }
 }

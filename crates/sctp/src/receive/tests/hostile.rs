@@ -101,7 +101,7 @@ fn fragments_do_not_keep_their_packets_alive() {
         let train = Bytes::copy_from_slice(&packet);
         chunk.payload = train.slice(100..101);
         side.receiver.handle_data(chunk, &mut side.counters);
-        side.receiver.end_of_packet(side.now, (PATH, None), 65_000);
+        side.receiver.end_of_packet(side.now, (PATH, None), 65_000, false);
         kept += usize::from(!train.is_unique());
     }
     assert!(kept < MAX_BORROWED_FRAGMENTS, "{kept} packets are kept for one byte each");

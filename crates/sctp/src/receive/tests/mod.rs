@@ -62,7 +62,7 @@ impl Side {
             .iter()
             .map(|chunk| self.receiver.handle_data(chunk.clone(), &mut self.counters))
             .collect();
-        self.receiver.end_of_packet(self.now, (PATH, RTT), bytes);
+        self.receiver.end_of_packet(self.now, (PATH, RTT), bytes, false);
         outcomes
     }
 

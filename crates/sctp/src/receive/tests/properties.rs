@@ -270,7 +270,7 @@ fn apply(side: &mut Side, action: &HostileAction, interleaving: bool) -> bool {
                 let chunk = ForwardTsnChunk::new(to, &ssns);
                 side.receiver.handle_forward_tsn(&chunk, &mut side.counters)
             };
-            side.receiver.end_of_packet(side.now, (PATH, None), 40);
+            side.receiver.end_of_packet(side.now, (PATH, None), 40, false);
             result.is_ok()
         }
         HostileAction::Read => {
