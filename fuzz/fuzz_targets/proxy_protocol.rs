@@ -36,16 +36,18 @@ fuzz_target!(|bytes: &[u8]| {
                     return REACH.hit("an incomplete header");
                 }
             }
-            Ok(Header::Complete { length, addresses }) => {
+            Ok(Header::Complete { length, addresses, is_encrypted }) => {
                 assert_eq!(length, read);
-                assert_eq!(proxy_protocol::parse(bytes), Ok(Header::Complete { length, addresses }));
+                let header = Header::Complete { length, addresses, is_encrypted };
+                assert_eq!(proxy_protocol::parse(bytes), Ok(header));
                 let Some(client) = addresses else { return REACH.hit("a header without addresses") };
                 REACH.hit(match bytes[0] {
                     b'P' => "a line of version 1 with addresses",
                     _ => "a header of version 2 with addresses",
                 });
                 let written = proxy_protocol::header(Some(client)).expect("it fits");
-                let again = Header::Complete { length: written.len(), addresses };
+                let length = written.len();
+                let again = Header::Complete { length, addresses, is_encrypted: false };
                 assert_eq!(proxy_protocol::parse(&written), Ok(again));
                 return;
             }

@@ -17,6 +17,9 @@ const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 /// The begin of version 1.
 const PROXY: &[u8; 6] = b"PROXY ";
 
+/// The bit of the value `PP2_TYPE_SSL` that says that the client connected over TLS (`PP2_CLIENT_SSL`).
+const CLIENT_SSL: u8 = 1;
+
 /// The maximum length of a header of version 2 that is accepted: its addresses have at most 216
 /// bytes, and balancers add a few hundred bytes of certificates and identifiers.
 pub const MAX_LENGTH: usize = FIXED + 4096;
@@ -43,6 +46,9 @@ pub enum Header {
         /// The addresses, unless the balancer does not know them, as for connections of its own
         /// (`LOCAL`, `UNKNOWN`), which are served as what they are (sections 2.1 and 2.2).
         addresses: Option<Addresses>,
+        /// Whether the balancer says that the client's connection to it is protected by TLS
+        /// (`PP2_TYPE_SSL` of version 2 with `PP2_CLIENT_SSL`, as HAProxy's `send-proxy-v2-ssl` sends it).
+        is_encrypted: bool,
     },
 }
 
@@ -101,7 +107,8 @@ fn version_1(bytes: &[u8]) -> Result<Header, ProxyProtocolError> {
             destination: (ip.destination_address, ip.destination_port).into(),
         }),
     };
-    Ok(Header::Complete { length: line.len(), addresses: addresses.map(canonical) })
+    let addresses = addresses.map(canonical);
+    Ok(Header::Complete { length: line.len(), addresses, is_encrypted: false })
 }
 
 fn version_2(bytes: &[u8]) -> Result<Header, ProxyProtocolError> {
@@ -130,7 +137,15 @@ fn version_2(bytes: &[u8]) -> Result<Header, ProxyProtocolError> {
             destination: (ip.destination_address, ip.destination_port).into(),
         }),
     };
-    Ok(Header::Complete { length, addresses: addresses.map(canonical) })
+    let is_encrypted = addresses.is_some() && names_tls(&header);
+    Ok(Header::Complete { length, addresses: addresses.map(canonical), is_encrypted })
+}
+
+/// Returns whether a header says that the client uses TLS. Values that are malformed say nothing.
+fn names_tls(header: &v2::Header<'_>) -> bool {
+    let values = header.tlvs().map_while(Result::ok);
+    let mut ssl = values.filter(|value| value.kind == u8::from(v2::Type::SSL));
+    ssl.any(|value| value.value.first().is_some_and(|client| client & CLIENT_SSL != 0))
 }
 
 /// Undoes the mapping of IPv4 addresses, with which a sender makes both addresses one family.

@@ -9,7 +9,7 @@ fn addresses(source: &str, destination: &str) -> Addresses {
 
 fn complete(bytes: &[u8]) -> (usize, Option<Addresses>) {
     match parse(bytes) {
-        Ok(Header::Complete { length, addresses }) => (length, addresses),
+        Ok(Header::Complete { length, addresses, .. }) => (length, addresses),
         other => panic!("{other:?}"),
     }
 }
@@ -65,6 +65,31 @@ fn connections_of_the_balancer_itself_have_no_addresses() {
     assert_eq!(complete(b"\r\n\r\n\0\r\nQUIT\n\x21\x00\0\0"), (16, None));
     let unix = [&b"\r\n\r\n\0\r\nQUIT\n\x21\x31\0\xd8"[..], &[0; 216]].concat();
     assert_eq!(complete(&unix), (16 + 216, None));
+}
+
+#[test]
+fn a_balancer_tells_whether_the_client_uses_tls() {
+    let client = addresses("192.0.2.1:56324", "198.51.100.1:443");
+    // PP2_TYPE_SSL with the result of the verification, and in it PP2_SUBTYPE_SSL_VERSION.
+    let ssl = |bits: u8| [&[0x20, 0, 12, bits, 0, 0, 0, 0][..], b"\x21\x00\x04TLS1"].concat();
+    let other = [4, 0, 1, 0];
+    for (values, expected) in [
+        (ssl(1), true),
+        (ssl(7), true),
+        (ssl(0), false),
+        ([&other[..], &ssl(1)].concat(), true),
+        (other.to_vec(), false),
+        (vec![], false),
+        // Without a value, and longer than the header.
+        (vec![0x20, 0, 0], false),
+        (vec![0x20, 0, 9, 1], false),
+    ] {
+        let bytes = with_values(client, &values);
+        let header = parse(&bytes).expect("a header");
+        let length = bytes.len();
+        let complete = Header::Complete { length, addresses: Some(client), is_encrypted: expected };
+        assert_eq!(header, complete, "{values:?}");
+    }
 }
 
 fn any_address() -> impl Strategy<Value = SocketAddr> {

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::{io::AsyncReadExt, net::TcpStream, sync::Semaphore, time::timeout};
 
-use super::Limits;
+use super::{Limits, Transport, link::StreamInfo};
 use crate::proxy_protocol::{self, Addresses, Header};
 
 /// The sources whose TCP connections begin with the PROXY protocol.
@@ -33,19 +33,22 @@ impl Balancers {
         (self.includes)(remote.ip().to_canonical())
     }
 
-    /// Reads the header of a connection, and nothing beyond it. Returns the addresses of the client
-    /// that it names; those of the connection itself if it names none.
+    /// Reads the header of a connection, and nothing beyond it. Returns the client that it names, or
+    /// the connection itself if it names none.
     pub(super) async fn client(
         &self,
         tcp: &mut TcpStream,
-        remote: SocketAddr,
+        balancer: (SocketAddr, Transport),
         limit: Duration,
-    ) -> io::Result<(SocketAddr, Option<SocketAddr>)> {
+    ) -> io::Result<StreamInfo> {
         let _unnamed = self.unnamed.try_acquire().map_err(io::Error::other)?;
-        Ok(match timeout(limit, read(tcp)).await?? {
+        let (addresses, is_encrypted) = timeout(limit, read(tcp)).await??;
+        let (remote, transport) = balancer;
+        let (remote, local) = match addresses {
             Some(Addresses { source, destination }) => (source, Some(destination)),
             None => (remote, tcp.local_addr().ok()),
-        })
+        };
+        Ok(StreamInfo { remote, local, transport, is_encrypted })
     }
 }
 
@@ -55,11 +58,14 @@ impl fmt::Debug for Balancers {
     }
 }
 
-async fn read(tcp: &mut TcpStream) -> io::Result<Option<Addresses>> {
+/// Reads the header. Returns the addresses that it names, and whether the client uses TLS.
+async fn read(tcp: &mut TcpStream) -> io::Result<(Option<Addresses>, bool)> {
     let mut bytes = Vec::new();
     loop {
         match proxy_protocol::parse(&bytes) {
-            Ok(Header::Complete { addresses, .. }) => return Ok(addresses),
+            Ok(Header::Complete { addresses, is_encrypted, .. }) => {
+                return Ok((addresses, is_encrypted));
+            }
             Ok(Header::Incomplete(missing)) => {
                 let length = bytes.len();
                 bytes.resize(length + missing, 0);

@@ -30,6 +30,15 @@ pub(super) struct Link {
     pub(super) tear_down: Arc<Notify>,
 }
 
+/// The two ends of a stream, and its transport.
+pub(super) struct StreamInfo {
+    pub(super) remote: SocketAddr,
+    pub(super) local: Option<SocketAddr>,
+    pub(super) transport: Transport,
+    /// Whether it is one of a load balancer whose client uses TLS.
+    pub(super) is_encrypted: bool,
+}
+
 /// What a TLS handshake negotiated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Negotiated {
@@ -89,7 +98,8 @@ pub struct PeerInfo {
     pub local: Option<SocketAddr>,
     /// The transport of the connection.
     pub transport: Transport,
-    /// Whether the connection is protected by TLS or DTLS.
+    /// Whether the connection is protected by TLS or DTLS, or the client's to the load balancer is, as that
+    /// one says by the PROXY protocol.
     pub secure: bool,
     /// Whether the request arrived before the handshake was complete, and so may be a replay (RFC
     /// 8470). This is only the case for safe methods: other requests are answered with 425 without

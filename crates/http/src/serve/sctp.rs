@@ -8,8 +8,8 @@ use eyas::sctp::{
 };
 
 use super::{
-    Limits, ServeError, ServerIdentity, Transport, metrics::Associations, shared::Shared,
-    stats::Counters, stream, stream::Protocol,
+    Limits, ServeError, ServerIdentity, Transport, link::StreamInfo, metrics::Associations,
+    shared::Shared, stats::Counters, stream, stream::Protocol,
 };
 
 /// The stream that carries HTTP.
@@ -141,7 +141,8 @@ async fn serve(
 ) -> io::Result<()> {
     let stream = association.stream(STREAM)?;
     drop(association);
-    let info = stream::StreamInfo { remote, local: None, transport: Transport::Sctp };
+    let transport = Transport::Sctp;
+    let info = StreamInfo { remote, local: None, transport, is_encrypted: false };
     stream::serve_stream(shared, protocol, stream, info, None).await;
     Ok(())
 }

@@ -27,7 +27,7 @@ use super::{
     http2,
     limits::CLOSING_TIME,
     lingering,
-    link::{Link, Negotiated},
+    link::{Link, Negotiated, StreamInfo},
     pace::Rate,
     preface,
     request_body::RequestBody,
@@ -135,7 +135,8 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Tc
             Counters::count(&shared.counters.connections_refused);
             continue;
         };
-        let info = StreamInfo { remote, local: tcp.local_addr().ok(), transport };
+        let local = tcp.local_addr().ok();
+        let info = StreamInfo { remote, local, transport, is_encrypted: false };
         shared.tasks.spawn(connection(shared_task, protocol, tcp, info, permit));
     }
 }
@@ -145,7 +146,7 @@ async fn balanced(
     shared: Arc<Shared>,
     protocol: Protocol,
     mut tcp: TcpStream,
-    (balancer, transport): (SocketAddr, Transport),
+    balancer: (SocketAddr, Transport),
 ) {
     let Some(balancers) = &shared.balancers else { return };
     let client = balancers.client(&mut tcp, balancer, shared.limits.handshake_time);
@@ -153,22 +154,21 @@ async fn balanced(
         client = client => client,
         () = shared.handshakes_end() => return,
     };
-    let (remote, local) = match client {
+    let info = match client {
         Ok(client) => client,
         Err(error) => {
             Counters::count(&shared.counters.connections_refused);
             // A balancer that checks whether the port is open sends nothing.
             let is_silent = error.kind() == io::ErrorKind::UnexpectedEof;
             if let Some(notices) = shared.notices.as_ref().filter(|_| !is_silent) {
-                notices.unnamed(balancer, &error);
+                notices.unnamed(balancer.0, &error);
             }
             return;
         }
     };
-    let Some(permit) = shared.admission.admit(remote.ip(), transport) else {
+    let Some(permit) = shared.admission.admit(info.remote.ip(), info.transport) else {
         return Counters::count(&shared.counters.connections_refused);
     };
-    let info = StreamInfo { remote, local, transport };
     connection(Arc::clone(&shared), protocol, tcp, info, permit).await;
 }
 
@@ -213,13 +213,6 @@ async fn connection(
     drop(permit);
 }
 
-/// The two ends of a stream, and its transport.
-pub(super) struct StreamInfo {
-    pub(super) remote: SocketAddr,
-    pub(super) local: Option<SocketAddr>,
-    pub(super) transport: Transport,
-}
-
 /// A stream that was shut down by its server, but not by the client.
 pub(super) struct ShutDown<S> {
     stream: S,
@@ -232,7 +225,7 @@ pub(super) async fn serve_stream<S>(
     shared: Arc<Shared>,
     protocol: Protocol,
     stream: S,
-    StreamInfo { remote, local, transport }: StreamInfo,
+    StreamInfo { remote, local, transport, is_encrypted }: StreamInfo,
     abort_handle: Option<AbortHandle>,
 ) -> Option<ShutDown<S>>
 where
@@ -243,7 +236,7 @@ where
         remote,
         local,
         transport,
-        secure: protocol.is_encrypted,
+        secure: protocol.is_encrypted || is_encrypted,
         negotiated: OnceLock::new(),
         is_early: Arc::default(),
         activity: Arc::clone(&activity),

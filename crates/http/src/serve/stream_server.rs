@@ -9,8 +9,8 @@ use tokio::{
 use tokio_rustls::server::TlsStream;
 
 use super::{
-    Transport, cleartext, lingering, pace::Rate, shared::Shared, stats::Counters, stream,
-    stream::Protocol,
+    Transport, cleartext, lingering, link::StreamInfo, pace::Rate, shared::Shared, stats::Counters,
+    stream, stream::Protocol,
 };
 
 /// Serves streams that were accepted elsewhere, for ports that carry other protocols as well. Clones share the same server.
@@ -57,7 +57,8 @@ impl StreamServer {
         let Some(_permit) = shared.admission.admit(remote.ip(), Transport::Tcp) else {
             return Counters::count(&shared.counters.connections_refused);
         };
-        let info = stream::StreamInfo { remote, local, transport: Transport::Tcp };
+        let transport = Transport::Tcp;
+        let info = StreamInfo { remote, local, transport, is_encrypted: false };
         let protocol = self.protocol.clone().encrypted_below();
         stream::serve_stream(Arc::clone(shared), protocol, stream, info, None).await;
     }

@@ -73,6 +73,21 @@ async fn the_client_is_the_one_that_the_balancer_names() {
 }
 
 #[tokio::test]
+async fn a_balancer_that_ends_tls_says_so() {
+    let running = start(behind_a_balancer(Server::builder().plain())).await;
+    for (bits, secure) in [(1, true), (0, false)] {
+        // PP2_TYPE_SSL, with PP2_CLIENT_SSL or without.
+        let ssl = [0x20, 0, 5, bits, 0, 0, 0, 0];
+        let mut header = proxy_protocol::header(Some(client())).expect("it fits");
+        let length = u16::from_be_bytes([header[14], header[15]]) + 8;
+        header[14..16].copy_from_slice(&length.to_be_bytes());
+        header.extend(ssl);
+        let text = ask(&running, &[&header, GET]).await;
+        assert!(text.ends_with(&format!(" 198.51.100.1:443 {secure}")), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn the_header_comes_before_tls() {
     let running = start(behind_a_balancer(Server::builder())).await;
     let root = running.identity().expect("TLS").certificate().clone();
