@@ -187,7 +187,8 @@ impl Sender {
             let requests_other_path =
                 requested.is_some_and(|requested| requested.state() == PathState::Active);
             let is_started = message.sent > 0;
-            let is_late = !is_started
+            // The rest of a message may wait, too, unless it has to be sent before everything else.
+            let is_late = current.is_none()
                 && automatic.has_preferences
                 && automatic.misses_deadline(slot, path_entry, paths);
             !(requests_other_path || is_late || stream.paused && !is_started)

@@ -7,7 +7,8 @@ use super::super::tests::{bench_with, output, queue};
 use super::estimates::View;
 use crate::config::{AssociationConfig, Multipath, SchedulerKind, StreamPreference};
 use crate::identifier::{PathId, StreamId};
-use crate::send::tests::{Bench, SentPacket, config, on, sack_of};
+use crate::send::Terms;
+use crate::send::tests::{Bench, SentPacket, config, on, sack_of, terms};
 
 const MILLISECOND: u64 = 1_000_000;
 
@@ -24,7 +25,12 @@ fn with_preferences(
 ) -> Bench {
     let multipath = Some(Multipath { flight_cap: None, preferences, ..Multipath::default() });
     let scheduler = SchedulerKind::RoundRobin.into();
-    let mut bench = bench_with(AssociationConfig { multipath, send_buffer, scheduler, ..config() });
+    let bench = bench_with(AssociationConfig { multipath, send_buffer, scheduler, ..config() });
+    with_estimates(bench, lag)
+}
+
+/// Sets the estimates of two paths; the second one is behind by `lag` ms.
+fn with_estimates(mut bench: Bench, lag: u64) -> Bench {
     let concurrent = bench.sender.multipath.as_mut().expect("several paths");
     let view =
         |path, lag| View { path, lag, rate: 1_250_000, rtt: 20 * MILLISECOND + lag, fill: 0 };
@@ -182,6 +188,22 @@ fn a_stream_with_a_deadline_leaves_slow_paths_to_others() {
         let slow = streams_on(&output(&mut bench), 1);
         assert_eq!(!slow.is_empty(), takes, "{deadline} ms: {slow:?}");
     }
+}
+
+/// Interleaved, the rest of a message need not follow at once: the slow path does not get it.
+#[test]
+fn the_rest_of_a_message_with_a_deadline_waits_for_the_fast_path() {
+    let deadline = Some(Duration::from_millis(30));
+    let preferences = alloc::vec![(StreamId(0), StreamPreference { priority: 0, deadline })];
+    let multipath = Some(Multipath { flight_cap: None, preferences, ..Multipath::default() });
+    let config = AssociationConfig { multipath, ..config() };
+    let mut bench = Bench::with(config, Terms { interleaving: true, ..terms() });
+    bench.add_path();
+    let mut bench = with_estimates(bench, 65);
+    bench.send(on(0), 12_000).expect("taken");
+    let packets = output(&mut bench);
+    assert_eq!(streams_on(&packets, 1), []);
+    assert!(streams_on(&packets, 0).len() > 2);
 }
 
 #[test]
