@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use eyas::Initiation;
 use eyas::race::candidate::{Security, Transport};
+use eyas::race::evidence::{self, Cause, Level};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Service, Target};
 use tokio::net::UnixStream;
@@ -20,6 +21,9 @@ use super::shared::Shared;
 use super::stats::Counters;
 use super::upstream::{Address, Scheme};
 use crate::proxy_status::ErrorType;
+
+/// The limit on connections that are opened because the ones before ended before HTTP had begun on them.
+const MAX_STARTED: u32 = 3;
 
 /// Opens a connection. One that many requests share is opened by one of them for all that wait for it, and so is its
 /// failure theirs.
@@ -45,10 +49,9 @@ pub(super) async fn connect(shared: &Arc<Shared>, wanted: Wanted) -> Result<Conn
 }
 
 async fn dial(shared: &Arc<Shared>, wanted: Wanted) -> Result<Connection, Failure> {
-    let permit = permit(shared).await?;
-    let limit = shared.limits.connect_time;
     match &shared.upstream.0 {
         Address::Unix(path) => {
+            let (permit, limit) = (permit(shared).await?, shared.limits.connect_time);
             let connecting = timeout(limit, UnixStream::connect(path)).await;
             let stream = connecting
                 .map_err(|_| timed_out(shared, limit))?
@@ -62,24 +65,50 @@ async fn dial(shared: &Arc<Shared>, wanted: Wanted) -> Result<Connection, Failur
             Err(Failure::NoUpgrade)
         }
         Address::Host { host, port, scheme } => {
-            let (target, policy) = race(shared, host, (*port, *scheme), wanted);
-            // HTTP/3 does it while there are requests.
-            let preconnection = shared.endpoint().preconnection(target).without_quic_keep_alive();
-            let mut initiation = preconnection.policy(policy).initiate();
-            let connection = initiation.usable().await.map_err(|error| {
-                let (error_type, text) = (ErrorType::from(&error), error.to_string());
-                match error_type.is_connect_timeout() {
-                    true => Failure::ConnectTimedOut(error_type, text),
-                    false => Failure::Unreachable(error_type, text),
+            let mut started = 0;
+            loop {
+                let permit = permit(shared).await?;
+                let connection = win(shared, host, (*port, *scheme), wanted).await?;
+                let feedback = connection.feedback();
+                started += 1;
+                match start(shared, wanted, (connection, *scheme), permit).await {
+                    // Its host went down just after the kernel had accepted the connection. Nothing of a request was
+                    // sent, and the next race finds another address of the upstream.
+                    Err(failure) if started < MAX_STARTED => {
+                        let (cause, reached) = (Cause::Reset, Level::Transport);
+                        let detail = failure.to_string();
+                        feedback.broke(evidence::Failure { cause, reached, detail });
+                    }
+                    result => return result,
                 }
-            })?;
-            match wanted.http1_only || initiation.is_over() {
-                true => initiation.detach(),
-                false => await_better(shared, *scheme, initiation),
             }
-            start(shared, wanted, (connection, *scheme), permit).await
         }
     }
+}
+
+/// Races for a connection to the upstream.
+async fn win(
+    shared: &Arc<Shared>,
+    host: &Host,
+    (port, scheme): (u16, Scheme),
+    wanted: Wanted,
+) -> Result<eyas::Connection, Failure> {
+    let (target, policy) = race(shared, host, (port, scheme), wanted);
+    // HTTP/3 does it while there are requests.
+    let preconnection = shared.endpoint().preconnection(target).without_quic_keep_alive();
+    let mut initiation = preconnection.policy(policy).initiate();
+    let connection = initiation.usable().await.map_err(|error| {
+        let (error_type, text) = (ErrorType::from(&error), error.to_string());
+        match error_type.is_connect_timeout() {
+            true => Failure::ConnectTimedOut(error_type, text),
+            false => Failure::Unreachable(error_type, text),
+        }
+    })?;
+    match wanted.http1_only || initiation.is_over() {
+        true => initiation.detach(),
+        false => await_better(shared, scheme, initiation),
+    }
+    Ok(connection)
 }
 
 /// Waits for the permit for another connection.
