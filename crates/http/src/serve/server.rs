@@ -415,8 +415,8 @@ impl ServerBuilder {
         });
         #[cfg(feature = "sctp")]
         self.spawn_sctp(&shared, &sctp, tls.as_ref())?;
-        let endpoints = self.spawn(&shared, bound, tls.as_ref())?;
         let protocol = self.protocol(&shared.limits, self.acceptor(tls.as_ref())?);
+        let endpoints = self.spawn(&shared, bound, tls.as_ref(), &protocol)?;
         let streams = StreamServer::new(&shared, protocol);
         let metrics = match self.metrics {
             Some(address) => {
@@ -528,10 +528,9 @@ impl ServerBuilder {
         shared: &Arc<Shared>,
         bound: Vec<Bound>,
         tls: Option<&Tls>,
+        protocol: &stream::Protocol,
     ) -> Result<Vec<quinn::Endpoint>, ServeError> {
-        let acceptor = self.acceptor(tls)?;
         let quic_alpn = self.alpn_or(self.versions.quic_alpn());
-        let protocol = self.protocol(&shared.limits, acceptor);
         let mut endpoints = Vec::new();
         for Bound { tcp, udp, .. } in bound {
             if let Some(listener) = tcp {
