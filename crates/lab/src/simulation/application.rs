@@ -14,7 +14,7 @@ use crate::situation::{ApplicationSetup, QueueInfo};
 const TIMESTAMP_SIZE: usize = 8;
 
 /// The size of a keystroke's message, and the amount whose arrival is timed.
-const KEYSTROKE: usize = 100;
+pub(crate) const KEYSTROKE: usize = 100;
 const FIRST: u64 = 1 << 20;
 
 /// Always has a message for the next stream.
@@ -113,7 +113,7 @@ impl SaturatedSender {
 }
 
 /// Returns a message of this size; only the time stamp differs.
-fn stamped(at: Duration, size: usize) -> Bytes {
+pub(crate) fn stamped(at: Duration, size: usize) -> Bytes {
     let mut message = BytesMut::with_capacity(size);
     message.put_u64(nanoseconds(at));
     message.put_bytes(0, size - TIMESTAMP_SIZE);

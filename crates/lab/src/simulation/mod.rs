@@ -33,6 +33,8 @@ use crate::situation::{Setup, Situation};
 
 use network::Network;
 
+#[cfg(all(target_os = "linux", feature = "load"))]
+pub(crate) use application::{KEYSTROKE, stamped};
 pub use network::ACCESS_QUEUE;
 #[cfg(all(target_os = "linux", feature = "load"))]
 pub(crate) use network::bottleneck;

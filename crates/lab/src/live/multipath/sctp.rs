@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host as Name, Target};
@@ -30,8 +30,6 @@ pub(super) const PORT: u16 = 5000;
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 /// The UDP port of SCTP inside UDP (RFC 6951 §4.1).
 const ENCAPSULATION: u16 = 9899;
-/// The size of a keystroke's message, in bytes.
-const KEYSTROKE: usize = 100;
 
 fn config(setup: &MultipathSetup) -> AssociationConfig {
     let names: Vec<&str> = setup.used().map(|(name, _)| name).collect();
@@ -110,10 +108,8 @@ async fn send_keystrokes(
     let mut falls = shared.elapsed();
     while !shared.is_finished() {
         tokio::time::sleep(falls.saturating_sub(shared.elapsed())).await;
-        let mut message = BytesMut::with_capacity(KEYSTROKE);
-        message.put_u64(u64::try_from(falls.as_nanos()).unwrap_or(u64::MAX));
-        message.put_bytes(0x5a, KEYSTROKE - size_of::<u64>());
-        let sent = association.send(&info, message.freeze()).await;
+        let message = simulation::stamped(falls, simulation::KEYSTROKE);
+        let sent = association.send(&info, message).await;
         sent.map_err(|cause| cause.to_string())?;
         falls += every.0;
     }
