@@ -1,4 +1,4 @@
-"""The configurations and commands of `docs/with-other-servers.md`, so that what the page shows is what runs."""
+"""The configurations and commands of `docs/guide/with-other-servers.md`, so that what the page shows is what runs."""
 
 import pathlib
 import re
@@ -6,7 +6,7 @@ import shlex
 
 from .build import ROOT
 
-PAGE = ROOT / "docs" / "with-other-servers.md"
+PAGE = ROOT / "docs" / "guide" / "with-other-servers.md"
 
 
 class Page:

@@ -1,4 +1,4 @@
-"""A host in its own namespace with eyas, another server and applications, set up as docs/with-other-servers.md says."""
+"""A host in its own namespace with eyas, another server and applications, set up as docs/guide/with-other-servers.md says."""
 
 import os
 import pathlib

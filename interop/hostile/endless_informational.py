@@ -18,7 +18,7 @@ UNEXPECTED = {
     "another protocol": b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\nx",
     "a coding": b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
 }
-# docs/exit-codes.md: the server broke HTTP.
+# docs/reference/exit-codes.md: the server broke HTTP.
 PROTOCOL = 56
 # There: a status of 400 or above, with --fail.
 STATUS = 22

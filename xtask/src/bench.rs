@@ -1,11 +1,11 @@
-//! `cargo xtask bench`: the tables of `docs/benchmarks.md`, each with the command that created it.
+//! `cargo xtask bench`: the tables of `docs/results/benchmarks.md`, each with the command that created it.
 //!
 //! | module | purpose |
 //! | --- | --- |
 //! | `http` | time to first byte compared with other clients, in interleaved rounds |
 //! | `python` | the Python package compared with other Python clients, in the same way |
 //! | `bulk` | a large body compared with curl, and the system calls that it costs at each door |
-//! | `lab` | one sweep on one machine, on executors and in shards, for `docs/clusters.md` |
+//! | `lab` | one sweep on one machine, on executors and in shards, for `docs/guide/clusters.md` |
 //! | `cost` | CPU and memory per connection compared with plain hyper and quinn, and noq |
 //! | `verdict` | whether the expected ratios hold, as text |
 //! | `instructions` | instructions per operation of the race engine and of SCTP |

@@ -5,7 +5,7 @@
 //! | `documents` | paths named in a document or in the map of a crate exist |
 //! | `definitions` | tests and bounds named in a document with their file exist |
 //! | `bounds` | a claim whose bound was changed states why |
-//! | `conformance` | a clause of `docs/conformance/` names its test, or states why it has none |
+//! | `conformance` | a clause of `docs/reference/conformance/` names its test, or states why it has none |
 //! | `dependencies` | which of our crates may depend on which |
 //! | `features` | the wheel and the command have the same dependencies and features |
 //! | `layers`, `modules` | which modules of a crate may depend on which, and no cycles |

@@ -1,4 +1,4 @@
-//! Connections, races and plans in the JSON of `eyas --json` (`docs/json.md`), from which the Python classes are
+//! Connections, races and plans in the JSON of `eyas --json` (`docs/reference/json.md`), from which the Python classes are
 //! created.
 
 use eyas::{

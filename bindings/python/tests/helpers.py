@@ -16,7 +16,7 @@ from eyas.__main__ import command
 
 PACKAGE = Path(__file__).resolve().parent.parent
 README = PACKAGE / "README.md"
-DOCUMENTS = [README, PACKAGE.parent.parent / "docs" / "python.md"]
+DOCUMENTS = [README, PACKAGE.parent.parent / "docs" / "guide" / "python.md"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Executes docs/lab.ipynb, including the installation of the wheel.
+"""Executes docs/guide/lab.ipynb, including the installation of the wheel.
 
 `python notebook.py WHEELS DIRECTORY`, in an environment with the packages to execute notebooks, but without eyas.
 """
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-NOTEBOOK = Path(__file__).resolve().parents[3] / "docs" / "lab.ipynb"
+NOTEBOOK = Path(__file__).resolve().parents[3] / "docs" / "guide" / "lab.ipynb"
 #: The timeout of a cell, in seconds, with a margin for busy machines.
 CELL_TIMEOUT = 120
 #: The number of figures in the notebook.
@@ -25,7 +25,7 @@ def main(wheels: Path, directory: Path) -> None:
     assert "eyas" not in installed, "the notebook must install it"
     assert list(wheels.glob("eyas-*.whl")), f"no wheel to install in {wheels}"
     # The same layout as in the repository, with the wheel that `cargo xtask python` has built.
-    (directory / "docs").mkdir(parents=True)
+    (directory / "docs" / "guide").mkdir(parents=True)
     (directory / "target" / "python").mkdir(parents=True)
     (directory / "target" / "python" / "wheels").symlink_to(wheels.resolve())
     # A kernel of this interpreter, regardless of the kernels that the user has installed.
@@ -41,7 +41,7 @@ def main(wheels: Path, directory: Path) -> None:
     clients: Any = importlib.import_module("nbclient")
     notebook = formats.read(NOTEBOOK, as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells), "the notebook has outputs"
-    resources = {"metadata": {"path": str(directory / "docs")}}
+    resources = {"metadata": {"path": str(directory / "docs" / "guide")}}
     clients.NotebookClient(notebook, timeout=CELL_TIMEOUT, resources=resources).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     pages = [output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})]

@@ -386,7 +386,7 @@ pub extern "C" fn eyas_connection_info_json(
     })
 }
 
-/// Returns the race that led to the connection so far as JSON (docs/json.md: "A race"). The caller
+/// Returns the race that led to the connection so far as JSON (docs/reference/json.md: "A race"). The caller
 /// must free the text with eyas_text_free. EYAS_UNSUPPORTED for connections that were accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_race_json(

@@ -139,7 +139,7 @@ pub extern "C" fn eyas_error_message(error: Option<&Failure>) -> *const c_char {
     error.map_or(c"".as_ptr(), |error| error.message.as_ptr())
 }
 
-/// Returns the failed race as JSON (docs/json.md: "A race"): each candidate, how far it came and
+/// Returns the failed race as JSON (docs/reference/json.md: "A race"): each candidate, how far it came and
 /// why it failed. NULL if the error is not from a race. It belongs to the error. May be called from
 /// any thread.
 #[unsafe(no_mangle)]

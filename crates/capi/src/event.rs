@@ -22,7 +22,7 @@ impl Event {
 }
 
 /// Returns the kind of notification: "up", "path", "peer-shutdown", "send-failed", "sender-dry",
-/// "streams-reset", "lost", "closed" and others, as listed in docs/c.md; NULL for NULL. The text
+/// "streams-reset", "lost", "closed" and others, as listed in docs/guide/c.md; NULL for NULL. The text
 /// belongs to the notification.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_event_name(event: Option<&Event>) -> *const c_char {

@@ -1,4 +1,4 @@
-//! Details of connections, races, plans and associations as JSON, in the form of `docs/json.md`
+//! Details of connections, races, plans and associations as JSON, in the form of `docs/reference/json.md`
 //! where it has them.
 
 use std::{

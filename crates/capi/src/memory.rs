@@ -19,7 +19,7 @@ use crate::{
     wait::{Limit, wait_for},
 };
 
-/// Returns what would be tried to reach the target, in which order and why, as JSON (docs/json.md:
+/// Returns what would be tried to reach the target, in which order and why, as JSON (docs/reference/json.md:
 /// `plan`). This queries DNS but connects to nothing. The caller must free the text with
 /// eyas_text_free. Blocks; may be called from any thread.
 #[unsafe(no_mangle)]
@@ -41,7 +41,7 @@ pub extern "C" fn eyas_plan_json(
     })
 }
 
-/// Returns what was learnt as JSON (docs/json.md: the `rows` of `memory`), newest first; about one
+/// Returns what was learnt as JSON (docs/reference/json.md: the `rows` of `memory`), newest first; about one
 /// host, or about all if `host` is NULL. The caller must free the text with eyas_text_free. May be
 /// called from any thread.
 #[unsafe(no_mangle)]

@@ -219,7 +219,7 @@ pub extern "C" fn eyas_race_cancel(race: Option<&Race>, error: Out<'_, *mut Fail
     ffi_call(error, || handle(race, "race")?.cancel())
 }
 
-/// Returns the race so far as JSON (docs/json.md: "A race"), with `plan`. The caller must free the
+/// Returns the race so far as JSON (docs/reference/json.md: "A race"), with `plan`. The caller must free the
 /// text with eyas_text_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_race_json(

@@ -6,7 +6,7 @@
 //! | [`server`] | a server that anybody may use: bounded in tests, time and bytes | I/O |
 //! | [`client`] | one test over a connection | I/O |
 //!
-//! The pure part takes `(now, input)`, gives outputs, and reads no clock, randomness or socket. `docs/perf.md` of the
+//! The pure part takes `(now, input)`, gives outputs, and reads no clock, randomness or socket. `docs/guide/perf.md` of the
 //! repository says what is measured how, and has the frames.
 //!
 //! ```no_run

@@ -6,7 +6,7 @@
 //! | [`handshake`] | the messages of a client before its own data; pure | RFC 1928, RFC 1929, RFC 9110 §9.3.6 |
 //! | [`body`] | the end of the body of a request; pure | RFC 9112 §6, §7.1 |
 //! | [`client_hello`] | whether a client's first bytes may be sent to several servers; pure | RFC 8446 §4.1.2 |
-//! | [`tunnel`] | all connections between two hosts over one session | `docs/tunnel.md` |
+//! | [`tunnel`] | all connections between two hosts over one session | `docs/guide/tunnel.md` |
 //! | [`associate`] | UDP for SOCKS5 clients; pure except for its sockets | RFC 1928 §7 |
 //! | [`connect_udp`] | UDP over HTTP; pure except for its sockets and streams | RFC 9298, RFC 9297 |
 //! | [`interception`] | programs whose connections are intercepted | RFC 9110 §3.7 |

@@ -6,9 +6,9 @@ from .case import about
 from .sctp_guest import PROGRAMS, built, recorded
 from .sctp_sockets import CARRIERS, client
 
-# `poll` cannot report an error alone (docs/sctp-run.md).
+# `poll` cannot report an error alone (docs/guide/sctp-run.md).
 DIFFERENCES = {"poll, refused, and reported: ERR": "poll, refused, and reported: IN OUT"}
-# Trapped calls are carried out for every user by one process (docs/sctp-run.md).
+# Trapped calls are carried out for every user by one process (docs/guide/sctp-run.md).
 TRAPPED_DIFFERENCES = {"REUSEPORT, another user: EADDRINUSE": "REUSEPORT, another user: 0"}
 
 

@@ -1,4 +1,4 @@
-"""`eyas serve --plain` behind Caddy, HAProxy and nginx that terminate TLS, as docs/with-other-servers.md has it."""
+"""`eyas serve --plain` behind Caddy, HAProxy and nginx that terminate TLS, as docs/guide/with-other-servers.md has it."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""`eyas serve --upstream` in front of Caddy, HAProxy and nginx, as docs/with-other-servers.md has it."""
+"""`eyas serve --upstream` in front of Caddy, HAProxy and nginx, as docs/guide/with-other-servers.md has it."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`eyas serve` behind HAProxy and nginx that pass TLS on by name, as docs/with-other-servers.md has it."""
+"""`eyas serve` behind HAProxy and nginx that pass TLS on by name, as docs/guide/with-other-servers.md has it."""
 
 import contextlib
 import re

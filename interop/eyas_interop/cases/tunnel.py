@@ -162,7 +162,7 @@ def ssh(tunnels: Tunnels) -> tuple[bool, str]:
 
 
 def keys(tunnels: Tunnels, check) -> None:
-    """Unknown keys are refused at both ends, with the exit codes of docs/tunnel.md."""
+    """Unknown keys are refused at both ends, with the exit codes of docs/guide/tunnel.md."""
     tunnels.keygen("unknown.pem")
     to = ("--stdio", f"localhost:{WEB}")
     for over in TRANSPORTS:

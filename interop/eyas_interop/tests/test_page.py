@@ -1,4 +1,4 @@
-"""Tests of reading docs/with-other-servers.md."""
+"""Tests of reading docs/guide/with-other-servers.md."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-//! `cargo xtask bench lab`: one sweep with each of the runners of `docs/clusters.md`: the cost of each,
+//! `cargo xtask bench lab`: one sweep with each of the runners of `docs/guide/clusters.md`: the cost of each,
 //! and whether the results are the same.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::python::{environment, install, wheel};
 use crate::run::{command, output, target};
 
 /// Where the table is.
-pub(super) const PAGE: &str = "docs/clusters.md";
+pub(super) const PAGE: &str = "docs/guide/clusters.md";
 /// Its mark.
 pub(super) const MARK: &str = "sweep";
 const TESTS: &str = "bindings/python/tests";

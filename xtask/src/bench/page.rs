@@ -5,7 +5,7 @@ use std::fs;
 use crate::run::{command, output, workspace};
 
 /// The page with all tables.
-const PAGE: &str = "docs/benchmarks.md";
+const PAGE: &str = "docs/results/benchmarks.md";
 /// The page with a short version of one of them.
 pub(super) const README: &str = "README.md";
 

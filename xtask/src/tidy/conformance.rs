@@ -1,14 +1,14 @@
-//! Each page of `docs/conformance/` is in the index, and each of its clauses names the evidence that it is
+//! Each page of `docs/reference/conformance/` is in the index, and each of its clauses names the evidence that it is
 //! followed, or states that it is not.
 
 use super::Finding;
 use super::documents::cells;
 
 /// The index of the pages.
-pub(super) const INDEX: &str = "docs/conformance.md";
+pub(super) const INDEX: &str = "docs/reference/conformance.md";
 
 /// The directory of the pages.
-const PAGES: &str = "docs/conformance/";
+const PAGES: &str = "docs/reference/conformance/";
 
 /// How the last cell of a clause may start if it names no test.
 const WITHOUT_TEST: [&str; 3] = ["**not met**", "**otherwise**", "no test:"];
@@ -67,7 +67,7 @@ mod tests {
     const HEAD: &str = "| section | requirement | here | evidence |\n| --- | --- | --- | --- |\n";
 
     fn messages(row: &str, index: &str) -> Vec<String> {
-        let found = check("docs/conformance/a.md", &format!("{HEAD}{row}\n"), index);
+        let found = check("docs/reference/conformance/a.md", &format!("{HEAD}{row}\n"), index);
         found.into_iter().map(|finding| finding.message).collect()
     }
 
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_page_missing_from_the_index_is_named() {
         let row = "| §1 | MUST | done | `a.rs::b` |";
-        assert_eq!(messages(row, ""), ["docs/conformance.md does not link to this page"]);
+        assert_eq!(messages(row, ""), ["docs/reference/conformance.md does not link to this page"]);
         assert_eq!(check("docs/other.md", "text", ""), []);
     }
 }

@@ -1,5 +1,5 @@
-//! The JSON objects that `--json` prints, one type for each. `docs/json.md` explains them and
-//! `docs/schema/` holds their schemas; the tests validate what is printed against those.
+//! The JSON objects that `--json` prints, one type for each. `docs/reference/json.md` explains them and
+//! `docs/reference/schema/` holds their schemas; the tests validate what is printed against those.
 //!
 //! Names of fields are a promise: fields are added, never renamed. Times are milliseconds since
 //! the run or the race began, as numbers with at most three decimals.

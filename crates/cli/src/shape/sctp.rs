@@ -1,5 +1,5 @@
 //! The object of `eyas sctp status`, read from a supervisor and printed as described in
-//! `docs/json.md`.
+//! `docs/reference/json.md`.
 
 use serde::{Deserialize, Serialize};
 

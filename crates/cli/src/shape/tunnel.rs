@@ -1,5 +1,5 @@
 //! The object of `eyas tunnel status`: a tunnel sends it on request, and it is printed as described in
-//! `docs/json.md`.
+//! `docs/reference/json.md`.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! Details of a connection as JSON, as the Python and C packages return them, with the names and
-//! units of `docs/json.md`. Times are in milliseconds, with at most three decimals.
+//! units of `docs/reference/json.md`. Times are in milliseconds, with at most three decimals.
 
 use eyas_race::{candidate::Alpn, report::milliseconds};
 use serde::Serialize;

@@ -1,5 +1,5 @@
 //! Responses as odd servers write them. curl's outcome is the measure: status and body are the
-//! same, or the difference is one of docs/http.md.
+//! same, or the difference is one of docs/guide/http.md.
 
 use bytes::Bytes;
 use eyas_http::{Client, Kind, Versions};

@@ -1,7 +1,7 @@
 //! Plans: experiments as data.
 //!
 //! A plan is one TOML file: a situation (network, association, application), the parameter along
-//! the axis, other differences (scenes and curves), figures and claims. `docs/lab.md` explains
+//! the axis, other differences (scenes and curves), figures and claims. `docs/guide/lab.md` explains
 //! every key; the built-in plans are in `plans/`.
 //!
 //! | file | purpose |

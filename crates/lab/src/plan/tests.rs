@@ -230,10 +230,10 @@ fn errors_name_the_place() {
     assert!(error.contains("dely"), "{error}");
 }
 
-/// The complete plan in `docs/lab.md` is valid.
+/// The complete plan in `docs/guide/lab.md` is valid.
 #[test]
 fn the_plan_in_the_manual_is_valid() {
-    let manual = include_str!("../../../../docs/lab.md");
+    let manual = include_str!("../../../../docs/guide/lab.md");
     let begins = manual.find("```toml\n").unwrap() + "```toml\n".len();
     let length = manual[begins..].find("```").unwrap();
     let plan = Plan::parse(&manual[begins..begins + length], &Options::default()).unwrap();

@@ -1,6 +1,6 @@
 //! A chapter of a document with the results of several plans: pictures, published tables, claims.
 //!
-//! A page such as `docs/results.md` has a marked part for each plan, which is replaced; what is
+//! A page such as `docs/results/experiments.md` has a marked part for each plan, which is replaced; what is
 //! written around these parts stays.
 
 use super::markup::{estimate, number};

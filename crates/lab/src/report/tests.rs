@@ -198,23 +198,24 @@ fn axis_labels_are_never_rotated() {
     }
 }
 
-/// Returns the documents beside `docs/results.md`, and the page.
+/// Returns the documents beside `docs/results/experiments.md`, and the page.
 fn committed() -> (Vec<Document>, String) {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let entries = fs::read_dir(docs.join("results")).unwrap().map(|entry| entry.unwrap().path());
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+    let entries =
+        fs::read_dir(docs.join("experiments")).unwrap().map(|entry| entry.unwrap().path());
     let is_json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     let mut paths: Vec<PathBuf> = entries.filter(is_json).collect();
     paths.sort();
     let documents = paths.iter().map(|path| Document::read_file(path).unwrap()).collect();
-    (documents, fs::read_to_string(docs.join("results.md")).unwrap())
+    (documents, fs::read_to_string(docs.join("experiments.md")).unwrap())
 }
 
 #[test]
 fn the_page_of_results_shows_the_committed_ones() {
     let (documents, page) = committed();
-    let new = ResultsPage::new(&page, "results", &documents).unwrap();
-    assert!(new.text == page, "run: eyas lab results --into docs/results.md");
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+    let new = ResultsPage::new(&page, "experiments", &documents).unwrap();
+    assert!(new.text == page, "run: eyas lab results --into docs/results/experiments.md");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/experiments");
     for (name, svg) in new.pictures {
         assert!(fs::read_to_string(docs.join(&name)).ok() == Some(svg), "{name} is not current");
     }

@@ -117,10 +117,11 @@ fn every_run_has_its_rows() {
     assert_eq!(rows("delay.1")[0], format!("{one},,c,1,7,delay.1,ms,"), "nothing arrived");
 }
 
-/// The schema is `docs/schema/lab.json`.
+/// The schema is `docs/reference/schema/lab.json`.
 #[test]
 fn a_document_matches_its_schema() {
-    let schema = serde_json::from_str(include_str!("../../../../docs/schema/lab.json")).unwrap();
+    let schema =
+        serde_json::from_str(include_str!("../../../../docs/reference/schema/lab.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let mut object = serde_json::to_value(document()).unwrap();
     assert!(validator.is_valid(&object), "{object:#}");

@@ -156,7 +156,7 @@ impl RandomSetup {
              the worse one counts; keystrokes are sent in one."
                 .to_owned(),
             "The ceiling is the sum of what the lines carry alone, as far as the buffer suffices for \
-             all of them (the bound of docs/lab.md)."
+             all of them (the bound of docs/guide/lab.md)."
                 .to_owned(),
         ]
     }

@@ -1,5 +1,5 @@
 //! Races and plans as the JSON objects printed by `eyas --json` and read by the Python package
-//! (`docs/json.md`).
+//! (`docs/reference/json.md`).
 //!
 //! A [`Report`] can be serialised and deserialised in full; these objects are the stable form for
 //! other programs. Fields may be added, but are never renamed. Times are milliseconds since the

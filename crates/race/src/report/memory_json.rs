@@ -1,5 +1,5 @@
 //! The memory as the JSON objects printed by `eyas memory --json` and returned by the C library
-//! (`docs/json.md`). The remarks about names and times in [`json`](super::json) apply.
+//! (`docs/reference/json.md`). The remarks about names and times in [`json`](super::json) apply.
 
 use alloc::{
     borrow::ToOwned,

@@ -21,7 +21,7 @@ use super::programs::Programs;
 use super::proxy::loopback;
 use crate::run::{check, command, output};
 
-/// The name of the server, which the arena's certificate covers, and its addresses (`docs/netem.md`).
+/// The name of the server, which the arena's certificate covers, and its addresses (`docs/guide/netem.md`).
 const HOST: &str = "far.bench.test";
 const IPV4: &str = "198.18.1.2";
 const IPV6: &str = "2001:2:0:1::2";

@@ -32,7 +32,7 @@ const MPTCP_AT: SocketAddr = loopback(7101);
 const SSH_AT: SocketAddr = loopback(7102);
 /// The number of transfers of each program over a pair of lines.
 const BULKS: usize = 3;
-/// The addresses of the lines on both sides (`docs/netem.md`).
+/// The addresses of the lines on both sides (`docs/guide/netem.md`).
 const NEAR: [&str; 2] = ["198.18.1.1", "198.18.2.1"];
 const FAR: [&str; 2] = ["198.18.1.2", "198.18.2.2"];
 /// The names of the lines.

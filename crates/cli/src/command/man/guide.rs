@@ -6,35 +6,44 @@ use crate::failure::{Failure, Kind};
 
 /// A guide in Markdown.
 struct Guide {
+    folder: &'static str,
     topic: &'static str,
     text: &'static str,
 }
 
 macro_rules! guides {
-    ($($topic:literal),* $(,)?) => {
-        [$(Guide { topic: $topic, text: include_str!(concat!("../../../../../docs/", $topic, ".md")) }),*]
+    ($($folder:literal / $topic:literal),* $(,)?) => {
+        [$(Guide {
+            folder: $folder,
+            topic: $topic,
+            text: include_str!(concat!("../../../../../docs/", $folder, "/", $topic, ".md")),
+        }),*]
     };
 }
 
 const GUIDES: &[Guide] = &guides![
-    "alt-svc",
-    "curl",
-    "gateway",
-    "he-clients",
-    "http",
-    "json",
-    "lab",
-    "load",
-    "memory",
-    "names",
-    "netem",
-    "operating",
-    "perf",
-    "proxy",
-    "sctp-run",
-    "tunnel",
-    "with-other-servers",
+    "reference" / "alt-svc",
+    "guide" / "curl",
+    "guide" / "gateway",
+    "experiments" / "he-clients",
+    "guide" / "http",
+    "reference" / "json",
+    "guide" / "lab",
+    "guide" / "load",
+    "reference" / "memory",
+    "guide" / "names",
+    "guide" / "netem",
+    "guide" / "operating",
+    "guide" / "perf",
+    "guide" / "proxy",
+    "guide" / "sctp-run",
+    "guide" / "tunnel",
+    "guide" / "with-other-servers",
 ];
+
+/// Where files are that are no guides: their names stay.
+const FOLDERS: [&str; 5] =
+    ["docs/guide/", "docs/reference/", "docs/experiments/", "docs/results/", "docs/"];
 
 /// Returns the guide on a topic, as a page.
 pub(super) fn page(topic: &[String]) -> Result<String, Failure> {
@@ -154,6 +163,7 @@ fn inline(line: &str) -> String {
     while let Some((before, label, to, after)) = link(rest) {
         text.push_str(before);
         let file = to.split('#').next().unwrap_or_default().trim_end_matches(".md");
+        let file = file.rsplit('/').next().unwrap_or_default();
         match GUIDES.iter().find(|guide| guide.topic == file) {
             Some(guide) if label.contains(".md") => {
                 let _ = write!(text, "eyas-guide-{}(7)", guide.topic);
@@ -168,9 +178,9 @@ fn inline(line: &str) -> String {
     text.push_str(rest);
     let text = GUIDES.iter().fold(text, |text, guide| {
         let page = format!("eyas-guide-{}(7)", guide.topic);
-        text.replace(&format!("docs/{}.md", guide.topic), &page)
+        text.replace(&format!("docs/{}/{}.md", guide.folder, guide.topic), &page)
     });
-    let text = text.replace("docs/schema/", "schema/").replace("docs/", "");
+    let text = FOLDERS.iter().fold(text, |text, folder| text.replace(folder, ""));
     escaped(&without_emphasis(&text.replace("**", "").replace('`', "")))
 }
 
@@ -221,10 +231,10 @@ mod tests {
 
     #[test]
     fn markdown_becomes_a_page() {
-        let text = "# Load\n\nA `word`, **bold** and *more*, `*.a`, [names](names.md#x) and\n[more](results.md).\n\n\
+        let text = "# Load\n\nA `word`, **bold** and *more*, `*.a`, [names](../guide/names.md#x) and\n[more](results.md).\n\n\
                     ## What it is\n\n- one\n  two\n\n| a | b |\n| --- | --- |\n| `-x` | text |\n\n\
                     ```\n.so -x\n```\n";
-        let page = to_page(&Guide { topic: "load", text });
+        let page = to_page(&Guide { folder: "guide", topic: "load", text });
         let expected = ".SH NAME\neyas\\-guide\\-load \\- Load\n.SH DESCRIPTION\n.PP\nA word, bold and more, *.a, names \
                         (eyas\\-guide\\-names(7)) and\nmore.\n.SH WHAT IT IS\n.IP \\(bu 2\none\ntwo\n.PP\n\\fIa | b\\fR\n\
                         .TP\n\\-x\n\\&text\n.PP\n.nf\n\\&.so \\-x\n.fi\n";

@@ -1,4 +1,4 @@
-//! Flags of `eyas get`. Those that curl has too mean what they mean to curl, unless docs/curl.md says otherwise.
+//! Flags of `eyas get`. Those that curl has too mean what they mean to curl, unless docs/guide/curl.md says otherwise.
 
 mod data;
 mod output;

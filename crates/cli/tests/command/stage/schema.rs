@@ -1,4 +1,4 @@
-//! Validates printed objects against `docs/schema`.
+//! Validates printed objects against `docs/reference/schema`.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Asserts that an object conforms to its schema.
 pub(crate) fn validate(name: &str, object: &Value) {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/schema");
     let read = |name: &str| -> Value {
         let text = std::fs::read_to_string(directory.join(name)).expect(name);
         // The shared parts are inserted into the schema, so that no reference has to be resolved.
