@@ -34,19 +34,26 @@ pub struct TcpReading {
     pub rtt: Duration,
     /// How many segments were sent again since the connection was opened.
     pub retransmitted: u64,
+    /// How often the peer has left unanswered, one time after the other, what had to be sent again,
+    /// and probes of its window or for a sign of life.
+    pub unanswered: u32,
 }
 
 impl TcpStatus {
+    /// The silence after which [`probe`](Self::probe) has an effect: the shortest that the kernel
+    /// knows.
+    pub const PROBE_AFTER: Duration = Duration::from_secs(1);
+
     /// Returns what the kernel knows, or `None` if the connection is closed.
     pub fn read(&self) -> Option<TcpReading> {
         self.0.with(kernel::read)?
     }
 
     /// Has the kernel send a keep-alive probe (RFC 9293 §3.8.4) now, unless something was received
-    /// within the last second. [`read`](Self::read) says when the peer has answered it. The usual
+    /// within [`PROBE_AFTER`](Self::PROBE_AFTER). [`read`](Self::read) says when the peer has answered it. The usual
     /// time until such probes applies again once the value is dropped.
     pub fn probe(&self) -> TcpProbe {
-        self.0.with(|socket| kernel::probe_after(socket, PROBE_AFTER));
+        self.0.with(|socket| kernel::probe_after(socket, Self::PROBE_AFTER));
         TcpProbe(self.clone())
     }
 }
@@ -55,9 +62,6 @@ impl TcpStatus {
 pub(crate) fn undelivered(stream: &TcpStream) -> Option<u64> {
     kernel::undelivered(stream.as_fd())
 }
-
-/// Shorter than anything has been silent when it is probed, so that the probe is due at once.
-const PROBE_AFTER: Duration = Duration::from_secs(1);
 
 /// A keep-alive probe that was sent early.
 #[derive(Debug)]
@@ -116,7 +120,10 @@ mod kernel {
 
     use super::TcpReading;
 
-    /// `struct tcp_info` of `linux/tcp.h`, in words of four octets: `tcpi_snd_mss`, in bytes.
+    /// `struct tcp_info` of `linux/tcp.h`, in words of four octets. The octets of this one are the
+    /// state, that of congestion control, `tcpi_retransmits` and `tcpi_probes`.
+    const COUNTS: usize = 0;
+    /// `tcpi_snd_mss`, in bytes.
     const SEGMENT: usize = 4;
     /// `tcpi_unacked`, in segments, with the FIN.
     const UNACKNOWLEDGED: usize = 6;
@@ -147,12 +154,14 @@ mod kernel {
     pub(super) fn read(socket: BorrowedFd<'_>) -> Option<TcpReading> {
         let info = getsockopt(&socket, Info).ok()?;
         let micros = |at: usize| Duration::from_micros(info[at].into());
+        let [_, _, retransmits, probes] = info[COUNTS].to_ne_bytes();
         Some(TcpReading {
             has_unacknowledged: info[UNACKNOWLEDGED] > 0 || info[NOT_SENT] > 0,
             since_acknowledgement: Duration::from_millis(info[SINCE_ACKNOWLEDGEMENT].into()),
             patience: micros(RTT) + (4 * micros(RTT_VARIANCE)).max(ACKNOWLEDGEMENT_DELAY),
             rtt: micros(RTT),
             retransmitted: info[RETRANSMITTED].into(),
+            unanswered: u32::from(retransmits) + u32::from(probes),
         })
     }
 

@@ -12,7 +12,9 @@
 //!
 //! A sign of life is anything that the peer's host has sent since: an acknowledgement of the
 //! request, an answer to a probe, any frame. A slow service is none of its business: while the host
-//! acknowledges, nothing is raced.
+//! acknowledges, nothing is raced. What has come may have been on its way before the request was
+//! sent, and a host may die while it works, so one that has nothing to send is asked from time to
+//! time while a response is awaited, and raced if it does not answer.
 //!
 //! Pure: `(now, input)` in, outputs out. Times are durations since an epoch chosen by the driver.
 
@@ -40,6 +42,18 @@ pub(crate) const CHECK_AFTER: Duration = Duration::from_secs(10);
 
 /// How often an answer to a probe is looked for, once it is due.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How long a request waits before its connection, which has shown a sign of life, is asked for
+/// another one; doubled each time.
+const FIRST_QUESTION_AFTER: Duration = Duration::from_secs(2);
+
+/// The longest such wait: RFC 9000 §10.1.2 suggests keeping a connection alive well within its idle
+/// timeout, which is 30 s.
+const MAX_QUESTION_AFTER: Duration = Duration::from_secs(10);
+
+/// The shortest time for an answer to such a question: a host that works on the request may be too
+/// busy to answer sooner.
+const MIN_ANSWER_TIME: Duration = Duration::from_secs(2);
 
 /// How long to wait before another race after one that failed; doubled each time.
 const FIRST_BACK_OFF: Duration = Duration::from_secs(1);
@@ -144,6 +158,8 @@ enum Phase {
     Waiting,
     /// A sign of life was seen.
     Alive,
+    /// The connection was asked for another one.
+    Asked,
     /// No sign of life: a race is in progress, or will be.
     Racing { sent: bool },
     /// The connection is dead, and has the request, which may not be repeated.
@@ -159,9 +175,11 @@ enum Phase {
 pub(crate) struct ReusedRequest {
     setup: Setup,
     phase: Phase,
-    /// When the request or the probe was sent, or, if that was acknowledged, when another request
-    /// found no sign of life.
+    /// When the request or the last probe was sent, or, if that was acknowledged, when another
+    /// request found no sign of life.
     since: Duration,
+    /// How long after a sign of life the connection is asked for another one.
+    question_after: Duration,
     /// When to look for a sign of life.
     due: Option<Duration>,
     /// Whether a wake-up has come too late before.
@@ -191,6 +209,7 @@ impl ReusedRequest {
             setup,
             phase,
             since: now,
+            question_after: FIRST_QUESTION_AFTER,
             due: Some(now + look_after),
             was_late: false,
             is_doubted: false,
@@ -240,7 +259,8 @@ impl ReusedRequest {
         self.is_stuck
     }
 
-    /// Returns whether the request waits on a connection that has shown a sign of life since.
+    /// Returns whether the request waits on a connection that has shown a sign of life since, and
+    /// has not been asked for another one.
     pub(crate) fn is_alive(&self) -> bool {
         self.phase == Phase::Alive
     }
@@ -250,8 +270,13 @@ impl ReusedRequest {
             self.start_race();
         }
         let Some(due) = self.due.filter(|due| *due <= now) else { return };
+        if self.phase == Phase::Alive {
+            self.ask(now);
+            return;
+        }
         let delay = delay(self.setup.rtt);
-        if self.phase == Phase::Waiting && now >= due + delay && !self.was_late {
+        let is_waiting = matches!(self.phase, Phase::Waiting | Phase::Asked);
+        if is_waiting && now >= due + delay && !self.was_late {
             // This host was busy or suspended, and may find the sign of life in its queues yet.
             self.was_late = true;
             self.due = Some(now + MIN_DELAY);
@@ -259,6 +284,16 @@ impl ReusedRequest {
         }
         self.due = Some(now + delay);
         self.outputs.push_back(Output::Look);
+    }
+
+    /// Asks a connection that has shown a sign of life whether it is still alive.
+    fn ask(&mut self, now: Duration) {
+        self.phase = Phase::Asked;
+        self.since = now;
+        self.was_late = false;
+        self.question_after = (self.question_after * 2).min(MAX_QUESTION_AFTER);
+        self.due = Some(now + delay(self.setup.rtt).max(MIN_ANSWER_TIME));
+        self.outputs.push_back(Output::Probe);
     }
 
     fn looked(&mut self, now: Duration, sign: Sign) {
@@ -272,12 +307,12 @@ impl ReusedRequest {
                 self.since = now;
                 self.due = Some(now + delay(self.setup.rtt));
             }
-            (Sign::Seen, Phase::Waiting | Phase::Racing { sent: true }) => {
+            (Sign::Seen, Phase::Waiting | Phase::Asked | Phase::Racing { sent: true }) => {
                 self.revive();
                 self.phase = Phase::Alive;
-                self.due = None;
+                self.due = self.setup.can_check.then(|| now + self.question_after);
             }
-            (Sign::NotWithin(patience), Phase::Checking | Phase::Waiting) => {
+            (Sign::NotWithin(patience), Phase::Checking | Phase::Waiting | Phase::Asked) => {
                 let patience = delay(self.setup.rtt).max(patience.min(MAX_DELAY));
                 let is_checking = self.phase == Phase::Checking;
                 match self.since + patience {
@@ -321,7 +356,7 @@ impl ReusedRequest {
 
     fn doubted(&mut self, now: Duration) {
         match self.phase {
-            Phase::Waiting | Phase::Alive => {
+            Phase::Waiting | Phase::Alive | Phase::Asked => {
                 if self.phase == Phase::Alive {
                     self.since = now;
                 }

@@ -244,8 +244,9 @@ where
             match self.core.poll_output() {
                 Output::Probe => (self.mark, self.probe) = self.vitals.life().probe(),
                 Output::Send(Lane::Reused) => {
-                    if self.probe.take().is_some() {
+                    if self.mark.is_probe() {
                         self.mark = self.vitals.life().mark().0;
+                        self.probe = None;
                     }
                     lane.set(self.leased.take().map(&mut self.start));
                 }
@@ -254,6 +255,9 @@ where
                 }
                 Output::Look => {
                     let sign = self.sign();
+                    if sign == Sign::Seen {
+                        self.probe = None;
+                    }
                     self.core.handle_input(self.epoch.elapsed(), Input::Looked(sign));
                 }
                 Output::Doubt => {

@@ -39,6 +39,13 @@ pub(crate) struct Mark {
     is_probe: bool,
 }
 
+impl Mark {
+    /// Returns whether the peer was asked for a sign of life at that moment.
+    pub(crate) const fn is_probe(&self) -> bool {
+        self.is_probe
+    }
+}
+
 impl Life {
     /// Returns what tells of the host at the other end of a connection that carries a byte stream.
     pub(crate) fn of_stream(connection: &mut Connection) -> Self {
@@ -98,8 +105,10 @@ impl Life {
                 let Some(reading) = status.read() else { return CLOSED };
                 let (since, elapsed) = (reading.since_acknowledgement, mark.at.elapsed());
                 let is_seen = match mark.is_probe {
-                    // Whatever was acknowledged before was so long before.
-                    true => since <= elapsed + TICK,
+                    // Instead of a probe, the kernel sends again what is unacknowledged, or asks for
+                    // the window, at times of its own.
+                    true if reading.has_unacknowledged && reading.unanswered == 0 => true,
+                    true => since <= elapsed + TcpStatus::PROBE_AFTER + TICK,
                     false => !reading.has_unacknowledged || since + TICK < elapsed,
                 };
                 if is_seen { Sign::Seen } else { Sign::NotWithin(reading.patience) }

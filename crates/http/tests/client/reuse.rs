@@ -124,6 +124,31 @@ async fn a_quic_server_that_restarted_costs_a_race() {
     assert_eq!(after.connections(), 1, "they share one race");
 }
 
+/// Its acknowledgement of the request was a sign of life; the question that follows has no answer.
+#[tokio::test]
+async fn a_quic_server_that_dies_while_it_works_costs_a_race() {
+    let same = identity(&[crate::site::NAME]);
+    let works = |seen: &crate::site::Seen| match seen.target.ends_with("/then") {
+        true => Reply::text("").end(End::Headless),
+        false => echo_path(seen),
+    };
+    let before = Plan::quic().identity(&same).start(works).await;
+    let after = Plan::quic().identity(&same).start(echo_path).await;
+    let path = Path::to(&before).await;
+    let client = builder_for(&[path.port], &[&same]).versions(Versions::HTTP_3);
+    let client = client.build().expect("a client");
+    fetch(&client, &path.url("/first")).await.bytes().await.expect("a body");
+    let url = path.url("/then");
+    let (then, ()) = tokio::join!(fetch(&client, &url), async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(before.seen().len(), 2, "the server works on it");
+        path.restart(&after);
+    });
+    let reuse = then.reuse().expect("reused");
+    assert_eq!(reuse.verdict, ReuseVerdict::Dead, "{reuse}");
+    assert_eq!(then.text().await.expect("a body"), "/then");
+}
+
 #[tokio::test]
 async fn what_may_not_be_repeated_waits_and_says_so() {
     let limit = Duration::from_secs(2);
@@ -290,7 +315,7 @@ fn a_tcp_connection_that_a_nat_forgot_costs_a_race() {
         );
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         runtime.expect("a runtime").block_on(async {
-            forgotten().await;
+            tokio::join!(forgotten(), forgotten_while_it_worked());
             forgotten_tunnels().await;
         });
     });
@@ -309,6 +334,32 @@ async fn forgotten_tunnels() {
         again.bytes().await.expect("a body");
         forget(proxy.port);
         let then = fetch(&client, &site.url("/then")).await;
+        let reuse = then.reuse().expect("reused");
+        assert_eq!(reuse.verdict, ReuseVerdict::Dead, "{versions:?}: {reuse}");
+        assert_eq!(then.text().await.expect("a body"), "/then");
+    }
+}
+
+/// The path is lost after the server has acknowledged the request, which it works on.
+async fn forgotten_while_it_worked() {
+    for versions in [Versions::HTTP_1, Versions::HTTP_2] {
+        let worked = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&worked);
+        let works = move |seen: &crate::site::Seen| {
+            let is_first =
+                seen.target.ends_with("/then") && counted.fetch_add(1, Ordering::SeqCst) == 0;
+            if is_first { Reply::text("").end(End::Headless) } else { echo_path(seen) }
+        };
+        let site = Plan { alpn: vec!["h2", "http/1.1"], ..Plan::tcp("h2") }.start(works).await;
+        let client = builder_for(&[site.address.port()], &[&site.identity]).versions(versions);
+        let client = client.build().expect("a client");
+        fetch(&client, &site.url("/first")).await.bytes().await.expect("a body");
+        let then = site.url("/then");
+        let (then, ()) = tokio::join!(fetch(&client, &then), async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            assert_eq!(worked.load(Ordering::SeqCst), 1);
+            forget(site.address.port());
+        });
         let reuse = then.reuse().expect("reused");
         assert_eq!(reuse.verdict, ReuseVerdict::Dead, "{versions:?}: {reuse}");
         assert_eq!(then.text().await.expect("a body"), "/then");

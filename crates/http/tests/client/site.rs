@@ -59,6 +59,8 @@ pub(crate) enum End {
     /// After [`Site::reset`], because a reset discards data in flight.
     Reset,
     Never,
+    /// Not even the head is sent.
+    Headless,
 }
 
 impl Reply {
@@ -353,6 +355,9 @@ async fn serve_stream(connection: Connection, responder: Responder) {
             let (head, body) = request.into_parts();
             let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
             let reply = responder.answer(&Request::from_parts(head, ()), body);
+            if reply.end == End::Headless {
+                std::future::pending::<()>().await;
+            }
             Ok::<_, Infallible>(reply.head(hyper_body(&reply, responder.resets)))
         }
     });
@@ -370,7 +375,7 @@ fn hyper_body(reply: &Reply, mut resets: watch::Receiver<bool>) -> HyperBody {
     let frames = futures_util::stream::iter(frames);
     let end = match reply.end {
         End::Whole => futures_util::stream::empty().boxed(),
-        End::Never => futures_util::stream::pending().boxed(),
+        End::Never | End::Headless => futures_util::stream::pending().boxed(),
         End::Reset => futures_util::stream::once(async move {
             let _ = resets.wait_for(|go| *go).await;
             Err(std::io::Error::other("reset on purpose"))
@@ -404,6 +409,9 @@ async fn serve_h3_request(
     }
     *request.version_mut() = Version::HTTP_3;
     let reply = responder.answer(&request, body.into());
+    if reply.end == End::Headless {
+        std::future::pending::<()>().await;
+    }
     if stream.send_response(reply.head(())).await.is_err() {
         return;
     }
@@ -414,7 +422,7 @@ async fn serve_h3_request(
     }
     match reply.end {
         End::Whole => drop(stream.finish().await),
-        End::Never => std::future::pending().await,
+        End::Never | End::Headless => std::future::pending().await,
         End::Reset => {
             let _ = responder.resets.clone().wait_for(|go| *go).await;
             stream.stop_stream(h3::error::Code::H3_INTERNAL_ERROR);

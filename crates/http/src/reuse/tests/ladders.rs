@@ -237,3 +237,68 @@ fn a_host_that_was_suspended_looks_again_before_it_races() {
         ],
     );
 }
+
+/// Returns a request whose connection showed a sign of life at 100 ms.
+fn acknowledged(setup: Setup) -> ReusedRequest {
+    let mut core = ReusedRequest::new(setup, ms(0));
+    drained(&mut core);
+    ladder(
+        &mut core,
+        &[(100, Input::Tick, &[Output::Look]), (100, Input::Looked(Sign::Seen), &[])],
+    );
+    core
+}
+
+#[test]
+fn a_host_that_works_is_asked_ever_less_often() {
+    let mut core = acknowledged(setup(false));
+    let (mut now, mut waits) = (100, Vec::new());
+    for _ in 0..5 {
+        let Output::Timeout(Some(due)) = core.poll_output() else { panic!("no question") };
+        let due = u64::try_from(due.as_millis()).expect("short");
+        waits.push(due - now);
+        ladder(
+            &mut core,
+            &[
+                (due, Input::Tick, &[Output::Probe]),
+                (due + 1999, Input::Tick, &[]),
+                (due + 2000, Input::Tick, &[Output::Look]),
+                (due + 2000, Input::Looked(Sign::Seen), &[]),
+            ],
+        );
+        now = due + 2000;
+    }
+    assert_eq!(waits, [2000, 4000, 8000, 10_000, 10_000]);
+    let mut unable = acknowledged(Setup { can_check: false, ..setup(true) });
+    assert_eq!(unable.poll_output(), Output::Timeout(None));
+}
+
+#[test]
+fn a_host_that_dies_while_it_works_is_raced() {
+    let asked = |may_repeat| {
+        let mut core = acknowledged(setup(may_repeat));
+        ladder(
+            &mut core,
+            &[
+                (2100, Input::Tick, &[Output::Probe]),
+                (4100, Input::Tick, &[Output::Look]),
+                (4100, Input::Looked(NOTHING), &[Output::Doubt, Output::StartRace]),
+                (4130, Input::RaceWon, &[Output::Look]),
+            ],
+        );
+        core
+    };
+    let dead = Input::Looked(NOTHING);
+    ladder(&mut asked(true), &[(4130, dead, &[Output::Dead, Output::Send(Lane::New)])]);
+    let mut waits = asked(false);
+    ladder(&mut waits, &[(4130, dead, &[Output::Dead])]);
+    assert!(waits.is_stuck());
+    // The answer was late.
+    ladder(
+        &mut asked(true),
+        &[
+            (4130, Input::Looked(Sign::Seen), &[Output::Trust]),
+            (5000, Input::Answered(Lane::Reused), &[Output::Use(Lane::Reused)]),
+        ],
+    );
+}
