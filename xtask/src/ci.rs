@@ -168,6 +168,22 @@ mod tests {
         assert!(choose(&["--verbose"]).is_err());
     }
 
+    /// A new step would otherwise be run by nobody but `.ci/run`.
+    #[test]
+    fn the_workflows_run_every_step_and_no_other() {
+        let workflows =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../.github/workflows");
+        let mut called = std::collections::BTreeSet::new();
+        for entry in std::fs::read_dir(workflows).unwrap() {
+            let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+            let names = text.split("--only ").skip(1);
+            called
+                .extend(names.filter_map(|rest| Some(rest.split_whitespace().next()?.to_owned())));
+        }
+        let known = known_steps().map(|step| step.name.to_owned()).collect();
+        assert_eq!(called, known);
+    }
+
     #[test]
     fn the_cpu_time_of_finished_programs_counts() {
         let own_before = used_by(UsageWho::RUSAGE_SELF);
