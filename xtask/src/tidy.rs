@@ -8,6 +8,7 @@
 //! | `conformance` | a clause of `docs/reference/conformance/` names its test, or states why it has none |
 //! | `dependencies` | which of our crates may depend on which |
 //! | `features` | the wheel and the command have the same dependencies and features |
+//! | `forms` | a module with children is a file beside their folder |
 //! | `layers`, `modules` | which modules of a crate may depend on which, and no cycles |
 //! | `names` | words in public names of the core are in the glossary or in a named source |
 //! | `surface` | the number of public items in a crate's README is that of its `api.txt` |
@@ -21,6 +22,7 @@ mod definitions;
 mod dependencies;
 mod documents;
 mod features;
+mod forms;
 mod layers;
 mod modules;
 mod names;
@@ -90,6 +92,7 @@ pub(crate) fn main() -> Result<(), String> {
         }
     }
     findings.extend(layers::check(&sources));
+    findings.extend(forms::check(&sources));
     let glossary = fs::read_to_string(root.join(names::GLOSSARY)).unwrap_or_default();
     findings.extend(names::check(&sources, &glossary));
     findings.sort();

@@ -96,7 +96,7 @@
 //! | §9.1 | ABORT | `association/abort.rs` |
 //! | §9.2 | SHUTDOWN | `association/shutdown.rs` |
 //! | §10 | ICMP | `association/reachability.rs`, `association/tags.rs` |
-//! | §11 | the upper-layer interface | `endpoint/mod.rs`, `endpoint/association_mut.rs` |
+//! | §11 | the upper-layer interface | `endpoint.rs`, `endpoint/association_mut.rs` |
 //! | §12 | security | `endpoint/limit.rs`, `endpoint/cookie.rs` |
 //! | §16 | parameters | `config.rs` |
 //!

@@ -53,7 +53,7 @@ pub use markdown::{ResultsPage, chapter};
 pub use markup::{estimate, number, short};
 
 /// The style sheet.
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = include_str!("report/style.css");
 /// The name of the page in the output directory.
 const FILE: &str = "report.html";
 

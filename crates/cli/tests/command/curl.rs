@@ -219,7 +219,7 @@ fn a_command_line_has_the_same_outcome_as_with_curl() {
 /// The page says of each flag of curl what has become of it.
 #[test]
 fn the_page_has_all_flags_of_curl() {
-    let page = include_str!("../../../../../docs/guide/curl.md");
+    let page = include_str!("../../../../docs/guide/curl.md");
     let mentioned: Vec<&str> = page
         .split(|letter: char| !(letter.is_ascii_alphanumeric() || "-.*".contains(letter)))
         .filter(|word| word.starts_with("--"))
