@@ -22,6 +22,13 @@
 //!
 //! The public part is written in Python (`python/eyas/`), and this module is private to it. Each call exists in two
 //! forms: one that blocks and one, prefixed with `a`, that returns an awaitable.
+//!
+//! Both forms are built from the same future (`wait`): a blocking call waits without the GIL and checks for
+//! signals, and cancelling an awaitable drops the future, which releases whatever the call had opened. A
+//! message or a connection that arrives at the moment its waiter is cancelled goes to the next one (`inbox`).
+//! Connections, associations, races and plans cross the boundary as the JSON of `--json` and become dataclasses
+//! in Python. The wheel contains the command, too, whose features its dependencies are compiled with, so that
+//! one build serves both.
 
 mod association;
 mod body;

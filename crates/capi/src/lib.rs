@@ -22,6 +22,11 @@
 //! The following holds everywhere: a handle is a pointer to an opaque type, a NULL argument is an
 //! error, nothing is global, and no panic reaches the caller. `Option<&T>` is a pointer that may be
 //! NULL, `Option<Box<T>>` one whose value the call takes ownership of.
+//!
+//! All waiting polls in the caller's thread, up to a time limit, or once with a waker that signals
+//! an eventfd. Every cancel-safe future of the Rust API that can be polled afresh thus serves a
+//! blocking and a non-blocking call, and no task has to carry data between them. The last handle
+//! that needs an endpoint's runtime ends it.
 #![allow(unsafe_code, reason = "functions of C: their names, and what `pointer` and `signals` do")]
 #![allow(unreachable_pub, reason = "cbindgen takes what is public for what C sees")]
 

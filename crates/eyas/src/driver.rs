@@ -1,4 +1,8 @@
 //! Executes the decisions of a race: one loop around one exhaustive match.
+//!
+//! The race decides what to try and when; nothing here does. Each attempt is a task that owns its
+//! socket, so dropping the task closes it. A race is determined by its setup and its inputs, so
+//! only these are kept, as a *journal*; its trace is made on demand, by running the race again.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

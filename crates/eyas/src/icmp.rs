@@ -4,6 +4,15 @@
 //! the only way to learn who sent the error, and over IPv6 to notice errors that arrived during the
 //! call (`attempt/tcp_connect.rs`). A socket with reports enabled must expect [`is_icmp_report`]
 //! errors: the kernel also returns the report as the error of whichever call comes next.
+//!
+//! Which attempt a report ends depends on what it can prove:
+//!
+//! | transport | reports |
+//! | --- | --- |
+//! | TCP | until it is connected (`attempt/tcp_connect.rs`): they are no reason to end a connection |
+//! | MPTCP | by the kernel, which allows nobody to ask (the same file) |
+//! | QUIC | to attempts towards the address that the report names, while nobody there has answered: anyone can forge one (`quic_sockets/unanswered.rs`) |
+//! | SCTP | to the association whose verification tag the report quotes (`sctp/carrier/icmp.rs`) |
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};

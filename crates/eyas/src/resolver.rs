@@ -1,4 +1,14 @@
 //! DNS, with one query per record type (HEv3 §4).
+//!
+//! ```text
+//! Resolver ─▶ overrides ─▶ system::hosts ─▶ name_servers   our queries: one for each record type
+//!                               └─────────▶ system::host_resolver   getaddrinfo, in threads of its own
+//! ```
+//!
+//! The race asks for records of one type each and does not know who answers. `system` decides that
+//! for each name, from files that it looks at before each query; `NameSource` says who answers, and
+//! why. NAT64 prefixes belong to a network, not to a resolver: see `network::pref64` and
+//! `network::advertisements`.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

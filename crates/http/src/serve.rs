@@ -42,6 +42,43 @@
 //! | `reply` | the server's own responses |
 //! | `access` | entries of the access log |
 //! | `metrics` | the server's activity and cost, for Prometheus |
+//!
+//! # From a request to its response
+//!
+//! ```text
+//! stream (hyper, HTTP/1) ─┐
+//! http2  (h2)            ─┼─▶ answer ─▶ Application ─▶ the caller's tower service
+//! quic   (h3)            ─┘     ▲
+//!                               │ RequestBody in, Content out
+//! ```
+//!
+//! `answer` rejects requests that no service should see (425, 413, and what `malformed` finds),
+//! counts and logs, calls the only `Application`, and completes the fields. The service is behind
+//! that one trait object, so no protocol is generic. If it fails or panics, the response becomes a
+//! 500, or ends early if it has begun.
+//!
+//! A `Turn` records whom an exchange waits for. While that is the service, nothing is held against
+//! the peer; while the service waits for the request's body, the peer must make progress. Over
+//! HTTP/2 the service is polled for its next bytes before more than one byte of the connection's
+//! window is requested, since a silent response would otherwise keep the window from others.
+//!
+//! # What is held for peers
+//!
+//! `budget` counts bytes, open files and requests in flight, for each connection and in total, and
+//! no part of a response is read before a byte of it can be sent. hyper polls a body without saying
+//! how many bytes there is room for, which is why HTTP/2 uses h2 directly. A `Piece` releases its
+//! budget once the transport has taken it; `Flow` tracks how much of a response has been sent, and
+//! `Pace` ends one that is too slow. A shortage never aborts a response that has begun: without
+//! room it continues in pieces of 4 KiB. The frames of a service's body are produced before there
+//! is room for them, one for each response; bodies of the module `metered` (files and listings of
+//! `eyas serve`) are asked for as many bytes as can be sent.
+//!
+//! # What is replaced while a server runs
+//!
+//! Certificates and the CAs of clients are behind locks that a handshake reads once, so replacing
+//! them touches no connection, and a half-loaded state is never seen. A load balancer's connection
+//! is read up to the end of its PROXY header before anything else happens with it; no other part
+//! knows of balancers.
 
 mod access;
 mod activity;

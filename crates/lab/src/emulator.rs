@@ -23,6 +23,16 @@
 //! This requires root, or a user namespace in which the user is root ([`become_root`] creates one),
 //! and the programs `ip` and `sh`.
 //!
+//! # In real time
+//!
+//! One thread (`engine`) reads packets from the TUN devices, offers them to the links, and waits
+//! with `ppoll` for the next packet or the next arrival; requests reach it through a channel and an
+//! `eventfd`. It runs at a higher priority than ordinary programs where that is permitted, and
+//! stays awake for the last 60 µs before a deadline. A link carries the real hosts' packets byte
+//! for byte (`frame`); only middleboxes get to see a `Packet`. The guard, a shell that holds both
+//! namespaces and the reading end of a pipe, kills the processes inside when the emulator ends,
+//! however it ends.
+//!
 //! # Example
 //!
 //! ```no_run

@@ -27,6 +27,18 @@
 //!
 //! Dropping the testbed removes its namespaces, and the emulator's watchdog does after a kill.
 //! All of this requires Linux and the feature `load`.
+//!
+//! Client and server stay on one core each, because two hosts do not wait for each other's CPU.
+//! Where the server's cost is measured (`host`), the server is a process of its own on core 1, with
+//! the kernel thread that processes its incoming packets; the emulator stays with the client on
+//! core 0. Runs are ordered by scene and place on the axis, so that curves that are compared run
+//! close together in time. A result is columns with one number per trial, and statistics are taken
+//! over the trials of all runs of a point. Points for which the machine was too slow (`[judged]`)
+//! are shown, but count for no claim.
+//!
+//! `clients` starts third-party programs without any instrumentation: it reads the emulator's
+//! capture, `packet` classifies each packet, and `measures`, a pure function, turns the list into
+//! numbers.
 
 use std::sync::atomic::AtomicBool;
 

@@ -5,6 +5,10 @@
 //! identically, to the nanosecond. Its agenda has at most one entry for each node and each
 //! direction of a link, so an event costs the logarithm of the number of those that have something
 //! to do.
+//!
+//! The contents of a packet after its IP header are a type parameter, `Payload`, of which the world
+//! needs only the length. They are encoded to bytes only for consumers that look inside: a capture,
+//! a middlebox (whose output stays bytes), bit errors.
 
 mod action;
 mod agenda;

@@ -16,6 +16,12 @@
 //!
 //! A channel is a reliable byte stream: a connection of its own over TCP and MPTCP, a stream over QUIC and SCTP. The data
 //! has no frames, so that nothing but the data is measured.
+//!
+//! The sessions therefore never see the data. Their drivers know three things that they do not: what a channel
+//! is over each transport, the counters of the data, which the sessions take before every other input, and the
+//! server's places. The client's data flows only once the transport has accepted the frame that announces it:
+//! on a connection that they share, data that the server does not read yet could take all the credit that the
+//! frame needs.
 
 pub mod client_session;
 pub mod frame;

@@ -22,6 +22,19 @@
 //! | [`trace`] | recording and replaying a race | |
 //! | [`report`] | how a race went, for people and for programs | |
 //! | [`memory`] | what earlier races learnt, per network | RFC 7556, NEAT, Chromium |
+//!
+//! ```text
+//! Target ─▶ resolve::Resolution ──services──▶ plan::plan ──entries──▶ race::Race ──▶ attempts
+//!               ▲     │                          ▲                      │     ▲        │
+//!    Answer ────┘     └──▶ Query                 │ memory::View         │     └────────┘
+//!                                                │                      ▼      Progress, Ready, Failed
+//!                                           memory::Memory ◀── Learn(Evidence)
+//! ```
+//!
+//! A driver keeps the memory, which may be a file that other processes write to; a race gets the
+//! [`memory::View`] that it needs and returns [`io::Output::Learn`], so it never waits for the
+//! file. The race calls [`plan`] again whenever a fact changes, and skips what has already been
+//! started.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

@@ -4,6 +4,10 @@
 //! | --- | --- |
 //! | [`capsule`] | datagrams in a byte stream; pure |
 //! | [`path`], [`destination`] | the path of a request, and the destination that it names; pure |
+//!
+//! A tunnel is a stream of capsules, at both ends and over every version of HTTP
+//! (`eyas_http::Client::upgrade`); over HTTP/3 also QUIC DATAGRAM frames beside it. It never queues more than
+//! its bound: what arrives beyond that is left to the system, or dropped.
 
 pub mod capsule;
 mod serve;

@@ -33,6 +33,12 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! The server in front enforces the limits on clients. A request has the form of HTTP/1.1 until it is sent, so
+//! that it may be repeated over any version. `validation` is stricter than the parsers of the three versions,
+//! and nothing is written before a request has passed it; `fields` and `head` build the forwarded head from
+//! what was understood, never from the raw input. A body is held to its announced length, because HTTP/3 does
+//! not enforce it. How the end of a body was signalled on one side has no influence on the other.
 
 mod attempt;
 mod builder;

@@ -20,6 +20,16 @@
 //! | [`Notice`] | what either end reports |
 //! | `shares` | what each key may have of what all clients share |
 //! | [`Sessions`] | the current sessions of either end, with their paths |
+//!
+//! A channel stays on the lane that it was opened on, so nothing needs reordering across lanes; lanes are added
+//! while all are in use. The client holds one session at a time. When that runs over a transport without
+//! streams, `Probing` looks for one that has them, and the old session stays until nothing is open on it; the
+//! same happens to a session that does not answer.
+//!
+//! Access control is below the session: `ListenParameters::client_keys` and
+//! `SecurityParameters::with_pinned_keys` make the TLS verifiers look at nothing but a key, so an impostor
+//! loses the race, and an unknown client is rejected before a byte of it is read. The command creates the
+//! device of a network interface, because the calls are unsafe and confined to `eyas-lab`.
 
 mod client;
 mod client_session;

@@ -22,6 +22,19 @@
 //!
 //! Each SCTP port that a socket is bound to is an [`eyas_sctp::endpoint::Endpoint`], shared with
 //! the sockets that were accepted or peeled off from that socket.
+//!
+//! # Endpoints, messages and sockets
+//!
+//! Sockets differ in addresses, options and what they listen to, so each bound port is an endpoint
+//! of its own; packets are dispatched by port, by association and by address, and the endpoints
+//! take turns writing into the same packet memory. A call that would block returns `EAGAIN` until
+//! `Output::Retry`.
+//!
+//! Messages stay in the endpoint until a program reads them, so the receive window closes if it
+//! stops reading. A notification records how many messages preceded it, and is delivered after
+//! them. What an association still has to deliver belongs to the association, so it moves along
+//! when `accept` or `peeloff` gives it another socket.
+//!
 //! # Differences from Linux
 //!
 //! | what | how |

@@ -21,6 +21,31 @@
 //! readiness of the socket to `poll`: a token represents `POLLIN`, and a message that fills the
 //! program's send buffer hides `POLLOUT`. Each call is a request on a separate connection; a socket
 //! lives until the last copy of its descriptor is closed, in any process.
+//!
+//! ```text
+//! program ── libc's calls ─▶ eyas-preload ── requests ─▶ this process ─▶ Service
+//!    └─ poll, dup, fork, exec ─▶ one end of a pair ◀── tokens, fillers ──┘
+//! ```
+//!
+//! The kernel provides everything that it provides for descriptors: poll, copy, inherit, pass on,
+//! close. Shutting down this end of a pair shows the program the end of its peer. If a descriptor
+//! shows more readiness than there is, only the holder of the program's end can correct that, so
+//! responses tell the library to take a token out or to put a filler in.
+//!
+//! The program's end carries a *capability*, an unpredictable number in an option that has no
+//! effect on local sockets (`SO_MAX_PACING_RATE`). It can be read in whatever process the
+//! descriptor ends up in, after `fork`, `exec`, `dup2` or `SCM_RIGHTS`, and nowhere else, so other
+//! users of a supervisor cannot use the socket.
+//!
+//! A blocking call waits in `recvmsg` for its response, with the program's own `SO_RCVTIMEO`, so
+//! the kernel decides how signals affect it. Nothing that arrives meanwhile is lost, because the
+//! library withdraws the request and reads its outcome.
+//!
+//! Programs find their supervisor by an abstract name and a key in their environment or, where one
+//! serves a machine or a pod, by a socket in a directory whose mode controls access. The user who
+//! started it, and root, can query its state without the key. Everything goes through one lock, so
+//! it runs on one thread: a second would be woken only to wait. A message is copied out of the read
+//! buffer, so that it keeps only its own bytes alive.
 
 mod capture;
 mod client;

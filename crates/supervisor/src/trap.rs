@@ -22,6 +22,14 @@
 //! thread: otherwise an answer could coincide with a signal and be lost unnoticed, together with
 //! the message that it carried. Signals are therefore checked here while a call waits, and the call
 //! is answered in such a way that the kernel then handles the signal as usual.
+//!
+//! Calls that create SCTP sockets stop, and calls on descriptors from 900 up, the range that the
+//! sockets get their numbers from. A call is received with
+//! `SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV`; before Linux 6.17 a message can still be lost if a
+//! signal came just before its call was received. If a signal arrives that the thread has not
+//! blocked, the request is withdrawn as the library does, and the call is answered with
+//! `ERESTARTSYS`: the kernel restarts it after the handler or returns `EINTR`, as the handler was
+//! installed.
 
 mod connection;
 mod decode;

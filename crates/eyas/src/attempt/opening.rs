@@ -1,5 +1,15 @@
 //! The opening: bytes sent to every peer whose transport is up, so that the first one to respond
 //! wins the race.
+//!
+//! It may be supplied while the race is running, because a proxy receives it from its client only
+//! after it has told that client that it is connected. Each attempt connects as usual, reports
+//! `Transport`, waits here for the opening, sends it, and is ready at `FirstByte`, once the peer
+//! has replied. If there is nothing that may be sent to several peers (`Initiation::open_without`),
+//! it is ready at once.
+//!
+//! The race knows nothing of openings: when the winner reached the first byte, an earlier loser
+//! that was answered but sent nothing gets the time normally allowed for silence, and is then
+//! remembered.
 
 use std::time::Instant;
 

@@ -3,6 +3,13 @@
 //! A simulation may pass packets in this form instead of encoding and parsing them
 //! ([`crate::config::PacketForm::Struct`]). Such a packet has the same length as on the wire, and
 //! can be encoded for inspection.
+//!
+//! An association writes packets through `PacketWriter` and reads them through `Chunks`; nothing
+//! else depends on the representation, and a simulation in this form equals the one in bytes packet
+//! by packet (`simulation/tests/modes.rs` of `eyas-lab`). What is opaque on the wire stays bytes:
+//! user data, cookies, the data that AUTH covers, and lists of parameters and gap blocks. A damaged
+//! packet becomes bytes and fails its checksum. The choice is a branch in two places: a generic
+//! `Association` would expose the form in each of its files.
 
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
