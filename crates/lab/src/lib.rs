@@ -52,3 +52,8 @@ pub mod simulation;
 pub mod situation;
 pub mod statistics;
 pub mod units;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

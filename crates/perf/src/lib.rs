@@ -40,3 +40,8 @@ pub mod server;
 
 /// The application protocol that client and server offer in TLS.
 pub const ALPN: &str = "eyas-perf/1";
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -77,3 +77,8 @@ pub use io::{
 };
 pub use stack::{Stack, needs_privileges};
 pub use status::StackStatus;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

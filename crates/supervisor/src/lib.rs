@@ -78,3 +78,8 @@ pub use sockets::{Calls, Encapsulation, Settings, Sockets};
 pub use status::Status;
 pub use supervisor::Supervisor;
 pub use trap::{Trap, Trapped};
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

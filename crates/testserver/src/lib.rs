@@ -33,3 +33,8 @@ pub use authority::Authority;
 pub use face::{Credentials, Face, Faces, Reach, SctpFace};
 pub use personality::{Personality, Side};
 pub use stage::TestServer;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
