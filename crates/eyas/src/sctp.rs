@@ -37,8 +37,8 @@
 //! A shared endpoint is one `eyas_sctp::Endpoint` behind a lock, with its IPv4 and IPv6 sockets.
 //! Its task is the only place that takes packets out and sends them, so nothing is reordered. A
 //! client has an endpoint for UDP and one for raw IP, each opened on first use; a listener has one
-//! for all its sockets. Each carrier has its own, so an unencrypted packet can never be taken for a
-//! protected one.
+//! for all its sockets. SCTP inside DTLS has an endpoint of its own, so an unencrypted packet can
+//! never be taken for a protected one.
 //!
 //! An attempt pauses at the INIT ACK, reports `Answered` and waits for `Output::Proceed`. A loser
 //! is dropped there, before its COOKIE ECHO, so the server never holds state for it. An association
@@ -55,7 +55,7 @@
 //! the source address, so hosts that want disjoint paths need an address in each network. A
 //! client's UDP sockets use one port number on all addresses, because a peer sends to further
 //! addresses at the port that it already knows. `AssociationConfig::multipath` selects whether data
-//! uses one path or all; nothing here knows.
+//! uses one path or all; the drivers are unaware of it.
 //!
 //! # Security
 //!
