@@ -3,9 +3,10 @@
 //! | module | rule |
 //! | --- | --- |
 //! | `documents` | paths named in a document or in the map of a crate exist |
-//! | `definitions` | tests and bounds named in a document with their file exist |
+//! | `links` | relative links of a document lead to files and headings that exist |
+//! | `definitions` | tests and bounds named in a document with their file exist, and cases of `interop/run` |
 //! | `bounds` | a claim whose bound was changed states why |
-//! | `conformance` | a clause of `docs/reference/conformance/` names its test, or states why it has none |
+//! | `conformance` | a row of the tables of clauses and attacks names its test, or states why it has none |
 //! | `dependencies` | which of our crates may depend on which |
 //! | `features` | the wheel and the command have the same dependencies and features |
 //! | `forms` | a module with children is a file beside their folder |
@@ -24,6 +25,7 @@ mod documents;
 mod features;
 mod forms;
 mod layers;
+mod links;
 mod modules;
 mod names;
 mod purity;
@@ -73,6 +75,9 @@ pub(crate) fn main() -> Result<(), String> {
     let mut findings = dependencies::check()?;
     findings.extend(features::check()?);
     let mut sources = BTreeMap::new();
+    let mut pages = BTreeMap::new();
+    let mut programs = Vec::new();
+    let read = |path: &str| fs::read_to_string(root.join(path)).ok();
     for file in &files {
         // A deleted file is listed until the deletion is committed.
         let Ok(bytes) = fs::read(root.join(file)) else { continue };
@@ -80,10 +85,13 @@ pub(crate) fn main() -> Result<(), String> {
         findings.extend(check_file(file, &text));
         if file.ends_with(".md") {
             findings.extend(documents::check(file, &text, &paths));
-            let read = |path: &str| fs::read_to_string(root.join(path)).ok();
             findings.extend(definitions::check(file, &text, read));
             findings.extend(surface::check(file, &text, read));
-            findings.extend(conformance::check(file, &text, &index));
+            findings.extend(conformance::check(file, &text, &index, read));
+            pages.insert(file.clone(), text.clone());
+        }
+        if file.starts_with("interop/") && file.ends_with(".py") {
+            programs.push((file.clone(), text.clone()));
         }
         findings.extend(bounds::check(file, &text, &bounds_list));
         findings.extend(documents::check_map(file, &text, &paths));
@@ -91,6 +99,12 @@ pub(crate) fn main() -> Result<(), String> {
             sources.insert(file.clone(), text);
         }
     }
+    let anchors = pages.iter().map(|(file, text)| (file.clone(), links::anchors(text))).collect();
+    for (file, text) in &pages {
+        findings.extend(links::check(file, text, &paths, &anchors));
+        findings.extend(definitions::check_cases(file, text, &programs));
+    }
+    findings.extend(conformance::check_twice(&pages));
     findings.extend(layers::check(&sources));
     findings.extend(forms::check(&sources));
     let glossary = fs::read_to_string(root.join(names::GLOSSARY)).unwrap_or_default();

@@ -37,6 +37,9 @@ pub(super) fn check(file: &str, content: &str, paths: &BTreeSet<String>) -> Vec<
             }
         }
         let cells = cells(line).map(|cells| cells.len());
+        if line.starts_with('|') && cells.is_none() {
+            findings.push(Finding::error(file, index + 1, "a row of a table ends with |"));
+        }
         if let (Some(headings), Some(cells)) = (headings, cells)
             && headings != cells
         {
@@ -122,6 +125,8 @@ mod tests {
         let table = "| a | b |\n| --- | --- |\n| `x \\| y` | |\n\n| c |\n| --- |\n| d |\n";
         assert_eq!(messages(table), [""; 0]);
         assert_eq!(messages("| a | b |\n| --- | --- |\n| c |\n"), ["1 cells under 2 headings"]);
+        let unfinished = "| a | b |\n| --- | --- |\n| c | d\n";
+        assert_eq!(messages(unfinished), ["a row of a table ends with |"]);
         let fenced = "| a |\n| --- |\n```\n| b | c |\n```\n| d | e |\n";
         assert_eq!(messages(fenced), [""; 0]);
     }
