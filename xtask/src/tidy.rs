@@ -104,7 +104,7 @@ pub(crate) fn main() -> Result<(), String> {
         findings.extend(links::check(file, text, &paths, &anchors));
         findings.extend(definitions::check_cases(file, text, &programs));
     }
-    findings.extend(conformance::check_twice(&pages));
+    findings.extend(conformance::check_attacks(&pages, &sources));
     findings.extend(layers::check(&sources));
     findings.extend(forms::check(&sources));
     let glossary = fs::read_to_string(root.join(names::GLOSSARY)).unwrap_or_default();

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::Finding;
-use super::definitions::{Reference, is_test, references};
+use super::definitions::{Reference, definition, is_test, references, stated_bases};
 use super::documents::cells;
 
 /// The index of the pages.
@@ -118,8 +118,12 @@ fn row(
     (tests.is_empty() && !names_program && !reason).then(|| message.to_owned())
 }
 
-/// Returns a finding for each test that the page of attacks shares with a page of clauses.
-pub(super) fn check_twice(documents: &BTreeMap<String, String>) -> Vec<Finding> {
+/// Returns a finding for each bound of the page of attacks that is not defined in the directories that the
+/// page states, and for each test that it shares with a page of clauses.
+pub(super) fn check_attacks(
+    documents: &BTreeMap<String, String>,
+    sources: &BTreeMap<String, String>,
+) -> Vec<Finding> {
     let Some(hostile) = documents.get(HOSTILE) else { return Vec::new() };
     let pages = documents.iter().filter(|(file, _)| file.starts_with(PAGES));
     let clauses: BTreeMap<&str, &str> = pages
@@ -127,11 +131,31 @@ pub(super) fn check_twice(documents: &BTreeMap<String, String>) -> Vec<Finding> 
             references(text).into_iter().map(move |reference| (reference.name, file.as_str()))
         })
         .collect();
-    let mut findings = Vec::new();
+    let mut findings = undefined_bounds(hostile, sources);
     for reference in references(hostile) {
         if let Some(page) = clauses.get(reference.name) {
             let message = format!("{page} names {} already", reference.name);
             findings.push(Finding::error(HOSTILE, reference.line, message));
+        }
+    }
+    findings
+}
+
+fn undefined_bounds(hostile: &str, sources: &BTreeMap<String, String>) -> Vec<Finding> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut findings = Vec::new();
+    let mut bases = Vec::new();
+    for (index, line) in hostile.lines().enumerate() {
+        bases = stated_bases(line).unwrap_or(bases);
+        let cells = cells(line).unwrap_or_default();
+        let bound = cells.get(1).copied().unwrap_or_default();
+        for name in bound.split('`').skip(1).step_by(2).filter(|name| name.chars().all(plain)) {
+            let is_below = |file: &str| bases.iter().any(|base| file.starts_with(base));
+            let mut below = sources.iter().filter(|(file, _)| is_below(file));
+            if !below.any(|(_, source)| definition(source, name).is_some()) {
+                let message = format!("no file in {} defines {name}", bases.join(", "));
+                findings.push(Finding::error(HOSTILE, index + 1, message));
+            }
         }
     }
     findings
@@ -219,11 +243,21 @@ mod tests {
     }
 
     #[test]
-    fn a_test_is_on_one_of_the_two_pages() {
+    fn bounds_of_attacks_exist_and_a_test_is_on_one_of_the_two_pages() {
         let page = |file: &str, text: &str| (file.to_owned(), text.to_owned());
         let clause = page("docs/reference/conformance/a.md", "`crates/a/src/b.rs::works`");
-        let twice = check_twice(&[clause.clone(), page(HOSTILE, "`src/b.rs::works`")].into());
-        assert_eq!(twice[0].message, "docs/reference/conformance/a.md names works already");
-        assert_eq!(check_twice(&[clause, page(HOSTILE, "`src/b.rs::helps`")].into()), []);
+        let found = |text: &str| {
+            let pages = [clause.clone(), page(HOSTILE, text)].into();
+            let sources = [page("crates/a/src/b.rs", "const MOST: u8 = 1;\n")].into();
+            let found = check_attacks(&pages, &sources).into_iter();
+            found.map(|finding| finding.message).collect::<Vec<_>>()
+        };
+        let twice = ["docs/reference/conformance/a.md names works already"];
+        assert_eq!(found("`src/b.rs::works`"), twice);
+        assert_eq!(found("`src/b.rs::helps`"), [""; 0]);
+        let bases = "Paths are relative to `fuzz/`, `crates/a/`.\n| noise | ";
+        assert_eq!(found(&format!("{bases}`MOST`, `--all` | x |")), [""; 0]);
+        let undefined = ["no file in fuzz/, crates/a/ defines MOS"];
+        assert_eq!(found(&format!("{bases}`MOS` | x |")), undefined);
     }
 }

@@ -4,16 +4,16 @@
 
 use super::Finding;
 
-/// What precedes the directory to which the paths in the rest of a document are relative.
-const BASE: &str = "aths are relative to `";
+/// What precedes the directories to which the paths in the rest of a document are relative, on one line.
+const BASES: &str = "Paths are relative to ";
 
 /// A name in a document, with the file that is to define it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reference<'a> {
     /// The line of the document, starting at 1.
     pub(super) line: usize,
-    /// The directory that the document states for its paths; empty if it states none.
-    base: &'a str,
+    /// The directories that the document states for its paths.
+    bases: Vec<&'a str>,
     path: &'a str,
     pub(super) name: &'a str,
 }
@@ -21,33 +21,42 @@ pub(super) struct Reference<'a> {
 impl Reference<'_> {
     /// Returns the source that defines the name, or what is wrong. `read` returns the content of a file.
     pub(super) fn source(&self, read: impl Fn(&str) -> Option<String>) -> Result<String, String> {
-        let Self { base, path, name, .. } = self;
-        let relative = format!("{base}{path}");
-        let absolute = || Some((*path, read(path)?));
-        let found = read(&relative).map(|source| (relative.as_str(), source)).or_else(absolute);
-        let (place, source) = found.ok_or_else(|| format!("{relative} does not exist"))?;
-        let defined = definition(&source, name).is_some();
-        if defined { Ok(source) } else { Err(format!("{place} does not define {name}")) }
+        let Self { bases, path, name, .. } = self;
+        let mut problem = None;
+        for base in bases.iter().copied().chain([""]) {
+            let place = format!("{base}{path}");
+            match read(&place) {
+                Some(source) if definition(&source, name).is_some() => return Ok(source),
+                Some(_) => problem = Some(format!("{place} does not define {name}")),
+                None => {}
+            }
+        }
+        let base = bases.first().copied().unwrap_or_default();
+        Err(problem.unwrap_or_else(|| format!("{base}{path} does not exist")))
     }
 }
 
 /// Returns every name that a document gives with its file.
 pub(super) fn references(content: &str) -> Vec<Reference<'_>> {
     let mut references = Vec::new();
-    let mut base = "";
+    let mut bases = Vec::new();
     for (index, line) in content.lines().enumerate() {
-        if let Some((_, rest)) = line.split_once(BASE) {
-            base = rest.split('`').next().unwrap_or_default();
-        }
+        bases = stated_bases(line).unwrap_or(bases);
         for quoted in line.split('`').skip(1).step_by(2) {
             let Some((path, name)) = quoted.split_once("::") else { continue };
             if [".rs", ".py"].iter().any(|ending| path.ends_with(ending)) {
                 let name = name.rsplit("::").next().unwrap_or(name);
-                references.push(Reference { line: index + 1, base, path, name });
+                references.push(Reference { line: index + 1, bases: bases.clone(), path, name });
             }
         }
     }
     references
+}
+
+/// Returns the directories that a line states for the paths below it.
+pub(super) fn stated_bases(line: &str) -> Option<Vec<&str>> {
+    let (_, rest) = line.split_once(BASES)?;
+    Some(rest.split('`').skip(1).step_by(2).filter(|quoted| quoted.ends_with('/')).collect())
 }
 
 /// Checks one document against the files that it names. `read` returns the content of a file.
@@ -109,7 +118,7 @@ pub(super) fn is_test(source: &str, name: &str) -> bool {
 }
 
 /// Returns the line, starting at 0, on which a function, a constant, a type or a field has this name.
-fn definition(source: &str, name: &str) -> Option<usize> {
+pub(super) fn definition(source: &str, name: &str) -> Option<usize> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let begins = ["fn ", "const ", "pub ", "struct ", "enum ", "static ", "def ", "class "];
     let is_defined = |line: &str| {
@@ -151,8 +160,8 @@ mod tests {
         let content = "`crates/a/src/b.rs::MOST` `crates/a/src/b.rs::works` \
                        `crates/a/src/b.rs::bad` `a/tests/test_b.py::One::test_it`";
         assert_eq!(messages(content), [""; 0]);
-        let relative =
-            "`crates/a/src/b.rs::bad`. Paths are relative to `crates/a/`.\n`src/b.rs::works`";
+        let relative = "`crates/a/src/b.rs::bad`. Paths are relative to `fuzz/`, `crates/a/`.\n\
+                        `src/b.rs::works`";
         assert_eq!(messages(relative), [""; 0]);
     }
 
