@@ -10,7 +10,8 @@
 //! | `dependencies` | which of our crates may depend on which |
 //! | `features` | the wheel and the command have the same dependencies and features |
 //! | `forms` | a module with children is a file beside their folder |
-//! | `layers`, `modules` | which modules of a crate may depend on which, and no cycles |
+//! | `layers`, `modules` | which modules of a crate may depend on which |
+//! | `ceilings` | modules that go round in circles and tuple parameters do not become more |
 //! | `names` | words in public names of the core are in the glossary or in a named source |
 //! | `surface` | the number of public items in a crate's README is that of its `api.txt` |
 //! | `text` | length of files, tabs, trailing spaces, to-do marks, machine-specific paths |
@@ -18,6 +19,7 @@
 //! | `purity` | pure crates: no unsafe code, no operating system, no hash maps |
 
 mod bounds;
+mod ceilings;
 mod conformance;
 mod definitions;
 mod dependencies;
@@ -107,6 +109,7 @@ pub(crate) fn main() -> Result<(), String> {
     findings.extend(conformance::check_attacks(&pages, &sources));
     findings.extend(layers::check(&sources));
     findings.extend(forms::check(&sources));
+    findings.extend(ceilings::check(&sources));
     let glossary = fs::read_to_string(root.join(names::GLOSSARY)).unwrap_or_default();
     findings.extend(names::check(&sources, &glossary));
     findings.sort();

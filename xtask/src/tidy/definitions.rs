@@ -87,7 +87,7 @@ pub(super) fn check_cases(
             let end = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-');
             let word = rest.split(end).next().unwrap_or_default();
             let is_placeholder = word.chars().all(|c| c.is_ascii_uppercase());
-            if !is_placeholder && !programs.iter().any(|program| has_case(program, word)) {
+            if !is_placeholder && !programs.iter().any(|(path, text)| has_case(path, text, word)) {
                 let message = format!("interop/run has no case {word}");
                 findings.push(Finding::error(file, index + 1, message));
             }
@@ -97,7 +97,7 @@ pub(super) fn check_cases(
 }
 
 /// Returns whether the word is in the name of the file, of a function, or in a string of the program.
-fn has_case((path, text): &(String, String), word: &str) -> bool {
+fn has_case(path: &str, text: &str, word: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.contains(word)
         || text.lines().any(|line| {

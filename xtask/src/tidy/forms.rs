@@ -17,8 +17,10 @@ pub(super) fn check(sources: &BTreeMap<String, String>) -> Vec<Finding> {
         sources.iter().flat_map(|(file, text)| included(file, text)).collect();
     let modules = sources.keys().filter_map(|file| Some((file, file.strip_suffix("/mod.rs")?)));
     let wrong = modules.filter(|(file, module)| {
-        let parent = module.rsplit('/').nth(1).unwrap_or_default();
-        !OF_PROGRAMS.contains(&parent) && !included.contains(*file)
+        let mut folders = module.rsplit('/').skip(1);
+        let is_shared = folders.next().is_some_and(|parent| OF_PROGRAMS.contains(&parent))
+            && !folders.any(|folder| folder == "src");
+        !is_shared && !included.contains(*file)
     });
     wrong.map(|(file, module)| Finding::error(file, 0, format!("move it to {module}.rs"))).collect()
 }
@@ -52,8 +54,9 @@ mod tests {
     fn a_module_in_its_own_folder_is_named() {
         let expected = Finding::error("crates/a/src/b/mod.rs", 0, "move it to crates/a/src/b.rs");
         assert_eq!(found(&[("crates/a/src/b/mod.rs", ""), ("crates/a/src/c.rs", "")]), [expected]);
-        let nested = "crates/a/tests/command/b/mod.rs";
-        assert_eq!(found(&[(nested, "")]).len(), 1);
+        for nested in ["crates/a/tests/command/b/mod.rs", "crates/a/src/tests/b/mod.rs"] {
+            assert_eq!(found(&[(nested, "")]).len(), 1, "{nested}");
+        }
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! The layers of a crate: each module depends only on modules of its own and lower layers, and there are
-//! no cycles.
+//! The layers of a crate: each module depends only on modules of its own and lower layers.
 
 use std::collections::BTreeMap;
 
@@ -31,32 +30,13 @@ const LAYERED: [Layered; 1] = [Layered {
     ],
 }];
 
-/// Crates whose modules have no layers, but no cycles either.
-const WITHOUT_CYCLES: [&str; 4] =
-    ["crates/eyas/src/", "crates/http/src/", "crates/perf/src/", "crates/relay/src/"];
-
 /// Checks the sources, which are given with their paths.
 pub(super) fn check(sources: &BTreeMap<String, String>) -> Vec<Finding> {
-    let layered = LAYERED.iter().flat_map(|layered| check_crate(layered, sources));
-    let others = WITHOUT_CYCLES.iter();
-    layered.chain(others.flat_map(|source| cycles(&Modules::of(source, sources.iter())))).collect()
+    LAYERED.iter().flat_map(|layered| check_crate(layered, sources)).collect()
 }
 
 fn check_crate(layered: &Layered, sources: &BTreeMap<String, String>) -> Vec<Finding> {
-    let modules = Modules::of(layered.source, sources.iter());
-    let mut findings = upward_dependencies(layered, &modules);
-    findings.extend(cycles(&modules));
-    findings
-}
-
-fn cycles(modules: &Modules) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for cycle in modules.cycles() {
-        let names: Vec<String> = cycle.iter().map(|module| module.join("::")).collect();
-        let message = format!("is part of a cycle: {}", names.join(", "));
-        findings.push(Finding::error(&modules.files[cycle[0]], 0, message));
-    }
-    findings
+    upward_dependencies(layered, &Modules::of(layered.source, sources.iter()))
 }
 
 fn upward_dependencies(layered: &Layered, modules: &Modules) -> Vec<Finding> {
@@ -104,13 +84,6 @@ mod tests {
         let low = ("low/inner.rs", "fn f() { crate::high::go() }");
         let found = messages(&[("lib.rs", ""), ("low/mod.rs", ""), low, ("high.rs", "")]);
         assert_eq!(found, ["src/low/inner.rs: depends on high, which is in a higher layer"]);
-    }
-
-    #[test]
-    fn a_cycle_is_found() {
-        let files =
-            [("lib.rs", ""), ("high.rs", "use crate::peer;"), ("peer.rs", "use crate::high;")];
-        assert_eq!(messages(&files), ["src/high.rs: is part of a cycle: high, peer"]);
     }
 
     #[test]
