@@ -2,7 +2,7 @@
 //!
 //! | module | rule |
 //! | --- | --- |
-//! | `documents` | paths named in a document or in the map of a crate exist |
+//! | `documents` | paths named in a document or in the map of a crate exist; documents do not grow |
 //! | `links` | relative links of a document lead to files and headings that exist |
 //! | `definitions` | tests and bounds named in a document with their file exist, and cases of `interop/run` |
 //! | `bounds` | a claim whose bound was changed states why |
@@ -107,6 +107,7 @@ pub(crate) fn main() -> Result<(), String> {
         findings.extend(definitions::check_cases(file, text, &programs));
     }
     findings.extend(conformance::check_attacks(&pages, &sources));
+    findings.extend(documents::check_size(&pages));
     findings.extend(layers::check(&sources));
     findings.extend(forms::check(&sources));
     findings.extend(ceilings::check(&sources));

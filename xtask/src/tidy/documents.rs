@@ -1,12 +1,27 @@
 //! Paths that documents name exist, and the rows of a table have as many cells as it has headings.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
 
 /// Directories whose files are named relative to the root of the repository.
 const ROOTS: [&str; 9] =
     ["crates/", "bindings/", "xtask/", "interop/", "bench/", "fuzz/", "docs/", ".ci/", ".cargo/"];
+
+/// The most bytes of all documents together. What is added has to replace something.
+const MAX_BYTES: usize = 745_000;
+
+/// Checks the size of all documents, which are given with their paths.
+pub(super) fn check_size(documents: &BTreeMap<String, String>) -> Option<Finding> {
+    let bytes: usize = documents.values().map(String::len).sum();
+    if bytes > MAX_BYTES {
+        let message = format!("all documents have {bytes} bytes, at most {MAX_BYTES}");
+        return Some(Finding::error("docs/", 0, message));
+    }
+    let lower = bytes + bytes / 20 < MAX_BYTES;
+    let message = || format!("all documents have {bytes} bytes: lower MAX_BYTES, {MAX_BYTES}");
+    lower.then(|| Finding::warning("docs/", 0, message()))
+}
 
 /// Returns every file that git knows, and every directory above one.
 pub(super) fn paths(files: &[String]) -> BTreeSet<String> {
@@ -142,6 +157,14 @@ mod tests {
             [Finding::error("crates/a/src/lib.rs", 2, "crates/a/src/b/d.rs does not exist")]
         );
         assert_eq!(check_map("xtask/src/lib.rs", map, &paths), []);
+    }
+
+    #[test]
+    fn documents_do_not_grow() {
+        let size = |bytes: usize| check_size(&[("A.md".to_owned(), "x".repeat(bytes))].into());
+        assert_eq!(size(MAX_BYTES), None);
+        assert!(!size(MAX_BYTES + 1).expect("it is too much").warning);
+        assert!(size(MAX_BYTES / 2).expect("the ceiling is too high").warning);
     }
 
     #[test]
