@@ -1,11 +1,11 @@
-//! `cargo xtask bench`: the tables of `docs/results/benchmarks.md`, each with the command that created it.
+//! `cargo xtask bench`: the tables beside `docs/results/benchmarks.md`, each with the command that created it.
 //!
 //! | module | purpose |
 //! | --- | --- |
 //! | `http` | time to first byte compared with other clients, in interleaved rounds |
 //! | `python` | the Python package compared with other Python clients, in the same way |
 //! | `bulk` | a large body compared with curl, and the system calls that it costs at each door |
-//! | `lab` | one sweep on one machine, on executors and in shards, for `docs/guide/clusters.md` |
+//! | `lab` | one sweep on one machine, on executors and in shards |
 //! | `cost` | CPU and memory per connection compared with plain hyper and quinn, and noq |
 //! | `verdict` | whether the expected ratios hold, as text |
 //! | `instructions` | instructions per operation of the race engine and of SCTP |
@@ -21,7 +21,8 @@
 //! | `tables` | rounds by program and column, as tables |
 //! | `statistics` | median and 95th percentile |
 //! | `front` | the part of the first table that is in the README |
-//! | `page` | writing between the marks of a page; description of machine and commit |
+//! | `page` | writing tables beside the page, and between its marks; description of machine and commit |
+//! | `report` | tables as CSV files, and what the page has of a report; pure |
 
 mod arena;
 mod bulk;
@@ -34,6 +35,7 @@ mod page;
 mod programs;
 mod python;
 mod relay;
+mod report;
 mod rival;
 mod sctp;
 mod server;

@@ -41,7 +41,7 @@ cargo xtask COMMAND
   bench instructions [--dry]
                         instructions per operation of races and of SCTP, into docs/results/benchmarks.md
   bench lab [--quick] [--dry]
-                        one sweep on one machine, on executors and in shards, into docs/guide/clusters.md
+                        one sweep on one machine, on executors and in shards, into docs/results/benchmarks.md
   bench python [--rounds N] [--quick] [--dry]
                         the Python package compared with other clients, into docs/results/benchmarks.md
   bench relay [--rounds N] [--quick] [--dry]

@@ -78,7 +78,7 @@ pub(super) fn main(args: &[&str]) -> Result<(), String> {
     let text = format!("{circumstances}\n{}", tables.join("\n"));
     page::publish("http", &text, options.dry)?;
     let front = format!("{}\n{circumstances}", front::table(&results, &versions));
-    page::publish_in(page::README, "http", &front, options.dry)
+    page::publish_in_readme("http", &front, options.dry)
 }
 
 /// Has every client make a request in each scenario, round after round.

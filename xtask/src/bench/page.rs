@@ -1,29 +1,53 @@
-//! Writes tables between the marks of a page; describes the machine and the commit.
+//! Writes what a benchmark reports: its tables beside the page, the rest between the marks of the page. Describes the
+//! machine and the commit.
 
 use std::fs;
 
+use super::report::Report;
 use crate::run::{command, output, workspace};
 
-/// The page with all tables.
+/// The page with what the tables mean.
 const PAGE: &str = "docs/results/benchmarks.md";
-/// The page with a short version of one of them.
+/// The directory with the tables of all benchmarks, and its name in links of the page.
+const TABLES: &str = "docs/results/benchmarks";
+const LINKED: &str = "benchmarks";
+/// The page with a short version of one table.
 pub(super) const README: &str = "README.md";
 
-/// Prints a table and, unless it is a dry run, puts it between the marks of that name.
-pub(super) fn publish(name: &str, table: &str, dry: bool) -> Result<(), String> {
-    publish_in(PAGE, name, table, dry)
-}
-
-/// The same for another page of this repository.
-pub(super) fn publish_in(page: &str, name: &str, table: &str, dry: bool) -> Result<(), String> {
-    println!("\n{table}");
+/// Prints a report and, unless it is a dry run, writes its tables as files and puts the rest between the marks of that
+/// name.
+pub(super) fn publish(name: &str, text: &str, dry: bool) -> Result<(), String> {
+    println!("\n{text}");
     if dry {
         return Ok(());
     }
+    let report = Report::parse(text);
+    let directory = workspace().join(TABLES).join(name);
+    let failure = |error: std::io::Error| format!("{}: {error}", directory.display());
+    // Tables that the benchmark does not have any more go.
+    if directory.exists() {
+        fs::remove_dir_all(&directory).map_err(failure)?;
+    }
+    fs::create_dir_all(&directory).map_err(failure)?;
+    for (file, content) in report.files() {
+        fs::write(directory.join(file), content).map_err(failure)?;
+    }
+    println!("written to {TABLES}/{name}");
+    replace(PAGE, name, &report.summary(&format!("{LINKED}/{name}")))
+}
+
+/// Prints a table and, unless it is a dry run, puts it between the marks of the README.
+pub(super) fn publish_in_readme(name: &str, table: &str, dry: bool) -> Result<(), String> {
+    println!("\n{table}");
+    if dry { Ok(()) } else { replace(README, name, table) }
+}
+
+/// Puts text between the marks of a page of this repository.
+fn replace(page: &str, name: &str, text: &str) -> Result<(), String> {
     let path = workspace().join(page);
-    let text = fs::read_to_string(&path).map_err(|error| format!("{page}: {error}"))?;
-    let text = replaced(&text, name, table).map_err(|error| format!("{page} {error}"))?;
-    fs::write(&path, text).map_err(|error| format!("{page}: {error}"))?;
+    let old = fs::read_to_string(&path).map_err(|error| format!("{page}: {error}"))?;
+    let new = replaced(&old, name, text).map_err(|error| format!("{page} {error}"))?;
+    fs::write(&path, new).map_err(|error| format!("{page}: {error}"))?;
     println!("written to {page}");
     Ok(())
 }
@@ -44,7 +68,7 @@ pub(super) fn circumstances(line: &str) -> String {
     };
     let commit = run("git", &["rev-parse", "--short=12", "HEAD"]);
     // Tables written by an earlier benchmark do not affect measurements.
-    let pages = [PAGE, README, super::lab::PAGE].map(|page| format!(":(exclude){page}"));
+    let pages = [PAGE, README, TABLES].map(|page| format!(":(exclude){page}"));
     let status = ["status", "--porcelain", "--untracked-files=no", "--", "."];
     let status: Vec<&str> = status.into_iter().chain(pages.iter().map(String::as_str)).collect();
     let changed = !run("git", &status).is_empty();
@@ -68,6 +92,9 @@ fn processor() -> String {
 mod tests {
     use super::*;
 
+    const BENCHMARKS: [&str; 9] =
+        ["bulk", "http", "instructions", "lab", "python", "relay", "sctp", "sim", "sockets"];
+
     #[test]
     fn only_content_between_the_marks_is_replaced() {
         let page = "a\n<!-- x -->\nold\n<!-- /x -->\nb\n<!-- y -->\nkept\n<!-- /y -->\n";
@@ -78,12 +105,27 @@ mod tests {
 
     #[test]
     fn the_pages_have_their_marks() {
-        use super::super::lab;
-        let marks = ["bulk", "http", "instructions", "python", "relay", "sctp", "sim"]
-            .map(|name| (PAGE, name));
-        for (page, name) in marks.into_iter().chain([(README, "http"), (lab::PAGE, lab::MARK)]) {
+        for (page, name) in
+            BENCHMARKS.map(|name| (PAGE, name)).into_iter().chain([(README, "http")])
+        {
             let text = fs::read_to_string(workspace().join(page)).unwrap();
             assert!(replaced(&text, name, "new").is_ok(), "{page}: {name}");
+        }
+    }
+
+    #[test]
+    fn the_page_links_to_each_table() {
+        let page = fs::read_to_string(workspace().join(PAGE)).unwrap();
+        let directories = fs::read_dir(workspace().join(TABLES)).unwrap();
+        let mut names: Vec<_> = directories.map(|it| it.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, BENCHMARKS);
+        for name in BENCHMARKS {
+            for file in fs::read_dir(workspace().join(TABLES).join(name)).unwrap() {
+                let file = file.unwrap().file_name().into_string().unwrap();
+                let link = format!("({LINKED}/{name}/{file})");
+                assert!(page.contains(&link), "{link}");
+            }
         }
     }
 

@@ -241,7 +241,7 @@ pub(super) const fn loopback(port: u16) -> SocketAddr {
 impl Healthy {
     /// Returns a table of medians of each proxy.
     pub(super) fn table(&self) -> String {
-        self.figures.table(&format!("{} open", self.open), &self.names, &COLUMNS)
+        self.figures.table(&format!("proxy, {} connections open", self.open), &self.names, &COLUMNS)
     }
 
     /// Returns the targets for the proxy.

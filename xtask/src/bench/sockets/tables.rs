@@ -39,7 +39,7 @@ fn formatted(figure: Option<f64>, digits: usize) -> String {
 
 /// Returns a table of Mbit/s of messages, and of CPU seconds of all processes.
 pub(super) fn messages(results: &Results) -> String {
-    let mut text = String::from("| |");
+    let mut text = String::from("| messages |");
     for unit in ["Mbit/s", "CPU-s per GB"] {
         SIZES.iter().for_each(|size| _ = write!(text, " {unit} {size} B |"));
     }
@@ -81,7 +81,7 @@ pub(super) fn answers(results: &Results) -> String {
     let [under, driver] = cells(median_round_trip);
     let [with, without] = cells(tcp);
     format!(
-        "| µs | `eyas sctp run` | reference |\n| --- | ---: | ---: |\n\
+        "| round trips and calls, µs | `eyas sctp run` | reference |\n| --- | ---: | ---: |\n\
          | round trip of a 64 B message; reference: eyas's driver | {under} | {driver} |\n\
          | `sendmsg` and `recvmsg` on TCP; reference: without the library | {with} | {without} |\n"
     )
