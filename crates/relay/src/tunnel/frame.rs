@@ -1,7 +1,7 @@
 //! The frames of the tunnel's protocol.
 //!
 //! Each begins with seven bytes: its kind, its channel (0: the session itself) and the length of its payload, in
-//! network byte order. `docs/guide/tunnel.md` has the table.
+//! network byte order. The documentation of [`tunnel`](super) has the table.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +12,7 @@ use eyas::race::target::Host;
 
 use crate::handshake::Destination;
 
-/// The version of the protocol, which `docs/guide/tunnel.md` specifies.
+/// The version of the protocol, which the documentation of [`tunnel`](super) specifies.
 pub const VERSION: u16 = 1;
 
 /// The application protocol (ALPN) of TLS and QUIC.

@@ -5,7 +5,7 @@
 //! | [`Header`] | source and destination of a packet; pure | RFC 791, RFC 8200 |
 //! | [`Routes`] | the peers that have networks; pure | RFC 1812 §5.2.4.3 |
 //! | [`PacketQueue`] | packets that wait, until they are late; pure | |
-//! | [`framing`] | packets in a byte stream; pure | `docs/guide/tunnel.md` |
+//! | [`framing`] | packets in a byte stream; pure | [`tunnel`](super) |
 //! | `datagrams` | packets as QUIC datagrams, or as SCTP messages | RFC 9221, RFC 7496 |
 //! | `exchange` | exchanges packets over a channel and beside it | |
 //! | [`PacketCounts`] | the counts of packets | |
