@@ -7,7 +7,7 @@
 //! | [`client`] | one test over a connection | I/O |
 //!
 //! The pure part takes `(now, input)`, gives outputs, and reads no clock, randomness or socket. `docs/guide/perf.md` of the
-//! repository says what is measured how, and has the frames.
+//! repository says what is measured how.
 //!
 //! ```no_run
 //! use std::time::{Duration, Instant};
