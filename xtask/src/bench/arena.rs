@@ -161,7 +161,7 @@ impl Arena {
         let listen: Vec<String> = SITES.iter().flat_map(of).collect();
         let page = json!({ "handler": "static_response", "body": "well\n" });
         let listens = SocketAddr::from(([127, 0, 0, 1], HEALTHY.port));
-        self.caddy = Some(self::caddy(caddy, &self.directory, listens, (&listen, &page))?);
+        self.caddy = Some(self::caddy(caddy, &self.directory, listens, &listen, &page)?);
         Ok(())
     }
 
@@ -189,7 +189,8 @@ pub(super) fn caddy(
     program: &Path,
     directory: &Path,
     listens: SocketAddr,
-    (listen, handler): (&[String], &Value),
+    listen: &[String],
+    handler: &Value,
 ) -> Result<Server, String> {
     let file = directory.join("caddy.json");
     let configuration = configuration(directory, listen, handler).to_string();

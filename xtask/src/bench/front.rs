@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::http::Results;
+use super::statistics::Results;
 use super::versions::Versions;
 
 const CLIENTS: [&str; 3] = ["eyas", "libcurl", "niquests"];

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use super::arena::{self, Arena, HEALTHY, Site, WITHOUT_IPV6, WITHOUT_UDP};
 use super::programs::Programs;
 use super::rival::Rival;
-use super::statistics::Rounds;
+use super::statistics::{Results, Rounds};
 use super::{Options, cost, front, page, verdict};
 
 /// The default number of rounds.
@@ -44,9 +44,6 @@ pub(super) const SCENARIOS: [Scenario; 7] = [
     Scenario { name: "no UDP, later", mode: "later", site: &WITHOUT_UDP },
     Scenario { name: "no IPv6", mode: "race", site: &WITHOUT_IPV6 },
 ];
-
-/// The rounds of each client, by client and heading of the column.
-pub(super) type Results = BTreeMap<(&'static str, &'static str), Rounds>;
 
 /// Runs the benchmark and writes its table. It runs in its own namespaces, which this program enters by
 /// starting itself again.

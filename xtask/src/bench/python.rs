@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::Command;
 
 use super::arena::{self, Arena, HEALTHY, WITHOUT_UDP};
-use super::http::{self, Results, Scenario};
+use super::http::{self, Scenario};
 use super::programs::{self, NIQUESTS, Programs};
 use super::rival::Rival;
-use super::statistics::Rounds;
+use super::statistics::{Results, Rounds};
 use super::verdict::{self, Expectation};
 use super::versions::{self, Versions};
 use super::{Options, page};

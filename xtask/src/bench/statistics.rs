@@ -1,5 +1,10 @@
 //! Median and 95th percentile of the rounds of one client in one scenario.
 
+use std::collections::BTreeMap;
+
+/// The rounds of each client, by client and heading of the column.
+pub(super) type Results = BTreeMap<(&'static str, &'static str), Rounds>;
+
 /// The rounds of one client in one scenario.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rounds {

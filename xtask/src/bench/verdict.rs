@@ -1,6 +1,6 @@
 //! Whether the targets are met, as text.
 
-use super::http::Results;
+use super::statistics::Results;
 
 /// The maximum time of the race relative to HTTP/3 alone, and of a later request without UDP relative
 /// to HTTP/2 alone.

@@ -10,11 +10,10 @@ use super::super::arena::Arena;
 use super::super::server::Server;
 use super::calls::{Calls, of_client, of_server, run_into_pipe};
 use super::programs::Programs;
-use super::speed::{OUTPUTS, Output, VERSIONS, eyas};
+use super::speed::{FILE_SERVER, OUTPUTS, Output, VERSIONS, eyas, loopback, serve};
 use crate::run::command;
 
-/// Where a server of `/bytes/N` listens over TLS, and where without.
-pub(super) const FILE_SERVER: SocketAddr = loopback(7443);
+/// Where a server of `/bytes/N` listens without TLS.
 const PLAIN_SERVER: SocketAddr = loopback(7080);
 const GATEWAY: SocketAddr = loopback(7444);
 const PROXY: SocketAddr = loopback(7081);
@@ -23,29 +22,11 @@ const PEER: SocketAddr = loopback(7445);
 /// The transports of `eyas pipe` and of the C library.
 const TRANSPORTS: [&str; 2] = ["tcp", "quic"];
 
-const fn loopback(port: u16) -> SocketAddr {
-    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), port)
-}
-
 /// The calls at one door, for each megabyte of the body.
 pub(super) struct Door {
     name: String,
     calls: Result<Calls, String>,
     megabytes: f64,
-}
-
-/// Starts `eyas serve` with more options.
-pub(super) fn serve(
-    programs: &Programs,
-    directory: &Path,
-    at: SocketAddr,
-    more: &[&str],
-) -> Result<Server, String> {
-    let mut eyas = programs.eyas(&["serve", "--no-sctp", "--listen", &at.to_string()]);
-    if !more.contains(&"--upstream") {
-        eyas.arg("--no-files");
-    }
-    Server::start("serve", eyas.args(more), at, directory)
 }
 
 /// Counts at all doors.
@@ -83,7 +64,7 @@ impl Doors<'_> {
         let url = self.url(FILE_SERVER);
         for version in VERSIONS {
             for to in OUTPUTS {
-                let client = eyas(self.programs, version, (to, self.directory), &url);
+                let client = eyas(self.programs, version, to, self.directory, &url);
                 let name = format!("`eyas get`, {}, to {}", version.name, to.name());
                 add(name, of_client(&client, self.directory));
             }
@@ -106,8 +87,8 @@ impl Doors<'_> {
     }
 
     fn get(&self, version: super::speed::Version, at: SocketAddr) -> Result<(), String> {
-        let to = (Output::Null, self.directory);
-        run_into_pipe(&mut eyas(self.programs, version, to, &self.url(at)))
+        let url = self.url(at);
+        run_into_pipe(&mut eyas(self.programs, version, Output::Null, self.directory, &url))
     }
 
     /// Counts at the gateway and the proxy.

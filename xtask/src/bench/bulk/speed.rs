@@ -1,16 +1,20 @@
 //! `eyas get` and curl fetch the same large body in turn.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use super::super::arena::Arena;
+use super::super::server::Server;
 use super::super::tables::{Column, Figures, expectation, ratio};
 use super::super::verdict::{Bound, Expectation};
 use super::calls::run_into_pipe;
-use super::doors::{FILE_SERVER, serve};
 use super::programs::Programs;
 use crate::run::{command, output};
+
+/// Where a server of `/bytes/N` listens over TLS.
+pub(super) const FILE_SERVER: SocketAddr = loopback(7443);
 
 const EYAS: &str = "eyas get";
 const CURL: &str = "curl";
@@ -71,12 +75,31 @@ impl Output {
 pub(super) fn eyas(
     programs: &Programs,
     version: Version,
-    (output, directory): (Output, &Path),
+    output: Output,
+    directory: &Path,
     url: &str,
 ) -> Command {
     let mut client = programs.eyas(&["get", "-k", "-s", "--memory", "none", version.eyas, url]);
     output.add_to(&mut client, directory);
     client
+}
+
+pub(super) const fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
+}
+
+/// Starts `eyas serve` with more options.
+pub(super) fn serve(
+    programs: &Programs,
+    directory: &Path,
+    at: SocketAddr,
+    more: &[&str],
+) -> Result<Server, String> {
+    let mut eyas = programs.eyas(&["serve", "--no-sctp", "--listen", &at.to_string()]);
+    if !more.contains(&"--upstream") {
+        eyas.arg("--no-files");
+    }
+    Server::start("serve", eyas.args(more), at, directory)
 }
 
 /// The measurements.
@@ -101,7 +124,7 @@ pub(super) fn measure(
         println!("speed: round {} of {rounds}", round + 1);
         for version in VERSIONS {
             for to in OUTPUTS {
-                let eyas = eyas(programs, version, (to, directory), &url);
+                let eyas = eyas(programs, version, to, directory, &url);
                 let mut clients = vec![(EYAS, eyas)];
                 if version.curl != "--http3-only" || curl_has_http3 {
                     let mut curl = command("curl", &["-k", "-s", "-f", version.curl, &url]);

@@ -123,7 +123,7 @@ pub(super) fn far(programs: &Programs, directory: &Path, word: &str) -> Result<(
     let caddy = programs.caddy.as_ref().ok_or("there is no Caddy")?;
     let page = json!({ "handler": "static_response", "body": "well\n" });
     let at = SocketAddr::new(IPV4.parse().map_err(|_| "an address")?, PORT);
-    let _caddy = arena::caddy(caddy, directory, at, (&listen, &page))?;
+    let _caddy = arena::caddy(caddy, directory, at, &listen, &page)?;
     signal_ready(directory)?;
     loop {
         thread::park();

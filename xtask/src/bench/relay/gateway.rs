@@ -112,7 +112,7 @@ fn start(programs: &Programs, arena: &Arena) -> Result<Vec<Gateway>, String> {
         let at = loopback(7444);
         let handler =
             json!({ "handler": "reverse_proxy", "upstreams": [{ "dial": UPSTREAM.to_string() }] });
-        let server = arena::caddy(program, directory, at, (&[at.to_string()], &handler))?;
+        let server = arena::caddy(program, directory, at, &[at.to_string()], &handler)?;
         all.push(Gateway { name: CADDY, at, has_h3: true, server });
     }
     if let Some(program) = &programs.haproxy {

@@ -17,9 +17,18 @@ use super::super::server::Server;
 use super::programs::Programs;
 use super::proxy::loopback;
 use super::traffic::{self, Route, connect, milliseconds, request};
-use super::tunnel::{BULK, EYAS, FIRST_FAILS, KEYSTROKE, MPTCP, SECOND_FAILS, SSH, WIREGUARD};
 use crate::run::{check, command, output};
 
+/// The programs, as the tables name them.
+pub(super) const EYAS: &str = "eyas tunnel";
+pub(super) const MPTCP: &str = "MPTCP, microsocks";
+pub(super) const SSH: &str = "ssh -D";
+pub(super) const WIREGUARD: &str = "WireGuard, first line";
+/// The headings of the columns.
+pub(super) const BULK: &str = "bulk, Mbit/s";
+pub(super) const KEYSTROKE: &str = "keystroke, 99th percentile, ms";
+pub(super) const FIRST_FAILS: &str = "first line fails, ms";
+pub(super) const SECOND_FAILS: &str = "second line fails, ms";
 /// The port of the server behind the tunnel.
 pub(super) const PORT: u16 = 7003;
 /// The ports of the far ends.
@@ -82,8 +91,8 @@ pub(super) fn far(programs: &Programs, directory: &Path) -> Result<(), String> {
     }
     let _wireguard = match &programs.wireguard {
         Some(program) => {
-            let peer = (PUBLIC_NEAR, WIREGUARD_NEAR, None);
-            Some(wireguard(program, "wg-far", (KEY_FAR, WIREGUARD_FAR), peer)?)
+            let peer = Peer { key: PUBLIC_NEAR, address: WIREGUARD_NEAR, line: None };
+            Some(wireguard(program, "wg-far", KEY_FAR, WIREGUARD_FAR, &peer)?)
         }
         None => None,
     };
@@ -181,7 +190,8 @@ pub(super) fn serve_tunnel(
 pub(super) fn join_tunnel(
     programs: &Programs,
     directory: &Path,
-    (server, addresses): (&str, &[&str]),
+    server: &str,
+    addresses: &[&str],
 ) -> Result<Server, String> {
     let mut client = programs.eyas(&["tunnel", server, "--multipath", "--memory", "none"]);
     client.arg("-L").arg(format!("{}:127.0.0.1:{PORT}", TUNNEL_AT.port()));
@@ -192,7 +202,7 @@ pub(super) fn join_tunnel(
 }
 
 fn start_tunnel(programs: &Programs, directory: &Path) -> Result<Option<Started>, String> {
-    let server = join_tunnel(programs, directory, (&format!("{}:4433", FAR[0]), &NEAR))?;
+    let server = join_tunnel(programs, directory, &format!("{}:4433", FAR[0]), &NEAR)?;
     Ok(Some(Started { route: Route::At(TUNNEL_AT), _server: server }))
 }
 
@@ -250,19 +260,29 @@ fn ssh_configuration(directory: &Path) -> Result<PathBuf, String> {
 
 fn start_wireguard(programs: &Programs, _: &Path) -> Result<Option<Started>, String> {
     let Some(program) = &programs.wireguard else { return Ok(None) };
-    let peer = (PUBLIC_FAR, WIREGUARD_FAR, Some(FAR[0]));
-    let server = wireguard(program, "wg-near", (KEY_NEAR, WIREGUARD_NEAR), peer)?;
+    let peer = Peer { key: PUBLIC_FAR, address: WIREGUARD_FAR, line: Some(FAR[0]) };
+    let server = wireguard(program, "wg-near", KEY_NEAR, WIREGUARD_NEAR, &peer)?;
     let at = SocketAddr::new(WIREGUARD_FAR.parse().map_err(|_| "an address")?, PORT);
     Ok(Some(Started { route: Route::At(at), _server: server }))
 }
 
-/// Creates a WireGuard interface in this namespace with one peer: its key, its address inside the tunnel
-/// and, if this end initiates, its address on the line.
+/// The other end of a WireGuard tunnel.
+struct Peer {
+    /// Its public key.
+    key: &'static str,
+    /// Its address inside the tunnel.
+    address: &'static str,
+    /// Its address on the line, if this end initiates.
+    line: Option<&'static str>,
+}
+
+/// Creates a WireGuard interface with this key and address in this namespace, with one peer.
 fn wireguard(
     program: &Path,
     name: &str,
-    (key, address): (&str, &str),
-    (public, peer, line): (&str, &str, Option<&str>),
+    key: &str,
+    address: &str,
+    peer: &Peer,
 ) -> Result<Server, String> {
     use std::io::{Read as _, Write as _};
     let mut start = Command::new(program);
@@ -271,10 +291,11 @@ fn wireguard(
     let is_ready = || UnixStream::connect(&socket).is_ok();
     let server = Server::start_until(name, &start, Path::new("/run"), is_ready)?;
     let mut configuration = format!(
-        "set=1\nprivate_key={key}\nlisten_port={WIREGUARD_PORT}\npublic_key={public}\n\
-         allowed_ip={peer}/32\n"
+        "set=1\nprivate_key={key}\nlisten_port={WIREGUARD_PORT}\npublic_key={}\n\
+         allowed_ip={}/32\n",
+        peer.key, peer.address
     );
-    if let Some(line) = line {
+    if let Some(line) = peer.line {
         configuration.push_str(&format!("endpoint={line}:{WIREGUARD_PORT}\n"));
     }
     configuration.push('\n');
@@ -288,7 +309,7 @@ fn wireguard(
         Ok(reply) if reply.trim() == "errno=0" => {}
         other => return Err(format!("WireGuard rejects its configuration: {other:?}")),
     }
-    output(&mut command("ip", &["address", "add", address, "peer", peer, "dev", name]))?;
+    output(&mut command("ip", &["address", "add", address, "peer", peer.address, "dev", name]))?;
     output(&mut command("ip", &["link", "set", name, "mtu", "1420", "up"]))?;
     Ok(server)
 }

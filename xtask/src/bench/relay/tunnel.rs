@@ -7,22 +7,16 @@ use std::path::Path;
 use super::super::arena::Arena;
 use super::super::tables::{Column, Figures, expectation};
 use super::super::verdict::{Bound, Expectation};
-use super::lines::{self, LINES, bulk, join_tunnel, serve_tunnel};
+use super::lines::{
+    self, BULK, EYAS, FIRST_FAILS, KEYSTROKE, LINES, MPTCP, SECOND_FAILS, SSH, WIREGUARD, bulk,
+    join_tunnel, serve_tunnel,
+};
 use super::programs::Programs;
 use super::traffic;
 use super::traffic::Route;
 use crate::run::{check, command, output};
 
-pub(super) const EYAS: &str = "eyas tunnel";
-pub(super) const MPTCP: &str = "MPTCP, microsocks";
-pub(super) const SSH: &str = "ssh -D";
-pub(super) const WIREGUARD: &str = "WireGuard, first line";
 const NAMES: [&str; 4] = [EYAS, MPTCP, SSH, WIREGUARD];
-
-pub(super) const BULK: &str = "bulk, Mbit/s";
-pub(super) const KEYSTROKE: &str = "keystroke, 99th percentile, ms";
-pub(super) const FIRST_FAILS: &str = "first line fails, ms";
-pub(super) const SECOND_FAILS: &str = "second line fails, ms";
 const COLUMNS: [&str; 4] = [BULK, KEYSTROKE, FIRST_FAILS, SECOND_FAILS];
 
 /// Pairs of lines: the rate of each in Mbit/s, and its round-trip time in milliseconds.
@@ -120,7 +114,7 @@ fn measure_over_loopback(
         println!("tunnel: loopback, round {} of {}", round + 1, amounts.rounds);
         for (name, carrier) in CARRIERS {
             let to = format!("{carrier}{LOCALHOST}:4433");
-            let speed = join_tunnel(programs, directory, (&to, &[LOCALHOST])).and_then(|_client| {
+            let speed = join_tunnel(programs, directory, &to, &[LOCALHOST]).and_then(|_client| {
                 let route = Route::At(lines::TUNNEL_AT);
                 bulk(route, amounts.bytes / 16)?;
                 bulk(route, amounts.bytes)
