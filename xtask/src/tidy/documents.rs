@@ -1,4 +1,4 @@
-//! Paths that documents name exist, and the rows of a table have as many cells as it has headings.
+//! Paths and sources that documents name exist, and the rows of a table have as many cells as it has headings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,8 @@ pub(super) fn check(file: &str, content: &str, paths: &BTreeSet<String>) -> Vec<
             continue;
         }
         for quoted in line.split('`').skip(1).step_by(2) {
-            if is_path(quoted) && !paths.contains(quoted.trim_end_matches('/')) {
+            let is_missing_path = is_path(quoted) && !paths.contains(quoted.trim_end_matches('/'));
+            if is_missing_path || is_source(quoted) && !ends_a_path(quoted, paths) {
                 findings.push(Finding::error(file, index + 1, format!("{quoted} does not exist")));
             }
         }
@@ -111,6 +112,21 @@ fn is_path(quoted: &str) -> bool {
         && !quoted.contains("/.")
 }
 
+/// Returns whether the text between two backticks is the name of a source, or the end of its path.
+fn is_source(quoted: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "/._-".contains(c);
+    [".rs", ".py"].iter().any(|ending| quoted.len() > ending.len() && quoted.ends_with(ending))
+        && quoted.chars().all(plain)
+}
+
+fn ends_a_path(name: &str, paths: &BTreeSet<String>) -> bool {
+    let name = name.trim_start_matches("../");
+    paths.iter().any(|path| {
+        let before = path.strip_suffix(name);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,6 +149,14 @@ mod tests {
             messages("see `crates/race/src/rase.rs`"),
             ["crates/race/src/rase.rs does not exist"]
         );
+    }
+
+    #[test]
+    fn sources_may_be_named_by_the_end_of_their_paths() {
+        assert_eq!(messages("`lib.rs`, `src/main.rs` and `NAME.py`"), [""; 0]);
+        assert_eq!(messages("`ib.rs`"), ["ib.rs does not exist"]);
+        assert_eq!(messages("`race/lib.rs`"), ["race/lib.rs does not exist"]);
+        assert_eq!(messages("`a.py`"), ["a.py does not exist"]);
     }
 
     #[test]
