@@ -6,7 +6,7 @@
 //! | `tidy` | rules of this repository that neither the compiler nor clippy checks |
 //! | `api` | the public API of the libraries, item by item |
 //! | `names` | the shares of names that say little |
-//! | `bench` | the tables of `docs/results/benchmarks.md` |
+//! | `bench` | the tables beside `docs/results/benchmarks.md` |
 //! | `capi` | the C library: built, installed, and its examples run |
 //! | `python` | the Python package: its wheel, and its tests |
 //! | `differential` | the decisions of races, here and in another revision |
