@@ -230,7 +230,7 @@ fn input(event: &Event) -> Option<Input> {
         }
         Event::Failed { id, cause: reason, level: reached } => {
             let failure =
-                Failure { cause: cause(*reason), reached: level(*reached), detail: String::new() };
+                Failure::new(cause(*reason), level(*reached), "");
             Input::Failed { id: AttemptId((*id).into()), failure }
         }
         Event::Slots(slots) => Input::Slots((*slots).into()),

@@ -28,6 +28,8 @@ pub(crate) mod opening;
 pub(crate) mod quic;
 #[cfg(feature = "quic")]
 pub(crate) mod quic_failure;
+#[cfg(feature = "quic")]
+mod quic_tls;
 #[cfg(feature = "sctp")]
 pub(crate) mod sctp;
 #[cfg(feature = "sctp")]
@@ -107,13 +109,9 @@ impl Attempt {
         reporter: &Reporter,
     ) -> Result<Established, Failure> {
         let (until_first_byte, origin) = (self.until_first_byte, self.origin);
-        let name = self.server_name.clone();
         let mut attempt = self;
         let opening = attempt.opening.take();
-        let mut established = attempt
-            .establish(connector, reporter)
-            .await
-            .map_err(|failure| connector.rejections().explain(failure, &name))?;
+        let mut established = attempt.establish(connector, reporter).await?;
         if let Some(opening) = opening {
             opening.exchange(&mut established, origin, reporter).await?;
         } else if until_first_byte {

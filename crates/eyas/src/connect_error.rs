@@ -4,13 +4,10 @@ use std::fmt;
 
 use eyas_race::candidate::Candidate;
 use eyas_race::dns::{DnsFailure, RecordType};
-use eyas_race::evidence::{Cause, Failure};
+use eyas_race::evidence::{Cause, CertificateFault, Failure};
 use eyas_race::io::RaceFailure;
 use eyas_race::target::{Host, Target};
 use eyas_race::trace::Trace;
-
-use crate::failure::CERTIFICATE_REJECTED;
-use crate::security::CertificateFault;
 
 /// The maximum number of candidates listed in a message; the trace has them all.
 const MAX_LISTED: usize = 8;
@@ -64,7 +61,7 @@ impl ConnectError {
     pub fn certificate(&self) -> Option<(CertificateFault, &Failure)> {
         let failures = self.attempts().into_iter().filter_map(|(_, failure)| failure);
         let mut faults =
-            failures.filter_map(|failure| Some((CertificateFault::of(failure)?, failure)));
+            failures.filter_map(|failure| Some((failure.peer_certificate()?, failure)));
         faults.next()
     }
 
@@ -77,7 +74,7 @@ impl ConnectError {
         }
         let mut failures = self.attempts().into_iter().filter_map(|(_, failure)| failure);
         failures.find(|failure| {
-            failure.cause == Cause::Tls && failure.detail.ends_with(CERTIFICATE_REJECTED)
+            failure.own_certificate().is_some_and(|fault| fault != CertificateFault::Missing)
         })
     }
 
@@ -191,7 +188,7 @@ const fn advice(fault: CertificateFault) -> &'static str {
         CertificateFault::NotYetValid => "this machine's clock may be wrong",
         CertificateFault::WrongName => "use a name that it is for",
         CertificateFault::UnknownIssuer => "add its issuer as a root if you trust it",
-        CertificateFault::Other => "the server needs another certificate",
+        _ => "the server needs another certificate",
     }
 }
 
@@ -235,5 +232,158 @@ fn dns_text(failure: &DnsFailure) -> &'static str {
         DnsFailure::Malformed => "had a malformed answer",
         DnsFailure::Unreachable => "could not be queried: no server is reachable",
         _ => "failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use eyas_race::candidate::{Origin, Security, Transport};
+    use eyas_race::evidence::{Fault, Level, NetworkId};
+    use eyas_race::io::NetworkView;
+    use eyas_race::memory::View;
+    use eyas_race::policy::Policy;
+    use eyas_race::race::Setup;
+    use eyas_race::trace::{Header, SCHEMA_VERSION};
+
+    use super::*;
+
+    fn error(failure: RaceFailure) -> ConnectError {
+        let host = Host::Name("a.test".into());
+        let setup = Setup {
+            target: Target::plain(host, 443, vec![Transport::Tcp], Security::Tls),
+            policy: Policy::default(),
+            view: View::empty(),
+            network: NetworkView {
+                id: NetworkId("home".into()),
+                sources: Vec::new(),
+                pref64: Vec::new(),
+                lacking: Vec::new(),
+            },
+            seed: 1,
+        };
+        let started_at = std::time::Duration::ZERO;
+        let header = Header { version: SCHEMA_VERSION, started_at, setup };
+        ConnectError::new(failure, Trace { header, steps: Vec::new() })
+    }
+
+    fn candidate() -> Candidate {
+        Candidate {
+            address: ([192, 0, 2, 1], 443).into(),
+            transport: Transport::Tcp,
+            security: Security::Tls,
+            alpn: vec![],
+            ech: None,
+            priority: None,
+            origin: Origin::Caller,
+        }
+    }
+
+    /// A failure of every kind, with a text as it is.
+    fn failures() -> Vec<Failure> {
+        let fault =
+            |fault, cause, detail| Failure::new(cause, Level::Transport, detail).with_fault(fault);
+        let of_peer =
+            |which, detail| fault(Fault::PeerCertificate(which), Cause::Certificate, detail);
+        let of_own = |which, cause, detail| fault(Fault::OwnCertificate(which), cause, detail);
+        let without = |cause, detail| Failure::new(cause, Level::Transport, detail);
+        use CertificateFault as Which;
+        vec![
+            of_peer(Which::Expired, "the certificate expired on 2002-01-01, 24 years ago"),
+            of_peer(Which::NotYetValid, "the certificate is not valid before 2901-01-01"),
+            of_peer(Which::WrongName, "the certificate is for a.test, not for b.test"),
+            of_peer(Which::UnknownIssuer, "the certificate is self-signed, and not trusted here"),
+            of_peer(Which::Revoked, "the certificate was revoked"),
+            of_peer(Which::Other, "the certificate is not accepted"),
+            of_own(
+                Which::Missing,
+                Cause::Certificate,
+                "the peer ended the handshake: it requires a client certificate",
+            ),
+            of_own(
+                Which::UnknownIssuer,
+                Cause::Certificate,
+                "the peer ended the handshake: it does not trust the issuer of our certificate",
+            ),
+            of_own(
+                Which::Other,
+                Cause::Tls,
+                "the peer ended the DTLS session: it does not accept our certificate",
+            ),
+            without(Cause::Certificate, "the server presented no certificate"),
+            without(Cause::Tls, "the peer supports none of the offered application protocols"),
+            without(Cause::Protocol, "the peer does not speak TLS"),
+            without(Cause::Reset, "the peer closed the connection during the handshake"),
+            without(Cause::Refused, "nothing is listening on this port"),
+            without(Cause::Unreachable, "there is no route to it (ICMP from 198.51.100.1)"),
+            without(Cause::Silent, "nothing came back"),
+            without(Cause::Deadline, ""),
+            without(Cause::Unsupported, "this host does not support it"),
+            without(Cause::Local, "this host has no free local port"),
+        ]
+    }
+
+    /// What is decided about a failed race with these failures, and the advice.
+    type Decisions = (Option<CertificateFault>, Option<CertificateFault>, Option<Cause>, String);
+
+    fn decisions(failures: Vec<Failure>) -> Decisions {
+        let attempts = failures.into_iter().map(|failure| (candidate(), failure));
+        let error = error(RaceFailure::AllFailed(attempts.collect()));
+        let text = error.to_string();
+        let advice = text.rsplit_once("; ").map_or("", |(_, advice)| advice);
+        (
+            error.certificate().map(|(fault, _)| fault),
+            error.rejected_by_peer().and_then(Failure::own_certificate),
+            error.cause(),
+            advice.to_owned(),
+        )
+    }
+
+    #[test]
+    fn no_decision_depends_on_a_text() {
+        let failures = failures();
+        let garbled = |text: &str| text.chars().rev().collect::<String>();
+        let texts =
+            failures.iter().flat_map(|failure| [failure.detail.clone(), garbled(&failure.detail)]);
+        let texts: Vec<String> = texts.collect();
+        let mut known: Vec<Decisions> = Vec::new();
+        for failure in &failures {
+            let expected = decisions(vec![failure.clone()]);
+            for detail in &texts {
+                let changed = Failure { detail: detail.clone(), ..failure.clone() };
+                assert_eq!(decisions(vec![changed]), expected, "{failure}, as {detail:?}");
+            }
+            known.push(expected);
+        }
+        // Each text was that of a failure about which something else is decided.
+        known.dedup();
+        assert!(known.len() > failures.len() * 2 / 3, "{known:?}");
+        for detail in &texts {
+            let all = |detail: Option<&String>| {
+                let change = |failure: &Failure| Failure {
+                    detail: detail.unwrap_or(&failure.detail).clone(),
+                    ..failure.clone()
+                };
+                decisions(failures.iter().map(change).collect())
+            };
+            assert_eq!(all(Some(detail)), all(None), "{detail:?}");
+        }
+    }
+
+    #[test]
+    fn whose_certificate_is_at_fault_decides() {
+        let of = |index: usize| {
+            let (peer, own, ..) = decisions(vec![failures().swap_remove(index)]);
+            (peer, own)
+        };
+        use CertificateFault as Which;
+        assert_eq!(of(0), (Some(Which::Expired), None));
+        // It is required, but was not rejected.
+        assert_eq!(of(6), (None, None));
+        assert_eq!(of(7), (None, Some(Which::UnknownIssuer)));
+        assert_eq!(of(8), (None, Some(Which::Other)));
+        assert_eq!(of(9), (None, None));
+        let both = vec![failures().swap_remove(8), failures().swap_remove(0)];
+        let (peer, own, cause, _) = decisions(both);
+        assert_eq!((peer, own, cause), (Some(Which::Expired), None, Some(Cause::Certificate)));
     }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas_race::candidate::Alpn;
+#[cfg(feature = "quic")]
+use quinn::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig};
 use rustls::ClientConfig;
 #[cfg(feature = "sctp")]
 use rustls::client::danger::ServerCertVerifier;
@@ -15,7 +17,6 @@ use crate::network::Network;
 use crate::quic_sockets::Sockets;
 #[cfg(feature = "sctp")]
 use crate::sctp::dtls::Identity;
-use crate::security::Rejections;
 use crate::{Error, SecurityParameters};
 
 /// The maximum number of cached configurations of one kind; a program offers few lists of
@@ -35,7 +36,6 @@ pub(crate) struct Connector {
     verifier: Arc<dyn ServerCertVerifier>,
     #[cfg(feature = "sctp")]
     security: SecurityParameters,
-    rejections: Arc<Rejections>,
     fast_open: bool,
     mptcp: bool,
     local_addresses: LocalAddresses,
@@ -57,7 +57,7 @@ pub(crate) struct Dtls {
 struct Quic {
     tls: ClientConfig,
     /// Indexed by whether early data is allowed.
-    configs: [ConfigCache<quinn::ClientConfig>; 2],
+    configs: [ConfigCache<Arc<QuicClientConfig>>; 2],
     tokens: Arc<dyn quinn::TokenStore>,
     early_data: bool,
     sockets: Sockets,
@@ -92,38 +92,34 @@ impl Connector {
             verifier,
             #[cfg(feature = "sctp")]
             security: security.clone(),
-            rejections: security.rejections(),
             fast_open,
             mptcp,
             local_addresses,
         })
     }
 
-    /// Returns what was wrong with certificates that were not accepted.
-    pub(crate) fn rejections(&self) -> &Arc<Rejections> {
-        &self.rejections
-    }
-
     pub(crate) fn stream_tls(&self, alpn: &[Alpn]) -> Arc<ClientConfig> {
         self.stream_configs.get(alpn, || Arc::new(with_alpn(&self.stream_tls, alpn)))
     }
 
-    /// Returns the configuration of QUIC attempts that offer these protocols, except the round-trip
-    /// estimate. `create` creates one without tokens.
+    /// Returns the TLS configuration of QUIC attempts that offer these protocols.
     #[cfg(feature = "quic")]
-    pub(crate) fn quic_config<E>(
+    pub(crate) fn quic_tls(
         &self,
         alpn: &[Alpn],
         early_data: bool,
-        create: impl FnOnce(ClientConfig) -> Result<quinn::ClientConfig, E>,
-    ) -> Result<quinn::ClientConfig, E> {
+    ) -> Result<Arc<QuicClientConfig>, NoInitialCipherSuite> {
         self.quic.configs[usize::from(early_data)].try_get(alpn, || {
             let mut tls = with_alpn(&self.quic.tls, alpn);
             tls.enable_early_data = early_data;
-            let mut config = create(tls)?;
-            config.token_store(Arc::clone(&self.quic.tokens));
-            Ok(config)
+            QuicClientConfig::try_from(tls).map(Arc::new)
         })
+    }
+
+    /// Returns the tokens that servers gave for later connections (RFC 9000 §8.1.3).
+    #[cfg(feature = "quic")]
+    pub(crate) fn quic_tokens(&self) -> Arc<dyn quinn::TokenStore> {
+        Arc::clone(&self.quic.tokens)
     }
 
     /// Returns whether data may be sent before a handshake is complete.

@@ -4,18 +4,18 @@
 use std::io;
 use std::net::SocketAddr;
 
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{Cause, CertificateFault, Failure, Fault, Level};
 use nix::libc;
 use rustls::{AlertDescription, InvalidMessage};
 
 use crate::icmp::{IcmpCause, Report};
-use crate::security::invalid_certificate;
+use crate::security::certificate_fault;
 pub(crate) use host_fault::{Call, HostFault};
 
 mod host_fault;
 
 pub(crate) fn failure(cause: Cause, reached: Level, detail: impl Into<String>) -> Failure {
-    Failure { cause, reached, detail: detail.into() }
+    Failure::new(cause, reached, detail)
 }
 
 /// Classifies an error of a connection, or of the security layer that reads from one.
@@ -128,12 +128,17 @@ fn error_kind_cause(kind: io::ErrorKind, reached: Level) -> Cause {
     }
 }
 
-/// Classifies an error of TLS over a byte stream. Errors of certificates are described by
-/// [`Rejections::explain`](crate::security::Rejections::explain), where the server's name is known.
+/// Classifies an error of TLS over a byte stream. Those of certificates are described by
+/// [`explained`](crate::security::explained).
 pub(crate) fn tls_failure(error: &rustls::Error, reached: Level) -> Failure {
     use rustls::Error as Tls;
+    let fault = match error {
+        Tls::InvalidCertificate(why) => Some(Fault::PeerCertificate(certificate_fault(why))),
+        Tls::AlertReceived(alert) => alert_fault(u8::from(*alert)).map(Fault::OwnCertificate),
+        _ => None,
+    };
     let (cause, detail) = match error {
-        Tls::InvalidCertificate(why) => (Cause::Certificate, invalid_certificate(why)),
+        Tls::InvalidCertificate(_) => (Cause::Certificate, error.to_string()),
         Tls::NoCertificatesPresented => {
             (Cause::Certificate, "the server presented no certificate".into())
         }
@@ -155,25 +160,35 @@ pub(crate) fn tls_failure(error: &rustls::Error, reached: Level) -> Failure {
         | Tls::DecryptError => (Cause::Protocol, error.to_string()),
         _ => (Cause::Tls, error.to_string()),
     };
-    failure(cause, reached, detail)
+    Failure { fault, ..failure(cause, reached, detail) }
 }
 
 /// Returns the kind of failure that a TLS alert (RFC 8446 §6.2) represents, from either side.
 pub(crate) fn alert_cause(code: u8) -> Cause {
-    match AlertDescription::from(code) {
-        AlertDescription::BadCertificate
-        | AlertDescription::UnsupportedCertificate
-        | AlertDescription::CertificateRevoked
-        | AlertDescription::CertificateExpired
-        | AlertDescription::CertificateUnknown
-        | AlertDescription::UnknownCA
-        | AlertDescription::CertificateRequired
-        | AlertDescription::BadCertificateStatusResponse => Cause::Certificate,
-        _ => Cause::Tls,
+    match alert_fault(code) {
+        Some(_) => Cause::Certificate,
+        None => Cause::Tls,
     }
 }
 
-/// The end of the detail of a failure that means that the peer rejected our certificate.
+/// Returns what the sender of a TLS alert (RFC 8446 §6.2) has against the certificate of the other
+/// side, if that is what the alert is about.
+pub(crate) fn alert_fault(code: u8) -> Option<CertificateFault> {
+    match AlertDescription::from(code) {
+        AlertDescription::CertificateRevoked => Some(CertificateFault::Revoked),
+        // The certificate "has expired or is not currently valid".
+        AlertDescription::CertificateExpired => Some(CertificateFault::Expired),
+        AlertDescription::UnknownCA => Some(CertificateFault::UnknownIssuer),
+        AlertDescription::CertificateRequired => Some(CertificateFault::Missing),
+        AlertDescription::BadCertificate
+        | AlertDescription::UnsupportedCertificate
+        | AlertDescription::CertificateUnknown
+        | AlertDescription::BadCertificateStatusResponse => Some(CertificateFault::Other),
+        _ => None,
+    }
+}
+
+/// What the alerts say that mean only that the peer rejected our certificate.
 pub(crate) const CERTIFICATE_REJECTED: &str = "it does not accept our certificate";
 
 /// Returns the readable name of a TLS alert.

@@ -51,8 +51,8 @@ impl Feedback {
         if let Some(sink) = &self.0
             && !sink.first_byte.swap(true, Ordering::Relaxed)
         {
-            let detail = "a device on the path removes MPTCP after the handshake".into();
-            let failure = Failure { cause: Cause::FellBack, reached: Level::Answered, detail };
+            let detail = "a device on the path removes MPTCP after the handshake";
+            let failure = Failure::new(Cause::FellBack, Level::Answered, detail);
             (sink.learn)(failure.reached, Some(failure));
         }
     }

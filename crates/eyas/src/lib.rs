@@ -136,11 +136,12 @@ pub use memory_store::MemoryStore;
 pub use preconnection::Preconnection;
 pub use private_key::{private_key_from_encrypted_pem, private_key_from_pem};
 pub use resolver::{NameSource, Resolver};
-pub use security::{CertificateFault, KeyFingerprint, KeyFingerprintError, SecurityParameters};
+pub use security::{KeyFingerprint, KeyFingerprintError, SecurityParameters};
 pub use tally::{AttemptCounts, RaceCounts};
 pub use tcp_status::{TcpProbe, TcpReading, TcpStatus};
 
 pub use eyas_race::candidate::{Alpn, Candidate, Security, Transport};
+pub use eyas_race::evidence::CertificateFault;
 pub use eyas_race::target::{Host, Target};
 
 /// Compiles the example of the README.

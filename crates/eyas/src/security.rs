@@ -23,10 +23,11 @@ mod verifier;
 
 pub(crate) use key::{ClientKeyVerifier, ClientKeys};
 pub use key::{KeyFingerprint, KeyFingerprintError};
-pub use rejections::CertificateFault;
+#[cfg(feature = "sctp")]
+pub(crate) use rejections::keeping;
 #[cfg(feature = "quic")]
-pub(crate) use rejections::INVALID_CERTIFICATE;
-pub(crate) use rejections::{Rejections, invalid_certificate};
+pub(crate) use rejections::{Rejection, observed_call};
+pub(crate) use rejections::{certificate_fault, explained, observed};
 
 /// The maximum number of sessions kept for resumption per endpoint and transport.
 const MAX_SESSIONS: usize = 256;
@@ -50,7 +51,6 @@ pub struct SecurityParameters {
     versions: Vec<&'static SupportedProtocolVersion>,
     /// All suites of the provider if empty.
     suites: Vec<SupportedCipherSuite>,
-    rejections: Arc<Rejections>,
 }
 
 #[derive(Clone, Debug)]
@@ -86,7 +86,6 @@ impl SecurityParameters {
             key_log: false,
             versions: Vec::new(),
             suites: Vec::new(),
-            rejections: Arc::default(),
         }
     }
 
@@ -256,7 +255,7 @@ impl SecurityParameters {
     pub(crate) fn server_verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let inner = self.trust_verifier(&provider)?;
-        Ok(Arc::new(rejections::recording(inner, &self.rejections)))
+        Ok(Arc::new(rejections::recording(inner)))
     }
 
     /// Returns the identity that a client presents to a DTLS server that requests a certificate.
@@ -275,11 +274,6 @@ impl SecurityParameters {
     #[cfg(feature = "sctp")]
     pub(crate) fn has_client_certificate(&self) -> bool {
         self.client.as_ref().is_some_and(|client| !client.chain.is_empty())
-    }
-
-    /// Returns what was wrong with certificates that were not accepted with these parameters.
-    pub(crate) fn rejections(&self) -> Arc<Rejections> {
-        Arc::clone(&self.rejections)
     }
 
     fn trust_verifier(

@@ -86,11 +86,11 @@ impl ConnectionReport {
     /// Reports to the memory that the peer fell silent after it had answered, and that it could not
     /// be reached again either.
     pub(crate) fn fell_silent(&self, detail: String) {
-        self.feedback.broke(Failure { cause: Cause::Silent, reached: Level::FirstByte, detail });
+        self.feedback.broke(Failure::new(Cause::Silent, Level::FirstByte, detail));
     }
 
     fn report_failure(&self, cause: Cause, reached: Level, error: &Error) {
-        self.feedback.broke(Failure { cause, reached, detail: error.detail().to_owned() });
+        self.feedback.broke(Failure::new(cause, reached, error.detail().to_owned()));
     }
 }
 

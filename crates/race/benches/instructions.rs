@@ -168,8 +168,7 @@ fn whole_race(policy: Policy, addresses: u8, candidates: u32) {
     let mut now = run(&mut race, NOW, addresses, candidates);
     now += Duration::from_millis(5);
     for id in 0..candidates - 1 {
-        let failure =
-            Failure { cause: Cause::Refused, reached: Level::Started, detail: String::new() };
+        let failure = Failure::new(Cause::Refused, Level::Started, "");
         race.handle_input(now, Input::Failed { id: AttemptId(id), failure });
     }
     race.handle_input(now, ready(candidates - 1));

@@ -235,7 +235,7 @@ impl World {
             Fate::Silent => {}
             Fate::Stalls(rtt) => self.events.push((now + rtt, answered(rtt))),
             Fate::Fails(cause, after) => {
-                let failure = Failure { cause, reached: Level::Started, detail: String::new() };
+                let failure = Failure::new(cause, Level::Started, "");
                 self.events.push((now + after, Input::Failed { id, failure }));
             }
         }

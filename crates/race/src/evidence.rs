@@ -90,15 +90,84 @@ impl fmt::Display for Cause {
     }
 }
 
+/// What is wrong with a certificate, to the side that it was presented to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum CertificateFault {
+    /// The certificate, or one in its chain, has expired.
+    Expired,
+    /// The certificate, or one in its chain, is not valid yet.
+    NotYetValid,
+    /// The certificate is for other names than the requested one.
+    WrongName,
+    /// The certificate was not issued by a trusted authority.
+    UnknownIssuer,
+    /// The certificate was revoked.
+    Revoked,
+    /// No certificate was presented, and one is required.
+    Missing,
+    /// Another fault, or one that a later version has a name for.
+    #[serde(other)]
+    Other,
+}
+
+/// Whose certificate an attempt failed for, and what was wrong with it. The [`Cause`] alone does not
+/// tell: [`Cause::Certificate`] covers both sides, and names that no certificate can be for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// The peer's certificate was not accepted here.
+    PeerCertificate(CertificateFault),
+    /// Our certificate, or the lack of one, was not accepted by the peer.
+    OwnCertificate(CertificateFault),
+}
+
 /// How an attempt failed.
+///
+/// What a program decides by is in `cause`, `reached` and `fault`; `detail` is made from the same
+/// error for people, and its wording may change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The kind of failure.
     pub cause: Cause,
     /// How far the attempt had got.
     pub reached: Level,
+    /// Whose certificate is at fault, if one is. Traces from before this field lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
     /// The error from the lower layer, as text for people.
     pub detail: String,
+}
+
+impl Failure {
+    /// Creates a failure for which no certificate is to blame.
+    pub fn new(cause: Cause, reached: Level, detail: impl Into<String>) -> Self {
+        Self { cause, reached, fault: None, detail: detail.into() }
+    }
+
+    /// Sets whose certificate is at fault.
+    #[must_use]
+    pub fn with_fault(self, fault: Fault) -> Self {
+        Self { fault: Some(fault), ..self }
+    }
+
+    /// Returns what was wrong with the peer's certificate, if that is why the attempt failed.
+    pub const fn peer_certificate(&self) -> Option<CertificateFault> {
+        match self.fault {
+            Some(Fault::PeerCertificate(fault)) => Some(fault),
+            _ => None,
+        }
+    }
+
+    /// Returns what the peer has against our certificate, if that is why the attempt failed;
+    /// [`CertificateFault::Missing`] if it requires one and was presented none.
+    pub const fn own_certificate(&self) -> Option<CertificateFault> {
+        match self.fault {
+            Some(Fault::OwnCertificate(fault)) => Some(fault),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Failure {

@@ -441,11 +441,11 @@ impl ClientState {
             End::Destination(error) => {
                 if self.bytes.received == 0 {
                     // It accepted the connection, and broke it without sending anything.
-                    stream.report_broken(Failure {
-                        cause: Cause::Reset,
-                        reached: Level::Transport,
-                        detail: error.to_string(),
-                    });
+                    stream.report_broken(Failure::new(
+                        Cause::Reset,
+                        Level::Transport,
+                        error.to_string(),
+                    ));
                 }
                 Ending::Destination(error.to_string())
             }

@@ -64,11 +64,11 @@ fn silence(trace: &Trace, attempt: &Attempt, now: Duration) -> Evidence {
         host: trace.header.setup.target.host.clone(),
         candidate: attempt.candidate.clone(),
         level: Level::Started,
-        failure: Some(Failure {
-            cause: Cause::Silent,
-            reached: Level::Started,
-            detail: format!("no answer in {waited} ms, when the run was done"),
-        }),
+        failure: Some(Failure::new(
+            Cause::Silent,
+            Level::Started,
+            format!("no answer in {waited} ms, when the run was done"),
+        )),
         doubt: attempt.is_cut_short(now).then_some(Doubt::CutShort),
         rtt: None,
         sent_again: None,

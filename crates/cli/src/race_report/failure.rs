@@ -23,6 +23,14 @@ impl RaceReport {
         let failure = race_failure(failure, &setup.target, setup.policy.exhaustive);
         Some(failure.with_details(value(&RaceJson::from(&self.report))))
     }
+
+    /// Returns the failure of the attempt that the failure of the race reports, if that is a problem
+    /// with the presented certificate.
+    pub(super) fn reported_certificate(&self) -> Option<&evidence::Failure> {
+        let failure = self.report.failure.as_ref()?;
+        let furthest = by_distance(attempts_of(failure)).first().and_then(|(_, failure)| *failure);
+        furthest.filter(|failure| failure.peer_certificate().is_some())
+    }
 }
 
 /// Returns the failure; `is_explained` if the failures of all candidates are shown anyway.
@@ -33,14 +41,11 @@ fn race_failure(failure: &RaceFailure, target: &Target, is_explained: bool) -> F
             Failure::new(Kind::Connect, format!("no candidate is allowed for {target}"))
                 .hint("eyas plan with the same flags shows why each candidate is omitted")
         }
-        RaceFailure::AllFailed(attempts) => {
-            let failures = attempts.iter().map(|(candidate, failure)| (candidate, Some(failure)));
-            attempts_failure(Kind::Connect, failures.collect(), target, is_explained)
+        RaceFailure::AllFailed(_) => {
+            attempts_failure(Kind::Connect, attempts_of(failure), target, is_explained)
         }
-        RaceFailure::Deadline(attempts) => {
-            let failures =
-                attempts.iter().map(|(candidate, failure)| (candidate, failure.as_ref()));
-            attempts_failure(Kind::Timeout, failures.collect(), target, is_explained)
+        RaceFailure::Deadline(_) => {
+            attempts_failure(Kind::Timeout, attempts_of(failure), target, is_explained)
         }
         RaceFailure::NoNetwork => Failure::new(Kind::Connect, "there is no network")
             .hint("no address of this machine has a route; is it connected?"),
@@ -77,19 +82,37 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
 
 type AttemptFailures<'a> = Vec<(&'a Candidate, Option<&'a evidence::Failure>)>;
 
+/// Returns the attempts of a race, and how those failed that were answered in time.
+fn attempts_of(failure: &RaceFailure) -> AttemptFailures<'_> {
+    match failure {
+        RaceFailure::AllFailed(attempts) => {
+            attempts.iter().map(|(candidate, failure)| (candidate, Some(failure))).collect()
+        }
+        RaceFailure::Deadline(attempts) => {
+            attempts.iter().map(|(candidate, failure)| (candidate, failure.as_ref())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Sorts attempts: the candidate that came furthest is closest to success, so it is the most
+/// informative. One that was not answered in time says more of the peer than a fault of this host.
+fn by_distance(mut attempts: AttemptFailures<'_>) -> AttemptFailures<'_> {
+    let unanswered = (Level::Started, 1);
+    attempts.sort_by_key(|(_, failure)| std::cmp::Reverse(failure.map_or(unanswered, rank)));
+    attempts
+}
+
 fn attempts_failure(
     default_kind: Kind,
-    mut attempts: AttemptFailures<'_>,
+    attempts: AttemptFailures<'_>,
     target: &Target,
     is_explained: bool,
 ) -> Failure {
-    // The candidate that came furthest is closest to success, so it is the most informative. One
-    // that was not answered in time says more of the peer than a fault of this host.
-    let unanswered = (Level::Started, 1);
-    attempts.sort_by_key(|(_, failure)| std::cmp::Reverse(failure.map_or(unanswered, rank)));
+    let attempts = by_distance(attempts);
     let furthest = attempts.first().and_then(|(_, failure)| *failure);
     if let Some(failure) = furthest
-        && let Some(fault) = CertificateFault::of(failure)
+        && let Some(fault) = failure.peer_certificate()
     {
         // A problem with the certificate is the same over every transport.
         let message = format!("cannot connect to {target}: {}", failure.detail);
@@ -203,10 +226,125 @@ pub(crate) const fn certificate_hint(fault: CertificateFault) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use eyas::race::candidate::Transport;
+    use eyas::race::candidate::{Origin, Transport};
+    use eyas::race::evidence::Fault;
     use eyas::race::target::Host;
 
     use super::*;
+
+    const CAUSES: [Cause; 11] = [
+        Cause::Refused,
+        Cause::Unreachable,
+        Cause::Silent,
+        Cause::Reset,
+        Cause::Tls,
+        Cause::Certificate,
+        Cause::Protocol,
+        Cause::Deadline,
+        Cause::FellBack,
+        Cause::Unsupported,
+        Cause::Local,
+    ];
+
+    const CERTIFICATE_FAULTS: [CertificateFault; 7] = [
+        CertificateFault::Expired,
+        CertificateFault::NotYetValid,
+        CertificateFault::WrongName,
+        CertificateFault::UnknownIssuer,
+        CertificateFault::Revoked,
+        CertificateFault::Missing,
+        CertificateFault::Other,
+    ];
+
+    /// Texts of failures as they are, each of another kind; reversed, they say nothing.
+    const TEXTS: [&str; 12] = [
+        "the certificate expired on 2002-01-01, 24 years ago (subject and issuer \"a\")",
+        "the certificate depends on one that is not valid before 2901-01-01, in 875 years",
+        "the certificate is for b.test, not for a.test (subject \"b\", issuer \"c\")",
+        "the certificate is self-signed, and not trusted here (subject and issuer \"a\")",
+        "the certificate is not accepted",
+        "the peer ended the handshake: it requires a client certificate",
+        "the peer ended the DTLS session: it does not accept our certificate",
+        "invalid peer certificate: Expired",
+        "nothing is listening on this port (ICMP from 198.51.100.1)",
+        "this host does not let the packets out; check its firewall's rules for output",
+        "the proxy does not answer",
+        "",
+    ];
+
+    fn candidate() -> Candidate {
+        Candidate {
+            address: ([192, 0, 2, 1], 443).into(),
+            transport: Transport::Tcp,
+            security: Security::Tls,
+            alpn: vec![],
+            ech: None,
+            priority: None,
+            origin: Origin::Caller,
+        }
+    }
+
+    /// Returns the exit code and the advice for a race with this failure.
+    fn decisions(failure: &evidence::Failure) -> [(u8, Option<String>); 2] {
+        let target = Target::https(Host::parse("a.test").expect("a host"), 443);
+        let failed = RaceFailure::AllFailed(vec![(candidate(), failure.clone())]);
+        let late = vec![(candidate(), Some(failure.clone())), (candidate(), None)];
+        [failed, RaceFailure::Deadline(late)].map(|failure| {
+            let failure = race_failure(&failure, &target, false);
+            (failure.kind.exit_code(), failure.hint)
+        })
+    }
+
+    #[test]
+    fn no_exit_code_and_no_advice_depends_on_a_text() {
+        let of_certificates = CERTIFICATE_FAULTS.iter().flat_map(|fault| {
+            [Some(Fault::PeerCertificate(*fault)), Some(Fault::OwnCertificate(*fault))]
+        });
+        let faults: Vec<Option<Fault>> = of_certificates.chain([None]).collect();
+        let levels = [Level::Started, Level::Answered, Level::Transport, Level::Security];
+        let mut codes = std::collections::BTreeSet::new();
+        for (cause, level) in CAUSES.iter().flat_map(|cause| levels.map(|level| (*cause, level))) {
+            for fault in &faults {
+                let failure = |detail: &str| evidence::Failure {
+                    fault: *fault,
+                    ..evidence::Failure::new(cause, level, detail)
+                };
+                let expected = decisions(&failure("x"));
+                for text in TEXTS {
+                    let reversed: String = text.chars().rev().collect();
+                    for text in [text, &reversed] {
+                        let failure = failure(text);
+                        assert_eq!(decisions(&failure), expected, "{failure:?}");
+                    }
+                }
+                codes.extend(expected.map(|(code, _)| code));
+            }
+        }
+        let kinds = [Kind::Connect, Kind::Tls, Kind::Certificate, Kind::Timeout, Kind::Protocol];
+        assert_eq!(codes, kinds.map(|kind| kind.exit_code()).into_iter().collect());
+    }
+
+    #[test]
+    fn the_fault_of_a_certificate_decides_on_exit_code_and_advice() {
+        let of = |fault: Option<Fault>, cause| {
+            let failure = evidence::Failure::new(cause, Level::Transport, "x");
+            decisions(&evidence::Failure { fault, ..failure })[0].clone()
+        };
+        let advice: std::collections::BTreeSet<_> = CERTIFICATE_FAULTS
+            .iter()
+            .map(|fault| of(Some(Fault::PeerCertificate(*fault)), Cause::Certificate))
+            .map(|(code, hint)| {
+                assert_eq!(code, Kind::Certificate.exit_code());
+                hint
+            })
+            .collect();
+        assert_eq!(advice.len(), 5, "{advice:?}");
+        let tls = Kind::Tls.exit_code();
+        let own = Fault::OwnCertificate(CertificateFault::Expired);
+        assert_eq!(of(Some(own), Cause::Certificate).0, tls);
+        assert_eq!(of(Some(own), Cause::Tls).0, tls);
+        assert_eq!(of(None, Cause::Certificate).0, tls);
+    }
 
     #[test]
     fn a_query_that_this_host_could_not_send_says_nothing_of_the_name() {

@@ -1,11 +1,12 @@
 //! The outcome of each candidate as a table: what works, how long it took, and why the others
 //! failed.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use eyas::CertificateFault;
 use eyas::race::candidate::Transport;
-use eyas::race::evidence::{self, Level};
+use eyas::race::evidence::{Failure, Level};
 use eyas::race::report::{AttemptReport, Outcome};
 
 use super::RaceReport;
@@ -45,7 +46,7 @@ impl RaceReport {
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = (&AttemptReport, String)> {
         self.last_turns().map(|attempt| {
             let why = match (self.failed(attempt), attempt.outcome) {
-                (Some(failure), _) => match CertificateFault::of(failure) {
+                (Some(failure), _) => match failure.peer_certificate() {
                     Some(fault) => short_description(fault).to_owned(),
                     None => failure.cause.to_string(),
                 },
@@ -61,18 +62,13 @@ impl RaceReport {
     /// Returns the problems with the presented certificates, except those that the failure of the
     /// race reports.
     fn certificates(&self) -> Vec<String> {
-        let failure_message = self.failure().map(|failure| failure.message).unwrap_or_default();
-        let mut sentences: Vec<String> = Vec::new();
-        for attempt in self.race.attempts() {
-            if let Some(failure) = attempt.failure()
-                && CertificateFault::of(failure).is_some()
-                && !failure_message.contains(&failure.detail)
-                && !sentences.contains(&failure.detail)
-            {
-                sentences.push(failure.detail.clone());
-            }
-        }
-        sentences
+        let failures = self.race.attempts().iter().filter_map(|attempt| attempt.failure());
+        let sentences = failures
+            .filter(|failure| failure.peer_certificate().is_some())
+            .map(|failure| failure.detail.clone());
+        let reported = self.reported_certificate().map(|failure| failure.detail.clone());
+        let mut known: HashSet<String> = reported.into_iter().collect();
+        sentences.filter(|sentence| known.insert(sentence.clone())).collect()
     }
 
     fn row(&self, attempt: &AttemptReport) -> Vec<(Paint, String)> {
@@ -103,7 +99,7 @@ impl RaceReport {
     }
 
     fn why_not(&self, attempt: &AttemptReport) -> String {
-        if let Some(fault) = self.failed(attempt).and_then(CertificateFault::of) {
+        if let Some(fault) = self.failed(attempt).and_then(Failure::peer_certificate) {
             return short_description(fault).to_owned();
         }
         match (attempt.outcome, attempt.level, attempt.ended_ms) {
@@ -115,7 +111,7 @@ impl RaceReport {
         }
     }
 
-    fn failed(&self, attempt: &AttemptReport) -> Option<&evidence::Failure> {
+    fn failed(&self, attempt: &AttemptReport) -> Option<&Failure> {
         self.race.attempts().iter().find(|candidate| candidate.id.0 == attempt.id)?.failure()
     }
 }

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use eyas_race::candidate::Security;
 use eyas_race::evidence::{Cause, Failure, Level};
-use quinn::crypto::rustls::{HandshakeData, QuicClientConfig};
+use quinn::crypto::rustls::HandshakeData;
 use rustls_pki_types::CertificateDer;
 
+use super::quic_tls::{ObservedClientConfig, QuicRejection};
 use super::{Attempt, Established, Reporter, quic_failure};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
@@ -42,19 +43,19 @@ pub(super) async fn run(
     reporter: &Reporter,
 ) -> Result<Established, Failure> {
     let start_time = Instant::now();
-    let Started { mut connecting, mut info, socket, mut pending } =
+    let Started { mut connecting, mut info, socket, mut pending, rejection } =
         start(&attempt, connector, false).await?;
     pending
         .unless_failed(connecting.handshake_data())
         .await?
-        .map_err(|error| quic_failure::connection_failure(&error, Level::Started))?;
+        .map_err(|error| quic_failure::handshake_failure(&error, Level::Started, &rejection))?;
     drop(pending);
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;
     reporter.progress(Level::Transport, Some(start_time.elapsed())).await;
     let connection = connecting
         .await
-        .map_err(|error| quic_failure::connection_failure(&error, Level::Transport))?;
+        .map_err(|error| quic_failure::handshake_failure(&error, Level::Transport, &rejection))?;
     socket.mark_connected();
     Ok(established(connection, info, attempt.origin))
 }
@@ -66,6 +67,7 @@ struct Started<'a> {
     info: ConnectionInfo,
     socket: &'a Shared,
     pending: PendingAttempt,
+    rejection: QuicRejection,
 }
 
 /// Sends the first packet.
@@ -89,12 +91,13 @@ async fn start<'a>(
         .server_name
         .as_ref()
         .map_err(|detail| failure(Cause::Certificate, Level::Started, detail.clone()))?;
-    let config = client_config(attempt, connector, early_data)?;
+    let rejection = QuicRejection::default();
+    let config = client_config(attempt, connector, early_data, &rejection)?;
     let pending = socket.unanswered.register(peer);
     let connecting = endpoint
         .connect_with(config, peer, &name.to_str())
         .map_err(|error| quic_failure::start_failure(&error))?;
-    Ok(Started { connecting, info, socket, pending })
+    Ok(Started { connecting, info, socket, pending, rejection })
 }
 
 /// Returns the result once the handshake is complete.
@@ -119,6 +122,7 @@ pub(crate) struct EarlyQuic {
     accepted: quinn::ZeroRttAccepted,
     origin: Instant,
     pending: PendingAttempt,
+    rejection: QuicRejection,
 }
 
 /// Resumes a session with 0-RTT, if there is one that allows it.
@@ -126,14 +130,14 @@ pub(crate) async fn early(attempt: &Attempt, connector: &Connector) -> Option<Ea
     if !connector.early_data() {
         return None;
     }
-    let Started { connecting, mut info, socket, pending } =
+    let Started { connecting, mut info, socket, pending, rejection } =
         start(attempt, connector, true).await.ok()?;
     let (connection, accepted) = connecting.into_0rtt().ok()?;
     socket.mark_connected();
     info.security = Security::Tls;
     info.protocol = Some("TLSv1.3");
     info.alpn = attempt.candidate.alpn.first().cloned();
-    Some(EarlyQuic { connection, info, accepted, origin: attempt.origin, pending })
+    Some(EarlyQuic { connection, info, accepted, origin: attempt.origin, pending, rejection })
 }
 
 impl EarlyQuic {
@@ -148,7 +152,8 @@ impl EarlyQuic {
             }
         };
         if let Some(error) = self.connection.close_reason() {
-            return Err(quic_failure::connection_failure(&error, Level::Started));
+            let rejection = &self.rejection;
+            return Err(quic_failure::handshake_failure(&error, Level::Started, rejection));
         }
         Ok((established(self.connection, self.info, self.origin), accepted))
     }
@@ -158,27 +163,25 @@ fn client_config(
     attempt: &Attempt,
     connector: &Connector,
     early_data: bool,
+    rejection: &QuicRejection,
 ) -> Result<quinn::ClientConfig, Failure> {
     if let Some(config) = &attempt.quic_config {
         return Ok(config.clone());
     }
-    let mut config = connector.quic_config(&attempt.candidate.alpn, early_data, |tls| {
-        let tls = QuicClientConfig::try_from(tls)
-            .map_err(|error| failure(Cause::Unsupported, Level::Started, error.to_string()))?;
-        let mut config = quinn::ClientConfig::new(Arc::new(tls));
-        config.transport_config(Arc::new(transport()));
-        Ok(config)
-    })?;
-    if attempt.initial_rtt.is_some() || attempt.without_keep_alive {
-        let mut transport = transport();
-        if let Some(rtt) = attempt.initial_rtt {
-            transport.initial_rtt(rtt.max(MIN_INITIAL_RTT));
-        }
-        if attempt.without_keep_alive {
-            transport.keep_alive_interval(None);
-        }
-        config.transport_config(Arc::new(transport));
+    let tls = connector
+        .quic_tls(&attempt.candidate.alpn, early_data)
+        .map_err(|error| failure(Cause::Unsupported, Level::Started, error.to_string()))?;
+    let tls = ObservedClientConfig::new(tls, rejection.clone());
+    let mut config = quinn::ClientConfig::new(Arc::new(tls));
+    config.token_store(connector.quic_tokens());
+    let mut transport = transport();
+    if let Some(rtt) = attempt.initial_rtt {
+        transport.initial_rtt(rtt.max(MIN_INITIAL_RTT));
     }
+    if attempt.without_keep_alive {
+        transport.keep_alive_interval(None);
+    }
+    config.transport_config(Arc::new(transport));
     Ok(config)
 }
 

@@ -1,10 +1,11 @@
 //! Classifies QUIC errors (RFC 9000 §20).
 
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{Cause, CertificateFault, Failure, Fault, Level};
 use quinn::{ConnectError, ConnectionError, TransportErrorCode};
 
-use crate::failure::{alert_cause, alert_name, failure};
-use crate::security::INVALID_CERTIFICATE;
+use super::quic_tls::QuicRejection;
+use crate::failure::{alert_cause, alert_fault, alert_name, failure};
+use crate::security::Rejection;
 
 /// CRYPTO_ERROR codes are 0x0100 plus a TLS alert (RFC 9001 §4.8).
 const CRYPTO_ERRORS: std::ops::RangeInclusive<u64> = 0x0100..=0x01ff;
@@ -20,8 +21,25 @@ pub(super) fn start_failure(error: &ConnectError) -> Failure {
     failure(cause, Level::Started, error.to_string())
 }
 
+/// Returns the failure of a connection whose handshake is not complete, and which may have rejected
+/// the peer's certificate.
+pub(super) fn handshake_failure(
+    error: &ConnectionError,
+    reached: Level,
+    rejection: &QuicRejection,
+) -> Failure {
+    let failure = connection_failure(error, reached);
+    match (error, rejection.get()) {
+        (ConnectionError::TransportError(_), Some(rejection)) => {
+            rejection.clone().explain(Failure { cause: Cause::Certificate, ..failure })
+        }
+        _ => failure,
+    }
+}
+
 /// Returns the failure of a connection after the first packet was sent.
 pub(crate) fn connection_failure(error: &ConnectionError, reached: Level) -> Failure {
+    let mut fault = None;
     let (cause, detail) = match error {
         ConnectionError::VersionMismatch => {
             (Cause::Protocol, "the peer supports no common version of QUIC".to_owned())
@@ -33,12 +51,11 @@ pub(crate) fn connection_failure(error: &ConnectionError, reached: Level) -> Fai
                 (_, true) => error.to_string(),
                 (_, false) => error.reason.clone(),
             };
-            // Some certificate errors share their alert with other failures.
-            let is_invalid_certificate = error.reason.starts_with(INVALID_CERTIFICATE);
-            (if is_invalid_certificate { Cause::Certificate } else { code_cause(code) }, detail)
+            (code_cause(code), detail)
         }
         ConnectionError::ConnectionClosed(close) => {
             let code = u64::from(close.error_code);
+            fault = alert_in(code).and_then(alert_fault).map(Fault::OwnCertificate);
             let reason = match alert_in(code) {
                 Some(alert) => alert_name(alert),
                 None => close.to_string(),
@@ -55,7 +72,14 @@ pub(crate) fn connection_failure(error: &ConnectionError, reached: Level) -> Fai
         }
     };
     let reached = if is_answer(error) { reached.max(Level::Answered) } else { reached };
-    failure(cause, reached, detail)
+    let failure = Failure { fault, ..failure(cause, reached, detail) };
+    match error {
+        // With a configuration of the caller's, only the alert is known that this side has sent.
+        ConnectionError::TransportError(_) if cause == Cause::Certificate => {
+            Rejection::undescribed(CertificateFault::Other).explain(failure)
+        }
+        _ => failure,
+    }
 }
 
 /// Returns whether the failure itself is the peer's first answer.
@@ -75,5 +99,55 @@ fn code_cause(code: u64) -> Cause {
         Some(alert) => alert_cause(alert),
         None if code == u64::from(TransportErrorCode::CONNECTION_REFUSED) => Cause::Refused,
         None => Cause::Protocol,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quinn_proto::TransportError;
+
+    use super::*;
+
+    fn alert_sent(alert: u8, reason: &str) -> ConnectionError {
+        TransportError {
+            code: TransportErrorCode::crypto(alert),
+            frame: None,
+            reason: reason.to_owned(),
+        }
+        .into()
+    }
+
+    #[test]
+    fn no_decision_depends_on_the_reason_phrase() {
+        let reasons = ["invalid peer certificate: Expired", "deripxE :etacifitrec reep dilavni"];
+        for alert in 0..=u8::MAX {
+            let decided = |reason| {
+                let failure = connection_failure(&alert_sent(alert, reason), Level::Transport);
+                (failure.cause, failure.reached, failure.fault)
+            };
+            let expected = decided("");
+            let is_of_certificate = expected.0 == Cause::Certificate;
+            let fault = Fault::PeerCertificate(CertificateFault::Other);
+            assert_eq!(expected.2, is_of_certificate.then_some(fault), "alert {alert}");
+            for reason in reasons {
+                assert_eq!(decided(reason), expected, "alert {alert}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_rejection_here_decides_whatever_the_alert() {
+        let rejection = QuicRejection::of(Rejection::undescribed(CertificateFault::Expired));
+        // `decrypt_error` is sent for an invalid signature of a certificate, too.
+        for alert in [45, 46, 51] {
+            let error = alert_sent(alert, "");
+            let failure = handshake_failure(&error, Level::Started, &rejection);
+            assert_eq!(failure.cause, Cause::Certificate);
+            assert_eq!(failure.reached, Level::Answered);
+            assert_eq!(failure.peer_certificate(), Some(CertificateFault::Expired));
+            assert_eq!(failure.detail, "the certificate is not accepted");
+        }
+        let silent = handshake_failure(&ConnectionError::TimedOut, Level::Started, &rejection);
+        assert_eq!((silent.cause, silent.fault), (Cause::Silent, None));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use eyas_race::candidate::Security;
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{Cause, CertificateFault, Failure, Fault, Level};
 
 use super::sctp::{STREAM, establish};
 use super::{Attempt, Established, Reporter};
@@ -15,6 +15,7 @@ use crate::failure::{CERTIFICATE_REJECTED, Call, HostFault, failure, open_failur
 use crate::sctp::attempt_failure;
 use crate::sctp::client::{DtlsAssociation, DtlsError, PeerHints};
 use crate::sctp::dtls::{EndReason, Trust};
+use crate::security::{explained, keeping};
 
 pub(super) async fn run(
     mut attempt: Attempt,
@@ -32,6 +33,8 @@ pub(super) async fn run(
     let hints =
         PeerHints { encapsulation_port: attempt.encapsulation_port, rtt: attempt.initial_rtt };
     let (clients, address) = (connector.sctp(), attempt.candidate.address);
+    // The session is carried on by a task of its own.
+    let (verifier, rejected) = keeping(verifier);
     let trust = Trust { verifier, name };
     let opened = match has_certificate {
         false => clients.open_dtls(address, hints, &identity, trust).await,
@@ -39,8 +42,8 @@ pub(super) async fn run(
     };
     let opened = opened.map_err(|error| match error {
         // The peer verifies our certificate last, when the handshake is already complete here.
-        DtlsError::Session(EndReason::Closed) if has_certificate => rejected(),
-        error => dtls_failure(&error),
+        DtlsError::Session(EndReason::Closed) if has_certificate => rejected_by_peer(),
+        error => explained(dtls_failure(&error), rejected.get().cloned()),
     })?;
     let DtlsAssociation { association, version, session } = opened;
     let mut info = attempt.info();
@@ -50,7 +53,7 @@ pub(super) async fn run(
     info.peer_certificates.extend(session.certificate());
     tokio::select! {
         established = establish(&association, start, &mut attempt, reporter, &mut info) => established?,
-        () = session.ended() => return Err(rejected()),
+        () = session.ended() => return Err(rejected_by_peer()),
     }
     let stream =
         association.stream(STREAM).map_err(|error| attempt_failure(&error, Level::Transport))?;
@@ -61,9 +64,10 @@ pub(super) async fn run(
     })
 }
 
-fn rejected() -> Failure {
+fn rejected_by_peer() -> Failure {
     let detail = format!("the peer ended the DTLS session: {CERTIFICATE_REJECTED}");
     failure(Cause::Tls, Level::Answered, detail)
+        .with_fault(Fault::OwnCertificate(CertificateFault::Other))
 }
 
 fn dtls_failure(error: &DtlsError) -> Failure {

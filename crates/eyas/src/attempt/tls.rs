@@ -5,12 +5,14 @@ use std::sync::Arc;
 use eyas_race::candidate::Security;
 use eyas_race::evidence::{Cause, Failure, Level};
 use rustls::{ClientConfig, CommonState, ProtocolVersion};
+use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
 use super::Attempt;
 use crate::connection_info::ConnectionInfo;
 use crate::failure::{failure, io_failure};
+use crate::security::{explained, observed};
 
 /// The note on a connection for which DNS returned an ECH configuration (RFC 9848).
 pub(super) const ECH_NOT_USED: &str = "DNS offers Encrypted ClientHello, but the cryptography of \
@@ -26,10 +28,18 @@ pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
         .server_name
         .clone()
         .map_err(|detail| failure(Cause::Certificate, reached, detail))?;
-    TlsConnector::from(config)
-        .connect(name, stream)
-        .await
-        .map_err(|error| io_failure(&error, reached))
+    handshake(&TlsConnector::from(config), name, stream, reached).await
+}
+
+/// Establishes TLS over a stream with a server of this name.
+pub(crate) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
+    connector: &TlsConnector,
+    name: ServerName<'static>,
+    stream: S,
+    reached: Level,
+) -> Result<tokio_rustls::client::TlsStream<S>, Failure> {
+    let (result, rejection) = observed(connector.connect(name, stream)).await;
+    result.map_err(|error| explained(io_failure(&error, reached), rejection))
 }
 
 /// Writes the results of the handshake into `info`.

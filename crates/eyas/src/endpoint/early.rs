@@ -1,17 +1,14 @@
 //! Data sent before the handshake is complete: 0-RTT over QUIC (RFC 9001 §4.6).
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use eyas_race::candidate::Candidate;
 use eyas_race::evidence::Failure;
 use eyas_race::target::Host;
-use rustls_pki_types::ServerName;
 
 use super::Endpoint;
 use crate::attempt::quic::{self, EarlyQuic};
 use crate::attempt::{Attempt, server_name};
-use crate::security::Rejections;
 use crate::{Connection, ConnectionInfo, Feedback};
 
 /// A QUIC connection on which data can be sent during the handshake.
@@ -21,8 +18,6 @@ use crate::{Connection, ConnectionInfo, Feedback};
 /// then have then failed, but the connection can open new ones.
 pub struct Early {
     quic: EarlyQuic,
-    rejections: Arc<Rejections>,
-    server_name: Result<ServerName<'static>, String>,
 }
 
 impl Early {
@@ -41,10 +36,7 @@ impl Early {
     /// # Errors
     /// Returns what ended the attempt.
     pub async fn confirmed(self) -> Result<(Connection, bool), Failure> {
-        let Self { quic, rejections, server_name } = self;
-        let confirmed = quic.confirmed().await;
-        let (done, accepted) =
-            confirmed.map_err(|failure| rejections.explain(failure, &server_name))?;
+        let (done, accepted) = self.quic.confirmed().await?;
         let connection =
             Connection::new(done.transport, done.info, Feedback::none(), done.read_ahead);
         Ok((connection, accepted))
@@ -78,9 +70,6 @@ impl Endpoint {
             quic_config: None,
             without_keep_alive: false,
         };
-        let connector = self.connector();
-        let quic = quic::early(&attempt, connector).await?;
-        let rejections = Arc::clone(connector.rejections());
-        Some(Early { quic, rejections, server_name: attempt.server_name })
+        Some(Early { quic: quic::early(&attempt, self.connector()).await? })
     }
 }

@@ -8,8 +8,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::Endpoint;
-use crate::attempt::server_name;
-use crate::failure::{failure, io_failure};
+use crate::attempt::{server_name, tls};
+use crate::failure::failure;
 
 impl Endpoint {
     /// Establishes TLS over `stream`, with the security parameters of the endpoint. The certificate
@@ -28,9 +28,7 @@ impl Endpoint {
     {
         let name = server_name(host)
             .map_err(|detail| failure(Cause::Certificate, Level::Transport, detail))?;
-        let connector = &self.shared.connector;
-        TlsConnector::from(connector.stream_tls(alpn)).connect(name.clone(), stream).await.map_err(
-            |error| connector.rejections().explain(io_failure(&error, Level::Transport), &Ok(name)),
-        )
+        let config = self.shared.connector.stream_tls(alpn);
+        tls::handshake(&TlsConnector::from(config), name, stream, Level::Transport).await
     }
 }

@@ -95,7 +95,7 @@ impl HostFault {
             Self::Unsupported | Self::NoPrivilege => Cause::Unsupported,
             _ => Cause::Local,
         };
-        Failure { cause, reached, detail: format!("{error}: {self}") }
+        Failure::new(cause, reached, format!("{error}: {self}"))
     }
 }
 

@@ -1,8 +1,9 @@
 use std::io;
 
-use eyas_race::evidence::{Cause, Level};
+use eyas_race::evidence::{Cause, CertificateFault, Fault, Level};
 use nix::libc;
 use rustls::{AlertDescription, CertificateError};
+use rustls_pki_types::{ServerName, UnixTime};
 
 use super::{
     Call, alert_name, connect_failure, icmp_failure, io_failure, send_failure, tls_failure,
@@ -96,6 +97,50 @@ fn tls_errors_are_classified() {
     assert_eq!(alert(AlertDescription::NoApplicationProtocol), Cause::Tls);
     assert_eq!(alert(AlertDescription::CertificateRequired), Cause::Certificate);
     assert_eq!(of(rustls::Error::DecryptError), Cause::Protocol);
+}
+
+#[test]
+fn errors_of_certificates_have_a_fault() {
+    use CertificateFault as Which;
+    let of = |error: rustls::Error| tls_failure(&error, Level::Transport).fault;
+    let (time, names) = (UnixTime::since_unix_epoch(std::time::Duration::ZERO), Vec::new());
+    let expected = ServerName::try_from("a.test").unwrap();
+    for (error, fault) in [
+        (CertificateError::Expired, Which::Expired),
+        (CertificateError::ExpiredContext { time, not_after: time }, Which::Expired),
+        (CertificateError::NotValidYet, Which::NotYetValid),
+        (CertificateError::NotValidYetContext { time, not_before: time }, Which::NotYetValid),
+        (CertificateError::NotValidForName, Which::WrongName),
+        (CertificateError::NotValidForNameContext { expected, presented: names }, Which::WrongName),
+        (CertificateError::UnknownIssuer, Which::UnknownIssuer),
+        (CertificateError::Revoked, Which::Revoked),
+        (CertificateError::BadSignature, Which::Other),
+        (CertificateError::BadEncoding, Which::Other),
+        (CertificateError::InvalidPurpose, Which::Other),
+        (CertificateError::ApplicationVerificationFailure, Which::Other),
+    ] {
+        assert_eq!(of(error.clone().into()), Some(Fault::PeerCertificate(fault)), "{error:?}");
+    }
+    for (alert, fault) in [
+        (AlertDescription::CertificateRequired, Which::Missing),
+        (AlertDescription::CertificateExpired, Which::Expired),
+        (AlertDescription::CertificateRevoked, Which::Revoked),
+        (AlertDescription::UnknownCA, Which::UnknownIssuer),
+        (AlertDescription::BadCertificate, Which::Other),
+        (AlertDescription::UnsupportedCertificate, Which::Other),
+        (AlertDescription::CertificateUnknown, Which::Other),
+    ] {
+        let received = of(rustls::Error::AlertReceived(alert));
+        assert_eq!(received, Some(Fault::OwnCertificate(fault)), "{alert:?}");
+    }
+    for error in [
+        rustls::Error::AlertReceived(AlertDescription::HandshakeFailure),
+        rustls::Error::NoCertificatesPresented,
+        rustls::Error::NoApplicationProtocol,
+        rustls::Error::DecryptError,
+    ] {
+        assert_eq!(of(error), None);
+    }
 }
 
 #[test]

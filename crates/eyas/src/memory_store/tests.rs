@@ -39,11 +39,7 @@ fn evidence(name: &str, port: u16, cause: Option<Cause>) -> Evidence {
         host: host(name),
         candidate: candidate(port),
         level: if cause.is_some() { Level::Started } else { Level::Security },
-        failure: cause.map(|cause| Failure {
-            cause,
-            reached: Level::Started,
-            detail: String::new(),
-        }),
+        failure: cause.map(|cause| Failure::new(cause, Level::Started, "")),
         doubt: None,
         rtt: Some(Duration::from_millis(20)),
         sent_again: None,

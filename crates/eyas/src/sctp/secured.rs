@@ -7,6 +7,7 @@ use rustls_pki_types::ServerName;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 use super::{SctpAssociation, SctpStream};
+use crate::attempt::tls::handshake;
 use crate::failure::io_failure;
 
 /// How TLS sessions of an association are established; each side has the same role in all of them.
@@ -24,13 +25,16 @@ impl Role {
         &self,
         stream: SctpStream,
     ) -> Result<TlsStream<SctpStream>, Failure> {
-        let result = match self {
+        match self {
             Self::Client(connector, name) => {
-                connector.connect(name.clone(), stream).await.map(TlsStream::from)
+                let secured = handshake(connector, name.clone(), stream, Level::Transport).await;
+                secured.map(TlsStream::from)
             }
-            Self::Server(acceptor) => acceptor.accept(stream).await.map(TlsStream::from),
-        };
-        result.map_err(|error| io_failure(&error, Level::Transport))
+            Self::Server(acceptor) => {
+                let accepted = acceptor.accept(stream).await.map(TlsStream::from);
+                accepted.map_err(|error| io_failure(&error, Level::Transport))
+            }
+        }
     }
 }
 

@@ -1,202 +1,254 @@
-//! Remembers why a certificate was rejected.
+//! Keeps why a certificate was rejected until its handshake has failed.
 //!
-//! The layers above a verifier pass on at most the text of its error, and QUIC not even a type. So
-//! the rejection is described where the certificate is available, and looked up later by that text.
+//! The layers above a verifier pass on at most its error, and QUIC only the TLS alert (RFC 9001
+//! §4.8), which several faults share. So a rejection is described where the certificate is
+//! available, and collected by whoever runs the handshake: a verifier is called by the code that
+//! processes the server's messages, so both are on the same stack.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::cell::RefCell;
+use std::sync::Arc;
+#[cfg(feature = "sctp")]
+use std::sync::OnceLock;
 
-use eyas_race::evidence::{Cause, Failure};
-use rustls::client::danger::ServerCertVerifier;
-use rustls::{CertificateError, Error};
-use rustls_pki_types::ServerName;
+use eyas_race::evidence::{CertificateFault, Failure, Fault};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerifier};
+use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::fault_text;
-use super::verdict::{Presented, Reviewed, Verdict};
+use super::verdict::Verdict;
+#[cfg(feature = "sctp")]
+use super::verdict::{Presented, Reviewed};
 
-/// The maximum number of rejections kept: more than occur during one handshake.
-const MAX_REJECTIONS: usize = 256;
-
-/// The prefix of the text of rustls's `InvalidCertificate`; QUIC passes on only the text.
-pub(crate) const INVALID_CERTIFICATE: &str = "invalid peer certificate: ";
-
-/// The description if the certificate is no longer known.
+/// The description of a fault that is not one of the certificate itself.
 const UNKNOWN: &str = "the certificate is not accepted";
 
+tokio::task_local! {
+    /// What the handshake that is run by the current task, or the current call, has rejected.
+    static REJECTED: RefCell<Option<Rejection>>;
+}
+
 /// What is wrong with a server's certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CertificateFault {
-    /// The certificate, or one in its chain, has expired.
-    Expired,
-    /// The certificate, or one in its chain, is not valid yet.
-    NotYetValid,
-    /// The certificate is for other names than the requested one.
-    WrongName,
-    /// The certificate was not issued by a trusted authority.
-    UnknownIssuer,
-    /// Another fault, which the failure describes.
-    Other,
-}
-
-impl CertificateFault {
-    /// Returns what is wrong, if the failure is that the server's certificate was not accepted
-    /// here. Returns `None` also if it was the server that rejected our certificate, or the lack of
-    /// one.
-    pub fn of(failure: &Failure) -> Option<Self> {
-        let detail = failure.detail.as_str();
-        let begins = |prefix: &str| detail.starts_with(prefix);
-        match failure.cause {
-            Cause::Certificate
-                if begins(fault_text::EXPIRED) || begins(fault_text::ISSUER_EXPIRED) =>
-            {
-                Some(Self::Expired)
-            }
-            Cause::Certificate
-                if begins(fault_text::NOT_YET) || begins(fault_text::ISSUER_NOT_YET) =>
-            {
-                Some(Self::NotYetValid)
-            }
-            Cause::Certificate if begins(fault_text::NAMES) => Some(Self::WrongName),
-            Cause::Certificate if begins(fault_text::SELF_SIGNED) || begins(fault_text::ISSUER) => {
-                Some(Self::UnknownIssuer)
-            }
-            Cause::Certificate if begins(fault_text::CERTIFICATE) => Some(Self::Other),
-            _ => None,
-        }
-    }
-}
-
-/// The latest rejections of the verifiers, latest last.
-#[derive(Debug, Default)]
-pub(crate) struct Rejections(Mutex<VecDeque<Rejection>>);
-
-#[derive(Debug, PartialEq)]
-struct Rejection {
-    name: ServerName<'static>,
-    /// The text of the verifier's error.
-    error: String,
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Rejection {
+    fault: CertificateFault,
     description: String,
 }
 
-impl Rejections {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Rejection>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Rejection {
+    /// Describes a certificate that was presented by a server of this name.
+    fn new(
+        certificate: &CertificateDer<'_>,
+        name: &ServerName<'_>,
+        now: UnixTime,
+        why: &CertificateError,
+    ) -> Self {
+        let description = fault_text::describe(certificate, why, name, now);
+        Self { fault: certificate_fault(why), description }
     }
 
-    fn record(&self, rejection: Rejection) {
-        let mut rejections = self.lock();
-        rejections
-            .retain(|known| (&known.name, &known.error) != (&rejection.name, &rejection.error));
-        if rejections.len() == MAX_REJECTIONS {
-            rejections.pop_front();
+    /// Creates the rejection of a certificate of which only the kind of fault is known.
+    pub(crate) fn undescribed(fault: CertificateFault) -> Self {
+        Self { fault, description: UNKNOWN.to_owned() }
+    }
+
+    /// Returns a failure with this as its reason.
+    pub(crate) fn explain(self, failure: Failure) -> Failure {
+        let failure = failure.with_fault(Fault::PeerCertificate(self.fault));
+        Failure { detail: self.description, ..failure }
+    }
+}
+
+/// Completes the failure of a handshake whose certificate was not accepted. Others stay as they are.
+pub(crate) fn explained(failure: Failure, rejection: Option<Rejection>) -> Failure {
+    match failure.peer_certificate() {
+        Some(fault) => rejection.unwrap_or_else(|| Rejection::undescribed(fault)).explain(failure),
+        None => failure,
+    }
+}
+
+/// Returns which fault this error of a verifier is.
+pub(crate) fn certificate_fault(why: &CertificateError) -> CertificateFault {
+    match why {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            CertificateFault::Expired
         }
-        rejections.push_back(rejection);
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            CertificateFault::NotYetValid
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            CertificateFault::WrongName
+        }
+        CertificateError::UnknownIssuer => CertificateFault::UnknownIssuer,
+        CertificateError::Revoked => CertificateFault::Revoked,
+        _ => CertificateFault::Other,
     }
+}
 
-    /// Returns the failure of a handshake with this server, including what is wrong with its
-    /// certificate.
-    pub(crate) fn explain(
-        &self,
-        mut failure: Failure,
-        name: &Result<ServerName<'static>, String>,
-    ) -> Failure {
-        let Some(error) = failure.detail.strip_prefix(INVALID_CERTIFICATE) else { return failure };
-        let rejections = self.lock();
-        let matches = |rejection: &&Rejection| {
-            Ok(&rejection.name) == name.as_ref() && rejection.error == error
-        };
-        let description = rejections
-            .iter()
-            .rev()
-            .find(matches)
-            .map_or(UNKNOWN, |rejection| &rejection.description);
-        failure.detail = description.to_owned();
-        failure
-    }
+/// Runs a handshake, and returns with its result what a [recording] verifier rejected meanwhile.
+pub(crate) async fn observed<T>(handshake: impl Future<Output = T>) -> (T, Option<Rejection>) {
+    let observed = async {
+        let result = handshake.await;
+        (result, REJECTED.with(RefCell::take))
+    };
+    REJECTED.scope(RefCell::default(), observed).await
+}
+
+/// Does the same for a call that processes messages of a handshake.
+#[cfg(feature = "quic")]
+pub(crate) fn observed_call<T>(handshake: impl FnOnce() -> T) -> (T, Option<Rejection>) {
+    REJECTED.sync_scope(RefCell::default(), || (handshake(), REJECTED.with(RefCell::take)))
+}
+
+/// Leaves a rejection for the handshake that is observed, if one is.
+fn record(rejection: impl FnOnce() -> Rejection) {
+    let _ = REJECTED.try_with(|rejected| *rejected.borrow_mut() = Some(rejection()));
 }
 
 /// Returns a verifier that records what another one rejects.
-pub(super) fn recording(
-    inner: Arc<dyn ServerCertVerifier>,
-    rejections: &Arc<Rejections>,
-) -> impl ServerCertVerifier + use<> {
-    let rejections = Arc::clone(rejections);
-    Reviewed::new(inner, move |presented: &Presented<'_>, verdict: Verdict| {
-        if let Err(Error::InvalidCertificate(why)) = &verdict {
-            let Presented { certificate, name, now } = presented;
-            rejections.record(Rejection {
-                name: ServerName::to_owned(name),
-                error: why.to_string(),
-                description: fault_text::describe(certificate, why, name, *now),
-            });
-        }
-        verdict
-    })
+pub(super) fn recording(inner: Arc<dyn ServerCertVerifier>) -> impl ServerCertVerifier {
+    Recording(inner)
 }
 
-/// Returns a verifier's error as passed on by the layers above.
-pub(crate) fn invalid_certificate(why: &CertificateError) -> String {
-    format!("{INVALID_CERTIFICATE}{why}")
+#[derive(Debug)]
+struct Recording(Arc<dyn ServerCertVerifier>);
+
+impl Recording {
+    /// Records that a server has not proved to have the key of its certificate.
+    fn signature_checked(
+        result: Result<HandshakeSignatureValid, Error>,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        if let Err(Error::InvalidCertificate(why)) = &result {
+            record(|| Rejection::undescribed(certificate_fault(why)));
+        }
+        result
+    }
+}
+
+impl ServerCertVerifier for Recording {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Verdict {
+        let verdict =
+            self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        if let Err(Error::InvalidCertificate(why)) = &verdict {
+            record(|| Rejection::new(end_entity, server_name, now, why));
+        }
+        verdict
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Self::signature_checked(self.0.verify_tls12_signature(message, cert, dss))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Self::signature_checked(self.0.verify_tls13_signature(message, cert, dss))
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        self.0.requires_raw_public_keys()
+    }
+
+    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
+        self.0.root_hint_subjects()
+    }
+}
+
+/// Returns a verifier for one handshake, which other tasks carry on, and where its rejection will
+/// be.
+#[cfg(feature = "sctp")]
+pub(crate) fn keeping(
+    inner: Arc<dyn ServerCertVerifier>,
+) -> (Arc<dyn ServerCertVerifier>, Arc<OnceLock<Rejection>>) {
+    let rejected = Arc::<OnceLock<Rejection>>::default();
+    let kept = Arc::clone(&rejected);
+    let verifier = Reviewed::new(inner, move |presented: &Presented<'_>, verdict: Verdict| {
+        if let Err(Error::InvalidCertificate(why)) = &verdict {
+            let Presented { certificate, name, now } = presented;
+            // The first rejection ends the handshake.
+            let _ = kept.set(Rejection::new(certificate, name, *now, why));
+        }
+        verdict
+    });
+    (Arc::new(verifier), rejected)
 }
 
 #[cfg(test)]
 mod tests {
-    use eyas_race::evidence::Level;
+    use eyas_race::evidence::{Cause, Level};
 
     use super::*;
 
-    fn name(text: &str) -> ServerName<'static> {
-        ServerName::try_from(text.to_owned()).expect("a name")
+    fn failure() -> Failure {
+        let detail = "invalid peer certificate: UnknownIssuer";
+        Failure::new(Cause::Certificate, Level::Transport, detail)
+            .with_fault(Fault::PeerCertificate(CertificateFault::UnknownIssuer))
     }
 
-    fn failure(detail: &str) -> Failure {
-        Failure { cause: Cause::Certificate, reached: Level::Transport, detail: detail.into() }
+    fn rejection(description: &str) -> Rejection {
+        Rejection { fault: CertificateFault::UnknownIssuer, description: description.into() }
     }
 
-    fn rejection(host: &str, description: &str) -> Rejection {
-        Rejection {
-            name: name(host),
-            error: "UnknownIssuer".into(),
-            description: description.into(),
-        }
+    #[tokio::test]
+    async fn each_handshake_finds_its_own_rejection() {
+        let handshake = |text: &'static str| {
+            observed(async move {
+                record(|| rejection(text));
+                tokio::task::yield_now().await;
+                failure()
+            })
+        };
+        let (a, b, other) = tokio::join!(
+            handshake("the certificate is self-signed: of a"),
+            handshake("the certificate is self-signed: of b"),
+            observed(async { failure() }),
+        );
+        let detail = |(failure, rejection)| explained(failure, rejection).detail;
+        assert_eq!(detail(a), "the certificate is self-signed: of a");
+        assert_eq!(detail(b), "the certificate is self-signed: of b");
+        assert_eq!(detail(other), "the certificate is not accepted");
+        // Nobody waits for it, and nobody finds it later.
+        record(|| rejection("lost"));
+        assert_eq!(observed(async {}).await.1, None);
+    }
+
+    #[tokio::test]
+    async fn the_latest_rejection_of_a_handshake_is_reported() {
+        let (_, found) = observed(async {
+            for number in 0..3 {
+                record(|| rejection(&number.to_string()));
+            }
+        })
+        .await;
+        assert_eq!(found, Some(rejection("2")));
     }
 
     #[test]
-    fn a_rejection_is_found_by_name_and_error_text() {
-        let rejections = Rejections::default();
-        rejections.record(rejection("a.test", "the certificate is self-signed: of a"));
-        rejections.record(rejection("b.test", "the certificate is self-signed: of b"));
-        let raw = failure("invalid peer certificate: UnknownIssuer");
-        let description = |host: &str| rejections.explain(raw.clone(), &Ok(name(host))).detail;
-        assert_eq!(description("a.test"), "the certificate is self-signed: of a");
-        assert_eq!(description("b.test"), "the certificate is self-signed: of b");
-        assert_eq!(description("c.test"), "the certificate is not accepted");
-        let other = failure("the peer ended the handshake: TLS alert x");
-        assert_eq!(rejections.explain(other.clone(), &Ok(name("a.test"))), other);
-    }
-
-    #[test]
-    fn rejections_are_bounded_and_the_latest_is_reported() {
-        let rejections = Rejections::default();
-        for number in 0..2 * MAX_REJECTIONS {
-            rejections.record(rejection(&format!("{number}.test"), "x"));
-            rejections.record(rejection("repeated.test", &number.to_string()));
-        }
-        assert_eq!(rejections.lock().len(), MAX_REJECTIONS);
-        let raw = failure("invalid peer certificate: UnknownIssuer");
-        let last = (2 * MAX_REJECTIONS - 1).to_string();
-        assert_eq!(rejections.explain(raw, &Ok(name("repeated.test"))).detail, last);
-    }
-
-    #[test]
-    fn faults_are_parsed_from_their_text() {
-        let of = |detail: &str| CertificateFault::of(&failure(detail));
-        assert_eq!(of("the certificate expired on 2002-01-01"), Some(CertificateFault::Expired));
-        assert_eq!(of("the certificate is for a, not for b"), Some(CertificateFault::WrongName));
-        assert_eq!(of(UNKNOWN), Some(CertificateFault::Other));
-        assert_eq!(of("the peer ended the handshake: it requires a client certificate"), None);
-        let refused = Failure { cause: Cause::Refused, ..failure(UNKNOWN) };
-        assert_eq!(CertificateFault::of(&refused), None);
+    fn other_failures_stay_as_they_are() {
+        let detail = "the peer ended the handshake: it requires a client certificate";
+        let required = Failure::new(Cause::Certificate, Level::Transport, detail)
+            .with_fault(Fault::OwnCertificate(CertificateFault::Missing));
+        assert_eq!(explained(required.clone(), Some(rejection("x"))), required);
+        let refused = Failure::new(Cause::Refused, Level::Started, UNKNOWN);
+        assert_eq!(explained(refused.clone(), None), refused);
     }
 }

@@ -40,10 +40,15 @@ pub(crate) fn identity() -> ServerIdentity {
 
 /// A certificate for the name that has expired.
 pub(crate) fn expired_identity() -> ServerIdentity {
+    identity_valid(2001, 2002)
+}
+
+/// A certificate for the name that is valid from the start of one year to that of another.
+pub(crate) fn identity_valid(from: i32, until: i32) -> ServerIdentity {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut params = rcgen::CertificateParams::new(vec![NAME.to_owned()]).unwrap();
-    params.not_before = rcgen::date_time_ymd(2001, 1, 1);
-    params.not_after = rcgen::date_time_ymd(2002, 1, 1);
+    params.not_before = rcgen::date_time_ymd(from, 1, 1);
+    params.not_after = rcgen::date_time_ymd(until, 1, 1);
     let certificate = params.self_signed(&key).unwrap();
     ServerIdentity::from_pem(certificate.pem().as_bytes(), key.serialize_pem().as_bytes()).unwrap()
 }

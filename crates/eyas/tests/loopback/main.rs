@@ -7,6 +7,7 @@ mod ends;
 mod events;
 mod examples;
 mod fast_open;
+mod faults;
 mod listening;
 mod mptcp;
 #[path = "../observer/mod.rs"]

@@ -233,11 +233,7 @@ async fn feedback_of_the_application_is_remembered() {
     assert!(!outcomes().contains(&Outcome::Good { level: Level::FirstByte }));
     ping_pong(&scene.listener, connection).await;
     assert!(outcomes().contains(&Outcome::Good { level: Level::FirstByte }), "{:?}", outcomes());
-    feedback.broke(Failure {
-        cause: Cause::Silent,
-        reached: Level::FirstByte,
-        detail: "it went dead".into(),
-    });
+    feedback.broke(Failure::new(Cause::Silent, Level::FirstByte, "it went dead"));
     let is_bad = |outcome: &Outcome| matches!(outcome, Outcome::Bad { cause: Cause::Silent, .. });
     assert!(outcomes().iter().any(is_bad), "{:?}", outcomes());
 }

@@ -1,13 +1,10 @@
 //! Connections through a proxy: a TCP connection to it, and then a tunnel, or the request itself
 //! for `http` URLs and an HTTP proxy.
 
-use eyas::{
-    CertificateFault,
-    race::{
-        candidate::{Security, Transport},
-        evidence::{Cause, Failure},
-        target::{Host, Target},
-    },
+use eyas::race::{
+    candidate::{Security, Transport},
+    evidence::{Cause, Failure},
+    target::{Host, Target},
 };
 
 use super::{
@@ -94,10 +91,10 @@ impl Dialler {
 }
 
 fn tls_error(failure: Failure) -> Error {
+    if failure.peer_certificate().is_some() {
+        return Error::new(Kind::Certificate, failure.detail);
+    }
     let kind = match failure.cause {
-        _ if CertificateFault::of(&failure).is_some() => {
-            return Error::new(Kind::Certificate, failure.detail);
-        }
         Cause::Certificate | Cause::Tls => Kind::Tls,
         _ => Kind::Connect,
     };
@@ -108,4 +105,36 @@ fn tls_error(failure: Failure) -> Error {
 fn through_proxy(error: Error) -> Error {
     let kind = if error.kind() == Kind::Connect { Kind::Proxy } else { error.kind() };
     Error::new(kind, format!("through the proxy: {}", error.detail()))
+}
+
+#[cfg(test)]
+mod tests {
+    use eyas::CertificateFault;
+    use eyas::race::evidence::{Fault, Level};
+
+    use super::*;
+
+    #[test]
+    fn the_kind_of_an_error_behind_a_proxy_does_not_depend_on_its_text() {
+        let expired = Some(Fault::PeerCertificate(CertificateFault::Expired));
+        let missing = Some(Fault::OwnCertificate(CertificateFault::Missing));
+        for (cause, fault, kind) in [
+            (Cause::Certificate, expired, Kind::Certificate),
+            (Cause::Certificate, missing, Kind::Tls),
+            (Cause::Certificate, None, Kind::Tls),
+            (Cause::Tls, None, Kind::Tls),
+            (Cause::Protocol, None, Kind::Connect),
+            (Cause::Reset, None, Kind::Connect),
+        ] {
+            for text in [
+                "the certificate expired on 2002-01-01, 24 years ago",
+                "oga sraey 42 ,10-10-2002 no deripxe etacifitrec eht",
+                "the peer ended the handshake: it requires a client certificate",
+                "",
+            ] {
+                let failure = Failure::new(cause, Level::Transport, text);
+                assert_eq!(tls_error(Failure { fault, ..failure }).kind(), kind, "{text}");
+            }
+        }
+    }
 }

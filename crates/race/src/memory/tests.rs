@@ -66,7 +66,7 @@ fn failed(
     cause: Cause,
     reached: Level,
 ) -> Evidence {
-    let failure = Failure { cause, reached, detail: "simulated".into() };
+    let failure = Failure::new(cause, reached, "simulated");
     Evidence { level: reached, failure: Some(failure), rtt: None, ..worked(name, candidate, at) }
 }
 

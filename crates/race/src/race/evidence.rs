@@ -68,11 +68,11 @@ impl Race {
         if attempt.fell_back || !is_open || attempt.candidate.transport.falls_back_to().is_none() {
             return;
         }
-        let failure = Failure {
-            cause: Cause::FellBack,
-            reached: Level::Answered,
-            detail: String::from("the peer or a device on the path does not support MPTCP"),
-        };
+        let failure = Failure::new(
+            Cause::FellBack,
+            Level::Answered,
+            String::from("the peer or a device on the path does not support MPTCP"),
+        );
         let evidence = self.evidence(index(id), Some(failure), None);
         // The connection went on, but not as MPTCP.
         self.outbox.push_back(Output::Learn(Evidence { level: Level::Answered, ..evidence }));
@@ -120,7 +120,7 @@ impl Race {
             return;
         }
         let cause = if attempt.is_answered() { Cause::Deadline } else { Cause::Silent };
-        let failure = Failure { cause, reached: attempt.level, detail: String::new() };
+        let failure = Failure::new(cause, attempt.level, "");
         self.learn(index, Some(failure), None);
     }
 
@@ -140,8 +140,7 @@ impl Race {
         if !attempt.is_cut_short(self.now) {
             return self.learn_stalled(index);
         }
-        let failure =
-            Failure { cause: Cause::Silent, reached: attempt.level, detail: String::new() };
+        let failure = Failure::new(Cause::Silent, attempt.level, "");
         self.learn_doubtful(index, failure, Doubt::CutShort);
     }
 

@@ -108,7 +108,7 @@ impl Race {
             false => format!("the same host refused {transport}"),
         };
         let detail = format!("no answer in {waited} ms, while {meanwhile}");
-        let failure = Failure { cause: Cause::Silent, reached: attempt.level, detail };
+        let failure = Failure::new(Cause::Silent, attempt.level, detail);
         attempt.state = AttemptState::Failed { at, failure: failure.clone() };
         let id = attempt.id;
         if !is_inconclusive && !self.is_superseded(&self.attempts[index]) {

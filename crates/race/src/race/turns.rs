@@ -192,7 +192,7 @@ impl Race {
         let attempt = &mut self.attempts[index];
         let waited = at.saturating_sub(attempt.started).as_millis();
         let detail = format!("no answer in {waited} ms, and other candidates waited for a turn");
-        let failure = Failure { cause: Cause::Silent, reached: attempt.level, detail };
+        let failure = Failure::new(Cause::Silent, attempt.level, detail);
         attempt.state = AttemptState::Failed { at, failure };
         self.outbox.push_back(Output::Close { id: attempt.id, why: CloseReason::MadeRoom });
     }

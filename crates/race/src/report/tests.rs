@@ -101,8 +101,7 @@ fn a_report_describes_the_whole_race() {
 fn a_report_of_a_race_that_failed_says_why() {
     let mut recorder = recorder();
     for (id, cause) in [(0, Cause::Silent), (1, Cause::Certificate)] {
-        let failure =
-            Failure { cause, reached: Level::Transport, detail: "expired yesterday".into() };
+        let failure = Failure::new(cause, Level::Transport, "expired yesterday");
         recorder.handle_input(ms(90), Input::Failed { id: AttemptId(id), failure });
     }
     drain(&mut recorder, ms(90));

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::*;
 use crate::candidate::{Security, Transport};
-use crate::evidence::NetworkId;
+use crate::evidence::{Cause, CertificateFault, Failure, Fault, Level, NetworkId};
 use crate::io::{AttemptId, NetworkView, SourceAddress};
 use crate::memory::View;
 use crate::policy::Policy;
@@ -170,4 +170,49 @@ fn a_journal_reflects_the_current_race() {
     assert_eq!(journal.race().plan(), race.plan());
     assert_eq!(journal.race().attempts(), race.attempts());
     assert!(!race.plan().entries.is_empty());
+}
+
+/// A line of a trace from before failures had a fault.
+const OLD_LINE: &str = r#"{"at":{"secs":0,"nanos":9},"input":{"failed":{"id":1,"failure":{"cause":"certificate","reached":"transport","detail":"the certificate expired on 2002-01-01"}}}}"#;
+
+#[test]
+fn a_failure_without_a_fault_is_read_and_written_as_before() {
+    let step: Step = serde_json::from_str(OLD_LINE).unwrap();
+    let detail = "the certificate expired on 2002-01-01";
+    let failure = Failure::new(Cause::Certificate, Level::Transport, detail);
+    // The text is not parsed: what was not recorded is not known.
+    assert_eq!((failure.peer_certificate(), failure.own_certificate()), (None, None));
+    let expected = Event::Input(Input::Failed { id: AttemptId(1), failure });
+    assert_eq!(step.event, expected);
+    assert_eq!(serde_json::to_string(&step).unwrap(), OLD_LINE);
+}
+
+#[test]
+fn faults_are_recorded_by_name() {
+    use CertificateFault as Which;
+    let failure = Failure::new(Cause::Certificate, Level::Transport, "x");
+    for (fault, name) in [
+        (Which::Expired, "expired"),
+        (Which::NotYetValid, "not-yet-valid"),
+        (Which::WrongName, "wrong-name"),
+        (Which::UnknownIssuer, "unknown-issuer"),
+        (Which::Revoked, "revoked"),
+        (Which::Missing, "missing"),
+        (Which::Other, "other"),
+    ] {
+        for (fault, side) in [
+            (Fault::PeerCertificate(fault), "peer-certificate"),
+            (Fault::OwnCertificate(fault), "own-certificate"),
+        ] {
+            let failure = failure.clone().with_fault(fault);
+            let line = serde_json::to_string(&failure).unwrap();
+            let member = format!(r#""fault":{{"{side}":"{name}"}}"#);
+            assert!(line.contains(&member), "{line}");
+            assert_eq!(serde_json::from_str::<Failure>(&line).unwrap(), failure);
+            let later = line.replace(name, "of-a-later-version");
+            let read: Failure = serde_json::from_str(&later).unwrap();
+            let read = read.peer_certificate().or(read.own_certificate());
+            assert_eq!(read, Some(Which::Other), "{later}");
+        }
+    }
 }

@@ -123,7 +123,7 @@ impl Connection {
         let is_quic = matches!(self, Self::Shared(share) if share.is_http3());
         let reached = if is_quic { Level::Security } else { Level::Transport };
         if let Some(feedback) = self.feedback() {
-            feedback.broke(Failure { cause: cause.unwrap_or(Cause::Reset), reached, detail });
+            feedback.broke(Failure::new(cause.unwrap_or(Cause::Reset), reached, detail));
         }
     }
 

@@ -77,7 +77,7 @@ async fn dial(shared: &Arc<Shared>, wanted: Wanted) -> Result<Connection, Failur
                     Err(failure) if started < MAX_STARTED => {
                         let (cause, reached) = (Cause::Reset, Level::Transport);
                         let detail = failure.to_string();
-                        feedback.broke(evidence::Failure { cause, reached, detail });
+                        feedback.broke(evidence::Failure::new(cause, reached, detail));
                     }
                     result => return result,
                 }

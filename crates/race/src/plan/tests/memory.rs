@@ -47,11 +47,7 @@ impl Learnt {
     }
 
     fn learn(mut self, host: &str, candidate: Candidate, outcome: Result<u64, Cause>) -> Self {
-        let failure = outcome.err().map(|cause| Failure {
-            cause,
-            reached: Level::Started,
-            detail: String::new(),
-        });
+        let failure = outcome.err().map(|cause| Failure::new(cause, Level::Started, ""));
         self.memory.learn(
             &Evidence {
                 at: LEARNT,

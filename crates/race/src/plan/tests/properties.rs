@@ -214,8 +214,7 @@ fn resolve_and_plan(world: &World, draws: &[usize]) -> (Vec<ServiceInfo>, Plan) 
 fn memory_of(world: &World) -> Memory {
     let mut memory = Memory::new(Config::default());
     for (candidate, good, age) in &world.memory {
-        let failure =
-            Failure { cause: Cause::Silent, reached: Level::Started, detail: String::new() };
+        let failure = Failure::new(Cause::Silent, Level::Started, "");
         memory.learn(
             &Evidence {
                 at: NOW - Duration::from_secs(*age),

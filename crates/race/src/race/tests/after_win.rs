@@ -263,11 +263,7 @@ fn remembering(outcomes: &[(Transport, Option<Cause>, u64)]) -> Setup {
                 host: host.clone(),
                 candidate: candidate(*transport, V4),
                 level: if cause.is_some() { Level::Started } else { Level::Security },
-                failure: cause.map(|cause| Failure {
-                    cause,
-                    reached: Level::Started,
-                    detail: String::new(),
-                }),
+                failure: cause.map(|cause| Failure::new(cause, Level::Started, "")),
                 doubt: None,
                 rtt: None,
                 sent_again: None,

@@ -86,8 +86,7 @@ fn dropped_candidates_get_a_turn_when_a_working_one_is_silent() {
     let mut memory = Memory::new(Config::default());
     memory.learn(&good(Transport::Quic), &Trust::default());
     for name in ["b.test", "c.test", "d.test"] {
-        let failure =
-            Failure { cause: Cause::Silent, reached: Level::Started, detail: "no answer".into() };
+        let failure = Failure::new(Cause::Silent, Level::Started, "no answer");
         let silent = Evidence {
             host: Host::Name(name.into()),
             level: Level::Started,

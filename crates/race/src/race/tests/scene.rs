@@ -155,8 +155,7 @@ impl Scene {
     }
 
     pub(super) fn fails(&mut self, id: u32, cause: Cause) {
-        let failure =
-            Failure { cause, reached: Level::Started, detail: "simulated failure".into() };
+        let failure = Failure::new(cause, Level::Started, "simulated failure");
         self.input(Input::Failed { id: AttemptId(id), failure });
     }
 

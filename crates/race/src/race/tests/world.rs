@@ -181,7 +181,7 @@ impl World {
             Fate::Silent => Vec::new(),
             Fate::Stalls(rtt) => vec![answered(rtt)],
             Fate::Fails(cause, after) => {
-                let failure = Failure { cause, reached: Level::Started, detail: String::new() };
+                let failure = Failure::new(cause, Level::Started, "");
                 vec![(now + after, Input::Failed { id, failure })]
             }
         }
@@ -290,8 +290,7 @@ fn check_nothing_follows(race: &Race, now: Duration) {
     let mut race = race.clone();
     for number in 0..race.attempts().len() {
         let id = AttemptId(number.try_into().unwrap());
-        let failure =
-            Failure { cause: Cause::Reset, reached: Level::Security, detail: String::new() };
+        let failure = Failure::new(Cause::Reset, Level::Security, "");
         race.handle_input(now, Input::Progress { id, level: Level::FullPacket, rtt: None });
         race.handle_input(now, Input::Ready { id, alpn: None, rtt: None });
         race.handle_input(now, Input::Failed { id, failure });
