@@ -36,11 +36,8 @@ fn endpoint(listener: &Listener, trusted: &[ServerIdentity]) -> Endpoint {
     builder.build().unwrap()
 }
 
-async fn failure(
-    listener: &Listener,
-    endpoint: &Endpoint,
-    (transport, security): (Transport, Security),
-) -> Failure {
+async fn failure(listener: &Listener, endpoint: &Endpoint, kind: (Transport, Security)) -> Failure {
+    let (transport, security) = kind;
     let candidate = Candidate {
         address: listener.local_addr(),
         transport,
