@@ -87,7 +87,7 @@ impl From<ConnectError> for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match &error {
-            Error::Identity(_) | Error::Security(_) => EYAS_TLS,
+            Error::Identity(_) | Error::PassphraseNeeded | Error::Security(_) => EYAS_TLS,
             Error::Resolver(_) | Error::Parameters(_) => EYAS_INVALID,
             _ => EYAS_IO,
         };

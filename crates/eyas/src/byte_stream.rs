@@ -224,10 +224,10 @@ impl ByteStream {
 }
 
 /// Returns an error with a text for people: that of rustls for a connection that ends without the alert
-/// close_notify (RFC 8446 §6.1) refers to its own manual.
-fn in_words(error: io::Error) -> io::Error {
-    let is_of_tls = error.get_ref().is_some() && error.kind() == io::ErrorKind::UnexpectedEof;
-    match is_of_tls && error.to_string().contains("close_notify") {
+/// close_notify (RFC 8446 §6.1) refers to its own manual. Only an end of the stream below TLS is an
+/// unexpected one: without TLS it is an ordinary end.
+fn in_words(error: io::Error, is_over_tls: bool) -> io::Error {
+    match is_over_tls && error.kind() == io::ErrorKind::UnexpectedEof {
         true => io::Error::new(
             error.kind(),
             "the peer closed the connection without ending TLS, so that data may be missing",
@@ -249,10 +249,13 @@ impl AsyncRead for ByteStream {
                 return Poll::Ready(Ok(()));
             }
             Ahead::Data(_) => {}
-            Ahead::Error(error) => return Poll::Ready(Err(in_words(error))),
+            Ahead::Error(error) => {
+                return Poll::Ready(Err(in_words(error, self.transport().reads_records())));
+            }
         }
         let (before, has_room) = (buf.filled().len(), buf.remaining() > 0);
-        ready!(self.poll_arrived(cx, buf)).map_err(in_words)?;
+        let arrived = ready!(self.poll_arrived(cx, buf));
+        arrived.map_err(|error| in_words(error, self.transport().reads_records()))?;
         let has_read = buf.filled().len() > before;
         self.peer_has_ended |= has_room && !has_read;
         if !self.read_any && has_read {

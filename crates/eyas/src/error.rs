@@ -3,6 +3,8 @@
 
 use std::io;
 
+const PASSPHRASE_NEEDED: &str = "the private key is encrypted: its passphrase is needed";
+
 /// Why an endpoint, a listener, an identity or a resolver could not be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -10,6 +12,9 @@ pub enum Error {
     /// A certificate or key could not be read or used.
     #[error("certificate or key not usable: {0}")]
     Identity(String),
+    /// A private key is encrypted, and its passphrase was not given.
+    #[error("certificate or key not usable: {PASSPHRASE_NEEDED}")]
+    PassphraseNeeded,
     /// The security parameters contradict each other, or the crypto provider does not support them.
     #[error("security parameters not usable: {0}")]
     Security(String),
@@ -25,6 +30,18 @@ pub enum Error {
     /// An operation on a socket failed.
     #[error("socket: {0}")]
     Socket(#[from] io::Error),
+}
+
+impl Error {
+    /// Returns why a certificate or a key is not usable, if that is the error, for a sentence that
+    /// says so itself.
+    pub fn identity_fault(&self) -> Option<&str> {
+        match self {
+            Self::Identity(why) => Some(why),
+            Self::PassphraseNeeded => Some(PASSPHRASE_NEEDED),
+            _ => None,
+        }
+    }
 }
 
 impl From<rustls::Error> for Error {

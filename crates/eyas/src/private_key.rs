@@ -46,9 +46,7 @@ fn private_key(pem: &[u8], passphrase: Option<&[u8]>) -> Result<PrivateKeyDer<'s
             .map_err(|error| unusable(pem_fault(&error, "private key")))?,
         Some(encrypted) => match passphrase {
             Some(passphrase) => encrypted?.decrypt(passphrase)?,
-            None => {
-                return Err(unusable("the private key is encrypted: its passphrase is needed"));
-            }
+            None => return Err(Error::PassphraseNeeded),
         },
     };
     match unsupported_kind(&key) {

@@ -334,6 +334,23 @@ impl Error {
         self.0.kind.next_step()
     }
 
+    /// Returns what happened, without what to do next.
+    pub fn without_next_step(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(|f| {
+            if let Some(url) = &self.0.url {
+                write!(f, "{}: ", shortened(url))?;
+            }
+            f.write_str(self.0.kind.summary())?;
+            if let Some(candidate) = &self.0.candidate {
+                write!(f, " [{candidate}]")?;
+            }
+            if !self.0.detail.is_empty() {
+                write!(f, ": {}", shortened(&self.0.detail))?;
+            }
+            Ok(())
+        })
+    }
+
     /// Returns the trace of the race, if a race failed.
     pub fn trace(&self) -> Option<&Trace> {
         self.0.trace.as_deref()
@@ -342,16 +359,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(url) = &self.0.url {
-            write!(f, "{}: ", shortened(url))?;
-        }
-        f.write_str(self.0.kind.summary())?;
-        if let Some(candidate) = &self.0.candidate {
-            write!(f, " [{candidate}]")?;
-        }
-        if !self.0.detail.is_empty() {
-            write!(f, ": {}", shortened(&self.0.detail))?;
-        }
+        write!(f, "{}", self.without_next_step())?;
         if self.0.has_advice {
             return Ok(());
         }

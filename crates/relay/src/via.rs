@@ -188,7 +188,9 @@ impl Via {
         let target = Target { absolute: self.absolute, ..target };
         let mut initiation = endpoint.preconnection(target).policy(policy).initiate();
         *race = Some(initiation.recording());
-        let connection = initiation.usable().await.map_err(|error| Refused::from(&error))?;
+        let unreachable =
+            |error| Refused::from_race(&error, format!("cannot reach the proxy {self}: {error}"));
+        let connection = initiation.usable().await.map_err(unreachable)?;
         initiation.detach();
         let info = connection.shared_info();
         let gone = |_| {

@@ -51,9 +51,11 @@ pub(super) fn private_key(
     };
     key.map_err(|cause| {
         let failure = setting::unusable(path, &cause);
-        match cause.to_string().contains("encrypted: its passphrase") {
-            true => failure.hint("give it by --pass-file FILE or EYAS_PASS in the environment"),
-            false => failure,
+        match cause {
+            eyas::Error::PassphraseNeeded => {
+                failure.hint("give it by --pass-file FILE or EYAS_PASS in the environment")
+            }
+            _ => failure,
         }
     })
 }

@@ -219,11 +219,8 @@ pub(crate) fn policy(
     }
     let is_of_max_time = reach.max_time() == Some(policy.deadline);
     policy.validated().map_err(|cause| {
-        let mut failure = refused_policy(&cause);
-        if is_of_max_time {
-            failure.message = failure.message.replace(CONNECT_TIMEOUT, "--max-time");
-        }
-        failure
+        let deadline_flag = if is_of_max_time { "--max-time" } else { CONNECT_TIMEOUT };
+        policy_failure(&cause, deadline_flag)
     })
 }
 
@@ -231,6 +228,11 @@ const CONNECT_TIMEOUT: &str = "--connect-timeout";
 
 /// Returns the failure of a policy that does not make sense, with the flag that made it so.
 pub(crate) fn refused_policy(cause: &PolicyError) -> Failure {
+    policy_failure(cause, CONNECT_TIMEOUT)
+}
+
+/// Does the same where this flag has set the deadline.
+fn policy_failure(cause: &PolicyError, deadline_flag: &str) -> Failure {
     let (field, bound) = match cause {
         PolicyError::TooShort { field, least, .. } => {
             (*field, format!("at least {}", time(*least)))
@@ -239,7 +241,7 @@ pub(crate) fn refused_policy(cause: &PolicyError) -> Failure {
         other => return Failure::new(Kind::Usage, other.to_string()),
     };
     let flags = match field {
-        "deadline" => CONNECT_TIMEOUT,
+        "deadline" => deadline_flag,
         "head_start" | "lossy_head_start" => "--head-start",
         "attempt_delay" | "attempt_delay_min" | "attempt_delay_max" => "--attempt-delay",
         other => other,
@@ -336,10 +338,7 @@ pub(crate) fn unusable(path: &Path, cause: &eyas::Error) -> Failure {
 /// Describes what is wrong with a certificate or a key, for a sentence that already says that it
 /// cannot be used.
 pub(crate) fn description_of(cause: &eyas::Error) -> String {
-    match cause {
-        eyas::Error::Identity(what) => what.clone(),
-        other => other.to_string(),
-    }
+    cause.identity_fault().map_or_else(|| cause.to_string(), str::to_owned)
 }
 
 /// Returns the resolver, with its overrides.

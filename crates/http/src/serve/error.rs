@@ -49,11 +49,12 @@ pub enum ServeError {
 
 impl ServeError {
     pub(super) fn identity(cause: impl Display) -> Self {
-        let text = cause.to_string();
-        // What the endpoint says about it as well is said once.
-        Self::Identity(
-            text.strip_prefix("certificate or key not usable: ").unwrap_or(&text).to_owned(),
-        )
+        Self::Identity(cause.to_string())
+    }
+
+    /// Creates the error of an identity that the endpoint cannot use. What both say is said once.
+    pub(super) fn unusable_identity(cause: &eyas::Error) -> Self {
+        cause.identity_fault().map_or_else(|| Self::identity(cause), Self::identity)
     }
 }
 

@@ -85,7 +85,9 @@ impl Running {
         tls.replace(identities)?;
         #[cfg(feature = "sctp")]
         if let Some(listener) = listener {
-            listener.replace_identity(first).map_err(ServeError::identity)?;
+            listener
+                .replace_identity(first)
+                .map_err(|cause| ServeError::unusable_identity(&cause))?;
         }
         Ok(())
     }

@@ -453,7 +453,8 @@ impl ServerBuilder {
             Security::Given(identities) => identities,
             Security::SelfSigned(names) => {
                 let names = LOCAL_NAMES.map(str::to_owned).into_iter().chain(names);
-                vec![ServerIdentity::self_signed(names).map_err(ServeError::identity)?]
+                let identity = ServerIdentity::self_signed(names);
+                vec![identity.map_err(|cause| ServeError::unusable_identity(&cause))?]
             }
         };
         Tls::with_identities(&identities, clients).map(Some)

@@ -171,6 +171,13 @@ impl From<Refusal> for Refused {
     }
 }
 
+impl Refused {
+    /// Creates the refusal for a race that failed, with this text.
+    pub(crate) fn from_race(error: &ConnectError, text: String) -> Self {
+        Self { why: Refusal::from_race(error, text), error: ErrorType::from(error) }
+    }
+}
+
 impl From<&ConnectError> for Refused {
     fn from(error: &ConnectError) -> Self {
         Self { why: Refusal::from(error), error: ErrorType::from(error) }
@@ -179,7 +186,13 @@ impl From<&ConnectError> for Refused {
 
 impl From<&ConnectError> for Refusal {
     fn from(error: &ConnectError) -> Self {
-        let text = error.to_string();
+        Self::from_race(error, error.to_string())
+    }
+}
+
+impl Refusal {
+    /// Creates the refusal for a race that failed, with this text.
+    fn from_race(error: &ConnectError, text: String) -> Self {
         match error.failure() {
             RaceFailure::NoAddress(failures) => {
                 let have_all_timed_out =

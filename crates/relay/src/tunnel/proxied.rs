@@ -58,7 +58,7 @@ impl ServerProxy {
         let lanes = Lanes::new(self.via.clone(), self.endpoint.clone(), policy).without_pseudonym();
         let requested = (TunnelKind::Bytes, &self.server);
         let reached = lanes.reach(requested, None, &mut None).await;
-        let stream = reached.map_err(|refused| self.failure(&refused))?;
+        let stream = reached.map_err(|refused| Self::failure(&refused))?;
         let to_proxy = stream.info();
         let alpn = match &target.service {
             Service::Plain { alpn, .. } => alpn.as_slice(),
@@ -89,14 +89,8 @@ impl ServerProxy {
         ))
     }
 
-    fn failure(&self, refused: &Refused) -> TunnelError {
-        let text = refused.why.to_string();
-        // Errors of connecting to an address do not say whose it is.
-        let text = match text.contains(&self.to_string()) {
-            true => text,
-            false => format!("cannot reach {self}: {text}"),
-        };
-        TunnelError::Proxy { fault: refused.into(), text }
+    fn failure(refused: &Refused) -> TunnelError {
+        TunnelError::Proxy { fault: refused.into(), text: refused.why.to_string() }
     }
 }
 

@@ -120,7 +120,9 @@ impl Lanes {
         if let Some(free) = free {
             return Ok(free);
         }
-        let failed = |cause: &dyn std::error::Error| Refusal::Failed(cause.to_string());
+        let failed = |cause: &dyn std::error::Error| {
+            Refusal::Failed(format!("cannot reach the proxy {}: {cause}", self.via))
+        };
         let pool =
             PoolLimits { per_origin: MAX_TUNNELS, total: MAX_TUNNELS, ..PoolLimits::default() };
         let client = Client::builder()

@@ -17,14 +17,20 @@ pub(super) fn from_error(error: &Error, style: Option<OutputStyle>) -> Failure {
     if let (Some(race_report), Some(style), true) = (&race_report, style, raced.is_some()) {
         below.extend(failed_race_lines(race_report, style));
     }
-    let failure = raced.unwrap_or_else(|| {
-        let details = report::race_members(race_report.as_ref());
-        let failure = Failure::new(error.kind().into(), message(error));
-        failure.hint(next_step(error)).with_details(details)
-    });
-    let failure = match error.kind() {
-        Kind::Proxy => for_proxy(failure),
-        _ => failure,
+    let is_of_proxy = error.kind() == Kind::Proxy;
+    let failure = match raced {
+        Some(failure) if is_of_proxy => of_proxy_race(failure),
+        Some(failure) => failure,
+        None => {
+            let details = report::race_members(race_report.as_ref());
+            let message = error.without_next_step().to_string();
+            let failure = Failure::new(error.kind().into(), message);
+            failure.hint(next_step(error)).with_details(details)
+        }
+    };
+    let failure = match is_of_proxy {
+        true => failure.hint("-x URL or https_proxy sets a proxy; no_proxy lists the exceptions"),
+        false => failure,
     };
     match style {
         Some(_) => failure.with_below(below),
@@ -40,17 +46,8 @@ fn next_step(error: &Error) -> &'static str {
     }
 }
 
-/// Adapts the failure for a proxy, whose name the user did not enter as the server.
-fn for_proxy(mut failure: Failure) -> Failure {
-    if !failure.message.contains("proxy") {
-        failure.message.insert_str(0, "the proxy: ");
-    }
-    failure.hint("-x URL or https_proxy sets a proxy; no_proxy lists the exceptions")
-}
-
-/// Returns what happened, without the next step, which is the hint.
-fn message(error: &Error) -> String {
-    let whole = error.to_string();
-    let step = format!("; {}", error.next_step());
-    whole.strip_suffix(&step).unwrap_or(&whole).to_owned()
+/// Adapts the failure of a race to a proxy, whose name the user did not enter as the server.
+fn of_proxy_race(mut failure: Failure) -> Failure {
+    failure.message.insert_str(0, "the proxy: ");
+    failure
 }
