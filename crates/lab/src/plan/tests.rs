@@ -1,5 +1,7 @@
 //! Tests of the built-in plans, and of the errors for an invalid file.
 
+use std::collections::BTreeMap;
+
 use super::{Extent, Options, Plan, from_json, shipped};
 use crate::claim::Outcome;
 use crate::run::{Results, RivalResult, RunResult, StreamResult};
@@ -41,6 +43,15 @@ fn every_check_of_a_claim_has_a_description() {
             let nameless = claim.checks.iter().find(|check| check.about.is_empty());
             assert!(nameless.is_none(), "{}, claim {}: {nameless:?}", shipped.name, claim.id);
         }
+    }
+}
+
+/// A label is looked up by the column's name alone, whatever the plan.
+#[test]
+fn a_column_has_one_label_in_all_plans() {
+    let mut labels = BTreeMap::new();
+    for (column, label) in situation::columns() {
+        assert_eq!(*labels.entry(column).or_insert(label), label, "column {column}");
     }
 }
 

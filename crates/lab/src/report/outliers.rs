@@ -6,7 +6,7 @@ use crate::results::{Document, Outlier, PointRow};
 /// The number of networks on the page; `result.json` has all of them.
 const SHOWN: usize = 100;
 /// The measures in the columns of the table.
-const COLUMNS: [&str; 5] = ["best", "sum", "first", "keystroke", "throughput"];
+const COLUMNS: [&str; 5] = ["best", "sum", "first-mib", "keystroke", "throughput"];
 
 pub(super) fn section(document: &Document) -> String {
     document.points.iter().map(|point| table(document, point)).collect()

@@ -45,7 +45,7 @@ pub(super) fn run(setup: &RandomSetup, seed: u64) -> RunResult {
     columns.insert("keystroke", all.keystroke - round_trip);
     columns.insert("keystroke-alone", least - round_trip);
     if let Some(first) = first {
-        columns.insert("first", all.first.unwrap_or(all.end) / first);
+        columns.insert("first-mib", all.first.unwrap_or(all.end) / first);
     }
     RunResult {
         events: all.events + alone.iter().map(|line| line.events).sum::<u64>(),

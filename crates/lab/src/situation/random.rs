@@ -58,13 +58,13 @@ pub(crate) const COLUMNS: &[(&str, &str)] = &[
     ("alone", "payload over the best single line [Mbit/s]"),
     ("best", "payload over all lines, relative to the best single line"),
     ("sum", "payload over all lines, relative to the ceiling"),
-    ("first", "time of the first MiB, relative to the best single line"),
+    ("first-mib", "time of the first MiB, relative to the best single line"),
     ("keystroke", "99th percentile of the keystrokes' delay above the best round trip [ms]"),
     ("keystroke-alone", "the same over the best single line [ms]"),
     ("best-98", "payload of at least 0.98 of the best single line [% of networks]"),
     ("sum-95", "payload of at least 0.95 of the ceiling [% of networks]"),
     ("sum-85", "payload of at least 0.85 of the ceiling [% of networks]"),
-    ("first-11", "first MiB within 1.1 times the best single line's time [% of networks]"),
+    ("first-mib-11", "first MiB within 1.1 times the best single line's time [% of networks]"),
     ("keystroke-20", "keystrokes within 20 ms above the best round trip [% of networks]"),
 ];
 
@@ -84,7 +84,7 @@ impl Wanted {
         Self { column: "best", share: "best-98", limit: 0.98, is_minimum: true },
         Self { column: "sum", share: "sum-85", limit: 0.85, is_minimum: true },
         Self { column: "sum", share: "sum-95", limit: 0.95, is_minimum: true },
-        Self { column: "first", share: "first-11", limit: 1.1, is_minimum: false },
+        Self { column: "first-mib", share: "first-mib-11", limit: 1.1, is_minimum: false },
         Self { column: "keystroke", share: "keystroke-20", limit: 20.0, is_minimum: false },
     ];
 
