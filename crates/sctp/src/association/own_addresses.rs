@@ -266,6 +266,9 @@ impl Association {
         if change == OwnAddressChange::Removed && refused.is_none() {
             self.paths.stop_sending_from(address);
         }
+        if change == OwnAddressChange::Added && refused.is_none() {
+            self.paths.verify_again_from(address);
+        }
         let cause = refused.map(|code| code.0);
         self.notify(Event::OwnAddress { address, change, cause });
     }

@@ -325,6 +325,27 @@ impl Paths {
         self.verification_heartbeat(now, id)
     }
 
+    /// Verifies the unconfirmed addresses again that heartbeats may have been sent to from `added`,
+    /// an address of this host that the peer has just accepted: what came from there earlier was of
+    /// no association for the peer. RFC 5061 §5.3, F1: "the sender MUST NOT use the new IP address as
+    /// a source for any SCTP packet except on carrying an ASCONF Chunk" until then, but it is routing
+    /// that chooses the source. The answer to the former heartbeat still counts.
+    pub fn verify_again_from(&mut self, added: IpAddr) {
+        let may_use = |path: &&mut Path| {
+            path.state() == PathState::Unconfirmed
+                && path.is_suitable(added)
+                && path.local.is_none_or(|local| local == added)
+        };
+        for path in self.paths.iter_mut().filter(may_use) {
+            if path.heartbeats.is_waiting() {
+                let former = path.heartbeats.latest.map(|latest| (latest.nonce.get(), latest.sent));
+                path.heartbeats.repeated = former.map(Box::new);
+                path.heartbeats.send_again();
+            }
+        }
+        self.wake();
+    }
+
     /// Handles an ICMP message that states a path MTU of `size` bytes (RFC 8899 §4.6).
     pub fn on_too_big(&mut self, now: Duration, id: PathId, size: u16) {
         if let Some(path) = self.get_mut(id)

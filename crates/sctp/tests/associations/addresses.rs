@@ -2,7 +2,7 @@
 
 use super::world::*;
 use bytes::Bytes;
-use eyas_sctp::config::EndpointConfig;
+use eyas_sctp::config::{EndpointConfig, Multipath};
 use eyas_sctp::endpoint::{AssociationState, PathState};
 use eyas_sctp::error::Error;
 use eyas_sctp::event::{Event, OwnAddressChange, PathChange};
@@ -46,6 +46,32 @@ fn an_address_is_added_and_verified() {
     let expected = [(address(A, 0), PathState::Active), (address(A, 1), PathState::Active)];
     assert_eq!(paths(&world, B), expected);
     assert_eq!(world.tap.ladder[..2], ["A -> B  AUTH ASCONF", "A <- B  AUTH ASCONF-ACK"]);
+}
+
+/// The first heartbeat over the new network arrives before the request that announces its source, so
+/// that its receiver does not know where it comes from.
+#[test]
+fn a_path_that_both_hosts_announce_is_verified_once_the_peer_knows_it() {
+    let config = || {
+        let mut config = changing(listening());
+        config.association.multipath = Some(Multipath::default());
+        config
+    };
+    let mut world = World::with(config(), config());
+    world.change_links(|network, link| link.delay = ms(if network == 0 { 25 } else { 1 }));
+    let (a, b) = world.connected();
+    world.run_for(Duration::from_secs(1));
+    world.clear_ladder();
+    world.association(B, b).add_address(address(B, 1)).unwrap();
+    world.run_for(ms(20));
+    world.association(A, a).add_address(address(A, 1)).unwrap();
+    world.run_for(ms(20));
+    assert_eq!(paths(&world, A)[1], (address(B, 1), PathState::Unconfirmed));
+    // B has not heard of it.
+    assert_eq!(paths(&world, B).len(), 1);
+    world.run_for(ms(50));
+    assert_eq!(paths(&world, A)[1], (address(B, 1), PathState::Active));
+    assert_eq!(paths(&world, B)[1], (address(A, 1), PathState::Active));
 }
 
 #[test]
