@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
-use eyas_relay::gateway::Gateway;
+use eyas_gateway::Gateway;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Version, request};
 use libfuzzer_sys::fuzz_target;
 

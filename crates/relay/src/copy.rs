@@ -25,16 +25,16 @@ thread_local! {
 
 /// The bytes forwarded so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ByteCounts {
+pub struct ByteCounts {
     /// Bytes from the client to the destination.
-    pub(crate) sent: u64,
+    pub sent: u64,
     /// Bytes from the destination to the client.
-    pub(crate) received: u64,
+    pub received: u64,
 }
 
 /// How a copy ended.
 #[derive(Debug)]
-pub(crate) enum End {
+pub enum End {
     /// Both sides ended their streams.
     Both,
     /// The client broke the connection.
@@ -46,7 +46,7 @@ pub(crate) enum End {
 }
 
 /// A stream that can be copied from and to.
-pub(crate) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+pub trait Duplex: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ enum Fault {
 
 /// When a copy ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
+pub enum Until {
     /// Both directions have ended.
     Both,
     /// The destination has sent everything, even if it reads no more: an HTTP server may answer before it
@@ -81,7 +81,7 @@ pub(crate) enum Until {
 }
 
 /// Copies until both directions end, one side fails, or nothing moves for `idle`.
-pub(crate) async fn bidirectional(
+pub async fn bidirectional(
     client: &mut impl Duplex,
     destination: &mut impl Duplex,
     (until, idle): (Until, Duration),

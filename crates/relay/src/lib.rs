@@ -1,5 +1,5 @@
-//! For programs without support for eyas: a SOCKS and HTTP proxy that races to every destination, a gateway
-//! that puts every HTTP version in front of a web server, and a tunnel between two hosts.
+//! For programs without support for eyas: a SOCKS and HTTP proxy that races to every destination, and a tunnel
+//! between two hosts.
 //!
 //! | module or type | job | source |
 //! | --- | --- | --- |
@@ -15,7 +15,7 @@
 //! | [`Proxy`] | the proxy: its sockets, clients and races | |
 //! | [`Via`] | another proxy, through which destinations are reached | RFC 9110 §9.3.6, RFC 9113 §8.5, RFC 9114 §4.4 |
 //! | [`Report`], [`Stats`] | the outcome of one client, and of all | |
-//! | [`gateway`] | a service that forwards requests to a web server | RFC 9110 §3.7 |
+//! | [`copy`], [`proxy_status`], [`pseudonym`] | what a gateway shares with the proxy | RFC 9209, RFC 9110 §7.6.3 |
 //!
 //! ```no_run
 //! use eyas::{Endpoint, MemoryStore};
@@ -42,18 +42,17 @@ pub mod client_hello;
 mod connect;
 pub mod connect_udp;
 mod connection;
-mod copy;
+pub mod copy;
 mod destination_stream;
 mod device;
-pub mod gateway;
 mod guesses;
 pub mod handshake;
 pub mod interception;
 mod limits;
 mod metrics;
 mod permitted;
-mod proxy_status;
-mod pseudonym;
+pub mod proxy_status;
+pub mod pseudonym;
 mod report;
 mod requester;
 pub mod rules;

@@ -7,7 +7,7 @@ use eyas::race::io::RaceFailure;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The field's name.
-pub(crate) const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
+pub const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
 
 /// The name of this proxy in the field.
 const PROXY: &str = "eyas";
@@ -16,27 +16,48 @@ const MAX_DETAILS: usize = 512;
 
 /// A proxy error type (RFC 9209 §2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ErrorType {
+pub enum ErrorType {
+    /// DNS did not answer in time.
     DnsTimeout,
+    /// DNS has no address, or failed.
     DnsError,
+    /// The destination is considered to be unavailable.
     DestinationUnavailable,
+    /// All addresses of the destination are prohibited.
     DestinationIpProhibited,
+    /// There is no route to the destination.
     DestinationIpUnroutable,
+    /// The destination refused the connection.
     ConnectionRefused,
+    /// The connection ended before the response was complete.
     ConnectionTerminated,
+    /// Connecting took too long.
     ConnectionTimeout,
+    /// The destination did not answer in time.
     ConnectionReadTimeout,
+    /// There are as many connections as there may be.
     ConnectionLimitReached,
+    /// The TLS handshake failed.
     TlsProtocolError,
+    /// The certificate of the destination is not trusted.
     TlsCertificateError,
+    /// The request is malformed.
     HttpRequestError,
+    /// The request is not allowed.
     HttpRequestDenied,
+    /// The transfer coding of the response could not be decoded.
     HttpResponseTransferCoding,
+    /// The destination did not upgrade the connection.
     HttpUpgradeFailed,
+    /// The destination broke the protocol.
     HttpProtocolError,
+    /// The proxy answers the request itself.
     ProxyInternalResponse,
+    /// The proxy failed.
     ProxyInternalError,
+    /// The proxy is not configured for this request.
     ProxyConfigurationError,
+    /// The request has passed this proxy before.
     ProxyLoopDetected,
 }
 
@@ -68,7 +89,7 @@ impl ErrorType {
     }
 
     /// Returns whether time ran out before there was a connection.
-    pub(crate) const fn is_connect_timeout(self) -> bool {
+    pub const fn is_connect_timeout(self) -> bool {
         matches!(self, Self::DnsTimeout | Self::ConnectionTimeout)
     }
 }
@@ -103,13 +124,13 @@ impl From<&ConnectError> for ErrorType {
 /// Returns the value of the field for a response of this proxy.
 ///
 /// `details` goes to the client, like the body, and must not contain more than that.
-pub(crate) fn field_value(error: ErrorType, details: &str) -> String {
+pub fn field_value(error: ErrorType, details: &str) -> String {
     let details = quoted(details);
     format!("{PROXY}; error={}; details=\"{details}\"", error.name())
 }
 
 /// Adds the field to a response of this proxy.
-pub(crate) fn insert(headers: &mut HeaderMap, error: ErrorType, details: &str) {
+pub fn insert(headers: &mut HeaderMap, error: ErrorType, details: &str) {
     if let Ok(value) = HeaderValue::try_from(field_value(error, details)) {
         headers.insert(PROXY_STATUS, value);
     }

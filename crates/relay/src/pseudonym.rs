@@ -7,27 +7,34 @@ use http::{HeaderMap, HeaderValue, Version, header};
 
 /// A unique name, which does not disclose its host.
 #[derive(Clone, Debug)]
-pub(crate) struct Pseudonym(String);
+pub struct Pseudonym(String);
+
+impl Default for Pseudonym {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl Pseudonym {
-    pub(crate) fn new() -> Self {
+    /// Returns a name that no other proxy has.
+    pub fn new() -> Self {
         // Used only for its random keys.
         Self(format!("eyas-{:016x}", RandomState::new().hash_one(0_u8)))
     }
 
     /// Returns whether a message with these fields has passed here.
-    pub(crate) fn is_in(&self, headers: &HeaderMap) -> bool {
+    pub fn is_in(&self, headers: &HeaderMap) -> bool {
         headers.get_all(header::VIA).iter().any(|value| self.is_among(value))
     }
 
     /// Returns whether a value of the field names it.
-    pub(crate) fn is_among(&self, hops: &HeaderValue) -> bool {
+    pub fn is_among(&self, hops: &HeaderValue) -> bool {
         let hops = String::from_utf8_lossy(hops.as_bytes());
         hops.split(',').filter_map(|hop| hop.split_whitespace().nth(1)).any(|by| by == self.0)
     }
 
     /// Adds it with the version in which the message arrived.
-    pub(crate) fn add(&self, version: Version, headers: &mut HeaderMap) {
+    pub fn add(&self, version: Version, headers: &mut HeaderMap) {
         let version = match version {
             Version::HTTP_09 => "0.9",
             Version::HTTP_10 => "1.0",
@@ -42,7 +49,7 @@ impl Pseudonym {
 }
 
 /// Returns the values of the fields of one message as one value, in their order (RFC 9110 §5.3).
-pub(crate) fn combined<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<HeaderValue> {
+pub fn combined<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<HeaderValue> {
     let values: Vec<&[u8]> = values.collect();
     if values.is_empty() {
         return None;

@@ -15,11 +15,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use eyas::sctp::{ENCAPSULATION_PORT, SctpListener};
+use eyas_gateway::Gateway;
 use eyas_http::Versions;
 use eyas_http::serve::{
     AltSvcPolicy, Limits, Running, SctpService, ServeError, Server, ServerBuilder,
 };
-use eyas_relay::gateway::Gateway;
 use eyas_testserver::site::{Site, SiteError};
 use serde_json::{Value, json};
 

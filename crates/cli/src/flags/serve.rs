@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use eyas_relay::gateway::{Network, Upstream};
+use eyas_gateway::{Network, Upstream};
 
 use super::PassphraseFlags;
 use super::values::{self, ListenAddresses};

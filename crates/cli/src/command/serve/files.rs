@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use eyas::ServerIdentity;
+use eyas_gateway::Gateway;
 use eyas_http::serve::{ClientCertificates, Running};
-use eyas_relay::gateway::Gateway;
 
 use super::failure;
 use crate::command::{identity, setting};

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use eyas::SecurityParameters;
+use eyas_gateway::{Gateway, GatewayError, Limits, Upstream};
 use eyas_http::serve::{self, ServerBuilder};
-use eyas_relay::gateway::{Gateway, GatewayError, Limits, Upstream};
 
 use crate::command::descriptors::Descriptors;
 use crate::command::setting;

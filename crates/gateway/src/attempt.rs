@@ -1,0 +1,109 @@
+//! What it means that a request got no response on its connection.
+
+use std::future::Future;
+
+use eyas::race::evidence::Cause;
+use eyas_http::{Http3Failure, Http3FailureKind};
+use eyas_relay::proxy_status::ErrorType;
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::client::conn::TrySendError;
+
+use crate::failure::Failure;
+use crate::received::Received;
+use crate::request_body::{Progress, Upload};
+use crate::validation::Rejection;
+
+/// An attempt without a response.
+pub(crate) struct FailedAttempt {
+    pub(crate) failure: Failure,
+    /// The request, if none of it was written.
+    pub(crate) unsent: Option<Box<Request<Upload>>>,
+    pub(crate) fate: Fate,
+    /// What is to be remembered of the path to the upstream, if that is the cause.
+    pub(crate) cause: Option<Cause>,
+}
+
+/// What became of a request that got no response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// A second attempt is of no use.
+    Final,
+    /// Its connection or its stream ended: the upstream may have processed it.
+    Ended,
+    /// The upstream stated that it did not process it (RFC 9114 §4.1.1, §5.2).
+    Unprocessed,
+}
+
+const HEAD_TOO_LARGE: Failure = Failure::Refused(Rejection {
+    status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+    text: "The fields of the request are larger than the application behind this server accepts.",
+});
+
+impl FailedAttempt {
+    pub(crate) fn new(failure: Failure) -> Self {
+        Self { failure, unsent: None, fate: Fate::Final, cause: None }
+    }
+
+    /// Returns the attempt for a connection that ended before anything of the request was written.
+    pub(crate) fn unsent(request: Request<Upload>, why: String) -> Self {
+        let unsent = Some(Box::new(request));
+        Self { unsent, fate: Fate::Ended, ..Self::new(Failure::Closed(why)) }
+    }
+
+    /// Returns the attempt that ended with an error of hyper's.
+    pub(crate) fn over_hyper(
+        error: &hyper::Error,
+        unsent: Option<Request<Upload>>,
+        upload: &Progress,
+    ) -> Self {
+        let (failure, fate) = match upload.error() {
+            Some(error) => (Failure::Upload(error), Fate::Final),
+            None if error.is_parse() => (malformed(describe(error)), Fate::Final),
+            None => (Failure::Closed(describe(error)), Fate::Ended),
+        };
+        Self { failure, unsent: unsent.map(Box::new), fate, cause: None }
+    }
+
+    /// Returns the attempt that ended with a failure of HTTP/3.
+    pub(crate) fn over_http3(
+        failed: &Http3Failure,
+        unsent: Option<Request<Upload>>,
+        upload: &Progress,
+    ) -> Self {
+        let detail = || failed.error.detail().to_owned();
+        let (failure, fate) = match (upload.error(), failed.kind) {
+            (Some(error), _) => (Failure::Upload(error), Fate::Final),
+            (None, Http3FailureKind::Malformed) => (malformed(detail()), Fate::Final),
+            (None, Http3FailureKind::TooLarge) => (HEAD_TOO_LARGE, Fate::Final),
+            (None, Http3FailureKind::Unprocessed) => (Failure::Closed(detail()), Fate::Unprocessed),
+            (None, _) => (Failure::Closed(detail()), Fate::Ended),
+        };
+        Self { failure, unsent: unsent.map(Box::new), fate, cause: failed.cause }
+    }
+}
+
+/// Waits for a response of hyper's.
+pub(crate) async fn sent(
+    sending: impl Future<Output = Result<Response<Incoming>, TrySendError<Request<Upload>>>>,
+    upload: &Progress,
+) -> Result<Response<Received>, FailedAttempt> {
+    let sent = sending.await.map_err(|mut error| {
+        let request = error.take_message();
+        FailedAttempt::over_hyper(&error.into_error(), request, upload)
+    });
+    sent.map(|response| response.map(Received::Hyper))
+}
+
+/// Returns the failure for a response that violates HTTP.
+pub(crate) fn malformed(text: impl Into<String>) -> Failure {
+    Failure::Malformed(ErrorType::HttpProtocolError, text.into())
+}
+
+/// Returns hyper's text with its cause.
+pub(crate) fn describe(error: &hyper::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}

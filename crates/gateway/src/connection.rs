@@ -1,0 +1,143 @@
+//! A connection to the upstream, and what a request needs of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use eyas::Feedback;
+use eyas::race::evidence::{Cause, Failure, Level};
+use eyas_http::InputEnd;
+use http::{Request, Response};
+use hyper::client::conn::http1;
+use tokio_util::sync::CancellationToken;
+
+use crate::attempt::{FailedAttempt, sent};
+use crate::interims::Interims;
+use crate::received::Received;
+use crate::request_body::Upload;
+use crate::share::Share;
+
+/// The client connection that a connection belongs to: with the PROXY protocol a single one, otherwise none.
+pub(crate) type Owner = Option<(SocketAddr, SocketAddr)>;
+
+/// The connection that a request needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) owner: Owner,
+    /// Whether only HTTP/1.1 will do: to switch to another protocol, and behind a PROXY header, since such a
+    /// connection serves one client.
+    pub(crate) http1_only: bool,
+}
+
+impl Wanted {
+    /// Returns what a request needs that may switch to another protocol.
+    pub(crate) fn new(owner: Owner, switches: bool) -> Self {
+        Self { owner, http1_only: switches || owner.is_some() }
+    }
+}
+
+/// A connection, or a share of one.
+#[derive(Debug)]
+pub(crate) enum Connection {
+    /// One over HTTP/1.1, which serves one request at a time.
+    Http1(Http1Connection),
+    /// A stream's share of one over HTTP/2 or HTTP/3.
+    Shared(Share),
+}
+
+#[derive(Debug)]
+pub(crate) struct Http1Connection {
+    pub(crate) sender: http1::SendRequest<Upload>,
+    /// Where informational responses without end are cut off.
+    input_end: InputEnd,
+    cut: CancellationToken,
+    /// For the memory, if it was raced.
+    feedback: Option<Feedback>,
+}
+
+impl Http1Connection {
+    /// Returns a connection, and the token on which its task must end.
+    pub(crate) fn new(
+        sender: http1::SendRequest<Upload>,
+        input_end: InputEnd,
+        feedback: Option<Feedback>,
+    ) -> (Self, CancellationToken) {
+        let cut = CancellationToken::new();
+        (Self { sender, input_end, cut: cut.clone(), feedback }, cut)
+    }
+}
+
+impl Connection {
+    /// Waits until a request can be sent. A reused connection is ready once its task has seen the end of the
+    /// last response.
+    pub(crate) async fn ready(&mut self) -> hyper::Result<()> {
+        match self {
+            Self::Http1(connection) => connection.sender.ready().await,
+            Self::Shared(share) => share.ready().await,
+        }
+    }
+
+    /// Sends a request, and waits for the head of its response. The request is in the form of HTTP/1.1, also
+    /// where the error gives it back.
+    pub(crate) async fn send(
+        &mut self,
+        mut request: Request<Upload>,
+        interims: &Interims,
+    ) -> Result<Response<Received>, FailedAttempt> {
+        match self {
+            Self::Http1(connection) => {
+                interims.listen(&mut request);
+                let upload = Arc::clone(request.body().progress());
+                sent(connection.sender.try_send_request(request), &upload).await
+            }
+            Self::Shared(share) => share.send(request, interims).await,
+        }
+    }
+
+    /// Returns where informational responses without end are cut off. Of HTTP/2 hyper reports none, and HTTP/3
+    /// limits them itself.
+    pub(crate) fn input_end(&self) -> InputEnd {
+        match self {
+            Self::Http1(connection) => connection.input_end.clone(),
+            Self::Shared(_) => InputEnd::default(),
+        }
+    }
+
+    fn feedback(&self) -> Option<&Feedback> {
+        match self {
+            Self::Http1(connection) => connection.feedback.as_ref(),
+            Self::Shared(share) => Some(&share.feedback),
+        }
+    }
+
+    /// Tells the memory that the upstream has responded.
+    pub(crate) fn answered(&self) {
+        if let Some(feedback) = self.feedback() {
+            feedback.first_byte_seen();
+        }
+    }
+
+    /// Tells the memory that the upstream accepted the connection, which then ended without a response: another
+    /// address or transport may be better.
+    pub(crate) fn broke(&self, cause: Option<Cause>, detail: String) {
+        // Over QUIC it was authenticated as well.
+        let is_quic = matches!(self, Self::Shared(share) if share.is_http3());
+        let reached = if is_quic { Level::Security } else { Level::Transport };
+        if let Some(feedback) = self.feedback() {
+            feedback.broke(Failure::new(cause.unwrap_or(Cause::Reset), reached, detail));
+        }
+    }
+
+    /// Gives it no further request: the upstream wants none.
+    pub(crate) fn retire(&self) {
+        if let Self::Shared(share) = self {
+            share.retire();
+        }
+    }
+
+    /// Ends it though a request is being sent, which dropping it does not. Of a shared one only the stream ends.
+    pub(crate) fn cut(self) {
+        if let Self::Http1(connection) = self {
+            connection.cut.cancel();
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Sends a request over an idle or a new connection, and waits for its response.
+//!
+//! A request is retried only if the first attempt cannot have had an effect, or if a second one changes nothing
+//! (RFC 9110 §9.2.2): if none of it was written; if it has no body, and the upstream stated that it did not process
+//! it (RFC 9114 §4.1.1); or if it has no body, its method is idempotent, and the connection ended before a response
+//! began. A reused connection may have ended before, and the host of a new one while it was accepted: the race for
+//! the next one then finds another address of the upstream.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+
+use eyas::race::evidence::Cause;
+use eyas_http::serve::InterimResponses;
+use http::{Request, Response, header};
+use tokio::time::{Instant, sleep};
+
+use crate::attempt::{FailedAttempt, Fate, describe, malformed};
+use crate::connection::{Connection, Owner, Wanted};
+use crate::dial;
+use crate::failure::Failure;
+use crate::interims::Interims;
+use crate::received::Received;
+use crate::request_body::{Progress, Upload};
+use crate::response_body::Lease;
+use crate::shared::Shared;
+use crate::stats::Counters;
+
+/// The limit on repetitions of a request that may have been received.
+const MAX_REPEATS: u32 = 2;
+/// The limit on connections opened for a request.
+const MAX_OPENED: u32 = 4;
+
+/// Sends a request, and waits for the head of its response.
+pub(crate) async fn send(
+    shared: &Arc<Shared>,
+    wanted: Wanted,
+    mut request: Request<Upload>,
+) -> Result<(Response<Received>, Lease), Failure> {
+    let (upload, owner) = (Arc::clone(request.body().progress()), wanted.owner);
+    let client = request.extensions_mut().remove::<InterimResponses>();
+    let (mut opened, mut repeats) = (0, 0);
+    loop {
+        // A repetition must not meet the next of the connections that have ended without notice.
+        let reused = if repeats == 0 { shared.pool.take(wanted) } else { None };
+        let is_new = reused.is_none();
+        let connection = match reused {
+            Some(connection) => {
+                Counters::count(&shared.counters.reused);
+                connection
+            }
+            None => {
+                opened += 1;
+                dial::connect(shared, wanted).await?
+            }
+        };
+        let (copy, is_idempotent) = (copy_for_retry(&request), request.method().is_idempotent());
+        match attempt(shared, connection, (request, is_new), client.clone()).await {
+            Ok(answered) => return Ok(leased(shared, owner, answered, upload)),
+            Err(FailedAttempt { unsent: Some(unsent), .. }) if opened < MAX_OPENED => {
+                request = *unsent;
+            }
+            Err(FailedAttempt { fate, failure, .. })
+                if repeats < MAX_REPEATS
+                    && (fate == Fate::Unprocessed || (fate == Fate::Ended && is_idempotent)) =>
+            {
+                request = copy.ok_or(failure)?;
+                repeats += 1;
+                Counters::count(&shared.counters.repeated);
+            }
+            Err(FailedAttempt { failure, .. }) => return Err(failure),
+        }
+    }
+}
+
+/// Returns a response with the lease of its connection.
+fn leased(
+    shared: &Shared,
+    owner: Owner,
+    (response, connection): (Response<Received>, Connection),
+    upload: Arc<Progress>,
+) -> (Response<Received>, Lease) {
+    let (pool, counters) = (Arc::clone(&shared.pool), Arc::clone(&shared.counters));
+    let status = response.status();
+    let is_refused = status.is_client_error() || status.is_server_error();
+    let connection = Some(connection);
+    (response, Lease { connection, is_refused, owner, pool, upload, counters })
+}
+
+/// Returns a copy of the request, if it can be sent twice: without a body and an upgrade.
+fn copy_for_retry(request: &Request<Upload>) -> Option<Request<Upload>> {
+    let can_repeat = !request.headers().contains_key(header::UPGRADE)
+        && http_body::Body::is_end_stream(request.body());
+    if !can_repeat {
+        return None;
+    }
+    let mut copy = Request::new(Upload::none());
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.version_mut() = request.version();
+    *copy.headers_mut() = request.headers().clone();
+    *copy.extensions_mut() = request.extensions().clone();
+    Some(copy)
+}
+
+async fn attempt(
+    shared: &Shared,
+    mut connection: Connection,
+    (request, is_new): (Request<Upload>, bool),
+    client: Option<InterimResponses>,
+) -> Result<(Response<Received>, Connection), FailedAttempt> {
+    if let Err(error) = connection.ready().await {
+        return Err(FailedAttempt::unsent(request, describe(&error)));
+    }
+    let upload = Arc::clone(request.body().progress());
+    let interims = Interims::new(&upload, client, &connection.input_end());
+    let result = {
+        let sent = connection.send(request, &interims);
+        interims.limit(with_timeout(shared, &upload, sent)).await
+    };
+    let result = match result {
+        Ok(Some(result)) => result,
+        Ok(None) => {
+            connection.cut();
+            return Err(FailedAttempt::new(Failure::Silent(shared.limits.response_time)));
+        }
+        Err(too_many) => {
+            connection.cut();
+            return Err(FailedAttempt::new(malformed(too_many.to_string())));
+        }
+    };
+    match result {
+        Ok(response) => {
+            connection.answered();
+            check_fields(shared, &response)?;
+            Ok((response, connection))
+        }
+        Err(failed) => {
+            remember(&connection, &failed, is_new);
+            Err(failed)
+        }
+    }
+}
+
+/// Limits the number of fields, which only hyper's HTTP/1.1 does itself.
+fn check_fields(shared: &Shared, response: &Response<Received>) -> Result<(), FailedAttempt> {
+    let limit = shared.limits.header_fields;
+    match response.headers().len() > limit {
+        true => {
+            let text = format!("it has more than {limit} fields");
+            Err(FailedAttempt::new(malformed(text)))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Tells the memory, and other requests, what the failure of a connection means for them.
+fn remember(connection: &Connection, failed: &FailedAttempt, is_new: bool) {
+    if failed.fate == Fate::Unprocessed {
+        connection.retire();
+    }
+    // A connection that had been used before may have gone stale, and a reset tells of a restart.
+    let is_of_path = matches!(failed.cause, Some(Cause::Silent | Cause::Protocol));
+    if failed.fate == Fate::Ended && (is_new || is_of_path) {
+        connection.broke(failed.cause, failed.failure.to_string());
+    }
+}
+
+/// Waits for a response as long as the upstream accepts data or the client is to send some. Returns `None` on a
+/// timeout.
+async fn with_timeout<T>(
+    shared: &Shared,
+    upload: &Progress,
+    responding: impl Future<Output = T>,
+) -> Option<T> {
+    let limit = shared.limits.response_time;
+    let mut responding = pin!(responding);
+    let mut silence = pin!(sleep(limit));
+    let mut continue_timer = pin!(sleep(shared.limits.continue_time));
+    let mut bytes = 0;
+    loop {
+        tokio::select! {
+            biased;
+            response = &mut responding => return Some(response),
+            () = &mut continue_timer, if upload.gate.is_waiting() => upload.gate.open(),
+            () = &mut silence => {
+                let accepted = upload.bytes();
+                if accepted == bytes && !upload.is_awaited() {
+                    return None;
+                }
+                bytes = accepted;
+                silence.as_mut().reset(Instant::now() + limit);
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Starts HTTP on connections to the upstream.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use eyas::Feedback;
+use eyas_http::proxy_protocol::{self, Addresses};
+use eyas_http::{EarlyAnswer, Http3Sender, Patience};
+use hyper::client::conn::http1::Builder;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+
+use crate::connection::{Connection, Http1Connection, Wanted};
+use crate::share::{MAX_STREAMS, SharedSender};
+use crate::shared::Shared;
+use crate::upstream::Scheme;
+
+/// The interval of PINGs on a connection over HTTP/2 with requests in flight, and the time for the answer. So a
+/// host that has disappeared is noticed long before a response would be late.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
+/// The same over HTTP/3: such a host is given up after 8 to 10 s, and gets no more requests after 4 to 6 s.
+const PATIENCE: Patience =
+    Patience { interval: Duration::from_secs(2), asked_after: 1, questions: Some(3) };
+/// The flow control window of a response over HTTP/2, in bytes.
+const STREAM_WINDOW: u32 = 256 * 1024;
+/// That of a connection: clients that do not read their responses must not hold up those of others.
+const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_STREAMS as u32;
+
+/// Starts HTTP/1.1 on a stream to the upstream.
+pub(crate) async fn http1<T>(
+    shared: &Shared,
+    wanted: Wanted,
+    (mut stream, feedback): (T, Option<Feedback>),
+    permit: OwnedSemaphorePermit,
+) -> io::Result<Connection>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    if shared.proxy_protocol {
+        let client = wanted.owner.map(|(source, destination)| Addresses { source, destination });
+        let header = proxy_protocol::header(client)
+            .ok_or_else(|| io::Error::other("the PROXY header cannot be built"))?;
+        stream.write_all(&header).await?;
+    }
+    let mut builder = Builder::new();
+    let limits = &shared.limits;
+    builder
+        .max_buf_size(limits.header_bytes.max(crate::Limits::MIN_HEADER_BYTES))
+        .max_headers(limits.header_fields)
+        .preserve_header_case(true)
+        // RFC 9112 §5.2: a gateway replaces each obs-fold in a response by spaces.
+        .allow_obsolete_multiline_headers_in_responses(true);
+    let stream = EarlyAnswer::new(stream);
+    let input_end = stream.input_end();
+    let (sender, connection) =
+        builder.handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    let counters = Arc::clone(&shared.counters);
+    counters.open.fetch_add(1, Relaxed);
+    let (connected, cut) = Http1Connection::new(sender, input_end, feedback);
+    tokio::spawn(async move {
+        tokio::select! {
+            // The request gets the error. Between requests it does not matter.
+            _ = connection.with_upgrades() => {}
+            () = cut.cancelled() => {}
+        }
+        counters.open.fetch_sub(1, Relaxed);
+        drop(permit);
+    });
+    Ok(Connection::Http1(connected))
+}
+
+/// Starts HTTP/2 on a stream to the upstream, and returns the first share of it.
+pub(crate) async fn http2(
+    shared: &Shared,
+    scheme: Scheme,
+    stream: eyas::ByteStream,
+    permit: OwnedSemaphorePermit,
+) -> io::Result<Connection> {
+    let feedback = stream.feedback().clone();
+    let header_bytes = u32::try_from(shared.limits.header_bytes).unwrap_or(u32::MAX);
+    let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_INTERVAL)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_header_list_size(header_bytes)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(io::Error::other)?;
+    let counters = Arc::clone(&shared.counters);
+    counters.open.fetch_add(1, Relaxed);
+    tokio::spawn(async move {
+        // Its requests get the error.
+        let _ = connection.await;
+        counters.open.fetch_sub(1, Relaxed);
+        drop(permit);
+    });
+    shared.is_multiplexed.store(true, Relaxed);
+    // Where HTTP/3 would be better, the next race is to find out whether it works by now.
+    let is_fallback = scheme == Scheme::Https && shared.allows_http3;
+    let until = is_fallback.then(|| Instant::now() + shared.limits.fallback_time);
+    let share = shared.pool.share(SharedSender::Http2(sender), scheme, feedback, until);
+    share.ok_or_else(|| io::Error::other("no request fits on a new connection"))
+}
+
+/// Starts HTTP/3 on a QUIC connection to the upstream, and returns the first share of it.
+pub(crate) async fn http3(
+    shared: &Shared,
+    scheme: Scheme,
+    connection: &eyas::Connection,
+    permit: OwnedSemaphorePermit,
+) -> io::Result<Connection> {
+    let quic = connection.quic().cloned().ok_or(io::ErrorKind::NotConnected)?;
+    let started = Http3Sender::start(quic, shared.limits.header_bytes, PATIENCE).await;
+    let sender = started.map_err(io::Error::other)?;
+    let (closed, counters) = (sender.closed(), Arc::clone(&shared.counters));
+    counters.open.fetch_add(1, Relaxed);
+    tokio::spawn(async move {
+        closed.await;
+        counters.open.fetch_sub(1, Relaxed);
+        drop(permit);
+    });
+    shared.is_multiplexed.store(true, Relaxed);
+    let share = shared.pool.share(SharedSender::Http3(sender), scheme, connection.feedback(), None);
+    share.ok_or_else(|| io::Error::other("no request fits on a new connection"))
+}

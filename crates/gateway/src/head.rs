@@ -1,0 +1,86 @@
+//! The head of the request for the upstream.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header, request};
+
+use crate::fields;
+use crate::forwarded;
+use crate::peer::Peer;
+use crate::shared::Shared;
+use crate::validation::{Framing, ValidRequest};
+
+const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
+
+/// The content of a request, after its body was peeked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    None,
+    Length(u64),
+    Open,
+}
+
+impl Content {
+    /// Returns the content by the framing and by whether the body has already ended.
+    pub(crate) fn of(framing: Framing, is_over: bool) -> Self {
+        match framing {
+            Framing::Nothing | Framing::Length(0) => Self::None,
+            Framing::Open if is_over => Self::None,
+            Framing::Length(length) => Self::Length(length),
+            Framing::Open => Self::Open,
+        }
+    }
+}
+
+/// Returns the head of a request for the upstream, in HTTP/1.1 and without its framing.
+pub(crate) fn for_upstream(
+    shared: &Shared,
+    valid: &ValidRequest,
+    (from, peer): (&mut request::Parts, &Peer),
+) -> Option<Request<()>> {
+    let is_trusted = peer.ip().is_some_and(|ip| shared.trusts(ip));
+    let mut headers = fields::of_request(std::mem::take(&mut from.headers), is_trusted);
+    // RFC 9110 §7.2: it should come first.
+    let host = valid.host.clone().unwrap_or_else(|| shared.authority());
+    let mut all = HeaderMap::with_capacity(headers.len() + 8);
+    all.insert(header::HOST, host.clone());
+    forwarded::add(&mut headers, peer, &host);
+    shared.pseudonym.add(from.version, &mut headers);
+    if valid.accepts_trailers {
+        headers.insert(header::TE, HeaderValue::from_static("trailers"));
+    }
+    if !valid.expects_continue {
+        headers.remove(header::EXPECT);
+    }
+    if peer.early {
+        // RFC 8470 §5.1.
+        headers.insert(EARLY_DATA, HeaderValue::from_static("1"));
+    }
+    all.extend(headers);
+    let mut request = Request::new(());
+    *request.method_mut() = from.method.clone();
+    *request.uri_mut() = valid.target.parse::<Uri>().ok()?;
+    *request.version_mut() = Version::HTTP_11;
+    *request.headers_mut() = all;
+    Some(request)
+}
+
+/// Sets the framing of the body.
+pub(crate) fn frame<B>(request: &mut Request<B>, content: Content) {
+    let anticipates_content = [Method::POST, Method::PUT, Method::PATCH].contains(request.method());
+    let headers = request.headers_mut();
+    match content {
+        // RFC 9110 §8.6: a method that anticipates content announces that there is none.
+        Content::None if anticipates_content => {
+            headers.insert(header::CONTENT_LENGTH, 0.into());
+        }
+        Content::None => {}
+        Content::Length(length) => {
+            headers.insert(header::CONTENT_LENGTH, length.into());
+        }
+        Content::Open => {
+            headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
+    }
+    if content == Content::None {
+        headers.remove(header::EXPECT);
+    }
+}

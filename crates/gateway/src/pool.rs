@@ -1,0 +1,185 @@
+//! The connections to the upstream that can serve another request.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use eyas::Feedback;
+use tokio::time::Instant;
+
+use crate::connection::{Connection, Http1Connection, Owner, Wanted};
+use crate::share::{Share, SharedSender, Streams};
+use crate::upstream::Scheme;
+
+#[derive(Debug)]
+struct Idle {
+    connection: Http1Connection,
+    owner: Owner,
+    since: Instant,
+}
+
+impl Idle {
+    fn is_usable(&self, now: Instant, keep_time: Duration) -> bool {
+        !self.connection.sender.is_closed() && now.duration_since(self.since) < keep_time
+    }
+}
+
+/// A connection over HTTP/2 or HTTP/3.
+#[derive(Debug)]
+struct Multiplexed {
+    sender: SharedSender,
+    scheme: Scheme,
+    feedback: Feedback,
+    streams: Streams,
+    used: Instant,
+    /// When it gets no more requests, so that a better one is looked for.
+    until: Option<Instant>,
+}
+
+impl Multiplexed {
+    fn is_usable(&self, now: Instant, keep_time: Duration) -> bool {
+        !self.sender.is_closed()
+            && !self.streams.are_over()
+            && self.until.is_none_or(|until| now < until)
+            && (self.streams.are_in_use() || now.duration_since(self.used) < keep_time)
+    }
+
+    fn share(&mut self, now: Instant) -> Option<Connection> {
+        let share = Share::new(&self.sender, self.scheme, &self.feedback, &self.streams)?;
+        self.used = now;
+        Some(Connection::Shared(share))
+    }
+}
+
+/// The idle connections over HTTP/1.1, in the order of their last use, and those over HTTP/2 and HTTP/3.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    connections: Mutex<Connections>,
+    limit: usize,
+    keep_time: Duration,
+    is_sweeping: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Connections {
+    idle: VecDeque<Idle>,
+    /// Those over HTTP/3 come first.
+    multiplexed: Vec<Multiplexed>,
+}
+
+impl Pool {
+    pub(crate) fn new(limit: usize, keep_time: Duration) -> Self {
+        let is_sweeping = AtomicBool::new(false);
+        Self { connections: Mutex::default(), limit, keep_time, is_sweeping }
+    }
+
+    /// Takes a connection that is still usable: a share of one, or the most recently used one.
+    pub(crate) fn take(&self, wanted: Wanted) -> Option<Connection> {
+        let now = Instant::now();
+        let mut connections = self.lock();
+        if !wanted.http1_only {
+            connections.multiplexed.retain(|one| one.is_usable(now, self.keep_time));
+            let share = connections.multiplexed.iter_mut().find_map(|one| one.share(now));
+            if share.is_some() {
+                return share;
+            }
+        }
+        let idle = &mut connections.idle;
+        while let Some(at) = idle.iter().rposition(|one| one.owner == wanted.owner) {
+            let one = idle.remove(at)?;
+            if one.is_usable(now, self.keep_time) {
+                return Some(Connection::Http1(one.connection));
+            }
+        }
+        None
+    }
+
+    /// Keeps a connection after a request, and closes the oldest one if there are too many.
+    pub(crate) fn put(self: &Arc<Self>, connection: Connection, owner: Owner) {
+        // A share is returned by dropping it.
+        let Connection::Http1(connection) = connection else { return };
+        if connection.sender.is_closed() || self.limit == 0 {
+            return;
+        }
+        let mut connections = self.lock();
+        if connections.idle.len() >= self.limit {
+            connections.idle.pop_front();
+        }
+        connections.idle.push_back(Idle { connection, owner, since: Instant::now() });
+        drop(connections);
+        self.sweep_later();
+    }
+
+    /// Keeps a connection over HTTP/2 or HTTP/3, and returns the first share of it.
+    pub(crate) fn share(
+        self: &Arc<Self>,
+        sender: SharedSender,
+        scheme: Scheme,
+        feedback: Feedback,
+        until: Option<Instant>,
+    ) -> Option<Connection> {
+        let now = Instant::now();
+        let (is_http3, streams) = (sender.is_http3(), Streams::new());
+        let mut connection = Multiplexed { sender, scheme, feedback, streams, used: now, until };
+        let share = connection.share(now);
+        let mut connections = self.lock();
+        let at = if is_http3 { 0 } else { connections.multiplexed.len() };
+        connections.multiplexed.insert(at, connection);
+        drop(connections);
+        self.sweep_later();
+        share
+    }
+
+    /// Returns whether there is a connection over HTTP/3.
+    pub(crate) fn has_http3(&self) -> bool {
+        let (now, connections) = (Instant::now(), self.lock());
+        let is_http3 =
+            |one: &Multiplexed| one.sender.is_http3() && one.is_usable(now, self.keep_time);
+        connections.multiplexed.iter().any(is_http3)
+    }
+
+    /// Closes the oldest connection, to make room for another one.
+    pub(crate) fn close_oldest(&self) {
+        let mut connections = self.lock();
+        if connections.idle.pop_front().is_none() {
+            let is_free = |one: &Multiplexed| !one.streams.are_in_use();
+            let free = connections.multiplexed.iter().position(is_free);
+            free.map(|at| connections.multiplexed.remove(at));
+        }
+    }
+
+    /// Closes connections that were idle for too long. Returns whether any are left.
+    fn sweep(&self) -> bool {
+        let now = Instant::now();
+        let mut connections = self.lock();
+        connections.idle.retain(|one| one.is_usable(now, self.keep_time));
+        connections.multiplexed.retain(|one| one.is_usable(now, self.keep_time));
+        let is_empty = connections.idle.is_empty() && connections.multiplexed.is_empty();
+        if is_empty {
+            // Under the lock, so that the next connection returned sees it.
+            self.is_sweeping.store(false, Relaxed);
+        }
+        !is_empty
+    }
+
+    fn sweep_later(self: &Arc<Self>) {
+        if !self.is_sweeping.swap(true, Relaxed) {
+            tokio::spawn(sweep(Arc::downgrade(self), self.keep_time));
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Connections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn sweep(pool: Weak<Pool>, interval: Duration) {
+    loop {
+        tokio::time::sleep(interval).await;
+        match pool.upgrade() {
+            Some(pool) if pool.sweep() => {}
+            _ => return,
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The body of a response as it comes from the upstream, over any version.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::Bytes;
+use eyas::race::evidence::Cause;
+use eyas_http::Http3Body;
+use eyas_http::serve::malformed::{check_connection_fields, content_length};
+use http::{Method, Response, StatusCode, Version};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use thiserror::Error;
+
+/// The body of a response from the upstream.
+#[derive(Debug)]
+pub(crate) enum Received {
+    /// Over HTTP/1.1 or HTTP/2.
+    Hyper(Incoming),
+    Http3(Box<Http3Received>),
+}
+
+/// Why a body was not completed.
+#[derive(Debug, Error)]
+pub(crate) enum ReceivedError {
+    #[error("{0}")]
+    Hyper(#[source] hyper::Error),
+    #[error("{}", .0.detail())]
+    Http3(#[source] eyas_http::Error),
+    #[error("it is not as long as its Content-Length")]
+    Length,
+}
+
+/// A body over HTTP/3, which must be as long as announced (RFC 9114 §4.1.2).
+#[derive(Debug)]
+pub(crate) struct Http3Received {
+    body: Http3Body,
+    /// The number of bytes that are missing, if the length is known.
+    left: Option<u64>,
+    /// What follows, if it was read ahead.
+    next: Option<Result<Frame<Bytes>, eyas_http::Error>>,
+}
+
+impl Received {
+    /// Checks the head of a response over HTTP/3, as far as the h3 crate does not: a malformed one must not be
+    /// forwarded (RFC 9114 §4.1.2, §10.3).
+    pub(crate) fn over_http3(
+        response: Response<Http3Body>,
+        method: &Method,
+    ) -> Result<Response<Self>, String> {
+        check_connection_fields(Version::HTTP_3, response.headers())
+            .map_err(|malformed| malformed.to_string())?;
+        let announced =
+            content_length(response.headers()).map_err(|malformed| malformed.to_string())?;
+        // RFC 9110 §6.4.1: these have no content, whatever their fields say.
+        let has_none = method == Method::HEAD
+            || matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let left = if has_none { Some(0) } else { announced };
+        let (head, body) = response.into_parts();
+        let mut received = Http3Received { body, left, next: None };
+        // Most responses without content end with their head.
+        received.read_ahead(&mut Context::from_waker(Waker::noop()));
+        if received.is_short() {
+            return Err(ReceivedError::Length.to_string());
+        }
+        Ok(Response::from_parts(head, Self::Http3(Box::new(received))))
+    }
+
+    /// Lets what is left of the request be sent although the response is complete. Over HTTP/1.1 and HTTP/2 hyper
+    /// sends it anyway.
+    pub(crate) fn let_request_end(&mut self) {
+        if let Self::Http3(received) = self {
+            received.body.let_request_end();
+        }
+    }
+
+    /// Returns what is to be remembered of the path to the upstream after an error, if that is the cause.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Hyper(_) => None,
+            Self::Http3(received) => received.body.cause(),
+        }
+    }
+}
+
+impl Http3Received {
+    /// Reads what follows, if it has arrived. So the end is known as soon as possible.
+    fn read_ahead(&mut self, cx: &mut Context<'_>) {
+        if let Poll::Ready(next) = Pin::new(&mut self.body).poll_frame(cx) {
+            self.next = next;
+        }
+    }
+
+    /// Returns whether it has ended too early.
+    fn is_short(&self) -> bool {
+        let has_ended = self.next.is_none() && self.body.is_end_stream();
+        has_ended && self.left.is_some_and(|left| left > 0)
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, ReceivedError>>> {
+        let next = match self.next.take() {
+            Some(next) => Some(next),
+            None => ready!(Pin::new(&mut self.body).poll_frame(cx)),
+        };
+        let frame = match next {
+            None if self.is_short() => return Poll::Ready(Some(Err(self.wrong_length()))),
+            None => return Poll::Ready(None),
+            Some(Err(error)) => return Poll::Ready(Some(Err(ReceivedError::Http3(error)))),
+            Some(Ok(frame)) => frame,
+        };
+        let length = frame.data_ref().map_or(0, |data| data.len() as u64);
+        if let Some(left) = &mut self.left {
+            match left.checked_sub(length) {
+                Some(rest) if rest > 0 && frame.is_trailers() => {
+                    return Poll::Ready(Some(Err(self.wrong_length())));
+                }
+                Some(rest) => *left = rest,
+                None => return Poll::Ready(Some(Err(self.wrong_length()))),
+            }
+            if self.left == Some(0) && frame.is_data() {
+                self.read_ahead(cx);
+            }
+        }
+        Poll::Ready(Some(Ok(frame)))
+    }
+
+    fn wrong_length(&mut self) -> ReceivedError {
+        // Once.
+        self.left = None;
+        ReceivedError::Length
+    }
+}
+
+impl Body for Received {
+    type Data = Bytes;
+    type Error = ReceivedError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ReceivedError>>> {
+        match &mut *self {
+            Self::Hyper(body) => Pin::new(body).poll_frame(cx).map_err(ReceivedError::Hyper),
+            Self::Http3(received) => received.poll(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Hyper(body) => body.is_end_stream(),
+            Self::Http3(received) => received.next.is_none() && received.body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Hyper(body) => body.size_hint(),
+            Self::Http3(received) => {
+                received.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The service for a server.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use eyas_http::serve::{ConnectProtocol, InterimResponses};
+use eyas_relay::proxy_status::ErrorType;
+use http::{HeaderValue, Request, Response, StatusCode, header, request};
+use http_body::Body;
+use hyper::upgrade::OnUpgrade;
+use tower_service::Service;
+
+use crate::connection::Wanted;
+use crate::failure::Failure;
+use crate::fields;
+use crate::forward;
+use crate::head::{self, Content};
+use crate::peer::Peer;
+use crate::received::Received;
+use crate::request_body::{BoxError, Progress, Upload};
+use crate::response_body::ResponseBody;
+use crate::shared::Shared;
+use crate::stats::Stats;
+use crate::tunnel;
+use crate::upgrade;
+use crate::validation::{Framing, Rejection, ValidRequest, has_raw_octets, validate};
+use crate::websocket;
+
+/// A tower service that forwards requests to an upstream. Clones share the same gateway.
+#[derive(Clone, Debug)]
+pub struct Gateway(Arc<Shared>);
+
+impl Gateway {
+    pub(crate) fn new(shared: Shared) -> Self {
+        Self(Arc::new(shared))
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.0
+    }
+
+    /// Returns the counters so far.
+    pub fn stats(&self) -> Stats {
+        self.0.counters.snapshot()
+    }
+
+    /// Returns the head of the request that the upstream would get for a request from this client, without
+    /// contacting the upstream. It includes the framing of the body, unless that `is_over`. Requests for
+    /// WebSockets are treated like any others.
+    ///
+    /// # Errors
+    /// Returns the status of the response if the request is rejected.
+    pub fn upstream_request(
+        &self,
+        mut from: request::Parts,
+        client: Option<SocketAddr>,
+        is_over: bool,
+    ) -> Result<Request<()>, StatusCode> {
+        let peer = Peer { remote: client, ..Peer::default() };
+        let valid = validate(&from, false).map_err(|rejection| rejection.status)?;
+        let request = head::for_upstream(&self.0, &valid, (&mut from, &peer));
+        let mut request = request.ok_or(StatusCode::BAD_REQUEST)?;
+        head::frame(&mut request, Content::of(valid.framing, is_over));
+        Ok(request)
+    }
+}
+
+impl<B> Service<Request<B>> for Gateway
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let shared = Arc::clone(&self.0);
+        Box::pin(async move { Ok(answer(&shared, request).await) })
+    }
+}
+
+/// Answers a request, with an error response if necessary.
+async fn answer<B>(shared: &Arc<Shared>, request: Request<B>) -> Response<ResponseBody>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let (mut from, body) = request.into_parts();
+    let peer = Peer::of(&from.extensions);
+    let (method, uri) = (from.method.clone(), from.uri.clone());
+    match exchange(shared, (&mut from, &peer), body).await {
+        Ok(response) => response,
+        Err(failure) => {
+            shared.counters.failed(failure.reason());
+            if failure.concerns_operator() {
+                tracing::warn!(%failure, %method, path = uri.path(), "no response from the upstream");
+                shared.notices.report(&failure, || format!("{method} {}", printable(uri.path())));
+            }
+            failure.response().map(ResponseBody::generated)
+        }
+    }
+}
+
+/// Escapes a path for output on a terminal.
+fn printable(path: &str) -> String {
+    path.escape_debug().to_string()
+}
+
+async fn exchange<B>(
+    shared: &Arc<Shared>,
+    (from, peer): (&mut request::Parts, &Peer),
+    body: B,
+) -> Result<Response<ResponseBody>, Failure>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    if shared.refuses_raw_targets && has_raw_octets(from) {
+        return Err(RAW_TARGET);
+    }
+    let protocol = from.extensions.remove::<ConnectProtocol>();
+    let valid = validate(from, protocol.is_some()).map_err(Failure::Refused)?;
+    if shared.pseudonym.is_in(&from.headers) {
+        return Err(Failure::Loop);
+    }
+    let upgrade = websocket::is_requested(from).then(|| from.extensions.remove::<OnUpgrade>());
+    let protocols = upgrade.is_none().then(|| shared.upgrades.requested(from)).flatten();
+    let switching = protocols.zip(from.extensions.remove::<OnUpgrade>());
+    let mut forwarded = head::for_upstream(shared, &valid, (from, peer)).ok_or(UNWRITABLE)?;
+    if let Some(interims) = from.extensions.remove::<InterimResponses>() {
+        forwarded.extensions_mut().insert(interims);
+    }
+    let owner = if shared.proxy_protocol { peer.remote.zip(peer.local) } else { None };
+    if let Some(ConnectProtocol(protocol)) = protocol {
+        if &*protocol != "websocket" {
+            return Err(UNKNOWN_PROTOCOL);
+        }
+        let client = Upload::new(body, None, Progress::new(false));
+        return open_websocket_on_stream(shared, Wanted::new(owner, true), client, forwarded).await;
+    }
+    if let Some(Some(client)) = upgrade {
+        return open_websocket(shared, Wanted::new(owner, true), client, forwarded).await;
+    }
+    // The case of names, which hyper keeps there: some applications mind it.
+    from.extensions.remove::<OnUpgrade>();
+    forwarded.extensions_mut().extend(std::mem::take(&mut from.extensions));
+    let (upload, content) = upload(&valid, &forwarded, body).await?;
+    let mut forwarded = forwarded.map(|()| upload);
+    head::frame(&mut forwarded, content);
+    if let Some((protocols, _)) = &switching {
+        upgrade::request(forwarded.headers_mut(), protocols);
+    }
+    let (response, lease) =
+        forward::send(shared, Wanted::new(owner, switching.is_some()), forwarded).await?;
+    if let (Some((protocols, client)), StatusCode::SWITCHING_PROTOCOLS) =
+        (switching, response.status())
+    {
+        return switch(shared, (&protocols, client), response);
+    }
+    if response.status().is_informational() {
+        return Err(upgrade_failed("it switched protocols without a request to"));
+    }
+    if response.headers().contains_key(header::TRANSFER_ENCODING) && !is_only_chunked(&response) {
+        let text = "the only supported transfer coding is chunked".to_owned();
+        return Err(Failure::Malformed(ErrorType::HttpResponseTransferCoding, text));
+    }
+    let idle_time = shared.limits.idle_time;
+    let mut response = response.map(|body| ResponseBody::from_upstream(body, lease, idle_time));
+    fields::of_response(response.headers_mut());
+    Ok(response)
+}
+
+/// Opens a tunnel for the protocol that the upstream has switched to.
+fn switch(
+    shared: &Arc<Shared>,
+    (protocols, client): (&HeaderValue, OnUpgrade),
+    mut response: Response<Received>,
+) -> Result<Response<ResponseBody>, Failure> {
+    let protocol = upgrade::accepted(protocols, response.headers())
+        .ok_or_else(|| upgrade_failed("it switched to a protocol that was not requested"))?;
+    let upstream = hyper::upgrade::on(&mut response);
+    fields::of_response(response.headers_mut());
+    upgrade::request(response.headers_mut(), &protocol);
+    tunnel::open(shared, client, upstream);
+    Ok(response.map(|_| ResponseBody::generated(Bytes::new())))
+}
+
+const RAW_TARGET: Failure = Failure::Refused(Rejection {
+    status: StatusCode::BAD_REQUEST,
+    text: "The request target must be ASCII.",
+});
+
+const UNWRITABLE: Failure = Failure::Refused(Rejection {
+    status: StatusCode::BAD_REQUEST,
+    text: "The request target is invalid.",
+});
+
+fn upgrade_failed(text: &str) -> Failure {
+    Failure::Malformed(ErrorType::HttpUpgradeFailed, text.to_owned())
+}
+
+fn is_only_chunked<B>(response: &Response<B>) -> bool {
+    let mut codings = fields::names(response.headers(), &header::TRANSFER_ENCODING);
+    codings.next().is_some_and(|coding| coding.eq_ignore_ascii_case("chunked"))
+        && codings.next().is_none()
+}
+
+/// Returns the body to send, and how its length is announced.
+async fn upload<B>(
+    valid: &ValidRequest,
+    forwarded: &Request<()>,
+    body: B,
+) -> Result<(Upload, Content), Failure>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let content = Content::of(valid.framing, body.is_end_stream());
+    let announced = match content {
+        Content::None => match valid.framing {
+            // HTTP/3 does not check that a client which announced nothing sends nothing.
+            Framing::Length(_) => Some(0),
+            Framing::Open | Framing::Nothing => return Ok((Upload::none(), content)),
+        },
+        Content::Length(length) => Some(length),
+        Content::Open => None,
+    };
+    let progress = Progress::new(valid.expects_continue && content != Content::None);
+    let mut upload = Upload::new(body, announced, progress);
+    // An HTTP/2 or HTTP/3 stream may end with the head, or a moment later. Methods that usually have no content
+    // wait for that, so that the upstream does not get an empty chunked body.
+    let is_rarely_sent = forwarded.method().is_safe() || forwarded.method() == http::Method::DELETE;
+    let waits = content == Content::None
+        || (content == Content::Open && is_rarely_sent && !valid.expects_continue);
+    if waits && upload.is_empty().await.map_err(Failure::Upload)? {
+        return Ok((Upload::none(), Content::None));
+    }
+    Ok((upload, content))
+}
+
+const UNKNOWN_PROTOCOL: Failure = Failure::Refused(Rejection {
+    status: StatusCode::NOT_IMPLEMENTED,
+    text: "The only supported protocol for CONNECT is websocket.",
+});
+
+/// Opens a WebSocket for a client that used extended CONNECT (RFC 8441 §5), or forwards the upstream's refusal.
+async fn open_websocket_on_stream(
+    shared: &Arc<Shared>,
+    wanted: Wanted,
+    client: Upload,
+    forwarded: Request<()>,
+) -> Result<Response<ResponseBody>, Failure> {
+    let mut forwarded = forwarded.map(|()| Upload::none());
+    *forwarded.method_mut() = http::Method::GET;
+    let key = websocket::new_key().ok_or(UNWRITABLE)?;
+    forwarded.headers_mut().insert(header::SEC_WEBSOCKET_KEY, key.clone());
+    websocket::request_upgrade(forwarded.headers_mut());
+    let (mut response, lease) = forward::send(shared, wanted, forwarded).await?;
+    if response.status().is_success() {
+        // The client would take it for a WebSocket.
+        return Err(upgrade_failed("it responded as if no WebSocket had been requested"));
+    }
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        let idle_time = shared.limits.idle_time;
+        fields::of_response(response.headers_mut());
+        return Ok(response.map(|body| ResponseBody::from_upstream(body, lease, idle_time)));
+    }
+    if !websocket::is_accepted(Some(&key), response.headers()) {
+        return Err(upgrade_failed("it switched to something other than WebSocket"));
+    }
+    let upstream = hyper::upgrade::on(&mut response);
+    fields::of_response(response.headers_mut());
+    response.headers_mut().remove(header::SEC_WEBSOCKET_ACCEPT);
+    *response.status_mut() = StatusCode::OK;
+    let download = tunnel::open_on_stream(shared, client, upstream);
+    Ok(response.map(|_| ResponseBody::from_tunnel(download)))
+}
+
+/// Opens a WebSocket, or forwards the upstream's refusal.
+async fn open_websocket(
+    shared: &Arc<Shared>,
+    wanted: Wanted,
+    client: OnUpgrade,
+    forwarded: Request<()>,
+) -> Result<Response<ResponseBody>, Failure> {
+    let mut forwarded = forwarded.map(|()| Upload::none());
+    let key = forwarded.headers().get(header::SEC_WEBSOCKET_KEY).cloned();
+    websocket::request_upgrade(forwarded.headers_mut());
+    let (mut response, lease) = forward::send(shared, wanted, forwarded).await?;
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        let idle_time = shared.limits.idle_time;
+        fields::of_response(response.headers_mut());
+        return Ok(response.map(|body| ResponseBody::from_upstream(body, lease, idle_time)));
+    }
+    if !websocket::is_accepted(key.as_ref(), response.headers()) {
+        return Err(upgrade_failed("it switched to something other than WebSocket"));
+    }
+    let upstream = hyper::upgrade::on(&mut response);
+    fields::of_response(response.headers_mut());
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    tunnel::open(shared, client, upstream);
+    Ok(response.map(|_| ResponseBody::generated(Bytes::new())))
+}

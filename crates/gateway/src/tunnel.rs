@@ -1,0 +1,54 @@
+//! Upgraded connections, whose data is forwarded in both directions without being parsed.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use eyas_http::pipe::{PipeBody, pipe};
+use eyas_relay::copy::{ByteCounts, Duplex, Until, bidirectional};
+use futures_util::TryStreamExt as _;
+use http_body_util::BodyExt as _;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::io::join;
+use tokio_util::io::StreamReader;
+
+use crate::request_body::Upload;
+use crate::shared::Shared;
+use crate::stats::Counters;
+
+/// Forwards data once both sides are upgraded, until one breaks, both have ended, or the idle time is over.
+pub(crate) fn open(shared: &Arc<Shared>, client: OnUpgrade, upstream: OnUpgrade) {
+    let shared = Arc::clone(shared);
+    tokio::spawn(async move {
+        let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) else { return };
+        forward(&shared, TokioIo::new(client), TokioIo::new(upstream)).await;
+    });
+}
+
+/// Does the same for a client that sends data in the body of its request, and returns the body of the response.
+pub(crate) fn open_on_stream(
+    shared: &Arc<Shared>,
+    client: Upload,
+    upstream: OnUpgrade,
+) -> PipeBody {
+    let shared = Arc::clone(shared);
+    let (writer, download) = pipe();
+    tokio::spawn(async move {
+        let reader = StreamReader::new(client.into_data_stream().map_err(io::Error::other));
+        let Ok(upstream) = upstream.await else { return };
+        forward(&shared, join(reader, writer), TokioIo::new(upstream)).await;
+    });
+    download
+}
+
+async fn forward(shared: &Shared, mut client: impl Duplex, mut upstream: impl Duplex) {
+    let counters = &shared.counters;
+    Counters::count(&counters.tunnels_opened);
+    counters.tunnels.fetch_add(1, Relaxed);
+    let until = (Until::Both, shared.limits.tunnel_idle_time);
+    let mut bytes = ByteCounts::default();
+    let end = bidirectional(&mut client, &mut upstream, until, &mut bytes).await;
+    tracing::debug!(?end, ?bytes, "a tunnel has ended");
+    counters.tunnels.fetch_sub(1, Relaxed);
+}
