@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use eyas_relay::tunnel::packets::{
+use eyas_tunnel::packets::{
     Header, LIFETIME, MAX_BYTES, MAX_PACKETS, PacketQueue, Routes, Taken, framing,
 };
 use ipnet::IpNet;

@@ -13,8 +13,8 @@ use arbitrary::Arbitrary;
 use bytes::{BufMut, Bytes, BytesMut};
 use eyas_race::target::Host;
 use eyas_relay::handshake::Destination;
-use eyas_relay::tunnel::frame::{self, Frame, MAX_DATA, Purpose, RefuseReason, VERSION};
-use eyas_relay::tunnel::session::{
+use eyas_tunnel::frame::{self, Frame, MAX_DATA, Purpose, RefuseReason, VERSION};
+use eyas_tunnel::session::{
     Answer, End, Event, Lane, Read, Session, SessionLimits, Side, TRANSMIT,
 };
 use libfuzzer_sys::fuzz_target;

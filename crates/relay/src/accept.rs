@@ -11,7 +11,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Waits for the next connection. While none can be accepted, it reports why and tries again after a pause.
 /// Cancel-safe if `accept` is.
-pub(crate) async fn accept_next<T, F: Future<Output = io::Result<T>>>(
+pub async fn accept_next<T, F: Future<Output = io::Result<T>>>(
     mut accept: impl FnMut() -> F,
     mut report: impl FnMut(&io::Error),
 ) -> T {

@@ -14,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::copy::Duplex;
 
 /// A byte stream to a destination.
-pub(crate) enum DestinationStream {
+pub enum DestinationStream {
     /// A connection to the destination.
     Direct(ByteStream),
     /// A tunnel through another proxy.
@@ -32,7 +32,7 @@ pub(crate) enum DestinationStream {
 
 impl DestinationStream {
     /// Returns information about the connection of this machine.
-    pub(crate) fn info(&self) -> Arc<ConnectionInfo> {
+    pub fn info(&self) -> Arc<ConnectionInfo> {
         match self {
             Self::Direct(stream) => Arc::new(stream.info().clone()),
             Self::Via { info, .. } => Arc::clone(info),
@@ -40,7 +40,7 @@ impl DestinationStream {
     }
 
     /// Takes the datagrams beside the stream, if the connection supports them.
-    pub(crate) fn take_datagrams(&mut self) -> Option<HttpDatagrams> {
+    pub fn take_datagrams(&mut self) -> Option<HttpDatagrams> {
         match self {
             Self::Direct(_) => None,
             Self::Via { datagrams, .. } => datagrams.take(),
@@ -48,7 +48,7 @@ impl DestinationStream {
     }
 
     /// Reports to the memory that the peer broke the connection without a reply. A proxy has already replied.
-    pub(crate) fn report_broken(&self, failure: Failure) {
+    pub fn report_broken(&self, failure: Failure) {
         if let Self::Direct(stream) = self {
             stream.feedback().broke(failure);
         }

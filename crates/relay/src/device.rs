@@ -8,18 +8,18 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// The length of the longest IP packet.
-pub(crate) const MAX_PACKET: usize = 65_535;
+pub const MAX_PACKET: usize = 65_535;
 
 /// A non-blocking device without packet headers.
 #[derive(Debug)]
-pub(crate) struct Device(AsyncFd<File>);
+pub struct Device(AsyncFd<File>);
 
 impl Device {
     /// Removing the interface is reported as an error of its device, not as readable.
     const INTEREST: Interest = Interest::READABLE.add(Interest::ERROR);
 
     /// Registers the device. Must be called within a tokio runtime.
-    pub(crate) fn new(device: OwnedFd) -> io::Result<Self> {
+    pub fn new(device: OwnedFd) -> io::Result<Self> {
         // The file is never replaced, which is what the successor requires.
         #[expect(deprecated, reason = "its successor is unsafe, and there is no unsafe code here")]
         AsyncFd::with_interest(File::from(device), Self::INTEREST).map(Self)
@@ -29,7 +29,7 @@ impl Device {
     ///
     /// # Errors
     /// If the interface was removed.
-    pub(crate) async fn read(&self, packet: &mut [u8]) -> io::Result<usize> {
+    pub async fn read(&self, packet: &mut [u8]) -> io::Result<usize> {
         loop {
             let mut ready = self.0.ready(Self::INTEREST).await?;
             match ready.try_io(|device| device.get_ref().read(packet)) {
@@ -41,7 +41,7 @@ impl Device {
     }
 
     /// Writes a packet, and returns whether the device accepted it. Otherwise it is lost, as on any link.
-    pub(crate) fn write(&self, packet: &[u8]) -> bool {
+    pub fn write(&self, packet: &[u8]) -> bool {
         self.0.get_ref().write(packet).is_ok()
     }
 }

@@ -24,10 +24,9 @@ use bytes::{Buf, Bytes, BytesMut};
 use eyas::race::target::{Host, TargetError};
 use eyas::zone::{interface_name, parse_host};
 
-pub(crate) use http::{connect_target as http_destination, credentials as http_credentials};
-pub use reply::Refusal;
-pub(crate) use reply::Refused;
-pub(crate) use socks5::{
+pub use http::{connect_target as http_destination, credentials as http_credentials};
+pub use reply::{Refusal, Refused};
+pub use socks5::{
     address as socks5_address, write_address as write_socks5_address,
     write_name as write_socks5_name,
 };
@@ -60,7 +59,7 @@ impl Destination {
     /// Parses a host that this host or another may connect to. The zone of a link-local address is
     /// an interface of the one that connects: its number stays a number, and its name stays part of
     /// a name in brackets, which no other host name has, [until then](Self::on_this_host).
-    pub(crate) fn parse(host: &str, port: u16) -> Result<Self, Refusal> {
+    pub fn parse(host: &str, port: u16) -> Result<Self, Refusal> {
         let parsed = match Host::parse(host) {
             Err(TargetError::Interface(zone)) if !zone.is_empty() => {
                 let address = host.trim_start_matches('[').trim_end_matches(']');
@@ -74,7 +73,7 @@ impl Destination {
     }
 
     /// Returns the host as it was given: with the dot of an absolute name.
-    pub(crate) fn given_host(&self) -> String {
+    pub fn given_host(&self) -> String {
         format!("{}{}", self.host, if self.absolute { "." } else { "" })
     }
 
@@ -82,7 +81,7 @@ impl Destination {
     ///
     /// # Errors
     /// If there is no such interface.
-    pub(crate) fn on_this_host(&self) -> Result<Self, TargetError> {
+    pub fn on_this_host(&self) -> Result<Self, TargetError> {
         let host = match &self.host {
             Host::Name(name) if name.starts_with('[') => parse_host(name)?,
             Host::Literal(_, scope @ 1..) if interface_name(*scope).is_none() => {
@@ -392,7 +391,7 @@ impl Handshake {
     }
 
     /// Returns the same with a precise cause.
-    pub(crate) fn refusal(&self, refused: &Refused) -> Bytes {
+    pub fn refusal(&self, refused: &Refused) -> Bytes {
         match self.protocol {
             Some(Protocol::Socks5) => socks5::reply(refused.why.socks5(), None),
             Some(Protocol::Socks4) => socks4::reply(socks4::REJECTED),

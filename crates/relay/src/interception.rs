@@ -14,7 +14,6 @@ mod addresses;
 pub mod dns;
 pub(crate) mod host_ports;
 mod names;
-mod packet;
 mod serve;
 mod translator;
 #[cfg(test)]
@@ -22,7 +21,5 @@ mod translator_tests;
 
 pub use addresses::{HOST, PEER};
 pub use names::{FORGOTTEN, KEPT, MAX_NAMES, Names};
-pub use packet::Unreachable;
-pub(crate) use packet::unreachable_if_host as unreachable;
 pub(crate) use serve::start;
 pub use translator::{Denial, Flow, LINGER, MAX_FLOWS, Output, Translator};

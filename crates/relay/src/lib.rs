@@ -1,21 +1,20 @@
-//! For programs without support for eyas: a SOCKS and HTTP proxy that races to every destination, and a tunnel
-//! between two hosts.
+//! For programs without support for eyas: a SOCKS and HTTP proxy that races to every destination.
 //!
 //! | module or type | job | source |
 //! | --- | --- | --- |
 //! | [`handshake`] | the messages of a client before its own data; pure | RFC 1928, RFC 1929, RFC 9110 §9.3.6 |
 //! | [`body`] | the end of the body of a request; pure | RFC 9112 §6, §7.1 |
 //! | [`client_hello`] | whether a client's first bytes may be sent to several servers; pure | RFC 8446 §4.1.2 |
-//! | [`tunnel`] | all connections between two hosts over one session | `docs/guide/tunnel.md` |
 //! | [`associate`] | UDP for SOCKS5 clients; pure except for its sockets | RFC 1928 §7 |
 //! | [`connect_udp`] | UDP over HTTP; pure except for its sockets and streams | RFC 9298, RFC 9297 |
 //! | [`interception`] | programs whose connections are intercepted | RFC 9110 §3.7 |
 //! | [`rules`] | the destinations that clients may use; pure | RFC 6890 |
 //! | [`users`] | the users of a proxy | RFC 1929, RFC 7617 |
 //! | [`Proxy`] | the proxy: its sockets, clients and races | |
-//! | [`Via`] | another proxy, through which destinations are reached | RFC 9110 §9.3.6, RFC 9113 §8.5, RFC 9114 §4.4 |
+//! | [`via`] | another proxy, through which destinations are reached | RFC 9110 §9.3.6, RFC 9113 §8.5, RFC 9114 §4.4 |
 //! | [`Report`], [`Stats`] | the outcome of one client, and of all | |
-//! | [`copy`], [`proxy_status`], [`pseudonym`] | what a gateway shares with the proxy | RFC 9209, RFC 9110 §7.6.3 |
+//! | [`copy`], [`accept`], [`device`], [`packet`] | streams, connections and packets | |
+//! | [`proxy_status`], [`pseudonym`] | why a response comes from a proxy, and the name of one | RFC 9209, RFC 9110 §7.6.3 |
 //!
 //! ```no_run
 //! use eyas::{Endpoint, MemoryStore};
@@ -33,7 +32,7 @@
 
 #![forbid(unsafe_code)]
 
-mod accept;
+pub mod accept;
 mod admission;
 pub mod associate;
 pub mod body;
@@ -43,14 +42,15 @@ mod connect;
 pub mod connect_udp;
 mod connection;
 pub mod copy;
-mod destination_stream;
-mod device;
+pub mod destination_stream;
+pub mod device;
 mod guesses;
 pub mod handshake;
 pub mod interception;
 mod limits;
 mod metrics;
-mod permitted;
+pub mod packet;
+pub mod permitted;
 pub mod proxy_status;
 pub mod pseudonym;
 mod report;
@@ -61,15 +61,13 @@ mod shared;
 mod stats;
 mod streams;
 mod traffic;
-pub mod tunnel;
 pub mod users;
-mod via;
+pub mod via;
 
 pub use limits::Limits;
 pub use report::{Datagrams, Ending, Report, WonBy};
 pub use server::{Proxy, ProxyBuilder, ProxyError, Running};
 pub use stats::Stats;
-pub use via::{Via, ViaError};
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

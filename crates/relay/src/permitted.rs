@@ -12,8 +12,9 @@ use crate::handshake::Destination;
 use crate::rules::{ClientRules, DenialReason, Verdict};
 
 /// A race to a destination, without security of its own.
-pub(crate) struct PermittedRace {
-    pub(crate) preconnection: Preconnection,
+pub struct PermittedRace {
+    /// The race, which has not begun.
+    pub preconnection: Preconnection,
     filtered: Arc<AtomicBool>,
 }
 
@@ -22,7 +23,7 @@ impl PermittedRace {
     ///
     /// # Errors
     /// If the client may not connect to the destination at all.
-    pub(crate) fn new(
+    pub fn new(
         endpoint: &Endpoint,
         policy: Policy,
         rules: ClientRules,
@@ -49,7 +50,7 @@ impl PermittedRace {
     }
 
     /// Returns whether the rules excluded an address.
-    pub(crate) fn is_filtered(&self) -> bool {
+    pub fn is_filtered(&self) -> bool {
         self.filtered.load(Relaxed)
     }
 }

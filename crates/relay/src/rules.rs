@@ -37,7 +37,7 @@ pub struct Rules {
 
 /// The verdict on a destination before it is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// It is allowed, whatever its addresses are.
     Allowed,
     /// It depends on its addresses.
@@ -48,7 +48,7 @@ pub(crate) enum Verdict {
 
 /// Why a destination is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DenialReason {
+pub enum DenialReason {
     /// A rule denies it.
     Rule,
     /// It is local to the proxy, and the client is on another machine.
@@ -82,17 +82,17 @@ impl ClientRules {
     }
 
     /// Returns the address of the client.
-    pub(crate) fn client(&self) -> IpAddr {
+    pub fn client(&self) -> IpAddr {
         self.client
     }
 
     /// Continues on another network.
-    pub(crate) fn move_to(&mut self, network: Arc<NetworkView>) {
+    pub fn move_to(&mut self, network: Arc<NetworkView>) {
         self.network = network;
     }
 
     /// Returns the verdict on this destination as the client named it.
-    pub(crate) fn of_destination(&self, to: &Destination) -> Verdict {
+    pub fn of_destination(&self, to: &Destination) -> Verdict {
         match &to.host {
             Host::Literal(ip, _) => match self.of_address(*ip, to.port) {
                 Ok(()) => Verdict::Allowed,
@@ -118,7 +118,7 @@ impl ClientRules {
     }
 
     /// Returns an error if the client may not connect to this address.
-    pub(crate) fn of_address(&self, ip: IpAddr, port: u16) -> Result<(), DenialReason> {
+    pub fn of_address(&self, ip: IpAddr, port: u16) -> Result<(), DenialReason> {
         let (ip, rules) = (ip.to_canonical(), &self.rules);
         if rules.allow.iter().any(|one| one.has_address(ip, port)) {
             return Ok(());

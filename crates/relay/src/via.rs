@@ -2,7 +2,7 @@
 //! used over whichever of HTTP/3 (RFC 9114 §4.4), HTTP/2 (RFC 9113 §8.5) and HTTP/1.1 (RFC 9110 §9.3.6) works
 //! best, an `http` proxy over unencrypted HTTP/1.1.
 
-pub(crate) mod lanes;
+pub mod lanes;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -40,7 +40,7 @@ const TEXT_TIME: Duration = Duration::from_secs(1);
 
 /// The kind of tunnel that is requested from another proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TunnelKind {
+pub enum TunnelKind {
     /// A byte stream to a destination, by CONNECT.
     Bytes,
     /// Datagrams to a destination, by CONNECT-UDP.

@@ -13,7 +13,7 @@ use crate::run::{command, output};
 
 /// Each of our crates, and those of our crates that it may depend on. A crate that does not exist is not an
 /// error; one that is not in the list is.
-const ALLOWED: [(&str, &[&str]); 18] = [
+const ALLOWED: [(&str, &[&str]); 19] = [
     (
         "eyas-cli",
         &[
@@ -21,6 +21,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
             "eyas-lab",
             "eyas-perf",
             "eyas-relay",
+            "eyas-tunnel",
             "eyas-supervisor",
             "eyas-testserver",
             "eyas-http",
@@ -33,6 +34,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
     ("eyas-lab", &["eyas-testserver", "eyas-http", "eyas", "eyas-netem", "eyas-race", "eyas-sctp"]),
     ("eyas-http", &["eyas"]),
     ("eyas-testserver", &["eyas-http", "eyas"]),
+    ("eyas-tunnel", &["eyas-relay", "eyas-http", "eyas"]),
     // The site, for tests of these.
     ("eyas-gateway", &["eyas-relay", "eyas-testserver", "eyas-http", "eyas"]),
     ("eyas-relay", &["eyas-testserver", "eyas-http", "eyas"]),

@@ -26,7 +26,7 @@ mod status;
 use std::time::Duration;
 
 use eyas::sctp::protocol::config::AssociationConfig;
-use eyas_relay::tunnel::{Notice, Sessions};
+use eyas_tunnel::{Notice, Sessions};
 use serde_json::json;
 
 use super::setting;

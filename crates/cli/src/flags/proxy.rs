@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use eyas_relay::Via;
 use eyas_relay::rules::Pattern;
+use eyas_relay::via::Via;
 
 use super::PassphraseFlags;
 use super::memory::MemoryChoice;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use eyas::KeyFingerprint;
 use eyas_relay::handshake::Destination;
-use eyas_relay::tunnel::forward::{self, Forward, Place};
+use eyas_tunnel::forward::{self, Forward, Place};
 use ipnet::IpNet;
 
 use super::memory::MemoryChoice;

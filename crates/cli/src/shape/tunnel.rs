@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use eyas_relay::tunnel::frame::Purpose;
-use eyas_relay::tunnel::packets::PacketCounts;
-use eyas_relay::tunnel::session::ChannelReading;
-use eyas_relay::tunnel::{PathReading, SessionReading};
+use eyas_tunnel::frame::Purpose;
+use eyas_tunnel::packets::PacketCounts;
+use eyas_tunnel::session::ChannelReading;
+use eyas_tunnel::{PathReading, SessionReading};
 use serde::{Deserialize, Serialize};
 
 use super::millis;

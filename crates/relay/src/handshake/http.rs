@@ -124,7 +124,7 @@ fn request(parsed: &httparse::Request<'_, '_>) -> Result<(Protocol, Request), Re
 }
 
 /// Returns the Basic credentials (RFC 7617) of a field `Proxy-Authorization`.
-pub(crate) fn credentials(field: Option<&[u8]>) -> Option<Credentials> {
+pub fn credentials(field: Option<&[u8]>) -> Option<Credentials> {
     let text = std::str::from_utf8(field?).ok()?;
     let (scheme, coded) = text.trim().split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
@@ -138,7 +138,7 @@ pub(crate) fn credentials(field: Option<&[u8]>) -> Option<Credentials> {
 }
 
 /// Parses the target of a CONNECT (RFC 9110 §9.3.6).
-pub(crate) fn connect_target(target: &str) -> Result<Destination, Refusal> {
+pub fn connect_target(target: &str) -> Result<Destination, Refusal> {
     let (host, port) = target.rsplit_once(':').ok_or_else(|| no_port(target))?;
     let port = parse_port(port).ok_or_else(|| no_port(target))?;
     Destination::parse(host, port)

@@ -78,7 +78,7 @@ impl Refusal {
     }
 
     /// Returns after how many seconds the client may try again, if that is known.
-    pub(crate) fn retry_after(&self) -> Option<u64> {
+    pub fn retry_after(&self) -> Option<u64> {
         match self {
             Self::TooManyGuesses(wait) => Some(wait.as_secs() + 1),
             _ => None,
@@ -122,27 +122,30 @@ impl Refusal {
     }
 }
 
-/// A refusal with its precise cause, which the public type does not distinguish.
+/// A refusal with its precise cause, which a [`Refusal`] does not distinguish.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
-    pub(crate) why: Refusal,
-    pub(crate) error: ErrorType,
+pub struct Refused {
+    /// The refusal.
+    pub why: Refusal,
+    /// Its cause.
+    pub error: ErrorType,
 }
 
 impl Refused {
-    pub(crate) const fn new(error: ErrorType, why: Refusal) -> Self {
+    /// Refuses for this cause.
+    pub const fn new(error: ErrorType, why: Refusal) -> Self {
         Self { why, error }
     }
 
     /// Refuses a destination none of whose addresses the rules allow.
-    pub(crate) fn prohibited(to: &Destination) -> Self {
+    pub fn prohibited(to: &Destination) -> Self {
         // Which rule it was depends on the address; that it was one does not.
         let text = format!("{to} has only addresses that clients may not use");
         Self::new(ErrorType::DestinationIpProhibited, Refusal::NotAllowed(text))
     }
 
     /// Returns status and reason of a response (RFC 9110 §15).
-    pub(crate) const fn http(&self) -> (u16, &'static str) {
+    pub const fn http(&self) -> (u16, &'static str) {
         match self.error {
             ErrorType::ConnectionLimitReached => (503, "Service Unavailable"),
             _ => self.why.http(),

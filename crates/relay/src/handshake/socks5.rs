@@ -104,7 +104,7 @@ fn request(bytes: &[u8]) -> Option<Read> {
 
 /// Reads the address and the port at `at`, beginning with the address type. Returns them with the offset of
 /// their end, `None` if they are incomplete, and the type as an error if it is unknown.
-pub(crate) fn address(bytes: &[u8], at: usize) -> Result<Option<Address>, u8> {
+pub fn address(bytes: &[u8], at: usize) -> Result<Option<Address>, u8> {
     match bytes.get(at) {
         None => Ok(None),
         Some(&IPV4) => Ok(literal::<4>(bytes, at + 1)),
@@ -157,7 +157,7 @@ pub(super) fn reply(code: u8, bound: Option<SocketAddr>) -> Bytes {
 }
 
 /// Writes an address and a port, beginning with the address type.
-pub(crate) fn write_address(bytes: &mut BytesMut, address: SocketAddr) {
+pub fn write_address(bytes: &mut BytesMut, address: SocketAddr) {
     match address.ip() {
         IpAddr::V4(ip) => {
             bytes.put_u8(IPV4);
@@ -172,7 +172,7 @@ pub(crate) fn write_address(bytes: &mut BytesMut, address: SocketAddr) {
 }
 
 /// Writes a name and a port, beginning with the address type. A name has at most 253 octets.
-pub(crate) fn write_name(bytes: &mut BytesMut, name: &str, port: u16) {
+pub fn write_name(bytes: &mut BytesMut, name: &str, port: u16) {
     let name = &name.as_bytes()[..name.len().min(usize::from(u8::MAX))];
     bytes.put_slice(&[NAME, name.len() as u8]);
     bytes.put_slice(name);

@@ -21,13 +21,13 @@ use tokio::time::{Instant, timeout};
 use super::addresses::{self, PEER, like};
 use super::dns::{self, Existence, FAMILIES, Forwarded, Incoming, Question};
 use super::names::Names;
-use super::packet::Unreachable;
 use super::translator::{Denial, Flow, Output, Translator};
 use crate::accept::accept_next;
 use crate::client::Client;
 use crate::connection::ClientState;
 use crate::device::{Device, MAX_PACKET};
 use crate::handshake::{Destination, Protocol, Refusal};
+use crate::packet::Unreachable;
 use crate::report::Ending;
 use crate::shared::Shared;
 

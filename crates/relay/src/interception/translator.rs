@@ -17,7 +17,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use super::addresses::{HOST, PEER, like};
-use super::packet::{self, Packet, Segment, Unreachable};
+use crate::packet::{self, Packet, Segment, Unreachable};
 
 /// The maximum number of connections per family, including those that have just ended.
 pub const MAX_FLOWS: usize = 16_384;

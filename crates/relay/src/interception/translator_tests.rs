@@ -7,6 +7,7 @@ use etherparse::{NetHeaders, PacketBuilder, PacketHeaders, TcpHeader, TransportH
 use proptest::prelude::*;
 
 use super::*;
+use crate::packet::Unreachable;
 
 const START: Duration = Duration::from_secs(1);
 const LISTENERS: [u16; 2] = [7000, 7001];
@@ -166,14 +167,14 @@ fn packets_of_no_connection_are_reset() {
 fn datagrams_are_dns_queries_or_are_dropped() {
     let (from, to) = (host(at("192.0.2.1:1"), 4000), at("192.0.2.1:53"));
     let mut translator = Translator::new(LISTENERS);
-    let query = super::packet::udp(from, to, b"question").expect("one family");
+    let query = crate::packet::udp(from, to, b"question").expect("one family");
     translator.handle_packet(START, &query);
     let message = b"question".to_vec();
     assert_eq!(translator.poll_output(), Some(Output::Question { from, to, message }));
     translator.datagram(to, from, b"answer");
     let answer = packet(&mut translator);
-    assert_eq!(answer, super::packet::udp(to, from, b"answer").expect("one family"));
-    let other = super::packet::udp(from, at("192.0.2.1:443"), b"quic").expect("one family");
+    assert_eq!(answer, crate::packet::udp(to, from, b"answer").expect("one family"));
+    let other = crate::packet::udp(from, at("192.0.2.1:443"), b"quic").expect("one family");
     translator.handle_packet(START, &other);
     let error = packet(&mut translator);
     assert_eq!((error[9], error[20], error[21]), (1, 3, 3), "ICMP: the port is unreachable");

@@ -23,7 +23,7 @@ use crate::pseudonym::Pseudonym;
 const MAX_TUNNELS: usize = 100;
 
 /// The lanes to a proxy.
-pub(crate) struct Lanes {
+pub struct Lanes {
     via: Via,
     endpoint: Endpoint,
     /// The policy of races to the proxy.
@@ -42,7 +42,8 @@ struct Lane {
 }
 
 impl Lanes {
-    pub(crate) fn new(via: Via, endpoint: Endpoint, mut policy: Policy) -> Self {
+    /// Creates the lanes to this proxy, which are opened when they are needed, by races under this policy.
+    pub fn new(via: Via, endpoint: Endpoint, mut policy: Policy) -> Self {
         if via.is_secure {
             policy.transports.insert(0, Transport::Quic);
             if via.sctp {
@@ -56,12 +57,12 @@ impl Lanes {
 
     /// Sends requests in the name of this program, and not on behalf of clients: without `Via`, which intermediaries
     /// add (RFC 9110 §7.6.3).
-    pub(crate) fn without_pseudonym(self) -> Self {
+    pub fn without_pseudonym(self) -> Self {
         Self { pseudonym: None, ..self }
     }
 
     /// Reaches a destination through the proxy, for a client whose request has passed these proxies.
-    pub(crate) async fn reach(
+    pub async fn reach(
         &self,
         requested: (TunnelKind, &Destination),
         hops: Option<&HeaderValue>,

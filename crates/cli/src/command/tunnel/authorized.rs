@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas::KeyFingerprint;
 use eyas::sockets::is_out_of_descriptors;
-use eyas_relay::tunnel::keys::{AuthorizedKeys, Grant};
+use eyas_tunnel::keys::{AuthorizedKeys, Grant};
 
 use super::super::ownership;
 use super::super::service::Stamp;

@@ -11,11 +11,9 @@ use eyas::{
     ConnectError, Endpoint, KeyFingerprint, MemoryStore, SecurityParameters, ServerIdentity,
 };
 use eyas_relay::handshake::Destination;
-use eyas_relay::tunnel::keys::{HostName, KnownHosts};
-use eyas_relay::tunnel::session::SessionLimits;
-use eyas_relay::tunnel::{
-    Client, Forwards, Probing, ServerProxy, Sessions, Tunnel, TunnelError, reach,
-};
+use eyas_tunnel::keys::{HostName, KnownHosts};
+use eyas_tunnel::session::SessionLimits;
+use eyas_tunnel::{Client, Forwards, Probing, ServerProxy, Sessions, Tunnel, TunnelError, reach};
 use tokio_util::sync::CancellationToken;
 
 use super::{NoticePrinter, TunnelInfo, files, interface, proxied};

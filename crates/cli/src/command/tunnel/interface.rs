@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use eyas_relay::tunnel::packets::{Interface, InterfaceConfig, MAX_ADDRESSES};
+use eyas_tunnel::packets::{Interface, InterfaceConfig, MAX_ADDRESSES};
 use ipnet::IpNet;
 
 use super::NoticePrinter;

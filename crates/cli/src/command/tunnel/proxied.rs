@@ -3,9 +3,9 @@
 use eyas::race::candidate::Transport;
 use eyas::race::target::{Host, Service, Target};
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
-use eyas_relay::Via;
 use eyas_relay::handshake::Destination;
-use eyas_relay::tunnel::{ProxyFault, ServerProxy};
+use eyas_relay::via::Via;
+use eyas_tunnel::{ProxyFault, ServerProxy};
 
 use crate::command::setting;
 use crate::failure::{Failure, Kind};

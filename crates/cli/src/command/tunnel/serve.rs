@@ -7,9 +7,9 @@ use eyas::race::candidate::Transport;
 use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::sockets::Bound;
 use eyas::{Endpoint, KeyFingerprint, ListenParameters, Listener, ServerIdentity};
-use eyas_relay::tunnel::Server;
-use eyas_relay::tunnel::frame::ALPN;
-use eyas_relay::tunnel::session::ServerLimits;
+use eyas_tunnel::Server;
+use eyas_tunnel::frame::ALPN;
+use eyas_tunnel::session::ServerLimits;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 

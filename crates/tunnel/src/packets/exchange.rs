@@ -1,0 +1,145 @@
+//! Exchanges packets over a channel of a session, and as datagrams or messages beside it.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use eyas::quinn;
+use eyas::sctp::SctpMessages;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
+use tokio::task::coop::consume_budget;
+use tokio::time::Instant;
+
+use super::datagrams::{Datagrams, Method, TooLong, Turns, send_datagram, yield_to_streams};
+use super::interface::Attachment;
+use super::{LIFETIME, framing};
+use crate::link::{ChannelStream, Link};
+
+/// About how many bytes are written to the channel at once, and may wait there. Packets that wait in the queue are
+/// dropped when they are late, but not those in the channel.
+const BATCH: usize = 16 * 1024;
+/// Bytes read at once.
+const READ: usize = 64 * 1024;
+
+/// Exchanges packets in both directions until the channel ends.
+pub(crate) async fn exchange_packets(link: &Link, channel: ChannelStream, attachment: Attachment) {
+    let id = channel.id();
+    link.set_packets(Some(Arc::clone(attachment.tally())));
+    let datagrams = Datagrams::of(link.paths().as_ref());
+    let (from, to) = tokio::io::split(channel);
+    let sender = Sender { link, id, to, attachment: &attachment, out: BytesMut::new() };
+    // In one task, so that the networks are detached as soon as any part ends.
+    tokio::select! {
+        // The reason does not matter.
+        _ = receive(from, &attachment, &datagrams) => {}
+        _ = sender.run(&datagrams) => {}
+        () = datagrams.receive(&attachment) => {}
+    }
+    link.set_packets(None);
+}
+
+async fn receive(
+    mut from: ReadHalf<ChannelStream>,
+    attachment: &Attachment,
+    datagrams: &Datagrams,
+) -> io::Result<()> {
+    let mut unread = BytesMut::new();
+    loop {
+        unread.reserve(READ);
+        if from.read_buf(&mut unread).await? == 0 {
+            return Ok(());
+        }
+        while let Some(packet) = framing::take(&mut unread) {
+            if packet[..] == framing::TAKES_DATAGRAMS {
+                datagrams.set_accepted();
+            } else {
+                attachment.receive(&packet);
+            }
+        }
+        consume_budget().await;
+    }
+}
+
+struct Sender<'a> {
+    link: &'a Link,
+    id: u32,
+    to: WriteHalf<ChannelStream>,
+    attachment: &'a Attachment,
+    /// Packets for the channel.
+    out: BytesMut,
+}
+
+impl Sender<'_> {
+    async fn run(mut self, datagrams: &Datagrams) -> io::Result<()> {
+        if datagrams.are_available() {
+            framing::put(&framing::TAKES_DATAGRAMS, &mut self.out);
+            self.flush().await?;
+        }
+        while datagrams.ready().is_none() {
+            self.link.unsent_below(self.id, BATCH).await;
+            let mut next = Some(self.attachment.next().await);
+            while let Some(packet) = next {
+                self.put(&packet);
+                next = if self.out.len() < BATCH { self.attachment.try_next() } else { None };
+            }
+            self.flush().await?;
+        }
+        match datagrams.ready() {
+            Some(Method::Quic(quic)) => self.send_datagrams(quic).await,
+            Some(Method::Sctp(messages)) => self.send_messages(messages).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Sends packets as datagrams, and those that are too long through the channel.
+    async fn send_datagrams(&mut self, quic: &quinn::Connection) -> io::Result<()> {
+        let (mut turns, room) = (Turns::default(), quic.datagram_send_buffer_space());
+        loop {
+            let mut next = Some(self.attachment.next().await);
+            let (began, mut sent) = (Instant::now(), 0);
+            while let Some(packet) = next {
+                sent += packet.len();
+                self.send_datagram(quic, packet).await;
+                next = if sent < turns.left() { self.attachment.try_next() } else { None };
+            }
+            if !self.out.is_empty() {
+                self.link.unsent_below(self.id, BATCH).await;
+                self.flush().await?;
+            }
+            yield_to_streams(quic, began, sent, room, &mut turns).await;
+        }
+    }
+
+    /// Sends packets as messages. Few of them may wait in the association, since late packets are dropped from
+    /// the queue before it.
+    async fn send_messages(&self, messages: &SctpMessages) -> io::Result<()> {
+        loop {
+            messages.unsent_below(BATCH).await;
+            let packet = self.attachment.next().await;
+            messages.send(&packet, LIFETIME).await?;
+            self.attachment.tally().sent(packet.len());
+            self.attachment.tally().sent_as_datagram();
+            consume_budget().await;
+        }
+    }
+
+    async fn send_datagram(&mut self, quic: &quinn::Connection, packet: Bytes) {
+        let length = packet.len();
+        match send_datagram(quic, packet).await {
+            Ok(()) => {
+                self.attachment.tally().sent(length);
+                self.attachment.tally().sent_as_datagram();
+            }
+            Err(TooLong(packet)) => self.put(&packet),
+        }
+    }
+
+    fn put(&mut self, packet: &[u8]) {
+        framing::put(packet, &mut self.out);
+        self.attachment.tally().sent(packet.len());
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.to.write_all_buf(&mut self.out).await
+    }
+}

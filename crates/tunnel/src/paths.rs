@@ -1,0 +1,250 @@
+//! The paths of the connection below a session, as far as its transport knows them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use eyas::race::candidate::Transport;
+use eyas::sctp::SctpStreams;
+use eyas::sctp::protocol::endpoint::PathStatus;
+use eyas::{Connection, ConnectionInfo, quinn};
+
+/// A snapshot of a path. The counts are of data that this end sends.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PathReading {
+    /// Our address, if it is known.
+    pub local: Option<IpAddr>,
+    /// The other end's address and port; the port is 0 for SCTP directly over IP.
+    pub remote: SocketAddr,
+    /// `active`, `inactive`, `potentially-failed` or `unconfirmed`. The path of a transport with a single one is
+    /// `active`.
+    pub state: &'static str,
+    /// Whether it is the primary path.
+    pub is_primary: bool,
+    /// The smoothed round trip, once measured.
+    pub rtt: Option<Duration>,
+    /// The congestion window, in bytes.
+    pub window: Option<u64>,
+    /// Bytes that have arrived, as far as this end knows.
+    pub delivered: u64,
+    /// Bytes that were lost, or assumed to be lost.
+    pub lost: u64,
+}
+
+/// A handle for reading the paths of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Paths {
+    source: Source,
+    info: Arc<ConnectionInfo>,
+    /// The proxy, if the connection leads through one.
+    proxy: Option<Arc<str>>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Sctp(SctpStreams),
+    Quic(quinn::Connection),
+    /// Another descriptor of its socket.
+    Tcp(Arc<socket2::Socket>),
+    /// A transport that reports nothing.
+    None,
+}
+
+impl Paths {
+    pub(crate) fn of(connection: &Connection) -> Self {
+        let source = match (connection.sctp_streams(), connection.quic(), connection.tcp()) {
+            (Some(streams), ..) => Source::Sctp(streams),
+            (_, Some(quic), _) => Source::Quic(quic.clone()),
+            (.., Some(tcp)) => {
+                let socket = socket2::SockRef::from(tcp).try_clone();
+                socket.map_or(Source::None, |socket| Source::Tcp(Arc::new(socket)))
+            }
+            _ => Source::None,
+        };
+        Self { source, info: connection.shared_info(), proxy: None }
+    }
+
+    /// Returns the paths of a stream through a proxy. What the transport to the proxy reports tells nothing about
+    /// the server.
+    pub(crate) fn proxied(info: Arc<ConnectionInfo>, proxy: String) -> Self {
+        Self { source: Source::None, info, proxy: Some(proxy.into()) }
+    }
+
+    /// Returns the proxy, if the connection leads through one.
+    pub(crate) fn proxy(&self) -> Option<&str> {
+        self.proxy.as_deref()
+    }
+
+    pub(crate) fn transport(&self) -> Transport {
+        self.info.transport
+    }
+
+    pub(crate) fn remote(&self) -> SocketAddr {
+        self.info.remote
+    }
+
+    /// Returns the connection, if it is QUIC.
+    pub(crate) fn quic(&self) -> Option<&quinn::Connection> {
+        match &self.source {
+            Source::Quic(quic) => Some(quic),
+            _ => None,
+        }
+    }
+
+    /// Returns why the connection is closed, if it is and the transport knows more than its streams.
+    pub(crate) fn close_reason(&self) -> Option<String> {
+        match self.quic()?.close_reason()? {
+            // A stateless reset (RFC 9000 §10.3).
+            quinn::ConnectionError::Reset => {
+                Some("it has lost the connection, as after a restart".to_owned())
+            }
+            reason => Some(reason.to_string()),
+        }
+    }
+
+    /// Returns the streams of the association, if it is SCTP.
+    pub(crate) fn sctp(&self) -> Option<&SctpStreams> {
+        match &self.source {
+            Source::Sctp(streams) => Some(streams),
+            _ => None,
+        }
+    }
+
+    /// Returns a count that grows with the acknowledgements of the other end, if they are visible, and the
+    /// round-trip time.
+    pub(crate) fn acknowledgements(&self) -> (Option<u64>, Option<Duration>) {
+        let (count, rtt) = match &self.source {
+            Source::Sctp(streams) => {
+                let Some(status) = streams.association().status() else { return (None, None) };
+                let rtt = status.paths.iter().filter_map(|path| path.smoothed_rtt).max();
+                (Some(status.paths.iter().map(|path| path.delivered).sum()), rtt)
+            }
+            Source::Quic(quic) => (Some(quic.stats().frame_rx.acks), Some(quic.rtt())),
+            // Of MPTCP's subflows only the first would be visible.
+            Source::Tcp(socket) if self.info.transport == Transport::Tcp => tcp_signs(socket),
+            Source::Tcp(_) | Source::None => (None, None),
+        };
+        (count, rtt.or(self.info.rtt))
+    }
+
+    pub(crate) fn read(&self) -> Vec<PathReading> {
+        let only = PathReading {
+            local: self.info.local.map(|local| local.ip()),
+            remote: self.info.remote,
+            state: "active",
+            is_primary: true,
+            rtt: self.info.rtt,
+            window: None,
+            delivered: 0,
+            lost: 0,
+        };
+        match &self.source {
+            Source::Sctp(streams) => {
+                let Some(status) = streams.association().status() else { return Vec::new() };
+                let read = |path: &PathStatus| of_sctp(path, path.id == status.primary);
+                status.paths.iter().map(read).collect()
+            }
+            Source::Quic(quic) => vec![of_quic(quic, only)],
+            Source::Tcp(socket) => vec![of_tcp(socket, only)],
+            Source::None => vec![only],
+        }
+    }
+}
+
+fn of_sctp(path: &PathStatus, is_primary: bool) -> PathReading {
+    PathReading {
+        local: path.local,
+        remote: path.remote,
+        state: path.state.name(),
+        is_primary,
+        rtt: path.smoothed_rtt,
+        window: Some(path.congestion_window as u64),
+        delivered: path.delivered,
+        lost: path.lost,
+    }
+}
+
+fn of_quic(quic: &quinn::Connection, only: PathReading) -> PathReading {
+    let stats = quic.stats();
+    PathReading {
+        // Both may have changed since the connection was established.
+        local: quic.local_ip().or(only.local),
+        remote: quic.remote_address(),
+        rtt: Some(stats.path.rtt),
+        window: Some(stats.path.cwnd),
+        delivered: stats.udp_tx.bytes.saturating_sub(stats.path.lost_bytes),
+        lost: stats.path.lost_bytes,
+        ..only
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn of_tcp(socket: &socket2::Socket, only: PathReading) -> PathReading {
+    use nix::sys::socket::getsockopt;
+
+    let Ok(info) = getsockopt(socket, tcp::Info) else { return only };
+    let number = |at: usize| u64::from(info[at]);
+    let mss = number(tcp::SEGMENT);
+    PathReading {
+        rtt: Some(Duration::from_micros(number(tcp::RTT))),
+        window: Some(number(tcp::WINDOW) * mss),
+        delivered: tcp::acknowledged(&info),
+        lost: number(tcp::RETRANSMITTED) * mss,
+        ..only
+    }
+}
+
+/// Returns the bytes acknowledged so far, and the round-trip time.
+#[cfg(target_os = "linux")]
+fn tcp_signs(socket: &socket2::Socket) -> (Option<u64>, Option<Duration>) {
+    let info = nix::sys::socket::getsockopt(socket, tcp::Info).ok();
+    let rtt = info.map(|info| Duration::from_micros(info[tcp::RTT].into()));
+    (info.map(|info| tcp::acknowledged(&info)), rtt)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn tcp_signs(_: &socket2::Socket) -> (Option<u64>, Option<Duration>) {
+    (None, None)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn of_tcp(_: &socket2::Socket, only: PathReading) -> PathReading {
+    only
+}
+
+/// `struct tcp_info` of `linux/tcp.h`, in words of four octets. For an MPTCP socket it is about the first subflow.
+#[cfg(target_os = "linux")]
+mod tcp {
+    use nix::{getsockopt_impl, libc, sockopt_impl};
+
+    /// `tcpi_snd_mss`.
+    pub(crate) const SEGMENT: usize = 4;
+    /// `tcpi_rtt`, in microseconds.
+    pub(crate) const RTT: usize = 17;
+    /// `tcpi_snd_cwnd`, in segments.
+    pub(crate) const WINDOW: usize = 20;
+    /// `tcpi_total_retrans`, in segments.
+    pub(crate) const RETRANSMITTED: usize = 25;
+    /// `tcpi_bytes_acked`, two words.
+    const ACKNOWLEDGED: usize = 30;
+
+    pub(crate) fn acknowledged(info: &[u32; 34]) -> u64 {
+        // The two halves are in native byte order.
+        let [low, high] = match cfg!(target_endian = "big") {
+            false => [ACKNOWLEDGED, ACKNOWLEDGED + 1],
+            true => [ACKNOWLEDGED + 1, ACKNOWLEDGED],
+        };
+        u64::from(info[low]) | u64::from(info[high]) << 32
+    }
+
+    // The part that every kernel since 4.1 has.
+    sockopt_impl!(
+        /// The kernel's information about a TCP connection.
+        Info,
+        GetOnly,
+        libc::IPPROTO_TCP,
+        libc::TCP_INFO,
+        [u32; 34]
+    );
+}
