@@ -7,7 +7,7 @@
 use std::error::Error;
 
 use eyas::Endpoint;
-use eyas_relay::{Proxy, Running};
+use eyas_proxy::{Proxy, Running};
 use reqwest::{Client, ClientBuilder};
 
 /// Returns a client and its proxy; the client works as long as the proxy runs.

@@ -164,9 +164,9 @@ async fn our_own_client_works_through_socks() {
     let running = start().await;
     let plain = Server::builder().listen((HERE, 0).into()).plain();
     let plain = plain.service(Router::new().route("/", get(greet))).start().await.expect("HTTP");
-    let users = eyas_relay::users::Users::parse("ada:se:cret").expect("users");
+    let users = eyas_proxy::users::Users::parse("ada:se:cret").expect("users");
     let relay = endpoint(&running, &[UNUSED, HERE]);
-    let proxy = eyas_relay::Proxy::builder(relay.clone()).users(users).start().expect("a proxy");
+    let proxy = eyas_proxy::Proxy::builder(relay.clone()).users(users).start().expect("a proxy");
     let through = |user: &str| {
         let address = format!("socks5h://{user}@{}", proxy.local_addr());
         // The client's own endpoint cannot reach that name.

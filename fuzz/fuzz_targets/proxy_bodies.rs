@@ -2,8 +2,8 @@
 //! a body does not depend on how it was split, and a verdict about a flight is final.
 #![no_main]
 
+use eyas_proxy::client_hello::{FirstFlight, first_flight};
 use eyas_relay::body::Body;
-use eyas_relay::client_hello::{FirstFlight, first_flight};
 use eyas_relay::handshake::{Handshake, Request, Step};
 use libfuzzer_sys::fuzz_target;
 

@@ -3,9 +3,8 @@
 #![no_main]
 
 use eyas::Host;
-use eyas_relay::associate::datagram;
-use eyas_relay::handshake::{Handshake, Refusal, Request, Step};
-use eyas_relay::users::Credentials;
+use eyas_proxy::associate::datagram;
+use eyas_relay::handshake::{Credentials, Handshake, Refusal, Request, Step};
 use libfuzzer_sys::fuzz_target;
 
 mod reach;

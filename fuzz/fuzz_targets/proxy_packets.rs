@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use etherparse::{PacketBuilder, PacketHeaders, TcpHeader};
-use eyas_relay::interception::dns::{self, Existence, Incoming};
-use eyas_relay::interception::{Denial, Flow, HOST, Names, Output, Translator};
+use eyas_proxy::interception::dns::{self, Existence, Incoming};
+use eyas_proxy::interception::{Denial, Flow, HOST, Names, Output, Translator};
 use eyas_relay::packet::Unreachable;
 use libfuzzer_sys::fuzz_target;
 

@@ -6,7 +6,7 @@
 //! | hyper-util's `Client` | use [`Connector`] as its connector; ALPN decides whether it speaks HTTP/2 |
 //! | tonic | pass a [`Connector`] for HTTP/2 only to `Endpoint::connect_with_connector` |
 //! | ureq | `Connector::into_ureq` returns an agent (feature `ureq`) |
-//! | reqwest | does not accept a transport: its `connector_layer` must return a connection that reqwest itself opened. Use an `eyas_relay::Proxy` in the same process, which races to each destination |
+//! | reqwest | does not accept a transport: its `connector_layer` must return a connection that reqwest itself opened. Use an `eyas_proxy::Proxy` in the same process, which races to each destination |
 //!
 //! A client that supports HTTP/1.1 and 2 cannot use QUIC, so the race is over TCP, MPTCP and SCTP.
 //! For HTTP/3, use [`Client`](crate::Client).

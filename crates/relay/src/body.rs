@@ -41,17 +41,17 @@ const MAX_DIGITS: u8 = 15;
 
 impl Body {
     /// Returns an empty body.
-    pub const fn none() -> Self {
+    pub(crate) const fn none() -> Self {
         Self(State::Length(0))
     }
 
     /// Returns a body of this length.
-    pub const fn of_length(length: u64) -> Self {
+    pub(crate) const fn of_length(length: u64) -> Self {
         Self(State::Length(length))
     }
 
     /// Returns a body in chunks.
-    pub const fn chunked() -> Self {
+    pub(crate) const fn chunked() -> Self {
         Self(State::Chunked(Chunked::Size { value: 0, digits: 0 }))
     }
 

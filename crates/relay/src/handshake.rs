@@ -17,6 +17,7 @@ mod socks5;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use ::http::HeaderValue;
@@ -32,7 +33,6 @@ pub use socks5::{
 };
 
 use crate::body::Body;
-use crate::users::Credentials;
 
 /// The limit on one message of a client before its destination is known, in bytes. SOCKS messages have at
 /// most 515; an HTTP head that is longer is answered 431.
@@ -104,9 +104,24 @@ impl Destination {
     }
 }
 
-impl std::fmt::Display for Destination {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.given_host(), self.port)
+    }
+}
+
+/// The name and password that a client gives. The password does not appear in debugging output.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The name of a user.
+    pub name: Vec<u8>,
+    /// The password.
+    pub password: Vec<u8>,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Credentials({:?})", String::from_utf8_lossy(&self.name))
     }
 }
 
@@ -123,7 +138,7 @@ pub enum Protocol {
     ConnectUdp,
     /// HTTP/1.1 with a URL in the request line.
     Http,
-    /// None: the connection was intercepted ([`interception`](crate::interception)).
+    /// None: the connection was intercepted (RFC 9110 §3.7).
     Intercepted,
 }
 

@@ -124,7 +124,7 @@ impl From<&ConnectError> for ErrorType {
 /// Returns the value of the field for a response of this proxy.
 ///
 /// `details` goes to the client, like the body, and must not contain more than that.
-pub fn field_value(error: ErrorType, details: &str) -> String {
+pub(crate) fn field_value(error: ErrorType, details: &str) -> String {
     let details = quoted(details);
     format!("{PROXY}; error={}; details=\"{details}\"", error.name())
 }

@@ -28,7 +28,7 @@ impl Pseudonym {
     }
 
     /// Returns whether a value of the field names it.
-    pub fn is_among(&self, hops: &HeaderValue) -> bool {
+    pub(crate) fn is_among(&self, hops: &HeaderValue) -> bool {
         let hops = String::from_utf8_lossy(hops.as_bytes());
         hops.split(',').filter_map(|hop| hop.split_whitespace().nth(1)).any(|by| by == self.0)
     }

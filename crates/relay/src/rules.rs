@@ -146,4 +146,4 @@ impl Rules {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

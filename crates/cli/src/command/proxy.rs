@@ -22,9 +22,9 @@ use eyas::race::candidate::{Family, Transport};
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, SecurityParameters};
 use eyas_http::serve::{ClientCertificates, SctpService, ServeError};
+use eyas_proxy::users::Users;
+use eyas_proxy::{Limits, Proxy, ProxyBuilder, ProxyError, Running};
 use eyas_relay::rules::Rules;
-use eyas_relay::users::Users;
-use eyas_relay::{Limits, Proxy, ProxyBuilder, ProxyError, Running};
 use serde_json::json;
 
 use self::lines::{Lines, OutputStream};

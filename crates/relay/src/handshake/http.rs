@@ -12,12 +12,13 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::{BufMut, Bytes, BytesMut};
 use eyas::race::target::parse_port;
 
-use super::{Awaiting, Destination, MAX_HEAD, Protocol, Read, Refusal, Refused, Request};
+use super::{
+    Awaiting, Credentials, Destination, MAX_HEAD, Protocol, Read, Refusal, Refused, Request,
+};
 use crate::body::Body;
 use crate::connect_udp::{self, PROTOCOL};
 use crate::proxy_status::{PROXY_STATUS, field_value};
 use crate::pseudonym;
-use crate::users::Credentials;
 
 /// The limit on the header fields of one request.
 const MAX_FIELDS: usize = 100;

@@ -4,8 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::{Awaiting, Destination, Protocol, Read, Refusal, Request};
-use crate::users::Credentials;
+use super::{Awaiting, Credentials, Destination, Protocol, Read, Refusal, Request};
 
 const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;

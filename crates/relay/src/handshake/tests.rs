@@ -2,10 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-use crate::users::Users;
-
-fn users() -> Option<Users> {
-    Some(Users::parse("ada:lace\n").expect("users"))
+/// Returns the only user.
+fn users() -> Option<Credentials> {
+    Some(Credentials { name: b"ada".to_vec(), password: b"lace".to_vec() })
 }
 
 /// The replies of a handshake, its outcome, and the data that was left unread.
@@ -17,13 +16,12 @@ struct Outcome {
     rest: Option<Bytes>,
 }
 
-fn outcome(users: Option<Users>, pieces: &[&[u8]]) -> Outcome {
+fn outcome(users: Option<Credentials>, pieces: &[&[u8]]) -> Outcome {
     let mut handshake = Handshake::new(users.is_some());
-    let authenticate =
-        |given: &Credentials| match users.as_ref().is_some_and(|it| it.contains(given)) {
-            true => Ok(Some(String::from_utf8_lossy(&given.name).into_owned())),
-            false => Err(Refusal::NoUser),
-        };
+    let authenticate = |given: &Credentials| match users.as_ref() == Some(given) {
+        true => Ok(Some(String::from_utf8_lossy(&given.name).into_owned())),
+        false => Err(Refusal::NoUser),
+    };
     let mut outcome = Outcome { replies: Vec::new(), request: None, refusal: None, rest: None };
     for piece in pieces {
         handshake.put(piece);
@@ -57,7 +55,7 @@ fn request(bytes: &[u8]) -> (Request, Vec<u8>) {
     )
 }
 
-fn refused(users: Option<Users>, bytes: &[u8]) -> (Vec<u8>, Refusal) {
+fn refused(users: Option<Credentials>, bytes: &[u8]) -> (Vec<u8>, Refusal) {
     let outcome = outcome(users, &[bytes]);
     (outcome.replies, outcome.refusal.expect("it is refused"))
 }

@@ -12,7 +12,7 @@ fn rules(allow: &[&str], deny: &[&str]) -> Rules {
 }
 
 /// Returns the rules for a client at an address, with a port or without, of a proxy without addresses.
-pub(crate) fn client_rules(rules: Rules, client: &str) -> ClientRules {
+fn client_rules(rules: Rules, client: &str) -> ClientRules {
     on_network(rules, client, &[], &[])
 }
 

@@ -9,7 +9,7 @@ mod ports;
 mod proxied;
 mod restarts;
 mod shares;
-#[path = "../../../relay/tests/stage/mod.rs"]
+#[path = "../../../proxy/tests/stage/mod.rs"]
 mod stage;
 mod unix;
 

@@ -7,7 +7,7 @@ use eyas::race::memory::Config;
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, MemoryStore, Resolver};
 use eyas_http::Client;
-use eyas_relay::Proxy;
+use eyas_proxy::Proxy;
 use eyas_testserver::{Authority, Face, Faces, Reach, TestServer};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{sleep, timeout};

@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use eyas_lab::emulator::{Enclosure, EnclosureConfig, OriginalUser};
-use eyas_relay::Running;
-use eyas_relay::interception::{HOST, PEER};
+use eyas_proxy::Running;
+use eyas_proxy::interception::{HOST, PEER};
 use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;

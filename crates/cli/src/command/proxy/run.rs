@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use eyas_relay::Limits;
+use eyas_proxy::Limits;
 
 use super::lines::{Lines, OutputStream};
 use super::{Preparation, builder, failure, limits};

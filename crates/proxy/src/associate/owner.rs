@@ -1,0 +1,117 @@
+//! The client of an association, and the checks on its datagrams; pure.
+
+use std::net::SocketAddr;
+
+use eyas_relay::handshake::Destination;
+use eyas_relay::rules::{ClientRules, Verdict};
+
+use super::datagram::{self, Fault};
+
+/// Why a datagram was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dropped {
+    /// Its sender is not the client of the association.
+    NotTheClient,
+    /// It is a fragment (RFC 1928 §7).
+    Fragment,
+    /// It is malformed.
+    Malformed,
+    /// A rule forbids its destination.
+    NotAllowed,
+    /// Its destination has no address, or none that this machine can send to.
+    Unreachable,
+    /// A queue is full.
+    Full,
+    /// The client has sent nothing to its source, nor to another address of the same name.
+    Unsolicited,
+}
+
+impl Dropped {
+    /// All names, in the order of the variants.
+    pub const NAMES: [&str; 7] =
+        ["stranger", "fragment", "malformed", "not-allowed", "no-way", "full", "unsolicited"];
+}
+
+/// The set-up of an association.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The source port of its datagrams, if it was announced.
+    pub port: Option<u16>,
+    /// The rules for destinations, with the address of the client's connection.
+    pub rules: ClientRules,
+    /// The limit on concurrent destinations. Beyond it, the least recently used one is removed.
+    pub destinations: usize,
+}
+
+/// The client of an association.
+#[derive(Debug)]
+pub(super) struct Owner {
+    /// The source port of its datagrams, if it was announced.
+    port: Option<u16>,
+    pub(super) rules: ClientRules,
+    /// The source of its first datagram, once there is one.
+    address: Option<SocketAddr>,
+    pub(super) dropped: [u64; Dropped::NAMES.len()],
+}
+
+impl Owner {
+    pub(super) fn new(setup: &Setup) -> Self {
+        Self {
+            port: setup.port,
+            rules: setup.rules.clone(),
+            address: None,
+            dropped: Default::default(),
+        }
+    }
+
+    /// Returns the client's address for datagrams, once it has sent one.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// Returns the destination and the payload of a datagram, if it is the client's and allowed.
+    pub(super) fn accept<'a>(
+        &mut self,
+        from: SocketAddr,
+        bytes: &'a [u8],
+    ) -> Option<(Destination, &'a [u8])> {
+        match self.check(from, bytes) {
+            Ok(accepted) => Some(accepted),
+            Err(why) => {
+                self.drop(why);
+                None
+            }
+        }
+    }
+
+    fn check<'a>(
+        &mut self,
+        from: SocketAddr,
+        bytes: &'a [u8],
+    ) -> Result<(Destination, &'a [u8]), Dropped> {
+        let is_client = match self.address {
+            Some(client) => from == client,
+            None => {
+                from.ip().to_canonical() == self.rules.client()
+                    && self.port.is_none_or(|port| port == from.port())
+            }
+        };
+        if !is_client {
+            return Err(Dropped::NotTheClient);
+        }
+        let (to, data) = datagram::read(bytes).map_err(|fault| match fault {
+            Fault::Fragment => Dropped::Fragment,
+            Fault::Malformed => Dropped::Malformed,
+        })?;
+        self.address = Some(from);
+        match self.rules.of_destination(&to) {
+            Verdict::Denied(_) => Err(Dropped::NotAllowed),
+            Verdict::Allowed | Verdict::ByAddress => Ok((to, data)),
+        }
+    }
+
+    /// Counts a dropped datagram.
+    pub(super) fn drop(&mut self, why: Dropped) {
+        self.dropped[why as usize] += 1;
+    }
+}

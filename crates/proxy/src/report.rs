@@ -1,0 +1,135 @@
+//! The outcome of a client.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use eyas::{ConnectionInfo, Recording};
+use eyas_relay::handshake::{Destination, Protocol, Refusal};
+
+use crate::associate::Dropped;
+
+/// The outcome of one client, reported when it has disconnected.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// When it connected.
+    pub at: SystemTime,
+    /// How long it was connected.
+    pub took: Duration,
+    /// Its address.
+    pub client: SocketAddr,
+    /// The authenticated user.
+    pub user: Option<String>,
+    /// Its protocol, if detected.
+    pub protocol: Option<Protocol>,
+    /// Its destination, if it named one.
+    pub destination: Option<Destination>,
+    /// The connection to the destination, if there was one.
+    pub connection: Option<Arc<ConnectionInfo>>,
+    /// What decided the race, if it was won.
+    pub won_by: Option<WonBy>,
+    /// The record of the race, if there was one.
+    pub race: Option<Recording>,
+    /// Bytes from the client to the destination.
+    pub sent: u64,
+    /// Bytes from the destination to the client.
+    pub received: u64,
+    /// The counts of its datagrams, if it requested UDP.
+    pub datagrams: Option<Datagrams>,
+    /// How it ended.
+    pub end: Ending,
+}
+
+/// The datagrams of an association.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Datagrams {
+    /// From the client.
+    pub sent: u64,
+    /// To the client.
+    pub received: u64,
+    /// In either direction, by reason, in the order of [`Dropped::NAMES`].
+    pub dropped: [u64; Dropped::NAMES.len()],
+    /// Why another proxy last refused to forward them to a destination.
+    pub refusal: Option<Refusal>,
+}
+
+/// What decided a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WonBy {
+    /// The transport was established: the client's first bytes cannot be sent to several servers,
+    /// or the client waits for the server.
+    Transport,
+    /// The server's first byte: it answered a ClientHello, or sent first.
+    FirstByte,
+}
+
+impl WonBy {
+    /// Returns the name used in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Transport => "transport",
+            Self::FirstByte => "first-byte",
+        }
+    }
+}
+
+/// How a client ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// Both sides ended their streams.
+    Done,
+    /// The client was refused, with this reason.
+    Refused(Refusal),
+    /// The client got a success reply, and then no server answered.
+    Unanswered(Refusal),
+    /// The client left before there was a connection.
+    Left,
+    /// The client broke the connection.
+    Client(String),
+    /// The destination broke the connection.
+    Destination(String),
+    /// It was idle for too long.
+    Idle,
+    /// The proxy was stopped.
+    Stopped,
+}
+
+impl Ending {
+    /// Returns the name used in JSON and metrics.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Refused(_) => "refused",
+            Self::Unanswered(_) => "unanswered",
+            Self::Left => "left",
+            Self::Client(_) => "client-broke",
+            Self::Destination(_) => "destination-broke",
+            Self::Idle => "idle",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// All names, in the order of the variants.
+    pub const NAMES: [&str; 8] = [
+        "done",
+        "refused",
+        "unanswered",
+        "left",
+        "client-broke",
+        "destination-broke",
+        "idle",
+        "stopped",
+    ];
+
+    /// Returns details as text for people.
+    pub fn detail(&self) -> Option<String> {
+        match self {
+            Self::Refused(why) | Self::Unanswered(why) => Some(why.to_string()),
+            Self::Client(why) | Self::Destination(why) => Some(why.clone()),
+            Self::Done | Self::Left | Self::Idle | Self::Stopped => None,
+        }
+    }
+}
