@@ -4,7 +4,8 @@
 
 use eyas::Host;
 use eyas_proxy::associate::datagram;
-use eyas_relay::handshake::{Credentials, Handshake, Refusal, Request, Step};
+use eyas_relay::destination::Refusal;
+use eyas_relay::handshake::{Credentials, Handshake, Request, Step};
 use libfuzzer_sys::fuzz_target;
 
 mod reach;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use arbitrary::Arbitrary;
 use bytes::{BufMut, Bytes, BytesMut};
 use eyas_race::target::Host;
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 use eyas_tunnel::frame::{self, Frame, MAX_DATA, Purpose, RefuseReason, VERSION};
 use eyas_tunnel::session::{
     Answer, End, Event, Lane, Read, Session, SessionLimits, Side, TRANSMIT,

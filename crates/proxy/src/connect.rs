@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use eyas::{ConnectError, Connection, Initiation, Recording};
+use eyas_relay::destination::{Destination, Refusal, Refused};
 use eyas_relay::destination_stream::DestinationStream;
-use eyas_relay::handshake::{Destination, Refusal, Refused};
 use eyas_relay::permitted::PermittedRace;
 use eyas_relay::proxy_status::ErrorType;
 use eyas_relay::via::TunnelKind;

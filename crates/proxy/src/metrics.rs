@@ -1,7 +1,8 @@
 //! The metrics of the proxy.
 
 use eyas_http::metrics::Page;
-use eyas_relay::handshake::{Protocol, Refusal};
+use eyas_relay::destination::Refusal;
+use eyas_relay::handshake::Protocol;
 
 use crate::associate::Dropped;
 use crate::report::Ending;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use eyas::{ConnectionInfo, Recording};
-use eyas_relay::handshake::{Destination, Protocol, Refusal};
+use eyas_relay::destination::{Destination, Refusal};
+use eyas_relay::handshake::Protocol;
 
 use crate::associate::Dropped;
 

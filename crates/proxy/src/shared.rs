@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use eyas::Endpoint;
 use eyas::race::policy::Policy;
+use eyas_relay::destination::{Destination, Refusal, Refused};
 use eyas_relay::handshake::Credentials;
-use eyas_relay::handshake::{Destination, Refusal, Refused};
 use eyas_relay::proxy_status::ErrorType;
 use eyas_relay::rules::{ClientRules, Rules};
 use eyas_relay::via::lanes::Lanes;

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use eyas_relay::handshake::{Protocol, Refusal};
+use eyas_relay::destination::Refusal;
+use eyas_relay::handshake::Protocol;
 
 use crate::associate::Dropped;
 use crate::report::{Ending, Report, WonBy};

@@ -15,9 +15,8 @@ use eyas_http::StreamDatagrams;
 use eyas_http::pipe::{PipeBody, PipeBroken, pipe};
 use eyas_http::serve::{ConnectProtocol, PeerInfo, RequestBody};
 use eyas_relay::connect_udp::{self, CAPSULE_PROTOCOL, PROTOCOL};
-use eyas_relay::handshake::{
-    Destination, Protocol, Refusal, Refused, http_credentials, http_destination,
-};
+use eyas_relay::destination::{Destination, Refusal, Refused};
+use eyas_relay::handshake::{Protocol, http_credentials, http_destination};
 use eyas_relay::proxy_status::{self, ErrorType};
 use eyas_relay::pseudonym;
 use eyas_relay::via::TunnelKind;

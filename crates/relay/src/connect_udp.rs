@@ -5,7 +5,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use eyas::race::target::{Host, parse_port};
 
-use crate::handshake::{Destination, Refusal};
+use crate::destination::{Destination, Refusal};
 
 /// The protocol that is requested by Upgrade or extended CONNECT.
 pub const PROTOCOL: &str = "connect-udp";

@@ -11,104 +11,29 @@
 //! | a capital letter, or an empty line before it | HTTP/1: CONNECT, CONNECT-UDP, or any method with a URL | RFC 9110 §9.3.6, RFC 9298 §3.2, RFC 9112 §3.2.2 |
 
 mod http;
-mod reply;
 mod socks4;
 mod socks5;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use ::http::HeaderValue;
 use bytes::{Buf, Bytes, BytesMut};
-use eyas::race::target::{Host, TargetError};
-use eyas::zone::{interface_name, parse_host};
 
 pub use http::{connect_target as http_destination, credentials as http_credentials};
-pub use reply::{Refusal, Refused};
 pub use socks5::{
     address as socks5_address, write_address as write_socks5_address,
     write_name as write_socks5_name,
 };
 
 use crate::body::Body;
+use crate::destination::{Destination, Refusal, Refused};
 
 /// The limit on one message of a client before its destination is known, in bytes. SOCKS messages have at
 /// most 515; an HTTP head that is longer is answered 431.
 pub const MAX_HEAD: usize = 16 * 1024;
-
-/// The destination that a client requested.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Destination {
-    /// The host, by name or by address.
-    pub host: Host,
-    /// Whether its name was given with a dot at the end: no search list applies to it
-    /// ([`Target::absolute`](eyas::Target::absolute)).
-    pub absolute: bool,
-    /// The port, never 0.
-    pub port: u16,
-}
-
-impl Destination {
-    /// Returns the destination at this host, whose name is not absolute.
-    pub const fn new(host: Host, port: u16) -> Self {
-        Self { host, absolute: false, port }
-    }
-
-    /// Parses a host that this host or another may connect to. The zone of a link-local address is
-    /// an interface of the one that connects: its number stays a number, and its name stays part of
-    /// a name in brackets, which no other host name has, [until then](Self::on_this_host).
-    pub fn parse(host: &str, port: u16) -> Result<Self, Refusal> {
-        let parsed = match Host::parse(host) {
-            Err(TargetError::Interface(zone)) if !zone.is_empty() => {
-                let address = host.trim_start_matches('[').trim_end_matches(']');
-                Ok(Host::Name(format!("[{address}]")))
-            }
-            parsed => parsed,
-        };
-        let parsed = parsed.map_err(|cause| Refusal::Malformed(cause.to_string()))?;
-        let absolute = parsed.name().is_some() && host.ends_with('.');
-        Ok(Self { absolute, ..Self::of(parsed, port)? })
-    }
-
-    /// Returns the host as it was given: with the dot of an absolute name.
-    pub fn given_host(&self) -> String {
-        format!("{}{}", self.host, if self.absolute { "." } else { "" })
-    }
-
-    /// Returns the destination with the number of the interface of this host that its zone names.
-    ///
-    /// # Errors
-    /// If there is no such interface.
-    pub fn on_this_host(&self) -> Result<Self, TargetError> {
-        let host = match &self.host {
-            Host::Name(name) if name.starts_with('[') => parse_host(name)?,
-            Host::Literal(_, scope @ 1..) if interface_name(*scope).is_none() => {
-                return Err(TargetError::Interface(scope.to_string()));
-            }
-            host => host.clone(),
-        };
-        Ok(Self { host, ..self.clone() })
-    }
-
-    fn of(host: Host, port: u16) -> Result<Self, Refusal> {
-        match port {
-            0 => Err(Refusal::Malformed("port 0 cannot be connected to".to_owned())),
-            port => Ok(Self::new(host, port)),
-        }
-    }
-
-    fn literal(ip: IpAddr, port: u16) -> Result<Self, Refusal> {
-        Self::of(Host::Literal(ip.to_canonical(), 0), port)
-    }
-}
-
-impl fmt::Display for Destination {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.given_host(), self.port)
-    }
-}
 
 /// The name and password that a client gives. The password does not appear in debugging output.
 #[derive(Clone, PartialEq, Eq)]

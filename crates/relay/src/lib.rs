@@ -2,7 +2,8 @@
 //!
 //! | module | job | source |
 //! | --- | --- | --- |
-//! | [`handshake`] | a destination, and the messages of a client that requests one; pure | RFC 1928, RFC 1929, RFC 9110 §9.3.6 |
+//! | [`destination`] | a destination, and why it is refused; pure | RFC 1928 §6, RFC 9110 §15 |
+//! | [`handshake`] | the messages of a client that requests a destination; pure | RFC 1928, RFC 1929, RFC 9110 §9.3.6 |
 //! | [`body`] | the end of the body of a request; pure | RFC 9112 §6, §7.1 |
 //! | [`connect_udp`] | the path of a request for datagrams; pure | RFC 9298 |
 //! | [`rules`] | the destinations that clients may use; pure | RFC 6890 |
@@ -31,6 +32,7 @@ pub mod accept;
 pub mod body;
 pub mod connect_udp;
 pub mod copy;
+pub mod destination;
 pub mod destination_stream;
 pub mod device;
 pub mod handshake;

@@ -8,7 +8,7 @@ use eyas::race::policy::Policy;
 use eyas::race::target::Target;
 use eyas::{Endpoint, Preconnection};
 
-use crate::handshake::Destination;
+use crate::destination::Destination;
 use crate::rules::{ClientRules, DenialReason, Verdict};
 
 /// A race to a destination, without security of its own.

@@ -13,7 +13,7 @@ use eyas::race::target::Host;
 use address::{is_local, is_own, spellings};
 pub use pattern::{Pattern, PatternError};
 
-use crate::handshake::Destination;
+use crate::destination::Destination;
 
 /// Where clients may connect to: anywhere except `deny` and, for clients on other machines, what is
 /// local to the proxy: this machine by any of its addresses, the networks that it is attached to, and

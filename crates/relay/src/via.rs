@@ -29,8 +29,9 @@ use thiserror::Error;
 use tokio::time::timeout;
 
 use crate::connect_udp::{self, CAPSULE_PROTOCOL, PROTOCOL};
+use crate::destination::{Destination, Refusal, Refused};
 use crate::destination_stream::DestinationStream;
-use crate::handshake::{Destination, MAX_HEAD, Refusal, Refused};
+use crate::handshake::MAX_HEAD;
 use crate::proxy_status::ErrorType;
 
 /// The limit on the text that is read of a refusal, in bytes.

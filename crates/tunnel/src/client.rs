@@ -7,7 +7,7 @@ use std::time::Duration;
 use eyas::Endpoint;
 use eyas::race::policy::Policy;
 use eyas::race::target::Target;
-use eyas_relay::handshake::Refusal;
+use eyas_relay::destination::Refusal;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
-use eyas_relay::handshake::{Destination, Handshake, Refusal, Request, Step};
+use eyas_relay::destination::{Destination, Refusal};
+use eyas_relay::handshake::{Handshake, Request, Step};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 

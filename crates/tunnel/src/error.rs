@@ -2,7 +2,7 @@
 
 use eyas::ConnectError;
 use eyas::race::evidence::{Cause, Failure};
-use eyas_relay::handshake::{Refusal, Refused};
+use eyas_relay::destination::{Refusal, Refused};
 use eyas_relay::proxy_status::ErrorType;
 
 use crate::forward::ListenAt;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use eyas::race::target::parse_port;
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 
 use crate::frame::{Purpose, UnixPath};
 

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use eyas::printable::printable;
 use eyas::race::target::Host;
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 
 /// The version of the protocol, which the documentation of [`tunnel`](super) specifies.
 pub const VERSION: u16 = 1;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use eyas::KeyFingerprint;
 use eyas::race::target::{Host, parse_port};
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 use eyas_relay::rules::{Pattern, Rules};
 use ipnet::IpNet;
 

@@ -9,7 +9,7 @@ use eyas::race::evidence::Cause;
 use eyas::race::policy::Policy;
 use eyas::race::target::{Service, Target};
 use eyas::{ConnectionInfo, Endpoint, KeyFingerprint};
-use eyas_relay::handshake::{Destination, Refused};
+use eyas_relay::destination::{Destination, Refused};
 use eyas_relay::via::lanes::Lanes;
 use eyas_relay::via::{TunnelKind, Via};
 use tokio::time::{Instant, timeout};

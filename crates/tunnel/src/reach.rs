@@ -4,7 +4,7 @@ use eyas::race::candidate::Transport;
 use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::race::target::Target;
 use eyas::{Connection, Endpoint, KeyFingerprint};
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 
 use crate::error::TunnelError;
 use crate::frame::Purpose;

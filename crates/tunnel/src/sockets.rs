@@ -13,7 +13,7 @@ use eyas::zone::parse_address;
 use eyas::{Endpoint, Feedback};
 use eyas_relay::accept::accept_next;
 use eyas_relay::copy::{self, ByteCounts, End, Until};
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 use eyas_relay::permitted::PermittedRace;
 use eyas_relay::rules::{ClientRules, Rules};
 use tokio::net::{TcpListener, UnixStream};

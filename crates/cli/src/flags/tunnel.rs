@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use eyas::KeyFingerprint;
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 use eyas_tunnel::forward::{self, Forward, Place};
 use ipnet::IpNet;
 

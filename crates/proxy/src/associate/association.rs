@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas::race::io::NetworkView;
 use eyas::race::target::Host;
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 use eyas_relay::rules::Verdict;
 
 use super::address_selection::{AddressSelection, Sent};

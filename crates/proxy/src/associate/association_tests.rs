@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas::race::evidence::NetworkId;
 use eyas::race::io::NetworkView;
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 use eyas_relay::rules::{ClientRules, Rules};
 use proptest::prelude::*;
 

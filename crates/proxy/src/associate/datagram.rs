@@ -12,7 +12,8 @@ use std::net::SocketAddr;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use eyas::race::target::Host;
-use eyas_relay::handshake::{Destination, socks5_address, write_socks5_address, write_socks5_name};
+use eyas_relay::destination::Destination;
+use eyas_relay::handshake::{socks5_address, write_socks5_address, write_socks5_name};
 
 /// The length of the fields before the address.
 const PREFIX: usize = 3;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 use eyas_relay::rules::{ClientRules, Verdict};
 
 use super::datagram::{self, Fault};

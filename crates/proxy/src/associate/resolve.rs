@@ -9,7 +9,7 @@ use eyas::race::candidate::Family;
 use eyas::race::dns::{Query, QueryId, RecordType, Records};
 use eyas::race::policy::Policy;
 use eyas::race::target::Host;
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 use futures_util::future::{Either, select};
 use tokio::time::timeout;
 

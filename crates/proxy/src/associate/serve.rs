@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use eyas::race::candidate::Family;
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use eyas_relay::destination::{Destination, Refusal};
 use eyas_relay::destination_stream::DestinationStream;
-use eyas_relay::handshake::{Destination, Refusal};
 use eyas_relay::via::TunnelKind;
 use futures_util::future::OptionFuture;
 use tokio::io::AsyncReadExt as _;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyas::race::target::Host;
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 
 use super::association::MAX_WAITING;
 use super::datagram;

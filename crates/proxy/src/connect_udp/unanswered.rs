@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 
 /// How long a destination is refused after the first time. The time doubles each time that it does not answer.
 const MIN_REFUSAL: Duration = Duration::from_mins(1);

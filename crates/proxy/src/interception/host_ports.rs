@@ -8,7 +8,8 @@ use std::time::Duration;
 use eyas::race::target::Host;
 use eyas_relay::accept::accept_next;
 use eyas_relay::copy::{self, End, Until};
-use eyas_relay::handshake::{Destination, Protocol, Refusal};
+use eyas_relay::destination::{Destination, Refusal};
+use eyas_relay::handshake::Protocol;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 

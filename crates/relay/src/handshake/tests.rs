@@ -1,3 +1,4 @@
+use eyas::race::target::Host;
 use proptest::prelude::*;
 
 use super::*;

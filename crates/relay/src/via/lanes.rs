@@ -13,8 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{MAX_TEXT, TunnelKind, Via};
 use crate::connect_udp::PROTOCOL;
+use crate::destination::{Destination, Refusal, Refused};
 use crate::destination_stream::DestinationStream;
-use crate::handshake::{Destination, Refusal, Refused};
 use crate::proxy_status::ErrorType;
 use crate::pseudonym::Pseudonym;
 
@@ -61,7 +61,11 @@ impl Lanes {
         Self { pseudonym: None, ..self }
     }
 
-    /// Reaches a destination through the proxy, for a client whose request has passed these proxies.
+    /// Reaches a destination through the proxy, for a client whose request has passed these proxies. The race to the
+    /// proxy goes to `race`, if there was one.
+    ///
+    /// # Errors
+    /// If the proxy is not reached or refuses, or is among those that the request has passed.
     pub async fn reach(
         &self,
         requested: (TunnelKind, &Destination),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 use proptest::prelude::*;
 
 use super::*;

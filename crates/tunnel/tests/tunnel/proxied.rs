@@ -9,7 +9,7 @@ use eyas::{Endpoint, KeyFingerprint, Resolver, SecurityParameters, ServerIdentit
 use eyas_http::Versions;
 use eyas_proxy::users::Users;
 use eyas_proxy::{Ending, Limits, Proxy, Running};
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 use eyas_relay::via::Via;
 use eyas_tunnel::session::SessionLimits;
 use eyas_tunnel::{Forwards, Notice, ProxyFault, ServerProxy, Tunnel, TunnelError, reach};

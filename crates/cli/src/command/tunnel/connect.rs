@@ -10,7 +10,7 @@ use eyas::race::target::{Service, Target};
 use eyas::{
     ConnectError, Endpoint, KeyFingerprint, MemoryStore, SecurityParameters, ServerIdentity,
 };
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 use eyas_tunnel::keys::{HostName, KnownHosts};
 use eyas_tunnel::session::SessionLimits;
 use eyas_tunnel::{Client, Forwards, Probing, ServerProxy, Sessions, Tunnel, TunnelError, reach};

@@ -3,7 +3,7 @@
 use eyas::race::candidate::Transport;
 use eyas::race::target::{Host, Service, Target};
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
-use eyas_relay::handshake::Destination;
+use eyas_relay::destination::Destination;
 use eyas_relay::via::Via;
 use eyas_tunnel::{ProxyFault, ServerProxy};
 

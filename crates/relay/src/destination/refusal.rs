@@ -45,7 +45,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Returns the field REP of a reply (RFC 1928 §6).
-    pub(super) const fn socks5(&self) -> u8 {
+    pub(crate) const fn socks5(&self) -> u8 {
         match self {
             Self::NotAllowed(_) | Self::NoUser | Self::TooManyGuesses(_) => 2,
             Self::NetworkUnreachable(_) => 3,
