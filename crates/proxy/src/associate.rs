@@ -6,24 +6,19 @@
 //! | [`Association`] | which datagrams are accepted, and the addresses to which they go; pure |
 //! | [`Tunnels`] | the same for datagrams through another proxy; pure |
 
-mod address_selection;
 mod association;
 #[cfg(test)]
 mod association_tests;
 pub mod datagram;
 mod owner;
-mod resolve;
 mod serve;
 mod serve_via;
-mod sockets;
 mod tunnels;
 
-pub use address_selection::{ATTEMPT_DELAY, MAX_ADDRESSES};
-pub(crate) use address_selection::{AddressSelection, Sent};
 pub use association::{Association, MAX_WAITING, Output};
-pub use owner::{Dropped, Setup};
-pub(crate) use resolve::resolve;
+pub use owner::Setup;
 pub(crate) use serve::serve;
 pub(crate) use serve_via::serve_via;
-pub(crate) use sockets::{PeerSockets, bind};
 pub use tunnels::{REFUSAL_TIME, TUNNEL_IDLE, TunnelOutput, Tunnels};
+
+pub use crate::peers::{ATTEMPT_DELAY, MAX_ADDRESSES};

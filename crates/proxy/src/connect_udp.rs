@@ -13,8 +13,6 @@
 pub mod capsule;
 mod serve;
 mod stream;
-mod unanswered;
 
 pub(crate) use serve::{UdpRoute, forward, reach, serve};
 pub(crate) use stream::{CapsuleStream, Event};
-pub(crate) use unanswered::Unanswered;

@@ -28,6 +28,7 @@ use crate::associate::{self, Setup};
 use crate::client::Client;
 use crate::connect::{Connected, DestinationRace, NoConnection, RaceUp};
 use crate::connect_udp::{self, UdpRoute};
+use crate::peers;
 use crate::report::{Datagrams, Ending, Report, WonBy};
 use crate::requester::Requester;
 use crate::shared::Shared;
@@ -347,13 +348,11 @@ impl ClientState {
         let network = shared.endpoint.network_view().await;
         let rules = ClientRules::new(&shared.rules, self.client.ip(), Arc::clone(&network));
         let opened = local_addr(tcp).and_then(|proxy| {
-            let socket = associate::bind(proxy.ip().to_canonical())?;
+            let socket = peers::bind(proxy.ip().to_canonical())?;
             let peers = match &shared.via {
                 Some(_) => None,
                 None => {
-                    Some(associate::PeerSockets::open(network, shared.policy.only_family, |_| {
-                        true
-                    })?)
+                    Some(peers::PeerSockets::open(network, shared.policy.only_family, |_| true)?)
                 }
             };
             Ok((socket.local_addr()?, (socket, peers)))

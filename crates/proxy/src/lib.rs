@@ -38,6 +38,7 @@ mod guesses;
 pub mod interception;
 mod limits;
 mod metrics;
+mod peers;
 mod report;
 mod requester;
 mod server;
@@ -45,11 +46,12 @@ mod shared;
 mod stats;
 mod streams;
 mod traffic;
+mod unanswered;
 pub mod users;
 
 pub use eyas_relay as relay;
 pub use limits::Limits;
-pub use report::{Datagrams, Ending, Report, WonBy};
+pub use report::{Datagrams, Dropped, Ending, Report, WonBy};
 pub use server::{Proxy, ProxyBuilder, ProxyError, Running};
 pub use stats::Stats;
 

@@ -4,8 +4,7 @@ use eyas_http::metrics::Page;
 use eyas_relay::destination::Refusal;
 use eyas_relay::handshake::Protocol;
 
-use crate::associate::Dropped;
-use crate::report::Ending;
+use crate::report::{Dropped, Ending};
 use crate::stats::Stats;
 
 /// Returns the page of metrics.

@@ -8,8 +8,6 @@ use eyas::{ConnectionInfo, Recording};
 use eyas_relay::destination::{Destination, Refusal};
 use eyas_relay::handshake::Protocol;
 
-use crate::associate::Dropped;
-
 /// The outcome of one client, reported when it has disconnected.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -54,6 +52,31 @@ pub struct Datagrams {
     pub dropped: [u64; Dropped::NAMES.len()],
     /// Why another proxy last refused to forward them to a destination.
     pub refusal: Option<Refusal>,
+}
+
+/// Why a datagram was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dropped {
+    /// Its sender is not the client of the association.
+    NotTheClient,
+    /// It is a fragment (RFC 1928 §7).
+    Fragment,
+    /// It is malformed.
+    Malformed,
+    /// A rule forbids its destination.
+    NotAllowed,
+    /// Its destination has no address, or none that this machine can send to.
+    Unreachable,
+    /// A queue is full.
+    Full,
+    /// The client has sent nothing to its source, nor to another address of the same name.
+    Unsolicited,
+}
+
+impl Dropped {
+    /// All names, in the order of the variants.
+    pub const NAMES: [&str; 7] =
+        ["stranger", "fragment", "malformed", "not-allowed", "no-way", "full", "unsolicited"];
 }
 
 /// What decided a race.

@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::Admission;
-use crate::connect_udp::Unanswered;
 use crate::guesses::GuessBrake;
 use crate::stats::{Counters, Stats};
+use crate::unanswered::Unanswered;
 use crate::users::Users;
 use crate::{Limits, Report};
 

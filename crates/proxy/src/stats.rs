@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use eyas_relay::destination::Refusal;
 use eyas_relay::handshake::Protocol;
 
-use crate::associate::Dropped;
-use crate::report::{Ending, Report, WonBy};
+use crate::report::{Dropped, Ending, Report, WonBy};
 
 /// The counters of a proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

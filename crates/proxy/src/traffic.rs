@@ -5,8 +5,7 @@ use std::time::Duration;
 use eyas_relay::copy::ByteCounts;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::associate::Dropped;
-use crate::report::Datagrams;
+use crate::report::{Datagrams, Dropped};
 
 /// Counts of a client's datagrams, and the time of the last one.
 pub(crate) struct Traffic<'a> {

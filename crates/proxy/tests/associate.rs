@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use eyas::{Endpoint, Resolver};
-use eyas_proxy::associate::{Dropped, datagram};
-use eyas_proxy::{Ending, Limits};
+use eyas_proxy::associate::datagram;
+use eyas_proxy::{Dropped, Ending, Limits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;

@@ -11,9 +11,10 @@ use eyas::race::target::Host;
 use eyas_relay::destination::Destination;
 use eyas_relay::rules::Verdict;
 
-use super::address_selection::{AddressSelection, Sent};
 use super::datagram;
-use super::owner::{Dropped, Owner, Setup};
+use super::owner::{Owner, Setup};
+use crate::peers::{AddressSelection, Sent};
+use crate::report::Dropped;
 
 /// The limit on datagrams that wait for DNS, for all destinations of an association.
 pub const MAX_WAITING: usize = 16;

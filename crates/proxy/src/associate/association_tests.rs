@@ -12,6 +12,7 @@ use eyas_relay::rules::{ClientRules, Rules};
 use proptest::prelude::*;
 
 use super::*;
+use crate::report::Dropped;
 
 const START: Duration = Duration::from_secs(1);
 const CLIENT: &str = "198.51.100.7:4000";

@@ -6,31 +6,7 @@ use eyas_relay::destination::Destination;
 use eyas_relay::rules::{ClientRules, Verdict};
 
 use super::datagram::{self, Fault};
-
-/// Why a datagram was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Dropped {
-    /// Its sender is not the client of the association.
-    NotTheClient,
-    /// It is a fragment (RFC 1928 §7).
-    Fragment,
-    /// It is malformed.
-    Malformed,
-    /// A rule forbids its destination.
-    NotAllowed,
-    /// Its destination has no address, or none that this machine can send to.
-    Unreachable,
-    /// A queue is full.
-    Full,
-    /// The client has sent nothing to its source, nor to another address of the same name.
-    Unsolicited,
-}
-
-impl Dropped {
-    /// All names, in the order of the variants.
-    pub const NAMES: [&str; 7] =
-        ["stranger", "fragment", "malformed", "not-allowed", "no-way", "full", "unsolicited"];
-}
+use crate::report::Dropped;
 
 /// The set-up of an association.
 #[derive(Clone, Debug)]

@@ -16,9 +16,8 @@ use tokio::time::Instant;
 
 use super::association::{Association, Output};
 use super::owner::Setup;
-use super::resolve::resolve;
-use super::sockets::{PeerSockets, receive};
 use crate::client::Client;
+use crate::peers::{PeerSockets, receive, resolve};
 use crate::report::Ending;
 use crate::shared::Shared;
 use crate::traffic::Traffic;

@@ -13,12 +13,12 @@ use tokio::net::UdpSocket;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, sleep_until};
 
-use super::owner::{Dropped, Setup};
-use super::sockets::receive;
+use super::owner::Setup;
 use super::tunnels::{TunnelOutput, Tunnels};
 use crate::client::Client;
 use crate::connect_udp::{CapsuleStream, Event};
-use crate::report::Ending;
+use crate::peers::receive;
+use crate::report::{Dropped, Ending};
 use crate::shared::Shared;
 use crate::traffic::Traffic;
 

@@ -11,7 +11,8 @@ use eyas_relay::destination::Destination;
 
 use super::association::MAX_WAITING;
 use super::datagram;
-use super::owner::{Dropped, Owner, Setup};
+use super::owner::{Owner, Setup};
+use crate::report::Dropped;
 
 /// How long a tunnel stays open without traffic in either direction (RFC 4787 §4.3, REQ-5).
 pub const TUNNEL_IDLE: Duration = Duration::from_mins(5);

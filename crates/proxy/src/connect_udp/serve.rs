@@ -18,9 +18,9 @@ use tokio::sync::SemaphorePermit;
 use tokio::time::Instant;
 
 use super::{CapsuleStream, Event};
-use crate::associate::{AddressSelection, Dropped, PeerSockets, Sent, resolve};
 use crate::client::Client;
-use crate::report::Ending;
+use crate::peers::{AddressSelection, PeerSockets, Sent, resolve};
+use crate::report::{Dropped, Ending};
 use crate::shared::Shared;
 use crate::traffic::Traffic;
 

@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use eyas::race::evidence::Level;
 use eyas::race::report::{AttemptReport, Outcome, Report as RaceReport};
-use eyas_proxy::associate::Dropped;
-use eyas_proxy::{Ending, ProxyBuilder, Report, WonBy};
+use eyas_proxy::{Dropped, Ending, ProxyBuilder, Report, WonBy};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};

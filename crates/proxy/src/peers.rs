@@ -1,0 +1,10 @@
+//! The peers of a client's datagrams: their names, their addresses, and the sockets towards them.
+
+mod address_selection;
+mod resolve;
+mod sockets;
+
+pub use address_selection::{ATTEMPT_DELAY, MAX_ADDRESSES};
+pub(crate) use address_selection::{AddressSelection, Sent};
+pub(crate) use resolve::resolve;
+pub(crate) use sockets::{PeerSockets, bind, receive};
