@@ -132,6 +132,7 @@ mod link;
 mod liveness;
 mod local;
 mod notice;
+mod packet_counts;
 pub mod packets;
 mod paths;
 mod ports;

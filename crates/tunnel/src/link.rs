@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
 
 use crate::frame::{Purpose, RefuseReason};
-use crate::packets::{PacketCounts, Tally};
+use crate::packet_counts::{PacketCounts, Tally};
 use crate::paths::Paths;
 use crate::session::{Answer, End, Event, Lane, Read, Session, SessionLimits, Side};
 use crate::vigil::Vigil;

@@ -14,7 +14,6 @@
 //! A packet from the other end must have a source address that the other end has. The routes decide, like
 //! AllowedIPs in WireGuard. A packet that waits for longer than [`LIFETIME`] is useless, and is dropped.
 
-mod counts;
 mod datagrams;
 mod exchange;
 pub mod framing;
@@ -25,11 +24,11 @@ mod routes;
 #[cfg(test)]
 mod tests;
 
-pub use counts::PacketCounts;
-pub(crate) use counts::Tally;
 pub(crate) use exchange::exchange_packets;
 pub use header::Header;
 pub(crate) use interface::Attachment;
 pub use interface::{Interface, InterfaceConfig, MAX_ADDRESSES};
 pub use queue::{LIFETIME, MAX_BYTES, MAX_PACKETS, PacketQueue};
 pub use routes::{Routes, Taken};
+
+pub use crate::packet_counts::PacketCounts;

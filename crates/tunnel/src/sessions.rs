@@ -10,7 +10,7 @@ use eyas::race::candidate::Transport;
 use tokio::time::Instant;
 
 use crate::link::Link;
-use crate::packets::PacketCounts;
+use crate::packet_counts::PacketCounts;
 use crate::paths::PathReading;
 use crate::session::{ChannelReading, Traffic};
 

@@ -14,10 +14,10 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::counts::{Outcome, Tally};
 use super::header::Header;
 use super::queue::PacketQueue;
 use super::routes::{Routes, Taken};
+use crate::packet_counts::{Outcome, Tally};
 
 /// The limit on the addresses of an interface.
 pub const MAX_ADDRESSES: usize = 8;

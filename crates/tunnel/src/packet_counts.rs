@@ -1,4 +1,4 @@
-//! The counts of packets.
+//! The counts of packets between an interface and the other ends.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -45,7 +45,7 @@ pub(crate) struct Tally {
 
 /// The outcome for a packet from the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// The interface accepted it.
     Accepted,
     /// The interface did not accept it.
@@ -57,23 +57,23 @@ pub(super) enum Outcome {
 }
 
 impl Tally {
-    pub(super) fn sent(&self, bytes: usize) {
+    pub(crate) fn sent(&self, bytes: usize) {
         self.sent.fetch_add(1, Relaxed);
         self.sent_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
     /// Counts a packet that was sent as a datagram of the transport, or as a message.
-    pub(super) fn sent_as_datagram(&self) {
+    pub(crate) fn sent_as_datagram(&self) {
         self.sent_as_datagrams.fetch_add(1, Relaxed);
     }
 
     /// Sets how many packets the queue has dropped so far.
-    pub(super) fn dropped(&self, late: u64, overflow: u64) {
+    pub(crate) fn dropped(&self, late: u64, overflow: u64) {
         self.late.store(late, Relaxed);
         self.overflow.store(overflow, Relaxed);
     }
 
-    pub(super) fn count_received(&self, outcome: Outcome, bytes: usize) {
+    pub(crate) fn count_received(&self, outcome: Outcome, bytes: usize) {
         let count = match outcome {
             Outcome::Accepted => {
                 self.received_bytes.fetch_add(bytes as u64, Relaxed);
