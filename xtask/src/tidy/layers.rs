@@ -11,24 +11,78 @@ struct Layered {
     layers: &'static [&'static [&'static str]],
 }
 
-const LAYERED: [Layered; 1] = [Layered {
-    source: "crates/lab/src/",
-    layers: &[
-        &["units", "statistics", "printable"],
-        &["middlebox"],
-        &["emulator", "load"],
-        &["situation"],
-        &["run"],
-        &["measure"],
-        &["claim"],
-        &["plan"],
-        &["simulation"],
-        &["live"],
-        &["results"],
-        &["runner"],
-        &["report"],
-    ],
-}];
+const LAYERED: [Layered; 5] = [
+    Layered {
+        source: "crates/lab/src/",
+        layers: &[
+            &["units", "statistics", "printable"],
+            &["middlebox"],
+            &["emulator", "load"],
+            &["situation"],
+            &["run"],
+            &["measure"],
+            &["claim"],
+            &["plan"],
+            &["simulation"],
+            &["live"],
+            &["results"],
+            &["runner"],
+            &["report"],
+        ],
+    },
+    Layered {
+        source: "crates/relay/src/",
+        layers: &[
+            &["accept", "body", "copy", "device", "packet", "proxy_status", "pseudonym"],
+            &["destination", "destination_stream"],
+            &["connect_udp", "rules"],
+            &["handshake", "permitted"],
+            &["via"],
+        ],
+    },
+    Layered {
+        source: "crates/proxy/src/",
+        layers: &[
+            &["admission", "client_hello", "guesses", "limits", "requester", "unanswered", "users"],
+            &["peers", "report"],
+            &["client", "stats", "traffic"],
+            &["metrics", "shared"],
+            &["connect", "connect_udp"],
+            &["associate"],
+            &["connection"],
+            &["interception", "streams"],
+            &["server"],
+        ],
+    },
+    Layered {
+        source: "crates/gateway/src/",
+        layers: &[
+            &["expect", "limits", "peer", "received", "upstream"],
+            &["fields", "forwarded"],
+            &["request_body", "upgrade", "validation", "websocket"],
+            &["attempt", "failure", "interims", "notices", "stats"],
+            &["connection", "pool", "share"],
+            &["response_body", "shared"],
+            &["dial", "forward", "handshake", "head", "tunnel"],
+            &["service"],
+            &["builder"],
+        ],
+    },
+    Layered {
+        source: "crates/tunnel/src/",
+        layers: &[
+            &["frame", "liveness", "notice", "packet_counts", "paths", "shares"],
+            &["demand", "forward", "keys", "local", "session", "vigil"],
+            &["dynamic", "error", "link"],
+            &["doubt", "leases", "packets", "sessions", "sockets", "transport"],
+            &["ports", "proxied"],
+            &["reach", "server"],
+            &["setup"],
+            &["client_session", "probing"],
+            &["client"],
+        ],
+    },
+];
 
 /// Checks the sources, which are given with their paths.
 pub(super) fn check(sources: &BTreeMap<String, String>) -> Vec<Finding> {
