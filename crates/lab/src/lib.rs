@@ -11,11 +11,8 @@
 //!
 //! | module | purpose |
 //! | --- | --- |
-//! | [`units`] | amounts with units, queues and losses, as text |
 //! | [`statistics`] | means, confidence intervals, regression lines |
 //! | `printable` | text without what a terminal obeys |
-//! | [`middlebox`] | middleboxes as they are described, and built |
-//! | `emulator` | bad networks in real time, between network namespaces (Linux) |
 //! | `load` | load generator: open-loop arrivals over any transport (Linux, feature `load`) |
 //! | [`situation`] | what is simulated or emulated: every set-up and its check; executes nothing |
 //! | [`run`] | the result of a run |
@@ -35,13 +32,10 @@
 //! nor the code has changed. A report is made from `result.json` alone.
 
 pub mod claim;
-#[cfg(target_os = "linux")]
-pub mod emulator;
 pub mod live;
 #[cfg(all(target_os = "linux", feature = "load"))]
 pub mod load;
 pub mod measure;
-pub mod middlebox;
 pub mod plan;
 mod printable;
 pub mod report;
@@ -51,7 +45,6 @@ pub mod runner;
 pub mod simulation;
 pub mod situation;
 pub mod statistics;
-pub mod units;
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -1,7 +1,7 @@
 //! Experiments on real sockets, in real time.
 //!
 //! A plan of `kind = "live"` has situations of this kind: two hosts, which are network namespaces
-//! of this machine, and between them a link that the [`emulator`](crate::emulator) runs. Client and
+//! of this machine, and between them a link that the emulator of `eyas-emulator` runs. Client and
 //! server are the real ones, `eyas-http` over the kernel's TCP and over QUIC, each in its own
 //! namespace and thread.
 //!

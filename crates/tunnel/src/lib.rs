@@ -29,7 +29,7 @@
 //! Access control is below the session: `ListenParameters::client_keys` and
 //! `SecurityParameters::with_pinned_keys` make the TLS verifiers look at nothing but a key, so an impostor
 //! loses the race, and an unknown client is rejected before a byte of it is read. The command creates the
-//! device of a network interface, because the calls are unsafe and confined to `eyas-lab`.
+//! device of a network interface, because the calls are unsafe and confined to `eyas-emulator`.
 //!
 //! # The protocol on the wire
 //!

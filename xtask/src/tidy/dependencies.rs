@@ -13,12 +13,14 @@ use crate::run::{command, output};
 
 /// Each of our crates, and those of our crates that it may depend on. A crate that does not exist is not an
 /// error; one that is not in the list is.
-const ALLOWED: [(&str, &[&str]); 20] = [
+const ALLOWED: [(&str, &[&str]); 22] = [
     (
         "eyas-cli",
         &[
+            "eyas-emulator",
             "eyas-gateway",
             "eyas-lab",
+            "eyas-load",
             "eyas-perf",
             "eyas-proxy",
             "eyas-relay",
@@ -32,7 +34,22 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     ("eyas-perf", &["eyas"]),
     ("eyas-python", &["eyas-lab", "eyas-http", "eyas"]),
     ("eyas-capi", &["eyas"]),
-    ("eyas-lab", &["eyas-testserver", "eyas-http", "eyas", "eyas-netem", "eyas-race", "eyas-sctp"]),
+    (
+        "eyas-lab",
+        &[
+            "eyas-emulator",
+            "eyas-load",
+            "eyas-testserver",
+            "eyas-http",
+            "eyas",
+            "eyas-netem",
+            "eyas-race",
+            "eyas-sctp",
+        ],
+    ),
+    ("eyas-emulator", &["eyas-netem"]),
+    // The site, for its tests.
+    ("eyas-load", &["eyas-testserver", "eyas-http", "eyas", "eyas-netem"]),
     ("eyas-http", &["eyas"]),
     ("eyas-testserver", &["eyas-http", "eyas"]),
     // The site, for tests of these.

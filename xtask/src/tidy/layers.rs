@@ -15,9 +15,8 @@ const LAYERED: [Layered; 5] = [
     Layered {
         source: "crates/lab/src/",
         layers: &[
-            &["units", "statistics", "printable"],
-            &["middlebox"],
-            &["emulator", "load"],
+            &["statistics", "printable"],
+            &["load"],
             &["situation"],
             &["run"],
             &["measure"],

@@ -72,7 +72,7 @@ pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
 /// Gives this program the privileges to create hosts and links.
 fn enable_networks() -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
-    eyas_lab::emulator::become_root().map_err(super::netem::emulator_failure)?;
+    eyas_emulator::become_root().map_err(super::netem::emulator_failure)?;
     Ok(())
 }
 

@@ -17,8 +17,9 @@ use std::path::Path;
 use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
-use eyas_lab::emulator::{
-    self, Counters, Emulator, EmulatorError, Host, LinkSpec, Scenario, ScenarioEvent,
+use eyas_emulator::{
+    Counters, Direction, Emulator, EmulatorError, Host, LinkSpec, Scenario, ScenarioEvent,
+    become_root,
 };
 use rustix::process::Signal;
 use serde_json::json;
@@ -43,7 +44,7 @@ pub(super) fn run(flags: NetemFlags, common: &CommonFlags) -> Result<ExitCode, F
         NetemAction::Run(flags) => {
             let scenario = network::scenario(&flags)?;
             // This must happen before the runtime starts threads.
-            emulator::become_root().map_err(emulator_failure)?;
+            become_root().map_err(emulator_failure)?;
             super::on_runtime(run_inside(&scenario, &flags, common))
         }
         NetemAction::Change(flags) => control::change(&flags, common).map(|()| ExitCode::SUCCESS),
@@ -187,7 +188,7 @@ async fn wait_for_command(
 }
 
 fn apply_event(emulator: &Emulator, event: &ScenarioEvent) -> Result<(), Failure> {
-    let apply = |direction: &emulator::Direction| {
+    let apply = |direction: &Direction| {
         emulator.apply(&event.path, *direction, &event.spec).map_err(emulator_failure)
     };
     event.directions.iter().try_for_each(apply)

@@ -55,7 +55,7 @@ pub(super) fn run(flags: &ProxyFlags, common: &CommonFlags) -> Result<ExitCode, 
 /// What has to be prepared before a second thread is started, for a command in its own namespace.
 struct Preparation {
     #[cfg(target_os = "linux")]
-    former: Option<eyas_lab::emulator::OriginalUser>,
+    former: Option<eyas_emulator::OriginalUser>,
 }
 
 #[cfg(target_os = "linux")]
@@ -71,7 +71,7 @@ impl Preparation {
         running: &Running,
         command: std::process::Command,
         host_ports: &[u16],
-    ) -> Result<(eyas_lab::emulator::Enclosure, tokio::process::Child), Failure> {
+    ) -> Result<(eyas_emulator::Enclosure, tokio::process::Child), Failure> {
         enclosed::spawn(running, command, self.former, host_ports)
     }
 }

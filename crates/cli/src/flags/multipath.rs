@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
+use eyas_emulator::units::{Size, in_words_of_the_file};
 use eyas_lab::situation::AssociationSetup;
-use eyas_lab::units::{Size, in_words_of_the_file};
 use serde_json::{Map, Value};
 
 /// The options, with the names of a plan's `association`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use eyas::race::candidate::Transport;
-use eyas_lab::units::Rate;
+use eyas_emulator::units::Rate;
 use eyas_perf::protocol::request::{MAX_SIZE, MAX_STREAMS};
 
 use super::load::SctpSecurityName;

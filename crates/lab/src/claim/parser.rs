@@ -1,9 +1,10 @@
 //! Expressions as text: `least(share[dB50, automatic, 64 KiB..]) / 0.97`.
 
+use eyas_emulator::units::parse_amount;
+
 use super::expression::{Expression, Function, Operator, Span};
 use crate::measure::Measure;
 use crate::situation::{Grid, Named};
-use crate::units::parse_amount;
 
 /// The maximum nesting depth of brackets.
 const MAX_DEPTH: usize = 32;

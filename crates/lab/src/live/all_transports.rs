@@ -7,12 +7,12 @@ use std::time::Duration;
 use eyas::race::candidate::{Family, Transport};
 use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
+use eyas_emulator::{Host, MiddleboxConfig, Topology};
 use eyas_netem::middlebox::firewall::Policy as Firewall;
 use eyas_netem::packet::protocol;
 
 use super::host::{self, Identity, Serve};
 use super::{LiveError, Run, testbed};
-use crate::emulator::{Host, MiddleboxConfig, Topology};
 use crate::load::{Arrivals, Extent, Load};
 use crate::run::RunResult;
 use crate::situation::live::{AllTransportsSetup, MiddleboxKind, RacePolicyName, SctpSecurityName};
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn policy(candidates: usize) -> Policy {
-        let second = crate::units::Time(Duration::from_secs(1));
+        let second = eyas_emulator::units::Time(Duration::from_secs(1));
         let setup = AllTransportsSetup {
             link: Default::default(),
             candidates,

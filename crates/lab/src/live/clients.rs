@@ -26,9 +26,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use eyas_emulator::{Host, MiddleboxConfig, PathTopology, Topology};
+
 use super::testbed::Testbed;
 use super::{LiveError, Run, awake};
-use crate::emulator::{Host, MiddleboxConfig, PathTopology, Topology};
 use crate::run::{Observed, RunResult};
 use crate::situation::live::{ClientsSetup, DelayedTraffic, Scheme};
 use measures::Measures;

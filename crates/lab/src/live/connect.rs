@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use eyas::Resolver;
 use eyas::race::policy::Policy;
+use eyas_emulator::units::Part;
 
 use super::server_kind::Kind;
 use super::servers::Servers;
@@ -13,7 +14,6 @@ use super::trial::{OBJECT, Outcome, Trial, run_concurrently, runtime};
 use super::{LiveError, Run, Traffic, awake};
 use crate::run::RunResult;
 use crate::situation::live::{ConnectSetup, LinkSetup, Memory};
-use crate::units::Part;
 
 /// The pause that belongs to the second column of second requests.
 const LONG_PAUSE: Duration = Duration::from_secs(10);

@@ -5,12 +5,12 @@ mod client;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
+use eyas_emulator::{MiddleboxConfig, Topology};
 use eyas_netem::middlebox::firewall::Policy as Firewall;
 use eyas_netem::packet::protocol;
 
 use super::host::{self, Identity, Serve};
 use super::{LiveError, Run, testbed};
-use crate::emulator::{MiddleboxConfig, Topology};
 use crate::run::RunResult;
 use crate::situation::live::{CostSetup, SctpCarrier};
 

@@ -20,9 +20,10 @@ mod usage;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use eyas_emulator::{Host, Topology, pin_thread};
+
 use super::testbed::{CLIENT_CORE, SERVER_CORE, Testbed};
 use super::{LiveError, Traffic};
-use crate::emulator::{Host, Topology, pin_thread};
 use crate::load::{self, Load, Outcome, Stop};
 use crate::situation::live::Times;
 

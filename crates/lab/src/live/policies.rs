@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use eyas::Resolver;
+use eyas_emulator::units::Part;
 use eyas_netem::random::derive;
 
 use super::server_kind::Kind;
@@ -12,7 +13,6 @@ use super::trial::{OBJECT, Outcome, Trial, run_concurrently, runtime};
 use super::{LiveError, Run, awake, dns};
 use crate::run::RunResult;
 use crate::situation::live::{ClientStrategy, PoliciesSetup};
-use crate::units::Part;
 
 /// Returns the kind of server for a trial.
 fn kind(setup: &PoliciesSetup, seed: u64, trial: u32) -> Kind {

@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 use std::thread::JoinHandle;
 
-use super::{LiveError, Traffic};
-use crate::emulator::{
+use eyas_emulator::{
     Direction, Emulator, EmulatorError, Host, LinkConfig, LossConfig, Topology, pin_thread,
 };
+
+use super::{LiveError, Traffic};
 use crate::situation::live::LinkSetup;
 
 /// A client host, a server host, and the link between them.

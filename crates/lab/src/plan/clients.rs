@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use eyas_emulator::units::in_words_of_the_file;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::PlanError;
 use crate::situation::live::ClientProgram;
-use crate::units::in_words_of_the_file;
 
 /// The placeholder for the client in its expectations.
 const PLACEHOLDER: &str = "{client}";

@@ -1,10 +1,10 @@
 //! What `[quick]` and `[standard]` run of a plan, and how.
 
+use eyas_emulator::units::Time;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::{PlanError, layers};
-use crate::units::Time;
 
 /// The differences from the full plan.
 #[derive(Default, Deserialize)]

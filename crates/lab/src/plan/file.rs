@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use eyas_emulator::units::{self, Kind, in_words_of_the_file};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -17,7 +18,6 @@ use crate::situation::{
     AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Grid, Mode, Named,
     PathSetup, Point, RandomSetup, RivalSetup, Setup, Situation, Times, live,
 };
-use crate::units::{self, Kind, in_words_of_the_file};
 
 /// Everything that a file can contain. The parts of a situation are parsed here for error messages
 /// with line numbers; they are parsed again once all layers have been merged.

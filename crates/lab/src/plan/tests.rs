@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use eyas_emulator::units::Size;
+
 use super::{Extent, Options, Plan, from_json, shipped};
 use crate::claim::Outcome;
 use crate::run::{Results, RivalResult, RunResult, StreamResult};
 use crate::situation::{self, Mapping, Point, live};
-use crate::units::Size;
 
 fn quick(set: &[&str]) -> Options {
     let set = set.iter().map(|text| (*text).to_owned()).collect();

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use eyas_emulator::middlebox::BoxedMiddlebox;
 use eyas_netem::middlebox::MiddleboxNode;
 use eyas_netem::node::{Node, NodeInput, NodeOutput};
 use eyas_netem::packet::{Packet, Payload as _, protocol};
@@ -17,7 +18,6 @@ use eyas_sctp::io::{Ecn, Fragmentation, Input, Output, Received, StructPacket, T
 
 use super::application::{SaturatedSender, Sink};
 use super::payload::Payload;
-use crate::middlebox::BoxedMiddlebox;
 
 /// The SCTP port of every receiver.
 pub(super) const PORT: u16 = 7;

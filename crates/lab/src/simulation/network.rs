@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use eyas_emulator::middlebox::{BoxedMiddlebox, MiddleboxConfig};
+use eyas_emulator::units::{Rate, Time};
 use eyas_netem::link::{LinkChange, LinkConfig, QueueConfig};
 use eyas_netem::middlebox::MiddleboxNode;
 use eyas_netem::random::derive;
@@ -15,10 +17,8 @@ use super::application::{SaturatedSender, Sink};
 use super::host::{Host, Interface, PORT, Role, Station};
 use super::options;
 use super::payload::{self, Payload};
-use crate::middlebox::{BoxedMiddlebox, MiddleboxConfig};
 use crate::run::PathResult;
 use crate::situation::{ApplicationSetup, AssociationSetup, PathSetup, Setup, Times};
-use crate::units::{Rate, Time};
 
 /// The queue length of an access link, in packets: longer than a sender's bursts.
 pub const ACCESS_QUEUE: usize = 1000;

@@ -2,13 +2,12 @@
 
 use std::fmt;
 
+use eyas_emulator::units::{Size, Time};
 use eyas_sctp::config::{
     BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, Cuc, LossDetection,
     NrSackPolicy, PathOrder, RtxPolicy, SackPath, SchedulerKind,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
-use crate::units::{Size, Time};
 
 /// The behaviour of an association. Options that are not given are those of the profile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 
 use super::queue_info::QueueInfo;
 use super::setup::{PathSetup, Setup};
-use crate::units::Loss;
 
 /// The size of the IPv4 header, SCTP header and DATA header of a message that has its own packet.
 const HEADERS: usize = 20 + 12 + 16;
@@ -153,7 +152,7 @@ impl Setup {
             .map(|link| {
                 let path = &paths[link];
                 let sending = (MTU + path.framing.0.0) as f64 * 8.0 / path.rate().0 as f64;
-                let arriving = 1.0 - path.loss.average();
+                let arriving = 1.0 - path.loss.average(MTU);
                 LinkBound {
                     path: link.to_owned(),
                     capacity: self.payload_rate(path) * arriving,
@@ -192,7 +191,7 @@ impl Setup {
     fn wait_for_lost(&self, paths: &BTreeMap<String, PathSetup>, links: &[LinkBound]) -> f64 {
         let message = self.application.message as f64 * 8.0;
         let lost = |link: &LinkBound| {
-            let part = paths[&link.path].loss.average();
+            let part = paths[&link.path].loss.average(MTU);
             (link.carried / message * part, link.holding * (1.0 - part))
         };
         let all: f64 = links.iter().map(|link| lost(link).0).sum();
@@ -244,19 +243,6 @@ fn fill(links: &mut [LinkBound], mut bits: f64) {
     for link in links {
         link.carried = link.capacity.min(bits / link.holding);
         bits -= link.carried * link.holding;
-    }
-}
-
-impl Loss {
-    /// Returns the fraction of full-sized packets that is lost on average.
-    #[must_use]
-    pub fn average(&self) -> f64 {
-        let (worsens, recovers) = (self.worsens.0, self.recovers.0);
-        let bad = if worsens > 0.0 { worsens / (worsens + recovers) } else { 0.0 };
-        let while_bad = self.while_bad.map_or(self.probability.0, |part| part.0);
-        let drawn = self.probability.0 * (1.0 - bad) + while_bad * bad;
-        let whole = (1.0 - self.bit_errors).powi(MTU as i32 * 8);
-        1.0 - (1.0 - drawn) * whole
     }
 }
 

@@ -9,11 +9,11 @@ mod draw;
 
 use std::collections::BTreeMap;
 
+use eyas_emulator::units::{Part, Rate, Time};
 use serde::{Deserialize, Serialize};
 
 use super::association::AssociationSetup;
 use super::setup::{PathSetup, Setup};
-use crate::units::{Part, Rate, Time};
 
 /// The size of a full packet, in bits.
 const FULL: f64 = 12_000.0;

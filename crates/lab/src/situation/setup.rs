@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use eyas_emulator::units::{
+    Framing, Jitter, LinkRate, LinkSpec, Loss, MiddleboxSpec, Part, Queue, Rate, Recording,
+    Reorder, Time,
+};
 use serde::{Deserialize, Serialize};
 
 use super::association::AssociationSetup;
 use super::mode::Mode;
 use super::queue_info::QueueInfo;
-use crate::units::{
-    Framing, Jitter, LinkRate, LinkSpec, Loss, MiddleboxSpec, Part, Queue, Rate, Recording,
-    Reorder, Time,
-};
 
 /// A situation to be simulated. With a seed, it determines a run to the last packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use eyas_lab::emulator::{Direction, LinkSpec, PathTopology, Scenario, Topology};
+use eyas_emulator::{Direction, LinkSpec, PathTopology, Scenario, Topology};
 
 use super::{emulator_failure, invalid_flag, spec};
 use crate::failure::Failure;

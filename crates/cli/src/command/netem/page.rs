@@ -1,6 +1,6 @@
 //! The packet counters as tables and as an object.
 
-use eyas_lab::emulator::{
+use eyas_emulator::{
     ByProtocol, Counters, Direction, DirectionCounters, DropCause, MiddleboxCounters,
 };
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ fn middleboxes(counters: &Counters, style: OutputStyle) -> Vec<Line> {
         .map(|text| (Paint::Plain, text))
         .to_vec()
     };
-    let of_path = |path: &'_ eyas_lab::emulator::PathCounters| {
+    let of_path = |path: &'_ eyas_emulator::PathCounters| {
         path.middleboxes.iter().map(|of| row(&path.name, of)).collect::<Vec<_>>()
     };
     let rows: Vec<_> = counters.paths.iter().flat_map(of_path).collect();
@@ -122,7 +122,8 @@ pub(super) fn answer(counters: &Counters, unicode: bool, width: usize) -> Value 
 /// Returns all counters as an object.
 pub(super) fn object(counters: &Counters) -> Value {
     let direction = |of: &DirectionCounters| {
-        let count = |count: eyas_lab::emulator::Count| json!({ "packets": count.packets, "bytes": count.bytes });
+        let count =
+            |count: eyas_emulator::Count| json!({ "packets": count.packets, "bytes": count.bytes });
         let dropped: serde_json::Map<String, Value> = DropCause::ALL
             .iter()
             .map(|cause| (cause.text().replace(' ', "_"), count(of.link.dropped(*cause))))
@@ -177,13 +178,13 @@ pub(super) fn object(counters: &Counters) -> Value {
 mod tests {
     use std::time::Duration;
 
-    use eyas_lab::emulator::{LinkConfig, MiddleboxCounters, PathCounters};
+    use eyas_emulator::{LinkConfig, MiddleboxCounters, PathCounters};
 
     use super::*;
 
     fn counters(packets: u64) -> Counters {
         let direction = || {
-            let mut link = eyas_lab::emulator::LinkCounters::default();
+            let mut link = eyas_emulator::LinkCounters::default();
             link.offered.packets = packets;
             link.delivered.packets = packets;
             link.delivered.bytes = packets * 1500;

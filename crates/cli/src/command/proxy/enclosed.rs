@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use eyas_lab::emulator::{Enclosure, EnclosureConfig, OriginalUser};
+use eyas_emulator::{Enclosure, EnclosureConfig, OriginalUser};
 use eyas_proxy::Running;
 use eyas_proxy::interception::{HOST, PEER};
 use tempfile::NamedTempFile;
@@ -31,7 +31,7 @@ const DEV_NULL: &str = "/dev/null";
 /// Becomes root of a user namespace, if necessary. Must be called before a second thread is
 /// started.
 pub(super) fn become_root() -> Result<Option<OriginalUser>, Failure> {
-    eyas_lab::emulator::become_root().map_err(emulator_failure)
+    eyas_emulator::become_root().map_err(emulator_failure)
 }
 
 /// Starts the command. It ends when the returned value is dropped.

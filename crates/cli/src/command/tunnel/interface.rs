@@ -70,7 +70,7 @@ fn device(config: &InterfaceConfig) -> Result<OwnedFd, Failure> {
         networks.iter().map(|network| (network.addr(), network.prefix_len())).collect()
     };
     let networks: Vec<_> = config.networks.iter().map(IpNet::trunc).collect();
-    let setup = eyas_lab::emulator::InterfaceSetup {
+    let setup = eyas_emulator::InterfaceSetup {
         name: config.name.clone(),
         addresses: plain(&config.addresses),
         routes: plain(&networks),

@@ -7,7 +7,8 @@ use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Stdio;
 
-use crate::emulator::Namespace;
+use eyas_emulator::Namespace;
+
 use crate::live::LiveError;
 use crate::situation::live::HostBehaviour;
 

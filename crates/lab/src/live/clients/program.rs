@@ -7,9 +7,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use eyas_emulator::Namespace;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::emulator::Namespace;
 use crate::live::LiveError;
 use crate::printable::printable;
 use crate::situation::live::ClientProgram;

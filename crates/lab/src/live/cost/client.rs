@@ -9,9 +9,9 @@ use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use eyas::sctp::protocol::config::{AssociationConfig, Extensions};
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
+use eyas_emulator::{Emulator, Host};
 use eyas_http::Versions;
 
-use crate::emulator::{Emulator, Host};
 use crate::live::LiveError;
 use crate::load::{Arrivals, Extent, Load};
 use crate::situation::live::{ConnectMethod, CostSetup, Outcome, SctpCarrier};
@@ -163,7 +163,7 @@ impl CostSetup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::{Size, Time};
+    use eyas_emulator::units::{Size, Time};
 
     fn setup(method: ConnectMethod, outcome: Outcome) -> CostSetup {
         let second = Time(Duration::from_secs(1));

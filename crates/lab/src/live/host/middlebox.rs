@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::emulator::Counters;
+use eyas_emulator::Counters;
 
 /// What the middleboxes have used so far, and what they hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

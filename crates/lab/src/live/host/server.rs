@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use eyas_emulator::{Emulator, Host, pin_thread};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Pid;
 use serde_json::Value;
 
 use super::usage::HostUsage;
-use crate::emulator::{Emulator, Host, pin_thread};
 use crate::live::LiveError;
 
 /// A certificate with a 2,048-bit RSA key, and the key. The key is public, so they prove nothing;

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::mpsc::sync_channel;
 
+use eyas_emulator::Host;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -11,7 +12,6 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use super::network::Network;
 use super::shared::{Pair, run_until_finished};
-use crate::emulator::Host;
 use crate::live::LiveError;
 use crate::situation::live::{MultipathSetup, Stack};
 

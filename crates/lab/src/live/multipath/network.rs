@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::thread::JoinHandle;
 
-use crate::emulator::{Direction, Emulator, Host, LinkChange, Namespace, Topology};
+use eyas_emulator::{Direction, Emulator, Host, LinkChange, Namespace, Topology};
+
 use crate::live::LiveError;
 use crate::simulation::bottleneck;
 use crate::situation::live::MultipathSetup;

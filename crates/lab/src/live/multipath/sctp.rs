@@ -14,10 +14,10 @@ use eyas::sctp::protocol::identifier::StreamId;
 use eyas::sctp::protocol::message::{Message, SendInfo};
 use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
 use eyas::{Endpoint, MemoryStore};
+use eyas_emulator::Host;
 
 use super::network::Network;
 use super::shared::{Pair, Shared, run_until_finished};
-use crate::emulator::Host;
 use crate::live::LiveError;
 use crate::simulation;
 use crate::situation::QueueInfo;

@@ -7,10 +7,11 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
+use eyas_emulator::Host;
+
 use super::network::Network;
 use super::sctp::PORT;
 use super::shared::{Pair, Program, Shared};
-use crate::emulator::Host;
 use crate::live::LiveError;
 use crate::situation::live::MultipathSetup;
 

@@ -1,3 +1,5 @@
+use eyas_emulator::units::Loss;
+
 use super::*;
 
 fn setup(text: &str) -> Setup {
@@ -75,7 +77,7 @@ fn lost_data_is_carried_twice() {
     let bursts: Loss = toml::from_str(&format!("loss = {bursts}"))
         .map(|table: BTreeMap<String, Loss>| table["loss"])
         .unwrap();
-    assert!((bursts.average() - 0.1).abs() < 1e-12);
+    assert!((bursts.average(MTU) - 0.1).abs() < 1e-12);
 }
 
 #[test]

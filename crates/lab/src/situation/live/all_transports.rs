@@ -4,11 +4,11 @@
 //! The future work of Papastergiou et al. (2016): IPv4 and IPv6, TCP, SCTP, SCTP inside UDP,
 //! protected by TLS or DTLS, through middleboxes; and in addition QUIC and MPTCP.
 
+use eyas_emulator::units::Time;
 use serde::{Deserialize, Serialize};
 
 use super::times::Times;
 use super::{Column, Experiment, LinkSetup, load_columns};
-use crate::units::Time;
 
 /// One situation: candidates, a race of them, and the middlebox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,13 +9,13 @@
 mod program;
 mod zone;
 
+use eyas_emulator::units::Time;
 use serde::{Deserialize, Serialize};
 
 pub use program::{ClientProgram, Source};
 pub use zone::{DnsAnswer, HttpsSetup, ZoneSetup};
 
 use super::{Column, Experiment, LinkSetup};
-use crate::units::Time;
 
 /// One situation: a client, a name, and what is behind the addresses of that name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,10 +9,10 @@
 //! are delayed and lost independently, so trials do not affect one another. There is nothing but
 //! the link between client and server.
 
+use eyas_emulator::units::Time;
 use serde::{Deserialize, Serialize};
 
 use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory};
-use crate::units::Time;
 
 /// One situation: a client strategy, and a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,11 +3,11 @@
 //! Connection requests arrive as a Poisson process; each uses its own connection and requests one
 //! object.
 
+use eyas_emulator::units::{Part, Size, Time};
 use serde::{Deserialize, Serialize};
 
 use super::times::Times;
 use super::{Column, Experiment, LinkSetup, load_columns};
-use crate::units::{Part, Size, Time};
 
 /// One situation: a load, and how its connections are established.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

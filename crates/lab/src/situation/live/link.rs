@@ -1,8 +1,7 @@
 //! The link between two hosts.
 
+use eyas_emulator::units::{LinkSpec, MiddleboxSpec, Part, Time};
 use serde::{Deserialize, Serialize};
-
-use crate::units::{LinkSpec, MiddleboxSpec, Part, Time};
 
 /// The link between client and server: delay and loss as in the papers, and everything else as in
 /// `eyas netem`.

@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 
+use eyas_emulator::units::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{Column, Experiment};
@@ -18,7 +19,6 @@ use crate::situation::{
     AccessSetup, ApplicationSetup, AssociationSetup, BackEventSetup, EventSetup, PathSetup, Setup,
     Times,
 };
-use crate::units::{Rate, Time};
 
 /// One situation: the stack and the paths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -137,7 +137,7 @@ impl MultipathSetup {
             // Chunks are padded to four bytes; segments are not.
             let packet = headers + payload.next_multiple_of(4) + path.framing.0.0;
             path.rate().0 as f64 / 1e6 * payload as f64 / packet as f64
-                * (1.0 - path.loss.average())
+                * (1.0 - path.loss.average(MTU))
         };
         let sum = |without: &Option<String>| {
             self.used()

@@ -6,10 +6,10 @@
 //! attempt. And some choices are wrong: the second request uses HTTP over TCP although HTTP/3
 //! works.
 
+use eyas_emulator::units::{Part, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory};
-use crate::units::{Part, Time};
 
 /// One situation: a client strategy, and the population of servers and networks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use eyas_emulator::units::{
+    Framing, Jitter, LinkRate, LinkSpec, Loss, Part, Queue, Rate, Reorder, Time,
+};
 use eyas_netem::random::derive;
 
 use super::RandomSetup;
@@ -9,7 +12,6 @@ use crate::situation::{
     AccessSetup, ApplicationSetup, BackEventSetup, EventSetup, Mode, PathSetup, QueueInfo, Setup,
     Times,
 };
-use crate::units::{Framing, Jitter, LinkRate, LinkSpec, Loss, Part, Queue, Rate, Reorder, Time};
 
 /// The names of lines.
 const NAMES: [&str; 9] = ["A", "B", "C", "D", "E", "F", "G", "H", "I"];

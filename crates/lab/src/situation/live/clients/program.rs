@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use eyas_emulator::units::Time;
 use serde::{Deserialize, Serialize};
-
-use crate::units::Time;
 
 /// A program that fetches a URL. In its texts `{url}` stands for the URL, `{ca}` for a file with
 /// the root certificate (PEM), `{home}` for its home directory, `{source}` for its source file,

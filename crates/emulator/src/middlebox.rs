@@ -176,7 +176,8 @@ impl MiddleboxConfig {
 
     /// Builds the middleboxes, each with the address family that it handles. A NAT needs its
     /// outside address, and a box that sends ICMP needs the addresses of the server.
-    pub(crate) fn build(
+    #[must_use]
+    pub fn build(
         &self,
         nat_address: Option<Ipv4Addr>,
         server: &[IpAddr],
@@ -208,13 +209,16 @@ impl MiddleboxConfig {
 }
 
 /// A middlebox that can go to the emulator's thread.
-pub(crate) type BoxedMiddlebox = Box<dyn Middlebox + Send>;
+pub type BoxedMiddlebox = Box<dyn Middlebox + Send>;
 
 /// The address family that a middlebox handles; packets of others bypass it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
+pub enum Family {
+    /// Both.
     Any,
+    /// IPv4.
     V4,
+    /// IPv6.
     V6,
 }
 
@@ -223,8 +227,9 @@ impl Family {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 
-    #[cfg(target_os = "linux")]
-    pub(crate) fn includes(self, address: IpAddr) -> bool {
+    /// Returns whether packets with this address go through the middlebox.
+    #[must_use]
+    pub fn includes(self, address: IpAddr) -> bool {
         self == Self::Any || self == Self::of(address)
     }
 }

@@ -49,7 +49,7 @@ impl Guard {
         let process = command
             .args(["-c", SCRIPT, "eyas-netem-guard"])
             .current_dir("/")
-            .env("PATH", super::search_path())
+            .env("PATH", super::machine::search_path())
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::from(first.try_clone()?))

@@ -103,7 +103,7 @@ pub struct Topology {
     pub busy_wait: bool,
     /// The core on which a kernel thread processes packets received at the server, like an
     /// interrupt on a separate host, so that its CPU time can be measured
-    /// ([`Emulator::receivers`](super::Emulator::receivers)). If `None`, the emulator's thread does
+    /// ([`Emulator::receivers`](crate::Emulator::receivers)). If `None`, the emulator's thread does
     /// it.
     pub server_core: Option<usize>,
 }

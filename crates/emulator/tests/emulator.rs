@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use eyas_lab::emulator::{
+use eyas_emulator::{
     Direction, Emulator, Host, LinkChange, LinkConfig, LossConfig, MiddleboxConfig, Scenario,
     Topology,
 };

@@ -81,7 +81,7 @@ pub struct ParseAmountError {
 ///
 /// # Errors
 /// If there is no number, or the unit is unknown.
-pub(crate) fn parse(text: &str) -> Result<(f64, Kind), ParseAmountError> {
+pub fn parse(text: &str) -> Result<(f64, Kind), ParseAmountError> {
     let refused = || ParseAmountError {
         text: text.to_owned(),
         wanted: "a number with a unit",

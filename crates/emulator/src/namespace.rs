@@ -220,7 +220,7 @@ fn commands(host: Host, topology: &Topology, ipv6: bool) -> String {
 pub(super) fn run_ip(owner: impl Display, family: &str, lines: &str) -> Result<(), EmulatorError> {
     let failed = |cause| EmulatorError::Program { program: "ip", cause, package: "iproute2" };
     let mut ip = Command::new("ip")
-        .env("PATH", super::search_path())
+        .env("PATH", super::machine::search_path())
         .args([family, "-batch", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

@@ -26,7 +26,7 @@ pub(super) fn start_threads(topology: &Topology, core: usize) -> Result<Vec<Pid>
     let failed =
         |cause| EmulatorError::Program { program: "unshare", cause, package: "util-linux" };
     let output = Command::new("unshare")
-        .env("PATH", super::search_path())
+        .env("PATH", super::machine::search_path())
         .args(["--mount", "--propagation", "private", "sh", "-c", SCRIPT, "sh"])
         .args(&names)
         .stdin(Stdio::null())
@@ -44,7 +44,7 @@ pub(super) fn start_threads(topology: &Topology, core: usize) -> Result<Vec<Pid>
     }
     for thread in &started {
         // Only root of the whole machine can control kernel threads.
-        let pinned = super::pin_thread(Some(*thread), core);
+        let pinned = super::machine::pin_thread(Some(*thread), core);
         pinned.map_err(|cause| EmulatorError::Receivers(cause.to_string()))?;
     }
     Ok(started)

@@ -43,7 +43,7 @@ pub use jitter::{Jitter, ParseJitterError};
 pub use link::{LinkRate, LinkSpec, LinkSpecError};
 pub use loss::Loss;
 pub use middlebox::{MiddleboxSpec, ProtocolName};
-pub(crate) use quantity::parse as parse_amount;
+pub use quantity::parse as parse_amount;
 pub use quantity::{Kind, ParseAmountError, Part, Rate, Size, Time};
 pub use queue::{Framing, ParseQueueError, Queue};
 pub use recording::{ReadRecordingError, Recording};

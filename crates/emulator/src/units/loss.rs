@@ -47,6 +47,17 @@ impl Loss {
             None => LossConfig::None,
         }
     }
+
+    /// Returns the fraction of packets of this size, in bytes, that is lost on average.
+    #[must_use]
+    pub fn average(&self, size: usize) -> f64 {
+        let (worsens, recovers) = (self.worsens.0, self.recovers.0);
+        let bad = if worsens > 0.0 { worsens / (worsens + recovers) } else { 0.0 };
+        let while_bad = self.while_bad.map_or(self.probability.0, |part| part.0);
+        let drawn = self.probability.0 * (1.0 - bad) + while_bad * bad;
+        let whole = (1.0 - self.bit_errors).powi(size as i32 * 8);
+        1.0 - (1.0 - drawn) * whole
+    }
 }
 
 impl FromStr for Loss {
