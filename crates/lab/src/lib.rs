@@ -13,7 +13,6 @@
 //! | --- | --- |
 //! | [`statistics`] | means, confidence intervals, regression lines |
 //! | `printable` | text without what a terminal obeys |
-//! | `load` | load generator: open-loop arrivals over any transport (Linux, feature `load`) |
 //! | [`situation`] | what is simulated or emulated: every set-up and its check; executes nothing |
 //! | [`run`] | the result of a run |
 //! | [`measure`] | the measures of a run |
@@ -33,8 +32,6 @@
 
 pub mod claim;
 pub mod live;
-#[cfg(all(target_os = "linux", feature = "load"))]
-pub mod load;
 pub mod measure;
 pub mod plan;
 mod printable;

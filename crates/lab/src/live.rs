@@ -26,7 +26,7 @@
 //! | `servers`, `server_kind`, `server_thread` | the servers, with and without HTTP/3 |
 //!
 //! Dropping the testbed removes its namespaces, and the emulator's watchdog does after a kill.
-//! All of this requires Linux and the feature `load`.
+//! All of this requires Linux and the feature `live`.
 //!
 //! Client and server stay on one core each, because two hosts do not wait for each other's CPU.
 //! Where the server's cost is measured (`host`), the server is a process of its own on core 1, with
@@ -45,48 +45,48 @@ use std::sync::atomic::AtomicBool;
 use crate::run::RunResult;
 use crate::situation::live::Setup;
 
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod all_transports;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod awake;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod clients;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod connect;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod cost;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod dns;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod drawn;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod host;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod machine;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod multipath;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod policies;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod remembered;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod server_kind;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod server_thread;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod servers;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod strategy;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod testbed;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod traffic;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod trial;
 
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 pub use testbed::Testbed;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 pub use traffic::Traffic;
 
 /// Why a live run failed.
@@ -108,7 +108,7 @@ pub enum LiveError {
 }
 
 /// A situation that can be run here.
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 trait Run {
     /// Executes one run. Ends early, without a result, when `stop` is set.
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError>;
@@ -118,7 +118,7 @@ trait Run {
 ///
 /// # Errors
 /// If the network cannot be emulated here, something inside it fails, or the run was stopped.
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 pub fn run(setup: &Setup, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
     let before = machine::Machine::now();
     let mut run = crate::situation::live::with_experiment!(setup, one => one.run(seed, stop))?;
@@ -130,8 +130,8 @@ pub fn run(setup: &Setup, seed: u64, stop: &AtomicBool) -> Result<RunResult, Liv
 ///
 /// # Errors
 /// Always.
-#[cfg(not(all(target_os = "linux", feature = "load")))]
+#[cfg(not(all(target_os = "linux", feature = "live")))]
 pub fn run(_: &Setup, _: u64, _: &AtomicBool) -> Result<RunResult, LiveError> {
-    let needs = "live experiments need Linux, and eyas-lab with its feature load";
+    let needs = "live experiments need Linux, and eyas-lab with its feature live";
     Err(LiveError::Testbed(needs.to_owned()))
 }

@@ -55,7 +55,7 @@ pub(crate) fn make_printable(value: &mut serde_json::Value) {
 mod tests {
     use super::*;
 
-    #[cfg(feature = "load")]
+    #[cfg(feature = "live")]
     #[test]
     fn it_is_printable_where_eyas_says_so() {
         for c in (0..=u32::from(char::MAX)).filter_map(char::from_u32) {

@@ -33,12 +33,12 @@ use crate::situation::{Setup, Situation};
 
 use network::Network;
 
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 pub(crate) use application::{KEYSTROKE, stamped};
 pub use network::ACCESS_QUEUE;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 pub(crate) use network::bottleneck;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 pub(crate) use options::config as association_config;
 
 /// Runs a set-up once. The same set-up and seed give the same result on any machine.

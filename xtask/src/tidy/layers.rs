@@ -16,7 +16,6 @@ const LAYERED: [Layered; 5] = [
         source: "crates/lab/src/",
         layers: &[
             &["statistics", "printable"],
-            &["load"],
             &["situation"],
             &["run"],
             &["measure"],

@@ -11,7 +11,7 @@ mod files;
 mod page;
 mod requested;
 
-use eyas_lab::load::{self, LoadError, Outcome, Stop, Summary};
+use eyas_load::{LoadError, Outcome, Stop, Summary};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -62,7 +62,7 @@ fn generate(
     let mut files = Files::create(&flags.files)?;
     let line = Progress::text_line(watched, color);
     let mut write_failure = None;
-    let outcome = load::run(&requested.load, stop, |progress| {
+    let outcome = eyas_load::run(&requested.load, stop, |progress| {
         line.set_text(page::progress_line(progress, terminal::current_width()));
         if let Err(failure) = files.add(progress) {
             write_failure = Some(failure);

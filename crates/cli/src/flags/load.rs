@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use eyas::race::candidate::Transport;
 use eyas::race::policy::SctpSecurity;
-use eyas_lab::load::{Rate, Spacing};
+use eyas_load::{Rate, Spacing};
 
 use super::choice::{RacePolicy, VersionFlags};
 use super::reach::{ReachFlags, TrustFlags};

@@ -301,7 +301,7 @@ fn a_rate_may_rise_to_a_second_one() {
         };
         flags.arrivals.rate.over(Duration::from_secs(5))
     };
-    use eyas_lab::load::Rate;
+    use eyas_load::Rate;
     assert_eq!(rate("0.5"), Rate::Fixed(0.5));
     let over = Duration::from_secs(5);
     assert_eq!(rate("0..200"), Rate::Ramp { from: 0.0, to: 200.0, over });

@@ -8,12 +8,12 @@ use eyas::race::candidate::{Family, Transport};
 use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_emulator::{Host, MiddleboxConfig, Topology};
+use eyas_load::{Arrivals, Extent, Load};
 use eyas_netem::middlebox::firewall::Policy as Firewall;
 use eyas_netem::packet::protocol;
 
 use super::host::{self, Identity, Serve};
 use super::{LiveError, Run, testbed};
-use crate::load::{Arrivals, Extent, Load};
 use crate::run::RunResult;
 use crate::situation::live::{AllTransportsSetup, MiddleboxKind, RacePolicyName, SctpSecurityName};
 

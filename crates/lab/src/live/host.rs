@@ -21,10 +21,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use eyas_emulator::{Host, Topology, pin_thread};
+use eyas_load::{Load, Outcome, Stop};
 
 use super::testbed::{CLIENT_CORE, SERVER_CORE, Testbed};
 use super::{LiveError, Traffic};
-use crate::load::{self, Load, Outcome, Stop};
 use crate::situation::live::Times;
 
 pub(super) use server::{Identity, Serve};
@@ -106,7 +106,7 @@ pub(super) fn run(
 /// Runs the load on the client's core.
 fn run_load(load: &Load, ending: &Stop) -> Result<Outcome, LiveError> {
     pin_thread(None, CLIENT_CORE)?;
-    load::run(load, ending, |_| {}).map_err(|cause| LiveError::Inside(cause.to_string()))
+    eyas_load::run(load, ending, |_| {}).map_err(|cause| LiveError::Inside(cause.to_string()))
 }
 
 /// Reads the server's counters once for each sample, after the warm-up.

@@ -46,7 +46,7 @@ pub use memory::Memory;
 pub use multipath::{MultipathSetup, Stack};
 pub use policies::PoliciesSetup;
 pub use strategy::ClientStrategy;
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 pub(crate) use {load_columns::COLUMNS as LOAD_COLUMNS, times::Times};
 
 /// The name of a column and its axis label.
@@ -130,7 +130,7 @@ experiments! { ($)
     /// How other programs connect.
     Clients(ClientsSetup),
 }
-#[cfg(all(target_os = "linux", feature = "load"))]
+#[cfg(all(target_os = "linux", feature = "live"))]
 pub(crate) use with_experiment;
 
 impl Setup {

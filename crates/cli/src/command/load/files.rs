@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-use eyas_lab::load::{HistogramLog, Progress, Series};
+use eyas_load::{HistogramLog, Progress, Series};
 
 use crate::failure::Failure;
 use crate::flags::FileFlags;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eyas_http::without_password;
-use eyas_lab::load::{Percentiles, Progress, Summary};
+use eyas_load::{Percentiles, Progress, Summary};
 
 use super::requested::RequestedLoad;
 use crate::terminal::{

@@ -8,7 +8,7 @@ use eyas::race::memory;
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, MemoryStore};
 use eyas_http::{Versions, without_password};
-use eyas_lab::load::{Arrivals, Connections, Extent, Load, Rate};
+use eyas_load::{Arrivals, Connections, Extent, Load, Rate};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use percent_encoding::percent_decode_str;
@@ -209,8 +209,8 @@ impl RequestedLoad {
             Rate::Ramp { from, to, .. } => format!("{from}/s to {to}/s"),
         };
         let spacing = match load.arrivals.spacing {
-            eyas_lab::load::Spacing::Poisson => "Poisson",
-            eyas_lab::load::Spacing::Constant => "constant",
+            eyas_load::Spacing::Poisson => "Poisson",
+            eyas_load::Spacing::Constant => "constant",
         };
         let connections = match load.connections {
             Connections::PerRequest => "one connection per request".to_owned(),

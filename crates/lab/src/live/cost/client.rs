@@ -11,9 +11,9 @@ use eyas::sctp::protocol::config::{AssociationConfig, Extensions};
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
 use eyas_emulator::{Emulator, Host};
 use eyas_http::Versions;
+use eyas_load::{Arrivals, Extent, Load};
 
 use crate::live::LiveError;
-use crate::load::{Arrivals, Extent, Load};
 use crate::situation::live::{ConnectMethod, CostSetup, Outcome, SctpCarrier};
 
 /// The number of addresses that connections are opened from in turn: at 1,000 per second,

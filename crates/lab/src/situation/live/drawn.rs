@@ -43,7 +43,7 @@ impl DrawnSetup {
     }
 
     /// Returns the same over one line, with an association or a connection that has one path.
-    #[cfg(any(test, all(target_os = "linux", feature = "load")))]
+    #[cfg(any(test, all(target_os = "linux", feature = "live")))]
     pub(crate) fn alone(&self, network: &Setup, line: &str, stack: Stack) -> MultipathSetup {
         self.over_all(&network.alone(line), stack)
     }

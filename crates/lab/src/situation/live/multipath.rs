@@ -126,7 +126,7 @@ impl MultipathSetup {
     }
 
     /// Returns the maximum payload rate in Mbit/s, before and after the change.
-    #[cfg(any(test, all(target_os = "linux", feature = "load")))]
+    #[cfg(any(test, all(target_os = "linux", feature = "live")))]
     pub(crate) fn ceilings(&self) -> [f64; 2] {
         let headers = self.headers();
         let payload = match self.stack {
@@ -149,7 +149,7 @@ impl MultipathSetup {
     }
 
     /// Returns the average maximum payload rate, in Mbit/s.
-    #[cfg(any(test, all(target_os = "linux", feature = "load")))]
+    #[cfg(any(test, all(target_os = "linux", feature = "live")))]
     pub(crate) fn ceiling(&self) -> f64 {
         let [before, after] = self.ceilings();
         f64::midpoint(before, after)

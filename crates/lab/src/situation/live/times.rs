@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The times of sampling the server.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
-    not(all(target_os = "linux", feature = "load")),
+    not(all(target_os = "linux", feature = "live")),
     expect(dead_code, reason = "checked everywhere, but run only on Linux")
 )]
 pub(crate) struct Times {
@@ -30,7 +30,7 @@ impl Times {
     }
 
     /// Returns the number of samples after the first.
-    #[cfg(all(target_os = "linux", feature = "load"))]
+    #[cfg(all(target_os = "linux", feature = "live"))]
     pub(crate) fn samples(self) -> u32 {
         let samples = self.duration.as_nanos() / self.sample.as_nanos().max(1);
         u32::try_from(samples).unwrap_or(u32::MAX)

@@ -8,7 +8,7 @@ use eyas::race::candidate::{Security, Transport};
 use eyas::{Endpoint, SecurityParameters};
 use eyas_http::Versions;
 use eyas_http::serve::{Running, SctpService, Server, ServerBuilder};
-use eyas_lab::load::{Arrivals, Connections, Extent, Load, LoadError, Outcome, Stop, run};
+use eyas_load::{Arrivals, Connections, Extent, Load, LoadError, Outcome, Stop, run};
 use eyas_testserver::site::Site;
 use tokio::runtime::Runtime;
 

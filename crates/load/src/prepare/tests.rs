@@ -50,7 +50,7 @@ fn an_invalid_setup_is_refused() {
         change(&mut load);
         Prepared::new(&load).expect_err("refused").to_string()
     };
-    assert!(refused(|load| load.arrivals.rate = crate::load::Rate::Fixed(0.0)).contains("rate"));
+    assert!(refused(|load| load.arrivals.rate = crate::Rate::Fixed(0.0)).contains("rate"));
     assert!(refused(|load| load.hit_rate = 1.5).contains("1.5"));
     assert!(refused(|load| load.extent.duration = None).contains("no end"));
     assert!(refused(|load| load.warm_up = std::time::Duration::from_secs(60)).contains("warm-up"));

@@ -1,82 +1,19 @@
-//! The load generator: requests that arrive on schedule, independently of the previous ones, or
-//! clients that each wait for their response before they send the next request ([`Load::clients`]).
-//!
-//! An open loop (Schroeder, Wierman, Harchol-Balter 2006): arrivals are an independent process, and
-//! every time is measured from the intended start, so that nothing is hidden behind a slow response
-//! (Tene's "coordinated omission"). Requests that cannot be started, because too many are in
-//! flight, are counted as dropped.
-//!
-//! | file | purpose |
-//! | --- | --- |
-//! | `arrivals`, `draw` | when requests arrive, and their random choices: pure |
-//! | `tally` | the counters: pure, of bounded size |
-//! | `attempts` | the outcomes of attempts |
-//! | `outcome` | the summary of a run, also as data |
-//! | `prepare` | values derived from a load |
-//! | `closed_loop` | clients that wait for their responses |
-//! | `worker`, `request` | one thread: starts requests, executes them, counts their outcomes |
-//! | `pool` | persistent connections |
-//! | `timer` | a timer with microsecond resolution |
-//! | `series`, `histogram_log` | results second by second, as CSV and as an HDR histogram log |
-//!
-//! ```no_run
-//! use std::time::Duration;
-//!
-//! use eyas_lab::load::{Arrivals, Extent, Load, Stop, run};
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut load = Load::new("http://127.0.0.1:8080/bytes/1024".parse()?);
-//! load.arrivals = Arrivals::poisson(400.0);
-//! load.extent = Extent::lasting(Duration::from_secs(60));
-//! let outcome = run(&load, &Stop::default(), |_| {})?;
-//! println!("{:.1}/s answered", outcome.answered_per_second());
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! [`run`] creates threads, which start in the network namespace of its caller and on the cores
-//! that the caller is pinned to: an experiment enters a namespace on a thread and runs the load
-//! there.
-
-mod arrivals;
-mod attempts;
-mod closed_loop;
-mod draw;
-mod histogram_log;
-mod outcome;
-mod pool;
-mod prepare;
-mod request;
-mod series;
-mod tally;
-mod timer;
-mod worker;
+//! The description of a load.
 
 use std::net::IpAddr;
-use std::sync::{Arc, mpsc};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::{Policy, PolicyError};
 use eyas::{Endpoint, EndpointBuilder, MemoryStore, SecurityParameters};
-use eyas_http::{Direct, Versions};
+use eyas_http::Versions;
 use http::{HeaderMap, HeaderValue, Method, header::ACCEPT, header::USER_AGENT};
-use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-pub use arrivals::{Arrivals, Extent, Rate, Schedule, Spacing};
-pub use attempts::Attempts;
-pub use draw::{Draw, Draws};
-pub use histogram_log::HistogramLog;
-pub use outcome::{ErrorRow, Outcome, Percentiles, Summary, WinnerRow};
-pub use series::Series;
-pub use tally::{Answer, ErrorGroup, Exchange, Opening, RequestError, Tally, Times, Winner};
-
-use prepare::Prepared;
-use worker::{Report, Worker};
+use super::arrivals::{Arrivals, Extent};
+use super::tally::Tally;
 
 /// The use of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +129,7 @@ impl Load {
         self
     }
 
-    fn check(&self) -> Result<(), LoadError> {
+    pub(super) fn check(&self) -> Result<(), LoadError> {
         if self.extent.duration.is_some_and(|duration| duration.is_zero()) {
             return Err(LoadError::NoTime);
         }
@@ -257,7 +194,7 @@ pub enum LoadError {
 
 /// Stops a load early; the results so far are still returned. Clones stop the same load.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(CancellationToken);
+pub struct Stop(pub(super) CancellationToken);
 
 impl Stop {
     /// Starts no further requests and cancels those in flight.
@@ -286,109 +223,4 @@ pub struct Progress<'a> {
     pub in_flight: usize,
     /// Whether the load is still warming up.
     pub is_warming_up: bool,
-}
-
-/// Runs the load and waits until it is over. `progress` is called every second, on this thread.
-///
-/// # Errors
-/// What prevents it from starting. Later failures are part of the [`Outcome`].
-pub fn run(
-    load: &Load,
-    stop: &Stop,
-    mut progress: impl FnMut(&Progress<'_>),
-) -> Result<Outcome, LoadError> {
-    let prepared = Arc::new(Prepared::new(load)?);
-    let workers = workers(&prepared, stop)?;
-    let (sender, reports) = mpsc::channel();
-    let start = Instant::now();
-    let threads: Vec<_> = workers
-        .into_iter()
-        .map(|(worker, runtime)| {
-            let sender = sender.clone();
-            let name = thread::Builder::new().name("eyas-load".to_owned());
-            name.spawn(move || {
-                worker.run(&runtime, start, &sender);
-                // Requests that are still in flight end here.
-                runtime.shutdown_background();
-            })
-        })
-        .collect::<Result<_, _>>()
-        .inspect_err(|_| stop.stop())?;
-    drop(sender);
-    let outcome = collect(&prepared, &reports, start, stop, &mut progress);
-    for thread in threads {
-        // A worker that panicked has reported nothing, and its panic has been printed.
-        let _ = thread.join();
-    }
-    outcome
-}
-
-fn workers(prepared: &Arc<Prepared>, stop: &Stop) -> Result<Vec<(Worker, Runtime)>, LoadError> {
-    let load = &prepared.load;
-    let most_in_flight = load.max_in_flight.max(load.clients.unwrap_or_default());
-    let attempts = most_in_flight.saturating_mul(load.race.max_in_flight);
-    (0..load.threads.max(1))
-        .map(|number| {
-            let endpoint = load.endpoint.clone().max_attempts_in_flight(attempts).build()?;
-            let direct = Direct::new(endpoint.clone(), load.url.as_str(), load.versions)?;
-            let plain = Direct::new(endpoint.clone(), without_tls(&load.url), Versions::HTTP_1)?;
-            let runtime = Builder::new_current_thread().enable_all().build()?;
-            Ok((Worker::new(prepared, number, endpoint, [direct, plain], &stop.0), runtime))
-        })
-        .collect()
-}
-
-/// Returns the same URL without TLS.
-fn without_tls(url: &Url) -> String {
-    match (url.host_str(), url.port_or_known_default()) {
-        (Some(host), Some(port)) => format!("http://{host}:{port}/"),
-        _ => url.to_string(),
-    }
-}
-
-/// Adds up the reports of the workers until all are done.
-fn collect(
-    prepared: &Prepared,
-    reports: &mpsc::Receiver<Report>,
-    start: Instant,
-    stop: &Stop,
-    progress: &mut impl FnMut(&Progress<'_>),
-) -> Result<Outcome, LoadError> {
-    let workers = prepared.load.threads.max(1);
-    let mut outcome = Outcome::new(&prepared.load);
-    let (mut tally, mut reported, mut in_flight) = (Tally::default(), 0, 0);
-    let mut failed = None;
-    let mut last = Duration::ZERO;
-    for report in reports {
-        match report {
-            Report::Interval { tally: part, in_flight: now } => {
-                tally.add(&part);
-                (reported, in_flight) = (reported + 1, in_flight + now);
-            }
-            Report::Finished(Ok(finished)) => outcome.add(&finished),
-            Report::Finished(Err(cause)) => {
-                stop.stop();
-                failed = Some(cause);
-            }
-        }
-        if reported >= workers {
-            let elapsed = start.elapsed();
-            outcome.tally.add(&tally);
-            progress(&Progress {
-                elapsed,
-                interval: elapsed.saturating_sub(last),
-                tally: &tally,
-                total: &outcome.tally,
-                in_flight,
-                is_warming_up: elapsed < prepared.load.warm_up,
-            });
-            (tally, reported, in_flight, last) = (Tally::default(), 0, 0, elapsed);
-        }
-    }
-    outcome.tally.add(&tally);
-    outcome.is_interrupted = stop.is_requested();
-    match failed {
-        Some(cause) => Err(cause.into()),
-        None => Ok(outcome),
-    }
 }
