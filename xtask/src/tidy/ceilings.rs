@@ -19,22 +19,26 @@ struct Counts {
 }
 
 /// The ceilings of the crates that have any of it: circular modules, tuple parameters.
-const CEILINGS: [(&str, Counts); 16] = [
+const CEILINGS: [(&str, Counts); 20] = [
     ("bench/", counts(0, 1)),
     ("bindings/python/", counts(3, 0)),
     ("crates/capi/", counts(4, 1)),
     ("crates/cli/", counts(4, 13)),
     ("crates/eyas/", counts(0, 6)),
+    ("crates/gateway/", counts(0, 11)),
     ("crates/http/", counts(0, 12)),
-    ("crates/lab/", counts(0, 7)),
+    ("crates/lab/", counts(0, 6)),
+    ("crates/load/", counts(0, 1)),
     ("crates/netem/", counts(4, 1)),
     ("crates/perf/", counts(0, 2)),
     ("crates/preload/", counts(2, 3)),
     ("crates/race/", counts(7, 6)),
-    ("crates/relay/", counts(0, 39)),
+    ("crates/proxy/", counts(0, 18)),
+    ("crates/relay/", counts(0, 6)),
     ("crates/sctp/", counts(20, 11)),
     ("crates/sockets/", counts(4, 4)),
     ("crates/supervisor/", counts(4, 5)),
+    ("crates/tunnel/", counts(0, 4)),
     ("fuzz/", counts(0, 2)),
 ];
 
