@@ -98,7 +98,8 @@ fn clients_wait_for_their_responses_in_a_closed_loop() {
 #[test]
 fn the_duration_bounds_requests_that_are_stuck() {
     let silent = Faulty::Silent.start();
-    for how in ["-r 5", "--clients 2"] {
+    // At this rate a second without an arrival is no matter of chance.
+    for how in ["-r 30", "--clients 2"] {
         let line = format!("load --json -d 1s {how} --max-time 60s http://{silent}/");
         let failed = Eyas::new(&line).run().exits(28).json();
         validate("error", &failed);

@@ -310,7 +310,8 @@ fn a_server_ends_with_its_terminal() {
     let of_server = eyas.command();
     let words = [of_server.get_program()].into_iter().chain(of_server.get_args());
     let line: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
-    let line = format!("echo $$ > pid; exec {}", line.join(" "));
+    // Whoever runs the tests under nohup has the signal ignored, and a server then outlives its terminal.
+    let line = format!("echo $$ > pid; exec env --default-signal=HUP {}", line.join(" "));
     let mut terminal = Command::new("script");
     terminal.args(["-q", "-c", &line, "/dev/null"]).current_dir(directory.path());
     let terminal = terminal.stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
