@@ -296,9 +296,10 @@ fn forget(server: u16) {
         {
             let port = local.rsplit(':').next().expect("a port");
             let port = u16::from_str_radix(port, 16).expect("a number");
-            for side in ["sport", "dport"] {
-                let rule = format!("add rule ip forgetful out tcp {side} {port} drop");
-                namespace::run("nft", &rule);
+            // Of this connection alone: a later one may be given its port.
+            for (from, to) in [(port, server), (server, port)] {
+                let ports = format!("tcp sport {from} tcp dport {to}");
+                namespace::run("nft", &format!("add rule ip forgetful out {ports} drop"));
             }
         }
     }
