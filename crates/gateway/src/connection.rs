@@ -8,6 +8,7 @@ use eyas::race::evidence::{Cause, Failure, Level};
 use eyas_http::InputEnd;
 use http::{Request, Response};
 use hyper::client::conn::http1;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::{FailedAttempt, sent};
@@ -26,12 +27,14 @@ pub(crate) struct Wanted {
     /// Whether only HTTP/1.1 will do: to switch to another protocol, and behind a PROXY header, since such a
     /// connection serves one client.
     pub(crate) http1_only: bool,
+    /// If it is to be another connection than one that has failed: when that was last known to be open.
+    pub(crate) opened_since: Option<Instant>,
 }
 
 impl Wanted {
     /// Returns what a request needs that may switch to another protocol.
     pub(crate) fn new(owner: Owner, switches: bool) -> Self {
-        Self { owner, http1_only: switches || owner.is_some() }
+        Self { owner, http1_only: switches || owner.is_some(), opened_since: None }
     }
 }
 

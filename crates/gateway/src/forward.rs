@@ -34,7 +34,7 @@ const MAX_OPENED: u32 = 4;
 /// Sends a request, and waits for the head of its response.
 pub(crate) async fn send(
     shared: &Arc<Shared>,
-    wanted: Wanted,
+    mut wanted: Wanted,
     mut request: Request<Upload>,
 ) -> Result<(Response<Received>, Lease), Failure> {
     let (upload, owner) = (Arc::clone(request.body().progress()), wanted.owner);
@@ -54,6 +54,7 @@ pub(crate) async fn send(
                 dial::connect(shared, wanted).await?
             }
         };
+        let began = Instant::now();
         let (copy, is_idempotent) = (copy_for_retry(&request), request.method().is_idempotent());
         match attempt(shared, connection, (request, is_new), client.clone()).await {
             Ok(answered) => return Ok(leased(shared, owner, answered, upload)),
@@ -65,6 +66,8 @@ pub(crate) async fn send(
                     && (fate == Fate::Unprocessed || (fate == Fate::Ended && is_idempotent)) =>
             {
                 request = copy.ok_or(failure)?;
+                // One whose streams end may go on for a while, as that of a server that is being stopped.
+                wanted.opened_since = Some(began);
                 repeats += 1;
                 Counters::count(&shared.counters.repeated);
             }

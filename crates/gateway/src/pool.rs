@@ -32,6 +32,7 @@ struct Multiplexed {
     scheme: Scheme,
     feedback: Feedback,
     streams: Streams,
+    opened: Instant,
     used: Instant,
     /// When it gets no more requests, so that a better one is looked for.
     until: Option<Instant>,
@@ -80,10 +81,17 @@ impl Pool {
         let mut connections = self.lock();
         if !wanted.http1_only {
             connections.multiplexed.retain(|one| one.is_usable(now, self.keep_time));
-            let share = connections.multiplexed.iter_mut().find_map(|one| one.share(now));
+            let is_other = |one: &&mut Multiplexed| {
+                wanted.opened_since.is_none_or(|since| one.opened >= since)
+            };
+            let mut others = connections.multiplexed.iter_mut().filter(is_other);
+            let share = others.find_map(|one| one.share(now));
             if share.is_some() {
                 return share;
             }
+        }
+        if wanted.opened_since.is_some() {
+            return None;
         }
         let idle = &mut connections.idle;
         while let Some(at) = idle.iter().rposition(|one| one.owner == wanted.owner) {
@@ -121,7 +129,8 @@ impl Pool {
     ) -> Option<Connection> {
         let now = Instant::now();
         let (is_http3, streams) = (sender.is_http3(), Streams::new());
-        let mut connection = Multiplexed { sender, scheme, feedback, streams, used: now, until };
+        let (opened, used) = (now, now);
+        let mut connection = Multiplexed { sender, scheme, feedback, streams, opened, used, until };
         let share = connection.share(now);
         let mut connections = self.lock();
         let at = if is_http3 { 0 } else { connections.multiplexed.len() };

@@ -10,7 +10,9 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
 
-use crate::raw_http3::{NO_ERROR, REQUEST_CANCELLED, REQUEST_REJECTED, RawStage, data, head};
+use crate::raw_http3::{
+    INTERNAL_ERROR, NO_ERROR, REQUEST_CANCELLED, REQUEST_REJECTED, RawStage, data, head,
+};
 use crate::stage::{GET, TIMEOUT, read_all};
 
 const POST: &str =
@@ -259,6 +261,20 @@ async fn a_request_with_a_larger_head_than_the_upstream_accepts_is_431() {
         () = answering => {}
     }
     assert_eq!(raw.stage.gateway.stats().http3_connections, 1);
+}
+
+/// The streams of a server that is being stopped may end before its connection does.
+#[tokio::test]
+async fn a_request_whose_stream_ends_is_repeated_on_another_connection() {
+    let mut stage = RawStage::new(100, |gateway| gateway).await;
+    let mut client = stage.stage.send(GET).await;
+    let mut first = stage.request().await;
+    first.send.reset(INTERNAL_ERROR.into()).expect("open");
+    let mut second = stage.request().await;
+    assert_ne!(first.quic.stable_id(), second.quic.stable_id(), "the connection of the first");
+    assert_eq!(first.quic.close_reason(), None, "it goes on");
+    second.respond(&ok()).await;
+    assert!(read_all(&mut client).await.starts_with("HTTP/1.1 200 "));
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ const CONTROL: [u8; 6] = [0x00, 0x04, 3, 0x06, 0x47, 0xd0];
 
 /// Codes of RFC 9114 §8.1.
 pub(crate) const NO_ERROR: u32 = 0x100;
+pub(crate) const INTERNAL_ERROR: u32 = 0x102;
 pub(crate) const REQUEST_REJECTED: u32 = 0x10b;
 pub(crate) const REQUEST_CANCELLED: u32 = 0x10c;
 
