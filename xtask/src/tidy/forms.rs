@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
+use super::links::resolve;
 
 /// Folders each of whose files is a program.
 const OF_PROGRAMS: [&str; 4] = ["tests", "benches", "examples", "fuzz_targets"];
@@ -29,15 +30,7 @@ pub(super) fn check(sources: &BTreeMap<String, String>) -> Vec<Finding> {
 fn included<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = String> + 'a {
     text.split("#[path = \"").skip(1).filter_map(move |rest| {
         let (path, _) = rest.split_once('"')?;
-        let mut parts: Vec<&str> = file.split('/').collect();
-        parts.pop();
-        for part in path.split('/') {
-            match part {
-                ".." => drop(parts.pop()),
-                part => parts.push(part),
-            }
-        }
-        Some(parts.join("/"))
+        resolve(file, path)
     })
 }
 

@@ -59,8 +59,8 @@ fn is_url(target: &str) -> bool {
     scheme.is_some_and(|scheme| scheme.chars().all(|c| c.is_ascii_alphanumeric()))
 }
 
-/// Returns the path from the root of the repository; `None` if the link leaves it.
-fn resolve(file: &str, link: &str) -> Option<String> {
+/// Returns the path of what a file links to from the root of the repository; `None` if it is outside.
+pub(super) fn resolve(file: &str, link: &str) -> Option<String> {
     if link.is_empty() {
         return Some(file.to_owned());
     }
