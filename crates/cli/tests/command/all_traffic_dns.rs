@@ -228,10 +228,12 @@ fn a_host_without_resolv_conf_gets_one_inside() {
         return;
     }
     let eyas = env!("CARGO_BIN_EXE_eyas");
-    for missing in ["rm -f /tmp/etc/resolv.conf", "ln -sf /run/nowhere/resolv.conf /tmp/etc/"] {
+    let folder = tempfile::tempdir().unwrap();
+    let etc = folder.path().display();
+    for missing in ["true", "ln -s /run/nowhere/resolv.conf resolv.conf"] {
         let script = format!(
-            "set -e; mount -t tmpfs none /tmp; mkdir /tmp/etc; cp /etc/passwd /etc/group /tmp/etc/
-             {missing}; mount --bind /tmp/etc /etc; test ! -e /etc/resolv.conf
+            "set -e; mount -t tmpfs none {etc}; cd {etc}; cp /etc/passwd /etc/group .
+             {missing}; mount --bind {etc} /etc; test ! -e /etc/resolv.conf
              {eyas} proxy run --all-traffic --memory none -- cat /etc/resolv.conf
              test ! -e /etc/resolv.conf"
         );
