@@ -11,6 +11,7 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
 use eyas_emulator::{Direction, Emulator, Host, LinkSpec};
+use eyas_relay::accept::accept_next;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
@@ -124,7 +125,10 @@ fn bind() -> io::Result<UnixListener> {
 
 async fn accept(listener: tokio::net::UnixListener, requests: mpsc::Sender<PendingRequest>) {
     let own = rustix::process::geteuid().as_raw();
-    while let Ok((stream, _)) = listener.accept().await {
+    loop {
+        // The counters and changes matter more than the report of a failure, which would mix with
+        // the output of the command that runs here.
+        let (stream, _) = accept_next(|| listener.accept(), |_| ()).await;
         let is_allowed = stream.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0);
         if is_allowed {
             let requests = requests.clone();
