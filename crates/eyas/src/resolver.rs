@@ -204,6 +204,19 @@ impl Resolver {
         }
     }
 
+    /// Returns the names that this host's search list makes of `host`, besides itself: those that a
+    /// query may be answered for in its place. There are none for a host with a dot at the end, and
+    /// where other servers than the system's are asked. Nothing is queried.
+    pub fn searched_names(&self, host: &str) -> Vec<String> {
+        let name = normalised(host);
+        match self.shared.source {
+            Source::System if !host.ends_with('.') && !self.overrides.has(&name) => {
+                self.shared.system.searched_names(&name)
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Passes on a DNS query of somebody else, in wire format, to the servers. Returns the response
     /// in the same format; its identifier is another one. A search list does not apply. Fails as a
     /// query of [`Self::query`] does, except that an absence of records is a response.

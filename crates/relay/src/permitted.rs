@@ -29,7 +29,7 @@ impl PermittedRace {
         rules: ClientRules,
         to: &Destination,
     ) -> Result<Self, DenialReason> {
-        let Destination { host, absolute, port } = to.clone();
+        let Destination { host, absolute, port } = rules.to_resolve(to, endpoint.resolver());
         let target = Target::plain(host, port, policy.transports.clone(), Security::None);
         let target = Target { absolute, ..target };
         let mut preconnection = endpoint.preconnection(target).policy(policy);

@@ -7,6 +7,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use eyas::Resolver;
 use eyas::race::io::NetworkView;
 use eyas::race::target::Host;
 
@@ -107,6 +108,20 @@ impl ClientRules {
             name if name.is_localhost() => self.of_localhost(to.port),
             Host::Name(_) => Verdict::ByAddress,
         }
+    }
+
+    /// Returns the destination as it is to be resolved on this host. A search list may stand for
+    /// another spelling of a denied name: `intern` for `intern.corp.example`. Such a name is taken
+    /// as it is, as if it had a dot at the end.
+    pub fn to_resolve(&self, to: &Destination, resolver: &Resolver) -> Destination {
+        let given = to.given_host();
+        let is_allowed =
+            |name: &str| self.rules.allow.iter().any(|one| one.has_name(name, to.port));
+        let is_denied = |name: &String| !is_allowed(name) && self.rules.denies_name(name, to.port);
+        let absolute = to.absolute
+            || (to.host.name().is_some_and(|name| !is_allowed(name))
+                && resolver.searched_names(&given).iter().any(is_denied));
+        Destination { absolute, ..to.clone() }
     }
 
     /// Returns the verdict on this machine's own name, which is not looked up in DNS (RFC 6761 §6.3): it is

@@ -26,6 +26,7 @@ mod race;
 mod sctp;
 #[cfg(target_os = "linux")]
 mod sctp_service;
+mod searched_names;
 mod serve;
 #[cfg(unix)]
 mod service;

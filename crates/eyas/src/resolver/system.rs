@@ -176,6 +176,18 @@ impl System {
         }
     }
 
+    /// Returns the names that the search list makes of a name, besides itself.
+    pub(super) fn searched_names(&self, host: &str) -> Vec<String> {
+        let now = self.configuration();
+        match now.way(host, &self.surroundings) {
+            Way::HostsFile | Way::Loopback => Vec::new(),
+            Way::Own(_) | Way::HostResolver(_) => search::candidates(&now.conf, host, false)
+                .into_iter()
+                .filter_map(search::Candidate::into_searched)
+                .collect(),
+        }
+    }
+
     /// Drops the answers of the name servers.
     pub(super) fn clear_cache(&self) {
         if let Some(dns) = self.dns.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use eyas::race::io::NetworkView;
 use eyas::race::target::Host;
 use eyas_relay::destination::Destination;
-use eyas_relay::rules::Verdict;
+use eyas_relay::rules::{ClientRules, Verdict};
 
 use super::datagram;
 use super::owner::{Owner, Setup};
@@ -126,6 +126,11 @@ impl Association {
             }
             Progress::Known(selection) => self.outputs.extend(send(selection, now, data)),
         }
+    }
+
+    /// Returns the rules for its client.
+    pub fn rules(&self) -> &ClientRules {
+        &self.owner.rules
     }
 
     /// Handles the addresses of a name, best first. There are none if DNS returned none in time.

@@ -114,6 +114,7 @@ impl Running<'_> {
                 }
                 Output::Resolve(to) => {
                     let Shared { endpoint, policy, limits, .. } = self.shared;
+                    let to = self.association.rules().to_resolve(&to, endpoint.resolver());
                     let resolving =
                         resolve(endpoint.clone(), policy.clone(), limits.connect_time, to);
                     self.resolving.push(Box::pin(resolving));

@@ -118,7 +118,7 @@ async fn peer(
     to: &Destination,
     (rules, verdict): (&ClientRules, Verdict),
 ) -> Result<Peer, Refused> {
-    let mut ips = addresses(shared, to).await;
+    let mut ips = addresses(shared, &rules.to_resolve(to, shared.endpoint.resolver())).await;
     if ips.is_empty() {
         return Err(
             Refusal::NoAddress(format!("DNS returned no address for {}", to.given_host())).into()

@@ -26,6 +26,13 @@ pub(super) struct Candidate {
     as_it_is: bool,
 }
 
+impl Candidate {
+    /// Returns its name, unless it is the one that was given.
+    pub(super) fn into_searched(self) -> Option<String> {
+        (!self.as_it_is).then_some(self.name)
+    }
+}
+
 /// The name that counts, and its addresses, which may still be on their way.
 #[derive(Clone)]
 pub(super) struct Searched {
