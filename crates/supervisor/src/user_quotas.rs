@@ -5,13 +5,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Resource, geteuid, getrlimit};
 
-/// The share of this process's descriptors that the connections of another user may take.
+/// The share of this process's descriptors that the connections of another user may take, and that those of all
+/// other users together leave.
 const SHARE: u64 = 4;
 
 /// Counts the connections of the users who are neither root nor the one who runs this.
+///
+/// A user may also have no more than there are places left for all of them, so that those who take all that they
+/// can leave some to the next: half of what the ones before have left (the dynamic thresholds of Choudhury and Hahne,
+/// 1998).
 #[derive(Debug)]
 pub(crate) struct UserQuotas {
+    /// The maximum of one user.
     limit: usize,
+    /// The maximum of all of them together.
+    total: usize,
     counts: Mutex<HashMap<u32, usize>>,
 }
 
@@ -26,11 +34,12 @@ impl UserQuotas {
     /// Creates quotas that follow this process's limit of descriptors.
     pub(crate) fn of_this_process() -> Self {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        Self::new(usize::try_from(descriptors / SHARE).unwrap_or(usize::MAX))
+        let share = usize::try_from(descriptors / SHARE).unwrap_or(usize::MAX / 4);
+        Self::new(share, 3 * share)
     }
 
-    fn new(limit: usize) -> Self {
-        Self { limit, counts: Mutex::default() }
+    fn new(limit: usize, total: usize) -> Self {
+        Self { limit, total, counts: Mutex::default() }
     }
 
     /// Counts a connection, unless the user has too many.
@@ -39,11 +48,12 @@ impl UserQuotas {
             return Some(UserPlace { counted: None });
         }
         let mut counts = self.lock();
-        let count = counts.entry(user).or_default();
-        if *count >= self.limit {
+        let left = self.total - counts.values().sum::<usize>();
+        let count = counts.get(&user).copied().unwrap_or(0);
+        if count >= self.limit.min(left) {
             return None;
         }
-        *count += 1;
+        counts.insert(user, count + 1);
         Some(UserPlace { counted: Some((Arc::clone(self), user)) })
     }
 
@@ -76,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_user_takes_no_places_of_others() {
-        let quotas = Arc::new(UserQuotas::new(2));
+        let quotas = Arc::new(UserQuotas::new(2, 6));
         let (first, second) = (geteuid().as_raw() + 1, geteuid().as_raw() + 2);
         let mut places: Vec<_> = (0..5).filter_map(|_| quotas.take(first)).collect();
         assert_eq!(places.len(), 2);
@@ -86,5 +96,21 @@ mod tests {
         assert!(quotas.take(first).is_some());
         drop(places);
         assert!(quotas.lock().is_empty());
+    }
+
+    #[test]
+    fn many_users_leave_places_to_the_next_and_to_the_owner() {
+        let quotas = Arc::new(UserQuotas::new(64, 192));
+        let owner = geteuid().as_raw();
+        let mut places = Vec::new();
+        let taken: Vec<usize> = (1..=7)
+            .map(|user| {
+                let before = places.len();
+                places.extend((0..256).map_while(|_| quotas.take(owner + user)));
+                places.len() - before
+            })
+            .collect();
+        assert_eq!(taken, [64, 64, 32, 16, 8, 4, 2]);
+        assert!((0..64).all(|_| quotas.take(owner).is_some()));
     }
 }
