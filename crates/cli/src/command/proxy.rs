@@ -256,8 +256,8 @@ fn clients(path: &Path) -> Result<ClientCertificates, Failure> {
 
 fn users(path: &Path, common: &CommonFlags) -> Result<Users, Failure> {
     let file = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|cause| Failure::read(&file, &cause))?;
     ownership::check(path)?;
+    let text = ownership::read_to_string(path).map_err(|cause| Failure::read(&file, &cause))?;
     let is_open = |mode: u32| mode & 0o077 != 0;
     if fs::metadata(path).is_ok_and(|found| is_open(found.permissions().mode())) {
         let text = format!("eyas: others can read the passwords in {file}: chmod 600 {file}");

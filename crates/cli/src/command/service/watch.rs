@@ -2,7 +2,7 @@
 //! changed to lead elsewhere, as certbot and Kubernetes do.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// Distinguishes a changed file from an unchanged one, without needing a descriptor.
@@ -11,7 +11,8 @@ pub(in crate::command) struct Stamp([i128; 5]);
 
 impl Stamp {
     pub(in crate::command) fn of(path: &Path) -> Option<Self> {
-        let found = fs::metadata(path).ok()?;
+        // Reading a pipe changes its times.
+        let found = fs::metadata(path).ok().filter(|found| !found.file_type().is_fifo())?;
         let changed = (i128::from(found.ctime()) << 32) | i128::from(found.ctime_nsec());
         let modified = (i128::from(found.mtime()) << 32) | i128::from(found.mtime_nsec());
         Some(Self([found.dev().into(), found.ino().into(), found.size().into(), changed, modified]))
@@ -87,6 +88,9 @@ mod tests {
         let previous = Stamp::of(&path);
         fs::rename(&other, &path).expect("renames");
         assert_ne!(Stamp::of(&path), previous);
+        let (reading, _writing) = std::io::pipe().expect("a pipe");
+        let pipe = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reading));
+        assert_eq!(Stamp::of(Path::new(&pipe)), None);
     }
 
     #[test]

@@ -80,6 +80,10 @@ impl Authorized {
     /// earlier content, if the file has not changed: an attacker who exhausts all descriptors must
     /// not lock out the owners of keys.
     pub(super) fn read(&self) -> Result<Arc<AuthorizedKeys>, Failure> {
+        // It is read whenever it has changed and a client comes, which a pipe would hold up.
+        if fs::metadata(&self.path).is_ok_and(|found| !found.is_file()) {
+            return Err(files::unusable(&self.path, &"it is not a regular file"));
+        }
         let stamp = Stamp::of(&self.path);
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let text = match fs::read_to_string(&self.path) {
