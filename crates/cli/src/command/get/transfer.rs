@@ -1,6 +1,6 @@
 //! The transfer of one URL: its request, its response, and what happens to both.
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -148,7 +148,9 @@ impl Transfer<'_> {
         facts.head = Some(Head::of(&response, self.began.elapsed()));
         if let Some(file) = &run.heads {
             let mut file = file;
-            file.write_all(report::heads(&response).as_bytes())
+            let heads = report::heads(&response);
+            let heads = if file.is_terminal() { report::shown_head(&heads) } else { heads };
+            file.write_all(heads.as_bytes())
                 .map_err(|cause| Failure::write("the file of -D", &cause))?;
         }
         Ok((request, response))
