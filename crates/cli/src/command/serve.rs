@@ -141,6 +141,9 @@ fn builder(
         versions.http3 &= passed.have_datagrams();
         versions.http1 &= passed.have_streams();
         versions.http2 &= passed.have_streams();
+        if !(versions.http1 || versions.http2 || versions.http3) {
+            return Err(service::serve_nothing());
+        }
     }
     let mut builder = Server::builder().versions(versions).mptcp(true);
     for address in ListenAddresses::or_loopback(&flags.listen, DEFAULT_PORT) {

@@ -27,7 +27,7 @@ use crate::flags::ColorChoice;
 use crate::output;
 use crate::terminal::{Line, OutputStyle, Paint};
 
-pub(super) use self::activation::{PassedSockets, listens_twice, sockets};
+pub(super) use self::activation::{PassedSockets, listens_twice, serve_nothing, sockets};
 pub(super) use self::watch::Stamp;
 
 /// How often files are looked at. A change is loaded once they have been the same twice.

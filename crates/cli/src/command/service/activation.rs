@@ -3,10 +3,10 @@
 
 use std::env;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
-use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::os::fd::{BorrowedFd, FromRawFd as _, OwnedFd};
 
 use eyas::sockets::Bound;
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 use socket2::{Socket, Type};
 
 use crate::failure::{Failure, Kind};
@@ -46,12 +46,17 @@ pub(in crate::command) fn sockets() -> Result<Option<PassedSockets>, Failure> {
     let mut passed = PassedSockets(Vec::new());
     for descriptor in FIRST..FIRST + count {
         let name = names.next().filter(|name| !name.is_empty()).unwrap_or("unnamed");
-        let socket = adopt(descriptor);
-        add(&mut passed.0, socket).map_err(|cause| {
+        let added = adopt(descriptor).and_then(|socket| add(&mut passed.0, socket));
+        added.map_err(|cause| {
             unusable(&format!("the socket {name} (descriptor {descriptor})"), &cause)
         })?;
     }
     Ok(Some(passed))
+}
+
+/// Returns the failure of a server whose options leave nothing for the sockets to serve.
+pub(in crate::command) fn serve_nothing() -> Failure {
+    unusable("the sockets", "none of them is for a protocol that the options leave")
 }
 
 /// Returns the failure of a server that got sockets and is to listen by itself, too.
@@ -67,18 +72,27 @@ fn unusable(what: &str, cause: &str) -> Failure {
 }
 
 #[expect(unsafe_code, reason = "the service manager passes descriptors as numbers")]
-fn adopt(descriptor: i32) -> Socket {
-    // SAFETY: The variables say that it is open and meant for this process, and nothing else has
-    // taken it: this is called once.
+fn adopt(descriptor: i32) -> Result<Socket, String> {
+    // SAFETY: The number is only asked about, and the answer may be that it is not open.
+    let asked = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    match fcntl_getfd(asked) {
+        Err(_) => return Err("it is not open: LISTEN_FDS is too large".to_owned()),
+        // What has come through execve(2) does not have this flag; what this process has opened, such as the
+        // descriptors of the runtime, does.
+        Ok(flags) if flags.contains(FdFlags::CLOEXEC) => {
+            return Err("it was not passed: LISTEN_FDS is too large".to_owned());
+        }
+        Ok(_) => {}
+    }
+    // SAFETY: It is open, this process has not opened it, and it is taken once: this sets the flag above.
     let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
-    Socket::from(descriptor)
+    fcntl_setfd(&descriptor, FdFlags::CLOEXEC).map_err(|cause| cause.to_string())?;
+    Ok(Socket::from(descriptor))
 }
 
 /// Adds a socket to the others of its address.
 fn add(all: &mut Vec<Bound>, socket: Socket) -> Result<(), String> {
     let text = |cause: std::io::Error| cause.to_string();
-    // No child needs it.
-    fcntl_setfd(&socket, FdFlags::CLOEXEC).map_err(|cause| cause.to_string())?;
     socket.set_nonblocking(true).map_err(text)?;
     let address = socket.local_addr().map_err(text)?.as_socket();
     let address: SocketAddr = address.ok_or("it is not of the Internet")?;

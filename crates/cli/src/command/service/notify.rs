@@ -9,6 +9,10 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// The timeout of a message. A manager that is slow gets it; one that reads nothing must not keep the server from
+/// its signals.
+const TIMEOUT: Duration = Duration::from_millis(100);
+
 /// The socket of the service manager.
 pub(super) struct Notifier {
     socket: UnixDatagram,
@@ -19,7 +23,9 @@ impl Notifier {
     /// Returns the socket, if a service manager waits for messages.
     pub(super) fn from_env() -> Option<Self> {
         let address = address(&env::var_os("NOTIFY_SOCKET")?).ok()?;
-        Some(Self { socket: UnixDatagram::unbound().ok()?, address })
+        let socket = UnixDatagram::unbound().ok()?;
+        socket.set_write_timeout(Some(TIMEOUT)).ok()?;
+        Some(Self { socket, address })
     }
 
     /// Sends assignments, one per line. A service manager that does not take them is no reason to

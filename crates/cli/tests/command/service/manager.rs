@@ -53,6 +53,22 @@ fn it_is_told_what_the_server_does() {
     server.running.end().exits(0);
 }
 
+/// A manager that hangs must not keep the server from stopping: the queue of its socket is full after a few messages.
+#[test]
+fn a_server_stops_beside_a_service_manager_that_reads_nothing() {
+    let sockets = tempfile::tempdir().expect("a directory");
+    let path = sockets.path().join("notify");
+    let manager = Manager::listen(&path);
+    let filling = UnixDatagram::unbound().expect("a socket");
+    filling.set_nonblocking(true).expect("a socket");
+    while filling.send_to(b"STATUS=", &path).is_ok() {}
+    let set = |eyas: Eyas| eyas.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "20000");
+    let server = Server::start_with("--plain", |_| {}, set);
+    server.running.signal("TERM");
+    server.running.end().exits(0);
+    drop(manager);
+}
+
 /// Runs the server with the first sockets as the service manager would pass them, and then does `work`.
 fn with_sockets(flags: &str, tcp: OwnedFd, udp: Option<OwnedFd>, work: impl FnOnce(&Path)) {
     let directory = tempfile::tempdir().expect("a directory");
@@ -138,14 +154,38 @@ fn its_sockets_are_served_by_a_tunnel() {
 
 /// Runs it with one socket that it refuses, and returns what it says.
 fn refused(flags: &str, socket: impl Into<OwnedFd>) -> String {
+    refused_of(1, flags, socket)
+}
+
+/// The same, with a number of sockets that may be wrong.
+fn refused_of(count: u8, flags: &str, socket: impl Into<OwnedFd>) -> String {
     let eyas = Eyas::new(flags).command();
-    let line =
-        "exec 3<&0 </dev/null; LISTEN_PID=$$ LISTEN_FDS=1 EYAS_MEMORY=none exec \"$0\" \"$@\"";
+    let line = format!(
+        "exec 3<&0 </dev/null; LISTEN_PID=$$ LISTEN_FDS={count} EYAS_MEMORY=none exec \"$0\" \"$@\""
+    );
     let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", line]).arg(eyas.get_program()).args(eyas.get_args());
+    shell.args(["-c", &line]).arg(eyas.get_program()).args(eyas.get_args());
     let output = shell.stdin(Stdio::from(socket.into())).output().expect("a shell");
-    assert!(!output.status.success());
+    // It says why, and is not ended by a signal.
+    assert!(output.status.code().is_some_and(|code| code > 0), "{:?}", output.status);
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The numbers after it are closed, or descriptors of the process itself.
+#[test]
+fn a_number_of_sockets_that_is_too_large_is_refused() {
+    for count in [2, 3, 4, 5, 8, 20, 64] {
+        let (tcp, ..) = bind();
+        let text = refused_of(count, "serve --no-files --plain --no-sctp", tcp);
+        assert!(text.contains("LISTEN_FDS is too large"), "{count}: {text}");
+    }
+}
+
+#[test]
+fn a_socket_for_which_no_protocol_is_left_is_refused() {
+    let (_, udp, _) = bind();
+    let text = refused("serve --no-files --plain --no-sctp", udp);
+    assert!(text.contains("none of them is for a protocol that the options leave"), "{text}");
 }
 
 #[test]
