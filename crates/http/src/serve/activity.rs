@@ -60,6 +60,11 @@ impl Activity {
         self.open.fetch_add(1, Relaxed);
     }
 
+    /// Returns whether a request has begun on the connection.
+    pub(super) fn has_begun(&self) -> bool {
+        self.started.load(Relaxed) > 0
+    }
+
     /// Takes back the start of a request.
     pub(super) fn forget(&self) {
         self.started.fetch_sub(1, Relaxed);

@@ -1,15 +1,24 @@
 //! Decides whether another connection may be opened.
+//!
+//! When all places are taken, a connection on which no request has begun gives its place to the next one: the
+//! oldest of the peer that has the most of them. So peers that only connect keep nobody out.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use eyas::sockets::subscriber;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
-use super::Limits;
+use super::{Limits, activity::Activity};
+
+/// The limit on connections that have given their place to others, and are not closed yet: they still have a
+/// descriptor.
+const MAX_EVICTED: usize = 8;
 
 /// The transport of a connection to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +79,8 @@ pub(super) struct Admission {
     connections: usize,
     per_peer: usize,
     open: Mutex<Open>,
+    /// Notified when a connection that was evicted is closed.
+    closed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +88,20 @@ struct Open {
     total: usize,
     by_transport: OpenByTransport,
     by_peer: HashMap<IpAddr, usize>,
+    /// Connections that may not have begun a request yet, oldest first.
+    silent: BTreeMap<u64, SilentConnection>,
+    /// Connections that were evicted, and are not closed yet.
+    evicted: usize,
+    /// The number of the next connection.
+    next: u64,
+}
+
+#[derive(Debug)]
+struct SilentConnection {
+    peer: IpAddr,
+    transport: Transport,
+    activity: Arc<Activity>,
+    evicted: CancellationToken,
 }
 
 /// The right to one connection, released on drop.
@@ -85,6 +110,9 @@ pub(super) struct Permit {
     admission: Arc<Admission>,
     peer: IpAddr,
     transport: Transport,
+    number: u64,
+    activity: Arc<Activity>,
+    evicted: CancellationToken,
 }
 
 impl Admission {
@@ -93,14 +121,26 @@ impl Admission {
             connections: limits.connections,
             per_peer: limits.connections_per_peer,
             open: Mutex::default(),
+            closed: Notify::new(),
         })
+    }
+
+    /// Waits until those that were evicted are closed, except for a few.
+    pub(super) async fn evicted_leave(&self) {
+        loop {
+            let closed = self.closed.notified();
+            if self.open.lock().unwrap_or_else(PoisonError::into_inner).evicted < MAX_EVICTED {
+                return;
+            }
+            closed.await;
+        }
     }
 
     /// Admits one more connection from `peer`, if the limits allow it.
     pub(super) fn admit(self: &Arc<Self>, peer: IpAddr, transport: Transport) -> Option<Permit> {
         let peer = subscriber(peer);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.total >= self.connections {
+        if open.total >= self.connections && !open.evict() {
             return None;
         }
         let free = self.connections - open.total;
@@ -114,7 +154,13 @@ impl Admission {
         open.by_peer.insert(peer, of_peer + 1);
         open.total += 1;
         *open.by_transport.of(transport) += 1;
-        Some(Permit { admission: Arc::clone(self), peer, transport })
+        let number = open.next;
+        open.next += 1;
+        let (activity, evicted) = (Arc::<Activity>::default(), CancellationToken::new());
+        let (one, other) = (Arc::clone(&activity), evicted.clone());
+        let silent = SilentConnection { peer, transport, activity: one, evicted: other };
+        open.silent.insert(number, silent);
+        Some(Permit { admission: Arc::clone(self), peer, transport, number, activity, evicted })
     }
 
     /// Returns the number of open connections.
@@ -130,16 +176,62 @@ impl Admission {
     }
 }
 
+impl Open {
+    /// Frees the place of a connection without a request, if there is one.
+    fn evict(&mut self) -> bool {
+        self.silent.retain(|_, one| !one.activity.has_begun());
+        if self.evicted >= MAX_EVICTED {
+            return false;
+        }
+        let mut by_peer = HashMap::<IpAddr, usize>::new();
+        for one in self.silent.values() {
+            *by_peer.entry(one.peer).or_default() += 1;
+        }
+        let most = by_peer.values().copied().max();
+        let oldest = self.silent.iter().find(|(_, one)| by_peer.get(&one.peer).copied() == most);
+        let Some(number) = oldest.map(|(number, _)| *number) else { return false };
+        if let Some(one) = self.silent.remove(&number) {
+            self.release(one.peer, one.transport);
+            self.evicted += 1;
+            one.evicted.cancel();
+        }
+        true
+    }
+
+    fn release(&mut self, peer: IpAddr, transport: Transport) {
+        self.total -= 1;
+        *self.by_transport.of(transport) -= 1;
+        if let Some(of_peer) = self.by_peer.get_mut(&peer) {
+            *of_peer -= 1;
+            if *of_peer == 0 {
+                self.by_peer.remove(&peer);
+            }
+        }
+    }
+}
+
+impl Permit {
+    /// Returns the activity of the connection, by which it shows that it has a request.
+    pub(super) fn activity(&self) -> Arc<Activity> {
+        Arc::clone(&self.activity)
+    }
+
+    /// Returns what is cancelled when another connection gets the place of this one, which must then close.
+    pub(super) fn evicted(&self) -> CancellationToken {
+        self.evicted.clone()
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.total -= 1;
-        *open.by_transport.of(self.transport) -= 1;
-        if let Some(of_peer) = open.by_peer.get_mut(&self.peer) {
-            *of_peer -= 1;
-            if *of_peer == 0 {
-                open.by_peer.remove(&self.peer);
-            }
+        open.silent.remove(&self.number);
+        // It is cancelled under the lock.
+        if self.evicted.is_cancelled() {
+            open.evicted -= 1;
+            self.admission.closed.notify_waiters();
+        } else {
+            open.release(self.peer, self.transport);
         }
     }
 }
@@ -157,7 +249,7 @@ mod tests {
         let admission = admission(1, 1);
         let peer = IpAddr::from([192, 0, 2, 1]);
         let first = admission.admit(peer, Transport::Tcp);
-        assert!(first.is_some());
+        first.as_ref().expect("a place").activity().begin();
         assert!(admission.admit(peer, Transport::Tcp).is_none());
         drop(first);
         assert_eq!(admission.open(), 0);
@@ -191,6 +283,43 @@ mod tests {
         let admitted: Vec<_> =
             (0..100).filter_map(|_| admission.admit(honest, Transport::Quic)).collect();
         assert_eq!(admitted.len(), 100);
+    }
+
+    #[test]
+    fn silent_connections_make_room_first_those_of_who_has_most() {
+        let admission = admission(4, 4);
+        let peer = |host| IpAddr::from([192, 0, 2, host]);
+        let admit = |host| admission.admit(peer(host), Transport::Tcp);
+        let mut open: Vec<_> = [1, 2, 2, 3].into_iter().map(|host| admit(host).unwrap()).collect();
+        // The first of the second peer has a request.
+        open[1].activity().begin();
+        let newcomer = admit(4).expect("a place");
+        assert_eq!(
+            open.iter().map(|one| one.evicted().is_cancelled()).collect::<Vec<_>>(),
+            [true, false, false, false]
+        );
+        assert_eq!(admission.open(), 4);
+        // It gave up its place before it closed.
+        drop(open.remove(0));
+        assert_eq!(admission.open(), 4);
+        for one in open.iter().chain([&newcomer]) {
+            one.activity().begin();
+        }
+        assert!(admit(5).is_none(), "all have requests");
+        drop((open, newcomer));
+        assert_eq!(admission.open(), 0);
+        assert!(admission.open.lock().unwrap().silent.is_empty());
+    }
+
+    #[test]
+    fn only_a_few_that_were_evicted_remain_open() {
+        let admission = admission(MAX_EVICTED + 4, MAX_EVICTED + 4);
+        let admit = |host| admission.admit(IpAddr::from([192, 0, 2, host]), Transport::Tcp);
+        let silent: Vec<_> = (0..12).filter_map(admit).collect();
+        let newcomers: Vec<_> = (100..112).filter_map(admit).collect();
+        assert_eq!((silent.len(), newcomers.len()), (MAX_EVICTED + 4, MAX_EVICTED));
+        drop(silent);
+        assert!(admit(200).is_some());
     }
 
     #[test]

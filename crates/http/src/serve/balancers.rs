@@ -48,7 +48,8 @@ impl Balancers {
             Some(Addresses { source, destination }) => (source, Some(destination)),
             None => (remote, tcp.local_addr().ok()),
         };
-        Ok(StreamInfo { remote, local, transport, is_encrypted })
+        let activity = Arc::default();
+        Ok(StreamInfo { remote, local, transport, is_encrypted, activity })
     }
 }
 

@@ -13,8 +13,9 @@ pub(super) const CLOSING_TIME: Duration = Duration::from_secs(5);
 /// otherwise grow without end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Open connections, over all transports and addresses: 4096 by default. Further connections
-    /// are closed (TCP) or refused (QUIC) at once.
+    /// Open connections, over all transports and addresses: 4096 by default. A further connection
+    /// gets the place of one on which no request has begun, if there is one: the oldest of the peer
+    /// that has the most of them. Otherwise it is closed (TCP) or refused (QUIC) at once.
     pub connections: usize,
     /// Open connections from one IPv4 address or one IPv6 /64: 2048 by default. It keeps one
     /// hostile peer from taking all of [`Self::connections`]. Once half of those are taken, a peer

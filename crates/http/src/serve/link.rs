@@ -37,6 +37,7 @@ pub(super) struct StreamInfo {
     pub(super) transport: Transport,
     /// Whether it is one of a load balancer whose client uses TLS.
     pub(super) is_encrypted: bool,
+    pub(super) activity: Arc<Activity>,
 }
 
 /// What a TLS handshake negotiated.

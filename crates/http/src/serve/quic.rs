@@ -34,7 +34,6 @@ use self::{
 };
 use super::{
     ServeError, Transport,
-    activity::Activity,
     admission::Permit,
     answer,
     body::ResponseBody,
@@ -176,7 +175,13 @@ pub(super) async fn accept(shared: Arc<Shared>, endpoint: quinn::Endpoint) {
         }
         let shared_task = Arc::clone(&shared);
         let port = endpoint.local_addr().ok().map(|address| address.port());
-        shared.tasks.spawn(async move { connection(shared_task, incoming, port, permit).await });
+        shared.tasks.spawn(async move {
+            let evicted = permit.evicted();
+            tokio::select! {
+                () = connection(shared_task, incoming, port, permit) => {}
+                () = evicted.cancelled() => {}
+            }
+        });
     }
     // From now on no connection is accepted; open ones end by themselves.
     endpoint.set_server_config(None);
@@ -186,14 +191,14 @@ async fn connection(
     shared: Arc<Shared>,
     incoming: quinn::Incoming,
     port: Option<u16>,
-    _permit: Permit,
+    permit: Permit,
 ) {
     let is_early = Arc::<AtomicBool>::default();
     let Some(conn) = handshake(&shared, incoming, &is_early).await else {
         return Counters::count(&shared.counters.handshakes_failed);
     };
     Counters::count(&shared.counters.handshakes);
-    let activity = Arc::<Activity>::default();
+    let activity = permit.activity();
     let closing = Arc::<AtomicBool>::default();
     let share = shared.budget.share();
     let side = ServerSide {

@@ -124,9 +124,17 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Ar
         };
         let (shared_task, protocol) = (Arc::clone(&shared), protocol.clone());
         shared.tasks.spawn(async move {
+            let (activity, evicted) = (permit.activity(), permit.evicted());
             // The permit is held until the association has ended completely.
             association.keep_until_ended(permit);
-            if let Err(error) = serve(shared_task, protocol, association, remote).await {
+            let transport = Transport::Sctp;
+            let info = StreamInfo { remote, local: None, transport, is_encrypted: false, activity };
+            let serving = serve(shared_task, protocol, association, info);
+            let served = tokio::select! {
+                served = serving => served,
+                () = evicted.cancelled() => return,
+            };
+            if let Err(error) = served {
                 tracing::debug!(%remote, %error, "an association ended before it was served");
             }
         });
@@ -137,12 +145,10 @@ async fn serve(
     shared: Arc<Shared>,
     protocol: Protocol,
     association: SctpAssociation,
-    remote: SocketAddr,
+    info: StreamInfo,
 ) -> io::Result<()> {
     let stream = association.stream(STREAM)?;
     drop(association);
-    let transport = Transport::Sctp;
-    let info = StreamInfo { remote, local: None, transport, is_encrypted: false };
     stream::serve_stream(shared, protocol, stream, info, None).await;
     Ok(())
 }

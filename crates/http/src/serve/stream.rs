@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{
     Limits, ServeError, Transport, Versions,
-    activity::{Activity, Metered, Quiet},
+    activity::{Metered, Quiet},
     admission::Permit,
     answer, cleartext,
     exchange::Exchange,
@@ -107,8 +107,12 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Tc
     let mut draining = pin!(shared.drain.cancelled());
     let mut aborted = pin!(shared.abort.cancelled());
     loop {
+        let accept = async {
+            shared.admission.evicted_leave().await;
+            listener.accept().await
+        };
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = accept => accepted,
             () = &mut draining => return,
             () = &mut aborted => return,
         };
@@ -136,7 +140,8 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Tc
             continue;
         };
         let local = tcp.local_addr().ok();
-        let info = StreamInfo { remote, local, transport, is_encrypted: false };
+        let activity = permit.activity();
+        let info = StreamInfo { remote, local, transport, is_encrypted: false, activity };
         shared.tasks.spawn(connection(shared_task, protocol, tcp, info, permit));
     }
 }
@@ -169,6 +174,7 @@ async fn balanced(
     let Some(permit) = shared.admission.admit(info.remote.ip(), info.transport) else {
         return Counters::count(&shared.counters.connections_refused);
     };
+    let info = StreamInfo { activity: permit.activity(), ..info };
     connection(Arc::clone(&shared), protocol, tcp, info, permit).await;
 }
 
@@ -203,7 +209,12 @@ async fn connection(
     // Resetting a connection needs a second handle; only a deliberately faulty server does it.
     let abort_handle = shared.fault.is_some().then(|| AbortHandle::of(&tcp)).flatten();
     let lingering = Arc::clone(&shared);
-    if let Some(end) = serve_stream(shared, protocol, tcp, info, abort_handle).await {
+    let evicted = permit.evicted();
+    let end = tokio::select! {
+        end = serve_stream(shared, protocol, tcp, info, abort_handle) => end,
+        () = evicted.cancelled() => return,
+    };
+    if let Some(end) = end {
         let rate = Rate::minimum(&lingering.limits);
         tokio::select! {
             () = lingering::close(rate, &end.stream, end.has_unread_request) => {}
@@ -225,13 +236,12 @@ pub(super) async fn serve_stream<S>(
     shared: Arc<Shared>,
     protocol: Protocol,
     stream: S,
-    StreamInfo { remote, local, transport, is_encrypted }: StreamInfo,
+    StreamInfo { remote, local, transport, is_encrypted, activity }: StreamInfo,
     abort_handle: Option<AbortHandle>,
 ) -> Option<ShutDown<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let activity = Arc::<Activity>::default();
     let link = Arc::new(Link {
         remote,
         local,

@@ -54,13 +54,17 @@ impl StreamServer {
     {
         let shared = &self.shared;
         Counters::count(&shared.counters.tcp_connections);
-        let Some(_permit) = shared.admission.admit(remote.ip(), Transport::Tcp) else {
+        let Some(permit) = shared.admission.admit(remote.ip(), Transport::Tcp) else {
             return Counters::count(&shared.counters.connections_refused);
         };
         let transport = Transport::Tcp;
-        let info = StreamInfo { remote, local, transport, is_encrypted: false };
+        let (activity, evicted) = (permit.activity(), permit.evicted());
+        let info = StreamInfo { remote, local, transport, is_encrypted: false, activity };
         let protocol = self.protocol.clone().encrypted_below();
-        stream::serve_stream(Arc::clone(shared), protocol, stream, info, None).await;
+        tokio::select! {
+            _ = stream::serve_stream(Arc::clone(shared), protocol, stream, info, None) => {}
+            () = evicted.cancelled() => {}
+        }
     }
 }
 

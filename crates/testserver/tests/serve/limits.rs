@@ -179,14 +179,12 @@ async fn a_slow_answer_is_not_an_idle_connection() {
 
 #[tokio::test]
 async fn connections_above_the_limit_are_refused() {
-    let running = secure(|limits| limits.connections = 2).await;
-    let held = [tcp(running.local_addr()).await, tcp(running.local_addr()).await];
-    let counted = timeout(SOON, async {
-        while running.stats().connections_open < 2 {
-            sleep(Duration::from_millis(5)).await;
-        }
-    });
-    counted.await.expect("both are open");
+    let running = plain(|limits| limits.connections = 2).await;
+    let mut held = [tcp(running.local_addr()).await, tcp(running.local_addr()).await];
+    for connection in &mut held {
+        connection.write_all(b"GET /bytes/1 HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+        connection.read_exact(&mut [0; 12]).await.unwrap();
+    }
     let mut third = tcp(running.local_addr()).await;
     let mut rest = Vec::new();
     let end = timeout(SOON, third.read_to_end(&mut rest)).await.expect("closed at once");
@@ -199,6 +197,30 @@ async fn connections_above_the_limit_are_refused() {
         }
     });
     room.await.expect("connections are allowed again");
-    let response = fetch(&running, Speak::Http3, get("/bytes/1")).await;
-    assert_eq!(response.status(), StatusCode::OK);
+    let answer = raw(running.local_addr(), b"GET /bytes/1 HTTP/1.0\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.0 200 "), "{answer}");
+}
+
+#[tokio::test]
+async fn connections_without_a_request_make_room_for_others() {
+    let running = secure(|limits| limits.connections = 2).await;
+    let open = async |expected| {
+        let counted = timeout(SOON, async {
+            while running.stats().connections_open != expected {
+                sleep(Duration::from_millis(5)).await;
+            }
+        });
+        counted.await.unwrap_or_else(|_| panic!("{expected} connections"));
+    };
+    let mut oldest = tcp(running.local_addr()).await;
+    for speak in Speak::SECURE {
+        open(1).await;
+        let later = tcp(running.local_addr()).await;
+        open(2).await;
+        assert_eq!(fetch(&running, speak, get("/bytes/1")).await.status(), StatusCode::OK);
+        let end = timeout(SOON, oldest.read_to_end(&mut Vec::new())).await.expect("closed");
+        assert!(matches!(end, Ok(0) | Err(_)));
+        oldest = later;
+    }
+    assert_eq!(running.stats().connections_refused, 0);
 }
