@@ -113,9 +113,9 @@ pub(crate) struct ProxyRunFlags {
     /// Capture all TCP connections and DNS queries of the command, whatever its settings
     ///
     /// The command gets its own network namespace, which requires Linux, iproute2 and /dev/net/tun,
-    /// and root or user namespaces. Of UDP it only gets DNS, and it cannot reach services of this
-    /// machine, except at the ports of --host-port. At the end, everything that is still running in the namespace is killed, and the
-    /// namespace is removed.
+    /// and root or user namespaces. Of UDP it only gets DNS, and it cannot reach services on this
+    /// machine's loopback addresses, except at the ports of --host-port. At the end, everything that is still running in
+    /// the namespace is killed, and the namespace is removed.
     #[arg(long)]
     pub(crate) all_traffic: bool,
     /// With --all-traffic: let the command reach this TCP port of this machine's loopback at its own,

@@ -118,8 +118,9 @@ impl RaceReport {
 
 /// Returns whether an attempt has the same candidate as an earlier one.
 fn repeats(attempt: &AttemptReport, earlier: &AttemptReport) -> bool {
-    (attempt.transport, attempt.security, &attempt.address)
-        == (earlier.transport, earlier.security, &earlier.address)
+    // MPTCP that fell back is reported as TCP, but it is another candidate.
+    (attempt.transport, attempt.fell_back, attempt.security, &attempt.address)
+        == (earlier.transport, earlier.fell_back, earlier.security, &earlier.address)
 }
 
 /// Why MPTCP does not work although there is a connection.
