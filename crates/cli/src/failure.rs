@@ -300,7 +300,7 @@ impl Failure {
             }
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 Self::new(Kind::Write, format!("cannot write {file}: {cause}"))
-                    .hint("free some space, or write elsewhere with -o")
+                    .hint("free some space, or write elsewhere")
             }
             io::ErrorKind::NotFound => {
                 Self::new(Kind::Write, format!("cannot write {file}: {cause}"))

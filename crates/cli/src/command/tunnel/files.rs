@@ -55,8 +55,9 @@ pub(super) fn generate_key(path: &Path) -> Result<ServerIdentity, Failure> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     let written = open_private(path, &mut options).and_then(|mut file| {
-        file.write_all(pem.as_bytes())?;
-        file.sync_all()
+        let written = file.write_all(pem.as_bytes()).and_then(|()| file.sync_all());
+        // Part of a key is none, and would be in the way of the next one.
+        written.inspect_err(|_| drop(fs::remove_file(path)))
     });
     match written {
         Ok(()) => Ok(identity),
