@@ -1,5 +1,5 @@
 /*
- * Reads what a peer sends until it ends, for `cargo xtask bench bulk`.
+ * Reads what a peer sends until it ends, for `cargo eyas-bench bulk`.
  *
  *     read TRANSPORT PORT CERTIFICATE
  */

@@ -1,4 +1,4 @@
-"""Reads a body until it ends, for `cargo xtask bench bulk`.
+"""Reads a body until it ends, for `cargo eyas-bench bulk`.
 
     read.py client|async-client VERSION CERTIFICATE URL
 """

@@ -1,4 +1,4 @@
-//! The checks of this repository: `cargo xtask ci`, `cargo xtask tidy`, `cargo xtask bench`.
+//! The checks of this repository: `cargo xtask ci`, `cargo xtask tidy` and others.
 //!
 //! | module | purpose |
 //! | --- | --- |
@@ -6,7 +6,6 @@
 //! | `tidy` | rules of this repository that neither the compiler nor clippy checks |
 //! | `api` | the public API of the libraries, item by item |
 //! | `names` | the shares of names that say little |
-//! | `bench` | the tables beside `docs/results/benchmarks.md` |
 //! | `capi` | the C library: built, installed, and its examples run |
 //! | `python` | the Python package: its wheel, and its tests |
 //! | `differential` | the decisions of races, here and in another revision |
@@ -14,7 +13,6 @@
 //! | `run` | starting programs and reading their output |
 
 mod api;
-mod bench;
 mod capi;
 mod ci;
 mod differential;
@@ -36,20 +34,6 @@ cargo xtask COMMAND
                         compare the public API with the reviewed lists; with --bless, write these lists
   names [FOLDER]...     the shares of names of one word, and names defined more than once, in the crates here or
                         in the sources below other folders
-  bench http [--rounds N] [--quick] [--dry]
-                        time to first byte compared with other clients, into docs/results/benchmarks.md
-  bench instructions [--dry]
-                        instructions per operation of races and of SCTP, into docs/results/benchmarks.md
-  bench lab [--quick] [--dry]
-                        one sweep on one machine, on executors and in shards, into docs/results/benchmarks.md
-  bench python [--rounds N] [--quick] [--dry]
-                        the Python package compared with other clients, into docs/results/benchmarks.md
-  bench relay [--rounds N] [--quick] [--dry]
-                        eyas proxy, serve --upstream and tunnel compared with others, into docs/results/benchmarks.md
-  bench sctp [--rounds N] [--quick] [--dry]
-                        messages over SCTP compared with other stacks, into docs/results/benchmarks.md
-  bench sockets [--rounds N] [--quick] [--dry]
-                        programs for the kernel's SCTP under eyas sctp run, into docs/results/benchmarks.md
   capi [--install PREFIX] [--dev]
                         install the C library below a prefix; without it, compile and run its examples,
                         also under valgrind and with the address sanitizer
@@ -71,7 +55,6 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::main(),
         ["api", options @ ..] => api::main(options),
         ["names", folders @ ..] => names::main(folders),
-        ["bench", options @ ..] => bench::main(options),
         ["capi", options @ ..] => capi::main(options),
         ["python", options @ ..] => python::main(options),
         ["differential", options @ ..] => differential::main(options),

@@ -38,7 +38,7 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
 }
 
 /// Builds the wheel, without optimisation if `dev`; without the build tool, prints a message and returns `None`.
-pub(crate) fn wheel(dev: bool) -> Result<Option<PathBuf>, String> {
+fn wheel(dev: bool) -> Result<Option<PathBuf>, String> {
     if !works("python3", &["-c", IS_GOOD]) {
         return Err("python3 is missing, older than 3.10, or has no venv".into());
     }
@@ -54,7 +54,7 @@ pub(crate) fn wheel(dev: bool) -> Result<Option<PathBuf>, String> {
 }
 
 /// Returns the interpreter of a virtual environment, which is created if it does not exist.
-pub(crate) fn environment(directory: &Path) -> Result<PathBuf, String> {
+fn environment(directory: &Path) -> Result<PathBuf, String> {
     let python = directory.join("bin/python");
     if !python.exists() {
         check(command("python3", &["-m", "venv"]).arg(directory))?;
@@ -63,7 +63,7 @@ pub(crate) fn environment(directory: &Path) -> Result<PathBuf, String> {
 }
 
 /// Runs `pip install` with these arguments in an environment.
-pub(crate) fn install(python: &Path, what: &[&str]) -> Result<(), String> {
+fn install(python: &Path, what: &[&str]) -> Result<(), String> {
     let args = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
     check(command(&python.to_string_lossy(), &args).args(what))
 }

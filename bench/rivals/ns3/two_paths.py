@@ -3,7 +3,7 @@
     two_paths.py SECONDS
 
 The sender has a link of 1 Gbit/s to the first router of each path, and the receiver to the last. The link between the
-routers has 10 Mbit/s, 10 ms and a queue of 100 packets, as in `cargo xtask bench sim`. The output is one line of JSON.
+routers has 10 Mbit/s, 10 ms and a queue of 100 packets, as in `cargo eyas-bench sim`. The output is one line of JSON.
 """
 
 import json

@@ -1,4 +1,4 @@
-//! The simulations of eyas that `cargo xtask bench sim` measures.
+//! The simulations of eyas that `cargo eyas-bench sim` measures.
 //!
 //! | arguments | simulation | output |
 //! | --- | --- | --- |

@@ -2,7 +2,7 @@
 
 `python sweep.py DIRECTORY` performs four runs of each point, which takes minutes; `--quick` performs only a few. Each
 runner is a separate process and prints a line of JSON: its name, the CPU time of all its processes in seconds, the
-elapsed time in seconds, and a digest of the output files. `cargo xtask bench lab` makes a table of these lines.
+elapsed time in seconds, and a digest of the output files. `cargo eyas-bench lab` makes a table of these lines.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-//! The program that `cargo xtask bench sctp` measures over UDP: one end of an association on
+//! The program that `cargo eyas-bench sctp` measures over UDP: one end of an association on
 //! loopback.
 //!
 //! | arguments | action |

@@ -1,5 +1,5 @@
 //! Measures the time to the head of a response, each over a fresh connection: the client of eyas
-//! that `cargo xtask bench http` compares with others.
+//! that `cargo eyas-bench http` compares with others.
 //!
 //! `ttfb AUTHORITY.pem [HOST:PORT:ADDRESS,ADDRESS]...` trusts only that authority, does not query
 //! DNS for those hosts, and reads lines from standard input, which `bench/rivals/README.md`

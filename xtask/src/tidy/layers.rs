@@ -11,7 +11,7 @@ struct Layered {
     layers: &'static [&'static [&'static str]],
 }
 
-const LAYERED: [Layered; 5] = [
+const LAYERED: [Layered; 6] = [
     Layered {
         source: "crates/lab/src/",
         layers: &[
@@ -78,6 +78,17 @@ const LAYERED: [Layered; 5] = [
             &["setup"],
             &["client_session", "probing"],
             &["client"],
+        ],
+    },
+    Layered {
+        source: "bench/src/",
+        layers: &[
+            &["options", "process", "report", "rival", "run", "statistics", "transfer"],
+            &["environment", "page", "server", "verdict", "versions"],
+            &["arena", "front", "tables"],
+            &["programs", "scenario"],
+            &["cost"],
+            &["bulk", "http", "instructions", "lab", "python", "relay", "sctp", "sim", "sockets"],
         ],
     },
 ];

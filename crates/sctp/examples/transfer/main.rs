@@ -1,4 +1,4 @@
-//! What `cargo xtask bench sctp` measures of this crate: two endpoints in one thread.
+//! What `cargo eyas-bench sctp` measures of this crate: two endpoints in one thread.
 //!
 //! | Arguments | Measurement |
 //! | --- | --- |

@@ -1,5 +1,5 @@
 //! The memory of an idle association: 4 KiB including its allocations. Most of it is measured here;
-//! `cargo xtask bench sctp` measures what is allocated separately.
+//! `cargo eyas-bench sctp` measures what is allocated separately.
 
 use core::mem::size_of;
 

@@ -1,0 +1,58 @@
+//! `cargo eyas-bench bulk`: a large body through `eyas get`, compared with curl, and the system calls that it costs at
+//! each door of eyas.
+//!
+//! | module | purpose |
+//! | --- | --- |
+//! | `speed` | `eyas get` and curl, to several kinds of output |
+//! | `doors` | the programs whose calls are counted |
+//! | `calls` | counting with strace |
+//! | `programs` | where the programs are, and how they are built |
+
+mod calls;
+mod doors;
+mod programs;
+mod speed;
+
+use crate::arena::{self, Arena};
+use crate::options::Options;
+use crate::run::{check, command};
+use crate::{page, verdict};
+use programs::Programs;
+
+/// The default number of rounds.
+const ROUNDS: usize = 5;
+/// The length of the body whose transfer is timed, and of the one whose calls are counted, in bytes.
+const TIMED: u64 = 1_000_000_000;
+const COUNTED: u64 = 100_000_000;
+/// The first with `--quick`.
+const QUICK: u64 = 100_000_000;
+
+/// Runs the benchmark and writes its tables. It runs in its own namespaces, which this program enters by starting
+/// itself again.
+pub(crate) fn main(args: &[&str]) -> Result<(), String> {
+    let options = Options::parse(args)?;
+    if !options.inside {
+        Programs::install()?;
+        if options.build {
+            return Ok(());
+        }
+        return arena::enter(&[&["bulk", "--inside"], args].concat());
+    }
+    let programs = Programs::find();
+    let arena = Arena::set_up()?;
+    // A disk would be measured otherwise: eyas waits until a file is on it.
+    check(command("mount", &["-t", "tmpfs", "files"]).arg(arena.directory()))?;
+    let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { ROUNDS });
+    let bytes = if options.quick { QUICK } else { TIMED };
+    let speed = speed::measure(&programs, &arena, rounds, bytes)?;
+    let doors = doors::measure(&programs, &arena, COUNTED)?;
+    let circumstances = page::circumstances(&format!("cargo eyas-bench bulk --rounds {rounds}"));
+    let tables = [
+        circumstances,
+        speed.table(),
+        doors::table(&doors),
+        programs.versions()?.table(),
+        verdict::table(&speed.expectations()),
+    ];
+    page::publish("bulk", &tables.join("\n"), options.dry)
+}
