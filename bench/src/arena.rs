@@ -76,6 +76,7 @@ pub(crate) fn enter(args: &[&str]) -> Result<(), String> {
 /// The network and the server in the namespaces that [`enter`] created.
 pub(crate) struct Arena {
     directory: PathBuf,
+    is_in_memory: bool,
     caddy: Option<Server>,
 }
 
@@ -93,10 +94,17 @@ impl Arena {
     pub(crate) fn set_up() -> Result<Self, String> {
         let directory = workspace().join(format!("bench/.cache/arena-{}", std::process::id()));
         fs::create_dir_all(&directory).map_err(|error| format!("{directory:?}: {error}"))?;
-        let arena = Self { directory, caddy: None };
+        let arena = Self { directory, is_in_memory: false, caddy: None };
         arena.set_up_network()?;
         arena.mount_hosts_file()?;
         Ok(arena)
+    }
+
+    /// Keeps the files that are written from now on in memory, not on a disk.
+    pub(crate) fn keep_files_in_memory(&mut self) -> Result<(), String> {
+        check(command("mount", &["-t", "tmpfs", "files"]).arg(&self.directory))?;
+        self.is_in_memory = true;
+        Ok(())
     }
 
     /// Returns the directory for the files of the run, which is removed afterwards.
@@ -177,6 +185,11 @@ impl Drop for Arena {
     fn drop(&mut self) {
         // It writes to the directory.
         drop(self.caddy.take());
+        if self.is_in_memory
+            && let Err(error) = output(command("umount", &["--lazy"]).arg(&self.directory))
+        {
+            eprintln!("{error}");
+        }
         if let Err(error) = fs::remove_dir_all(&self.directory) {
             eprintln!("cannot remove {:?}: {error}", self.directory);
         }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,10 @@ use crate::server::Server;
 
 /// How long strace may take to attach.
 const ATTACHED_WITHIN: Duration = Duration::from_secs(10);
+/// How long strace may take to write its summary, once nothing keeps it.
+const SUMMARY_WITHIN: Duration = Duration::from_secs(20);
+/// How long a client may take, in seconds; the slowest needs five.
+const CLIENT_WITHIN: &str = "120";
 
 /// The calls that are counted apart from the others.
 const READING: [&str; 7] =
@@ -27,24 +31,27 @@ pub(super) struct Calls {
     pub(super) writing: u64,
 }
 
+/// What a server does once its client has ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum AfterClient {
+    KeepsRunning,
+    Ends,
+}
+
 /// Runs a program to its end and counts its calls. What it writes to standard output goes through a pipe.
 pub(super) fn of_client(program: &Command, directory: &Path) -> Result<Calls, String> {
     let summary = directory.join("strace");
     let mut strace = command("strace", &["-f", "-c", "-o"]);
-    strace.arg(&summary).arg(program.get_program()).args(program.get_args());
-    for (name, value) in program.get_envs() {
-        if let Some(value) = value {
-            strace.env(name, value);
-        }
-    }
-    run_into_pipe(&mut strace)?;
+    strace.arg(&summary);
+    append(&mut strace, program);
+    run_into_pipe(&strace)?;
     read(&summary)
 }
 
 /// Runs a program whose standard output is a pipe that somebody reads.
-pub(super) fn run_into_pipe(program: &mut Command) -> Result<(), String> {
-    let name = program.get_program().to_owned();
-    let spawned = program.stdout(Stdio::piped()).spawn();
+pub(super) fn run_into_pipe(program: &Command) -> Result<(), String> {
+    let name = program.get_program();
+    let spawned = limited(program).stdout(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| format!("{name:?}: {error}"))?;
     let reader = child.stdout.take().map(|pipe| {
         command("cat", &[""; 0]).stdin(Stdio::from(pipe)).stdout(Stdio::null()).spawn()
@@ -54,15 +61,35 @@ pub(super) fn run_into_pipe(program: &mut Command) -> Result<(), String> {
         // It ends with the pipe.
         let _ = reader.wait();
     }
-    match status.success() {
-        true => Ok(()),
-        false => Err(format!("{name:?} ended with {status}")),
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(_) => Err(format!("{name:?} ended with {status}")),
+        None => Err(format!("{name:?} ended with {status}, as it does after {CLIENT_WITHIN} s")),
+    }
+}
+
+/// Returns a command that runs this program, and kills it with all that it has started if it takes too long.
+pub(super) fn limited(program: &Command) -> Command {
+    let mut limited = command("timeout", &["--signal=KILL", CLIENT_WITHIN]);
+    append(&mut limited, program);
+    limited
+}
+
+/// Appends a program with its arguments and environment.
+fn append(command: &mut Command, program: &Command) {
+    command.arg(program.get_program()).args(program.get_args());
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
     }
 }
 
 /// Counts the calls of a running server while a client uses it.
 pub(super) fn of_server(
     server: &Server,
+    then: AfterClient,
     directory: &Path,
     client: impl FnOnce() -> Result<(), String>,
 ) -> Result<Calls, String> {
@@ -70,12 +97,36 @@ pub(super) fn of_server(
     let mut strace = command("strace", &["-f", "-c", "-o"]);
     strace.arg(&summary).args(["-p", &server.id().to_string()]).stderr(Stdio::null());
     let mut strace = strace.spawn().map_err(|error| format!("strace: {error}"))?;
-    let done = attached(server.id()).and_then(|()| client());
-    // It detaches, and writes the summary.
-    let stopped = check(&mut command("kill", &["-INT", &strace.id().to_string()]));
-    let ended = strace.wait().map_err(|error| format!("strace: {error}"));
-    done.and(stopped).and(ended)?;
+    let interrupt =
+        |strace: &Child| check(&mut command("kill", &["-INT", &strace.id().to_string()]));
+    let done = attached(server.id()).and_then(|()| client()).and_then(|()| match then {
+        // It detaches, and writes the summary.
+        AfterClient::KeepsRunning => interrupt(&strace),
+        // strace ends with it. Interrupted while the server ends, it would wait for the first thread, which
+        // cannot end before the others, which strace has stopped.
+        AfterClient::Ends => Ok(()),
+    });
+    let within = if done.is_ok() { SUMMARY_WITHIN } else { Duration::ZERO };
+    let ended = end_within(&mut strace, within).map_err(|why| format!("strace {why}"));
+    done.and(ended)?;
     read(&summary)
+}
+
+/// Waits until a program ends, and kills it if that takes too long.
+fn end_within(program: &mut Child, limit: Duration) -> Result<(), String> {
+    let deadline = Instant::now() + limit;
+    loop {
+        match program.try_wait() {
+            Ok(Some(_)) => return Ok(()),
+            Ok(None) if Instant::now() < deadline => sleep(Duration::from_millis(20)),
+            Ok(None) => break,
+            Err(error) => return Err(format!("cannot be waited for: {error}")),
+        }
+    }
+    // If it cannot be killed, it has ended by itself.
+    let _ = program.kill();
+    let _ = program.wait();
+    Err(format!("did not end within {} s and was killed", limit.as_secs()))
 }
 
 fn attached(id: u32) -> Result<(), String> {
@@ -140,5 +191,23 @@ mod tests {
             100.00    0.018365           4      4103        22 total\n";
         let parsed = parse(summary);
         assert_eq!(parsed, Calls { all: 4103, futex: 995, reading: 2938, writing: 100 });
+    }
+    #[test]
+    fn a_program_that_does_not_end_is_killed() {
+        let mut endless = Command::new("sleep").arg("infinity").spawn().unwrap();
+        let error = end_within(&mut endless, Duration::ZERO).unwrap_err();
+        assert_eq!(error, "did not end within 0 s and was killed");
+        assert!(!endless.wait().unwrap().success());
+        let mut short = Command::new("true").spawn().unwrap();
+        assert_eq!(end_within(&mut short, Duration::from_secs(60)), Ok(()));
+    }
+
+    #[test]
+    fn a_limited_program_has_its_arguments_and_environment() {
+        let mut program = Command::new("sh");
+        program.args(["-c", "test \"$WORD $0\" = 'one two'", "two"]).env("WORD", "one");
+        assert_eq!(run_into_pipe(&program), Ok(()));
+        let error = run_into_pipe(program.env("WORD", "no")).unwrap_err();
+        assert_eq!(error, "\"sh\" ended with exit status: 1");
     }
 }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::calls::{Calls, of_client, of_server, run_into_pipe};
+use super::calls::{AfterClient, Calls, of_client, of_server, run_into_pipe};
 use super::programs::Programs;
 use super::speed::{FILE_SERVER, OUTPUTS, Output, VERSIONS, eyas, loopback, serve};
 use crate::arena::Arena;
@@ -72,7 +72,7 @@ impl Doors<'_> {
         for version in VERSIONS {
             add(
                 format!("`eyas serve`, {}", version.name),
-                of_server(&server, self.directory, || self.get(version, FILE_SERVER)),
+                self.of_server(&server, || self.get(version, FILE_SERVER)),
             );
         }
         for version in VERSIONS {
@@ -88,7 +88,16 @@ impl Doors<'_> {
 
     fn get(&self, version: super::speed::Version, at: SocketAddr) -> Result<(), String> {
         let url = self.url(at);
-        run_into_pipe(&mut eyas(self.programs, version, Output::Null, self.directory, &url))
+        run_into_pipe(&eyas(self.programs, version, Output::Null, self.directory, &url))
+    }
+
+    /// Counts at a server that serves other clients later.
+    fn of_server(
+        &self,
+        server: &Server,
+        client: impl FnOnce() -> Result<(), String>,
+    ) -> Result<Calls, String> {
+        of_server(server, AfterClient::KeepsRunning, self.directory, client)
     }
 
     /// Counts at the gateway and the proxy.
@@ -99,7 +108,7 @@ impl Doors<'_> {
         for version in VERSIONS {
             add(
                 format!("`eyas serve --upstream`, {}", version.name),
-                of_server(&gateway, self.directory, || self.get(version, GATEWAY)),
+                self.of_server(&gateway, || self.get(version, GATEWAY)),
             );
         }
         let mut proxy = self.programs.eyas(&["proxy", "--memory", "none", "--listen"]);
@@ -111,7 +120,7 @@ impl Doors<'_> {
             let args = ["-s", "-f", "-o", "/dev/null", "-x", &through, &url];
             add(
                 format!("`eyas proxy`, {name}"),
-                of_server(&proxy, self.directory, || run_into_pipe(&mut command("curl", &args))),
+                self.of_server(&proxy, || run_into_pipe(&command("curl", &args))),
             );
         }
         Ok(())
@@ -129,7 +138,8 @@ impl Doors<'_> {
             let received = self.with_sender(&body, |_| of_client(&receiving, self.directory));
             add(format!("`eyas pipe`, receiving, {transport}"), received);
             let sent = self.with_sender(&body, |sender| {
-                of_server(sender, self.directory, || run_into_pipe(&mut receiving))
+                let then = AfterClient::Ends;
+                of_server(sender, then, self.directory, || run_into_pipe(&receiving))
             });
             add(format!("`eyas pipe`, sending, {transport}"), sent);
             let mut c = Command::new(&self.programs.c);
@@ -191,6 +201,16 @@ pub(super) fn table(doors: &[Door]) -> String {
     text
 }
 
+/// Returns the doors at which nothing was counted, with the reasons; `None` if there are none.
+pub(super) fn not_measured(doors: &[Door]) -> Option<String> {
+    let reasons: String = doors
+        .iter()
+        .filter_map(|door| Some((&door.name, door.calls.as_ref().err()?)))
+        .map(|(name, why)| format!("- {name}: {}\n", why.lines().next().unwrap_or_default()))
+        .collect();
+    (!reasons.is_empty()).then(|| format!("Not measured:\n\n{reasons}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,8 +219,11 @@ mod tests {
     fn calls_are_shown_for_each_megabyte() {
         let door = |name: &str, calls| Door { name: name.into(), calls, megabytes: 10.0 };
         let calls = Calls { all: 1000, futex: 26, reading: 700, writing: 4 };
-        let text = table(&[door("get", Ok(calls)), door("C", Err("no".into()))]);
+        let doors = [door("get", Ok(calls)), door("C", Err("no\nsuch thing".into()))];
+        let text = table(&doors);
         assert!(text.ends_with("| get | 100 | 3 | 70 | 0 |\n| C | – | – | – | – |\n"), "{text}");
+        assert_eq!(not_measured(&doors).as_deref(), Some("Not measured:\n\n- C: no\n"));
+        assert_eq!(not_measured(&doors[..1]), None);
     }
 
     #[test]

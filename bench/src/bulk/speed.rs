@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use super::calls::run_into_pipe;
+use super::calls::{limited, run_into_pipe};
 use super::programs::Programs;
 use crate::arena::Arena;
 use crate::run::{command, output};
@@ -135,7 +135,7 @@ pub(super) fn measure(
                     clients.reverse();
                 }
                 for (name, client) in clients {
-                    let speed = speed(client, to, bytes);
+                    let speed = speed(&client, to, bytes);
                     figures.add(&row(version, name), to.column(), speed);
                 }
             }
@@ -149,11 +149,11 @@ fn row(version: Version, client: &str) -> String {
 }
 
 /// Returns the MB per second of a transfer, from the start of the program to its end.
-fn speed(mut client: Command, to: Output, bytes: u64) -> Result<f64, String> {
+fn speed(client: &Command, to: Output, bytes: u64) -> Result<f64, String> {
     let start = Instant::now();
     match to {
-        Output::Pipe => run_into_pipe(&mut client)?,
-        Output::Null | Output::File => drop(output(&mut client)?),
+        Output::Pipe => run_into_pipe(client)?,
+        Output::Null | Output::File => drop(output(&mut limited(client))?),
     }
     Ok(bytes as f64 / 1e6 / start.elapsed().as_secs_f64())
 }
