@@ -213,7 +213,9 @@ impl Kind {
                 "No claim of an experiment was judged, because nothing that decides one was measured, or \
                  only on a busy machine or in a run that was too short, and --check was given."
             }
-            Self::Emulator => "The emulator cannot be started (subcommands netem and lab).",
+            Self::Emulator => {
+                "The emulator cannot be started, or has ended (subcommands netem and lab)."
+            }
             Self::NotExecutable => {
                 "The command exists but cannot be run (netem, proxy), as in a shell: no permission, a directory."
             }

@@ -54,11 +54,15 @@ pub(super) fn run(flags: NetemFlags, common: &CommonFlags) -> Result<ExitCode, F
 
 /// Converts an error of the emulator to a failure.
 pub(super) fn emulator_failure(cause: EmulatorError) -> Failure {
-    let kind = match cause {
+    Failure::new(kind_of(&cause), cause.to_string())
+}
+
+/// Returns whether the user or the emulator is at fault.
+fn kind_of(cause: &EmulatorError) -> Kind {
+    match cause {
         EmulatorError::Topology(_) | EmulatorError::NoSuchPath { .. } => Kind::Usage,
         _ => Kind::Emulator,
-    };
-    Failure::new(kind, cause.to_string())
+    }
 }
 
 fn wait_failure(cause: io::Error) -> Failure {

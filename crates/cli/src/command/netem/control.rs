@@ -10,7 +10,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
-use eyas_emulator::{Direction, Emulator, Host, LinkSpec};
+use eyas_emulator::{Direction, Emulator, EmulatorError, Host, LinkSpec, LinkSpecError};
 use eyas_relay::accept::accept_next;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::network::LinkSpecs;
-use super::{page, report_done, spec};
+use super::{kind_of, page, report_done, spec};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, LinkState, NetemChangeFlags, WhichRun};
 use crate::output;
@@ -44,6 +44,35 @@ enum Request {
     Show { unicode: bool, width: usize },
 }
 
+/// Why a run has not done what was requested.
+#[derive(Debug, thiserror::Error)]
+enum RequestError {
+    #[error("not a valid request: {0}")]
+    Malformed(serde_json::Error),
+    #[error(transparent)]
+    Link(#[from] LinkSpecError),
+    #[error(transparent)]
+    Emulator(#[from] EmulatorError),
+    #[error("it has ended")]
+    Ended,
+}
+
+impl RequestError {
+    /// Returns the kind of failure of the program that has sent the request.
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Malformed(_) | Self::Link(_) => Kind::Usage,
+            Self::Emulator(cause) => kind_of(cause),
+            Self::Ended => Kind::Connect,
+        }
+    }
+
+    /// Returns the response.
+    fn response(&self) -> Value {
+        json!({ "error": self.to_string(), "kind": self.kind().name() })
+    }
+}
+
 /// A request, and the channel for its response.
 pub(super) struct PendingRequest {
     request: Request,
@@ -57,14 +86,14 @@ impl PendingRequest {
             Request::Show { unicode, width } => emulator
                 .counters()
                 .map(|counters| page::answer(&counters, unicode, width))
-                .map_err(|cause| cause.to_string()),
+                .map_err(RequestError::from),
             Request::Change { path, both, forward, backward } => {
                 change_links(emulator, path.as_deref(), &both, [&forward, &backward])
                     .map(|()| json!({}))
             }
         };
         // This fails if the client has disconnected.
-        let _ = self.reply.send(answer.unwrap_or_else(|cause| json!({ "error": cause })));
+        let _ = self.reply.send(answer.unwrap_or_else(|cause| cause.response()));
     }
 }
 
@@ -73,14 +102,15 @@ fn change_links(
     path: Option<&str>,
     both: &str,
     each: [&str; 2],
-) -> Result<(), String> {
+) -> Result<(), RequestError> {
     let names = emulator.topology().paths.iter().map(|path| path.name.as_str());
     let names: Vec<&str> = path.map_or_else(|| names.collect(), |name| vec![name]);
     for (direction, own) in [Direction::Forward, Direction::Backward].into_iter().zip(each) {
         let mut spec = LinkSpec::default();
-        spec.read(both).and_then(|()| spec.read(own)).map_err(|cause| cause.to_string())?;
+        spec.read(both)?;
+        spec.read(own)?;
         for name in names.iter().filter(|_| !spec.is_empty()) {
-            emulator.apply(name, direction, &spec).map_err(|cause| cause.to_string())?;
+            emulator.apply(name, direction, &spec)?;
         }
     }
     Ok(())
@@ -149,9 +179,9 @@ async fn serve_client(mut stream: tokio::net::UnixStream, requests: mpsc::Sender
         Ok(request) => {
             let (reply, answered) = oneshot::channel();
             let _ = requests.send(PendingRequest { request, reply }).await;
-            answered.await.unwrap_or_else(|_| json!({ "error": "the run has ended" }))
+            answered.await.unwrap_or_else(|_| RequestError::Ended.response())
         }
-        Err(cause) => json!({ "error": format!("not a valid request: {cause}") }),
+        Err(cause) => RequestError::Malformed(cause).response(),
     };
     // This fails if the client has disconnected.
     let _ = writing.write_all(format!("{answer}\n").as_bytes()).await;
@@ -227,9 +257,16 @@ fn send_request(which: &WhichRun, request: &Request) -> Result<Value, Failure> {
     };
     let answer = exchange().map_err(failed)?;
     match answer["error"].as_str() {
-        Some(cause) => Err(Failure::new(Kind::Usage, format!("the run {id} refused: {cause}"))),
+        Some(cause) => Err(refusal(id, cause, &answer["kind"])),
         None => Ok(answer),
     }
+}
+
+/// Returns the failure that a run has reported.
+fn refusal(id: u32, cause: &str, kind: &Value) -> Failure {
+    let kind = Kind::ALL.into_iter().find(|known| kind == known.name()).unwrap_or(Kind::Usage);
+    let verb = if kind == Kind::Usage { "refused" } else { "failed" };
+    Failure::new(kind, format!("the run {id} {verb}: {cause}"))
 }
 
 /// Returns the run, if there is exactly one.
@@ -249,5 +286,29 @@ fn only_run() -> Result<u32, Failure> {
             Err(Failure::new(Kind::Usage, format!("there are several runs: {}", all.join(", ")))
                 .hint("choose one with --run PID"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_client_exits_with_what_has_failed_in_the_run() {
+        let failure = |cause: RequestError| {
+            let response = cause.response();
+            refusal(7, response["error"].as_str().expect("a text"), &response["kind"])
+        };
+        let ended = failure(EmulatorError::Ended("no thread".to_owned()).into());
+        assert_eq!(ended.kind, Kind::Emulator);
+        assert_eq!(ended.message, "the run 7 failed: the emulator has ended: no thread");
+        let no_path = EmulatorError::NoSuchPath { name: "x".to_owned(), known: "a".to_owned() };
+        assert_eq!(failure(no_path.into()).kind, Kind::Usage);
+        let property = LinkSpec::default().read("loss=much").expect_err("no share");
+        let refused = failure(property.into());
+        assert_eq!(refused.kind, Kind::Usage);
+        assert!(refused.message.starts_with("the run 7 refused: loss: "), "{}", refused.message);
+        // Another version may know other kinds.
+        assert_eq!(refusal(7, "no", &json!("new")).kind, Kind::Usage);
     }
 }

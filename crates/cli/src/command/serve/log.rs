@@ -37,10 +37,18 @@ enum Message {
     End,
 }
 
+/// Requests that a log lacks, because it could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("requests that are not in {destination}: {requests}")]
+struct IncompleteLog {
+    destination: String,
+    requests: u64,
+}
+
 /// A log that is being written.
 pub(super) struct Log {
     messages: SyncSender<Message>,
-    ended: Receiver<Result<(), String>>,
+    ended: Receiver<Result<(), IncompleteLog>>,
     /// The number of lines dropped because the queue was full.
     dropped: Arc<AtomicU64>,
     destination: String,
@@ -108,7 +116,7 @@ impl Log {
         thread::spawn(move || messages.send(Message::End));
         match ended.recv_timeout(FINISH_TIMEOUT) {
             Ok(Ok(())) => {}
-            Ok(Err(text)) => return Err(Failure::new(Kind::Write, text)),
+            Ok(Err(incomplete)) => return Err(Failure::new(Kind::Write, incomplete.to_string())),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 let text =
                     format!("the end of the access log is missing: nothing reads {destination}");
@@ -140,7 +148,7 @@ fn write(
     messages: &Receiver<Message>,
     destination: &str,
     notice: impl Fn(String),
-) -> Result<(), String> {
+) -> Result<(), IncompleteLog> {
     let report = |change: Option<Change>| match change {
         None => {}
         Some(Change::Failed(cause)) => {
@@ -175,7 +183,7 @@ fn write(
         if is_over {
             return match writer.lost() {
                 0 => Ok(()),
-                lost => Err(format!("requests that are not in {destination}: {lost}")),
+                requests => Err(IncompleteLog { destination: destination.to_owned(), requests }),
             };
         }
     }

@@ -2,6 +2,8 @@
 //! and one that is restarted refuses no connection in the meantime.
 
 use std::env;
+use std::fmt;
+use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{BorrowedFd, FromRawFd as _, OwnedFd};
 
@@ -15,6 +17,26 @@ use crate::failure::{Failure, Kind};
 const FIRST: i32 = 3;
 /// The maximum number of sockets. More would be a mistake.
 const MAX_SOCKETS: i32 = 64;
+
+/// Why a passed socket cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum PassedSocketError {
+    /// A call on it failed.
+    #[error(transparent)]
+    System(#[from] io::Error),
+    #[error("it is not open: LISTEN_FDS is too large")]
+    NotOpen,
+    #[error("it was not passed: LISTEN_FDS is too large")]
+    NotPassed,
+    #[error("it is not of the Internet")]
+    NotInternet,
+    #[error("it is a connection: the unit needs Accept=no")]
+    Connection,
+    #[error("{0} is passed twice")]
+    Twice(SocketAddr),
+    #[error("it is neither for streams nor for datagrams")]
+    OtherType,
+}
 
 /// The sockets of a server: streams serve TCP, and datagrams QUIC.
 pub(in crate::command) struct PassedSockets(pub(in crate::command) Vec<Bound>);
@@ -39,7 +61,7 @@ pub(in crate::command) fn sockets() -> Result<Option<PassedSockets>, Failure> {
         return Ok(None);
     };
     if count > MAX_SOCKETS {
-        return Err(unusable("LISTEN_FDS", &format!("{count} sockets are too many")));
+        return Err(unusable("LISTEN_FDS", format!("{count} sockets are too many")));
     }
     let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
     let mut names = names.split(':');
@@ -48,7 +70,7 @@ pub(in crate::command) fn sockets() -> Result<Option<PassedSockets>, Failure> {
         let name = names.next().filter(|name| !name.is_empty()).unwrap_or("unnamed");
         let added = adopt(descriptor).and_then(|socket| add(&mut passed.0, socket));
         added.map_err(|cause| {
-            unusable(&format!("the socket {name} (descriptor {descriptor})"), &cause)
+            unusable(&format!("the socket {name} (descriptor {descriptor})"), cause)
         })?;
     }
     Ok(Some(passed))
@@ -65,38 +87,34 @@ pub(in crate::command) fn listens_twice() -> Failure {
     Failure::new(Kind::Usage, text).hint("omit --listen")
 }
 
-fn unusable(what: &str, cause: &str) -> Failure {
+fn unusable(what: &str, cause: impl fmt::Display) -> Failure {
     let text = format!("cannot use {what} of the service manager: {cause}");
     Failure::new(Kind::Listen, text)
         .hint("ListenStream= of a socket unit serves TCP, ListenDatagram= QUIC")
 }
 
 #[expect(unsafe_code, reason = "the service manager passes descriptors as numbers")]
-fn adopt(descriptor: i32) -> Result<Socket, String> {
+fn adopt(descriptor: i32) -> Result<Socket, PassedSocketError> {
     // SAFETY: The number is only asked about, and the answer may be that it is not open.
     let asked = unsafe { BorrowedFd::borrow_raw(descriptor) };
     match fcntl_getfd(asked) {
-        Err(_) => return Err("it is not open: LISTEN_FDS is too large".to_owned()),
+        Err(_) => return Err(PassedSocketError::NotOpen),
         // What has come through execve(2) does not have this flag; what this process has opened, such as the
         // descriptors of the runtime, does.
-        Ok(flags) if flags.contains(FdFlags::CLOEXEC) => {
-            return Err("it was not passed: LISTEN_FDS is too large".to_owned());
-        }
+        Ok(flags) if flags.contains(FdFlags::CLOEXEC) => return Err(PassedSocketError::NotPassed),
         Ok(_) => {}
     }
     // SAFETY: It is open, this process has not opened it, and it is taken once: this sets the flag above.
     let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
-    fcntl_setfd(&descriptor, FdFlags::CLOEXEC).map_err(|cause| cause.to_string())?;
+    fcntl_setfd(&descriptor, FdFlags::CLOEXEC).map_err(io::Error::from)?;
     Ok(Socket::from(descriptor))
 }
 
 /// Adds a socket to the others of its address.
-fn add(all: &mut Vec<Bound>, socket: Socket) -> Result<(), String> {
-    let text = |cause: std::io::Error| cause.to_string();
-    socket.set_nonblocking(true).map_err(text)?;
-    let address = socket.local_addr().map_err(text)?.as_socket();
-    let address: SocketAddr = address.ok_or("it is not of the Internet")?;
-    let kind = socket.r#type().map_err(text)?;
+fn add(all: &mut Vec<Bound>, socket: Socket) -> Result<(), PassedSocketError> {
+    socket.set_nonblocking(true)?;
+    let address = socket.local_addr()?.as_socket().ok_or(PassedSocketError::NotInternet)?;
+    let kind = socket.r#type()?;
     let place = match all.iter().position(|bound| bound.address == address) {
         Some(place) => place,
         None => {
@@ -107,15 +125,14 @@ fn add(all: &mut Vec<Bound>, socket: Socket) -> Result<(), String> {
     let bound = &mut all[place];
     match kind {
         Type::STREAM if bound.tcp.is_none() => {
-            if !socket.is_listener().map_err(text)? {
-                return Err("it is a connection: the unit needs Accept=no".to_owned());
+            if !socket.is_listener()? {
+                return Err(PassedSocketError::Connection);
             }
-            let listener = tokio::net::TcpListener::from_std(TcpListener::from(socket));
-            bound.tcp = Some(listener.map_err(text)?);
+            bound.tcp = Some(tokio::net::TcpListener::from_std(TcpListener::from(socket))?);
         }
         Type::DGRAM if bound.udp.is_none() => bound.udp = Some(UdpSocket::from(socket)),
-        Type::STREAM | Type::DGRAM => return Err(format!("{address} is passed twice")),
-        _ => return Err("it is neither for streams nor for datagrams".to_owned()),
+        Type::STREAM | Type::DGRAM => return Err(PassedSocketError::Twice(address)),
+        _ => return Err(PassedSocketError::OtherType),
     }
     Ok(())
 }
