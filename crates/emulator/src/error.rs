@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::units::MiddleboxSpecError;
+
 /// An error of the emulator, with advice.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -9,6 +11,9 @@ pub enum EmulatorError {
     /// The topology is invalid.
     #[error("{0}")]
     Topology(String),
+    /// A middlebox is invalid.
+    #[error(transparent)]
+    Middlebox(#[from] MiddleboxSpecError),
     /// The kernel does not allow this user to create namespaces.
     #[error("cannot create a {kind} namespace: {cause}; {remedy}")]
     NotAllowed {

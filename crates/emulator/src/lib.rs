@@ -148,7 +148,7 @@ pub use machine::pin_thread;
 #[cfg(target_os = "linux")]
 pub use namespace::{Namespace, NamespaceGuard};
 #[cfg(target_os = "linux")]
-pub use scenario::{Scenario, ScenarioEvent, direction};
+pub use scenario::{Scenario, ScenarioEvent};
 #[cfg(target_os = "linux")]
 pub use topology::{DEFAULT_MTU, MAX_PATHS, PathTopology, Topology};
 #[cfg(target_os = "linux")]
@@ -161,7 +161,7 @@ pub use eyas_netem::link::{
 pub use eyas_netem::middlebox::ByProtocol;
 pub use eyas_netem::world::Direction;
 pub use middlebox::MiddleboxConfig;
-pub use units::{LinkSpec, LinkSpecError, MiddleboxSpec};
+pub use units::{LinkSpec, LinkSpecError, MiddleboxSpec, MiddleboxSpecError};
 
 /// Compiles the examples of the README.
 #[cfg(all(doctest, target_os = "linux"))]

@@ -12,7 +12,7 @@ use eyas_netem::middlebox::quota::{Allowance, Quota, QuotaConfig};
 use eyas_netem::middlebox::reset::{ResetInjector, Trigger};
 use eyas_netem::packet::protocol;
 
-use crate::units::{MiddleboxSpec, ProtocolName, Size};
+use crate::units::{MiddleboxSpec, MiddleboxSpecError, ProtocolName, Size};
 
 /// The maximum number of bytes of a search pattern that its rule shows.
 const LONGEST_TEXT: usize = 24;
@@ -70,8 +70,8 @@ impl MiddleboxConfig {
     /// Returns the middlebox that a table describes.
     ///
     /// # Errors
-    /// What is missing or too much.
-    pub fn of(spec: &MiddleboxSpec) -> Result<Self, String> {
+    /// As for [`MiddleboxSpec::check`].
+    pub fn of(spec: &MiddleboxSpec) -> Result<Self, MiddleboxSpecError> {
         spec.check()?;
         Ok(match spec.clone() {
             MiddleboxSpec::Nat { passes_sctp, idle, idle_tcp } => {
@@ -114,8 +114,8 @@ impl MiddleboxConfig {
     /// Returns the middleboxes that several tables describe.
     ///
     /// # Errors
-    /// What is missing or too much in the first that is wrong.
-    pub fn of_all(specs: &[MiddleboxSpec]) -> Result<Vec<Self>, String> {
+    /// As for [`MiddleboxSpec::check`], of the first that is wrong.
+    pub fn of_all(specs: &[MiddleboxSpec]) -> Result<Vec<Self>, MiddleboxSpecError> {
         specs.iter().map(Self::of).collect()
     }
 

@@ -168,7 +168,12 @@ fn read_event(topology: &Topology, mut table: Table) -> Result<ScenarioEvent, Em
     }
     let directions = match take::<String>(section, &mut table, "direction")?.as_deref() {
         None | Some("both") => BOTH.to_vec(),
-        Some(name) => vec![direction(name).map_err(|cause| refused(section, cause))?],
+        Some("forward") => vec![Direction::Forward],
+        Some("backward") => vec![Direction::Backward],
+        Some(name) => {
+            let reason = format!("{name:?} is neither forward (from the client) nor backward");
+            return Err(refused(section, reason));
+        }
     };
     let mut spec = LinkSpec::default();
     spec.read_table(&table).map_err(|cause| refused(section, cause))?;
@@ -176,18 +181,6 @@ fn read_event(topology: &Topology, mut table: Table) -> Result<ScenarioEvent, Em
         return Err(refused(section, "it has no change: give loss, delay, rate, up, …"));
     }
     Ok(ScenarioEvent { at: at.0, path, directions, spec })
-}
-
-/// Parses the name of a direction.
-///
-/// # Errors
-/// If it is neither `forward` nor `backward`.
-pub fn direction(name: &str) -> Result<Direction, String> {
-    match name {
-        "forward" => Ok(Direction::Forward),
-        "backward" => Ok(Direction::Backward),
-        _ => Err(format!("{name:?} is neither forward (from the client) nor backward")),
-    }
 }
 
 #[cfg(test)]

@@ -149,9 +149,9 @@ impl Topology {
     /// Adds middleboxes to the path that was added last, the one nearest to the client first.
     ///
     /// # Errors
-    /// What is invalid in one of them.
+    /// The first that is invalid.
     pub fn with_middleboxes(mut self, specs: &[MiddleboxSpec]) -> Result<Self, EmulatorError> {
-        let middleboxes = MiddleboxConfig::of_all(specs).map_err(EmulatorError::Topology)?;
+        let middleboxes = MiddleboxConfig::of_all(specs)?;
         if let Some(path) = self.paths.last_mut() {
             path.middleboxes.extend(middleboxes);
         }

@@ -42,7 +42,7 @@ mod wording;
 pub use jitter::{Jitter, ParseJitterError};
 pub use link::{LinkRate, LinkSpec, LinkSpecError};
 pub use loss::Loss;
-pub use middlebox::{MiddleboxSpec, ProtocolName};
+pub use middlebox::{MiddleboxSpec, MiddleboxSpecError, ProtocolName};
 pub use quantity::parse as parse_amount;
 pub use quantity::{Kind, ParseAmountError, Part, Rate, Size, Time};
 pub use queue::{Framing, ParseQueueError, Queue};

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `mod` | the parsed plan and its points |
 //! | `file` | the keys of the file |
+//! | `kind` | the kinds of plans, and the situation of a point of each |
 //! | `extract` | the part of it that a shorter run executes |
 //! | `clients` | clients under test, which are curves of a plan |
 //! | `matrix` | one table of all curves |
@@ -17,6 +18,7 @@
 mod clients;
 mod extract;
 mod file;
+mod kind;
 mod layers;
 mod matrix;
 mod shipped;

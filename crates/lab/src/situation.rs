@@ -7,6 +7,7 @@
 //! | `grid` | situations side by side and along an axis |
 //! | `setup`, `association` | one to be simulated |
 //! | `mode` | the form of packets: bytes or values |
+//! | `error` | why a simulated set-up cannot be run |
 //! | `bound` | the maximum payload that a situation allows |
 //! | `random` | one whose network is drawn from a seed |
 //! | `queue_info` | the queue information that the application uses |
@@ -14,6 +15,7 @@
 
 mod association;
 mod bound;
+mod error;
 mod grid;
 pub mod live;
 mod mode;
@@ -25,6 +27,8 @@ use serde::{Deserialize, Serialize};
 
 pub use association::{AssociationSetup, Mapping, ProfileName, ReceiveOrderName};
 pub use bound::{Bound, LinkBound, Phase};
+pub(crate) use error::RandomSetupError;
+pub use error::{AssociationSetupError, PathSetupError, SetupError};
 pub use grid::{Axis, Grid, Named, Point};
 pub use mode::Mode;
 pub use queue_info::QueueInfo;

@@ -60,7 +60,9 @@ pub(super) fn emulator_failure(cause: EmulatorError) -> Failure {
 /// Returns whether the user or the emulator is at fault.
 fn kind_of(cause: &EmulatorError) -> Kind {
     match cause {
-        EmulatorError::Topology(_) | EmulatorError::NoSuchPath { .. } => Kind::Usage,
+        EmulatorError::Topology(_)
+        | EmulatorError::Middlebox(_)
+        | EmulatorError::NoSuchPath { .. } => Kind::Usage,
         _ => Kind::Emulator,
     }
 }

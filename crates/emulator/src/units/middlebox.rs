@@ -105,13 +105,23 @@ impl ProtocolName {
     }
 }
 
+/// A middlebox of which exactly one of several keys must be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("middlebox {kind}: give one of {keys}")]
+pub struct MiddleboxSpecError {
+    /// The kind, as in a scenario file.
+    pub kind: &'static str,
+    /// The keys, separated by commas.
+    pub keys: &'static str,
+}
+
 impl MiddleboxSpec {
     /// Checks what the keys do not say by themselves.
     ///
     /// # Errors
-    /// What is missing or too much.
-    pub fn check(&self) -> Result<(), String> {
-        let (of, keys, given) = match self {
+    /// If none or several of the keys are given that exclude each other.
+    pub fn check(&self) -> Result<(), MiddleboxSpecError> {
+        let (kind, keys, given) = match self {
             Self::Firewall { drops, only_ports, only_tcp_ports } => {
                 let restricts = [only_ports.is_some(), only_tcp_ports.is_some()];
                 let given = restricts.map(usize::from).iter().sum::<usize>();
@@ -131,7 +141,7 @@ impl MiddleboxSpec {
         };
         match given {
             1 => Ok(()),
-            _ => Err(format!("middlebox {of}: give one of {keys}")),
+            _ => Err(MiddleboxSpecError { kind, keys }),
         }
     }
 }

@@ -8,6 +8,7 @@ use toml::{Table, Value};
 
 use super::clients;
 use super::extract::Extract;
+use super::kind::PlanKind;
 use super::layers::{self, Layer};
 use super::matrix::{ColumnText, Matrix};
 use super::{Extent, Options, Plan, PlanError};
@@ -16,7 +17,7 @@ use crate::measure::Measure;
 use crate::printable::check_printable;
 use crate::situation::{
     AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Grid, Mode, Named,
-    PathSetup, Point, RandomSetup, RivalSetup, Setup, Situation, Times, live,
+    PathSetup, Point, RivalSetup, Times,
 };
 
 /// Everything that a file can contain. The parts of a situation are parsed here for error messages
@@ -87,16 +88,6 @@ impl File {
             Extent::Full => None,
         }
     }
-}
-
-/// How a plan is run.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum PlanKind {
-    #[default]
-    Simulated,
-    Live,
-    Random,
 }
 
 fn default_runs() -> u32 {
@@ -460,35 +451,9 @@ fn point(
     }
     let x = amount(value)?.0;
     let id = point_id(&scene.id, &curve.id, value);
-    let refused = |cause: String| PlanError(format!("point {id}: {cause}"));
-    let situation = situation(file.kind, table).map_err(refused)?;
+    let refused = |cause| PlanError(format!("point {id}: {cause}"));
+    let situation = file.kind.situation(table).map_err(refused)?;
     Ok(Point { x, scene: scene.id.clone(), curve: curve.id.clone(), situation, id })
-}
-
-fn situation(kind: PlanKind, mut table: Table) -> Result<Situation, String> {
-    let words = |error: toml::de::Error| in_words_of_the_file(&error);
-    match kind {
-        PlanKind::Simulated => {
-            let setup: Setup = table.try_into().map_err(words)?;
-            setup.check()?;
-            Ok(Situation::Simulated(Box::new(setup)))
-        }
-        PlanKind::Random => {
-            let random = table.remove("random").ok_or("a random plan needs a table [random]")?;
-            let setup: RandomSetup = random.try_into().map_err(words)?;
-            setup.check()?;
-            Ok(Situation::Random(Box::new(setup)))
-        }
-        PlanKind::Live => {
-            let live = table.remove("live").ok_or("a live plan needs a table [live]")?;
-            if table.contains_key("mode") {
-                return Err("mode is for simulated plans; a live one sends real packets".to_owned());
-            }
-            let setup: live::Setup = live.try_into().map_err(words)?;
-            setup.check()?;
-            Ok(Situation::Live(Box::new(setup)))
-        }
-    }
 }
 
 /// Returns an identifier of letters, digits and characters that are safe in file names.

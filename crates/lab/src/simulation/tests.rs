@@ -134,9 +134,9 @@ fn a_path_that_joins_takes_over_from_one_that_fails() {
 fn one_path_must_exist_from_the_start() {
     let joins = "path.B = { rate = '10 Mbit/s', delay = '20 ms', joins = '7 s' }\n";
     let only = one_path(&format!("{joins}association.only = ['B']"));
-    assert!(only.check().is_err_and(|error| error.contains("from the start")));
+    assert!(only.check().is_err_and(|error| error.to_string().contains("from the start")));
     let rival = one_path(&format!("{joins}rival.R.path = 'B'"));
-    assert!(rival.check().is_err_and(|error| error.contains("rival.R")));
+    assert!(rival.check().is_err_and(|error| error.to_string().contains("rival.R")));
     assert_eq!(one_path(joins).check(), Ok(()));
 }
 

@@ -9,6 +9,8 @@ use eyas_sctp::config::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use super::error::AssociationSetupError;
+
 /// The behaviour of an association. Options that are not given are those of the profile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -97,14 +99,12 @@ impl AssociationSetup {
     /// Checks whether this can be run.
     ///
     /// # Errors
-    /// A description in the terms of a plan, with the name of the parameter.
-    pub fn check(&self) -> Result<(), String> {
+    /// If the scheduler needs what a plan cannot give.
+    pub fn check(&self) -> Result<(), AssociationSetupError> {
         match self.scheduler {
-            Some(SchedulerKind::Priority | SchedulerKind::WeightedFairQueueing) => Err(
-                "association.scheduler: priority and weighted-fair-queueing go by a value of each \
-                 stream, which a plan cannot give; take another one"
-                    .to_owned(),
-            ),
+            Some(SchedulerKind::Priority | SchedulerKind::WeightedFairQueueing) => {
+                Err(AssociationSetupError::Scheduler)
+            }
             _ => Ok(()),
         }
     }

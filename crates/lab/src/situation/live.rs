@@ -23,6 +23,7 @@ mod clients;
 mod connect;
 mod cost;
 mod drawn;
+mod error;
 mod link;
 mod load_columns;
 mod memory;
@@ -41,6 +42,7 @@ pub use clients::{
 pub use connect::ConnectSetup;
 pub use cost::{ConnectMethod, CostSetup, Outcome, SctpCarrier};
 pub use drawn::DrawnSetup;
+pub(crate) use error::LiveSetupError;
 pub use link::LinkSetup;
 pub use memory::Memory;
 pub use multipath::{MultipathSetup, Stack};
@@ -72,8 +74,8 @@ trait Experiment {
     /// machine affects them: then nothing else may run meanwhile.
     const RUNS_ALONE: bool = true;
 
-    /// Returns a description of what is invalid.
-    fn check(&self) -> Result<(), String>;
+    /// Returns what is invalid.
+    fn check(&self) -> Result<(), LiveSetupError>;
 
     /// Returns the notes for readers: what is emulated and how, and what this machine cannot show.
     fn emulated(&self) -> Vec<String>;
@@ -134,8 +136,8 @@ experiments! { ($)
 pub(crate) use with_experiment;
 
 impl Setup {
-    /// Returns a description of what is invalid.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// Returns what is invalid.
+    pub(crate) fn check(&self) -> Result<(), LiveSetupError> {
         with_experiment!(self, one => one.check())
     }
 

@@ -13,6 +13,7 @@ use eyas_emulator::units::{Part, Rate, Time};
 use serde::{Deserialize, Serialize};
 
 use super::association::AssociationSetup;
+use super::error::RandomSetupError;
 use super::setup::{PathSetup, Setup};
 
 /// The size of a full packet, in bits.
@@ -126,11 +127,11 @@ pub(crate) fn is_share(column: &str) -> bool {
 }
 
 impl RandomSetup {
-    /// Returns a description of what is invalid.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        let range = |name: &str, ordered: bool| match ordered {
+    /// Returns what is invalid.
+    pub(crate) fn check(&self) -> Result<(), RandomSetupError> {
+        let range = |name: &'static str, ordered: bool| match ordered {
             true => Ok(()),
-            false => Err(format!("random.{name} must go upwards from above 0")),
+            false => Err(RandomSetupError::Range(name)),
         };
         range("rate", 0 < self.rate[0].0 && self.rate[0].0 <= self.rate[1].0)?;
         let times = |times: &[Time; 2]| !times[0].0.is_zero() && times[0] <= times[1];
@@ -139,9 +140,9 @@ impl RandomSetup {
         range("duration", times(&self.duration))?;
         range("message", self.message[0] <= self.message[1])?;
         if !(2..=9).contains(&self.lines) || self.ratio == 0 || self.loss.is_empty() {
-            return Err("random: lines must be 2 to 9, ratio above 0, loss not empty".to_owned());
+            return Err(RandomSetupError::Lines);
         }
-        self.draw(1).check()
+        Ok(self.draw(1).check()?)
     }
 
     /// Returns the notes for readers.

@@ -9,6 +9,7 @@ use eyas_emulator::units::{
 use serde::{Deserialize, Serialize};
 
 use super::association::AssociationSetup;
+use super::error::{PathSetupError, SetupError};
 use super::mode::Mode;
 use super::queue_info::QueueInfo;
 
@@ -163,22 +164,20 @@ impl PathSetup {
     }
 
     /// Checks what the keys do not say by themselves.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), PathSetupError> {
         let back = &self.back;
         if self.rate.0 > 0 && self.trace.is_some() {
-            return Err("give one of rate, trace".to_owned());
+            return Err(PathSetupError::RateAndTrace);
         }
         if self.rate().0 == 0
             || back.rate.is_some_and(|rate| rate.limit().is_none_or(|it| it.0 == 0))
         {
-            return Err("rate and back.rate must be above 0".to_owned());
+            return Err(PathSetupError::NoRate);
         }
         if back.mtu.is_some() || back.bit_errors.is_some() || back.up.is_some() {
-            return Err("back has rate, trace, delay, jitter, queue, framing, loss (with \
-                        bit_errors), duplicate and reorder"
-                .to_owned());
+            return Err(PathSetupError::Back);
         }
-        self.middlebox.iter().try_for_each(MiddleboxSpec::check)
+        Ok(self.middlebox.iter().try_for_each(MiddleboxSpec::check)?)
     }
 }
 
@@ -311,24 +310,26 @@ impl Setup {
     /// Checks whether this can be simulated.
     ///
     /// # Errors
-    /// A description of the first error.
-    pub fn check(&self) -> Result<(), String> {
-        let known = |name: &str, where_from: &str| match self.path.contains_key(name) {
+    /// The first error.
+    pub fn check(&self) -> Result<(), SetupError> {
+        let known = |name: &str, place: &str| match self.path.contains_key(name) {
             true => Ok(()),
             false => {
                 let names: Vec<_> = self.path.keys().map(String::as_str).collect();
-                Err(format!("{where_from} names path {name:?}; there are {}", names.join(", ")))
+                let (place, name) = (place.to_owned(), name.to_owned());
+                Err(SetupError::UnknownPath { place, name, known: names.join(", ") })
             }
         };
         if self.path.is_empty() || self.path.len() > MOST_PATHS {
-            return Err(format!("there must be 1 to {MOST_PATHS} paths, [path.NAME]"));
+            return Err(SetupError::Paths { most: MOST_PATHS });
         }
         for (name, path) in &self.path {
-            path.check().map_err(|cause| format!("path.{name}: {cause}"))?;
+            let invalid = |cause| SetupError::Path { name: name.clone(), cause };
+            path.check().map_err(invalid)?;
             if let Some(other) = &path.through {
                 known(other, &format!("path.{name}.through"))?;
                 if self.path[other].through.is_some() {
-                    return Err(format!("path.{name}.through names a path without its own link"));
+                    return Err(SetupError::Through { name: name.clone() });
                 }
             }
         }
@@ -336,7 +337,8 @@ impl Setup {
             rival.association.check()?;
             known(&rival.path, &format!("rival.{name}.path"))?;
             if self.path[&rival.path].joins.is_some() {
-                return Err(format!("rival.{name} has only path {:?}, which joins", rival.path));
+                let (name, path) = (name.clone(), rival.path.clone());
+                return Err(SetupError::RivalJoins { name, path });
             }
         }
         for event in &self.event {
@@ -347,19 +349,19 @@ impl Setup {
             known(name, "association.mapping or association.only")?;
         }
         if self.used_paths().all(|(_, path)| path.joins.is_some()) {
-            return Err("the association needs a path that exists from the start".to_owned());
+            return Err(SetupError::AllJoin);
         }
         if self.time.start[1] < self.time.start[0] || self.time.warm_up < self.time.start[1] {
-            return Err("time.warm_up must be after time.start, which goes upwards".to_owned());
+            return Err(SetupError::WarmUp);
         }
         if self.time.duration.0.is_zero() {
-            return Err("time.duration must be above 0".to_owned());
+            return Err(SetupError::Duration);
         }
         if !MESSAGE_SIZES.contains(&self.application.message) || self.application.streams == 0 {
-            return Err("application.message must be 16 to 65536, streams above 0".to_owned());
+            return Err(SetupError::Message);
         }
         if self.application.keystrokes.is_some_and(|time| time.0.is_zero()) {
-            return Err("application.keystrokes must be above 0".to_owned());
+            return Err(SetupError::Keystrokes);
         }
         Ok(())
     }
@@ -388,11 +390,11 @@ mod tests {
 
     #[test]
     fn errors_in_a_setup_are_reported() {
-        let error = |text: &str| setup(&format!("{TWO}\n{text}")).check().unwrap_err();
+        let error = |text: &str| setup(&format!("{TWO}\n{text}")).check().unwrap_err().to_string();
         assert!(error("[[event]]\nat='1 s'\npath='X'").contains("\"X\"; there are A, B"));
         assert!(error("[application]\nmessage = 4").contains("application.message"));
         let early = TWO.replace("19 s", "1 s");
-        assert!(setup(&early).check().unwrap_err().contains("warm_up"));
+        assert_eq!(setup(&early).check(), Err(SetupError::WarmUp));
         assert_eq!(setup(TWO).check(), Ok(()));
     }
 }

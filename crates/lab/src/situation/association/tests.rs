@@ -78,6 +78,6 @@ fn a_scheduler_that_a_plan_cannot_set_up_is_refused() {
     assert_eq!(check("scheduler = 'fair-bandwidth'"), Ok(()));
     for name in ["priority", "weighted-fair-queueing"] {
         let error = check(&format!("scheduler = '{name}'")).unwrap_err();
-        assert!(error.contains("association.scheduler"), "{error}");
+        assert!(error.to_string().contains("association.scheduler"), "{error}");
     }
 }

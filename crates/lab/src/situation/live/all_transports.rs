@@ -7,6 +7,7 @@
 use eyas_emulator::units::Time;
 use serde::{Deserialize, Serialize};
 
+use super::error::LiveSetupError;
 use super::times::Times;
 use super::{Column, Experiment, LinkSetup, load_columns};
 
@@ -89,11 +90,11 @@ impl AllTransportsSetup {
 impl Experiment for AllTransportsSetup {
     const COLUMNS: &'static [Column] = &load_columns::COLUMNS;
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), LiveSetupError> {
         self.link.check()?;
         let is_number = self.candidates == 1 || self.candidates.is_multiple_of(2);
         if !(1..=MOST_CANDIDATES).contains(&self.candidates) || !is_number {
-            return Err(format!("live.candidates: 1, or an even number to {MOST_CANDIDATES}"));
+            return Err(LiveSetupError::Candidates { most: MOST_CANDIDATES });
         }
         self.times().check(self.rate)
     }

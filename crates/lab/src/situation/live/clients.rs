@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use program::{ClientProgram, Source};
 pub use zone::{DnsAnswer, HttpsSetup, ZoneSetup};
 
+use super::error::LiveSetupError;
 use super::{Column, Experiment, LinkSetup};
 
 /// One situation: a client, a name, and what is behind the addresses of that name.
@@ -171,22 +172,20 @@ impl Experiment for ClientsSetup {
     const SHARES: &'static [&'static str] =
         &["first-6", "aaaa-first", "won-6", "won-quic", "won-quic-2", "won-quic-3"];
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), LiveSetupError> {
         self.client.check()?;
         self.link.check()?;
-        for (what, number) in [("trials", self.trials), ("fetches", self.fetches)] {
+        for (key, number) in [("trials", self.trials), ("fetches", self.fetches)] {
             if !(1..=MAX_TRIALS).contains(&number) {
-                return Err(format!("live.{what}: from 1 to {MAX_TRIALS}"));
+                return Err(LiveSetupError::Count { key, most: MAX_TRIALS });
             }
         }
         let counts = [self.ipv6.len(), self.ipv4.len()];
         if counts.iter().sum::<usize>() == 0 || counts.iter().any(|count| *count > MAX_ADDRESSES) {
-            return Err(format!(
-                "live.ipv6 and live.ipv4: at least one address, and at most {MAX_ADDRESSES} of a family"
-            ));
+            return Err(LiveSetupError::Addresses { most: MAX_ADDRESSES });
         }
         match self.give_up.0.is_zero() {
-            true => Err("live.give_up: longer than nothing".to_owned()),
+            true => Err(LiveSetupError::GiveUp),
             false => Ok(()),
         }
     }

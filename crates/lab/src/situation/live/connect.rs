@@ -12,6 +12,7 @@
 use eyas_emulator::units::Time;
 use serde::{Deserialize, Serialize};
 
+use super::error::LiveSetupError;
 use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory};
 
 /// One situation: a client strategy, and a link.
@@ -62,13 +63,13 @@ impl Experiment for ConnectSetup {
     const SHARES: &'static [&'static str] =
         &["adopted", "failed", "second", "second-10s", "second-at-once"];
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), LiveSetupError> {
         self.link.check()?;
         if !(1..=MAX_TRIALS).contains(&self.trials) {
-            return Err(format!("live.trials: from 1 to {MAX_TRIALS}"));
+            return Err(LiveSetupError::Count { key: "trials", most: MAX_TRIALS });
         }
         if self.second_after.is_empty() {
-            return Err("live.second_after: name at least one pause".to_owned());
+            return Err(LiveSetupError::SecondAfter);
         }
         Ok(())
     }

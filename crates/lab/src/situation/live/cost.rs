@@ -6,6 +6,7 @@
 use eyas_emulator::units::{Part, Size, Time};
 use serde::{Deserialize, Serialize};
 
+use super::error::LiveSetupError;
 use super::times::Times;
 use super::{Column, Experiment, LinkSetup, load_columns};
 
@@ -110,19 +111,17 @@ impl CostSetup {
 impl Experiment for CostSetup {
     const COLUMNS: &'static [Column] = &load_columns::COLUMNS;
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), LiveSetupError> {
         self.link.check()?;
         self.times().check(self.rate)?;
         if self.tls && self.method == ConnectMethod::Naive && self.outcome == Outcome::Open {
-            return Err(
-                "live.outcome: the naive race with TLS needs an explicit outcome".to_owned()
-            );
+            return Err(LiveSetupError::Outcome);
         }
         if self.patience.0.is_zero() || self.patience.0.as_secs() > MAX_PATIENCE_S {
-            return Err(format!("live.patience: above 0 and at most {MAX_PATIENCE_S} s"));
+            return Err(LiveSetupError::Patience { most: MAX_PATIENCE_S });
         }
         if self.swallowed && matches!(self.outcome, Outcome::Sctp | Outcome::Half) {
-            return Err("live.swallowed: then the outcome can only be TCP".to_owned());
+            return Err(LiveSetupError::Swallowed);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::error::LiveSetupError;
 use super::multipath::{MultipathSetup, Stack};
 use super::{Column, Experiment};
 use crate::situation::{RandomSetup, Setup};
@@ -59,13 +60,13 @@ impl Experiment for DrawnSetup {
         ("beside-mptcp", "payload over all lines, relative to MPTCP's"),
     ];
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), LiveSetupError> {
         self.network.check()?;
         if !matches!(self.stack, Stack::Eyas | Stack::EyasUdp) {
-            return Err("live.stack: drawn networks are for eyas and eyas-udp".to_owned());
+            return Err(LiveSetupError::DrawnStack);
         }
         if self.network.changing.0 > 0.0 {
-            return Err("live.network.changing: lines change in simulations alone".to_owned());
+            return Err(LiveSetupError::ChangingNetwork);
         }
         let network = self.network.draw(1);
         self.over_all(&network, self.stack).check()

@@ -3,6 +3,8 @@
 use eyas_emulator::units::{LinkSpec, MiddleboxSpec, Part, Time};
 use serde::{Deserialize, Serialize};
 
+use super::error::LiveSetupError;
+
 /// The link between client and server: delay and loss as in the papers, and everything else as in
 /// `eyas netem`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,12 +30,11 @@ pub struct LinkSetup {
 
 impl LinkSetup {
     /// Checks what the keys do not say by themselves.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), LiveSetupError> {
         if self.forward.up.is_some() || self.backward.up.is_some() {
-            return Err("live.link: a link is always up".to_owned());
+            return Err(LiveSetupError::LinkState);
         }
-        let refused = |cause| format!("live.link: {cause}");
-        self.middlebox.iter().try_for_each(MiddleboxSpec::check).map_err(refused)
+        Ok(self.middlebox.iter().try_for_each(MiddleboxSpec::check)?)
     }
 
     /// Returns the notes for readers.
@@ -81,8 +82,9 @@ mod tests {
             link.emulated()
         );
         let wrong = |text: &str| toml::from_str::<LinkSetup>(text).unwrap().check().unwrap_err();
-        assert!(wrong("middlebox = [{ kind = 'quota' }]").contains("give one of packets, bytes"));
-        assert!(wrong("forward.up = false").contains("always up"));
+        let quota = wrong("middlebox = [{ kind = 'quota' }]").to_string();
+        assert_eq!(quota, "live.link: middlebox quota: give one of packets, bytes");
+        assert_eq!(wrong("forward.up = false"), LiveSetupError::LinkState);
         assert!(toml::from_str::<LinkSetup>("forward.speed = '1 Mbit/s'").is_err());
     }
 }

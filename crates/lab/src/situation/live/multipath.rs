@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use eyas_emulator::units::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
+use super::error::LiveSetupError;
 use super::{Column, Experiment};
 use crate::situation::{
     AccessSetup, ApplicationSetup, AssociationSetup, BackEventSetup, EventSetup, PathSetup, Setup,
@@ -214,10 +215,10 @@ impl Experiment for MultipathSetup {
     // The throughput of several paths is neither of these, and takes less than half a core.
     const RUNS_ALONE: bool = false;
 
-    fn check(&self) -> Result<(), String> {
-        let known = |name: &Option<String>, key: &str| match name {
+    fn check(&self) -> Result<(), LiveSetupError> {
+        let known = |name: &Option<String>, key| match name {
             Some(name) if !self.path.contains_key(name) => {
-                Err(format!("live.{key} names path {name:?}, which does not exist"))
+                Err(LiveSetupError::UnknownPath { key, name: name.clone() })
             }
             _ => Ok(()),
         };
@@ -225,22 +226,20 @@ impl Experiment for MultipathSetup {
         known(&self.failing_path, "dies")?;
         known(&self.added_path, "comes")?;
         if self.path.values().any(|path| path.through.is_some() || path.joins.is_some()) {
-            return Err("live.path: through and joins are for simulations; see live.comes".into());
+            return Err(LiveSetupError::PathOfSimulation);
         }
         let is_eyas = matches!(self.stack, Stack::Eyas | Stack::EyasUdp | Stack::Simulator);
         let is_tcp = matches!(self.stack, Stack::Mptcp | Stack::Tcp);
         if self.application.keystrokes.is_some() && !is_eyas {
-            return Err(
-                "live.application.keystrokes: only eyas's SCTP has a stream for them".into()
-            );
+            return Err(LiveSetupError::Keystrokes);
         }
         if self.application.both_ways && !is_eyas && !is_tcp {
-            return Err("live.application.both_ways: usrsctp's programs send one way".into());
+            return Err(LiveSetupError::BothWays);
         }
         if self.used().next().is_none() {
-            return Err("live.association.only leaves no path".to_owned());
+            return Err(LiveSetupError::NoPath);
         }
-        self.simulation().check()
+        Ok(self.simulation().check()?)
     }
 
     fn emulated(&self) -> Vec<String> {
@@ -314,7 +313,8 @@ pub(crate) mod tests {
 
     #[test]
     fn an_invalid_scenario_is_reported() {
-        assert!(setup("dies = 'X'").check().unwrap_err().contains("live.dies"));
+        let unknown = LiveSetupError::UnknownPath { key: "dies", name: "X".to_owned() };
+        assert_eq!(setup("dies = 'X'").check(), Err(unknown));
         assert_eq!(setup("").check(), Ok(()));
     }
 }

@@ -9,6 +9,7 @@
 use eyas_emulator::units::{Part, Time};
 use serde::{Deserialize, Serialize};
 
+use super::error::LiveSetupError;
 use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory};
 
 /// One situation: a client strategy, and the population of servers and networks.
@@ -49,17 +50,14 @@ impl Experiment for PoliciesSetup {
     ];
     const SHARES: &'static [&'static str] = &["wrong"];
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), LiveSetupError> {
         self.link.check()?;
         if self.memory == Memory::Warm {
-            return Err(
-                "live.memory: must be empty or network, because each visitor is new to its server"
-                    .to_owned(),
-            );
+            return Err(LiveSetupError::Memory);
         }
         match (1..=MAX_TRIALS).contains(&self.trials) {
             true => Ok(()),
-            false => Err(format!("live.trials: from 1 to {MAX_TRIALS}")),
+            false => Err(LiveSetupError::Count { key: "trials", most: MAX_TRIALS }),
         }
     }
 

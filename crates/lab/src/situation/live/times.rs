@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::error::LiveSetupError;
+
 /// The times of sampling the server.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
@@ -18,13 +20,13 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// Returns a description of what is invalid, for a load with this rate per second.
-    pub(crate) fn check(self, rate: f64) -> Result<(), String> {
+    /// Returns what is invalid, for a load with this rate per second.
+    pub(crate) fn check(self, rate: f64) -> Result<(), LiveSetupError> {
         if !(rate.is_finite() && rate > 0.0) {
-            return Err("live.rate: above 0 requests a second".to_owned());
+            return Err(LiveSetupError::Rate);
         }
         if self.sample.is_zero() || self.duration < self.sample {
-            return Err("live.duration: at least one live.sample".to_owned());
+            return Err(LiveSetupError::Duration);
         }
         Ok(())
     }

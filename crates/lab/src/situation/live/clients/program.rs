@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use eyas_emulator::units::Time;
 use serde::{Deserialize, Serialize};
 
+use crate::situation::live::LiveSetupError;
+
 /// A program that fetches a URL. In its texts `{url}` stands for the URL, `{ca}` for a file with
 /// the root certificate (PEM), `{home}` for its home directory, `{source}` for its source file,
 /// `{build}` for the directory in which `prepare` ran, and `{eyas}` for this program.
@@ -42,21 +44,17 @@ pub struct Source {
 }
 
 impl ClientProgram {
-    /// Returns a description of what is invalid.
-    pub(super) fn check(&self) -> Result<(), String> {
+    /// Returns what is invalid.
+    pub(super) fn check(&self) -> Result<(), LiveSetupError> {
         if !self.command.contains("{url}") {
-            return Err("client.command: {url} is missing, which is the URL to fetch".to_owned());
+            return Err(LiveSetupError::ClientCommand);
         }
         if self.version.trim().is_empty() {
-            return Err(
-                "client.version: a command that prints the version, such as \"curl --version\""
-                    .to_owned(),
-            );
+            return Err(LiveSetupError::ClientVersion);
         }
         match &self.source {
             Some(source) if source.file.is_empty() || source.file.contains('/') => {
-                Err("client.source.file: a name without directories, such as \"fetch.py\""
-                    .to_owned())
+                Err(LiveSetupError::ClientSource)
             }
             _ => Ok(()),
         }
