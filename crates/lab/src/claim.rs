@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `mod` | claims and their verdicts |
 //! | `basis` | the points that claims are about |
+//! | `error` | why a claim cannot be judged |
 //! | `expression` | the expressions to be evaluated |
 //! | `judged` | which points claims are judged by |
 //! | `parser` | parsing expressions |
@@ -12,6 +13,7 @@
 //! | `verdict` | outcomes of claims and checks |
 
 mod basis;
+mod error;
 mod expression;
 mod judged;
 mod parser;
@@ -27,8 +29,10 @@ use serde::{Deserialize, Serialize};
 use crate::run::Results;
 use crate::situation::Grid;
 use crate::statistics::{Interval, Summary};
+use error::{ClaimError, ClaimErrorReason};
 
 pub(crate) use basis::Basis;
+pub use error::ExpressionError;
 pub use expression::{Expression, Function, Operator, Series, Span};
 pub use judged::Judged;
 pub(crate) use trials::summaries;
@@ -175,22 +179,18 @@ pub(crate) fn estimate(
 }
 
 impl Claim {
-    /// # Errors
-    /// A description of what is invalid.
-    pub(crate) fn parse(text: ClaimText, grid: &Grid) -> Result<Self, String> {
-        let refused = |cause: String| format!("claim {:?}: {cause}", text.id);
+    pub(crate) fn parse(text: ClaimText, grid: &Grid) -> Result<Self, ClaimError> {
+        let refused = |reason| ClaimError { id: text.id.clone(), reason };
         let judged = text.check.iter().any(|check| !check.bounds().is_empty());
         if !judged {
-            return Err(refused("no check has bounds: at_least, at_most, above, below".to_owned()));
+            return Err(refused(ClaimErrorReason::NoBounds));
         }
         let check = |check: &CheckText| {
-            let value = Expression::parse(&check.value, grid)
-                .map_err(|cause| refused(format!("{}: {cause}", check.value)))?;
+            let value = Expression::parse(&check.value, grid).map_err(|cause| {
+                refused(ClaimErrorReason::Expression { value: check.value.clone(), cause })
+            })?;
             if !value.has_interval() {
-                return Err(refused(format!(
-                    "{}: the maximum of a series has an interval only by itself",
-                    check.value
-                )));
+                return Err(refused(ClaimErrorReason::NoInterval(check.value.clone())));
             }
             Ok(Check {
                 text: check.value.clone(),
@@ -200,7 +200,7 @@ impl Claim {
                 bounds: check.bounds(),
             })
         };
-        let checks = text.check.iter().map(check).collect::<Result<_, String>>()?;
+        let checks = text.check.iter().map(check).collect::<Result<_, ClaimError>>()?;
         let changed: Vec<&str> = text.check.iter().map(|check| check.changed.as_str()).collect();
         let changed = changed.into_iter().filter(|changed| !changed.is_empty());
         let changed: String =

@@ -23,33 +23,39 @@ pub struct Judged {
     columns: Vec<String>,
 }
 
+/// A rule about points that cannot be applied.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub(crate) enum JudgedError {
+    #[error("judged.measure: {0} is not a column of live runs, such as mean.late")]
+    Measure(Measure),
+    #[error("judged.columns: {0} is not a column of live runs")]
+    Column(String),
+    #[error("judged.at_most must be a number")]
+    AtMost,
+    #[error("judged.otherwise is empty: explain what it means if the measure is higher")]
+    Otherwise,
+}
+
 impl Judged {
-    /// # Errors
-    /// If there is no such measure, or no explanation is given; as text.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// Returns what is invalid.
+    pub(crate) fn check(&self) -> Result<(), JudgedError> {
         let is_known = match &self.measure {
             Measure::Column(_, column) => live::columns().any(|(name, _)| name == column),
             _ => false,
         };
         if !is_known {
-            return Err(format!(
-                "judged.measure: {} is not a column of live runs, such as mean.late",
-                self.measure
-            ));
+            return Err(JudgedError::Measure(self.measure.clone()));
         }
         let is_unknown =
             |column: &&String| !live::columns().any(|(name, _)| name == column.as_str());
         if let Some(column) = self.columns.iter().find(is_unknown) {
-            return Err(format!("judged.columns: {column} is not a column of live runs"));
+            return Err(JudgedError::Column(column.clone()));
         }
         if !self.at_most.is_finite() {
-            return Err("judged.at_most must be a number".to_owned());
+            return Err(JudgedError::AtMost);
         }
         if self.otherwise.trim().is_empty() {
-            return Err(
-                "judged.otherwise is empty: explain what it means if the measure is higher"
-                    .to_owned(),
-            );
+            return Err(JudgedError::Otherwise);
         }
         Ok(())
     }

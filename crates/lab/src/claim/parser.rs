@@ -2,6 +2,7 @@
 
 use eyas_emulator::units::parse_amount;
 
+use super::error::ExpressionError;
 use super::expression::{Expression, Function, Operator, Span};
 use crate::measure::Measure;
 use crate::situation::{Grid, Named};
@@ -13,13 +14,13 @@ impl Expression {
     /// Parses an expression about these points.
     ///
     /// # Errors
-    /// A description of what is invalid.
-    pub fn parse(text: &str, grid: &Grid) -> Result<Self, String> {
+    /// The first that is invalid.
+    pub fn parse(text: &str, grid: &Grid) -> Result<Self, ExpressionError> {
         let mut parser = Parser { rest: text, grid, depth: 0 };
         let expression = parser.sum()?;
         match parser.peek() {
             None => Ok(expression),
-            Some(_) => Err(format!("unexpected input {:?}", parser.rest)),
+            Some(_) => Err(ExpressionError::Rest(parser.rest.to_owned())),
         }
     }
 }
@@ -44,10 +45,10 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn expect(&mut self, wanted: char) -> Result<(), String> {
+    fn expect(&mut self, wanted: char) -> Result<(), ExpressionError> {
         match self.take(wanted) {
             true => Ok(()),
-            false => Err(format!("expected {wanted:?} before {:?}", self.rest)),
+            false => Err(ExpressionError::Missing { wanted, rest: self.rest.to_owned() }),
         }
     }
 
@@ -59,10 +60,10 @@ impl<'a> Parser<'a> {
         &rest[..end]
     }
 
-    fn sum(&mut self) -> Result<Expression, String> {
+    fn sum(&mut self) -> Result<Expression, ExpressionError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err("brackets are nested too deeply".to_owned());
+            return Err(ExpressionError::Depth);
         }
         let mut left = self.product()?;
         loop {
@@ -79,7 +80,7 @@ impl<'a> Parser<'a> {
         Ok(left)
     }
 
-    fn product(&mut self) -> Result<Expression, String> {
+    fn product(&mut self) -> Result<Expression, ExpressionError> {
         let mut left = self.factor()?;
         loop {
             let operator = match self.peek() {
@@ -93,7 +94,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn factor(&mut self) -> Result<Expression, String> {
+    fn factor(&mut self) -> Result<Expression, ExpressionError> {
         match self.peek() {
             Some('(') => {
                 self.expect('(')?;
@@ -103,9 +104,8 @@ impl<'a> Parser<'a> {
             }
             Some(c) if c.is_ascii_digit() => {
                 let text = self.word(|c| c.is_ascii_digit() || c == '.');
-                text.parse()
-                    .map(Expression::Number)
-                    .map_err(|_| format!("{text:?} is not a number"))
+                let number = text.parse().map(Expression::Number);
+                number.map_err(|_| ExpressionError::Number(text.to_owned()))
             }
             Some(c) if c.is_ascii_alphabetic() => {
                 let name = self.word(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
@@ -114,15 +114,14 @@ impl<'a> Parser<'a> {
                     _ => self.read(name),
                 }
             }
-            _ => Err(format!("expected a number, a measure or a function before {:?}", self.rest)),
+            _ => Err(ExpressionError::Operand(self.rest.to_owned())),
         }
     }
 
-    fn call(&mut self, name: &str) -> Result<Expression, String> {
-        let names = || Function::ALL.map(|entry| entry.0).join(", ");
+    fn call(&mut self, name: &str) -> Result<Expression, ExpressionError> {
         let found = Function::ALL.iter().find(|entry| entry.0 == name);
-        let (_, function, fewest, most) = found
-            .ok_or_else(|| format!("{name:?} is not a function; functions are {}", names()))?;
+        let unknown = || ExpressionError::UnknownFunction(name.to_owned());
+        let (_, function, fewest, most) = found.ok_or_else(unknown)?;
         self.expect('(')?;
         let mut arguments = vec![self.sum()?];
         while self.take(',') {
@@ -131,12 +130,15 @@ impl<'a> Parser<'a> {
         self.expect(')')?;
         match (*fewest..=*most).contains(&arguments.len()) {
             true => Ok(Expression::Call(*function, arguments)),
-            false => Err(format!("{name} does not take {} arguments", arguments.len())),
+            false => {
+                let (function, count) = (name.to_owned(), arguments.len());
+                Err(ExpressionError::Arguments { function, count })
+            }
         }
     }
 
-    fn read(&mut self, name: &str) -> Result<Expression, String> {
-        let measure: Measure = name.parse().map_err(|cause| format!("{cause}"))?;
+    fn read(&mut self, name: &str) -> Result<Expression, ExpressionError> {
+        let measure: Measure = name.parse()?;
         self.expect('[')?;
         let inside = self.word(|c| c != ']');
         self.expect(']')?;
@@ -147,14 +149,15 @@ impl<'a> Parser<'a> {
         }
         let [scene, curve, range] = parts.as_slice() else {
             let form = if without_scenes { "[curve, where]" } else { "[scene, curve, where]" };
-            return Err(format!("expected {name}{form}, not [{inside}]"));
+            let (measure, found) = (name.to_owned(), inside.to_owned());
+            return Err(ExpressionError::Form { measure, form, found });
         };
         let known = |names: &[Named], id: &str| names.iter().any(|name| name.id == id);
         if !known(&self.grid.scenes, scene) {
-            return Err(format!("there is no scene {scene:?}"));
+            return Err(ExpressionError::UnknownScene((*scene).to_owned()));
         }
         if !known(&self.grid.curves, curve) {
-            return Err(format!("there is no curve {curve:?}"));
+            return Err(ExpressionError::UnknownCurve((*curve).to_owned()));
         }
         let span = span(range)?;
         Ok(Expression::Read {
@@ -167,21 +170,19 @@ impl<'a> Parser<'a> {
 }
 
 /// Parses `64 KiB`, `largest`, `64 KiB..`, `..256 KiB`, `64 KiB..256 KiB` or `..`.
-fn span(text: &str) -> Result<Span, String> {
+fn span(text: &str) -> Result<Span, ExpressionError> {
     if text == "largest" {
         return Ok(Span::Largest);
     }
     let bound = |text: &str, open: f64| match text.trim() {
         "" => Ok(open),
-        text => parse_amount(text)
-            .map(|(amount, kind)| amount / kind.display_unit().1)
-            .map_err(|cause| cause.to_string()),
+        text => parse_amount(text).map(|(amount, kind)| amount / kind.display_unit().1),
     };
     match text.split_once("..") {
         Some((low, high)) => {
             Ok(Span::Between(bound(low, f64::NEG_INFINITY)?, bound(high, f64::INFINITY)?))
         }
-        None if text.is_empty() => Err("expected a place on the axis".to_owned()),
-        None => bound(text, 0.0).map(Span::At),
+        None if text.is_empty() => Err(ExpressionError::NoPlace),
+        None => Ok(Span::At(bound(text, 0.0)?)),
     }
 }

@@ -218,7 +218,7 @@ fn a_share_of_all_trials_is_uncertain() {
 #[test]
 fn invalid_expressions_are_reported() {
     let plan = plan("");
-    let error = |text: &str| Expression::parse(text, &plan.grid).unwrap_err();
+    let error = |text: &str| Expression::parse(text, &plan.grid).unwrap_err().to_string();
     assert!(error("speed[c, 1 KiB]").contains("measures are throughput,"));
     assert!(error("throughput[e, 1 KiB]").contains("no curve \"e\""));
     assert!(error("throughput[c]").contains("[curve, where]"));

@@ -283,7 +283,8 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
     };
     check_figures(&file.figure, &grid)?;
     let matrix = Matrix::of(&file.matrix, &published, &grid)?;
-    file.judged.iter().try_for_each(Judged::check).map_err(PlanError)?;
+    let judged = file.judged.iter().try_for_each(Judged::check);
+    judged.map_err(|cause| PlanError(cause.to_string()))?;
     Ok(Plan {
         name: file.name,
         title: file.title,
@@ -318,7 +319,7 @@ fn runs(file: &File, options: &Options) -> Result<u32, PlanError> {
 fn claims(texts: Vec<ClaimText>, grid: &Grid) -> Result<Vec<Claim>, PlanError> {
     let mut claims: Vec<Claim> = Vec::new();
     for text in texts {
-        let claim = Claim::parse(text, grid).map_err(PlanError)?;
+        let claim = Claim::parse(text, grid).map_err(|cause| PlanError(cause.to_string()))?;
         if claims.iter().any(|other| other.id == claim.id) {
             let message = format!("claim {:?}: there is another one of this id", claim.id);
             return Err(PlanError(message));
