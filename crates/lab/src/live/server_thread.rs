@@ -24,7 +24,7 @@ impl ServerThread {
     where
         Output: Send + 'static,
         Work: Future<Output = ()>,
-        Starting: Future<Output = Result<(Output, Work), String>>,
+        Starting: Future<Output = Result<(Output, Work), LiveError>>,
     {
         let (stop, stopped) = oneshot::channel();
         let (sender, started) = mpsc::sync_channel(1);
@@ -32,7 +32,7 @@ impl ServerThread {
             let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
                 Err(cause) => {
-                    let _ = sender.send(Err(cause.to_string()));
+                    let _ = sender.send(Err(LiveError::Inside(cause.to_string())));
                     return;
                 }
             };
@@ -55,7 +55,7 @@ impl ServerThread {
         let servers = Self { stop: Some(stop), thread: Some(thread) };
         match started.recv() {
             Ok(Ok(output)) => Ok((servers, output)),
-            Ok(Err(cause)) => Err(LiveError::Inside(cause)),
+            Ok(Err(cause)) => Err(cause),
             Err(cause) => Err(LiveError::Inside(cause.to_string())),
         }
     }

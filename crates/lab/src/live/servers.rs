@@ -1,13 +1,15 @@
 //! The servers that a client meets: HTTP servers, each on its own port.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use eyas::SecurityParameters;
 use eyas_http::Versions;
-use eyas_http::serve::{AltSvcPolicy, Limits, Running, Server, ServerIdentity};
+use eyas_http::serve::{AltSvcPolicy, Limits, Running, ServeError, Server, ServerIdentity};
 use eyas_testserver::site::Site;
 use http::HeaderValue;
+use http::header::InvalidHeaderValue;
 
 use super::server_kind::Kind;
 use super::server_thread::ServerThread;
@@ -40,7 +42,8 @@ impl Servers {
         .map_err(|cause| inside(&cause))?;
         let (presented, kinds) = (identity.clone(), kinds.to_vec());
         let (thread, addresses) = ServerThread::start(testbed, move || async move {
-            let running = start(ip, &presented, &kinds).await?;
+            let running = start(ip, &presented, &kinds).await;
+            let running = running.map_err(|cause| LiveError::Inside(cause.to_string()))?;
             let addresses = running.iter().map(HttpServer::address).collect();
             Ok((addresses, async move {
                 let _running = running;
@@ -76,11 +79,23 @@ impl HttpServer {
     }
 }
 
+/// Why a server cannot be started.
+#[derive(Debug, thiserror::Error)]
+enum HttpServerError {
+    #[error(transparent)]
+    AltSvc(#[from] InvalidHeaderValue),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// The socket that swallows UDP cannot be bound.
+    #[error(transparent)]
+    Swallow(#[from] io::Error),
+}
+
 async fn start(
     ip: IpAddr,
     identity: &ServerIdentity,
     kinds: &[Kind],
-) -> Result<Vec<HttpServer>, String> {
+) -> Result<Vec<HttpServer>, HttpServerError> {
     let mut servers = Vec::new();
     for kind in kinds {
         let address = SocketAddr::new(ip, kind.port());
@@ -92,9 +107,7 @@ async fn start(
         };
         let announces = format!("h3=\":{}\"; ma=86400", kind.port());
         let alt_svc = match kind {
-            Kind::Http3Swallowed => AltSvcPolicy::Field(
-                HeaderValue::try_from(announces).map_err(|cause| cause.to_string())?,
-            ),
+            Kind::Http3Swallowed => AltSvcPolicy::Field(HeaderValue::try_from(announces)?),
             _ => AltSvcPolicy::default(),
         };
         let versions = Versions { http3: *kind == Kind::Http3, ..Versions::ALL };
@@ -106,10 +119,8 @@ async fn start(
             .alt_svc(alt_svc)
             .limits(limits)
             .start()
-            .await
-            .map_err(|cause| cause.to_string())?;
-        let swallows = kind.swallows_udp().then(|| UdpSocket::bind(address)).transpose();
-        let _swallows = swallows.map_err(|cause| cause.to_string())?;
+            .await?;
+        let _swallows = kind.swallows_udp().then(|| UdpSocket::bind(address)).transpose()?;
         servers.push(HttpServer { running, _swallows });
     }
     Ok(servers)

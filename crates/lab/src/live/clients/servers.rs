@@ -1,9 +1,10 @@
 //! The listeners at the addresses, and the name server.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use eyas_http::Versions;
-use eyas_http::serve::{Running, Server, ServerIdentity};
+use eyas_http::serve::{Running, ServeError, Server, ServerIdentity};
 use eyas_testserver::Authority;
 use eyas_testserver::site::Site;
 use tokio::net::{TcpListener, UdpSocket};
@@ -47,11 +48,25 @@ impl Servers {
         let identity = authority.identity(Default::default()).map_err(|cause| inside(&cause))?;
         let root = pem(authority.root());
         let (thread, ()) = ServerThread::start(testbed, move || async move {
-            let bound = Bound::all(&setup, &identity).await?;
+            let bound = Bound::all(&setup, &identity).await;
+            let bound = bound.map_err(|cause| LiveError::Inside(cause.to_string()))?;
             Ok(((), bound.serve(setup.zone)))
         })?;
         Ok((Self { _thread: thread }, root))
     }
+}
+
+/// Why not all sockets can be bound.
+#[derive(Debug, thiserror::Error)]
+enum BindError {
+    #[error("the name server: {0}")]
+    NameServer(io::Error),
+    #[error("a server: {0}")]
+    Web(ServeError),
+    #[error("a silent server: {0}")]
+    Silent(io::Error),
+    #[error("a socket that swallows: {0}")]
+    Swallowing(io::Error),
 }
 
 /// All bound sockets.
@@ -65,30 +80,27 @@ struct Bound {
 }
 
 impl Bound {
-    async fn all(setup: &ServerSetup, identity: &ServerIdentity) -> Result<Self, String> {
-        let error = |what: &str, cause: &dyn std::fmt::Display| format!("{what}: {cause}");
+    async fn all(setup: &ServerSetup, identity: &ServerIdentity) -> Result<Self, BindError> {
         let addresses = |wanted| {
             let matching = setup.all.iter().filter(move |(_, behind)| *behind == wanted);
             matching.map(|(ip, _)| *ip)
         };
-        let names = UdpSocket::bind((setup.name_server, DNS))
-            .await
-            .map_err(|cause| error("the name server", &cause))?;
+        let names =
+            UdpSocket::bind((setup.name_server, DNS)).await.map_err(BindError::NameServer)?;
         let serving: Vec<IpAddr> = addresses(HostBehaviour::Serves).collect();
-        let web =
-            web(&serving, setup.udp, identity).await.map_err(|cause| error("a server", &cause))?;
+        let web = web(&serving, setup.udp, identity).await.map_err(BindError::Web)?;
         let mut silent = Vec::new();
         for ip in addresses(HostBehaviour::Silent) {
             for port in PORTS {
                 let listener = TcpListener::bind((ip, port)).await;
-                silent.push(listener.map_err(|cause| error("a silent server", &cause))?);
+                silent.push(listener.map_err(BindError::Silent)?);
             }
         }
         let mut swallow = Vec::new();
         if setup.udp == Udp::Swallows {
             for ip in serving {
                 let socket = UdpSocket::bind((ip, SECURE)).await;
-                swallow.push(socket.map_err(|cause| error("a socket that swallows", &cause))?);
+                swallow.push(socket.map_err(BindError::Swallowing)?);
             }
         }
         Ok(Self { names, _web: web, silent, _swallow: swallow })
@@ -106,7 +118,7 @@ async fn web(
     addresses: &[IpAddr],
     udp: Udp,
     identity: &ServerIdentity,
-) -> Result<Vec<Running>, eyas_http::serve::ServeError> {
+) -> Result<Vec<Running>, ServeError> {
     if addresses.is_empty() {
         return Ok(Vec::new());
     }

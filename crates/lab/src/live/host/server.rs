@@ -1,12 +1,12 @@
 //! The server: eyas itself as a separate process, in the server's host and on its own core.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use eyas_emulator::{Emulator, Host, pin_thread};
+use eyas_emulator::{Emulator, EmulatorError, Host, pin_thread};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Pid;
 use serde_json::Value;
@@ -37,6 +37,20 @@ pub(in crate::live) struct Serve {
     pub(in crate::live) listen: SocketAddr,
     pub(in crate::live) identity: Identity,
     pub(in crate::live) http3: bool,
+}
+
+/// Why the server does not run.
+#[derive(Debug, thiserror::Error)]
+enum ServerStartError {
+    #[error(transparent)]
+    Core(#[from] EmulatorError),
+    #[error(transparent)]
+    Program(#[from] io::Error),
+    #[error("it has no output")]
+    NoOutput,
+    /// It has ended, with this on its standard error.
+    #[error("{0}")]
+    Ended(String),
 }
 
 /// A running server. Dropping it ends it; whatever kills the emulator's guard also kills the
@@ -123,7 +137,7 @@ fn program() -> Result<PathBuf, LiveError> {
 }
 
 /// Creates an unnamed file, and returns the path at which children of this process can read it.
-fn in_memory(content: &[u8]) -> std::io::Result<(PathBuf, File)> {
+fn in_memory(content: &[u8]) -> io::Result<(PathBuf, File)> {
     let mut file = File::from(memfd_create("eyas-live", MemfdFlags::CLOEXEC)?);
     file.write_all(content)?;
     let number = std::os::fd::AsRawFd::as_raw_fd(&file);
@@ -131,11 +145,11 @@ fn in_memory(content: &[u8]) -> std::io::Result<(PathBuf, File)> {
 }
 
 /// Starts a child on a core: it inherits the cores of the thread that starts it.
-fn spawn(command: &mut Command, core: usize) -> Result<Child, String> {
+fn spawn(command: &mut Command, core: usize) -> Result<Child, ServerStartError> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let starting = || {
-        pin_thread(None, core).map_err(|cause| cause.to_string())?;
-        command.spawn().map_err(|cause| cause.to_string())
+        pin_thread(None, core)?;
+        Ok(command.spawn()?)
     };
     std::thread::scope(|scope| match scope.spawn(starting).join() {
         Ok(started) => started,
@@ -144,8 +158,8 @@ fn spawn(command: &mut Command, core: usize) -> Result<Child, String> {
 }
 
 /// Waits until the server reports that it is listening.
-fn wait_until_listening(child: &mut Child) -> Result<(), String> {
-    let Some(stdout) = child.stdout.take() else { return Err("it has no output".to_owned()) };
+fn wait_until_listening(child: &mut Child) -> Result<(), ServerStartError> {
+    let stdout = child.stdout.take().ok_or(ServerStartError::NoOutput)?;
     let first = serde_json::Deserializer::from_reader(stdout).into_iter::<Value>().next();
     if let Some(Ok(_)) = first {
         return Ok(());
@@ -154,5 +168,5 @@ fn wait_until_listening(child: &mut Child) -> Result<(), String> {
     if let Some(mut stderr) = child.stderr.take() {
         let _ = stderr.read_to_string(&mut errors);
     }
-    Err(errors.trim().to_owned())
+    Err(ServerStartError::Ended(errors.trim().to_owned()))
 }

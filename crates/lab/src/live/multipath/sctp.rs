@@ -1,5 +1,6 @@
 //! eyas's SCTP as programs use it: on both sides, or with another implementation as the peer.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -8,12 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host as Name, Target};
+use eyas::race::target::{Host as Name, Target, TargetError};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::sctp::protocol::identifier::StreamId;
 use eyas::sctp::protocol::message::{Message, SendInfo};
-use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
-use eyas::{Endpoint, MemoryStore};
+use eyas::sctp::{SctpAssociation, SctpError, SctpListenParameters, SctpListener, SctpOverIp};
+use eyas::{ConnectError, Endpoint, MemoryStore};
 use eyas_emulator::Host;
 
 use super::network::Network;
@@ -30,6 +31,29 @@ pub(super) const PORT: u16 = 5000;
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 /// The UDP port of SCTP inside UDP (RFC 6951 §4.1).
 const ENCAPSULATION: u16 = 9899;
+
+/// Why a sender or receiver has ended early.
+#[derive(Debug, thiserror::Error)]
+enum TransferError {
+    #[error(transparent)]
+    Listen(#[from] io::Error),
+    #[error(transparent)]
+    Endpoint(#[from] eyas::Error),
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("the connection is not SCTP")]
+    NotSctp,
+    #[error("the kernel supports SCTP here, so eyas's SCTP cannot be measured over IP")]
+    KernelSctp,
+    #[error(transparent)]
+    Association(#[from] SctpError),
+    #[error("the sender has closed")]
+    SenderClosed,
+    #[error("the receiver has closed")]
+    ReceiverClosed,
+}
 
 fn config(setup: &MultipathSetup) -> AssociationConfig {
     let names: Vec<&str> = setup.used().map(|(name, _)| name).collect();
@@ -58,7 +82,7 @@ pub(super) fn receive(
     let (sender, listening) = sync_channel(1);
     pair.threads.push(network.thread(Host::Server, move || {
         run_until_finished(&shared, "the receiver", async {
-            let listener = SctpListener::bind(&parameters).map_err(|cause| cause.to_string())?;
+            let listener = SctpListener::bind(&parameters)?;
             let _ = sender.send(());
             let association = listener.accept().await;
             let receiving = receive_all(&shared, &setup, &association);
@@ -77,10 +101,9 @@ async fn receive_all(
     shared: &Shared,
     setup: &MultipathSetup,
     association: &SctpAssociation,
-) -> Result<(), String> {
+) -> Result<(), TransferError> {
     loop {
-        let message = association.receive().await.map_err(|cause| cause.to_string())?;
-        let message = message.ok_or("the sender has closed")?;
+        let message = association.receive().await?.ok_or(TransferError::SenderClosed)?;
         if let Some(fell) = fell(setup, &message) {
             shared.keystroke_arrived(fell);
         }
@@ -89,10 +112,10 @@ async fn receive_all(
 }
 
 /// Receives what the receiver sends, if both hosts do.
-async fn receive_back(shared: &Shared, association: &SctpAssociation) -> Result<(), String> {
+async fn receive_back(shared: &Shared, association: &SctpAssociation) -> Result<(), TransferError> {
     loop {
-        let message = association.receive().await.map_err(|cause| cause.to_string())?;
-        shared.arrived_back(message.ok_or("the receiver has closed")?.len());
+        let message = association.receive().await?.ok_or(TransferError::ReceiverClosed)?;
+        shared.arrived_back(message.len());
     }
 }
 
@@ -102,15 +125,14 @@ async fn send_keystrokes(
     shared: &Shared,
     setup: &MultipathSetup,
     association: &SctpAssociation,
-) -> Result<(), String> {
+) -> Result<(), TransferError> {
     let Some(every) = setup.application.keystrokes else { return Ok(()) };
     let info = SendInfo { stream: keystroke_stream(setup), ..SendInfo::default() };
     let mut falls = shared.elapsed();
     while !shared.is_finished() {
         tokio::time::sleep(falls.saturating_sub(shared.elapsed())).await;
         let message = simulation::stamped(falls, simulation::KEYSTROKE);
-        let sent = association.send(&info, message).await;
-        sent.map_err(|cause| cause.to_string())?;
+        association.send(&info, message).await?;
         falls += every.0;
     }
     Ok(())
@@ -148,7 +170,7 @@ async fn send_until_finished(
     shared: Arc<Shared>,
     setup: MultipathSetup,
     to: IpAddr,
-) -> Result<(), String> {
+) -> Result<(), TransferError> {
     let transport = match setup.stack {
         Stack::EyasUdp => Transport::SctpUdp,
         _ => Transport::Sctp,
@@ -157,18 +179,14 @@ async fn send_until_finished(
         .memory(MemoryStore::none())
         .sctp_encapsulation_port(ENCAPSULATION)
         .sctp_association(config(&setup))
-        .build()
-        .map_err(|cause| cause.to_string())?;
-    let host = Name::parse(&to.to_string()).map_err(|cause| cause.to_string())?;
+        .build()?;
+    let host = Name::parse(&to.to_string())?;
     let target = Target::plain(host, PORT, vec![transport], Security::None);
     let policy = Policy { transports: vec![transport], ..Policy::default() };
-    let connection = endpoint.preconnection(target).policy(policy).connect().await;
-    let connection = connection.map_err(|cause| cause.to_string())?;
-    let association = connection.into_sctp().map_err(|_| "the connection is not SCTP")?;
+    let connection = endpoint.preconnection(target).policy(policy).connect().await?;
+    let association = connection.into_sctp().map_err(|_| TransferError::NotSctp)?;
     if association.queue(StreamId(0)).is_none() {
-        return Err(
-            "the kernel supports SCTP here, so eyas's SCTP cannot be measured over IP".to_owned()
-        );
+        return Err(TransferError::KernelSctp);
     }
     let back = async {
         match setup.application.both_ways {
@@ -187,7 +205,7 @@ async fn send_bulk(
     shared: &Shared,
     setup: &MultipathSetup,
     association: &SctpAssociation,
-) -> Result<(), String> {
+) -> Result<(), TransferError> {
     let message = Bytes::from(vec![0x5a; setup.message()]);
     let streams = setup.application.streams;
     let mut skipped = 0;
@@ -205,7 +223,7 @@ async fn send_bulk(
         }
         skipped = 0;
         let info = SendInfo { stream, ..SendInfo::default() };
-        association.send(&info, message.clone()).await.map_err(|cause| cause.to_string())?;
+        association.send(&info, message.clone()).await?;
     }
     Ok(())
 }
