@@ -18,10 +18,19 @@ fn is_printable(c: char) -> bool {
     !(c.is_control() || is_hidden) || matches!(c, '\n' | '\t')
 }
 
+/// Text of a plan that a terminal would obey instead of showing it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text} contains the control character U+{code:04X}")]
+pub(crate) struct ControlCharacterError {
+    text: String,
+    /// The number of the character in Unicode.
+    code: u32,
+}
+
 /// Rejects text of a plan that a terminal would obey instead of showing it.
-pub(crate) fn check_printable(value: &toml::Value) -> Result<(), String> {
+pub(crate) fn check_printable(value: &toml::Value) -> Result<(), ControlCharacterError> {
     let check = |text: &str| match text.chars().find(|c| !is_printable(*c)) {
-        Some(c) => Err(format!("{text} contains the control character U+{:04X}", u32::from(c))),
+        Some(c) => Err(ControlCharacterError { text: text.to_owned(), code: c.into() }),
         None => Ok(()),
     };
     match value {
@@ -68,8 +77,8 @@ mod tests {
     fn what_a_terminal_obeys_is_replaced() {
         let check = |text: &str| check_printable(&toml::Value::String(text.to_owned()));
         assert_eq!(check("σ in KiB\n\tand more"), Ok(()));
-        assert!(check("a\u{9b}31m").unwrap_err().contains("U+009B"));
-        assert!(check("a\u{202e}b").unwrap_err().contains("U+202E"));
+        assert!(check("a\u{9b}31m").unwrap_err().to_string().contains("U+009B"));
+        assert!(check("a\u{202e}b").unwrap_err().to_string().contains("U+202E"));
         assert_eq!(printable("a\u{1b}[31mb\r\u{7f}"), "a\u{fffd}[31mb\u{fffd}\u{fffd}");
         let mut value = serde_json::json!({ "title": "\u{1b}c", "claims": [{ "note": "\u{7}" }] });
         make_printable(&mut value);

@@ -49,7 +49,7 @@ use crate::plan::Extent;
 use crate::results::{Document, ResultsError};
 use markup::{escape, row};
 
-pub use markdown::{ResultsPage, chapter};
+pub use markdown::{NoChapterError, ResultsPage, chapter};
 pub use markup::{estimate, number, short};
 
 /// The style sheet.

@@ -260,7 +260,8 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
         layers::merge(&mut table, &layer.table);
     }
     let published = clients::add(&mut table, &options.clients)?;
-    check_printable(&Value::Table(table.clone())).map_err(PlanError)?;
+    let shown = check_printable(&Value::Table(table.clone()));
+    shown.map_err(|cause| PlanError(cause.to_string()))?;
     let mut file: File = table
         .clone()
         .try_into()

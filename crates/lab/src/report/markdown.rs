@@ -22,13 +22,23 @@ pub struct ResultsPage {
     pub pictures: Vec<(String, String)>,
 }
 
+/// A page without a part for a plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there is no chapter for {plan}: add the lines '<!-- {plan}: eyas lab results -->' and '<!-- end -->'"
+)]
+pub struct NoChapterError {
+    /// The name of the plan.
+    pub plan: String,
+}
+
 impl ResultsPage {
     /// Replaces the parts of a page that belong to these documents. `folder` is the directory of
     /// its pictures, relative to the page.
     ///
     /// # Errors
-    /// The name of the first plan that has no part in it.
-    pub fn new(page: &str, folder: &str, documents: &[Document]) -> Result<Self, String> {
+    /// If a plan has no part in it.
+    pub fn new(page: &str, folder: &str, documents: &[Document]) -> Result<Self, NoChapterError> {
         let mut new = Self { text: page.to_owned(), pictures: Vec::new() };
         for document in documents {
             let drawn = standalone::pictures(document, PICTURES);
@@ -38,7 +48,7 @@ impl ResultsPage {
                 .map(|((title, _), number)| (title.clone(), format!("{folder}/{}", name(number))));
             let chapter = chapter(document, &shown.collect::<Vec<_>>());
             new.text = replace_chapter(&new.text, &document.plan, &chapter)
-                .ok_or_else(|| document.plan.clone())?;
+                .ok_or_else(|| NoChapterError { plan: document.plan.clone() })?;
             let files = drawn.into_iter().zip(1..).map(|((_, svg), number)| (name(number), svg));
             new.pictures.extend(files);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{ResultsPage, figures, page};
+use super::{NoChapterError, ResultsPage, figures, page};
 use crate::claim::{Estimate, Outcome};
 use crate::plan::{Extent, Options, Plan, shipped};
 use crate::results::{Document, Grade};
@@ -238,7 +238,7 @@ fn committed_verdicts_follow_the_rule() {
 fn a_plan_without_a_place_on_the_page_is_reported() {
     let document = document("cmt-delay").compact();
     let error = ResultsPage::new("# Results\n", "results", std::slice::from_ref(&document));
-    assert_eq!(error, Err("cmt-delay".to_owned()));
+    assert_eq!(error, Err(NoChapterError { plan: "cmt-delay".to_owned() }));
     let page = "<!-- cmt-delay: eyas lab results -->\n<!-- end -->\n";
     let page = ResultsPage::new(page, "results", &[document]).unwrap();
     assert!(

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use eyas_lab::report::{ResultsPage, chapter};
+use eyas_lab::report::{NoChapterError, ResultsPage, chapter};
 use eyas_lab::results::Document;
 
 use super::{read_failure, value};
@@ -46,7 +46,7 @@ fn put_into(page: &Path, new: &[Document]) -> Result<(), Failure> {
     let folder = beside.file_name().map(|name| name.to_string_lossy().into_owned());
     let documents = documents_in(&beside)?;
     let result = ResultsPage::new(&text, &folder.unwrap_or_default(), &documents);
-    let result = result.map_err(|plan| {
+    let result = result.map_err(|NoChapterError { plan }| {
         let message = format!("{} has no chapter for {plan}", page.display());
         let lines = format!("'<!-- {plan}: eyas lab results -->' and '<!-- end -->'");
         Failure::new(Kind::Usage, message).hint(format!("add the lines {lines}"))
