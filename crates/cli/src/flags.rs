@@ -2,6 +2,7 @@
 //! from the definitions in this module. Flags that curl has too have curl's names.
 
 mod choice;
+mod error;
 mod form;
 mod generate;
 mod get;

@@ -28,8 +28,19 @@ pub(crate) enum FieldContent {
     TextOf(PathBuf),
 }
 
+/// The error of parsing a field.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FormFieldError {
+    #[error("expected 'NAME=TEXT' or 'NAME=@FILE'")]
+    Form,
+    #[error("a file's name is missing")]
+    NoFileName,
+    #[error("the type {0:?} cannot be sent")]
+    ContentType(String),
+}
+
 /// Parses `NAME=TEXT`, `NAME=@FILE` or `NAME=<FILE`, followed by `;type=TYPE` and `;filename=NAME`.
-pub(super) fn field(text: &str) -> Result<FormField, String> {
+pub(super) fn field(text: &str) -> Result<FormField, FormFieldError> {
     let (name, value) = pair(text)?;
     let (value, attributes) = split(value);
     let mut content_type = None;
@@ -37,14 +48,14 @@ pub(super) fn field(text: &str) -> Result<FormField, String> {
     for (attribute, value) in attributes {
         match attribute {
             Attribute::Type => {
-                let unsendable = |_| format!("the type {value:?} cannot be sent");
-                content_type = Some(HeaderValue::from_str(&value).map_err(unsendable)?);
+                let parsed = HeaderValue::from_str(&value);
+                content_type = Some(parsed.map_err(|_| FormFieldError::ContentType(value))?);
             }
             Attribute::FileName => file_name = Some(value),
         }
     }
     let content = match (value.strip_prefix('@'), value.strip_prefix('<')) {
-        (Some(""), _) | (_, Some("")) => return Err("a file's name is missing".to_owned()),
+        (Some(""), _) | (_, Some("")) => return Err(FormFieldError::NoFileName),
         (Some(file), _) => FieldContent::File(unquoted(file).into()),
         (_, Some(file)) => FieldContent::TextOf(unquoted(file).into()),
         (None, None) => FieldContent::Text(unquoted(value)),
@@ -53,14 +64,14 @@ pub(super) fn field(text: &str) -> Result<FormField, String> {
 }
 
 /// Parses `NAME=TEXT`, with any text.
-pub(super) fn plain_field(text: &str) -> Result<FormField, String> {
+pub(super) fn plain_field(text: &str) -> Result<FormField, FormFieldError> {
     let (name, value) = pair(text)?;
     let content = FieldContent::Text(value.to_owned());
     Ok(FormField { name: name.to_owned(), content, content_type: None, file_name: None })
 }
 
-fn pair(text: &str) -> Result<(&str, &str), String> {
-    text.split_once('=').ok_or_else(|| "expected 'NAME=TEXT' or 'NAME=@FILE'".to_owned())
+fn pair(text: &str) -> Result<(&str, &str), FormFieldError> {
+    text.split_once('=').ok_or(FormFieldError::Form)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,9 +162,9 @@ mod tests {
 
     #[test]
     fn an_invalid_field_is_refused() {
-        assert!(field("a").unwrap_err().contains("NAME=TEXT"));
-        assert!(field("a=@").unwrap_err().contains("missing"));
-        assert!(field("a=1;type=x\ny").unwrap_err().contains("cannot be sent"));
+        assert_eq!(field("a"), Err(FormFieldError::Form));
+        assert_eq!(field("a=@"), Err(FormFieldError::NoFileName));
+        assert_eq!(field("a=1;type=x\ny"), Err(FormFieldError::ContentType("x\ny".to_owned())));
     }
 
     #[test]

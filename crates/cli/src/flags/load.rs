@@ -9,6 +9,7 @@ use eyas::race::policy::SctpSecurity;
 use eyas_load::{Rate, Spacing};
 
 use super::choice::{RacePolicy, VersionFlags};
+use super::error::ValueError;
 use super::reach::{ReachFlags, TrustFlags};
 use super::values::{self, AddressRange, HeaderLine};
 
@@ -249,11 +250,11 @@ impl RateFlag {
 }
 
 /// Parses `100`, `0.5` or `100..2000`.
-fn rate(text: &str) -> Result<RateFlag, String> {
-    let expected = "expected requests a second, such as 100, or FROM..TO";
+fn rate(text: &str) -> Result<RateFlag, ValueError> {
+    let form = "requests a second, such as 100, or FROM..TO";
     let one = |text: &str| match text.trim().parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate),
-        _ => Err(format!("{text:?} is not a rate; {expected}")),
+        _ => Err(ValueError::part(text, "a rate", form)),
     };
     let rate = match text.split_once("..") {
         Some((from, to)) => RateFlag::Ramp(one(from)?, one(to)?),
@@ -261,7 +262,7 @@ fn rate(text: &str) -> Result<RateFlag, String> {
     };
     match rate {
         RateFlag::Fixed(0.0) | RateFlag::Ramp(0.0, 0.0) => {
-            Err(format!("nothing would ever arrive; {expected}"))
+            Err(ValueError::Senseless { reason: "nothing would ever arrive", form })
         }
         rate => Ok(rate),
     }

@@ -58,69 +58,103 @@ impl MultipathOptions {
     }
 }
 
-impl FromStr for MultipathOptions {
-    type Err = String;
+/// The error of parsing the options.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MultipathError {
+    #[error("'{0}' is not NAME=VALUE; {names}", names = known_names())]
+    Form(String),
+    #[error("there is no option '{0}'; {names}", names = known_names())]
+    UnknownName(String),
+    #[error("{0} is given twice")]
+    Twice(String),
+    /// What a plan would say about the value.
+    #[error("{name}: {cause}")]
+    Value { name: String, cause: String },
+    /// What a plan would say about all of them.
+    #[error("{0}")]
+    Together(String),
+    #[error("mapping: '{0}' is not {MAPPINGS}")]
+    Mapping(String),
+    #[error("buffer: {0} bytes are not from {MIN_BUFFER} to {most}", most = u32::MAX)]
+    Buffer(usize),
+    #[error("flight_cap: '{0}' is neither 0, for none, nor from 100 to 65535")]
+    FlightCap(String),
+    #[error("{name}: '{value}' is neither true nor false")]
+    Boolean { name: String, value: String },
+    #[error(
+        "scheduler: priority and weighted-fair-queueing go by a value of each stream, which cannot be given here; \
+         the others are fcfs, round-robin, round-robin-packet and fair-bandwidth"
+    )]
+    Scheduler,
+    /// Programs have a socket option for it.
+    #[error("{name}: programs choose it themselves, by {option}")]
+    OfPrograms { name: &'static str, option: &'static str },
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for MultipathOptions {
+    type Err = MultipathError;
+
+    fn from_str(text: &str) -> Result<Self, MultipathError> {
         let mut options = Map::new();
         for option in text.split(',').filter(|option| !option.is_empty()) {
-            let (name, value) = option
-                .split_once('=')
-                .ok_or_else(|| format!("'{option}' is not NAME=VALUE; {}", known_names()))?;
+            let (name, value) =
+                option.split_once('=').ok_or_else(|| MultipathError::Form(option.to_owned()))?;
             let name = name.trim().replace('-', "_");
             if !NAMES.contains(&name.as_str()) && name != SCHEDULER {
-                return Err(format!("there is no option '{name}'; {}", known_names()));
+                return Err(MultipathError::UnknownName(name));
             }
             // One at a time, so that the error names it.
             let one = Map::from_iter([(name.clone(), typed(&name, value.trim())?)]);
             let checked = serde_json::from_value::<AssociationSetup>(Value::Object(one.clone()));
             checked.map_err(|cause| match name.as_str() {
                 // Plans can name the path of each stream, too.
-                "mapping" => format!("mapping: '{value}' is not {MAPPINGS}"),
-                _ => format!("{name}: {}", in_words_of_the_file(&cause)),
+                "mapping" => MultipathError::Mapping(value.to_owned()),
+                _ => {
+                    let cause = in_words_of_the_file(&cause);
+                    MultipathError::Value { name: name.clone(), cause }
+                }
             })?;
             if options.contains_key(&name) {
-                return Err(format!("{name} is given twice"));
+                return Err(MultipathError::Twice(name));
             }
             options.extend(one);
         }
         let setup = serde_json::from_value::<AssociationSetup>(Value::Object(options));
-        let setup = setup.map_err(|cause| in_words_of_the_file(&cause))?;
+        let setup =
+            setup.map_err(|cause| MultipathError::Together(in_words_of_the_file(&cause)))?;
         check(&setup)?;
         Ok(Self { setup })
     }
 }
 
 /// Checks values that a plan may have, but an association on a network cannot.
-fn check(setup: &AssociationSetup) -> Result<(), String> {
+fn check(setup: &AssociationSetup) -> Result<(), MultipathError> {
     if let Some(Size(bytes)) = setup.buffer
         && u32::try_from(bytes).ok().is_none_or(|bytes| bytes < MIN_BUFFER)
     {
-        return Err(format!("buffer: {bytes} bytes are not from {MIN_BUFFER} to {}", u32::MAX));
+        return Err(MultipathError::Buffer(bytes));
     }
-    match setup.check() {
-        Ok(()) => Ok(()),
-        Err(_) => Err("scheduler: priority and weighted-fair-queueing go by a value of each \
-                       stream, which cannot be given here; the others are fcfs, round-robin, \
-                       round-robin-packet and fair-bandwidth"
-            .to_owned()),
-    }
+    // Schedulers are all that this checks.
+    setup.check().map_err(|_| MultipathError::Scheduler)
 }
 
 /// Returns a value as plans have it: a boolean, a number, a size or another text.
-fn typed(name: &str, text: &str) -> Result<Value, String> {
+fn typed(name: &str, text: &str) -> Result<Value, MultipathError> {
     match name {
         "buffer" => {
             Ok(text.parse::<u64>().map_or(text.into(), |count| format!("{count} bytes").into()))
         }
         "flight_cap" => match text.parse::<u16>() {
             Ok(percent @ (0 | 100..)) => Ok(percent.into()),
-            _ => Err(format!("flight_cap: '{text}' is neither 0, for none, nor from 100 to 65535")),
+            _ => Err(MultipathError::FlightCap(text.to_owned())),
         },
         _ if BOOLEANS.contains(&name) => match text {
             "true" | "yes" | "on" => Ok(Value::Bool(true)),
             "false" | "no" | "off" => Ok(Value::Bool(false)),
-            _ => Err(format!("{name}: '{text}' is neither true nor false")),
+            _ => {
+                let (name, value) = (name.to_owned(), text.to_owned());
+                Err(MultipathError::Boolean { name, value })
+            }
         },
         _ => Ok(text.into()),
     }
@@ -217,7 +251,7 @@ mod tests {
             ("scheduler=priority", &["scheduler", "fcfs", "fair-bandwidth"]),
             ("cuc=v1,cuc=v2", &["cuc is given twice"]),
         ] {
-            let error = MultipathOptions::from_str(text).expect_err(text);
+            let error = MultipathOptions::from_str(text).expect_err(text).to_string();
             assert!(parts.iter().all(|part| error.contains(part)), "{text}: {error}");
         }
     }

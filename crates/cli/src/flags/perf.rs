@@ -9,6 +9,7 @@ use eyas::race::candidate::Transport;
 use eyas_emulator::units::Rate;
 use eyas_perf::protocol::request::{MAX_SIZE, MAX_STREAMS};
 
+use super::error::ValueError;
 use super::load::SctpSecurityName;
 use super::values;
 use super::{PassphraseFlags, PathFlags, ReachFlags, TrustFlags};
@@ -173,23 +174,23 @@ pub(crate) struct PerfServeFlags {
 }
 
 /// Parses the size of a message.
-fn message_size(text: &str) -> Result<u32, String> {
+fn message_size(text: &str) -> Result<u32, ValueError> {
     let size = values::size(text)?;
     let size = u32::try_from(size).ok().filter(|size| (1..=MAX_SIZE).contains(size));
-    size.ok_or_else(|| "expected 1 byte to 1 MiB".to_owned())
+    size.ok_or(ValueError::Form("1 byte to 1 MiB"))
 }
 
 /// Parses a rate in bits per second.
-fn rate(text: &str) -> Result<u64, String> {
-    let rate: Rate = text.parse().map_err(|cause| format!("{cause}"))?;
-    if rate.0 == 0 { Err("expected a rate above 0".to_owned()) } else { Ok(rate.0) }
+fn rate(text: &str) -> Result<u64, ValueError> {
+    let rate: Rate = text.parse()?;
+    if rate.0 == 0 { Err(ValueError::Form("a rate above 0")) } else { Ok(rate.0) }
 }
 
 /// Parses the time for which nothing flows.
-fn idle(text: &str) -> Result<Duration, String> {
+fn idle(text: &str) -> Result<Duration, ValueError> {
     let longest = Duration::from_secs(30);
     match values::duration(text)? {
         idle if idle <= longest => Ok(idle),
-        _ => Err("expected at most 30s".to_owned()),
+        _ => Err(ValueError::Form("at most 30s")),
     }
 }

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::MultipathOptions;
+use super::error::ValueError;
+use super::multipath::MultipathError;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -163,7 +165,7 @@ pub(crate) struct SctpStatusFlags {
 }
 
 /// Parses options that programs cannot set, or would override, by their own socket options.
-fn multipath(text: &str) -> Result<MultipathOptions, String> {
+fn multipath(text: &str) -> Result<MultipathOptions, MultipathError> {
     let options: MultipathOptions = text.parse()?;
     let theirs = [
         ("buffer", "SO_SNDBUF and SO_RCVBUF"),
@@ -172,11 +174,11 @@ fn multipath(text: &str) -> Result<MultipathOptions, String> {
     ];
     match theirs.into_iter().find(|(name, _)| options.has(name)) {
         None => Ok(options),
-        Some((name, option)) => Err(format!("{name}: programs choose it themselves, by {option}")),
+        Some((name, option)) => Err(MultipathError::OfPrograms { name, option }),
     }
 }
 
-fn mode(text: &str) -> Result<u32, String> {
+fn mode(text: &str) -> Result<u32, ValueError> {
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
-    mode.ok_or_else(|| "three octal digits, as for chmod: 600, 660, 666".to_owned())
+    mode.ok_or(ValueError::Form("three octal digits, as for chmod: 600, 660, 666"))
 }

@@ -11,11 +11,13 @@ use eyas::race::target::{Host, TargetError, parse_port};
 use eyas::sctp::protocol::config::CongestionControlKind;
 use eyas::zone::{parse_address, parse_socket_address};
 
+use super::error::ValueError;
+
 /// The longest duration of a flag, 10 years, so that sums of times cannot overflow.
 const MAX_DURATION: Duration = Duration::from_secs(10 * 366 * 86_400);
 
 /// Parses a time such as `2s`, `500ms` or `1m 30s`; a bare number is in seconds, as in curl.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, ValueError> {
     let text = text.trim();
     let parsed = match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
@@ -23,17 +25,14 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     };
     match parsed {
         Some(duration) if duration <= MAX_DURATION => Ok(duration),
-        Some(_) => Err("longer than ten years".to_owned()),
-        None => Err("expected a time such as 2s, 500ms or 1m30s".to_owned()),
+        Some(_) => Err(ValueError::LongerThanTenYears),
+        None => Err(ValueError::Form("a time such as 2s, 500ms or 1m30s")),
     }
 }
 
 /// Parses the name of a transport.
-pub(super) fn transport(text: &str) -> Result<Transport, String> {
-    Transport::from_name(text).ok_or_else(|| {
-        let names: Vec<_> = Transport::ALL.iter().map(|transport| transport.name()).collect();
-        format!("no such transport; the transports are {}", names.join(", "))
-    })
+pub(super) fn transport(text: &str) -> Result<Transport, ValueError> {
+    Transport::from_name(text).ok_or(ValueError::UnknownTransport)
 }
 
 /// Parses the name of a congestion control.
@@ -67,28 +66,28 @@ fn host_before_colon(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Parses `HOST:PORT:ADDR[,ADDR]...`; IPv6 addresses with or without brackets.
-pub(super) fn resolve(text: &str) -> Result<Addresses, String> {
-    let expected = "expected HOST:PORT:ADDR[,ADDR], such as example.org:443:127.0.0.1";
+pub(super) fn resolve(text: &str) -> Result<Addresses, ValueError> {
+    let form = "HOST:PORT:ADDR[,ADDR], such as example.org:443:127.0.0.1";
     let text = text.strip_prefix('+').unwrap_or(text);
-    let (host, rest) = host_before_colon(text).ok_or(expected)?;
-    let (port, list) = rest.split_once(':').ok_or(expected)?;
+    let (host, rest) = host_before_colon(text).ok_or(ValueError::Form(form))?;
+    let (port, list) = rest.split_once(':').ok_or(ValueError::Form(form))?;
     if host.is_empty() || list.is_empty() {
-        return Err(expected.to_owned());
+        return Err(ValueError::Form(form));
     }
-    let port = parse_port(port).ok_or_else(|| format!("{port:?} is not a port; {expected}"))?;
+    let port = parse_port(port).ok_or_else(|| ValueError::part(port, "a port", form))?;
     let addresses = list
         .split(',')
         .map(|address| {
             let address = address.trim();
             let parsed = parse_address(address, 0).map_err(|cause| {
-                address_error(&cause, &format!("{address:?} is not an IP address; {expected}"))
+                ValueError::address(cause, ValueError::part(address, "an IP address", form))
             })?;
             Ok(match parsed {
                 SocketAddr::V4(v4) => ((*v4.ip()).into(), 0),
                 SocketAddr::V6(v6) => ((*v6.ip()).into(), v6.scope_id()),
             })
         })
-        .collect::<Result<_, String>>()?;
+        .collect::<Result<_, ValueError>>()?;
     Ok(Addresses { host: host.to_owned(), port, addresses })
 }
 
@@ -106,19 +105,19 @@ pub(crate) struct ConnectTo {
 }
 
 /// Parses `HOST1:PORT1:HOST2:PORT2`.
-pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
-    let expected = "expected HOST1:PORT1:HOST2:PORT2, such as example.org:443:127.0.0.1:8443";
+pub(super) fn connect_to(text: &str) -> Result<ConnectTo, ValueError> {
+    let form = "HOST1:PORT1:HOST2:PORT2, such as example.org:443:127.0.0.1:8443";
     let port = |text: &str| match text {
         "" => Ok(None),
         text => {
             let port = parse_port(text).map(Some);
-            port.ok_or_else(|| format!("{text:?} is not a port; {expected}"))
+            port.ok_or_else(|| ValueError::part(text, "a port", form))
         }
     };
     let host = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let (from_host, rest) = host_before_colon(text).ok_or(expected)?;
-    let (from_port, rest) = rest.split_once(':').ok_or(expected)?;
-    let (to_host, to_port) = host_before_colon(rest).ok_or(expected)?;
+    let (from_host, rest) = host_before_colon(text).ok_or(ValueError::Form(form))?;
+    let (from_port, rest) = rest.split_once(':').ok_or(ValueError::Form(form))?;
+    let (to_host, to_port) = host_before_colon(rest).ok_or(ValueError::Form(form))?;
     Ok(ConnectTo {
         host: host(from_host),
         port: port(from_port)?,
@@ -137,49 +136,40 @@ pub(crate) enum DnsServer {
 }
 
 /// Parses `ADDR`, `ADDR:PORT`, `[v6]:PORT` or `tls://ADDR[:PORT]#NAME`.
-pub(super) fn dns_server(text: &str) -> Result<DnsServer, String> {
-    let expected = "expected ADDR, ADDR:PORT or tls://ADDR#NAME, such as 9.9.9.9 or [::1]:5353";
+pub(super) fn dns_server(text: &str) -> Result<DnsServer, ValueError> {
+    let form = "ADDR, ADDR:PORT or tls://ADDR#NAME, such as 9.9.9.9 or [::1]:5353";
     match text.strip_prefix("tls://") {
         Some(rest) => {
-            let (address, name) = rest.split_once('#').ok_or(expected)?;
-            let address = address_or_port(address, 853, expected)?;
+            let (address, name) = rest.split_once('#').ok_or(ValueError::Form(form))?;
+            let address = address_or_port(address, 853, form)?;
             if name.is_empty() {
-                return Err(expected.to_owned());
+                return Err(ValueError::Form(form));
             }
             Ok(DnsServer::Tls(address, name.to_owned()))
         }
-        None => Ok(DnsServer::Plain(address_or_port(text, 53, expected)?)),
+        None => Ok(DnsServer::Plain(address_or_port(text, 53, form)?)),
     }
 }
 
 /// Parses an address with a port, or with the default port.
-fn address_or_port(text: &str, default_port: u16, expected: &str) -> Result<SocketAddr, String> {
+fn address_or_port(
+    text: &str,
+    default_port: u16,
+    form: &'static str,
+) -> Result<SocketAddr, ValueError> {
     let parsed = parse_address(text, default_port).or_else(|cause| match cause {
         TargetError::Scope(_) | TargetError::Interface(_) => Err(cause),
         _ => parse_socket_address(text),
     });
-    parsed.map_err(|cause| address_error(&cause, expected))
-}
-
-/// Returns why an address cannot be used: what is wrong with its zone, or what was expected.
-fn address_error(cause: &TargetError, expected: &str) -> String {
-    match cause {
-        TargetError::Scope(_) | TargetError::Interface(_) => cause.to_string(),
-        _ => expected.to_owned(),
-    }
+    parsed.map_err(|cause| ValueError::address(cause, ValueError::Form(form)))
 }
 
 /// Parses the URL of a DNS over HTTPS server.
-pub(super) fn doh_url(text: &str) -> Result<String, String> {
+pub(super) fn doh_url(text: &str) -> Result<String, ValueError> {
     match Resolver::https(text) {
         Ok(_) => Ok(text.to_owned()),
-        Err(cause) => {
-            let why = match cause {
-                eyas::Error::Resolver(why) => why,
-                other => other.to_string(),
-            };
-            Err(format!("{why}; expected a URL such as https://dns.example/dns-query"))
-        }
+        Err(eyas::Error::Resolver(reason)) => Err(ValueError::Resolver { reason }),
+        Err(other) => Err(ValueError::Resolver { reason: other.to_string() }),
     }
 }
 
@@ -198,29 +188,29 @@ pub(crate) struct HeaderLine {
 }
 
 /// Parses `Name: value`, `Name;` for an empty value, or `Name:` to omit it.
-pub(super) fn header(text: &str) -> Result<HeaderLine, String> {
-    let expected = "expected 'Name: value'";
+pub(super) fn header(text: &str) -> Result<HeaderLine, ValueError> {
+    let form = "'Name: value'";
     let (name, value) = match (text.split_once(':'), text.strip_suffix(';')) {
         (Some((name, value)), _) => (name, Some(value.trim()).filter(|value| !value.is_empty())),
         (None, Some(name)) => (name, Some("")),
-        (None, None) => return Err(expected.to_owned()),
+        (None, None) => return Err(ValueError::Form(form)),
     };
-    let name =
-        name.trim().parse().map_err(|_| format!("{name:?} is not a header name; {expected}"))?;
+    let not_a_name = |_| ValueError::part(name, "a header name", form);
+    let name = name.trim().parse().map_err(not_a_name)?;
     let value = value
         .map(|value| http::HeaderValue::from_bytes(value.as_bytes()))
         .transpose()
-        .map_err(|_| format!("the value cannot be sent; {expected}"))?;
+        .map_err(|_| ValueError::Senseless { reason: "the value cannot be sent", form })?;
     Ok(HeaderLine { name, value })
 }
 
 /// Parses `ADDR:PORT`, `:PORT` or `PORT`; the default address is 127.0.0.1.
-pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn listen(text: &str) -> Result<SocketAddr, ValueError> {
     match parse_port(text.strip_prefix(':').unwrap_or(text)) {
         Some(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
         None => parse_socket_address(text).map_err(|cause| {
-            let expected = "expected ADDR:PORT, such as 127.0.0.1:8443 or [::]:443";
-            address_error(&cause, expected)
+            let form = "ADDR:PORT, such as 127.0.0.1:8443 or [::]:443";
+            ValueError::address(cause, ValueError::Form(form))
         }),
     }
 }
@@ -240,7 +230,7 @@ impl ListenAddresses {
 }
 
 /// Parses what [`listen`] does, and `NAME:PORT`: the addresses of this host that the name has.
-pub(super) fn listen_all(text: &str) -> Result<ListenAddresses, String> {
+pub(super) fn listen_all(text: &str) -> Result<ListenAddresses, ValueError> {
     let cause = match listen(text) {
         Ok(address) => return Ok(ListenAddresses(vec![address])),
         Err(cause) => cause,
@@ -249,9 +239,12 @@ pub(super) fn listen_all(text: &str) -> Result<ListenAddresses, String> {
         text.rsplit_once(':').and_then(|(name, port)| Some((name, port.parse::<u16>().ok()?)));
     let is_name = |name: &str| matches!(Host::parse(name), Ok(Host::Name(_)));
     let Some((name, port)) = name.filter(|(name, _)| is_name(name)) else { return Err(cause) };
-    let found = (name, port).to_socket_addrs();
+    let found = (name, port).to_socket_addrs().map_err(|cause| ValueError::Unresolved {
+        name: name.to_owned(),
+        cause: cause.to_string(),
+    })?;
     let mut all: Vec<SocketAddr> = Vec::new();
-    for address in found.map_err(|cause| format!("cannot resolve {name}: {cause}"))? {
+    for address in found {
         // A hosts file may list ::1 where IPv6 is disabled.
         let is_here = UdpSocket::bind((address.ip(), 0)).is_ok();
         if is_here && !all.contains(&address) {
@@ -259,14 +252,14 @@ pub(super) fn listen_all(text: &str) -> Result<ListenAddresses, String> {
         }
     }
     match all.is_empty() {
-        true => Err(format!("{name} has no address of this host")),
+        true => Err(ValueError::NotOfThisHost(name.to_owned())),
         false => Ok(ListenAddresses(all)),
     }
 }
 
 /// Parses a name for a certificate: a host name, an address, or `*.` before a domain. A name in
 /// another script is returned as it is in certificates (RFC 5280 §7.2).
-pub(super) fn certificate_name(text: &str) -> Result<String, String> {
+pub(super) fn certificate_name(text: &str) -> Result<String, ValueError> {
     let (wildcard, name) = match text.strip_prefix("*.") {
         Some(name) => ("*.", name),
         None => ("", text),
@@ -274,14 +267,14 @@ pub(super) fn certificate_name(text: &str) -> Result<String, String> {
     match Host::parse(name) {
         Ok(Host::Name(name)) => Ok(format!("{wildcard}{}", name.trim_end_matches('.'))),
         Ok(_) if wildcard.is_empty() => Ok(text.trim_matches(['[', ']']).to_owned()),
-        _ => Err("expected a host or an address, such as example.org or ::1".to_owned()),
+        _ => Err(ValueError::Form("a host or an address, such as example.org or ::1")),
     }
 }
 
 /// Parses a size in bytes: `1024`, `1KiB`, `35 KiB`, `1MB`.
-pub(super) fn size(text: &str) -> Result<u64, String> {
-    let expected = "expected a size such as 1024, 35KiB or 1MB";
+pub(super) fn size(text: &str) -> Result<u64, ValueError> {
     let text = text.trim();
+    let refused = || ValueError::part(text, "a size", "a size such as 1024, 35KiB or 1MB");
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let factor = match unit.trim() {
@@ -290,17 +283,15 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         "KiB" => 1 << 10,
         "MB" => 1_000_000,
         "MiB" => 1 << 20,
-        _ => return Err(format!("{text:?} is not a size; {expected}")),
+        _ => return Err(refused()),
     };
     let number: Option<u64> = number.parse().ok();
-    number
-        .and_then(|number| number.checked_mul(factor))
-        .ok_or_else(|| format!("{text:?} is not a size; {expected}"))
+    number.and_then(|number| number.checked_mul(factor)).ok_or_else(refused)
 }
 
 /// Parses curl's rate in bytes per second: `500`, `20k`, `1.5M`, or a [`size`].
-pub(super) fn rate(text: &str) -> Result<u64, String> {
-    let expected = "expected a rate above 0 such as 500, 20k, 1M or 35KiB";
+pub(super) fn rate(text: &str) -> Result<u64, ValueError> {
+    let form = "a rate above 0 such as 500, 20k, 1M or 35KiB";
     let power = match text.trim().as_bytes().last().map(u8::to_ascii_lowercase) {
         Some(b'k') => Some(1_u32 << 10),
         Some(b'm') => Some(1 << 20),
@@ -314,18 +305,18 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
         }
         None => size(text).ok(),
     };
-    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| format!("{text:?} is not a rate; {expected}"))
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| ValueError::part(text, "a rate", form))
 }
 
 /// Parses a share: `80%` or `0.8`.
-pub(super) fn share(text: &str) -> Result<f64, String> {
+pub(super) fn share(text: &str) -> Result<f64, ValueError> {
     let (number, unit) = match text.trim().strip_suffix('%') {
         Some(number) => (number, 100.0),
         None => (text, 1.0),
     };
     match number.trim().parse::<f64>() {
         Ok(number) if (0.0..=unit).contains(&number) => Ok(number / unit),
-        _ => Err("expected a share from 0% to 100%, such as 80% or 0.8".to_owned()),
+        _ => Err(ValueError::Form("a share from 0% to 100%, such as 80% or 0.8")),
     }
 }
 
@@ -337,24 +328,23 @@ const MAX_RANGE: u32 = 65_536;
 pub(crate) struct AddressRange(pub(crate) Vec<IpAddr>);
 
 /// Parses `127.0.0.1` or `127.0.0.1-127.0.0.50`.
-pub(super) fn addresses(text: &str) -> Result<AddressRange, String> {
-    let expected = "expected an address, or a range such as 127.0.0.1-127.0.0.50";
+pub(super) fn addresses(text: &str) -> Result<AddressRange, ValueError> {
+    let form = "an address, or a range such as 127.0.0.1-127.0.0.50";
     let address = |text: &str| {
         let parsed = text.trim().parse::<IpAddr>();
-        parsed.map_err(|_| format!("{text:?} is not an IP address; {expected}"))
+        parsed.map_err(|_| ValueError::part(text, "an IP address", form))
     };
     let Some((from, to)) = text.split_once('-') else {
         return Ok(AddressRange(vec![address(text)?]));
     };
     let (IpAddr::V4(from), IpAddr::V4(to)) = (address(from)?, address(to)?) else {
-        return Err(format!("only IPv4 addresses can form ranges; {expected}"));
+        let reason = "only IPv4 addresses can form ranges";
+        return Err(ValueError::Senseless { reason, form });
     };
     let (from, to) = (from.to_bits(), to.to_bits());
     match to.checked_sub(from) {
-        None => Err(format!("the range ends before it begins; {expected}")),
-        Some(difference) if difference >= MAX_RANGE => {
-            Err(format!("more than {MAX_RANGE} addresses"))
-        }
+        None => Err(ValueError::Senseless { reason: "the range ends before it begins", form }),
+        Some(difference) if difference >= MAX_RANGE => Err(ValueError::ManyAddresses(MAX_RANGE)),
         Some(_) => {
             Ok(AddressRange((from..=to).map(|bits| Ipv4Addr::from_bits(bits).into()).collect()))
         }

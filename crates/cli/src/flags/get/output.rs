@@ -6,6 +6,7 @@ use std::str::FromStr;
 use clap::Args;
 
 use super::targets::OutputTargets;
+use crate::flags::error::ValueError;
 use crate::flags::values;
 
 /// Where the response goes.
@@ -105,15 +106,14 @@ pub(crate) enum ContinueAt {
 }
 
 impl FromStr for ContinueAt {
-    type Err = String;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         match text {
             "-" => Ok(Self::End),
             text => {
-                let offset =
-                    text.parse().map_err(|_| "expected an offset in bytes, or -".to_owned());
-                offset.map(Self::Offset)
+                let offset = text.parse().map(Self::Offset);
+                offset.map_err(|_| ValueError::Form("an offset in bytes, or -"))
             }
         }
     }
