@@ -42,7 +42,7 @@ use std::path::Path;
 use crate::run::{command, output, workspace};
 
 /// Crates that do no I/O and read no clock, by the name of their directory under `crates/`.
-const PURE: [&str; 3] = ["race", "sctp", "netem"];
+const PURE: [&str; 4] = ["race", "sctp", "netem", "h3"];
 
 /// A finding of a rule about a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

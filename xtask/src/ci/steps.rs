@@ -14,7 +14,7 @@ const FETCH_SECONDS: &str = "60";
 /// A target without an operating system, for which the pure crates must compile.
 const BARE_TARGET: &str = "x86_64-unknown-none";
 /// The crates that must compile for it.
-const PURE_CRATES: [&str; 4] = ["eyas-race", "eyas-sctp", "eyas-netem", "eyas-sockets"];
+const PURE_CRATES: [&str; 5] = ["eyas-race", "eyas-sctp", "eyas-netem", "eyas-sockets", "eyas-h3"];
 
 /// Every step, in the order of running.
 pub(crate) const STEPS: &[Step] = &[

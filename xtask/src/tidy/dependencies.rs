@@ -63,6 +63,7 @@ const ALLOWED: [(&str, &[&str]); 23] = [
     ("eyas-race", &[]),
     ("eyas-sctp", &[]),
     ("eyas-netem", &[]),
+    ("eyas-h3", &[]),
     ("eyas-preload", &[]),
     ("eyas-supervisor", &["eyas", "eyas-netem", "eyas-sctp", "eyas-sockets"]),
     ("eyas-bench", &[]),
@@ -78,7 +79,7 @@ const ALLOWED_IN_TESTS: [(&str, &str); 3] = [
 ];
 
 /// Crates that must build without an operating system do not depend on crates that require one.
-const PURE_CRATES: [&str; 4] = ["eyas-race", "eyas-sctp", "eyas-netem", "eyas-sockets"];
+const PURE_CRATES: [&str; 5] = ["eyas-race", "eyas-sctp", "eyas-netem", "eyas-sockets", "eyas-h3"];
 const IMPURE: [&str; 9] =
     ["tokio", "async-std", "smol", "mio", "socket2", "rand", "getrandom", "chrono", "libc"];
 
