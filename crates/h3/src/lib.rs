@@ -4,4 +4,18 @@
 
 extern crate alloc;
 
+pub mod capsule;
+pub mod code;
+pub mod connection;
+pub mod datagram;
+pub mod fault;
+pub mod frame;
+pub mod frame_type;
+pub mod message;
+pub mod misuse;
+pub mod priority;
 pub mod qpack;
+pub mod request;
+pub mod settings;
+pub mod stream;
+pub mod varint;

@@ -1,0 +1,55 @@
+//! HTTP Datagrams in QUIC DATAGRAM frames (RFC 9297 §2.1): each belongs to the stream of a request.
+
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+
+use crate::fault::ConnectionFault;
+use crate::stream::StreamId;
+use crate::varint;
+
+/// Returns the stream of a datagram and its payload, a slice of the frame.
+///
+/// # Errors
+/// [`ConnectionFault::DatagramMalformed`] if the frame is too short, or its stream cannot exist: "A
+/// receiver MUST treat the receipt of a DATAGRAM frame whose payload is too short to allow parsing the
+/// Quarter Stream ID field as an HTTP/3 connection error of type H3_DATAGRAM_ERROR", and one whose
+/// Quarter Stream ID is larger than 2^60-1 (RFC 9297 §2.1).
+pub fn parse(frame: &Bytes) -> Result<(StreamId, Bytes), ConnectionFault> {
+    let (quarter, payload) = varint::parse(frame).ok_or(ConnectionFault::DatagramMalformed)?;
+    if quarter > StreamId::MAX_REQUEST.0 >> 2 {
+        return Err(ConnectionFault::DatagramMalformed);
+    }
+    Ok((StreamId::from_request_index(quarter), frame.slice_ref(payload)))
+}
+
+/// Appends what the datagram of a request's stream begins with; the payload follows it.
+pub fn write_header(stream: StreamId, out: &mut Vec<u8>) {
+    varint::write(stream.0 >> 2, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_begins_with_a_quarter_of_its_streams_number() {
+        let last = StreamId::MAX_REQUEST;
+        for (frame, expected) in [
+            (&b"\x07hello"[..], Some((StreamId(28), &b"hello"[..]))),
+            (b"\x40\x07", Some((StreamId(28), b""))),
+            (b"\xcf\xff\xff\xff\xff\xff\xff\xffx", Some((last, b"x"))),
+            (b"\xd0\0\0\0\0\0\0\0x", None),
+            (b"\xff\xff\xff\xff\xff\xff\xff\xffx", None),
+            (b"\x40", None),
+            (b"", None),
+        ] {
+            let parsed = parse(&Bytes::from_static(frame));
+            let expected = expected.map(|(id, payload)| (id, Bytes::from_static(payload)));
+            assert_eq!(parsed, expected.ok_or(ConnectionFault::DatagramMalformed), "{frame:?}");
+        }
+        let mut written = Vec::new();
+        write_header(StreamId(28), &mut written);
+        assert_eq!(written, [7]);
+    }
+}
