@@ -99,7 +99,8 @@ pub struct ConnectionSetup {
     /// What reserved numbers are drawn from.
     pub seed: u64,
     /// At a client that sends 0-RTT data: the server's settings of the earlier connection, which bind
-    /// both (RFC 9114 §7.2.4.2). [`Connection::reject_early_data`] lifts them.
+    /// both (RFC 9114 §7.2.4.2). If the server rejects 0-RTT, all of its streams are lost: begin with
+    /// another connection, without them.
     pub remembered: Option<Settings>,
 }
 
@@ -191,6 +192,12 @@ impl Connection {
             self.is_closed = true;
             self.outputs.push_back(Output::Close(fault));
         }
+    }
+
+    /// Returns whether the connection has ended because of a violation.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     fn handle(&mut self, input: Input) -> Result<(), ConnectionFault> {
@@ -303,14 +310,6 @@ impl Connection {
     #[must_use]
     pub fn peer_settings(&self) -> Option<&Settings> {
         self.peer_settings.as_ref().or(self.remembered.as_ref())
-    }
-
-    /// Forgets the settings that were remembered, because the server has rejected 0-RTT: it is not held
-    /// to them (RFC 9114 §7.2.4.2).
-    pub fn reject_early_data(&mut self) {
-        if self.remembered.take().is_some() && self.peer_settings.is_none() {
-            self.compression.set_peer_settings(&Settings::default());
-        }
     }
 
     /// Returns whether both ends have offered HTTP Datagrams: "An endpoint MUST NOT send HTTP/3 Datagrams

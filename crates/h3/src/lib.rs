@@ -19,3 +19,4 @@ pub mod request;
 pub mod settings;
 pub mod stream;
 pub mod varint;
+pub mod whole;

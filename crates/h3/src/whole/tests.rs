@@ -1,0 +1,6 @@
+//! Tests of a whole connection: bytes in, error codes out, and pairs that talk.
+
+mod lies;
+mod pair;
+mod rules;
+mod wire;

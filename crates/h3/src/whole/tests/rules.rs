@@ -1,0 +1,685 @@
+//! One row for each rule of RFC 9114 that concerns an endpoint, and for each violation that h3spec tries:
+//! what a peer sends, and the code that ends the connection or the stream.
+
+use super::wire::Reaction::{Connection, Fine, Stream};
+use super::wire::*;
+use crate::code::ErrorCode as Code;
+use crate::stream::Role;
+use crate::whole::{Event, Failure, Output};
+
+/// A rule in words, what the peer sends, and the reaction.
+type Row = (&'static str, Vec<Step>, Reaction);
+
+/// Checks rows against an endpoint with this role. A client has sent a GET request.
+fn check(role: Role, rows: Vec<Row>) {
+    let methods: &[&str] = if role == Role::Client { &["GET"] } else { &[] };
+    check_after(role, methods, rows);
+}
+
+fn check_after(role: Role, methods: &[&str], rows: Vec<Row>) {
+    for (rule, steps, expected) in rows {
+        for in_bytes in [false, true] {
+            let mut connection = begin(role, config(), methods);
+            let (reaction, outputs) = react(&mut connection, &steps, in_bytes);
+            assert_eq!(reaction, expected, "{rule}, in single bytes: {in_bytes}: {outputs:?}");
+        }
+    }
+}
+
+fn send(stream: u64, parts: &[Vec<u8>]) -> Step {
+    Step::Send(stream, parts.concat())
+}
+
+fn end(stream: u64, parts: &[Vec<u8>]) -> Step {
+    Step::End(stream, parts.concat())
+}
+
+/// A client's control stream with these frames.
+fn client_says(frames: &[Vec<u8>]) -> Vec<Step> {
+    vec![Step::Send(CLIENT_CONTROL, control(frames))]
+}
+
+/// A server's control stream with these frames.
+fn server_says(frames: &[Vec<u8>]) -> Vec<Step> {
+    vec![Step::Send(SERVER_CONTROL, control(frames))]
+}
+
+/// A request with these frames.
+fn client_asks(frames: &[Vec<u8>]) -> Vec<Step> {
+    vec![end(REQUEST, frames)]
+}
+
+#[test]
+fn frames_of_requests_are_in_order() {
+    let trailers = headers(&[("a", "b")]);
+    let data = frame(DATA, b"x");
+    check(
+        Role::Server,
+        vec![
+            ("a request may have no content", client_asks(&[get()]), Fine),
+            (
+                "and content and trailers",
+                client_asks(&[get(), data.clone(), trailers.clone()]),
+                Fine,
+            ),
+            (
+                "DATA before HEADERS",
+                client_asks(&[frame(DATA, b"")]),
+                Connection(Code::FrameUnexpected),
+            ),
+            (
+                "DATA after trailers",
+                client_asks(&[get(), trailers.clone(), data.clone()]),
+                Connection(Code::FrameUnexpected),
+            ),
+            (
+                "HEADERS after trailers",
+                client_asks(&[get(), trailers.clone(), trailers.clone()]),
+                Connection(Code::FrameUnexpected),
+            ),
+            (
+                "the stream ends before the request",
+                client_asks(&[]),
+                Stream(Code::RequestIncomplete),
+            ),
+            (
+                "the stream ends after an ignored frame",
+                client_asks(&[frame(0x21, b"x")]),
+                Stream(Code::RequestIncomplete),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn frames_of_responses_are_in_order() {
+    let ok = response("200", &[]);
+    let data = frame(DATA, b"x");
+    check(
+        Role::Client,
+        vec![
+            (
+                "interim responses come first",
+                vec![end(
+                    REQUEST,
+                    &[response("103", &[]), response("103", &[]), ok.clone(), data.clone()],
+                )],
+                Fine,
+            ),
+            (
+                "DATA before HEADERS",
+                vec![send(REQUEST, &[data.clone(), ok.clone()])],
+                Connection(Code::FrameUnexpected),
+            ),
+            (
+                "DATA between an interim and the final response",
+                vec![send(REQUEST, &[response("103", &[]), data.clone()])],
+                Connection(Code::FrameUnexpected),
+            ),
+            (
+                "the stream ends after an interim response",
+                vec![end(REQUEST, &[response("103", &[])])],
+                Stream(Code::MessageError),
+            ),
+            (
+                "the stream ends before a response",
+                vec![end(REQUEST, &[])],
+                Stream(Code::MessageError),
+            ),
+            (
+                "more interim responses than are accepted",
+                vec![send(REQUEST, &vec![response("103", &[]); 66])],
+                Stream(Code::ExcessiveLoad),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn frames_stand_where_the_table_says() {
+    let integer = integer(0);
+    let unexpected = Connection(Code::FrameUnexpected);
+    for (kind, payload) in [
+        (CANCEL_PUSH, &integer[..]),
+        (SETTINGS, b""),
+        (GOAWAY, &integer),
+        (MAX_PUSH_ID, &integer),
+        (ORIGIN, b""),
+        (PRIORITY_UPDATE, b"\x00u=1"),
+        (PRIORITY_UPDATE_OF_PUSH, b"\x00u=1"),
+        (PUSH_PROMISE, b"\x00\x00\x00"),
+    ] {
+        check(
+            Role::Server,
+            vec![
+                ("on a request stream", client_asks(&[get(), frame(kind, payload)]), unexpected),
+                ("before the head", client_asks(&[frame(kind, payload)]), unexpected),
+            ],
+        );
+        if kind != PUSH_PROMISE {
+            let steps = vec![send(REQUEST, &[response("200", &[]), frame(kind, payload)])];
+            check(Role::Client, vec![("on a response", steps, unexpected)]);
+        }
+    }
+    for kind in [DATA, HEADERS, PUSH_PROMISE] {
+        check(Role::Server, vec![("control", client_says(&[frame(kind, b"\0\0")]), unexpected)]);
+        check(Role::Client, vec![("control", server_says(&[frame(kind, b"\0\0")]), unexpected)]);
+    }
+    for kind in [MAX_PUSH_ID, PRIORITY_UPDATE, PRIORITY_UPDATE_OF_PUSH] {
+        check(
+            Role::Client,
+            vec![("from a server", server_says(&[frame(kind, b"\0")]), unexpected)],
+        );
+    }
+    check(Role::Server, vec![("from a client", client_says(&[frame(ORIGIN, b"")]), unexpected)]);
+}
+
+#[test]
+fn frames_of_http2_are_refused_everywhere() {
+    for kind in [0x02, 0x06, 0x08, 0x09] {
+        let unexpected = Connection(Code::FrameUnexpected);
+        let bad = frame(kind, b"12345678");
+        check(
+            Role::Server,
+            vec![
+                ("on a request", client_asks(&[get(), bad.clone()]), unexpected),
+                ("first on a request", client_asks(&[bad.clone()]), unexpected),
+                ("on a control stream", client_says(&[bad.clone()]), unexpected),
+            ],
+        );
+        check(
+            Role::Client,
+            vec![
+                ("on a response", vec![send(REQUEST, &[bad.clone()])], unexpected),
+                ("on a control stream", server_says(&[bad.clone()]), unexpected),
+            ],
+        );
+    }
+}
+
+#[test]
+fn unknown_and_reserved_frames_are_ignored() {
+    for kind in [0x21, 0x21 + 0x1f * 5, 0x0a, 0x4_0000] {
+        let ignored = frame(kind, &[7; 300]);
+        let empty = frame(kind, b"");
+        let head = [ignored.clone(), get(), empty.clone(), frame(DATA, b"x"), ignored.clone()];
+        check(
+            Role::Server,
+            vec![
+                ("on a request", client_asks(&head), Fine),
+                ("on a control stream", client_says(&[ignored.clone(), empty.clone()]), Fine),
+            ],
+        );
+        check(
+            Role::Client,
+            vec![
+                (
+                    "on a response",
+                    vec![end(REQUEST, &[ignored.clone(), response("200", &[])])],
+                    Fine,
+                ),
+                ("on a control stream", server_says(&[ignored, empty]), Fine),
+            ],
+        );
+    }
+}
+
+#[test]
+fn frames_are_whole_and_have_the_length_of_their_fields() {
+    let error = Connection(Code::FrameError);
+    let whole = frame(DATA, b"four");
+    let mut rows = vec![
+        ("GOAWAY without a field", client_says(&[frame(GOAWAY, b"")]), error),
+        ("GOAWAY with a cut field", client_says(&[frame(GOAWAY, b"\x40")]), error),
+        ("GOAWAY with more", client_says(&[frame(GOAWAY, b"\x00\x00")]), error),
+        ("MAX_PUSH_ID without a field", client_says(&[frame(MAX_PUSH_ID, b"")]), error),
+        ("MAX_PUSH_ID with more", client_says(&[frame(MAX_PUSH_ID, b"\x01\x01")]), error),
+        ("CANCEL_PUSH with more", client_says(&[frame(CANCEL_PUSH, b"\x01\x01")]), error),
+        ("PRIORITY_UPDATE without a field", client_says(&[frame(PRIORITY_UPDATE, b"")]), error),
+        ("SETTINGS without a value", vec![Step::Send(2, b"\x00\x04\x01\x06".to_vec())], error),
+        ("SETTINGS with a cut value", vec![Step::Send(2, b"\x00\x04\x02\x06\x40".to_vec())], error),
+        ("a stream ends within SETTINGS", vec![Step::End(2, b"\x00\x04\x02\x06".to_vec())], error),
+    ];
+    for cut in 1..whole.len() {
+        let steps = client_asks(&[get(), whole[..cut].to_vec()]);
+        rows.push(("a stream ends within DATA", steps, error));
+    }
+    let head = get();
+    for cut in 1..head.len() {
+        let steps = client_asks(&[head[..cut].to_vec()]);
+        rows.push(("a stream ends within HEADERS", steps, error));
+    }
+    rows.push(("a stream ends within an unknown frame", client_asks(&[vec![0x21, 2, 0]]), error));
+    check(Role::Server, rows);
+    let origin = |payload: &[u8]| server_says(&[frame(ORIGIN, payload)]);
+    check(
+        Role::Client,
+        vec![
+            ("ORIGIN with a cut length", origin(b"\x00"), error),
+            ("ORIGIN with a cut entry", origin(b"\x00\x02a"), error),
+            ("ORIGIN with entries", origin(b"\x00\x0fhttps://a.test\x2f\x00\x00"), Fine),
+        ],
+    );
+}
+
+#[test]
+fn control_streams_begin_with_settings_and_have_no_others() {
+    let missing = Connection(Code::MissingSettings);
+    let first = |frame: Vec<u8>| vec![Step::Send(CLIENT_CONTROL, [vec![0], frame].concat())];
+    check(
+        Role::Server,
+        vec![
+            ("GOAWAY is first", first(frame(GOAWAY, b"\0")), missing),
+            ("a reserved frame is first", first(frame(0x21, b"")), missing),
+            ("DATA is first", first(frame(DATA, b"")), missing),
+            (
+                "a second SETTINGS",
+                client_says(&[frame(SETTINGS, b"")]),
+                Connection(Code::FrameUnexpected),
+            ),
+        ],
+    );
+    check(
+        Role::Client,
+        vec![
+            (
+                "GOAWAY is first",
+                vec![Step::Send(SERVER_CONTROL, b"\x00\x07\x01\x00".to_vec())],
+                missing,
+            ),
+            (
+                "a second SETTINGS",
+                server_says(&[frame(SETTINGS, b"")]),
+                Connection(Code::FrameUnexpected),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn settings_are_valid_and_there_once() {
+    let settings = |payload: &[u8]| {
+        vec![Step::Send(CLIENT_CONTROL, [vec![0], frame(SETTINGS, payload)].concat())]
+    };
+    let error = Connection(Code::SettingsError);
+    let mut rows = vec![
+        ("known ones", settings(b"\x01\x10\x06\x20\x07\x02\x08\x01\x33\x01"), Fine),
+        ("unknown and reserved ones are ignored", settings(b"\x21\x01\x3f\x05\x40\x40\x00"), Fine),
+        ("one that is there twice", settings(b"\x06\x20\x06\x20"), error),
+        ("an unknown one that is there twice", settings(b"\x21\x01\x21\x02"), error),
+        ("SETTINGS_ENABLE_CONNECT_PROTOCOL is 0 or 1", settings(b"\x08\x02"), error),
+        ("SETTINGS_H3_DATAGRAM is 0 or 1", settings(b"\x33\x02"), error),
+    ];
+    for setting in [0x00, 0x02, 0x03, 0x04, 0x05] {
+        rows.push(("a setting of HTTP/2", settings(&[setting, 0]), error));
+    }
+    let many: Vec<u8> =
+        (0..65_u64).flat_map(|at| [integer(0x1000 + at), vec![0]].concat()).collect();
+    rows.push(("more than are accepted", settings(&many), Connection(Code::ExcessiveLoad)));
+    check(Role::Server, rows);
+}
+
+#[test]
+fn critical_streams_are_there_once_and_stay_open() {
+    let closed = Connection(Code::ClosedCriticalStream);
+    let repeated = Connection(Code::StreamCreationError);
+    let second = |kind: u8, rest: &[u8]| Step::Send(6, [&[kind], rest].concat());
+    check(
+        Role::Server,
+        vec![
+            (
+                "a second control stream",
+                vec![client_says(&[]), vec![second(0, b"")]].concat(),
+                repeated,
+            ),
+            ("a second encoder stream", vec![Step::Send(2, vec![2]), second(2, b"")], repeated),
+            ("a second decoder stream", vec![Step::Send(2, vec![3]), second(3, b"")], repeated),
+            ("the control stream ends", vec![Step::End(2, control(&[]))], closed),
+            ("the control stream ends at once", vec![Step::End(2, vec![0])], closed),
+            ("the encoder stream ends", vec![Step::End(2, vec![2])], closed),
+            ("the decoder stream ends", vec![Step::End(2, vec![3])], closed),
+            (
+                "the control stream is reset",
+                vec![Step::Send(2, control(&[])), Step::Reset(2)],
+                closed,
+            ),
+            ("the encoder stream is reset", vec![Step::Send(2, vec![2]), Step::Reset(2)], closed),
+            ("the decoder stream is reset", vec![Step::Send(2, vec![3]), Step::Reset(2)], closed),
+            ("our control stream is not read", vec![Step::Stop(SERVER_CONTROL)], closed),
+            ("our encoder stream is not read", vec![Step::Stop(7)], closed),
+            ("our decoder stream is not read", vec![Step::Stop(11)], closed),
+        ],
+    );
+    check(
+        Role::Client,
+        vec![
+            ("the control stream ends", vec![Step::End(3, control(&[]))], closed),
+            (
+                "a second control stream",
+                vec![server_says(&[]), vec![Step::Send(7, vec![0])]].concat(),
+                repeated,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn other_unidirectional_streams_are_not_read() {
+    for kind in [0x21, 0x21 + 0x1f * 9, 0x22, 0x41] {
+        let mut connection = begin(Role::Server, config(), &[]);
+        let steps = [Step::Send(6, [integer(kind), vec![1; 50]].concat()), Step::Send(6, vec![1])];
+        let (reaction, outputs) = react(&mut connection, &steps, false);
+        assert_eq!(reaction, Fine, "{kind:#x}");
+        let code = Code::StreamCreationError;
+        let stream = crate::stream::StreamId(6);
+        assert_eq!(outputs, [Output::StopSending { stream, code }]);
+    }
+    let undetermined: Vec<Step> = (0..17).map(|at| Step::Send(2 + 4 * at, vec![0x40])).collect();
+    check(
+        Role::Server,
+        vec![
+            ("an unknown one may end at once", vec![Step::End(2, vec![0x21])], Fine),
+            (
+                "one may end before its type",
+                vec![Step::End(2, vec![]), Step::End(6, vec![0x40])],
+                Fine,
+            ),
+            ("or be reset before it", vec![Step::Send(2, vec![0x40]), Step::Reset(2)], Fine),
+            ("too many without a type", undetermined, Connection(Code::ExcessiveLoad)),
+        ],
+    );
+}
+
+#[test]
+fn nobody_opens_what_only_the_other_end_may_open() {
+    check(
+        Role::Server,
+        vec![(
+            "a push stream from a client",
+            vec![Step::Send(2, vec![1])],
+            Connection(Code::StreamCreationError),
+        )],
+    );
+    check(
+        Role::Client,
+        vec![
+            (
+                "a bidirectional stream",
+                vec![Step::Send(1, vec![0])],
+                Connection(Code::StreamCreationError),
+            ),
+            (
+                "a push without MAX_PUSH_ID",
+                vec![Step::Send(3, vec![1, 0])],
+                Connection(Code::IdError),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn nothing_is_pushed_that_was_not_allowed() {
+    let error = Connection(Code::IdError);
+    check(
+        Role::Server,
+        vec![
+            ("CANCEL_PUSH without a promise", client_says(&[frame(CANCEL_PUSH, b"\x00")]), error),
+            (
+                "MAX_PUSH_ID",
+                client_says(&[frame(MAX_PUSH_ID, b"\x05"), frame(MAX_PUSH_ID, b"\x05")]),
+                Fine,
+            ),
+            (
+                "MAX_PUSH_ID falls",
+                client_says(&[frame(MAX_PUSH_ID, b"\x05"), frame(MAX_PUSH_ID, b"\x04")]),
+                error,
+            ),
+            (
+                "a priority of a push",
+                client_says(&[frame(PRIORITY_UPDATE_OF_PUSH, b"\x00u=1")]),
+                error,
+            ),
+        ],
+    );
+    check(
+        Role::Client,
+        vec![
+            ("CANCEL_PUSH", server_says(&[frame(CANCEL_PUSH, b"\x00")]), error),
+            ("PUSH_PROMISE", vec![send(REQUEST, &[frame(PUSH_PROMISE, b"\x00\x00\x00")])], error),
+            (
+                "PUSH_PROMISE after the head",
+                vec![send(REQUEST, &[response("200", &[]), frame(PUSH_PROMISE, b"\x00\x00\x00")])],
+                error,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn the_identifier_of_goaway_is_a_requests_and_does_not_grow() {
+    let goaway = |id: u64| frame(GOAWAY, &integer(id));
+    let error = Connection(Code::IdError);
+    check(
+        Role::Client,
+        vec![
+            (
+                "the same twice, then a lower one",
+                server_says(&[goaway(8), goaway(8), goaway(4)]),
+                Fine,
+            ),
+            ("a growing one", server_says(&[goaway(4), goaway(8)]), error),
+            ("a server's stream", server_says(&[goaway(1)]), error),
+            ("a unidirectional stream", server_says(&[goaway(2)]), error),
+        ],
+    );
+    check(
+        Role::Server,
+        vec![
+            ("any push ID, then a lower one", client_says(&[goaway(3), goaway(1)]), Fine),
+            ("a growing one", client_says(&[goaway(1), goaway(2)]), error),
+        ],
+    );
+}
+
+#[test]
+fn priorities_are_of_requests_and_can_be_parsed() {
+    let update = |payload: &[u8]| client_says(&[frame(PRIORITY_UPDATE, payload)]);
+    check(
+        Role::Server,
+        vec![
+            ("of a request to come", update(b"\x08u=1, i"), Fine),
+            ("with the defaults", update(b"\x08"), Fine),
+            ("of a server's stream", update(b"\x01u=1"), Connection(Code::IdError)),
+            ("of a unidirectional stream", update(b"\x02u=1"), Connection(Code::IdError)),
+            ("that is no dictionary", update(b"\x00u=="), Connection(Code::GeneralProtocolError)),
+        ],
+    );
+}
+
+#[test]
+fn long_control_frames_are_refused_before_they_are_read() {
+    let begin = |kind: u8| [&[kind][..], &[0x80, 0x01, 0, 0]].concat();
+    check(
+        Role::Server,
+        vec![
+            ("SETTINGS", vec![send(2, &[vec![0], begin(4)])], Connection(Code::ExcessiveLoad)),
+            ("GOAWAY", client_says(&[begin(7)]), Connection(Code::ExcessiveLoad)),
+            ("an unknown frame is skipped", client_says(&[begin(0x21)]), Fine),
+        ],
+    );
+}
+
+#[test]
+fn datagrams_belong_to_requests() {
+    check(
+        Role::Server,
+        vec![
+            (
+                "a request's",
+                vec![Step::Send(0, get()), Step::Datagram(b"\x00hello".to_vec())],
+                Fine,
+            ),
+            (
+                "without a stream",
+                vec![Step::Datagram(b"\x40".to_vec())],
+                Connection(Code::DatagramError),
+            ),
+            (
+                "beyond all streams",
+                vec![Step::Datagram(integer(1 << 60))],
+                Connection(Code::DatagramError),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn field_sections_that_cannot_be_decoded_end_the_connection() {
+    let failed = Connection(Code::QpackDecompressionFailed);
+    check(
+        Role::Server,
+        vec![
+            ("without a prefix", client_asks(&[frame(HEADERS, b"")]), failed),
+            ("with a cut line", client_asks(&[frame(HEADERS, b"\0\0\x27")]), failed),
+        ],
+    );
+}
+
+#[test]
+fn messages_are_well_formed() {
+    let error = Stream(Code::MessageError);
+    let with = |further: &[(&str, &str)]| client_asks(&[request("GET", further)]);
+    let data = |bytes: &[u8]| frame(DATA, bytes);
+    let length = |length: &str| request("POST", &[("content-length", length)]);
+    let path = |path: &str| {
+        let fields =
+            [(":method", "GET"), (":scheme", "https"), (":authority", "a"), (":path", path)];
+        client_asks(&[headers(&fields)])
+    };
+    check(
+        Role::Server,
+        vec![
+            ("two :path", client_asks(&[request("GET", &[(":path", "/")])]), error),
+            (":status in a request", client_asks(&[request("GET", &[(":status", "200")])]), error),
+            ("an unknown pseudo-header field", with(&[(":foo", "a")]), error),
+            ("a pseudo-header field after others", with(&[("a", "b"), (":foo", "c")]), error),
+            (
+                "no :path",
+                client_asks(&[headers(&[(":method", "GET"), (":scheme", "https")])]),
+                error,
+            ),
+            ("an upper-case name", with(&[("Accept", "a")]), error),
+            ("a connection-specific field", with(&[("connection", "close")]), error),
+            ("an invalid name", with(&[("a b", "c")]), error),
+            ("an invalid value", with(&[("a", "b\r\nc: d")]), error),
+            ("an empty path", path(""), error),
+            (
+                "content of the announced length",
+                client_asks(&[length("3"), data(b"ab"), data(b"c")]),
+                Fine,
+            ),
+            ("more content", client_asks(&[length("3"), data(b"abcd")]), error),
+            ("less content", client_asks(&[length("3"), data(b"ab")]), error),
+            (
+                "less content before trailers",
+                client_asks(&[length("3"), data(b"ab"), headers(&[("a", "b")])]),
+                error,
+            ),
+            (
+                "a pseudo-header field in trailers",
+                client_asks(&[get(), data(b"x"), headers(&[(":path", "/")])]),
+                error,
+            ),
+            (
+                "extended CONNECT that was not allowed",
+                client_asks(&[request("CONNECT", &[(":protocol", "websocket")])]),
+                error,
+            ),
+            ("fields larger than the limit", with(&[("a", &"b".repeat(960))]), error),
+            ("a section longer than the limit", vec![Step::Send(0, vec![1, 0x44, 0x20])], error),
+        ],
+    );
+    check(
+        Role::Client,
+        vec![
+            (":path in a response", vec![send(0, &[response("200", &[(":path", "/")])])], error),
+            ("no :status", vec![send(0, &[headers(&[("a", "b")])])], error),
+            ("101", vec![send(0, &[response("101", &[])])], error),
+            ("204 with content", vec![send(0, &[response("204", &[]), data(b"x")])], error),
+            (
+                "304 with Content-Length",
+                vec![end(0, &[response("304", &[("content-length", "5")]), data(b"")])],
+                Fine,
+            ),
+        ],
+    );
+    check_after(
+        Role::Client,
+        &["HEAD"],
+        vec![
+            (
+                "HEAD has no content",
+                vec![end(0, &[response("200", &[("content-length", "5")])])],
+                Fine,
+            ),
+            ("HEAD with content", vec![send(0, &[response("200", &[]), data(b"x")])], error),
+        ],
+    );
+}
+
+#[test]
+fn a_tunnel_carries_only_data() {
+    let unexpected = Connection(Code::FrameUnexpected);
+    let connect = headers(&[(":method", "CONNECT"), (":authority", "a.test:443")]);
+    let ok = response("200", &[]);
+    check(
+        Role::Server,
+        vec![
+            ("DATA", client_asks(&[connect.clone(), frame(DATA, b"x"), frame(0x21, b"x")]), Fine),
+            ("HEADERS", client_asks(&[connect.clone(), headers(&[("a", "b")])]), unexpected),
+        ],
+    );
+    check_after(
+        Role::Client,
+        &["CONNECT"],
+        vec![
+            ("DATA", vec![send(0, &[ok.clone(), frame(DATA, b"x")])], Fine),
+            ("HEADERS", vec![send(0, &[ok.clone(), headers(&[("a", "b")])])], unexpected),
+            ("PUSH_PROMISE", vec![send(0, &[ok.clone(), frame(PUSH_PROMISE, b"\0")])], unexpected),
+            (
+                "a refusal has content and trailers",
+                vec![end(0, &[response("403", &[]), frame(DATA, b"x"), headers(&[("a", "b")])])],
+                Fine,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn both_directions_of_a_malformed_message_are_given_up() {
+    let mut connection = begin(Role::Client, config(), &["GET"]);
+    let (_, outputs) = react(&mut connection, &[Step::Send(0, response("101", &[]))], false);
+    let stream = crate::stream::StreamId(0);
+    assert!(outputs.contains(&Output::StopSending { stream, code: Code::MessageError }));
+    assert!(
+        !outputs.iter().any(|output| matches!(output, Output::Reset { .. })),
+        "it has been sent"
+    );
+    assert_eq!(connection.open_requests(), 0);
+    let (reaction, outputs) = react(&mut connection, &[Step::End(0, vec![1])], false);
+    assert_eq!((reaction, outputs), (Fine, vec![]), "what still arrives is dropped");
+}
+
+#[test]
+fn resets_and_stops_of_the_peer_end_what_they_concern() {
+    let mut connection = begin(Role::Server, config(), &[]);
+    let steps = [Step::Send(0, get()), Step::Reset(0), Step::Stop(0)];
+    let (reaction, outputs) = react(&mut connection, &steps, false);
+    assert_eq!(reaction, Fine);
+    let stream = crate::stream::StreamId(0);
+    let code = Code::RequestCancelled;
+    for failure in [Failure::Reset(code), Failure::Stopped(code)] {
+        assert!(outputs.contains(&Output::Event(Event::Failed { stream, failure })), "{outputs:?}");
+    }
+    assert_eq!(connection.open_requests(), 0);
+}
