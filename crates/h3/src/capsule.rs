@@ -20,9 +20,8 @@ pub struct Capsule {
     pub value: Bytes,
 }
 
-/// Reads capsules, whatever parts they arrive in. Those of unknown types are discarded as they arrive
-/// ("Endpoints that receive a capsule with an unknown Capsule Type MUST silently drop that capsule", RFC
-/// 9297 §3.2).
+/// Reads capsules, whatever parts they arrive in. Those of unknown types are discarded as they arrive, as
+/// RFC 9297 §3.2 demands.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -63,7 +62,7 @@ impl CapsuleReader {
     ///
     /// # Errors
     /// [`StreamFault::Capsule`] if a capsule of a known type is longer than the largest value. The
-    /// request has to be aborted: "that message is malformed or incomplete" (RFC 9297 §3.3).
+    /// message counts as malformed, and the request has to be aborted (RFC 9297 §3.3).
     pub fn read(
         &mut self,
         input: &mut Bytes,

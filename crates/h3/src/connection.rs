@@ -18,6 +18,7 @@ mod tests;
 pub use control::{MAX_CONTROL_FRAME, MAX_ORIGINS};
 pub use incoming::MAX_UNDETERMINED_STREAMS;
 pub use io::{Event, Input, Output, UniStream};
+pub use outgoing::MAX_UNSENT;
 pub use pending::MAX_PENDING_PRIORITIES;
 pub use section::Section;
 
@@ -38,6 +39,7 @@ use crate::stream::{CriticalStream, Role, StreamId};
 use crate::varint;
 use control::{Control, ControlReceiver};
 use incoming::{Incoming, IncomingStreams};
+use outgoing::OutgoingStreams;
 use pending::PendingPriorities;
 use section::Compression;
 
@@ -119,6 +121,7 @@ pub struct Connection {
     role: Role,
     config: ConnectionConfig,
     incoming: IncomingStreams,
+    outgoing: OutgoingStreams,
     control: ControlReceiver,
     compression: Compression,
     pending: PendingPriorities,
@@ -139,17 +142,17 @@ impl Connection {
     #[must_use]
     pub fn new(setup: ConnectionSetup, _now: Duration) -> Self {
         let ConnectionSetup { role, config, seed, remembered } = setup;
-        let mut outputs = VecDeque::new();
-        outgoing::open(&config.settings(), config.grease.then_some(seed), &mut outputs);
         let mut compression = Compression::new(&config);
         let remembered = remembered.filter(|_| role == Role::Client);
         if let Some(settings) = &remembered {
-            compression.set_peer_settings(settings);
+            // The first limits of an encoder are as good as any.
+            let _ = compression.set_peer_settings(settings);
         }
         Self {
             role,
             config,
             incoming: IncomingStreams::default(),
+            outgoing: OutgoingStreams::new(&config.settings(), config.grease.then_some(seed)),
             control: ControlReceiver::default(),
             compression,
             pending: PendingPriorities::default(),
@@ -158,7 +161,7 @@ impl Connection {
             sent_goaway: None,
             next_request: StreamId(0),
             request_limit: None,
-            outputs,
+            outputs: VecDeque::new(),
             is_closed: false,
         }
     }
@@ -178,10 +181,17 @@ impl Connection {
         if let Some(output) = self.outputs.pop_front() {
             return output;
         }
-        if !self.is_closed
-            && let Some((stream, data)) = self.compression.take_instructions()
-        {
-            return outgoing::write(stream, data);
+        if !self.is_closed {
+            let instructions = self.compression.take_instructions();
+            for (stream, data) in instructions {
+                if let Err(fault) = self.outgoing.push(stream, &data) {
+                    self.is_closed = true;
+                    return Output::Close(fault);
+                }
+            }
+            if let Some(output) = self.outgoing.poll_output() {
+                return output;
+            }
         }
         Output::Timeout(None)
     }
@@ -205,6 +215,10 @@ impl Connection {
             Input::Tick => Ok(()),
             Input::Stream { stream, data, fin } => self.handle_stream(stream, data, fin),
             Input::Reset { stream } => self.incoming.reset(stream),
+            Input::Opened(stream) | Input::Written(stream) => {
+                self.outgoing.set_ready(stream);
+                Ok(())
+            }
             Input::Stopped(UniStream::Critical(critical)) => {
                 Err(ConnectionFault::StreamClosed(critical))
             }
@@ -267,7 +281,7 @@ impl Connection {
         if let Some(remembered) = self.remembered.take() {
             settings.check_against(&remembered)?;
         }
-        self.compression.set_peer_settings(&settings);
+        self.compression.set_peer_settings(&settings)?;
         self.peer_settings = Some(settings);
         self.push_event(Event::Settings(settings));
         Ok(())
@@ -301,6 +315,12 @@ impl Connection {
         Ok(())
     }
 
+    fn push_frame(&mut self, frame: FrameType, payload: &[u8]) {
+        if let Err(fault) = self.outgoing.push_frame(frame, payload) {
+            self.close(fault);
+        }
+    }
+
     fn push_event(&mut self, event: Event) {
         self.outputs.push_back(Output::Event(event));
     }
@@ -312,8 +332,8 @@ impl Connection {
         self.peer_settings.as_ref().or(self.remembered.as_ref())
     }
 
-    /// Returns whether both ends have offered HTTP Datagrams: "An endpoint MUST NOT send HTTP/3 Datagrams
-    /// until it has both sent and received the setting" (RFC 9297 §2.1.1).
+    /// Returns whether both ends have offered HTTP Datagrams; until then none must be sent (RFC 9297
+    /// §2.1.1).
     #[must_use]
     pub fn may_send_datagrams(&self) -> bool {
         self.config.datagrams && self.peer_settings().is_some_and(|peer| peer.datagrams)
@@ -366,8 +386,9 @@ impl Connection {
         let id = match (self.role, shutdown) {
             // A push ID: none has been allowed.
             (Role::Client, _) => 0,
-            // "A server MAY ... send a GOAWAY frame with a value set to the maximum possible value" (RFC
-            // 9114 §5.2).
+            // "An endpoint that is attempting to gracefully shut down a connection can send a GOAWAY frame
+            // with a value set to the maximum possible value (2^62-4 for servers, 2^62-1 for clients)"
+            // (RFC 9114 §5.2).
             (Role::Server, Shutdown::Announce) => StreamId::MAX_REQUEST.0,
             (Role::Server, Shutdown::Refuse) => self.next_request.0,
         };
@@ -377,7 +398,7 @@ impl Connection {
         self.sent_goaway = Some(id);
         let mut payload = Vec::new();
         varint::write(id, &mut payload);
-        self.outputs.push_back(outgoing::control(FrameType::GoAway, &payload));
+        self.push_frame(FrameType::GoAway, &payload);
     }
 
     /// Changes the priority of a request that has been sent or will be (RFC 9218 §7.2).
@@ -394,7 +415,7 @@ impl Connection {
         let mut payload = Vec::new();
         varint::write(stream.0, &mut payload);
         payload.extend_from_slice(priority.to_value().as_bytes());
-        self.outputs.push_back(outgoing::control(FrameType::PriorityUpdateOfRequest, &payload));
+        self.push_frame(FrameType::PriorityUpdateOfRequest, &payload);
         Ok(())
     }
 
@@ -416,7 +437,7 @@ impl Connection {
             payload.extend_from_slice(&length.to_be_bytes());
             payload.extend_from_slice(origin.as_bytes());
         }
-        self.outputs.push_back(outgoing::control(FrameType::Origin, &payload));
+        self.push_frame(FrameType::Origin, &payload);
         Ok(())
     }
 }

@@ -11,10 +11,9 @@ use crate::varint;
 /// Returns the stream of a datagram and its payload, a slice of the frame.
 ///
 /// # Errors
-/// [`ConnectionFault::DatagramMalformed`] if the frame is too short, or its stream cannot exist: "A
-/// receiver MUST treat the receipt of a DATAGRAM frame whose payload is too short to allow parsing the
-/// Quarter Stream ID field as an HTTP/3 connection error of type H3_DATAGRAM_ERROR", and one whose
-/// Quarter Stream ID is larger than 2^60-1 (RFC 9297 §2.1).
+/// [`ConnectionFault::DatagramMalformed`] if the frame is too short for the Quarter Stream ID, or that is
+/// larger than 2^60-1: both MUST be treated as a connection error of type H3_DATAGRAM_ERROR (RFC 9297
+/// §2.1).
 pub fn parse(frame: &Bytes) -> Result<(StreamId, Bytes), ConnectionFault> {
     let (quarter, payload) = varint::parse(frame).ok_or(ConnectionFault::DatagramMalformed)?;
     if quarter > StreamId::MAX_REQUEST.0 >> 2 {

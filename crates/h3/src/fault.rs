@@ -154,6 +154,8 @@ pub enum ConnectionFault {
     DatagramOfOtherStream(StreamId),
     /// An error of field compression.
     Qpack(QpackFault),
+    /// The peer does not read a stream that it makes grow.
+    StreamNotRead(CriticalStream),
     /// Too many unidirectional streams that end or stall before their type is known.
     UndeterminedStreams {
         /// The largest number that is accepted.
@@ -173,6 +175,7 @@ impl ConnectionFault {
             Self::FrameTruncated | Self::FrameMalformed(_) => ErrorCode::FrameError,
             Self::FrameTooLong { .. }
             | Self::TooManySettings { .. }
+            | Self::StreamNotRead(_)
             | Self::UndeterminedStreams { .. } => ErrorCode::ExcessiveLoad,
             Self::StreamRepeated(_) | Self::PushStreamFromClient | Self::ServerOpenedRequest(_) => {
                 ErrorCode::StreamCreationError
@@ -228,6 +231,7 @@ impl ConnectionFault {
             Self::FrameTruncated | Self::FrameMalformed(_) => http("7.1"),
             Self::FrameTooLong { .. }
             | Self::TooManySettings { .. }
+            | Self::StreamNotRead(_)
             | Self::UndeterminedStreams { .. } => http("10.5"),
             Self::StreamRepeated(CriticalStream::Control)
             | Self::StreamClosed(CriticalStream::Control)
@@ -311,6 +315,7 @@ impl fmt::Display for ConnectionFault {
                 write!(f, "a datagram for the stream {stream}, which is beyond the limit")
             }
             Self::Qpack(fault) => fault.fmt(f),
+            Self::StreamNotRead(stream) => write!(f, "the peer does not read the {stream}"),
             Self::UndeterminedStreams { limit } => {
                 write!(f, "more than {limit} unidirectional streams without a type")
             }
@@ -334,6 +339,15 @@ pub enum StreamFault {
         /// The largest size that is accepted, in bytes.
         limit: u64,
     },
+    /// A frame that is ignored announces more than the limit.
+    FrameTooLong {
+        /// Its type.
+        frame: FrameType,
+        /// The size of its payload, in bytes.
+        length: u64,
+        /// The largest that is skipped.
+        limit: u64,
+    },
     /// Too many interim responses.
     TooManyInterimResponses {
         /// The largest number that is accepted.
@@ -352,7 +366,9 @@ impl StreamFault {
         match self {
             Self::Message(_) | Self::FieldSectionTooLarge { .. } => ErrorCode::MessageError,
             Self::RequestIncomplete => ErrorCode::RequestIncomplete,
-            Self::TooManyInterimResponses { .. } => ErrorCode::ExcessiveLoad,
+            Self::TooManyInterimResponses { .. } | Self::FrameTooLong { .. } => {
+                ErrorCode::ExcessiveLoad
+            }
             Self::AfterGoAway => ErrorCode::RequestRejected,
             Self::Capsule => ErrorCode::DatagramError,
         }
@@ -365,7 +381,7 @@ impl StreamFault {
             Self::Message(fault) => fault.section(),
             Self::RequestIncomplete => "4.1",
             Self::FieldSectionTooLarge { .. } => "4.2.2",
-            Self::TooManyInterimResponses { .. } => "10.5",
+            Self::TooManyInterimResponses { .. } | Self::FrameTooLong { .. } => "10.5",
             Self::AfterGoAway => "5.2",
             Self::Capsule => return Section { rfc: 9297, number: "3.3" },
         };
@@ -380,6 +396,9 @@ impl fmt::Display for StreamFault {
             Self::RequestIncomplete => f.write_str("the stream ended before the request"),
             Self::FieldSectionTooLarge { limit } => {
                 write!(f, "the fields are larger than {limit} bytes")
+            }
+            Self::FrameTooLong { frame, length, limit } => {
+                write!(f, "{frame} has {length} bytes, at most {limit} are skipped")
             }
             Self::TooManyInterimResponses { limit } => {
                 write!(f, "more than {limit} interim responses")

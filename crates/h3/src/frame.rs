@@ -7,6 +7,10 @@ use bytes::{Bytes, BytesMut};
 use crate::frame_type::FrameType;
 use crate::varint::{self, PartialVarint};
 
+/// The longest payload of a frame of an unknown type that is skipped, in bytes. An endpoint should track
+/// what features such as unknown frames cost it, and limit it (RFC 9114 §10.5).
+pub const MAX_IGNORED_FRAME: u64 = 64 * 1024;
+
 /// What a [`FrameReader`] does with the payload of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
@@ -100,6 +104,15 @@ impl FrameReader {
         match core::mem::take(&mut self.state) {
             State::Whole { frame, kept, .. } => Some(FrameRead::Whole(frame, kept.freeze())),
             _ => None,
+        }
+    }
+
+    /// Returns how much is left of a frame that is passed on in parts, in bytes.
+    #[must_use]
+    pub const fn part_left(&self) -> u64 {
+        match &self.state {
+            State::Parts { left } => *left,
+            _ => 0,
         }
     }
 

@@ -20,3 +20,8 @@ pub mod settings;
 pub mod stream;
 pub mod varint;
 pub mod whole;
+
+pub use code::ErrorCode;
+pub use fault::{ConnectionFault, Fault, StreamFault};
+pub use misuse::Misuse;
+pub use stream::{Role, StreamId};

@@ -96,7 +96,8 @@ impl Settings {
 
     /// Checks the settings that a server sends after it has accepted 0-RTT against those that the
     /// client remembered: "it MUST NOT reduce any limits or alter any values that might be violated by
-    /// the client with its 0-RTT data" (RFC 9114 §7.2.4.2), for QPACK's see RFC 9204 §3.2.3.
+    /// the client with its 0-RTT data" (RFC 9114 §7.2.4.2). The encoder checks the capacity of its table
+    /// (RFC 9204 §3.2.3).
     pub(crate) fn check_against(&self, remembered: &Self) -> Result<(), ConnectionFault> {
         let limit = |settings: &Self| settings.max_field_section_size.unwrap_or(u64::MAX);
         let pairs = [
@@ -113,14 +114,6 @@ impl Settings {
             if received < remembered {
                 return Err(ConnectionFault::SettingReduced { setting, remembered, received });
             }
-        }
-        // "If the remembered value is non-zero, the server MUST send the same non-zero value" (RFC 9204
-        // §3.2.3): the table that the client has begun with would have another size.
-        let (remembered, received) =
-            (remembered.qpack_max_table_capacity, self.qpack_max_table_capacity);
-        if remembered != 0 && remembered != received {
-            let setting = QPACK_MAX_TABLE_CAPACITY;
-            return Err(ConnectionFault::SettingReduced { setting, remembered, received });
         }
         Ok(())
     }

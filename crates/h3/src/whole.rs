@@ -399,11 +399,13 @@ impl WholeConnection {
                     self.next_stream.0 += 4;
                     self.own_streams.insert(uni, stream);
                     self.outputs.push_back(Output::Open(stream));
+                    self.connection.handle_input(now, connection::Input::Opened(uni));
                 }
                 connection::Output::Write { stream: uni, data, fin } => {
                     if let Some(&stream) = self.own_streams.get(&uni) {
                         self.outputs.push_back(Output::Write { stream, data, fin });
                     }
+                    self.connection.handle_input(now, connection::Input::Written(uni));
                 }
                 connection::Output::StopSending { stream, code } => {
                     self.peer_streams.remove(&stream);

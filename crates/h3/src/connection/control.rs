@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use crate::fault::{ConnectionFault, Place};
-use crate::frame::{FrameRead, FrameReader, Treatment};
+use crate::frame::{FrameRead, FrameReader, MAX_IGNORED_FRAME, Treatment};
 use crate::frame_type::FrameType;
 use crate::priority::Priority;
 use crate::settings::Settings;
@@ -90,8 +90,7 @@ impl ControlReceiver {
             }
             FrameType::PriorityUpdateOfRequest => priority_update(payload),
             FrameType::PriorityUpdateOfPush => {
-                // "... if the Push ID is greater than the maximum Push ID or has not yet been promised,
-                // this MAY be treated as a connection error of type H3_ID_ERROR" (RFC 9218 §7.2).
+                // Nothing has been promised: an identifier of a push is an H3_ID_ERROR (RFC 9218 §7.2).
                 let (push_id, _) =
                     varint::parse(payload).ok_or(ConnectionFault::FrameMalformed(frame))?;
                 Err(ConnectionFault::PushIdNotAllowed { frame, push_id })
@@ -102,8 +101,8 @@ impl ControlReceiver {
     }
 
     fn handle_goaway(&mut self, role: Role, id: u64) -> Result<Control, ConnectionFault> {
-        // "A client MUST treat receipt of a GOAWAY frame containing a stream ID of any other type as a
-        // connection error of type H3_ID_ERROR" (RFC 9114 §7.2.6).
+        // "A client that receives a GOAWAY frame containing a stream ID of any other type MUST treat this
+        // as a connection error of type H3_ID_ERROR" (RFC 9114 §7.2.6).
         if role == Role::Client && !StreamId(id).is_request() {
             return Err(ConnectionFault::GoAwayOfOtherStream(id));
         }
@@ -117,7 +116,7 @@ impl ControlReceiver {
     }
 
     fn handle_max_push_id(&mut self, id: u64) -> Result<Control, ConnectionFault> {
-        // "A MAX_PUSH_ID frame cannot reduce the maximum Push ID; receipt of a MAX_PUSH_ID frame that
+        // "A MAX_PUSH_ID frame cannot reduce the maximum push ID; receipt of a MAX_PUSH_ID frame that
         // contains a smaller value than previously received MUST be treated as a connection error of
         // type H3_ID_ERROR" (RFC 9114 §7.2.7).
         if let Some(from) = self.max_push_id.filter(|&earlier| id < earlier) {
@@ -150,7 +149,9 @@ fn admit(
         Role::Client => Place::ServerControl,
     };
     match (frame, role) {
-        (FrameType::Reserved(_) | FrameType::Unknown(_), _) => Ok(Treatment::Skip),
+        (FrameType::Reserved(_) | FrameType::Unknown(_), _) if length <= MAX_IGNORED_FRAME => {
+            Ok(Treatment::Skip)
+        }
         (FrameType::Http2(_), _) => Err(ConnectionFault::Http2Frame(frame)),
         (FrameType::Data | FrameType::Headers | FrameType::PushPromise, _)
         | (
@@ -163,7 +164,8 @@ fn admit(
             Err(ConnectionFault::FrameNotAllowed { frame, place })
         }
         _ if length > MAX_CONTROL_FRAME => {
-            Err(ConnectionFault::FrameTooLong { frame, length, limit: MAX_CONTROL_FRAME })
+            let limit = if frame.is_ignored() { MAX_IGNORED_FRAME } else { MAX_CONTROL_FRAME };
+            Err(ConnectionFault::FrameTooLong { frame, length, limit })
         }
         _ => Ok(Treatment::Whole),
     }
@@ -182,8 +184,7 @@ fn priority_update(payload: &[u8]) -> Result<Control, ConnectionFault> {
     let malformed = ConnectionFault::FrameMalformed(FrameType::PriorityUpdateOfRequest);
     let (id, value) = varint::parse(payload).ok_or(malformed)?;
     let stream = StreamId(id);
-    // "If a server receives a PRIORITY_UPDATE (type=0xF0700) with a Stream ID that is not a request
-    // stream ..., it MUST be treated as H3_ID_ERROR" (RFC 9218 §7.2).
+    // An identifier of any other stream is an H3_ID_ERROR (RFC 9218 §7.2).
     if !stream.is_request() {
         return Err(ConnectionFault::PriorityOfOtherStream(id));
     }
@@ -200,7 +201,7 @@ fn origins(payload: &Bytes) -> Result<Vec<Bytes>, ConnectionFault> {
         let &[high, low, ref entry @ ..] = &rest[..] else { return Err(malformed) };
         let length = usize::from(u16::from_be_bytes([high, low]));
         let origin = entry.get(..length).ok_or(malformed)?;
-        // What is no ASCII is no origin: "ignore" (RFC 8336 §2.1).
+        // An entry that is not the ASCII serialisation of an origin is ignored (RFC 8336 §2.1).
         if origin.is_ascii() && origins.len() < MAX_ORIGINS {
             origins.push(rest.slice_ref(origin));
         }

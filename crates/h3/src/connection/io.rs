@@ -32,6 +32,10 @@ pub enum Input {
         /// The stream.
         stream: StreamId,
     },
+    /// A stream that [`Output::OpenUni`] asked for is open.
+    Opened(UniStream),
+    /// The transport has taken the bytes of [`Output::Write`] for this stream.
+    Written(UniStream),
     /// The peer has stopped reading one of the streams that [`Output::OpenUni`] asked for.
     Stopped(UniStream),
     /// A QUIC DATAGRAM frame has arrived.
@@ -51,10 +55,12 @@ pub enum UniStream {
 /// What a connection asks the driver to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Open a unidirectional stream. It is written to by this name; if QUIC does not allow one yet,
-    /// what follows for it waits.
+    /// Open a unidirectional stream, and say so by [`Input::Opened`]. Until then nothing is written to
+    /// it.
     OpenUni(UniStream),
-    /// Send these bytes on a stream that was asked for.
+    /// Send these bytes on a stream that is open, and say by [`Input::Written`] when the transport has
+    /// taken them. Until then nothing else is written to it, and [`MAX_UNSENT`](super::MAX_UNSENT)
+    /// bounds what waits here.
     Write {
         /// The stream.
         stream: UniStream,

@@ -1,13 +1,13 @@
-//! Priorities of requests that have not arrived yet (RFC 9218 §7.2): "servers SHOULD buffer the most
-//! recently received PRIORITY_UPDATE and apply it once the referenced stream is opened".
+//! Priorities of requests that have not arrived yet: a server keeps the latest of each, and applies it
+//! once the stream is opened (RFC 9218 §7.2).
 
 use alloc::collections::BTreeMap;
 
 use crate::priority::Priority;
 use crate::stream::StreamId;
 
-/// The number of requests that have not arrived and whose priorities are kept. "Servers ... need to
-/// bound the amount" (RFC 9218 §7): of further ones, the priority of the latest request is dropped.
+/// The number of requests that have not arrived and whose priorities are kept (RFC 9218 §7 asks for a
+/// bound). Of further ones, the priority of the latest request is dropped.
 pub const MAX_PENDING_PRIORITIES: usize = 64;
 
 /// The priorities.

@@ -38,21 +38,24 @@ pub(super) struct Compression {
 
 impl Compression {
     pub(super) fn new(config: &ConnectionConfig) -> Self {
-        let size = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
         Self {
-            encoder: Encoder::new(EncoderSetup { max_capacity: config.qpack_encoder_capacity }),
+            encoder: Encoder::new(EncoderSetup {
+                max_capacity: config.qpack_encoder_capacity,
+                ..EncoderSetup::default()
+            }),
             decoder: Decoder::new(DecoderSetup {
                 max_capacity: config.qpack_max_table_capacity,
                 max_blocked_streams: config.qpack_blocked_streams,
-                max_section_size: size(config.max_field_section_size) as u64,
+                max_section_size: config.max_field_section_size,
             }),
             max_section_size: config.max_field_section_size,
         }
     }
 
-    pub(super) fn set_peer_settings(&mut self, settings: &Settings) {
-        self.encoder
-            .set_peer_limits(settings.qpack_max_table_capacity, settings.qpack_blocked_streams);
+    pub(super) fn set_peer_settings(&mut self, settings: &Settings) -> Result<(), ConnectionFault> {
+        let (capacity, blocked) =
+            (settings.qpack_max_table_capacity, settings.qpack_blocked_streams);
+        self.encoder.set_peer_limits(capacity, blocked).map_err(ConnectionFault::Qpack)
     }
 
     pub(super) fn handle_encoder_stream(&mut self, data: &[u8]) -> Result<(), ConnectionFault> {
@@ -74,14 +77,12 @@ impl Compression {
         }
     }
 
-    /// Returns what is to be sent on the encoder's or decoder's stream.
-    pub(super) fn take_instructions(&mut self) -> Option<(CriticalStream, Bytes)> {
-        let data = self.encoder.take_instructions();
-        if !data.is_empty() {
-            return Some((CriticalStream::QpackEncoder, data));
-        }
-        let data = self.decoder.take_instructions();
-        (!data.is_empty()).then_some((CriticalStream::QpackDecoder, data))
+    /// Returns what the encoder's and the decoder's streams continue with.
+    pub(super) fn take_instructions(&mut self) -> [(CriticalStream, Bytes); 2] {
+        [
+            (CriticalStream::QpackEncoder, self.encoder.take_instructions()),
+            (CriticalStream::QpackDecoder, self.decoder.take_instructions()),
+        ]
     }
 
     const fn fault(&self, fault: QpackFault) -> Fault {
@@ -142,8 +143,9 @@ impl Connection {
         }
     }
 
-    /// Gives up field sections of a stream that is reset or no longer read, also those that were never
-    /// passed to [`decode_section`](Self::decode_section) (RFC 9204 §4.4.2).
+    /// Gives up field sections of a stream that is reset or no longer read before its end, also those
+    /// that were never passed to [`decode_section`](Self::decode_section) (RFC 9204 §4.4.2). This costs a
+    /// few bytes to the peer; after the end of a message there is no need.
     pub fn cancel(&mut self, stream: StreamId) {
         self.compression.decoder.cancel(stream.0);
     }

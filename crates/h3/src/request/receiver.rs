@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::fault::{ConnectionFault, Fault, Place, StreamFault};
-use crate::frame::{FrameRead, FrameReader, Treatment};
+use crate::frame::{FrameRead, FrameReader, MAX_IGNORED_FRAME, Treatment};
 use crate::frame_type::FrameType;
 use crate::message::{Content, MessageFault};
 use crate::stream::Role;
@@ -189,6 +189,12 @@ impl RequestReceiver {
         matches!(self.order.stage, Stage::HeadWaits | Stage::TrailersWait)
     }
 
+    /// Returns how much is left of the DATA frame that is being read, in bytes; 0 between frames.
+    #[must_use]
+    pub const fn data_left(&self) -> u64 {
+        self.frames.part_left()
+    }
+
     /// Returns whether the message has ended or failed, so that nothing else follows.
     #[must_use]
     pub fn is_over(&self) -> bool {
@@ -208,6 +214,10 @@ impl Order {
         match frame {
             FrameType::Data => self.admit_data(length),
             FrameType::Headers => self.admit_headers(max_section, length),
+            FrameType::Reserved(_) | FrameType::Unknown(_) if length > MAX_IGNORED_FRAME => {
+                let limit = MAX_IGNORED_FRAME;
+                Err(StreamFault::FrameTooLong { frame, length, limit }.into())
+            }
             FrameType::Reserved(_) | FrameType::Unknown(_) => Ok(Treatment::Skip),
             FrameType::Http2(_) => Err(ConnectionFault::Http2Frame(frame).into()),
             FrameType::PushPromise if role == Role::Client && !self.is_tunnel() => {

@@ -201,3 +201,45 @@ fn assert_is_explained<T>(text: &str, section: String) {
     let kind = core::any::type_name::<T>();
     assert!(!text.is_empty() && section.starts_with("RFC "), "{kind}: {text}, {section}");
 }
+
+/// A rule in words, what the peer sends, and the reaction.
+pub(super) type Row = (&'static str, Vec<Step>, Reaction);
+
+/// Checks rows against an endpoint with this role. A client has sent a GET request.
+pub(super) fn check(role: Role, rows: Vec<Row>) {
+    let methods: &[&str] = if role == Role::Client { &["GET"] } else { &[] };
+    check_after(role, methods, rows);
+}
+
+pub(super) fn check_after(role: Role, methods: &[&str], rows: Vec<Row>) {
+    for (rule, steps, expected) in rows {
+        for in_bytes in [false, true] {
+            let mut connection = begin(role, config(), methods);
+            let (reaction, outputs) = react(&mut connection, &steps, in_bytes);
+            assert_eq!(reaction, expected, "{rule}, in single bytes: {in_bytes}: {outputs:?}");
+        }
+    }
+}
+
+pub(super) fn send(stream: u64, parts: &[Vec<u8>]) -> Step {
+    Step::Send(stream, parts.concat())
+}
+
+pub(super) fn end(stream: u64, parts: &[Vec<u8>]) -> Step {
+    Step::End(stream, parts.concat())
+}
+
+/// A client's control stream with these frames.
+pub(super) fn client_says(frames: &[Vec<u8>]) -> Vec<Step> {
+    vec![Step::Send(CLIENT_CONTROL, control(frames))]
+}
+
+/// A server's control stream with these frames.
+pub(super) fn server_says(frames: &[Vec<u8>]) -> Vec<Step> {
+    vec![Step::Send(SERVER_CONTROL, control(frames))]
+}
+
+/// A request with these frames.
+pub(super) fn client_asks(frames: &[Vec<u8>]) -> Vec<Step> {
+    vec![end(REQUEST, frames)]
+}
