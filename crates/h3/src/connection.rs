@@ -54,6 +54,9 @@ pub struct ConnectionConfig {
     pub qpack_blocked_streams: u64,
     /// The largest table of fields that this endpoint fills at the peer, in bytes; 0 for none.
     pub qpack_encoder_capacity: u64,
+    /// The number of streams that this endpoint lets wait at the peer for entries of that table; 0 if a
+    /// message must never wait for another.
+    pub qpack_encoder_blocked_streams: u64,
     /// Whether requests may be extended CONNECT (RFC 9220); for servers.
     pub extended_connect: bool,
     /// Whether HTTP Datagrams are received in QUIC DATAGRAM frames (RFC 9297 §2.1.1), which QUIC has to
@@ -65,13 +68,15 @@ pub struct ConnectionConfig {
 }
 
 impl Default for ConnectionConfig {
-    /// 64 KiB of fields, tables of 4 KiB, 16 waiting streams, and reserved types; no extensions.
+    /// 64 KiB of fields, tables of 4 KiB, 16 streams that may wait here and none at the peer, and reserved
+    /// types; no extensions.
     fn default() -> Self {
         Self {
             max_field_section_size: 64 * 1024,
             qpack_max_table_capacity: 4096,
             qpack_blocked_streams: 16,
             qpack_encoder_capacity: 4096,
+            qpack_encoder_blocked_streams: 0,
             extended_connect: false,
             datagrams: false,
             grease: true,

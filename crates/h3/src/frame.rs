@@ -181,3 +181,55 @@ pub fn write(frame: FrameType, payload: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(FrameHeader::new(frame, payload.len() as u64).as_ref());
     out.extend_from_slice(payload);
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Reads frames: DATA in parts, which are joined, reserved ones skipped, others whole.
+    fn read(stream: &[u8], cut: usize) -> (Vec<FrameRead>, bool) {
+        let mut reader = FrameReader::default();
+        let mut all: Vec<FrameRead> = Vec::new();
+        for part in stream.chunks(cut.max(1)) {
+            let mut part = Bytes::copy_from_slice(part);
+            let admit = |frame, length| match frame {
+                FrameType::Data => Ok(Treatment::Parts),
+                FrameType::Reserved(_) => Ok(Treatment::Skip),
+                _ if length > 100 => Err(()),
+                _ => Ok(Treatment::Whole),
+            };
+            loop {
+                match (reader.read(&mut part, admit), all.last_mut()) {
+                    (Err(()), _) => return (all, false),
+                    (Ok(None), _) => break assert!(part.is_empty()),
+                    (Ok(Some(FrameRead::Part(more))), Some(FrameRead::Part(data))) => {
+                        *data = [&data[..], &more].concat().into();
+                    }
+                    (Ok(Some(read)), _) => all.push(read),
+                }
+            }
+        }
+        (all, reader.is_at_boundary())
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_does_not_depend_on_the_parts(
+            stream in proptest::collection::vec(prop_oneof![0..6_u8, Just(0x21), any::<u8>()], 0..64),
+            cut in 1..64_usize,
+        ) {
+            let whole = read(&stream, stream.len());
+            prop_assert_eq!(&whole, &read(&stream, cut));
+            prop_assert_eq!(&whole, &read(&stream, 1));
+        }
+    }
+
+    #[test]
+    fn a_header_is_written_in_its_shortest_form() {
+        assert_eq!(FrameHeader::new(FrameType::Data, 5).as_ref(), b"\x00\x05");
+        let longest = FrameHeader::new(FrameType::Reserved(varint::MAX), varint::MAX);
+        assert_eq!(longest.as_ref(), [0xff; FrameHeader::MAX_BYTES]);
+    }
+}

@@ -41,7 +41,7 @@ impl Compression {
         Self {
             encoder: Encoder::new(EncoderSetup {
                 max_capacity: config.qpack_encoder_capacity,
-                ..EncoderSetup::default()
+                max_blocked_streams: config.qpack_encoder_blocked_streams,
             }),
             decoder: Decoder::new(DecoderSetup {
                 max_capacity: config.qpack_max_table_capacity,

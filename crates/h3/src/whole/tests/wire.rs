@@ -106,7 +106,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    fn input(self) -> Input {
+    pub(super) fn into_input(self) -> Input {
         match self {
             Self::Send(stream, data) => {
                 Input::Stream { stream: StreamId(stream), data: data.into(), fin: false }
@@ -175,7 +175,7 @@ pub(super) fn react(
                     connection.handle_input(NOW, Input::Stream { stream, data: Bytes::new(), fin });
                 }
             }
-            step => connection.handle_input(NOW, step.input()),
+            step => connection.handle_input(NOW, step.into_input()),
         }
         outputs.extend(drain(connection));
     }
