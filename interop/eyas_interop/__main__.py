@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 
-from . import lab, nat, perf
+from . import lab, nat, perf, qpack
 from .build import build, prebuilt_example
 from .cases import CASES
 from .hostile import run as hostile
@@ -74,6 +74,7 @@ def parts(
         return lambda: run(directory, command(options), report)
 
     yield "memory", memory.is_selected(only), lambda: memory.run(report, only)
+    yield "qpack", selected("qpack") or qpack.PEER in only, lambda: qpack.run(h3_example(options), report)
     yield "sctp", wants_sctp(only), lambda: sctp(directory, options, report)
     yield "multipath", selected("multipath"), with_command(multipath.run)
     yield "dissimilar", selected("multipath") or "dissimilar" in only, with_command(dissimilar.run)
@@ -134,6 +135,7 @@ def attack_names() -> list[str]:
 def wants_others(only: list[str]) -> bool:
     """Returns whether some of the other cases run."""
     separate = (*NAMES, "dissimilar", "simulated", "lab", "load", "memory", "multipath", "nat", "netem", "perf", *memory.NAMES)
+    separate = (*separate, "qpack", qpack.PEER)
     separate = (*separate, "hostile", *attack_names())
     return not only or not all(word.startswith("sctp") or word in separate for word in only)
 
@@ -145,6 +147,12 @@ def sctp(directory: pathlib.Path, options: argparse.Namespace, report: Report) -
         example = build("--package", "eyas-sctp", "--example", "peer") / "examples" / "peer"
     rest = [name for name in NAMES if name not in PARALLEL_PEERS]
     run_sctp(directory, example, command(options), report, options.only or rest)
+
+
+def h3_example(options: argparse.Namespace) -> pathlib.Path:
+    """Returns our QPACK as a program, built if necessary."""
+    example = prebuilt_example(options.eyas, "qpack")
+    return example or build("--package", "eyas-h3", "--example", "qpack") / "examples" / "qpack"
 
 
 def others(
