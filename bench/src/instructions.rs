@@ -1,5 +1,5 @@
 //! `cargo eyas-bench instructions`: instructions per operation of the race engine, of a whole
-//! connect with it, and of SCTP, counted by callgrind.
+//! connect with it, of SCTP and of QPACK, counted by callgrind.
 //!
 //! Unlike a time, a count is the same in every run, even on a busy machine. Each case runs with two
 //! numbers of repetitions; the difference excludes the start-up.
@@ -15,8 +15,12 @@ use crate::run::{command, output, works};
 /// Additional repetitions of the longer run.
 const REPETITIONS: u64 = 500;
 /// The programs with the cases: package and name.
-const BENCHES: [(&str, &str); 3] =
-    [("eyas-race", "instructions"), ("eyas", "connect"), ("eyas-sctp", "instructions")];
+const BENCHES: [(&str, &str); 4] = [
+    ("eyas-race", "instructions"),
+    ("eyas", "connect"),
+    ("eyas-sctp", "instructions"),
+    ("eyas-h3", "instructions"),
+];
 
 /// Runs the benchmark and writes its table.
 pub(crate) fn main(args: &[&str]) -> Result<(), String> {

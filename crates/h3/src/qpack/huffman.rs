@@ -2,7 +2,7 @@
 //!
 //! <https://www.rfc-editor.org/rfc/rfc7541#section-5.2>
 //!
-//! A table of the first eleven bits gives up to two octets at once; the few octets with longer codes
+//! A table of the first twelve bits gives up to two octets at once; the few octets with longer codes
 //! are found by the length of their code. Both follow from the lengths alone, because the code is
 //! canonical (RFC 7541 Appendix B).
 
@@ -124,31 +124,33 @@ fn decode_into(encoded: &[u8], out: &mut [u8]) -> Result<usize, HuffmanFault> {
     let mut input = BitReader { rest: encoded, bits: 0, count: 0 };
     let mut written = 0;
     loop {
-        if input.count < MAX_LENGTH as u32 {
-            input.refill();
-        }
-        let pair = PAIRS[(input.bits >> (64 - FIRST_BITS)) as usize];
-        if u32::from(pair.bits) <= input.count
+        input.refill();
+        while input.count >= FIRST_BITS as u32
+            && let pair = PAIRS[(input.bits >> (64 - FIRST_BITS)) as usize]
             && pair.bits > 0
-            && let Some(place) = out.get_mut(written..written + 2)
+            && let Some(place) = out.get_mut(written..).and_then(<[u8]>::first_chunk_mut)
         {
-            place.copy_from_slice(&pair.octets);
+            *place = pair.octets;
             written += usize::from(pair.count);
             input.take(u32::from(pair.bits));
+        }
+        if input.count < MAX_LENGTH as u32 && !input.rest.is_empty() {
             continue;
         }
+        // A long code, the last octets, or no room for two.
+        let invalid = |rule| Err(HuffmanFault::Invalid(rule));
         let Some((symbol, length)) = next_symbol(input.bits) else {
-            return Err(HuffmanFault::Invalid(QpackRule::HuffmanPadding));
+            return invalid(QpackRule::HuffmanPadding);
         };
         if length > input.count {
             return if input.is_padding() {
                 Ok(written)
             } else {
-                Err(HuffmanFault::Invalid(QpackRule::HuffmanPadding))
+                invalid(QpackRule::HuffmanPadding)
             };
         }
         if symbol == END {
-            return Err(HuffmanFault::Invalid(QpackRule::HuffmanEndOfString));
+            return invalid(QpackRule::HuffmanEndOfString);
         }
         let Some(place) = out.get_mut(written) else { return Ok(written) };
         *place = symbol as u8;

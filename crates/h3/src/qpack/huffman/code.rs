@@ -7,7 +7,7 @@ pub(super) const END: u16 = 256;
 /// The most bits of a code.
 pub(super) const MAX_LENGTH: usize = 30;
 /// How many bits are looked up at once: two of the most common octets fit.
-pub(super) const FIRST_BITS: usize = 11;
+pub(super) const FIRST_BITS: usize = 12;
 
 /// The bits of each octet's code, and of the one for the end.
 pub(super) static LENGTHS: [u8; 257] = SIZES;
