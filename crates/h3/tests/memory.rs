@@ -94,7 +94,7 @@ fn a_connection_is_small_and_stays_bounded() {
     let unknown = [&b"\x21\x80\x01\x00\x00"[..], &[0; 65536]].concat();
     let skipped = b"\x21\x00".repeat(500);
     let update = |index: u16| {
-        let id = (4 * index | 0x4000).to_be_bytes();
+        let id = ((4 * index) | 0x4000).to_be_bytes();
         [&b"\x80\x0f\x07\x00\x05"[..], &id, b"u=1"].concat()
     };
     let priorities: Vec<u8> = (0..200).flat_map(update).collect();
