@@ -20,7 +20,7 @@ use eyas_h3::qpack::{
     Decoded, Decoder, DecoderSetup, Encoder, EncoderSetup, QpackFault, Sensitivity,
 };
 
-/// A request of a browser.
+/// A request of a browser; [`path`] replaces the path.
 const REQUEST: [(&str, &str); 14] = [
     (":method", "GET"),
     (":scheme", "https"),
@@ -144,6 +144,17 @@ fn run(case: Case, repetitions: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Returns the path of the request on a stream, which no other has.
+fn path(stream: u64) -> [u8; 46] {
+    let mut path = *b"/articles/2026/11/a-page-of-its-own?from=00000";
+    let mut rest = stream;
+    for digit in path.iter_mut().rev().take(5) {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    path
+}
+
 /// Appends a stream to an octet with a prefix of seven bits.
 fn write_stream(stream: u64, octets: &mut Vec<u8>) {
     if stream < 127 {
@@ -178,9 +189,11 @@ impl Pair {
     }
 
     fn encode(&mut self, stream: u64) {
-        let fields = REQUEST
-            .iter()
-            .map(|(name, value)| (name.as_bytes(), value.as_bytes(), Sensitivity::Ordinary));
+        let path = path(stream);
+        let fields = REQUEST.iter().map(|(name, value)| {
+            let value = if *name == ":path" { &path } else { value.as_bytes() };
+            (name.as_bytes(), value, Sensitivity::Ordinary)
+        });
         self.section.clear();
         self.encoder.encode(stream, fields, &mut self.section);
     }

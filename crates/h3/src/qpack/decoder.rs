@@ -127,7 +127,8 @@ impl Decoder {
 
     /// Forgets the blocked field sections of a stream, and tells the peer's encoder that no more of
     /// the stream is decoded (RFC 9204 §2.2.2.2). Call it when the stream was reset, or its reading
-    /// was stopped, before its end.
+    /// was stopped, before its end. Nothing of the stream may be decoded afterwards: its encoder would
+    /// not expect the acknowledgment.
     pub fn cancel(&mut self, stream: u64) {
         self.blocked.remove(stream);
         if self.setup.max_capacity > 0 {

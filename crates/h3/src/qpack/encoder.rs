@@ -41,7 +41,8 @@ pub struct EncoderSetup {
     pub max_capacity: u64,
     /// How many streams may wait at the peer for entries that are still on their way, if the peer
     /// allows as many. At 0, no stream ever waits, and an entry is used from the moment when the
-    /// peer has acknowledged it.
+    /// peer has acknowledged it. Some decoders acknowledge sections alone and no insertions; with
+    /// those, the dynamic table is used only if a stream may wait.
     pub max_blocked_streams: u64,
 }
 
@@ -60,9 +61,13 @@ impl Default for EncoderSetup {
 /// The encoder of a connection.
 ///
 /// It inserts fields that repeat from one message to the next: at once those that usually do, such as
-/// `user-agent`, others when they are seen again, and never those that differ each time, such as
-/// `:path` and `date`. No field that is [`Sensitivity::Sensitive`] is ever inserted, nor are
-/// `authorization` and short cookies, which could be guessed (RFC 9204 §7.1).
+/// `user-agent`, others when they are seen again, such as `:path`, and never those that differ each
+/// time, such as `date`.
+///
+/// No field that is [`Sensitivity::Sensitive`] is ever inserted, nor are `authorization` and short
+/// cookies. All messages share the table: who can choose fields of one message and see its length can
+/// find out whether a guess of another's whole value is right (RFC 9204 §7.1). Mark what is secret and
+/// can be guessed.
 ///
 /// What is unacknowledged is bounded by the table's capacity, since nothing unacknowledged is evicted,
 /// and by 4,096 field sections, beyond which sections refer to the static table alone.
@@ -123,7 +128,7 @@ impl Encoder {
 
     /// Takes the limits of the peer's decoder from its SETTINGS, or from those that are remembered for
     /// 0-RTT and then from its SETTINGS: SETTINGS_QPACK_MAX_TABLE_CAPACITY, in octets, and
-    /// SETTINGS_QPACK_BLOCKED_STREAMS.
+    /// SETTINGS_QPACK_BLOCKED_STREAMS. If 0-RTT was rejected, begin with another encoder.
     ///
     /// # Errors
     ///
@@ -146,7 +151,9 @@ impl Encoder {
     }
 
     /// Appends the encoded field section of a message on this stream. The fields keep their order.
-    /// Sections of one stream have to be sent in the order in which they were encoded.
+    /// Sections of one stream have to be sent in the order in which they were encoded, all of them
+    /// unless the stream is reset: what a section refers to stays in the table until the peer has
+    /// acknowledged the section or cancelled the stream.
     ///
     /// Take the [instructions](Self::take_instructions) afterwards.
     pub fn encode<'a>(

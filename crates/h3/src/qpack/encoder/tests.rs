@@ -153,6 +153,11 @@ fn an_unknown_field_is_inserted_when_it_is_seen_again() {
     let lengths: Vec<_> =
         (0..3).map(|n| exchange(&mut encoder, &mut decoder, 4 * n, &fields)).collect();
     assert!(lengths[0].1 == 0 && lengths[1].1 > 0 && lengths[2] == (3, 0), "{lengths:?}");
+    // So is a path that is requested again.
+    let path = [(":path", "/package.Service/Method")];
+    let lengths: Vec<_> =
+        (0..3).map(|n| exchange(&mut encoder, &mut decoder, 4 * n, &path)).collect();
+    assert!(lengths[0].1 == 0 && lengths[1].1 > 0 && lengths[2] == (3, 0), "{lengths:?}");
     // The name is known now, for another value.
     let other = exchange(&mut encoder, &mut decoder, 12, &[("x-tenant", "more")]);
     assert!(other.0 < lengths[0].0 && other.1 == 0, "{other:?}");
