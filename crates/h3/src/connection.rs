@@ -249,10 +249,12 @@ impl Connection {
             }
             Incoming::Critical(CriticalStream::Control, data) => self.handle_control(data, fin)?,
             Incoming::Critical(CriticalStream::QpackEncoder, data) => {
-                self.compression.handle_encoder_stream(&data)?;
+                let executed = self.compression.handle_encoder_stream(&data);
+                // Also what arrived before an instruction that is invalid.
                 while let Some(event) = self.compression.next_unblocked()? {
                     self.push_event(event);
                 }
+                executed?;
             }
             Incoming::Critical(CriticalStream::QpackDecoder, data) => {
                 self.compression.handle_decoder_stream(&data)?;

@@ -1,4 +1,47 @@
-//! HTTP/3 (RFC 9114) and QPACK (RFC 9204) without I/O.
+//! HTTP/3 ([RFC 9114](https://www.rfc-editor.org/rfc/rfc9114)) with QPACK
+//! ([RFC 9204](https://www.rfc-editor.org/rfc/rfc9204)) without I/O.
+//!
+//! The bytes of QUIC's streams go in; bytes, events and error codes come out. There are no sockets, no
+//! clock and no randomness here, so the same inputs give the same outputs, byte for byte.
+//!
+//! ```text
+//!                 a request's stream                         unidirectional streams
+//!             ┌──────────┴───────────┐                  ┌───────────────┴──────────────┐
+//!   bytes ──▶ RequestReceiver     RequestSender ──▶ bytes    Connection: settings, GOAWAY,
+//!                │  encoded field sections ▲               priorities, QPACK, datagrams
+//!                └──────────▶ decode_section, encode_section ◀──────┘
+//!                                    │
+//!                             message::check_…
+//! ```
+//!
+//! A driver owns the parts separately: each half of a request's stream where it reads or writes the
+//! stream, and one [`Connection`](connection::Connection) behind a lock, which it takes for heads and
+//! control streams alone. [`WholeConnection`](whole::WholeConnection) is all of it in one type.
+//!
+//! | module | purpose | source |
+//! | --- | --- | --- |
+//! | [`connection`] | settings, the end of a connection, unidirectional streams | RFC 9114 §5 to §7 |
+//! | [`request`] | the halves of a request's stream | RFC 9114 §4.1, §4.4 |
+//! | [`message`] | well-formed heads and trailers | RFC 9114 §4.2 to §4.5, §10.3 |
+//! | [`qpack`] | field compression | RFC 9204 |
+//! | [`frame`], [`frame_type`], [`settings`] | the wire | RFC 9114 §7 |
+//! | [`stream`], [`varint`] | what they take from QUIC | RFC 9000 §2.1, §16 |
+//! | [`code`], [`fault`] | what a peer did wrong, and its code | RFC 9114 §8 |
+//! | [`misuse`] | what the local caller did wrong | |
+//! | [`priority`] | which response goes first | RFC 9218 |
+//! | [`datagram`], [`capsule`] | HTTP Datagrams | RFC 9297 |
+//! | [`whole`] | a connection with all of its requests | |
+//!
+//! # Errors
+//!
+//! What a peer does wrong is a [`Fault`] and comes as an output: a [`ConnectionFault`] ends the
+//! connection, a [`StreamFault`] one request. Each says the rule that was broken, its section and its
+//! [`ErrorCode`]. An `Err` of a call because of its own arguments is a [`Misuse`]; then nothing has
+//! changed.
+//!
+//! # What is left out
+//!
+//! Pushes: a client never allows one, and a server never sends one.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -25,3 +68,8 @@ pub use code::ErrorCode;
 pub use fault::{ConnectionFault, Fault, StreamFault};
 pub use misuse::Misuse;
 pub use stream::{Role, StreamId};
+
+/// Compiles the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
