@@ -9,15 +9,17 @@
 mod control;
 mod incoming;
 mod io;
+mod origins;
 mod outgoing;
 mod pending;
 mod section;
 #[cfg(test)]
 mod tests;
 
-pub use control::{MAX_CONTROL_FRAME, MAX_ORIGINS};
+pub use control::MAX_CONTROL_FRAME;
 pub use incoming::MAX_UNDETERMINED_STREAMS;
 pub use io::{Event, Input, Output, UniStream};
+pub use origins::MAX_ORIGINS;
 pub use outgoing::MAX_UNSENT;
 pub use pending::MAX_PENDING_PRIORITIES;
 pub use section::Section;
@@ -39,6 +41,7 @@ use crate::stream::{CriticalStream, Role, StreamId};
 use crate::varint;
 use control::{Control, ControlReceiver};
 use incoming::{Incoming, IncomingStreams};
+use origins::OriginSet;
 use outgoing::OutgoingStreams;
 use pending::PendingPriorities;
 use section::Compression;
@@ -130,6 +133,7 @@ pub struct Connection {
     control: ControlReceiver,
     compression: Compression,
     pending: PendingPriorities,
+    origins: OriginSet,
     remembered: Option<Settings>,
     peer_settings: Option<Settings>,
     /// The identifier of the last GOAWAY that was sent.
@@ -161,6 +165,7 @@ impl Connection {
             control: ControlReceiver::default(),
             compression,
             pending: PendingPriorities::default(),
+            origins: OriginSet::default(),
             remembered,
             peer_settings: None,
             sent_goaway: None,
@@ -274,7 +279,12 @@ impl Connection {
                 Control::Settings(settings) => self.handle_settings(settings)?,
                 Control::GoAway(id) => self.push_event(Event::GoAway { id }),
                 Control::Priority(stream, priority) => self.handle_priority(stream, priority)?,
-                Control::Origins(origins) => self.push_event(Event::Origins(origins)),
+                Control::Origins(entries) => {
+                    let origins = self.origins.add(entries);
+                    if !origins.is_empty() {
+                        self.push_event(Event::Origins(origins));
+                    }
+                }
                 Control::Nothing => {}
             }
         }

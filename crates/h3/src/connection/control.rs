@@ -16,9 +16,6 @@ use crate::varint;
 /// The longest frame of a control stream that is kept whole, in bytes of its payload.
 pub const MAX_CONTROL_FRAME: u64 = 16 * 1024;
 
-/// The number of origins of one ORIGIN frame that are passed on; the others are dropped.
-pub const MAX_ORIGINS: usize = 256;
-
 /// What the peer has said on its control stream, as far as later frames are held to it.
 #[derive(Debug, Default)]
 pub(super) struct ControlReceiver {
@@ -201,10 +198,7 @@ fn origins(payload: &Bytes) -> Result<Vec<Bytes>, ConnectionFault> {
         let &[high, low, ref entry @ ..] = &rest[..] else { return Err(malformed) };
         let length = usize::from(u16::from_be_bytes([high, low]));
         let origin = entry.get(..length).ok_or(malformed)?;
-        // An entry that is not the ASCII serialisation of an origin is ignored (RFC 8336 §2.1).
-        if origin.is_ascii() && origins.len() < MAX_ORIGINS {
-            origins.push(rest.slice_ref(origin));
-        }
+        origins.push(rest.slice_ref(origin));
         rest = rest.slice(2 + length..);
     }
     Ok(origins)

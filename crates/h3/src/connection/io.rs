@@ -121,6 +121,6 @@ pub enum Event {
         payload: Bytes,
     },
     /// The server has authority for these origins (RFC 9412), in ASCII, as far as its certificate says
-    /// so too. They are added to earlier ones.
+    /// so too. They are added to earlier ones, and at most [`MAX_ORIGINS`](super::MAX_ORIGINS) in all.
     Origins(Vec<Bytes>),
 }

@@ -253,14 +253,35 @@ fn only_a_client_changes_priorities_and_only_a_server_names_origins() {
 }
 
 #[test]
-fn origins_of_one_frame_are_bounded() {
+fn origins_are_new_and_bounded() {
     let mut client = connection(Role::Client, quiet());
     receive(&mut client, 3, &settings(&Settings::default()));
-    let mut out = Vec::new();
-    frame::write(FrameType::Origin, &b"\0\x01a".repeat(2 * MAX_ORIGINS), &mut out);
-    let outputs = receive(&mut client, 3, &out);
-    let [Output::Event(Event::Origins(origins))] = &outputs[..] else { panic!("{outputs:?}") };
-    assert_eq!(origins.len(), MAX_ORIGINS);
+    let mut said = |names: Vec<String>| {
+        let entry = |name: &String| [&(name.len() as u16).to_be_bytes(), name.as_bytes()].concat();
+        let payload: Vec<u8> = names.iter().flat_map(entry).collect();
+        let mut out = Vec::new();
+        frame::write(FrameType::Origin, &payload, &mut out);
+        let outputs = receive(&mut client, 3, &out);
+        let count = |output: &Output| match output {
+            Output::Event(Event::Origins(origins)) => origins.len(),
+            _ => panic!("{output:?}"),
+        };
+        outputs.iter().map(count).sum::<usize>()
+    };
+    assert_eq!(said(vec![String::new(), "\u{e4}".into(), "a".repeat(301)]), 0);
+    assert_eq!(said(vec!["a".into(), "a".into(), "b".into()]), 2);
+    assert_eq!(said(vec!["a".into()]), 0);
+    let many = (0..2 * MAX_ORIGINS).map(|index| index.to_string()).collect();
+    assert_eq!(said(many), MAX_ORIGINS - 2);
+}
+
+#[test]
+fn the_parts_can_go_to_other_threads() {
+    fn assert_both<T: Send + Sync>() {}
+    assert_both::<Connection>();
+    assert_both::<crate::request::RequestReceiver>();
+    assert_both::<crate::request::RequestSender>();
+    assert_both::<crate::whole::WholeConnection>();
 }
 
 #[test]

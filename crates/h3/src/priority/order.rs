@@ -1,6 +1,6 @@
 //! The order in which a sender serves the streams that have something to send (RFC 9218 §10).
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 
 use super::Priority;
 use crate::stream::StreamId;
@@ -9,8 +9,8 @@ use crate::stream::StreamId;
 /// who adds them: those that QUIC allows.
 ///
 /// More urgent streams go first. Of one urgency, streams that are not incremental are served whole, one
-/// after the other in the order of their numbers; incremental ones share the bandwidth by turns, each
-/// for as much as the caller sends after a [`poll_next`](Self::poll_next).
+/// after the other in the order of their numbers; then incremental ones share the bandwidth by turns,
+/// each for as much as the caller sends after a [`poll_next`](Self::poll_next).
 ///
 /// ```
 /// use eyas_h3::priority::{Priority, SendOrder};
@@ -28,9 +28,9 @@ use crate::stream::StreamId;
 /// ```
 #[derive(Debug, Default)]
 pub struct SendOrder {
-    priorities: BTreeMap<StreamId, Priority>,
-    /// The streams in the order of service.
-    queue: BTreeMap<Place, StreamId>,
+    streams: BTreeMap<StreamId, (Priority, Place)>,
+    /// The places of the streams, in the order of service.
+    queue: BTreeSet<Place>,
     /// The number of turns that have been given.
     turns: u64,
 }
@@ -47,34 +47,38 @@ struct Place {
 impl SendOrder {
     /// Adds a stream that has something to send, or changes its priority.
     pub fn insert(&mut self, stream: StreamId, priority: Priority) {
-        if self.priorities.get(&stream) == Some(&priority) {
+        if self.streams.get(&stream).is_some_and(|(known, _)| *known == priority) {
             return;
         }
         self.remove(stream);
-        self.priorities.insert(stream, priority);
-        // A new one waits until those before it have had their turn, and so does an incremental one that
-        // returns after a pause: else it would have more than its share.
+        // An incremental one waits until those before it have had their turn, also when it returns after
+        // a pause: else it would have more than its share.
         let turn = if priority.incremental { self.turns } else { 0 };
-        self.queue.insert(Place { urgency: priority.urgency, turn, stream }, stream);
+        self.set_place(priority, Place { urgency: priority.urgency, turn, stream });
     }
 
     /// Removes a stream that has nothing to send for now, or has ended.
     pub fn remove(&mut self, stream: StreamId) {
-        if self.priorities.remove(&stream).is_some() {
-            self.queue.retain(|_, other| *other != stream);
+        if let Some((_, place)) = self.streams.remove(&stream) {
+            self.queue.remove(&place);
         }
     }
 
     /// Returns the stream that sends next, and counts its turn.
     pub fn poll_next(&mut self) -> Option<StreamId> {
-        let (&place, &stream) = self.queue.first_key_value()?;
-        let is_incremental = self.priorities.get(&stream).is_some_and(|known| known.incremental);
-        if is_incremental {
+        let place = *self.queue.first()?;
+        let (priority, _) = *self.streams.get(&place.stream)?;
+        if priority.incremental {
             self.turns += 1;
             self.queue.remove(&place);
-            self.queue.insert(Place { turn: self.turns, ..place }, stream);
+            self.set_place(priority, Place { turn: self.turns, ..place });
         }
-        Some(stream)
+        Some(place.stream)
+    }
+
+    fn set_place(&mut self, priority: Priority, place: Place) {
+        self.queue.insert(place);
+        self.streams.insert(place.stream, (priority, place));
     }
 
     /// Returns whether no stream has anything to send.
