@@ -407,7 +407,7 @@ impl Connection {
             // with a value set to the maximum possible value (2^62-4 for servers, 2^62-1 for clients)"
             // (RFC 9114 §5.2).
             (Role::Server, Shutdown::Announce) => StreamId::MAX_REQUEST.0,
-            (Role::Server, Shutdown::Refuse) => self.next_request.0,
+            (Role::Server, Shutdown::Refuse) => self.next_request.0.min(StreamId::MAX_REQUEST.0),
         };
         if self.is_closed || self.sent_goaway.is_some_and(|earlier| id >= earlier) {
             return;

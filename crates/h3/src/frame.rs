@@ -161,12 +161,15 @@ impl FrameHeader {
     /// Returns the header of a frame with a payload of `length` bytes.
     #[must_use]
     pub fn new(frame: FrameType, length: u64) -> Self {
-        let mut written = Vec::with_capacity(Self::MAX_BYTES);
-        varint::write(frame.value(), &mut written);
-        varint::write(length, &mut written);
-        let mut bytes = [0; Self::MAX_BYTES];
-        bytes[..written.len()].copy_from_slice(&written);
-        Self { bytes, length: written.len() as u8 }
+        let mut header = Self { bytes: [0; Self::MAX_BYTES], length: 0 };
+        for value in [frame.value(), length] {
+            let (encoded, size) = varint::encode(value);
+            let start = usize::from(header.length);
+            let shortest = &encoded[varint::MAX_BYTES - size..];
+            header.bytes[start..start + size].copy_from_slice(shortest);
+            header.length += size as u8;
+        }
+        header
     }
 }
 

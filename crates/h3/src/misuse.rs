@@ -1,5 +1,6 @@
 //! Misuse by the local caller (RFC 9114 asks it of senders): the only kind of error that a call returns
 //! because of its arguments.
+
 use core::fmt;
 
 /// Why a call failed. Nothing has changed and nothing is sent.

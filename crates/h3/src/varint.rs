@@ -27,14 +27,20 @@ const fn encoded_size(first: u8) -> usize {
 /// Appends a value in its shortest encoding. A value above [`MAX`] has none and is written as `MAX`:
 /// callers have checked what a peer or a user chose.
 pub fn write(value: u64, out: &mut Vec<u8>) {
-    let value = value.min(MAX);
+    let (bytes, size) = encode(value);
+    out.extend_from_slice(&bytes[MAX_BYTES - size..]);
+}
+
+/// Returns the shortest encoding as the last bytes of an array, and their number.
+pub(crate) const fn encode(value: u64) -> ([u8; MAX_BYTES], usize) {
     let (marked, size) = match value {
         0..0x40 => (value, 1),
         0x40..0x4000 => (value | 0b01 << 14, 2),
         0x4000..0x4000_0000 => (value | 0b10 << 30, 4),
-        _ => (value | 0b11 << 62, 8),
+        0x4000_0000..=MAX => (value | 0b11 << 62, 8),
+        _ => (u64::MAX, 8),
     };
-    out.extend_from_slice(&marked.to_be_bytes()[MAX_BYTES - size..]);
+    (marked.to_be_bytes(), size)
 }
 
 /// An integer that arrives in parts.

@@ -341,4 +341,10 @@ fn a_client_sends_no_request_after_goaway() {
     assert_eq!(server.accept_request(StreamId(4)), Err(StreamFault::AfterGoAway.into()));
     let maximum = [&b"\x07\x08"[..], &[0xff; 7], &[0xfc]].concat();
     assert_eq!(control_frames(&drain(&mut server)), [&maximum[..], b"\x07\x01\x04"].concat());
+
+    let mut last = connection(Role::Server, quiet());
+    drain(&mut last);
+    assert_eq!(last.accept_request(StreamId::MAX_REQUEST), Ok(None));
+    last.shut_down(Shutdown::Refuse);
+    assert_eq!(control_frames(&drain(&mut last)), maximum, "there is no number after it");
 }
