@@ -39,6 +39,27 @@
 //! [`ErrorCode`]. An `Err` of a call because of its own arguments is a [`Misuse`]; then nothing has
 //! changed.
 //!
+//! # Bounds
+//!
+//! | what a peer can make grow | bound |
+//! | --- | --- |
+//! | a field section | [`max_field_section_size`](connection::ConnectionConfig::max_field_section_size) |
+//! | interim responses | [`MAX_INTERIM_RESPONSES`](request::MAX_INTERIM_RESPONSES) |
+//! | frames of the control stream | [`MAX_CONTROL_FRAME`](connection::MAX_CONTROL_FRAME) |
+//! | frames of unknown types | [`MAX_IGNORED_FRAME`](frame::MAX_IGNORED_FRAME), skipped unbuffered |
+//! | settings | [`MAX_SETTINGS`](settings::MAX_SETTINGS) |
+//! | unidirectional streams without a type | [`MAX_UNDETERMINED_STREAMS`](connection::MAX_UNDETERMINED_STREAMS) |
+//! | priorities of requests to come | [`MAX_PENDING_PRIORITIES`](connection::MAX_PENDING_PRIORITIES) |
+//! | origins | [`MAX_ORIGINS`](connection::MAX_ORIGINS) |
+//! | instructions that the peer does not read | [`MAX_UNSENT`](connection::MAX_UNSENT) |
+//! | the table of fields | [`qpack_max_table_capacity`](connection::ConnectionConfig::qpack_max_table_capacity) |
+//! | sections that wait for it | [`qpack_blocked_streams`](connection::ConnectionConfig::qpack_blocked_streams), [`MAX_SECTIONS_OF_BLOCKED_STREAM`](qpack::MAX_SECTIONS_OF_BLOCKED_STREAM) each |
+//! | values of capsules | what a [`CapsuleReader`](capsule::CapsuleReader) is created with |
+//! | requests of a whole connection | [`MAX_OPEN_STREAMS`](whole::MAX_OPEN_STREAMS) |
+//!
+//! The outputs of one input are bounded by its size: take them before the next. QUIC bounds the rest, by
+//! its flow control and its limit of streams.
+//!
 //! # What is left out
 //!
 //! Pushes: a client never allows one, and a server never sends one.

@@ -144,6 +144,7 @@ impl WholeConnection {
             Input::Stream { stream, data, fin } => {
                 if self.admit_request(stream)
                     && let Some(exchange) = self.exchanges.get_mut(&stream)
+                    && !exchange.is_received
                 {
                     exchange.receiver.handle_input(data, fin);
                     self.read(now, stream);

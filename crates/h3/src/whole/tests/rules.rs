@@ -376,3 +376,11 @@ fn resets_and_stops_of_the_peer_end_what_they_concern() {
     }
     assert_eq!(connection.open_requests(), 0);
 }
+
+#[test]
+fn nothing_is_read_after_a_reset() {
+    let mut connection = begin(Role::Server, config(), &[]);
+    react(&mut connection, &[Step::Send(0, get()), Step::Reset(0)], false);
+    let (reaction, outputs) = react(&mut connection, &[Step::Send(0, frame(DATA, b"x"))], false);
+    assert_eq!((reaction, outputs), (Fine, vec![]));
+}
