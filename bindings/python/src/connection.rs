@@ -11,7 +11,7 @@ use eyas::{
     race::{
         candidate::Security,
         policy::{Policy, SctpSecurity},
-        target::{Service, Target},
+        target::{Target, TargetService},
     },
     sctp::SctpAssociation,
 };
@@ -68,7 +68,7 @@ impl ConnectOptions {
         let policy = policy.validated().map_err(value_error)?;
         let security = if self.tls { Security::Tls } else { Security::None };
         let mut target = Target::plain(host, self.port, transports, security).named_as(&self.host);
-        if let Service::Plain { alpn, .. } = &mut target.service {
+        if let TargetService::Plain { alpn, .. } = &mut target.service {
             *alpn = self.alpn;
         }
         let mut preconnection = endpoint.share()?.preconnection(target).policy(policy);

@@ -8,7 +8,7 @@ use std::{
 use eyas::{
     MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
     private_key_from_encrypted_pem, private_key_from_pem,
-    race::memory::Config,
+    race::memory::MemoryConfig,
     sctp::protocol::config::{AssociationConfig, Multipath},
 };
 
@@ -49,7 +49,7 @@ impl EndpointOptions {
             resolver = resolver.overriding(host, *port, addresses.clone());
         }
         let memory = match &self.memory {
-            Memory::Volatile => MemoryStore::in_memory(Config::default()),
+            Memory::Volatile => MemoryStore::in_memory(MemoryConfig::default()),
             Memory::Disabled => MemoryStore::none(),
             Memory::File(path) => MemoryStore::open(path),
         };

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use eyas::{
-    Host, Preconnection, Security, Target as Wanted, Transport,
-    race::{candidate::Family, policy::Policy},
+    Preconnection, Security, Target as Wanted, TargetHost, Transport,
+    race::{candidate::AddressFamily, policy::Policy},
     zone::parse_host,
 };
 
@@ -21,7 +21,7 @@ const HTTP_1: &str = "http/1.1";
 
 /// The peer to reach, and how. To be used by one thread at a time; races keep copies of it.
 pub struct Target {
-    host: Host,
+    host: TargetHost,
     /// Whether its name was given with a dot at the end.
     absolute: bool,
     port: u16,
@@ -29,7 +29,7 @@ pub struct Target {
     security: Security,
     alpn: Vec<String>,
     asks_https_records: bool,
-    certificate_host: Option<Host>,
+    certificate_host: Option<TargetHost>,
     sctp_udp_port: Option<u16>,
 }
 
@@ -59,7 +59,7 @@ impl Target {
     }
 }
 
-pub(crate) fn host(text: Text<'_>, what: &str) -> Result<Host, Failure> {
+pub(crate) fn host(text: Text<'_>, what: &str) -> Result<TargetHost, Failure> {
     parse_host(text.read(what)?).map_err(Failure::invalid)
 }
 
@@ -255,8 +255,8 @@ pub extern "C" fn eyas_target_set_family(
         let target = handle(target, "target")?;
         target.policy.only_family = match family {
             0 => None,
-            4 => Some(Family::V4),
-            6 => Some(Family::V6),
+            4 => Some(AddressFamily::V4),
+            6 => Some(AddressFamily::V6),
             other => {
                 let why = format_args!("{other} is not an address family: use 4, 6, or 0 for both");
                 return Err(Failure::invalid(why));

@@ -11,7 +11,7 @@ mod tests;
 
 use std::time::Duration;
 
-use eyas::race::evidence::Level;
+use eyas::race::evidence::EvidenceLevel;
 
 use crate::terminal::Paint;
 
@@ -34,7 +34,7 @@ pub(crate) struct Lane {
     /// Its start, since the start of the race.
     pub(crate) started: Duration,
     /// The levels that it reached and when, in order.
-    pub(crate) progress: Vec<(Duration, Level)>,
+    pub(crate) progress: Vec<(Duration, EvidenceLevel)>,
     /// Its end, since the start of the race; `None` if it was still in progress.
     pub(crate) ended: Option<Duration>,
     /// How it ended.
@@ -62,9 +62,9 @@ pub(crate) enum End {
 
 impl Lane {
     /// Returns the level that it had reached at this time.
-    fn level_at(&self, time: Duration) -> Level {
+    fn level_at(&self, time: Duration) -> EvidenceLevel {
         let reached = self.progress.iter().take_while(|(at, _)| *at <= time);
-        reached.map(|(_, level)| *level).max().unwrap_or(Level::Started)
+        reached.map(|(_, level)| *level).max().unwrap_or(EvidenceLevel::Started)
     }
 
     /// Returns the last moment that must be in the picture; after it, the lane only waits.

@@ -5,9 +5,9 @@
 use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Candidate, Security, Transport};
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_race::io::AttemptId;
-use eyas_race::target::Host;
+use eyas_race::target::TargetHost;
 use rustls_pki_types::ServerName;
 use tokio::sync::mpsc;
 #[cfg(feature = "sctp")]
@@ -87,17 +87,17 @@ impl Reporter {
         }
     }
 
-    async fn progress(&self, level: Level, rtt: Option<Duration>) {
+    async fn progress(&self, level: EvidenceLevel, rtt: Option<Duration>) {
         self.report(Event::Progress { level, rtt }).await;
     }
 }
 
 /// Returns the name that the peer's certificate must be valid for.
-pub(crate) fn server_name(host: &Host) -> Result<ServerName<'static>, String> {
+pub(crate) fn server_name(host: &TargetHost) -> Result<ServerName<'static>, String> {
     match host {
-        Host::Name(name) => ServerName::try_from(name.clone())
+        TargetHost::Name(name) => ServerName::try_from(name.clone())
             .map_err(|_| format!("`{name}` is not a name that a certificate can be verified for")),
-        Host::Literal(ip, _) => Ok(ServerName::IpAddress((*ip).into())),
+        TargetHost::Literal(ip, _) => Ok(ServerName::IpAddress((*ip).into())),
     }
 }
 
@@ -107,7 +107,7 @@ impl Attempt {
         self,
         connector: &Connector,
         reporter: &Reporter,
-    ) -> Result<Established, Failure> {
+    ) -> Result<Established, AttemptFailure> {
         let (until_first_byte, origin) = (self.until_first_byte, self.origin);
         let mut attempt = self;
         let opening = attempt.opening.take();
@@ -115,9 +115,9 @@ impl Attempt {
         if let Some(opening) = opening {
             opening.exchange(&mut established, origin, reporter).await?;
         } else if until_first_byte {
-            reporter.progress(Level::Security, established.info.rtt).await;
+            reporter.progress(EvidenceLevel::Security, established.info.rtt).await;
             first_byte::wait(&mut established).await?;
-            reporter.progress(Level::FirstByte, established.info.rtt).await;
+            reporter.progress(EvidenceLevel::FirstByte, established.info.rtt).await;
         }
         if established.has_fallen_back() {
             reporter.report(Event::FellBack).await;
@@ -129,7 +129,7 @@ impl Attempt {
         self,
         connector: &Connector,
         reporter: &Reporter,
-    ) -> Result<Established, Failure> {
+    ) -> Result<Established, AttemptFailure> {
         tracing::trace!(candidate = %self.candidate, initial_rtt = ?self.initial_rtt, "attempt");
         match (self.candidate.transport, self.candidate.security) {
             (Transport::Tcp | Transport::Mptcp, Security::None | Security::Tls) => {
@@ -144,8 +144,8 @@ impl Attempt {
             #[cfg(feature = "sctp")]
             (Transport::SctpUdp, Security::Dtls) => sctp_dtls::run(self, connector, reporter).await,
             (transport, security) => Err(failure(
-                Cause::Unsupported,
-                Level::Started,
+                FailureCause::Unsupported,
+                EvidenceLevel::Started,
                 format!("this build does not support {transport} with security {security}"),
             )),
         }

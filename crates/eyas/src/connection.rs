@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 #[cfg(feature = "sctp")]
-use eyas_race::evidence::Failure;
+use eyas_race::evidence::AttemptFailure;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf, ReadHalf, WriteHalf};
 
 use crate::byte_stream::{ByteStream, ByteTransport};
@@ -127,7 +127,7 @@ impl Connection {
     pub async fn sctp_stream(
         &self,
         stream: crate::sctp::protocol::identifier::StreamId,
-    ) -> Option<Result<ByteStream, Failure>> {
+    ) -> Option<Result<ByteStream, AttemptFailure>> {
         Some(self.sctp_streams()?.stream(stream).await)
     }
 
@@ -196,7 +196,7 @@ impl Connection {
     }
 
     /// Reports to the memory that the connection was established but turned out not to work.
-    pub fn broke(&self, failure: eyas_race::evidence::Failure) {
+    pub fn broke(&self, failure: eyas_race::evidence::AttemptFailure) {
         self.stream.feedback().broke(failure);
     }
 }

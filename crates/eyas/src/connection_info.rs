@@ -5,8 +5,8 @@ mod json;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use eyas_race::candidate::{Alpn, Candidate, Security, Transport};
-use eyas_race::evidence::Failure;
+use eyas_race::candidate::{AlpnName, Candidate, Security, Transport};
+use eyas_race::evidence::AttemptFailure;
 use rustls_pki_types::CertificateDer;
 
 pub use self::json::ConnectionInfoJson;
@@ -30,7 +30,7 @@ pub struct ConnectionInfo {
     /// The peer's address.
     pub remote: SocketAddr,
     /// The negotiated application protocol.
-    pub alpn: Option<Alpn>,
+    pub alpn: Option<AlpnName>,
     /// When each stage of the connection was reached.
     pub timings: Timings,
     /// The round-trip time of the handshake, if it was measured.
@@ -41,7 +41,7 @@ pub struct ConnectionInfo {
     /// text for people.
     pub reasons: Vec<String>,
     /// The candidates that failed before this one won, and how.
-    pub failed: Vec<(Candidate, Failure)>,
+    pub failed: Vec<(Candidate, AttemptFailure)>,
     /// The certificate chain presented by the peer, end-entity certificate first.
     pub peer_certificates: Vec<CertificateDer<'static>>,
 }

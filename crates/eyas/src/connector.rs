@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use eyas_race::candidate::Alpn;
+use eyas_race::candidate::AlpnName;
 #[cfg(feature = "quic")]
 use quinn::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig};
 use rustls::ClientConfig;
@@ -98,7 +98,7 @@ impl Connector {
         })
     }
 
-    pub(crate) fn stream_tls(&self, alpn: &[Alpn]) -> Arc<ClientConfig> {
+    pub(crate) fn stream_tls(&self, alpn: &[AlpnName]) -> Arc<ClientConfig> {
         self.stream_configs.get(alpn, || Arc::new(with_alpn(&self.stream_tls, alpn)))
     }
 
@@ -106,7 +106,7 @@ impl Connector {
     #[cfg(feature = "quic")]
     pub(crate) fn quic_tls(
         &self,
-        alpn: &[Alpn],
+        alpn: &[AlpnName],
         early_data: bool,
     ) -> Result<Arc<QuicClientConfig>, NoInitialCipherSuite> {
         self.quic.configs[usize::from(early_data)].try_get(alpn, || {
@@ -175,7 +175,7 @@ impl Connector {
     }
 }
 
-fn with_alpn(config: &ClientConfig, alpn: &[Alpn]) -> ClientConfig {
+fn with_alpn(config: &ClientConfig, alpn: &[AlpnName]) -> ClientConfig {
     let mut config = config.clone();
     config.alpn_protocols = alpn.iter().map(|name| name.clone().into_bytes()).collect();
     config
@@ -189,7 +189,7 @@ impl fmt::Debug for Quic {
 }
 
 /// Configurations by the protocols that they offer, each created once.
-struct ConfigCache<T>(Mutex<Vec<(Vec<Alpn>, T)>>);
+struct ConfigCache<T>(Mutex<Vec<(Vec<AlpnName>, T)>>);
 
 impl<T> Default for ConfigCache<T> {
     fn default() -> Self {
@@ -198,14 +198,14 @@ impl<T> Default for ConfigCache<T> {
 }
 
 impl<T: Clone> ConfigCache<T> {
-    fn get(&self, alpn: &[Alpn], create: impl FnOnce() -> T) -> T {
+    fn get(&self, alpn: &[AlpnName], create: impl FnOnce() -> T) -> T {
         match self.try_get(alpn, || Ok::<_, std::convert::Infallible>(create())) {
             Ok(config) => config,
             Err(never) => match never {},
         }
     }
 
-    fn try_get<E>(&self, alpn: &[Alpn], create: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    fn try_get<E>(&self, alpn: &[AlpnName], create: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let mut configs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, config)) = configs.iter().find(|(offered, _)| offered == alpn) {
             return Ok(config.clone());

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use eyas_race::candidate::Family;
+use eyas_race::candidate::AddressFamily;
 use socket2::{SockRef, Socket};
 use tokio::io::Interest;
 #[cfg(feature = "sctp")]
@@ -35,7 +35,8 @@ pub(crate) struct DatagramSocket {
 impl DatagramSocket {
     /// Enables reports. Must be called inside a tokio runtime.
     pub(crate) fn new(socket: Socket) -> io::Result<Self> {
-        let family = if socket.local_addr()?.is_ipv4() { Family::V4 } else { Family::V6 };
+        let family =
+            if socket.local_addr()?.is_ipv4() { AddressFamily::V4 } else { AddressFamily::V6 };
         icmp::enable_reports(&socket, family)?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket: UdpSocket::from_std(socket.into())? })

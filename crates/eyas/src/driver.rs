@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Candidate, Transport};
-use eyas_race::dns::{Answer, Query, Records};
-use eyas_race::evidence::{Cause, Evidence, Level};
-use eyas_race::io::{AttemptId, Input, NetworkChange, NetworkView, Output, RaceFailure};
-use eyas_race::race::{Attempt as RaceAttempt, Race, Setup};
-use eyas_race::trace::Journal;
+use eyas_race::dns::{DnsAnswer, DnsQuery, DnsRecords};
+use eyas_race::evidence::{Evidence, EvidenceLevel, FailureCause};
+use eyas_race::io::{AttemptId, NetworkChange, NetworkView, RaceFailure, RaceInput, RaceOutput};
+use eyas_race::race::{Race, RaceAttempt, RaceSetup};
+use eyas_race::trace::RaceJournal;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::abort_on_drop::AbortOnDrop;
@@ -62,7 +62,7 @@ struct Driver {
     attempts: BTreeMap<AttemptId, AbortOnDrop>,
     queries: Vec<AbortOnDrop>,
     /// Answers that are available without a query.
-    immediate_answers: Vec<Answer>,
+    immediate_answers: Vec<DnsAnswer>,
     /// Attempts that have been answered and wait for the signal to proceed.
     held: BTreeMap<AttemptId, oneshot::Sender<()>>,
     /// Attempts that are complete but not delivered to the caller.
@@ -111,7 +111,7 @@ pub(crate) async fn run(
             driver.handle(DriverEvent::Network(view));
         }
     }
-    driver.results.record.with(Journal::close);
+    driver.results.record.with(RaceJournal::close);
     driver.endpoint.memory().flush().await;
 }
 
@@ -121,11 +121,11 @@ async fn complete_setup(endpoint: &Endpoint, clock: &Clock, record: &Record) {
     record.with(|journal| {
         let current = journal.setup();
         if current.network != *network {
-            let mut setup = Setup::clone(current);
+            let mut setup = RaceSetup::clone(current);
             let memory = endpoint.memory();
             setup.view = memory.view(&network.id, &setup.target.host, current.view.trust());
             setup.network = NetworkView::clone(&network);
-            *journal = Journal::new(Arc::new(setup), clock.now());
+            *journal = RaceJournal::new(Arc::new(setup), clock.now());
         }
     });
 }
@@ -185,28 +185,30 @@ impl Driver {
             let output = self.race.poll_output(now);
             self.results.record.with(|journal| journal.note_polls(now, 1));
             match output {
-                Output::Timeout(time) if self.immediate_answers.is_empty() => return Some(time),
-                Output::Timeout(_) => self.feed_immediate_answers(now),
-                Output::Finished => return None,
-                Output::Query(query) => self.query(query),
-                Output::Start { id, candidate, initial_rtt, background: _ } => {
+                RaceOutput::Timeout(time) if self.immediate_answers.is_empty() => {
+                    return Some(time);
+                }
+                RaceOutput::Timeout(_) => self.feed_immediate_answers(now),
+                RaceOutput::Finished => return None,
+                RaceOutput::Query(query) => self.query(query),
+                RaceOutput::Start { id, candidate, initial_rtt, background: _ } => {
                     self.start(id, candidate, initial_rtt);
                 }
-                Output::Proceed { id } => {
+                RaceOutput::Proceed { id } => {
                     if let Some(proceed) = self.held.remove(&id) {
                         // An attempt that has ended needs no notification.
                         let _ = proceed.send(());
                     }
                 }
-                Output::Close { id, why: _ } => {
+                RaceOutput::Close { id, why: _ } => {
                     self.held.remove(&id);
                     self.attempts.remove(&id);
                     self.complete.retain(|(complete, _)| *complete != id);
                 }
-                Output::Usable(id) => self.deliver_usable(id),
-                Output::Better(id) => self.deliver_better(id),
-                Output::Learn(evidence) => self.learn(evidence),
-                Output::Failed(failure) => self.fail(failure),
+                RaceOutput::Usable(id) => self.deliver_usable(id),
+                RaceOutput::Better(id) => self.deliver_better(id),
+                RaceOutput::Learn(evidence) => self.learn(evidence),
+                RaceOutput::Failed(failure) => self.fail(failure),
             }
         }
     }
@@ -214,39 +216,39 @@ impl Driver {
     fn feed_immediate_answers(&mut self, now: Duration) {
         for answer in std::mem::take(&mut self.immediate_answers) {
             self.record_first_address(&answer);
-            self.feed_at(now, Input::Answer(answer));
+            self.feed_at(now, RaceInput::Answer(answer));
         }
     }
 
     fn handle(&mut self, event: DriverEvent) {
         let input = match event {
-            DriverEvent::TimerExpired => Input::Tick,
+            DriverEvent::TimerExpired => RaceInput::Tick,
             // Report the free slots before polling the race.
             DriverEvent::SlotFreed => return,
             DriverEvent::Answer(answer) => {
                 self.record_first_address(&answer);
-                Input::Answer(answer)
+                RaceInput::Answer(answer)
             }
             DriverEvent::Network(network) => {
                 let setup = self.race.setup();
                 let (host, trust) = (&setup.target.host, setup.view.trust());
                 let view = self.endpoint.memory().view(&network.id, host, trust);
                 let network = (*network).clone();
-                Input::NetworkChanged(Box::new(NetworkChange { network, view }))
+                RaceInput::NetworkChanged(Box::new(NetworkChange { network, view }))
             }
             // Ignore events of an attempt that has been closed.
             DriverEvent::Attempt(id, _) if !self.attempts.contains_key(&id) => return,
             DriverEvent::Attempt(id, Event::Progress { level, rtt }) => {
-                Input::Progress { id, level, rtt }
+                RaceInput::Progress { id, level, rtt }
             }
-            DriverEvent::Attempt(id, Event::FellBack) => Input::FellBack { id },
+            DriverEvent::Attempt(id, Event::FellBack) => RaceInput::FellBack { id },
             DriverEvent::Attempt(id, Event::Failed(failure)) => {
                 self.count(id, Tally::failed);
                 if let Some(attempt) = self.race.attempt(id) {
                     events::failure(&self.race, &attempt.candidate, &failure);
                 }
                 self.attempts.remove(&id);
-                Input::Failed { id, failure }
+                RaceInput::Failed { id, failure }
             }
             DriverEvent::Attempt(id, Event::Ready(established)) => {
                 self.count(id, Tally::completed);
@@ -254,7 +256,7 @@ impl Driver {
                 let info = &established.info;
                 let (alpn, rtt) = (info.alpn.clone(), info.rtt);
                 self.complete.push((id, established));
-                Input::Ready { id, alpn, rtt }
+                RaceInput::Ready { id, alpn, rtt }
             }
         };
         self.feed(input);
@@ -266,19 +268,19 @@ impl Driver {
         }
     }
 
-    fn feed(&mut self, input: Input) {
+    fn feed(&mut self, input: RaceInput) {
         self.feed_at(self.clock.now(), input);
     }
 
-    fn feed_at(&mut self, now: Duration, input: Input) {
+    fn feed_at(&mut self, now: Duration, input: RaceInput) {
         self.results.record.with(|journal| journal.note_input(now, &input));
         self.race.handle_input(now, input);
     }
 
-    fn query(&mut self, query: Query) {
+    fn query(&mut self, query: DnsQuery) {
         let port = self.race.setup().target.port;
         let allowed = self.options.allowed.clone();
-        let filter = move |mut answer: Answer| {
+        let filter = move |mut answer: DnsAnswer| {
             if let Some(allowed) = &allowed {
                 allowed.filter(&mut answer);
             }
@@ -320,7 +322,7 @@ impl Driver {
             initial_rtt,
             origin: self.clock.origin(),
             is_unraced: false,
-            until_first_byte: setup.policy.win_at >= Level::FirstByte,
+            until_first_byte: setup.policy.win_at >= EvidenceLevel::FirstByte,
             opening: self.options.opening.clone(),
             #[cfg(feature = "sctp")]
             proceed,
@@ -365,9 +367,9 @@ impl Driver {
         candidate
     }
 
-    fn record_first_address(&mut self, answer: &Answer) {
+    fn record_first_address(&mut self, answer: &DnsAnswer) {
         if self.first_address.is_none()
-            && matches!(&answer.records, Ok(Records::A(_) | Records::Aaaa(_)))
+            && matches!(&answer.records, Ok(DnsRecords::A(_) | DnsRecords::Aaaa(_)))
         {
             self.first_address = Some(self.clock.origin().elapsed());
         }
@@ -387,7 +389,7 @@ impl Driver {
         let free = limit.free();
         if self.reported_slots != Some(free) {
             self.reported_slots = Some(free);
-            self.feed(Input::Slots(free));
+            self.feed(RaceInput::Slots(free));
         }
     }
 
@@ -466,8 +468,8 @@ impl Driver {
         Feedback::new(move |level, failure| {
             // Of a candidate for TCP, whose endpoint uses MPTCP where it can, a fallback is no failure.
             let (level, failure) = match failure {
-                Some(failure) if failure.cause == Cause::FellBack && !is_planned_mptcp => {
-                    (Level::FirstByte, None)
+                Some(failure) if failure.cause == FailureCause::FellBack && !is_planned_mptcp => {
+                    (EvidenceLevel::FirstByte, None)
                 }
                 failure => (level, failure),
             };

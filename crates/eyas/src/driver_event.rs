@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eyas_race::dns::Answer;
+use eyas_race::dns::DnsAnswer;
 use eyas_race::io::{AttemptId, NetworkView};
 
 use crate::attempt::event::Event;
@@ -10,7 +10,7 @@ use crate::attempt::event::Event;
 /// An event from outside the race.
 pub(crate) enum DriverEvent {
     Attempt(AttemptId, Event),
-    Answer(Answer),
+    Answer(DnsAnswer),
     Network(Arc<NetworkView>),
     SlotFreed,
     TimerExpired,

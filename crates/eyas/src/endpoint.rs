@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Candidate, Transport};
-use eyas_race::evidence::{Failure, Trust};
+use eyas_race::evidence::{AttemptFailure, TrustContext};
 use eyas_race::io::NetworkView;
-use eyas_race::target::{Host, Target};
+use eyas_race::target::{Target, TargetHost};
 
 use crate::attempt::{Attempt, Reporter, server_name};
 use crate::connector::Connector;
@@ -55,7 +55,7 @@ struct Shared {
 }
 
 /// Ports to connect to, by the requested host and port.
-type Forwards = BTreeMap<(Host, u16), u16>;
+type Forwards = BTreeMap<(TargetHost, u16), u16>;
 
 /// Builds an [`Endpoint`].
 #[derive(Clone, Debug)]
@@ -175,7 +175,7 @@ impl EndpointBuilder {
     /// Connects to port `to` when `port` of `host` is requested, for a port that is forwarded
     /// elsewhere. Names and certificates remain those of the target. To use another address than
     /// the one from DNS, call [`Resolver::overriding`] with the port that is connected to.
-    pub fn forwarding(mut self, host: Host, port: u16, to: u16) -> Self {
+    pub fn forwarding(mut self, host: TargetHost, port: u16, to: u16) -> Self {
         self.forwards.insert((host, port), to);
         self
     }
@@ -241,10 +241,14 @@ impl Endpoint {
 
     /// Returns whom connections to this host trust, for the memory. `certificate_host` is the host
     /// that the certificate must be valid for, if another one was given.
-    pub(crate) fn trust(&self, host: &Host, certificate_host: Option<&Host>) -> Trust {
+    pub(crate) fn trust(
+        &self,
+        host: &TargetHost,
+        certificate_host: Option<&TargetHost>,
+    ) -> TrustContext {
         let certificate_host =
             certificate_host.filter(|certificate_host| *certificate_host != host).cloned();
-        Trust { parameters: self.shared.trust.clone(), certificate_host }
+        TrustContext { parameters: self.shared.trust.clone(), certificate_host }
     }
 
     /// Reads this machine's addresses and routes from the kernel now, and watches for changes from
@@ -317,10 +321,10 @@ impl Endpoint {
     /// transport.
     pub async fn attempt(
         &self,
-        host: &Host,
+        host: &TargetHost,
         candidate: Candidate,
         initial_rtt: Option<Duration>,
-    ) -> Result<Connection, Failure> {
+    ) -> Result<Connection, AttemptFailure> {
         let attempt = Attempt {
             candidate,
             server_name: server_name(host),

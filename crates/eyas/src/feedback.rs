@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 
-type Learn = dyn Fn(Level, Option<Failure>) + Send + Sync;
+type Learn = dyn Fn(EvidenceLevel, Option<AttemptFailure>) + Send + Sync;
 
 /// Reports to the memory how a connection fared after the race. Cheap to clone; all clones belong
 /// to the same connection.
@@ -27,7 +27,9 @@ impl Feedback {
 
     /// Creates a handle for callers that keep a memory of their own: `learn` is called with how far
     /// the connection came, and how it failed.
-    pub fn new(learn: impl Fn(Level, Option<Failure>) + Send + Sync + 'static) -> Self {
+    pub fn new(
+        learn: impl Fn(EvidenceLevel, Option<AttemptFailure>) + Send + Sync + 'static,
+    ) -> Self {
         Self(Some(Arc::new(Sink {
             first_byte: AtomicBool::new(false),
             broken: AtomicBool::new(false),
@@ -41,7 +43,7 @@ impl Feedback {
         if let Some(sink) = &self.0
             && !sink.first_byte.swap(true, Ordering::Relaxed)
         {
-            (sink.learn)(Level::FirstByte, None);
+            (sink.learn)(EvidenceLevel::FirstByte, None);
         }
     }
 
@@ -52,13 +54,14 @@ impl Feedback {
             && !sink.first_byte.swap(true, Ordering::Relaxed)
         {
             let detail = "a device on the path removes MPTCP after the handshake";
-            let failure = Failure::new(Cause::FellBack, Level::Answered, detail);
+            let failure =
+                AttemptFailure::new(FailureCause::FellBack, EvidenceLevel::Answered, detail);
             (sink.learn)(failure.reached, Some(failure));
         }
     }
 
     /// Reports that the connection turned out not to work. Only the first call has an effect.
-    pub fn broke(&self, failure: Failure) {
+    pub fn broke(&self, failure: AttemptFailure) {
         if let Some(sink) = &self.0
             && !sink.broken.swap(true, Ordering::Relaxed)
         {
@@ -84,7 +87,7 @@ mod tests {
         let reported = Arc::new(Mutex::new(Vec::new()));
         let feedback = Feedback::new({
             let reported = Arc::clone(&reported);
-            move |level, failure: Option<Failure>| {
+            move |level, failure: Option<AttemptFailure>| {
                 let cause = failure.map(|failure| failure.cause);
                 reported.lock().expect("not poisoned").push((level, cause));
             }
@@ -93,6 +96,6 @@ mod tests {
         feedback.first_byte_seen();
         feedback.fell_back();
         let reported = reported.lock().expect("not poisoned");
-        assert_eq!(*reported, [(Level::Answered, Some(Cause::FellBack))]);
+        assert_eq!(*reported, [(EvidenceLevel::Answered, Some(FailureCause::FellBack))]);
     }
 }

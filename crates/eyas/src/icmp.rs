@@ -19,7 +19,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use bytes::Bytes;
-use eyas_race::candidate::Family;
+use eyas_race::candidate::AddressFamily;
 use nix::libc;
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
@@ -111,19 +111,19 @@ impl std::fmt::Display for Report {
 ///
 /// # Errors
 /// If the socket does not support the option, like MPTCP sockets (observed up to Linux 6.18).
-pub(crate) fn enable_reports(socket: &impl AsFd, family: Family) -> io::Result<()> {
+pub(crate) fn enable_reports(socket: &impl AsFd, family: AddressFamily) -> io::Result<()> {
     set_reports(socket, family, true)
 }
 
 /// Disables reports; those that were not read yet are lost.
-pub(crate) fn disable_reports(socket: &impl AsFd, family: Family) -> io::Result<()> {
+pub(crate) fn disable_reports(socket: &impl AsFd, family: AddressFamily) -> io::Result<()> {
     set_reports(socket, family, false)
 }
 
-fn set_reports(socket: &impl AsFd, family: Family, enabled: bool) -> io::Result<()> {
+fn set_reports(socket: &impl AsFd, family: AddressFamily, enabled: bool) -> io::Result<()> {
     match family {
-        Family::V4 => setsockopt(socket, sockopt::Ipv4RecvErr, &enabled)?,
-        Family::V6 => setsockopt(socket, sockopt::Ipv6RecvErr, &enabled)?,
+        AddressFamily::V4 => setsockopt(socket, sockopt::Ipv4RecvErr, &enabled)?,
+        AddressFamily::V6 => setsockopt(socket, sockopt::Ipv6RecvErr, &enabled)?,
     }
     Ok(())
 }

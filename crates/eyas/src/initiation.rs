@@ -7,12 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas_race::evidence::NetworkId;
 use eyas_race::io::{NetworkView, RaceFailure};
-use eyas_race::memory::View;
+use eyas_race::memory::MemoryView;
 use eyas_race::plan::Plan;
 use eyas_race::policy::Policy;
-use eyas_race::race::Setup;
+use eyas_race::race::RaceSetup;
 use eyas_race::target::Target;
-use eyas_race::trace::{Journal, Trace};
+use eyas_race::trace::{RaceJournal, Trace};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::abort_on_drop::AbortOnDrop;
@@ -73,9 +73,9 @@ impl Recording {
             pref64: Vec::new(),
             lacking: Vec::new(),
         };
-        let (policy, view) = (Policy::default(), View::empty());
-        let setup = Setup { target, policy, view, network, seed: 0 };
-        Self(Record::new(Journal::new(Arc::new(setup), Duration::ZERO)))
+        let (policy, view) = (Policy::default(), MemoryView::empty());
+        let setup = RaceSetup { target, policy, view, network, seed: 0 };
+        Self(Record::new(RaceJournal::new(Arc::new(setup), Duration::ZERO)))
     }
 
     /// Returns the trace of the race so far.
@@ -90,7 +90,7 @@ impl Initiation {
         let (better_sender, better) = mpsc::channel(MAX_BETTER);
         let (control, race_opening) = OpeningControl::new();
         let clock = Clock::start();
-        let record = Record::new(Journal::new(Arc::new(parameters.setup), clock.now()));
+        let record = Record::new(RaceJournal::new(Arc::new(parameters.setup), clock.now()));
         let results = ResultChannels {
             usable: Some(usable_sender),
             better: better_sender,

@@ -3,7 +3,7 @@
 //! | module or type | purpose | source |
 //! | --- | --- | --- |
 //! | [`Endpoint`], [`EndpointBuilder`] | the state shared by all connections of a program | RFC 9622 §6 |
-//! | [`Target`], [`Host`] | the peer to reach, and the protocols spoken there | RFC 9622 §6.1 |
+//! | [`Target`], [`TargetHost`] | the peer to reach, and the protocols spoken there | RFC 9622 §6.1 |
 //! | [`Preconnection`], [`Initiation`] | from a target to a connection, and then to a better one | RFC 9622 §6, §7 |
 //! | [`Connection`], [`ByteStream`] | the connection that won | RFC 9622 §9 |
 //! | [`ConnectionInfo`], [`Recording`], [`AttemptCounts`], [`RaceCounts`] | why it won, and how the other attempts ended | RFC 9622 §9 |
@@ -23,11 +23,11 @@
 //! `quic`.
 //!
 //! ```no_run
-//! use eyas::{Endpoint, Host, MemoryStore, Target};
+//! use eyas::{Endpoint, TargetHost, MemoryStore, Target};
 //!
 //! # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
 //! let endpoint = Endpoint::builder().memory(MemoryStore::default()).build()?;
-//! let target = Target::https(Host::parse("www.example.org")?, 443);
+//! let target = Target::https(TargetHost::parse("www.example.org")?, 443);
 //! let mut initiation = endpoint.preconnection(target).initiate();
 //! let usable = initiation.usable().await?;
 //! println!("{} to {}", usable.info().transport, usable.info().remote);
@@ -140,9 +140,9 @@ pub use security::{KeyFingerprint, KeyFingerprintError, SecurityParameters};
 pub use tally::{AttemptCounts, RaceCounts};
 pub use tcp_status::{TcpProbe, TcpReading, TcpStatus};
 
-pub use eyas_race::candidate::{Alpn, Candidate, Security, Transport};
+pub use eyas_race::candidate::{AlpnName, Candidate, Security, Transport};
 pub use eyas_race::evidence::CertificateFault;
-pub use eyas_race::target::{Host, Target};
+pub use eyas_race::target::{Target, TargetHost};
 
 /// Compiles the example of the README.
 #[cfg(all(doctest, feature = "quic", feature = "sqlite"))]

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use eyas_race::candidate::{Alpn, Transport};
+use eyas_race::candidate::{AlpnName, Transport};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
@@ -40,7 +40,7 @@ pub struct ListenParameters {
     security: Option<ServerIdentity>,
     /// The keys that clients may have; `None` requests no client certificates.
     client_keys: Option<ClientKeys>,
-    alpn: Vec<Alpn>,
+    alpn: Vec<AlpnName>,
     notices: Notices,
     /// quinn's defaults if `None`.
     #[cfg(feature = "quic")]
@@ -111,7 +111,7 @@ impl ListenParameters {
     /// Sets the application protocols, most preferred first. Each is offered over the transports
     /// that [carry](Transport::carries) it.
     #[must_use]
-    pub fn with_alpn<A: Into<Alpn>>(mut self, alpn: impl IntoIterator<Item = A>) -> Self {
+    pub fn with_alpn<A: Into<AlpnName>>(mut self, alpn: impl IntoIterator<Item = A>) -> Self {
         self.alpn = alpn.into_iter().map(Into::into).collect();
         self
     }

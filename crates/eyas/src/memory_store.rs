@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use eyas_race::evidence::{Evidence, NetworkId, Trust};
-use eyas_race::memory::{Config, Memory, Record, View};
-use eyas_race::target::Host;
+use eyas_race::evidence::{Evidence, NetworkId, TrustContext};
+use eyas_race::memory::{Memory, MemoryConfig, MemoryRecord, MemoryView};
+use eyas_race::target::TargetHost;
 
 #[cfg(feature = "sqlite")]
 mod file;
@@ -50,7 +50,7 @@ impl Drop for Handle {
 
 #[derive(Debug)]
 struct Inner {
-    config: Config,
+    config: MemoryConfig,
     is_disabled: bool,
     /// Whether writing waits for the disk.
     writes_to_disk: bool,
@@ -66,7 +66,7 @@ struct Inner {
 pub(crate) struct Observation {
     pub(crate) evidence: Evidence,
     /// Whom the attempt trusted.
-    pub(crate) trust: Trust,
+    pub(crate) trust: TrustContext,
     /// The readable name of the network, if known.
     pub(crate) network_name: Option<String>,
 }
@@ -81,7 +81,7 @@ enum Storage {
 
 impl Default for MemoryStore {
     fn default() -> Self {
-        Self::in_memory(Config::default())
+        Self::in_memory(MemoryConfig::default())
     }
 }
 
@@ -92,12 +92,12 @@ impl MemoryStore {
     /// alone: there is a warning then, and [`is_persistent`](Self::is_persistent) returns false.
     #[cfg(feature = "sqlite")]
     pub fn open(path: impl AsRef<std::path::Path>) -> Self {
-        Self::open_with(path, Config::default())
+        Self::open_with(path, MemoryConfig::default())
     }
 
     /// Like [`open`](Self::open), with custom lifetimes and limits.
     #[cfg(feature = "sqlite")]
-    pub fn open_with(path: impl AsRef<std::path::Path>, config: Config) -> Self {
+    pub fn open_with(path: impl AsRef<std::path::Path>, config: MemoryConfig) -> Self {
         let mut warnings = Vec::new();
         let file = File::open(path.as_ref(), &config, now(), &mut warnings);
         let store = Self::new(config, Storage::File(Box::new(file)));
@@ -106,15 +106,18 @@ impl MemoryStore {
     }
 
     /// Keeps the memory until this process exits.
-    pub fn in_memory(config: Config) -> Self {
+    pub fn in_memory(config: MemoryConfig) -> Self {
         Self::in_memory_with(config, [])
     }
 
     /// Like [`in_memory`](Self::in_memory), with initial rows, as [`Self::entries`] of another
     /// store returns them.
-    pub fn in_memory_with(config: Config, records: impl IntoIterator<Item = Record>) -> Self {
+    pub fn in_memory_with(
+        config: MemoryConfig,
+        records: impl IntoIterator<Item = MemoryRecord>,
+    ) -> Self {
         let mut memory = Memory::new(config.clone());
-        for Record { key, entry } in records {
+        for MemoryRecord { key, entry } in records {
             memory.insert(key, entry);
         }
         Self::new(config, Storage::Memory(memory))
@@ -129,10 +132,10 @@ impl MemoryStore {
 
     /// Stores nothing and knows nothing: private mode.
     pub fn none() -> Self {
-        Self::new(Config::default(), Storage::Disabled)
+        Self::new(MemoryConfig::default(), Storage::Disabled)
     }
 
-    fn new(config: Config, storage: Storage) -> Self {
+    fn new(config: MemoryConfig, storage: Storage) -> Self {
         let writes_to_disk = !matches!(storage, Storage::Disabled | Storage::Memory(_));
         let inner = Inner {
             config,
@@ -164,12 +167,12 @@ impl MemoryStore {
     }
 
     /// Returns the configuration.
-    pub fn config(&self) -> &Config {
+    pub fn config(&self) -> &MemoryConfig {
         &self.inner().config
     }
 
     /// Returns every row that has not expired, ordered by key.
-    pub fn entries(&self) -> Vec<Record> {
+    pub fn entries(&self) -> Vec<MemoryRecord> {
         let now = now();
         let mut records = match &mut *self.storage() {
             Storage::Disabled => Vec::new(),
@@ -182,7 +185,7 @@ impl MemoryStore {
     }
 
     /// Deletes what is known about this host on every network. Returns the number of rows deleted.
-    pub fn forget(&self, host: &Host) -> usize {
+    pub fn forget(&self, host: &TargetHost) -> usize {
         match &mut *self.storage() {
             Storage::Disabled => 0,
             Storage::Memory(memory) => memory.forget(host),
@@ -210,21 +213,21 @@ impl MemoryStore {
     }
 
     /// Returns what a race with this host on this network, under this trust, needs to know.
-    pub fn view(&self, network: &NetworkId, host: &Host, trust: &Trust) -> View {
+    pub fn view(&self, network: &NetworkId, host: &TargetHost, trust: &TrustContext) -> MemoryView {
         let now = now();
         match &mut *self.storage() {
-            Storage::Disabled => View::empty(),
+            Storage::Disabled => MemoryView::empty(),
             Storage::Memory(memory) => memory.view(network, host, trust, now),
             #[cfg(feature = "sqlite")]
             Storage::File(file) => {
                 let rows = self.unwrap_outcome(file.rows_for(network, host));
-                View::from_rows(rows, trust, now, &self.inner().config)
+                MemoryView::from_rows(rows, trust, now, &self.inner().config)
             }
         }
     }
 
     /// Stores one outcome that was seen under this trust.
-    pub fn learn(&self, evidence: &Evidence, trust: &Trust) {
+    pub fn learn(&self, evidence: &Evidence, trust: &TrustContext) {
         let (evidence, trust) = (evidence.clone(), trust.clone());
         let observation = Observation { evidence, trust, network_name: None };
         self.inner().learn(&mut self.storage(), &observation);

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eyas_race::candidate::Security;
-use eyas_race::dns::{Answer, Records};
-use eyas_race::evidence::Trust;
+use eyas_race::dns::{DnsAnswer, DnsRecords};
+use eyas_race::evidence::TrustContext;
 use eyas_race::io::NetworkView;
 use eyas_race::plan::{Plan, PlanRequest, plan};
 use eyas_race::policy::Policy;
-use eyas_race::race::Setup;
-use eyas_race::resolve::Resolution;
-use eyas_race::target::{Host, Service, Target};
+use eyas_race::race::RaceSetup;
+use eyas_race::resolve::RaceResolution;
+use eyas_race::target::{Target, TargetHost, TargetService};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
@@ -44,7 +44,7 @@ pub struct Preconnection {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Peer {
     /// The host that its certificate must be valid for, if that is not the target's.
-    pub(crate) certificate_host: Option<Host>,
+    pub(crate) certificate_host: Option<TargetHost>,
     /// The UDP port at which it expects SCTP, if that is not the one of the endpoint.
     #[cfg(feature = "sctp")]
     pub(crate) encapsulation_port: Option<u16>,
@@ -59,7 +59,7 @@ pub(crate) struct Peer {
 impl Preconnection {
     pub(crate) fn new(endpoint: Endpoint, target: Target) -> Self {
         let mut policy = Policy::default();
-        if let Service::Plain { transports, .. } = &target.service
+        if let TargetService::Plain { transports, .. } = &target.service
             && !transports.is_empty()
         {
             policy.transports.clone_from(transports);
@@ -93,7 +93,7 @@ impl Preconnection {
     /// Sets the host for which the peer's certificate must be valid, and which is sent to the peer
     /// as server name, if it differs from the target's: an alternative service must present a
     /// certificate for its origin (RFC 7838 §2.1). The memory is still keyed by the target.
-    pub fn certificate_for(mut self, host: Host) -> Self {
+    pub fn certificate_for(mut self, host: TargetHost) -> Self {
         self.peer.certificate_host = Some(host);
         self
     }
@@ -185,8 +185,13 @@ impl Preconnection {
         let trust = self.trust();
         let (target, policy) = (self.target.clone(), self.policy.clone());
         let setup = setup(&self.endpoint, target, &trust, policy, seed, &network);
-        let mut resolution =
-            Resolution::new(&setup.target, &setup.network, &setup.policy, setup.seed, clock.now());
+        let mut resolution = RaceResolution::new(
+            &setup.target,
+            &setup.network,
+            &setup.policy,
+            setup.seed,
+            clock.now(),
+        );
         let resolver = self.endpoint.resolver();
         let resolve = async {
             let mut queries = FuturesUnordered::new();
@@ -216,12 +221,12 @@ impl Preconnection {
     }
 
     /// Returns whom the attempts trust, for the memory.
-    fn trust(&self) -> Trust {
+    fn trust(&self) -> TrustContext {
         let trust = self.endpoint.trust(&self.target.host, self.peer.certificate_host.as_ref());
         #[cfg(feature = "quic")]
         if self.peer.quic_config.is_some() {
             let parameters = format!("{}{CUSTOM_QUIC}", trust.parameters);
-            return Trust { parameters, ..trust };
+            return TrustContext { parameters, ..trust };
         }
         trust
     }
@@ -233,7 +238,7 @@ impl Preconnection {
 
 /// The parameters of a race.
 pub(crate) struct RaceParameters {
-    pub(crate) setup: Setup,
+    pub(crate) setup: RaceSetup,
     pub(crate) peer: Peer,
     pub(crate) until_spoken: bool,
     pub(crate) allowed: Option<Allowed>,
@@ -245,12 +250,12 @@ pub(crate) struct Allowed(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
 
 impl Allowed {
     /// Removes addresses that are not allowed.
-    pub(crate) fn filter(&self, answer: &mut Answer) {
+    pub(crate) fn filter(&self, answer: &mut DnsAnswer) {
         let keep = |ip: IpAddr| (self.0)(ip);
         match &mut answer.records {
-            Ok(Records::A(addresses)) => addresses.retain(|ip| keep((*ip).into())),
-            Ok(Records::Aaaa(addresses)) => addresses.retain(|ip| keep((*ip).into())),
-            Ok(Records::Https(records)) => {
+            Ok(DnsRecords::A(addresses)) => addresses.retain(|ip| keep((*ip).into())),
+            Ok(DnsRecords::Aaaa(addresses)) => addresses.retain(|ip| keep((*ip).into())),
+            Ok(DnsRecords::Https(records)) => {
                 for record in records {
                     record.ipv4_hint.retain(|ip| keep((*ip).into()));
                     record.ipv6_hint.retain(|ip| keep((*ip).into()));
@@ -277,15 +282,15 @@ fn random_seed() -> u64 {
 pub(crate) fn setup(
     endpoint: &Endpoint,
     target: Target,
-    trust: &Trust,
+    trust: &TrustContext,
     mut policy: Policy,
     seed: u64,
     network: &NetworkView,
-) -> Setup {
+) -> RaceSetup {
     if policy.address_table.is_none() {
         policy.address_table = endpoint.resolver().address_table();
     }
-    Setup {
+    RaceSetup {
         view: endpoint.memory().view(&network.id, &target.host, trust),
         target,
         policy,

@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use eyas_race::dns::{Answer, DnsFailure, Query};
+use eyas_race::dns::{DnsAnswer, DnsFailure, DnsQuery};
 use eyas_race::policy::AddressTable;
 use hickory_proto::op::Message;
 use tokio::sync::OnceCell;
@@ -161,32 +161,37 @@ impl Resolver {
     }
 
     /// Returns the answer that is known without a query, if there is one.
-    pub(crate) fn known(&self, query: &Query, port: u16) -> Option<Answer> {
+    pub(crate) fn known(&self, query: &DnsQuery, port: u16) -> Option<DnsAnswer> {
         let records = self.overrides.answer(query, port)?;
-        Some(Answer { id: query.id, records, protected: true })
+        Some(DnsAnswer { id: query.id, records, protected: true })
     }
 
     /// Sends one query about a target with this port. A name with a dot at the end is not searched.
     /// Dropping the future cancels it.
-    pub async fn query(&self, query: &Query, port: u16) -> Answer {
+    pub async fn query(&self, query: &DnsQuery, port: u16) -> DnsAnswer {
         self.query_as(query, port, query.name.ends_with('.')).await
     }
 
     /// Returns whether the name of this query of a race is taken as it is. So are all names that
     /// records refer to, which are complete in DNS.
-    pub(crate) fn is_absolute(target: &Target, query: &Query) -> bool {
+    pub(crate) fn is_absolute(target: &Target, query: &DnsQuery) -> bool {
         let (_, host) = overrides::split_owner(&query.name, target.port);
         target.absolute || target.host.name() != Some(host)
     }
 
     /// Sends one query, about a name that is searched or not.
-    pub(crate) async fn query_as(&self, query: &Query, port: u16, is_absolute: bool) -> Answer {
+    pub(crate) async fn query_as(
+        &self,
+        query: &DnsQuery,
+        port: u16,
+        is_absolute: bool,
+    ) -> DnsAnswer {
         if let Some(answer) = self.known(query, port) {
             return answer;
         }
         let answer = self.shared.answer(query, port, is_absolute);
         let Found { records, is_authentic } = answer.await;
-        Answer { id: query.id, records, protected: is_authentic }
+        DnsAnswer { id: query.id, records, protected: is_authentic }
     }
 
     /// Returns who answers for `host`, and why, as the configuration is now. A host with a dot at the
@@ -236,7 +241,7 @@ impl Resolver {
 
 impl Shared {
     /// Returns the answer to a query, which is authentic if it came over a protected channel.
-    async fn answer(&self, query: &Query, port: u16, is_absolute: bool) -> Found {
+    async fn answer(&self, query: &DnsQuery, port: u16, is_absolute: bool) -> Found {
         let name = normalised(&query.name);
         let (prefix, host) = overrides::split_owner(&name, port);
         if matches!(self.source, Source::System) {

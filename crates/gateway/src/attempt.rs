@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas_http::{Http3Failure, Http3FailureKind};
 use eyas_relay::proxy_status::ErrorType;
 use http::{Request, Response, StatusCode};
@@ -21,7 +21,7 @@ pub(crate) struct FailedAttempt {
     pub(crate) unsent: Option<Box<Request<Upload>>>,
     pub(crate) fate: Fate,
     /// What is to be remembered of the path to the upstream, if that is the cause.
-    pub(crate) cause: Option<Cause>,
+    pub(crate) cause: Option<FailureCause>,
 }
 
 /// What became of a request that got no response.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use eyas::Feedback;
-use eyas::race::evidence::{Cause, Failure, Level};
+use eyas::race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_http::InputEnd;
 use http::{Request, Response};
 use hyper::client::conn::http1;
@@ -121,12 +121,16 @@ impl Connection {
 
     /// Tells the memory that the upstream accepted the connection, which then ended without a response: another
     /// address or transport may be better.
-    pub(crate) fn broke(&self, cause: Option<Cause>, detail: String) {
+    pub(crate) fn broke(&self, cause: Option<FailureCause>, detail: String) {
         // Over QUIC it was authenticated as well.
         let is_quic = matches!(self, Self::Shared(share) if share.is_http3());
-        let reached = if is_quic { Level::Security } else { Level::Transport };
+        let reached = if is_quic { EvidenceLevel::Security } else { EvidenceLevel::Transport };
         if let Some(feedback) = self.feedback() {
-            feedback.broke(Failure::new(cause.unwrap_or(Cause::Reset), reached, detail));
+            feedback.broke(AttemptFailure::new(
+                cause.unwrap_or(FailureCause::Reset),
+                reached,
+                detail,
+            ));
         }
     }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use eyas::Initiation;
 use eyas::race::candidate::{Security, Transport};
-use eyas::race::evidence::{self, Cause, Level};
+use eyas::race::evidence::{self, EvidenceLevel, FailureCause};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Service, Target};
+use eyas::race::target::{Target, TargetHost, TargetService};
 use eyas_relay::proxy_status::ErrorType;
 use tokio::net::UnixStream;
 use tokio::sync::OwnedSemaphorePermit;
@@ -75,9 +75,9 @@ async fn dial(shared: &Arc<Shared>, wanted: Wanted) -> Result<Connection, Failur
                     // Its host went down just after the kernel had accepted the connection. Nothing of a request was
                     // sent, and the next race finds another address of the upstream.
                     Err(failure) if started < MAX_STARTED => {
-                        let (cause, reached) = (Cause::Reset, Level::Transport);
+                        let (cause, reached) = (FailureCause::Reset, EvidenceLevel::Transport);
                         let detail = failure.to_string();
-                        feedback.broke(evidence::Failure::new(cause, reached, detail));
+                        feedback.broke(evidence::AttemptFailure::new(cause, reached, detail));
                     }
                     result => return result,
                 }
@@ -89,7 +89,7 @@ async fn dial(shared: &Arc<Shared>, wanted: Wanted) -> Result<Connection, Failur
 /// Races for a connection to the upstream.
 async fn win(
     shared: &Arc<Shared>,
-    host: &Host,
+    host: &TargetHost,
     (port, scheme): (u16, Scheme),
     wanted: Wanted,
 ) -> Result<eyas::Connection, Failure> {
@@ -129,7 +129,7 @@ async fn permit(shared: &Shared) -> Result<OwnedSemaphorePermit, Failure> {
 /// used.
 fn race(
     shared: &Shared,
-    host: &Host,
+    host: &TargetHost,
     (port, scheme): (u16, Scheme),
     wanted: Wanted,
 ) -> (Target, Policy) {
@@ -150,7 +150,7 @@ fn race(
         true => {
             let alpn = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
             let (stream_alpn, quic_alpn) = (alpn(stream_alpn), alpn(quic_alpn));
-            let service = Service::Http { stream_alpn, quic_alpn };
+            let service = TargetService::Http { stream_alpn, quic_alpn };
             Target { service, ..Target::https(host.clone(), port) }
         }
         false => Target::plain(host.clone(), port, transports.clone(), Security::None),

@@ -10,7 +10,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas_http::serve::InterimResponses;
 use http::{Request, Response, header};
 use tokio::time::{Instant, sleep};
@@ -163,7 +163,7 @@ fn remember(connection: &Connection, failed: &FailedAttempt, is_new: bool) {
         connection.retire();
     }
     // A connection that had been used before may have gone stale, and a reset tells of a restart.
-    let is_of_path = matches!(failed.cause, Some(Cause::Silent | Cause::Protocol));
+    let is_of_path = matches!(failed.cause, Some(FailureCause::Silent | FailureCause::Protocol));
     if failed.fate == Fate::Ended && (is_new || is_of_path) {
         connection.broke(failed.cause, failed.failure.to_string());
     }

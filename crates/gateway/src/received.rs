@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas_http::Http3Body;
 use eyas_http::serve::malformed::{check_connection_fields, content_length};
 use http::{Method, Response, StatusCode, Version};
@@ -75,7 +75,7 @@ impl Received {
     }
 
     /// Returns what is to be remembered of the path to the upstream after an error, if that is the cause.
-    pub(crate) fn cause(&self) -> Option<Cause> {
+    pub(crate) fn cause(&self) -> Option<FailureCause> {
         match self {
             Self::Hyper(_) => None,
             Self::Http3(received) => received.body.cause(),

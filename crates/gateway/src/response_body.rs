@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas_http::pipe::PipeBody;
 use http_body::{Body, Frame, SizeHint};
 use thiserror::Error;
@@ -130,8 +130,10 @@ impl FromUpstream {
             Some(Err(error)) => {
                 Counters::count(&self.lease.counters.aborted_responses);
                 let connection = self.lease.connection.take();
-                if let (Some(connection), Some(Cause::Silent)) = (connection, self.body.cause()) {
-                    connection.broke(Some(Cause::Silent), error.to_string());
+                if let (Some(connection), Some(FailureCause::Silent)) =
+                    (connection, self.body.cause())
+                {
+                    connection.broke(Some(FailureCause::Silent), error.to_string());
                 }
                 Poll::Ready(Some(Err(ResponseBodyError::Broken(error.into()))))
             }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use eyas::race::target::{Host, parse_port};
+use eyas::race::target::{TargetHost, parse_port};
 use eyas::zone::parse_host;
 use http::HeaderValue;
 use thiserror::Error;
@@ -19,7 +19,7 @@ pub struct Upstream(pub(crate) Address);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
-    Host { host: Host, port: u16, scheme: Scheme },
+    Host { host: TargetHost, port: u16, scheme: Scheme },
     Unix(PathBuf),
 }
 
@@ -131,9 +131,9 @@ impl Upstream {
     /// Returns the host for requests without one, which HTTP/1.0 allows.
     pub(crate) fn authority(&self) -> HeaderValue {
         // The zone of an address means something on this host only, and is not sent.
-        let sent = |host: &Host| match host {
-            Host::Literal(ip, _) => Host::Literal(*ip, 0).to_string(),
-            Host::Name(name) => name.clone(),
+        let sent = |host: &TargetHost| match host {
+            TargetHost::Literal(ip, _) => TargetHost::Literal(*ip, 0).to_string(),
+            TargetHost::Name(name) => name.clone(),
         };
         let text = match &self.0 {
             Address::Host { host, port, scheme } if *port == scheme.default_port() => sent(host),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eyas::ConnectionInfo;
-use eyas::race::candidate::Family;
+use eyas::race::candidate::AddressFamily;
 use eyas::race::policy::Policy;
 use eyas_http::{Body, DirectConnection, Error, shortened, version_name};
 use http::header::{CONNECTION, CONTENT_LENGTH};
@@ -26,7 +26,7 @@ impl Running {
         let info = lease.connection.info();
         let opening = opened.then(|| opening(info));
         let (transport, security) = (info.transport, info.security);
-        let family = Family::of(info.remote.ip());
+        let family = AddressFamily::from_ip(info.remote.ip());
         let request = self.request(draw, &lease.connection);
         let response = lease.connection.send(request).await.map_err(error_of)?;
         let first_byte = self.now().saturating_sub(at);
@@ -82,7 +82,7 @@ impl Running {
             (None, ..) => self.direct.open(&choice.race).await?,
         };
         let info = connection.info();
-        *lock(&self.known) = Some((info.transport, Family::of(info.remote.ip())));
+        *lock(&self.known) = Some((info.transport, AddressFamily::from_ip(info.remote.ip())));
         Ok(connection)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use eyas::race::candidate::{Family, Security, Transport};
+use eyas::race::candidate::{AddressFamily, Security, Transport};
 use hdrhistogram::Histogram;
 
 /// The longest time that is distinguished: longer ones count as this long.
@@ -20,7 +20,7 @@ pub struct Winner {
     /// The transport on the wire.
     pub transport: Transport,
     /// The address family.
-    pub family: Family,
+    pub family: AddressFamily,
     /// The security protocol.
     pub security: Security,
     /// The version of HTTP, such as `HTTP/1.1`.

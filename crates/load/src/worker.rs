@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use eyas::Endpoint;
-use eyas::race::candidate::{Family, Transport};
+use eyas::race::candidate::{AddressFamily, Transport};
 use eyas_http::Direct;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
@@ -69,7 +69,7 @@ pub(super) struct Running {
     pub(super) plain: Direct,
     pub(super) pool: Option<Arc<Pool>>,
     /// The winner of the last race.
-    pub(super) known: Mutex<Option<(Transport, Family)>>,
+    pub(super) known: Mutex<Option<(Transport, AddressFamily)>>,
     endpoint: Endpoint,
     start: Instant,
     tally: Mutex<Tally>,

@@ -5,9 +5,9 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use eyas::race::candidate::Origin;
+use eyas::race::candidate::AddressOrigin;
 use eyas::sctp::protocol::identifier::StreamId;
-use eyas::{Candidate, Connection, ConnectionInfo, Endpoint, Host, Security};
+use eyas::{Candidate, Connection, ConnectionInfo, Endpoint, Security, TargetHost};
 use futures_util::future::try_join_all;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -35,7 +35,7 @@ pub struct TestConnector {
     /// The endpoint that has opened the first connection.
     pub endpoint: Endpoint,
     /// The host that certificates must be valid for.
-    pub host: Host,
+    pub host: TargetHost,
 }
 
 impl TestConnector {
@@ -48,7 +48,7 @@ impl TestConnector {
             alpn: is_secured.then(|| ALPN.to_owned()).into_iter().collect(),
             ech: None,
             priority: None,
-            origin: Origin::Caller,
+            origin: AddressOrigin::Caller,
         };
         let attempt = self.endpoint.attempt(&self.host, candidate, first.rtt);
         attempt.await.map_err(|failure| failure.to_string())

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{
-    Connection, Endpoint, Host, ListenParameters, Listener, MemoryStore, Security,
-    SecurityParameters, ServerIdentity, Target, Transport,
+    Connection, Endpoint, ListenParameters, Listener, MemoryStore, Security, SecurityParameters,
+    ServerIdentity, Target, TargetHost, Transport,
 };
 use eyas_perf::ALPN;
 use eyas_perf::client::{PerfTest, TestConnector, TestReport};
@@ -77,7 +77,7 @@ impl TestServer {
             .sctp_encapsulation_port(self.sctp_port)
             .build()
             .expect("an endpoint");
-        let host = Host::Literal(self.address.ip(), 0);
+        let host = TargetHost::Literal(self.address.ip(), 0);
         let port = self.address.port();
         let mut target = Target::plain(host.clone(), port, vec![transport], self.security);
         if self.security != Security::None {
@@ -361,7 +361,7 @@ async fn against(script: Vec<u8>) -> TestFailure {
         }
     });
     let endpoint = Endpoint::builder().memory(MemoryStore::none()).build().expect("an endpoint");
-    let host = Host::Literal(address.ip(), 0);
+    let host = TargetHost::Literal(address.ip(), 0);
     let target = Target::plain(host.clone(), address.port(), vec![Transport::Tcp], Security::None);
     let connection = endpoint.preconnection(target).connect().await.expect("it connects");
     let test =

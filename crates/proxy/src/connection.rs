@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::{Bytes, BytesMut};
 use eyas::Recording;
-use eyas::race::evidence::{Cause, Failure, Level};
+use eyas::race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_http::HttpDatagrams;
 use eyas_http::serve::StreamServer;
 use eyas_relay::copy::{self, ByteCounts, End, Until};
@@ -441,9 +441,9 @@ impl ClientState {
             End::Destination(error) => {
                 if self.bytes.received == 0 {
                     // It accepted the connection, and broke it without sending anything.
-                    stream.report_broken(Failure::new(
-                        Cause::Reset,
-                        Level::Transport,
+                    stream.report_broken(AttemptFailure::new(
+                        FailureCause::Reset,
+                        EvidenceLevel::Transport,
                         error.to_string(),
                     ));
                 }

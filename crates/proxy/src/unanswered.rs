@@ -75,14 +75,14 @@ impl Unanswered {
 
 #[cfg(test)]
 mod tests {
-    use eyas::race::target::Host;
+    use eyas::race::target::TargetHost;
 
     use super::*;
 
     const NOW: Duration = Duration::from_secs(1000);
 
     fn to(port: u16) -> Destination {
-        Destination::new(Host::Name("far.test".to_owned()), port)
+        Destination::new(TargetHost::Name("far.test".to_owned()), port)
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use eyas::race::candidate::{Security, Transport};
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::{Endpoint, Resolver};
 use eyas_proxy::users::Users;
 use eyas_proxy::{Ending, Limits, Proxy, ProxyBuilder, ProxyError, Report, Running, WonBy};
@@ -156,7 +156,7 @@ async fn a_destination_that_accepts_and_stays_silent_does_not_win() {
     assert_eq!((report.won_by, report.end), (Some(WonBy::FirstByte), Ending::Done));
     assert_eq!(report.sent, client_hello().len() as u64);
     assert!(report.connection.expect("a connection").remote.is_ipv4());
-    let name = Host::parse("name.test").expect("a name");
+    let name = TargetHost::parse("name.test").expect("a name");
     let target = Target::plain(name, port, vec![Transport::Tcp], Security::None);
     let began = std::time::Instant::now();
     loop {

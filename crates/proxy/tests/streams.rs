@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::sctp::SctpListener;
 use eyas::{ByteStream, Endpoint, Resolver, SecurityParameters, ServerIdentity};
 use eyas_http::serve::SctpService;
@@ -52,7 +52,7 @@ async fn stream(
         .sctp_encapsulation_port(sctp)
         .build()
         .expect("an endpoint");
-    let host = Host::parse("proxy.test").expect("a name");
+    let host = TargetHost::parse("proxy.test").expect("a name");
     let target = Target::plain(host, port, vec![transport], Security::Tls).with_alpn([alpn]);
     let policy = Policy { transports: vec![transport], ..Policy::default() };
     let race = endpoint.preconnection(target).policy(policy).connect().await;

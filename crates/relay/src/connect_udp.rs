@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use eyas::race::target::{Host, parse_port};
+use eyas::race::target::{TargetHost, parse_port};
 
 use crate::destination::{Destination, Refusal};
 
@@ -23,8 +23,8 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 /// Returns the path for a destination, by the template `/.well-known/masque/udp/{target_host}/{target_port}/`.
 pub fn path(to: &Destination) -> String {
     let host = match &to.host {
-        Host::Name(_) => to.given_host(),
-        Host::Literal(ip, _) => ip.to_string(),
+        TargetHost::Name(_) => to.given_host(),
+        TargetHost::Literal(ip, _) => ip.to_string(),
     };
     format!("{PREFIX}{}/{}/", utf8_percent_encode(&host, RESERVED), to.port)
 }
@@ -103,7 +103,7 @@ mod tests {
                 true => std::net::Ipv6Addr::from_bits(ip).into(),
                 false => std::net::Ipv4Addr::from_bits(ip as u32).into(),
             };
-            let to = Destination::new(Host::Literal(ip, 0), port);
+            let to = Destination::new(TargetHost::Literal(ip, 0), port);
             let path = path(&to);
             prop_assert!(path.bytes().all(|byte| byte.is_ascii_graphic()), "{}", path);
             prop_assert_eq!(destination(&path), Ok(to));

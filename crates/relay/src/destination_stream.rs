@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use eyas::race::evidence::Failure;
+use eyas::race::evidence::AttemptFailure;
 use eyas::{ByteStream, ConnectionInfo};
 use eyas_http::HttpDatagrams;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -48,7 +48,7 @@ impl DestinationStream {
     }
 
     /// Reports to the memory that the peer broke the connection without a reply. A proxy has already replied.
-    pub fn report_broken(&self, failure: Failure) {
+    pub fn report_broken(&self, failure: AttemptFailure) {
         if let Self::Direct(stream) = self {
             stream.feedback().broke(failure);
         }

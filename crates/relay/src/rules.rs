@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use eyas::race::io::NetworkView;
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 
 use address::{is_local, is_own, spellings};
 pub use pattern::{Pattern, PatternError};
@@ -94,18 +94,20 @@ impl ClientRules {
     /// Returns the verdict on this destination as the client named it.
     pub fn of_destination(&self, to: &Destination) -> Verdict {
         match &to.host {
-            Host::Literal(ip, _) => match self.of_address(*ip, to.port) {
+            TargetHost::Literal(ip, _) => match self.of_address(*ip, to.port) {
                 Ok(()) => Verdict::Allowed,
                 Err(why) => Verdict::Denied(why),
             },
-            Host::Name(name) if self.rules.allow.iter().any(|one| one.has_name(name, to.port)) => {
+            TargetHost::Name(name)
+                if self.rules.allow.iter().any(|one| one.has_name(name, to.port)) =>
+            {
                 Verdict::Allowed
             }
-            Host::Name(name) if self.rules.denies_name(name, to.port) => {
+            TargetHost::Name(name) if self.rules.denies_name(name, to.port) => {
                 Verdict::Denied(DenialReason::Rule)
             }
             name if name.is_localhost() => self.of_localhost(to.port),
-            Host::Name(_) => Verdict::ByAddress,
+            TargetHost::Name(_) => Verdict::ByAddress,
         }
     }
 

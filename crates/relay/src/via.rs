@@ -15,7 +15,7 @@ use bytes::Bytes;
 use eyas::printable::printable;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Target, TargetError, parse_port};
+use eyas::race::target::{Target, TargetError, TargetHost, parse_port};
 use eyas::zone::{in_url, parse_host};
 use eyas::{Endpoint, Recording};
 use eyas_http::{EarlyAnswer, InformationalLimit, Versions};
@@ -71,7 +71,7 @@ impl TunnelKind {
 /// An upstream proxy and the credentials for it.
 #[derive(Clone)]
 pub struct Via {
-    host: Host,
+    host: TargetHost,
     /// Whether its name is absolute.
     absolute: bool,
     port: u16,
@@ -123,7 +123,7 @@ impl Via {
         let absolute = authority.host().ends_with('.');
         let host = match zoned {
             Some(host) => host,
-            None => Host::parse(authority.host()).map_err(|_| ViaError::Url)?,
+            None => TargetHost::parse(authority.host()).map_err(|_| ViaError::Url)?,
         };
         let (user, place) = match authority.as_str().rsplit_once('@') {
             Some((user, place)) => (Some(user), place),
@@ -161,7 +161,7 @@ impl Via {
     /// which means nothing to it.
     fn authority(&self) -> String {
         let mut place = self.place();
-        if let Host::Literal(_, zone) = &mut place.host {
+        if let TargetHost::Literal(_, zone) = &mut place.host {
             *zone = 0;
         }
         match (self.is_secure, self.port) {
@@ -357,13 +357,13 @@ impl fmt::Debug for Via {
 
 /// Takes the zone of a link-local address out of a URL, for a parser that knows none (RFC 6874), and returns the host
 /// that has it.
-fn without_zone(url: &str) -> Result<(Cow<'_, str>, Option<Host>), ViaError> {
+fn without_zone(url: &str) -> Result<(Cow<'_, str>, Option<TargetHost>), ViaError> {
     let authority = url.find("://").map_or(0, |at| at + 3);
     let Some(at) = in_url(url, authority) else { return Ok((url.into(), None)) };
     let host = parse_host(&url[at.clone()]).map_err(ViaError::Host)?;
     let address = match host {
-        Host::Literal(ip, _) => Host::Literal(ip, 0),
-        Host::Name(_) => return Err(ViaError::Url),
+        TargetHost::Literal(ip, _) => TargetHost::Literal(ip, 0),
+        TargetHost::Name(_) => return Err(ViaError::Url),
     };
     Ok((format!("{}{address}{}", &url[..at.start], &url[at.end..]).into(), Some(host)))
 }

@@ -1,7 +1,7 @@
 //! Why a tunnel cannot be used.
 
 use eyas::ConnectError;
-use eyas::race::evidence::{Cause, Failure};
+use eyas::race::evidence::{AttemptFailure, FailureCause};
 use eyas_relay::destination::{Refusal, Refused};
 use eyas_relay::proxy_status::ErrorType;
 
@@ -26,7 +26,7 @@ pub enum TunnelError {
     },
     /// TLS with the server, through a proxy, failed.
     #[error("through the proxy: {}: {}", .0.cause, .0.detail)]
-    Handshake(Failure),
+    Handshake(AttemptFailure),
     /// The server presented no key.
     #[error("the server presented no key")]
     NoKey,
@@ -53,10 +53,12 @@ pub enum TunnelError {
 
 impl TunnelError {
     /// Returns why the key of the server was rejected, if that is the error.
-    pub fn rejected_key(&self) -> Option<&Failure> {
+    pub fn rejected_key(&self) -> Option<&AttemptFailure> {
         match self {
             Self::Connect(error) => error.certificate().map(|(_, failure)| failure),
-            Self::Handshake(failure) => (failure.cause == Cause::Certificate).then_some(failure),
+            Self::Handshake(failure) => {
+                (failure.cause == FailureCause::Certificate).then_some(failure)
+            }
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use eyas::printable::printable;
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use eyas_relay::destination::Destination;
 
 /// The version of the protocol, which the documentation of [`tunnel`](super) specifies.
@@ -312,7 +312,7 @@ fn encode_purpose(purpose: &Purpose, into: &mut BytesMut) {
             into.put_u16(to.port);
             // A number that begins with 25 would be read as an escaped `%`.
             let text = match to.host {
-                Host::Literal(ip, scope @ 1..) => format!("[{ip}%25{scope}]"),
+                TargetHost::Literal(ip, scope @ 1..) => format!("[{ip}%25{scope}]"),
                 _ => to.given_host(),
             };
             put_text(&text, into);
@@ -398,7 +398,7 @@ mod tests {
     use super::*;
 
     fn all() -> Vec<Frame> {
-        let host = |text: &str| Host::parse(text).expect("a host");
+        let host = |text: &str| TargetHost::parse(text).expect("a host");
         vec![
             Frame::Hello { version: 1, window: 65_536 },
             Frame::Open(Purpose::Connect(Destination::new(host("a.example"), 22))),

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use eyas::KeyFingerprint;
-use eyas::race::target::{Host, parse_port};
+use eyas::race::target::{TargetHost, parse_port};
 use eyas_relay::destination::Destination;
 use eyas_relay::rules::{Pattern, Rules};
 use ipnet::IpNet;
@@ -251,7 +251,7 @@ pub struct HostName(pub Destination);
 
 impl HostName {
     /// Returns the name of this server.
-    pub fn new(host: Host, port: u16) -> Self {
+    pub fn new(host: TargetHost, port: u16) -> Self {
         Self(Destination::new(host, port))
     }
 
@@ -276,7 +276,7 @@ impl KnownHosts {
         let read = |line: &str| {
             let (host, key) = line.split_once(char::is_whitespace).ok_or("there is no key")?;
             let (host, port) = host.rsplit_once(':').ok_or("HOST:PORT is missing")?;
-            let host = Host::parse(host).map_err(|error| error.to_string())?;
+            let host = TargetHost::parse(host).map_err(|error| error.to_string())?;
             let port = parse_port(port).ok_or_else(|| format!("{port:?} is not a port"))?;
             let key = key.split_whitespace().next().unwrap_or_default();
             let key = key.parse().map_err(|error| format!("{key:?} is not a key: {error}"))?;
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_server_is_known_by_its_name_and_port() {
-        let host = |name: &str, port| HostName::new(Host::parse(name).expect("a host"), port);
+        let host = |name: &str, port| HostName::new(TargetHost::parse(name).expect("a host"), port);
         let key = |text: &str| text.parse::<KeyFingerprint>().expect("a key");
         let text = host("A.test", 4433).line(&key(KEY)) + &host("::1", 1).line(&key(OTHER));
         let known = KnownHosts::parse(&text).expect("a file");

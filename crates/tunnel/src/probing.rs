@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
-use eyas::race::target::{Service, Target};
+use eyas::race::target::{Target, TargetService};
 use tokio::time::sleep;
 
 use crate::reach::Tunnel;
@@ -33,7 +33,7 @@ impl Default for Probing {
 fn with_streams(target: &Target, policy: &Policy) -> Option<(Target, Policy)> {
     let (mut target, mut policy) = (target.clone(), policy.clone());
     policy.transports.retain(|transport| transport.has_streams());
-    if let Service::Plain { transports, .. } = &mut target.service {
+    if let TargetService::Plain { transports, .. } = &mut target.service {
         transports.retain(|transport| policy.transports.contains(transport));
         if transports.is_empty() {
             return None;
@@ -71,18 +71,18 @@ impl Probing {
 #[cfg(test)]
 mod tests {
     use eyas::race::candidate::Security;
-    use eyas::race::target::Host;
+    use eyas::race::target::TargetHost;
 
     use super::*;
 
     #[test]
     fn only_allowed_transports_with_streams_are_tried() {
         let among = |offered: &[Transport], allowed: &[Transport]| {
-            let host = Host::Name("gate.example".into());
+            let host = TargetHost::Name("gate.example".into());
             let target = Target::plain(host, 4433, offered.to_vec(), Security::Tls);
             let policy = Policy { transports: allowed.to_vec(), ..Policy::default() };
             with_streams(&target, &policy).map(|(target, policy)| match target.service {
-                Service::Plain { transports, .. } => (transports, policy.transports),
+                TargetService::Plain { transports, .. } => (transports, policy.transports),
                 other => panic!("it was plain: {other:?}"),
             })
         };

@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use eyas::race::candidate::Transport;
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas::race::policy::Policy;
-use eyas::race::target::{Service, Target};
+use eyas::race::target::{Target, TargetService};
 use eyas::{ConnectionInfo, Endpoint, KeyFingerprint};
 use eyas_relay::destination::{Destination, Refused};
 use eyas_relay::via::lanes::Lanes;
@@ -61,13 +61,13 @@ impl ServerProxy {
         let stream = reached.map_err(|refused| Self::failure(&refused))?;
         let to_proxy = stream.info();
         let alpn = match &target.service {
-            Service::Plain { alpn, .. } => alpn.as_slice(),
+            TargetService::Plain { alpn, .. } => alpn.as_slice(),
             _ => &[],
         };
         let began = Instant::now();
         let tls = endpoint.secure(stream, &target.host, alpn).await;
         let tls = tls.map_err(|failure| match failure.cause {
-            Cause::Certificate | Cause::Tls => TunnelError::Handshake(failure),
+            FailureCause::Certificate | FailureCause::Tls => TunnelError::Handshake(failure),
             cause => {
                 let text = format!(
                     "{self} connected to {}, and then the TLS handshake failed: {cause}: {}",

@@ -7,10 +7,10 @@ mod scenes;
 use std::time::Duration;
 
 use eyas::race::candidate::Transport;
-use eyas::race::memory::{Config, Record};
-use eyas::race::policy::{Losers, Policy};
+use eyas::race::memory::{MemoryConfig, MemoryRecord};
+use eyas::race::policy::{LoserPolicy, Policy};
 use eyas::race::report::RaceJson;
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_http::serve::ServeError;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, DemoFlags};
 use crate::output;
-use crate::race_report::RaceReport;
+use crate::race_report::ReplayedRace;
 use crate::shape::value;
 use crate::terminal::OutputStyle;
 use page::Page;
@@ -38,9 +38,9 @@ const WATCH_TIME: Duration = Duration::from_millis(600);
 /// The results of a scene.
 struct SceneResult {
     scene: &'static Scene,
-    first: RaceReport,
-    second: RaceReport,
-    learnt: Vec<Record>,
+    first: ReplayedRace,
+    second: ReplayedRace,
+    learnt: Vec<MemoryRecord>,
 }
 
 /// Shows all scenes.
@@ -74,7 +74,7 @@ async fn show(scene: &'static Scene, authority: &Authority) -> Result<SceneResul
         return proxied::show(scene, authority).await;
     };
     let server = personality.start(authority).await.map_err(|cause| server_failure(&cause))?;
-    let memory = MemoryStore::in_memory(Config::default());
+    let memory = MemoryStore::in_memory(MemoryConfig::default());
     let first = race(transports, &server, authority, &memory).await?;
     let learnt = memory.entries();
     let second = race(transports, &server, authority, &memory).await?;
@@ -92,7 +92,7 @@ async fn race(
     server: &TestServer,
     authority: &Authority,
     memory: &MemoryStore,
-) -> Result<RaceReport, Failure> {
+) -> Result<ReplayedRace, Failure> {
     let address = server.local_addr();
     let port = address.port();
     let endpoint = Endpoint::builder()
@@ -102,12 +102,13 @@ async fn race(
         .sctp_encapsulation_port(server.sctp_udp_port().unwrap_or(ENCAPSULATION_PORT))
         .build()
         .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
-    let host = Host::parse(HOST).map_err(|cause| Failure::new(Kind::Url, cause.to_string()))?;
+    let host =
+        TargetHost::parse(HOST).map_err(|cause| Failure::new(Kind::Url, cause.to_string()))?;
     let target = Target::https(host, port);
     let policy = Policy {
         transports: transports.to_vec(),
         late_switch_for: SILENT_AFTER,
-        losers: Losers::Cancel,
+        losers: LoserPolicy::Cancel,
         deadline: DEADLINE,
         dns_after_win: Duration::ZERO,
         ..Policy::default()
@@ -116,7 +117,7 @@ async fn race(
     // A race that finds nothing is drawn as well.
     let connection = initiation.usable().await;
     let _ = tokio::time::timeout(WATCH_TIME, initiation.finished()).await;
-    let race_report = RaceReport::from_trace(initiation.trace());
+    let race_report = ReplayedRace::from_trace(initiation.trace());
     drop(connection);
     race_report
 }

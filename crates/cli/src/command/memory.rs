@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyas::MemoryStore;
-use eyas::race::memory::Config;
+use eyas::race::memory::MemoryConfig;
 use eyas::race::report::MemoryRowJson;
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use serde_json::{Map, Value, json};
 
 use super::setting::{self, MemoryLocation};
@@ -49,7 +49,7 @@ pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failu
         MemoryAction::List { host } => {
             let host = host.map(|host| parse(&host)).transpose()?;
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let config = Config::default();
+            let config = MemoryConfig::default();
             let rows = MemoryRowJson::rows(&store.entries(), host.as_ref(), now, &config);
             list(&path, host.as_ref(), &rows, &store.warnings(), common)
         }
@@ -77,7 +77,7 @@ fn changed(store: &MemoryStore, path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn parse(host: &str) -> Result<Host, Failure> {
+fn parse(host: &str) -> Result<TargetHost, Failure> {
     eyas::zone::parse_host(host).map_err(|cause| Failure::new(Kind::Url, cause.to_string()))
 }
 
@@ -113,7 +113,7 @@ fn forgotten(path: &Path, count: usize, common: &CommonFlags) -> Result<(), Fail
 
 fn list(
     path: &Path,
-    host: Option<&Host>,
+    host: Option<&TargetHost>,
     rows: &[MemoryRowJson],
     warnings: &[String],
     common: &CommonFlags,

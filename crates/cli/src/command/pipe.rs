@@ -26,7 +26,7 @@ use super::target;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, PipeFlags};
 use crate::output;
-use crate::race_report::RaceReport;
+use crate::race_report::ReplayedRace;
 use crate::terminal::{Line, OutputStyle, Paint};
 
 /// How long the peer may take to acknowledge the last data.
@@ -136,7 +136,7 @@ async fn connect(
             Ok(connection)
         }
         Err(error) => {
-            let race_report = RaceReport::from_trace(initiation.trace())?;
+            let race_report = ReplayedRace::from_trace(initiation.trace())?;
             let failure = race_report.failure();
             let failure = failure.unwrap_or_else(|| Failure::new(Kind::Connect, error.to_string()));
             Err(match flags.verbose {

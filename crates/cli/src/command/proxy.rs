@@ -18,7 +18,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use eyas::race::candidate::{Family, Transport};
+use eyas::race::candidate::{AddressFamily, Transport};
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, SecurityParameters};
 use eyas_http::serve::{ClientCertificates, SctpService, ServeError};
@@ -220,8 +220,8 @@ fn builder(
         policy.transports.insert(0, Transport::Mptcp);
     }
     policy.only_family = match (options.ipv4, options.ipv6) {
-        (true, _) => Some(Family::V4),
-        (false, true) => Some(Family::V6),
+        (true, _) => Some(AddressFamily::V4),
+        (false, true) => Some(AddressFamily::V6),
         (false, false) => None,
     };
     policy.deadline = options.connect_timeout;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use std::time::Duration;
 
-use eyas::race::candidate::{Family, Transport};
+use eyas::race::candidate::{AddressFamily, Transport};
 use eyas::race::memory;
 use eyas::race::policy::{Policy, PolicyError};
-use eyas::race::target::{Host, Service, Target, TargetError};
+use eyas::race::target::{Target, TargetError, TargetHost, TargetService};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::zone::parse_host;
 use eyas::{
@@ -140,7 +140,7 @@ fn applies(rule: &ConnectTo, target: &Target) -> bool {
 /// link-local addresses, too.
 async fn addresses(host: &str, port: u16) -> Result<Vec<(IpAddr, u32)>, Failure> {
     match parse_host(host) {
-        Ok(Host::Literal(ip, zone)) => return Ok(vec![(ip, zone)]),
+        Ok(TargetHost::Literal(ip, zone)) => return Ok(vec![(ip, zone)]),
         Err(cause @ (TargetError::Interface(_) | TargetError::Scope(_))) => {
             return Err(Failure::new(Kind::Usage, format!("--connect-to {host}: {cause}")));
         }
@@ -196,7 +196,7 @@ pub(crate) fn policy(
     target: &Target,
 ) -> Result<Policy, Failure> {
     let mut policy = Policy::default();
-    if let Service::Plain { transports, .. } = &target.service {
+    if let TargetService::Plain { transports, .. } = &target.service {
         policy.transports.clone_from(transports);
     }
     if let Some(preferred) = choice.prefer {
@@ -269,10 +269,10 @@ pub(crate) fn versions(flags: VersionFlags) -> Versions {
 }
 
 /// Returns the address family of `-4` or `-6`.
-pub(crate) fn only_family(reach: &ReachFlags) -> Option<Family> {
+pub(crate) fn only_family(reach: &ReachFlags) -> Option<AddressFamily> {
     match (reach.ipv4, reach.ipv6) {
-        (true, _) => Some(Family::V4),
-        (false, true) => Some(Family::V6),
+        (true, _) => Some(AddressFamily::V4),
+        (false, true) => Some(AddressFamily::V6),
         (false, false) => None,
     }
 }
@@ -365,7 +365,7 @@ pub(crate) fn resolver(
 /// Opens the memory that the flags choose. Without a place for a file there is a warning, and what
 /// is learnt is lost when the program ends, as if the file could not be written.
 pub(crate) fn memory(choice: Option<&MemoryChoice>, retest_after: Option<Duration>) -> MemoryStore {
-    let config = memory::Config { retest_after, ..Default::default() };
+    let config = memory::MemoryConfig { retest_after, ..Default::default() };
     match memory_location(choice) {
         MemoryLocation::Nowhere => MemoryStore::none(),
         MemoryLocation::File(path) => MemoryStore::open_with(&path, config),
@@ -510,7 +510,7 @@ mod tests {
         use clap::Parser as _;
         let line = Line::try_parse_from(line.split_whitespace())
             .map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
-        let host = Host::parse("a.test").expect("a name");
+        let host = TargetHost::parse("a.test").expect("a name");
         let target = Target::plain(host, 443, vec![Transport::Tcp], Security::Tls);
         policy(line.policy, &line.choice, &line.reach, &target)
     }

@@ -1,7 +1,7 @@
 //! Parses the user's target of a race: a URL, `host:port` or a host.
 
 use eyas::race::candidate::{Security, Transport};
-use eyas::race::target::{Service, Target, TargetError, parse_port};
+use eyas::race::target::{Target, TargetError, TargetService, parse_port};
 use eyas::zone::parse_host;
 use eyas_http::{host_of, parse_url, text_without_password as shown};
 use url::Url;
@@ -49,7 +49,7 @@ pub(crate) fn parse(
             Target::plain(host, port, transports, Security::Tls)
         }
     };
-    if let Service::Plain { alpn, .. } = &mut target.service {
+    if let TargetService::Plain { alpn, .. } = &mut target.service {
         alpn.clone_from(&service.alpn);
     }
     restricted(target.named_as(name), versions)
@@ -60,7 +60,7 @@ pub(crate) fn for_pipe(text: &str, service: &ServiceFlags) -> Result<Target, Fai
     match text.contains("://") {
         true => {
             parse(text, service, VersionFlags::default()).and_then(|target| match target.service {
-                Service::Plain { .. } => Ok(target),
+                TargetService::Plain { .. } => Ok(target),
                 _ => Err(Failure::new(
                     Kind::Url,
                     format!("{:?} is HTTP, which has its own", shown(text)),
@@ -127,7 +127,7 @@ fn from_transports(
     };
     let security = if service.plain { Security::None } else { Security::Tls };
     let mut target = Target::plain(host, port, transports, security).named_as(name);
-    if let Service::Plain { alpn, .. } = &mut target.service {
+    if let TargetService::Plain { alpn, .. } = &mut target.service {
         alpn.clone_from(&service.alpn);
     }
     Ok(target)
@@ -207,7 +207,7 @@ fn restricted(mut target: Target, versions: VersionFlags) -> Result<Target, Fail
         let text = format!("HTTP/3 requires TLS, but {target} was requested without");
         return Err(Failure::new(Kind::Usage, text).hint("use https://, or omit --http3-only"));
     }
-    if let Service::Http { stream_alpn, quic_alpn } = &mut target.service {
+    if let TargetService::Http { stream_alpn, quic_alpn } = &mut target.service {
         if versions.http1_1 {
             stream_alpn.retain(|alpn| alpn == "http/1.1");
         }
@@ -293,10 +293,10 @@ mod tests {
         let target = read("sctp+tcp://Example.org:5000/").expect("parses");
         assert_eq!(target.to_string(), "example.org:5000");
         assert_eq!(target.security, Security::Tls);
-        let Service::Plain { transports, .. } = target.service else { panic!("not HTTP") };
+        let TargetService::Plain { transports, .. } = target.service else { panic!("not HTTP") };
         assert_eq!(transports, [Transport::Sctp, Transport::SctpUdp, Transport::Tcp]);
         let target = read("sctp-udp://[::1]:5000").expect("parses");
-        assert!(matches!(target.service, Service::Plain { transports, .. }
+        assert!(matches!(target.service, TargetService::Plain { transports, .. }
             if transports == [Transport::SctpUdp]));
         for text in ["sctp://example.org", "sctp+ftp://example.org:1", "sctp://:5"] {
             assert_eq!(read(text).expect_err(text).kind, Kind::Url, "{text}");
@@ -335,7 +335,7 @@ mod tests {
         let alpn = |versions: VersionFlags| {
             let target = parse("a.example", &ServiceFlags::default(), versions).expect("parses");
             match target.service {
-                Service::Http { stream_alpn, quic_alpn } => (stream_alpn, quic_alpn),
+                TargetService::Http { stream_alpn, quic_alpn } => (stream_alpn, quic_alpn),
                 other => panic!("not HTTP: {other:?}"),
             }
         };
@@ -373,7 +373,7 @@ mod tests {
         let service = ServiceFlags { plain: false, alpn: vec!["imap".to_owned()] };
         let target = parse("a.example:993", &service, VersionFlags::default()).expect("parses");
         assert_eq!(target.security, Security::Tls);
-        assert!(matches!(target.service, Service::Plain { alpn, .. } if alpn == ["imap"]));
+        assert!(matches!(target.service, TargetService::Plain { alpn, .. } if alpn == ["imap"]));
         let service = ServiceFlags { plain: true, alpn: Vec::new() };
         let target = parse("a.example:80", &service, VersionFlags::default()).expect("parses");
         assert_eq!(target.security, Security::None);

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, T
 use eyas::Resolver;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::SECOND_TRIES_MAX;
-use eyas::race::target::{Host, TargetError, parse_port};
+use eyas::race::target::{TargetError, TargetHost, parse_port};
 use eyas::sctp::protocol::config::CongestionControlKind;
 use eyas::zone::{parse_address, parse_socket_address};
 
@@ -247,7 +247,7 @@ pub(super) fn listen_all(text: &str) -> Result<ListenAddresses, String> {
     };
     let name =
         text.rsplit_once(':').and_then(|(name, port)| Some((name, port.parse::<u16>().ok()?)));
-    let is_name = |name: &str| matches!(Host::parse(name), Ok(Host::Name(_)));
+    let is_name = |name: &str| matches!(TargetHost::parse(name), Ok(TargetHost::Name(_)));
     let Some((name, port)) = name.filter(|(name, _)| is_name(name)) else { return Err(cause) };
     let found = (name, port).to_socket_addrs();
     let mut all: Vec<SocketAddr> = Vec::new();
@@ -271,8 +271,8 @@ pub(super) fn certificate_name(text: &str) -> Result<String, String> {
         Some(name) => ("*.", name),
         None => ("", text),
     };
-    match Host::parse(name) {
-        Ok(Host::Name(name)) => Ok(format!("{wildcard}{}", name.trim_end_matches('.'))),
+    match TargetHost::parse(name) {
+        Ok(TargetHost::Name(name)) => Ok(format!("{wildcard}{}", name.trim_end_matches('.'))),
         Ok(_) if wildcard.is_empty() => Ok(text.trim_matches(['[', ']']).to_owned()),
         _ => Err("expected a host or an address, such as example.org or ::1".to_owned()),
     }

@@ -1,7 +1,7 @@
 //! Plans, with their reasons, as lines.
 
 use eyas::race::candidate::Candidate;
-use eyas::race::plan::{Plan, Reason};
+use eyas::race::plan::{Plan, PlanReason};
 use eyas::race::target::Target;
 use eyas::{NameSource, Resolver};
 
@@ -49,7 +49,7 @@ fn candidate(line: &mut Line, candidate: &Candidate) {
     }
 }
 
-fn reasons(lines: &mut Vec<Line>, reasons: &[Reason], style: OutputStyle) {
+fn reasons(lines: &mut Vec<Line>, reasons: &[PlanReason], style: OutputStyle) {
     for reason in reasons {
         lines.extend(wrapped(Paint::Dim, &reason.to_string(), REASON_INDENT, style));
     }

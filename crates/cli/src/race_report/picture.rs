@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use eyas::race::candidate::{Candidate, Transport};
-use eyas::race::evidence::Level;
-use eyas::race::io::{AttemptId, CloseReason, Input};
-use eyas::race::race::{Attempt, AttemptState};
+use eyas::race::evidence::EvidenceLevel;
+use eyas::race::io::{AttemptId, CloseReason, RaceInput};
+use eyas::race::race::{AttemptState, RaceAttempt};
 use eyas::race::report::DnsReport;
-use eyas::race::trace::Event;
+use eyas::race::trace::TraceEvent;
 
-use super::RaceReport;
+use super::ReplayedRace;
 use crate::terminal::{Paint, time};
 use crate::timeline::{End, Lane, Timeline};
 
-impl RaceReport {
+impl ReplayedRace {
     /// Returns a picture with one lane for each attempt.
     pub(crate) fn picture(&self) -> Timeline {
         let attempts = self.race.attempts();
@@ -30,7 +30,7 @@ impl RaceReport {
         timeline
     }
 
-    fn lane(&self, attempt: &Attempt, width: usize) -> Lane {
+    fn lane(&self, attempt: &RaceAttempt, width: usize) -> Lane {
         let since = |at: Duration| at.saturating_sub(self.race.started_at());
         let end = end(attempt);
         Lane {
@@ -51,9 +51,9 @@ impl RaceReport {
 
     /// Returns transport and address, and the security protocol if another attempt differs only in
     /// that.
-    fn name(&self, attempt: &Attempt, width: usize) -> String {
+    fn name(&self, attempt: &RaceAttempt, width: usize) -> String {
         let Candidate { transport, address, security, .. } = &attempt.candidate;
-        let differs_only_in_security = |other: &Attempt| {
+        let differs_only_in_security = |other: &RaceAttempt| {
             let other = &other.candidate;
             (other.transport, &other.address) == (*transport, address)
                 && other.security != *security
@@ -66,9 +66,9 @@ impl RaceReport {
     }
 
     /// Returns the levels that an attempt reached, with their times.
-    fn progress(&self, attempt: AttemptId) -> Vec<(Duration, Level)> {
+    fn progress(&self, attempt: AttemptId) -> Vec<(Duration, EvidenceLevel)> {
         let steps = self.trace.steps.iter().filter_map(|step| match &step.event {
-            Event::Input(Input::Progress { id, level, .. }) if *id == attempt => {
+            TraceEvent::Input(RaceInput::Progress { id, level, .. }) if *id == attempt => {
                 Some((step.at.saturating_sub(self.race.started_at()), *level))
             }
             _ => None,
@@ -82,7 +82,7 @@ pub(crate) const fn paint(transport: Transport) -> Paint {
     if transport.has_http3() { Paint::Quic } else { Paint::Stream }
 }
 
-fn end(attempt: &Attempt) -> End {
+fn end(attempt: &RaceAttempt) -> End {
     match &attempt.state {
         AttemptState::UnderWay(_) => End::UnderWay,
         AttemptState::Complete(_) => End::Ready,
@@ -99,7 +99,7 @@ fn ready(at: Option<Duration>, rest: &str) -> String {
     format!("ready after {}{rest}", time(at.unwrap_or_default()))
 }
 
-fn note(attempt: &Attempt, end: End, ended: Option<Duration>, started: Duration) -> String {
+fn note(attempt: &RaceAttempt, end: End, ended: Option<Duration>, started: Duration) -> String {
     let ended = ended.unwrap_or_default();
     match (&attempt.state, end) {
         (_, End::Won) => format!("won after {}", time(ended)),

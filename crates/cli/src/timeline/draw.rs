@@ -1,6 +1,6 @@
 //! Draws lanes as lines.
 
-use eyas::race::evidence::Level;
+use eyas::race::evidence::EvidenceLevel;
 
 use super::scale::Scale;
 use super::{End, Lane, Timeline};
@@ -68,12 +68,14 @@ impl Glyphs {
         if style.unicode { &UNICODE } else { &ASCII }
     }
 
-    const fn phase(&self, level: Level) -> char {
+    const fn phase(&self, level: EvidenceLevel) -> char {
         match level {
-            Level::Started => self.waiting,
-            Level::Answered => self.answered,
-            Level::Transport => self.transport,
-            Level::Security | Level::FirstByte | Level::FullPacket => self.secure,
+            EvidenceLevel::Started => self.waiting,
+            EvidenceLevel::Answered => self.answered,
+            EvidenceLevel::Transport => self.transport,
+            EvidenceLevel::Security | EvidenceLevel::FirstByte | EvidenceLevel::FullPacket => {
+                self.secure
+            }
         }
     }
 

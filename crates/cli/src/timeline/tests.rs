@@ -1,6 +1,6 @@
 //! Tests of pictures of races, as they appear in a terminal and in a pipe.
 
-use eyas::race::evidence::Level;
+use eyas::race::evidence::EvidenceLevel;
 
 use super::*;
 use crate::terminal::{OutputStyle, columns};
@@ -16,7 +16,13 @@ fn picture(timeline: &Timeline, style: OutputStyle) -> String {
     lines.iter().map(|line| line.to_text(style.colour) + "\n").collect()
 }
 
-fn lane(name: &str, started: u64, progress: &[(u64, Level)], ended: Option<u64>, end: End) -> Lane {
+fn lane(
+    name: &str,
+    started: u64,
+    progress: &[(u64, EvidenceLevel)],
+    ended: Option<u64>,
+    end: End,
+) -> Lane {
     Lane {
         name: name.to_owned(),
         paint: if name.starts_with("quic") { Paint::Quic } else { Paint::Stream },
@@ -42,7 +48,11 @@ fn udp_dropped() -> Timeline {
             lane(
                 "tcp  127.0.0.1:8443",
                 50,
-                &[(51, Level::Answered), (52, Level::Transport), (58, Level::Security)],
+                &[
+                    (51, EvidenceLevel::Answered),
+                    (52, EvidenceLevel::Transport),
+                    (58, EvidenceLevel::Security),
+                ],
                 Some(58),
                 End::Won,
             ),
@@ -53,12 +63,18 @@ fn udp_dropped() -> Timeline {
 fn late_switch() -> Timeline {
     Timeline {
         lanes: vec![
-            lane("quic [2001:db8::1]:443", 0, &[(240, Level::Answered)], Some(250), End::TookOver),
+            lane(
+                "quic [2001:db8::1]:443",
+                0,
+                &[(240, EvidenceLevel::Answered)],
+                Some(250),
+                End::TookOver,
+            ),
             lane("quic 192.0.2.1:443", 60, &[], Some(61), End::Failed),
             lane(
                 "tcp  [2001:db8::1]:443",
                 50,
-                &[(90, Level::Answered), (91, Level::Transport)],
+                &[(90, EvidenceLevel::Answered), (91, EvidenceLevel::Transport)],
                 Some(140),
                 End::Won,
             ),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyas_race::candidate::Transport;
-use eyas_race::evidence::{Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
 
 use super::mptcp;
 use crate::byte_stream::ByteTransport;
@@ -13,13 +13,13 @@ use crate::connection_info::ConnectionInfo;
 /// An event that an attempt reports to its driver.
 pub(crate) enum Event {
     Progress {
-        level: Level,
+        level: EvidenceLevel,
         rtt: Option<Duration>,
     },
     /// MPTCP fell back to TCP.
     FellBack,
     Ready(Box<Established>),
-    Failed(Failure),
+    Failed(AttemptFailure),
 }
 
 /// The result of a completed attempt.

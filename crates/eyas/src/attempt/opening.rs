@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use eyas_race::candidate::Security;
-use eyas_race::evidence::{Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 
@@ -61,10 +61,10 @@ impl RaceOpening {
         established: &mut Established,
         origin: Instant,
         reporter: &Reporter,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AttemptFailure> {
         let reached = match established.info.security {
-            Security::None => Level::Transport,
-            Security::Tls | Security::Dtls => Level::Security,
+            Security::None => EvidenceLevel::Transport,
+            Security::Tls | Security::Dtls => EvidenceLevel::Security,
         };
         reporter.progress(reached, established.info.rtt).await;
         self.is_up.send_replace(true);
@@ -75,7 +75,7 @@ impl RaceOpening {
         if let Some(response) = exchange.response {
             timings.spoke = Some(origin.elapsed());
             established.read_ahead = response;
-            reporter.progress(Level::FirstByte, established.info.rtt).await;
+            reporter.progress(EvidenceLevel::FirstByte, established.info.rtt).await;
         }
         Ok(())
     }
@@ -84,8 +84,8 @@ impl RaceOpening {
 async fn exchange(
     stream: &mut dyn ReadWrite,
     opening: &mut watch::Receiver<Opening>,
-    reached: Level,
-) -> Result<Exchange, Failure> {
+    reached: EvidenceLevel,
+) -> Result<Exchange, AttemptFailure> {
     let mut buffer = BytesMut::with_capacity(MAX_AHEAD);
     let opening = tokio::select! {
         biased;

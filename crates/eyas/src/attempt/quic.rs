@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use eyas_race::candidate::Security;
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use quinn::crypto::rustls::HandshakeData;
 use rustls_pki_types::CertificateDer;
 
@@ -41,21 +41,20 @@ pub(super) async fn run(
     attempt: Attempt,
     connector: &Connector,
     reporter: &Reporter,
-) -> Result<Established, Failure> {
+) -> Result<Established, AttemptFailure> {
     let start_time = Instant::now();
     let Started { mut connecting, mut info, socket, mut pending, rejection } =
         start(&attempt, connector, false).await?;
-    pending
-        .unless_failed(connecting.handshake_data())
-        .await?
-        .map_err(|error| quic_failure::handshake_failure(&error, Level::Started, &rejection))?;
+    pending.unless_failed(connecting.handshake_data()).await?.map_err(|error| {
+        quic_failure::handshake_failure(&error, EvidenceLevel::Started, &rejection)
+    })?;
     drop(pending);
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;
-    reporter.progress(Level::Transport, Some(start_time.elapsed())).await;
-    let connection = connecting
-        .await
-        .map_err(|error| quic_failure::handshake_failure(&error, Level::Transport, &rejection))?;
+    reporter.progress(EvidenceLevel::Transport, Some(start_time.elapsed())).await;
+    let connection = connecting.await.map_err(|error| {
+        quic_failure::handshake_failure(&error, EvidenceLevel::Transport, &rejection)
+    })?;
     socket.mark_connected();
     Ok(established(connection, info, attempt.origin))
 }
@@ -75,7 +74,7 @@ async fn start<'a>(
     attempt: &Attempt,
     connector: &'a Connector,
     early_data: bool,
-) -> Result<Started<'a>, Failure> {
+) -> Result<Started<'a>, AttemptFailure> {
     let mut info = attempt.info();
     let peer = attempt.candidate.address;
     // Without a route, fail before a packet is sent.
@@ -87,10 +86,9 @@ async fn start<'a>(
     let source = local.unwrap_or(routed);
     let endpoint = &socket.endpoint;
     info.local = endpoint.local_addr().ok().map(|bound| SocketAddr::new(source, bound.port()));
-    let name = attempt
-        .server_name
-        .as_ref()
-        .map_err(|detail| failure(Cause::Certificate, Level::Started, detail.clone()))?;
+    let name = attempt.server_name.as_ref().map_err(|detail| {
+        failure(FailureCause::Certificate, EvidenceLevel::Started, detail.clone())
+    })?;
     let rejection = QuicRejection::default();
     let config = client_config(attempt, connector, early_data, &rejection)?;
     let pending = socket.unanswered.register(peer);
@@ -142,7 +140,7 @@ pub(crate) async fn early(attempt: &Attempt, connector: &Connector) -> Option<Ea
 
 impl EarlyQuic {
     /// Waits for the handshake, and returns whether the peer accepted the early data.
-    pub(crate) async fn confirmed(mut self) -> Result<(Established, bool), Failure> {
+    pub(crate) async fn confirmed(mut self) -> Result<(Established, bool), AttemptFailure> {
         let accepted = match self.pending.unless_failed(self.accepted).await {
             Ok(accepted) => accepted,
             Err(failure) => {
@@ -153,7 +151,7 @@ impl EarlyQuic {
         };
         if let Some(error) = self.connection.close_reason() {
             let rejection = &self.rejection;
-            return Err(quic_failure::handshake_failure(&error, Level::Started, rejection));
+            return Err(quic_failure::handshake_failure(&error, EvidenceLevel::Started, rejection));
         }
         Ok((established(self.connection, self.info, self.origin), accepted))
     }
@@ -164,13 +162,13 @@ fn client_config(
     connector: &Connector,
     early_data: bool,
     rejection: &QuicRejection,
-) -> Result<quinn::ClientConfig, Failure> {
+) -> Result<quinn::ClientConfig, AttemptFailure> {
     if let Some(config) = &attempt.quic_config {
         return Ok(config.clone());
     }
-    let tls = connector
-        .quic_tls(&attempt.candidate.alpn, early_data)
-        .map_err(|error| failure(Cause::Unsupported, Level::Started, error.to_string()))?;
+    let tls = connector.quic_tls(&attempt.candidate.alpn, early_data).map_err(|error| {
+        failure(FailureCause::Unsupported, EvidenceLevel::Started, error.to_string())
+    })?;
     let tls = ObservedClientConfig::new(tls, rejection.clone());
     let mut config = quinn::ClientConfig::new(Arc::new(tls));
     config.token_store(connector.quic_tokens());

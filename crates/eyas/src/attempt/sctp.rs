@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_sctp::identifier::StreamId;
 
 use super::{Attempt, Established, Reporter, tls};
@@ -25,11 +25,11 @@ pub(super) async fn run(
     mut attempt: Attempt,
     connector: &Connector,
     reporter: &Reporter,
-) -> Result<Established, Failure> {
+) -> Result<Established, AttemptFailure> {
     let mut info = attempt.info();
     let uses_own_stack = match (attempt.candidate.transport, access()) {
         (Transport::Sctp, Access::None(why)) => {
-            return Err(failure(Cause::Unsupported, Level::Started, why.as_str()));
+            return Err(failure(FailureCause::Unsupported, EvidenceLevel::Started, why.as_str()));
         }
         (Transport::Sctp, Access::Kernel) => false,
         _ => true,
@@ -38,8 +38,9 @@ pub(super) async fn run(
         true => open(&mut attempt, connector, reporter, &mut info).await?,
         false => through_kernel(&attempt, connector, reporter, &mut info).await?,
     };
-    let stream =
-        association.stream(STREAM).map_err(|error| attempt_failure(&error, Level::Transport))?;
+    let stream = association
+        .stream(STREAM)
+        .map_err(|error| attempt_failure(&error, EvidenceLevel::Transport))?;
     secure(stream, &attempt, connector, info).await
 }
 
@@ -49,7 +50,7 @@ async fn open(
     connector: &Connector,
     reporter: &Reporter,
     info: &mut ConnectionInfo,
-) -> Result<SctpAssociation, Failure> {
+) -> Result<SctpAssociation, AttemptFailure> {
     let candidate = &attempt.candidate;
     let start = Instant::now();
     let hints =
@@ -70,22 +71,28 @@ pub(super) async fn establish(
     attempt: &mut Attempt,
     reporter: &Reporter,
     info: &mut ConnectionInfo,
-) -> Result<(), Failure> {
-    association.answered().await.map_err(|error| attempt_failure(&error, Level::Started))?;
+) -> Result<(), AttemptFailure> {
+    association
+        .answered()
+        .await
+        .map_err(|error| attempt_failure(&error, EvidenceLevel::Started))?;
     let rtt = start.elapsed();
     info.rtt = Some(rtt);
     info.timings.answered = Some(attempt.origin.elapsed());
-    reporter.progress(Level::Answered, Some(rtt)).await;
+    reporter.progress(EvidenceLevel::Answered, Some(rtt)).await;
     if let Some(proceed) = attempt.proceed.take()
         && proceed.await.is_err()
     {
         // The race has ended, so the attempt is no longer needed.
-        return Err(failure(Cause::Local, Level::Answered, "the race has ended"));
+        return Err(failure(FailureCause::Local, EvidenceLevel::Answered, "the race has ended"));
     }
-    association.established().await.map_err(|error| attempt_failure(&error, Level::Answered))?;
+    association
+        .established()
+        .await
+        .map_err(|error| attempt_failure(&error, EvidenceLevel::Answered))?;
     info.timings.transport = Some(attempt.origin.elapsed());
     info.local = association.local_address();
-    reporter.progress(Level::Transport, Some(rtt)).await;
+    reporter.progress(EvidenceLevel::Transport, Some(rtt)).await;
     Ok(())
 }
 
@@ -94,7 +101,7 @@ async fn secure(
     attempt: &Attempt,
     connector: &Connector,
     mut info: ConnectionInfo,
-) -> Result<Established, Failure> {
+) -> Result<Established, AttemptFailure> {
     if attempt.candidate.security == Security::None {
         let transport = ByteTransport::Sctp(Box::new(stream));
         return Ok(Established { transport, info, read_ahead: Bytes::new() });
@@ -103,7 +110,7 @@ async fn secure(
     let name = attempt
         .server_name
         .clone()
-        .map_err(|detail| failure(Cause::Certificate, Level::Transport, detail))?;
+        .map_err(|detail| failure(FailureCause::Certificate, EvidenceLevel::Transport, detail))?;
     let role = Role::Client(config.into(), name);
     let tls = role.secure(stream).await?;
     info.timings.security = Some(attempt.origin.elapsed());
@@ -118,7 +125,7 @@ async fn through_kernel(
     connector: &Connector,
     reporter: &Reporter,
     info: &mut ConnectionInfo,
-) -> Result<SctpAssociation, Failure> {
+) -> Result<SctpAssociation, AttemptFailure> {
     let start = Instant::now();
     let association = kernel::connect(attempt.candidate.address, connector.sctp().association())
         .await
@@ -127,6 +134,6 @@ async fn through_kernel(
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;
     info.local = association.local_address();
-    reporter.progress(Level::Transport, info.rtt).await;
+    reporter.progress(EvidenceLevel::Transport, info.rtt).await;
     Ok(association)
 }

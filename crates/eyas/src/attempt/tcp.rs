@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
-use eyas_race::evidence::{Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use super::event::{Established, Event};
@@ -29,7 +29,7 @@ pub(super) async fn run(
     attempt: Attempt,
     connector: &Connector,
     reporter: &Reporter,
-) -> Result<Established, Failure> {
+) -> Result<Established, AttemptFailure> {
     let mut info = attempt.info();
     let is_planned = attempt.candidate.transport == Transport::Mptcp;
     let wants_mptcp = is_planned || connector.mptcp();
@@ -45,7 +45,7 @@ pub(super) async fn run(
     // With TCP Fast Open the call returns before the peer has responded, so there is no round-trip
     // time.
     let rtt = (!fast_open).then(|| start.elapsed());
-    let reached = if fast_open { Level::Started } else { Level::Transport };
+    let reached = if fast_open { EvidenceLevel::Started } else { EvidenceLevel::Transport };
     if !fast_open {
         info.timings.answered = Some(attempt.origin.elapsed());
         info.timings.transport = info.timings.answered;

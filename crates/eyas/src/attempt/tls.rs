@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eyas_race::candidate::Security;
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use rustls::{ClientConfig, CommonState, ProtocolVersion};
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -22,12 +22,12 @@ pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     config: Arc<ClientConfig>,
     attempt: &Attempt,
-    reached: Level,
-) -> Result<tokio_rustls::client::TlsStream<S>, Failure> {
+    reached: EvidenceLevel,
+) -> Result<tokio_rustls::client::TlsStream<S>, AttemptFailure> {
     let name = attempt
         .server_name
         .clone()
-        .map_err(|detail| failure(Cause::Certificate, reached, detail))?;
+        .map_err(|detail| failure(FailureCause::Certificate, reached, detail))?;
     handshake(&TlsConnector::from(config), name, stream, reached).await
 }
 
@@ -36,8 +36,8 @@ pub(crate) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
     connector: &TlsConnector,
     name: ServerName<'static>,
     stream: S,
-    reached: Level,
-) -> Result<tokio_rustls::client::TlsStream<S>, Failure> {
+    reached: EvidenceLevel,
+) -> Result<tokio_rustls::client::TlsStream<S>, AttemptFailure> {
     let (result, rejection) = observed(connector.connect(name, stream)).await;
     result.map_err(|error| explained(io_failure(&error, reached), rejection))
 }

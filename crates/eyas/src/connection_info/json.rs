@@ -1,7 +1,7 @@
 //! Details of a connection as JSON, as the Python and C packages return them, with the names and
 //! units of `docs/reference/json.md`. Times are in milliseconds, with at most three decimals.
 
-use eyas_race::{candidate::Alpn, report::milliseconds};
+use eyas_race::{candidate::AlpnName, report::milliseconds};
 use serde::Serialize;
 
 use super::{ConnectionInfo, Timings};
@@ -24,7 +24,7 @@ pub struct ConnectionInfoJson {
     /// The peer's address and port.
     remote: String,
     /// The negotiated application protocol.
-    alpn: Option<Alpn>,
+    alpn: Option<AlpnName>,
     /// The round-trip time of the handshake, if it was measured.
     rtt_ms: Option<f64>,
     /// Whether the memory determined this choice.

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use eyas_race::candidate::Candidate;
-use eyas_race::evidence::Failure;
-use eyas_race::target::Host;
+use eyas_race::evidence::AttemptFailure;
+use eyas_race::target::TargetHost;
 
 use super::Endpoint;
 use crate::attempt::quic::{self, EarlyQuic};
@@ -35,7 +35,7 @@ impl Early {
     ///
     /// # Errors
     /// Returns what ended the attempt.
-    pub async fn confirmed(self) -> Result<(Connection, bool), Failure> {
+    pub async fn confirmed(self) -> Result<(Connection, bool), AttemptFailure> {
         let (done, accepted) = self.quic.confirmed().await?;
         let connection =
             Connection::new(done.transport, done.info, Feedback::none(), done.read_ahead);
@@ -54,7 +54,7 @@ impl Endpoint {
     /// parameters](crate::SecurityParameters::with_early_data) and an earlier connection allow
     /// early data; returns `None` otherwise. There is no race and no memory involved: callers need
     /// another way to connect if this fails.
-    pub async fn early(&self, host: &Host, candidate: Candidate) -> Option<Early> {
+    pub async fn early(&self, host: &TargetHost, candidate: Candidate) -> Option<Early> {
         let attempt = Attempt {
             candidate,
             server_name: server_name(host),

@@ -8,7 +8,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use nix::libc;
 
 /// The call that returned an error.
@@ -90,12 +90,12 @@ impl HostFault {
     }
 
     /// Returns the failure of an attempt by this fault.
-    pub(crate) fn failure(self, error: &io::Error, reached: Level) -> Failure {
+    pub(crate) fn failure(self, error: &io::Error, reached: EvidenceLevel) -> AttemptFailure {
         let cause = match self {
-            Self::Unsupported | Self::NoPrivilege => Cause::Unsupported,
-            _ => Cause::Local,
+            Self::Unsupported | Self::NoPrivilege => FailureCause::Unsupported,
+            _ => FailureCause::Local,
         };
-        Failure::new(cause, reached, format!("{error}: {self}"))
+        AttemptFailure::new(cause, reached, format!("{error}: {self}"))
     }
 }
 
@@ -287,7 +287,7 @@ mod tests {
             for call in CALLS {
                 let error = io::Error::from_raw_os_error(code);
                 let Some(fault) = HostFault::of(&error, call, None) else { continue };
-                let failure = fault.failure(&error, Level::Started);
+                let failure = fault.failure(&error, EvidenceLevel::Started);
                 assert!(failure.cause.is_of_this_host(), "{failure}");
                 assert!(failure.detail.contains("this host"), "{failure}");
             }

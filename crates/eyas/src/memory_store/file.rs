@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use eyas_race::evidence::NetworkId;
-use eyas_race::memory::{Config, Entry, Key, Record, forget_row, learn_rows};
-use eyas_race::target::Host;
+use eyas_race::memory::{
+    MemoryConfig, MemoryEntry, MemoryKey, MemoryRecord, forget_row, learn_rows,
+};
+use eyas_race::target::TargetHost;
 
 use super::inspection::{self, FileError, FileId, Inspection};
 use super::set_aside::set_aside;
@@ -24,7 +26,7 @@ pub(super) struct Outcome<T> {
 }
 
 /// Returns whether a file in which damage was detected can now be opened without errors.
-fn is_sound(path: &Path, config: &Config, now: Duration) -> bool {
+fn is_sound(path: &Path, config: &MemoryConfig, now: Duration) -> bool {
     let opened = Sqlite::open(path, Secret::random(), config, now);
     opened.and_then(|file| file.check()).is_ok()
 }
@@ -38,7 +40,7 @@ pub(super) struct File {
     id: Option<FileId>,
     secret: Secret,
     /// Rows that are newer than those in the file.
-    unwritten: BTreeMap<Key, Entry>,
+    unwritten: BTreeMap<MemoryKey, MemoryEntry>,
     /// Whether the last write failed; a problem is reported only once.
     is_failing: bool,
 }
@@ -46,7 +48,7 @@ pub(super) struct File {
 impl File {
     pub(super) fn open(
         path: &Path,
-        config: &Config,
+        config: &MemoryConfig,
         now: Duration,
         warnings: &mut Vec<String>,
     ) -> Self {
@@ -83,7 +85,7 @@ impl File {
     fn reopen(
         &mut self,
         secret: Secret,
-        config: &Config,
+        config: &MemoryConfig,
         now: Duration,
     ) -> Result<Option<String>, FileError> {
         let file = match inspection::inspect(&self.path)? {
@@ -150,7 +152,7 @@ impl File {
                 let warning = self.set_aside_damaged(&why, || false, super::now());
                 let mut warnings = vec![warning];
                 // Holders of the secret continue to name networks with it.
-                let opened = self.reopen(self.secret, &Config::default(), super::now());
+                let opened = self.reopen(self.secret, &MemoryConfig::default(), super::now());
                 warnings.extend(opened.err().map(|error| error.to_string()));
                 (None, warnings)
             }
@@ -166,25 +168,26 @@ impl File {
         }
     }
 
-    pub(super) fn records(&mut self) -> Outcome<Vec<Record>> {
+    pub(super) fn records(&mut self) -> Outcome<Vec<MemoryRecord>> {
         let (records, warnings) = self.with_file(|sqlite| sqlite.records());
-        let mut rows: BTreeMap<Key, Entry> = records
+        let mut rows: BTreeMap<MemoryKey, MemoryEntry> = records
             .unwrap_or_default()
             .into_iter()
             .map(|record| (record.key, record.entry))
             .collect();
         rows.extend(self.unwritten.clone());
-        let value = rows.into_iter().map(|(key, entry)| Record { key, entry }).collect();
+        let value = rows.into_iter().map(|(key, entry)| MemoryRecord { key, entry }).collect();
         Outcome { value, warnings }
     }
 
     pub(super) fn rows_for(
         &mut self,
         network: &NetworkId,
-        host: &Host,
-    ) -> Outcome<BTreeMap<Key, Entry>> {
+        host: &TargetHost,
+    ) -> Outcome<BTreeMap<MemoryKey, MemoryEntry>> {
         let (rows, warnings) = self.with_file(|sqlite| sqlite.rows_for(network, host));
-        let mut rows: BTreeMap<Key, Entry> = rows.unwrap_or_default().into_iter().collect();
+        let mut rows: BTreeMap<MemoryKey, MemoryEntry> =
+            rows.unwrap_or_default().into_iter().collect();
         let matching = self.unwritten.iter().filter(|(key, _)| {
             key.network == *network && key.host().is_none_or(|row_host| row_host == host)
         });
@@ -192,7 +195,11 @@ impl File {
         Outcome { value: rows, warnings }
     }
 
-    pub(super) fn learn(&mut self, observation: &Observation, config: &Config) -> Outcome<()> {
+    pub(super) fn learn(
+        &mut self,
+        observation: &Observation,
+        config: &MemoryConfig,
+    ) -> Outcome<()> {
         let (learnt, warnings) = self.with_file(|sqlite| sqlite.learn(observation, config));
         if learnt.is_some() {
             self.is_failing = false;
@@ -201,7 +208,7 @@ impl File {
         if learnt.is_some() && unwritten.is_empty() {
             return Outcome { value: (), warnings };
         }
-        let existing = &mut |key: &Key| unwritten.get(key).cloned();
+        let existing = &mut |key: &MemoryKey| unwritten.get(key).cloned();
         let rows = learn_rows(existing, &observation.evidence, &observation.trust, config);
         for (key, entry) in rows {
             if learnt.is_some() {
@@ -217,7 +224,7 @@ impl File {
         Outcome { value: (), warnings }
     }
 
-    pub(super) fn forget(&mut self, host: &Host) -> Outcome<usize> {
+    pub(super) fn forget(&mut self, host: &TargetHost) -> Outcome<usize> {
         let before = self.unwritten.len();
         let rows = std::mem::take(&mut self.unwritten);
         self.unwritten = rows

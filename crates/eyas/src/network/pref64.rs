@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use eyas_race::candidate::Family;
-use eyas_race::dns::{DnsFailure, Query, QueryId, RecordType, Records};
+use eyas_race::candidate::AddressFamily;
+use eyas_race::dns::{DnsFailure, DnsQuery, DnsRecords, QueryId, RecordType};
 use eyas_race::io::NetworkView;
 use eyas_race::nat64::{PREFIX_LENGTHS, extract};
 
@@ -29,14 +29,14 @@ const MAX_PREFIXES: usize = 4;
 
 /// Returns whether this network needs a NAT64 to reach IPv4 addresses.
 pub(super) fn is_needed(view: &NetworkView) -> bool {
-    !view.has_connectivity(Family::V4) && view.has_connectivity(Family::V6)
+    !view.has_connectivity(AddressFamily::V4) && view.has_connectivity(AddressFamily::V6)
 }
 
 /// Returns the prefixes of this network, and after which time to look again. The network's own name servers know them
 /// (RFC 7050 §3), whatever server the caller has named for everything else. Only if none of the network's answers,
 /// that server is asked.
 pub(super) async fn discover(network: &Resolver, named: &Resolver) -> (Vec<Prefix>, Duration) {
-    let query = Query { id: QueryId(0), name: NAME.into(), record_type: RecordType::Aaaa };
+    let query = DnsQuery { id: QueryId(0), name: NAME.into(), record_type: RecordType::Aaaa };
     let ask = async {
         let answer = network.query(&query, 0).await.records;
         match answer {
@@ -47,7 +47,7 @@ pub(super) async fn discover(network: &Resolver, named: &Resolver) -> (Vec<Prefi
         }
     };
     match tokio::time::timeout(DISCOVERY_TIMEOUT, ask).await {
-        Ok(Ok(Records::Aaaa(addresses))) => (prefixes(&addresses), REPEAT_AFTER),
+        Ok(Ok(DnsRecords::Aaaa(addresses))) => (prefixes(&addresses), REPEAT_AFTER),
         Ok(Ok(_) | Err(DnsFailure::NoData | DnsFailure::NoSuchName)) => (Vec::new(), REPEAT_AFTER),
         Ok(Err(_)) | Err(_) => (Vec::new(), RETRY_AFTER),
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use eyas_race::evidence::Cause;
+use eyas_race::evidence::FailureCause;
 use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use socket2::Socket;
@@ -66,7 +66,7 @@ impl QuicSocket {
     fn record_unsent(&self, remote: SocketAddr, error: &io::Error) {
         tracing::debug!(%remote, %error, "cannot send");
         let failure = send_failure(error, Call::Send, remote);
-        if failure.cause == Cause::Unreachable || failure.cause.is_of_this_host() {
+        if failure.cause == FailureCause::Unreachable || failure.cause.is_of_this_host() {
             self.unanswered.fail(remote, &failure);
         }
     }

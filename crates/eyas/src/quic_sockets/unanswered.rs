@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use eyas_race::evidence::Failure;
+use eyas_race::evidence::AttemptFailure;
 use tokio::sync::oneshot;
 
 use crate::failure::icmp_failure;
@@ -23,7 +23,7 @@ pub(crate) struct Unanswered(Mutex<Attempts>);
 #[derive(Debug, Default)]
 struct Attempts {
     next: u64,
-    attempts: Vec<(u64, SocketAddr, oneshot::Sender<Failure>)>,
+    attempts: Vec<(u64, SocketAddr, oneshot::Sender<AttemptFailure>)>,
 }
 
 /// The registration of one attempt, until it is dropped.
@@ -31,7 +31,7 @@ struct Attempts {
 pub(crate) struct PendingAttempt {
     id: u64,
     unanswered: Arc<Unanswered>,
-    failure: oneshot::Receiver<Failure>,
+    failure: oneshot::Receiver<AttemptFailure>,
 }
 
 impl Unanswered {
@@ -61,7 +61,7 @@ impl Unanswered {
     }
 
     /// Fails the attempts towards `remote`.
-    pub(crate) fn fail(&self, remote: SocketAddr, failure: &Failure) {
+    pub(crate) fn fail(&self, remote: SocketAddr, failure: &AttemptFailure) {
         for (_, _, attempt) in
             self.lock().attempts.extract_if(.., |(_, peer, _)| is_same(*peer, remote))
         {
@@ -80,7 +80,7 @@ impl PendingAttempt {
     pub(crate) async fn unless_failed<T>(
         &mut self,
         connecting: impl Future<Output = T>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, AttemptFailure> {
         let failed = async {
             match (&mut self.failure).await {
                 Ok(failure) => failure,

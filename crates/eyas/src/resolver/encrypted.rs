@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use eyas_race::target::Host as RaceHost;
+use eyas_race::target::TargetHost as RaceHost;
 use rustls_pki_types::ServerName;
 use url::{Host, Url};
 

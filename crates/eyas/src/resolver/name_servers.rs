@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use eyas_race::dns::{DnsFailure, RecordType, Records};
+use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hickory_proto::op::Message;
@@ -90,7 +90,7 @@ impl Default for ServerOptions {
 /// What a server has answered about a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    pub(crate) records: Result<Records, DnsFailure>,
+    pub(crate) records: Result<DnsRecords, DnsFailure>,
     /// Whether a server that is trusted with it has validated the answer.
     pub(crate) is_authentic: bool,
 }

@@ -13,8 +13,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use eyas_race::candidate::Family;
-use eyas_race::dns::{DnsFailure, RecordType, Records};
+use eyas_race::candidate::AddressFamily;
+use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
 use eyas_race::policy::AddressTable;
 use futures_util::FutureExt;
 use hickory_proto::op::Message;
@@ -55,7 +55,7 @@ pub(super) struct System {
     surroundings: Surroundings,
     /// The name servers of the latest configuration, with their answers.
     dns: Mutex<Option<Arc<Dns>>>,
-    lookups: InFlight<(String, Option<Family>), Looked>,
+    lookups: InFlight<(String, Option<AddressFamily>), Looked>,
 }
 
 /// A name that is asked for.
@@ -132,8 +132,8 @@ impl System {
         let mut addresses = Vec::new();
         for found in [aaaa, a] {
             match found.records {
-                Ok(Records::Aaaa(v6)) => addresses.extend(v6.into_iter().map(IpAddr::V6)),
-                Ok(Records::A(v4)) => addresses.extend(v4.into_iter().map(IpAddr::V4)),
+                Ok(DnsRecords::Aaaa(v6)) => addresses.extend(v6.into_iter().map(IpAddr::V6)),
+                Ok(DnsRecords::A(v4)) => addresses.extend(v4.into_iter().map(IpAddr::V4)),
                 _ => {}
             }
         }
@@ -222,14 +222,14 @@ impl System {
         now: &Configuration,
         asked: Asked<'_>,
         record_type: RecordType,
-    ) -> Result<Records, DnsFailure> {
+    ) -> Result<DnsRecords, DnsFailure> {
         // One call for each family, so that neither waits for the other; but one for both where an
         // address of one decides which name or which source counts for the other.
         let is_searched = !asked.is_absolute && !now.conf.search.is_empty();
         let family = match record_type {
             _ if is_searched || now.hosts.has(asked.host) => None,
-            RecordType::A => Some(Family::V4),
-            RecordType::Aaaa | RecordType::Https => Some(Family::V6),
+            RecordType::A => Some(AddressFamily::V4),
+            RecordType::Aaaa | RecordType::Https => Some(AddressFamily::V6),
         };
         // A dot at the end keeps it from being searched, but would hide it in the hosts file.
         let dot = if asked.is_absolute && !now.hosts.has(asked.host) { "." } else { "" };
@@ -301,7 +301,7 @@ impl System {
 }
 
 /// Returns an answer that never left this host.
-fn local(records: Result<Records, DnsFailure>) -> Found {
+fn local(records: Result<DnsRecords, DnsFailure>) -> Found {
     Found { records, is_authentic: true }
 }
 

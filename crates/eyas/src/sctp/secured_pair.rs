@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use eyas_race::candidate::{Security, Transport};
 use eyas_race::policy::{Policy, SctpSecurity};
-use eyas_race::target::{Host, Target};
+use eyas_race::target::{Target, TargetHost};
 use eyas_sctp::config::{AssociationConfig, Multipath};
 use tokio::time::timeout;
 
@@ -69,7 +69,7 @@ async fn connected(
         .sctp_association(association)
         .sctp_local_addresses(local_addresses.iter().copied())
         .sctp_encapsulation_port(udp);
-    let host = Host::Literal(Ipv4Addr::LOCALHOST.into(), 0);
+    let host = TargetHost::Literal(Ipv4Addr::LOCALHOST.into(), 0);
     let transports = vec![Transport::SctpUdp];
     let target = Target::plain(host, port, transports.clone(), Security::Tls);
     let policy = Policy { transports, sctp_security, ..Policy::default() };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[cfg(feature = "sctp")]
 use std::sync::OnceLock;
 
-use eyas_race::evidence::{CertificateFault, Failure, Fault};
+use eyas_race::evidence::{AttemptFailure, CertificateFailure, CertificateFault};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
@@ -53,14 +53,14 @@ impl Rejection {
     }
 
     /// Returns a failure with this as its reason.
-    pub(crate) fn explain(self, failure: Failure) -> Failure {
-        let failure = failure.with_fault(Fault::PeerCertificate(self.fault));
-        Failure { detail: self.description, ..failure }
+    pub(crate) fn explain(self, failure: AttemptFailure) -> AttemptFailure {
+        let failure = failure.with_fault(CertificateFailure::PeerCertificate(self.fault));
+        AttemptFailure { detail: self.description, ..failure }
     }
 }
 
 /// Completes the failure of a handshake whose certificate was not accepted. Others stay as they are.
-pub(crate) fn explained(failure: Failure, rejection: Option<Rejection>) -> Failure {
+pub(crate) fn explained(failure: AttemptFailure, rejection: Option<Rejection>) -> AttemptFailure {
     match failure.peer_certificate() {
         Some(fault) => rejection.unwrap_or_else(|| Rejection::undescribed(fault)).explain(failure),
         None => failure,
@@ -194,14 +194,14 @@ pub(crate) fn keeping(
 
 #[cfg(test)]
 mod tests {
-    use eyas_race::evidence::{Cause, Level};
+    use eyas_race::evidence::{EvidenceLevel, FailureCause};
 
     use super::*;
 
-    fn failure() -> Failure {
+    fn failure() -> AttemptFailure {
         let detail = "invalid peer certificate: UnknownIssuer";
-        Failure::new(Cause::Certificate, Level::Transport, detail)
-            .with_fault(Fault::PeerCertificate(CertificateFault::UnknownIssuer))
+        AttemptFailure::new(FailureCause::Certificate, EvidenceLevel::Transport, detail)
+            .with_fault(CertificateFailure::PeerCertificate(CertificateFault::UnknownIssuer))
     }
 
     fn rejection(description: &str) -> Rejection {
@@ -245,10 +245,11 @@ mod tests {
     #[test]
     fn other_failures_stay_as_they_are() {
         let detail = "the peer ended the handshake: it requires a client certificate";
-        let required = Failure::new(Cause::Certificate, Level::Transport, detail)
-            .with_fault(Fault::OwnCertificate(CertificateFault::Missing));
+        let required =
+            AttemptFailure::new(FailureCause::Certificate, EvidenceLevel::Transport, detail)
+                .with_fault(CertificateFailure::OwnCertificate(CertificateFault::Missing));
         assert_eq!(explained(required.clone(), Some(rejection("x"))), required);
-        let refused = Failure::new(Cause::Refused, Level::Started, UNKNOWN);
+        let refused = AttemptFailure::new(FailureCause::Refused, EvidenceLevel::Started, UNKNOWN);
         assert_eq!(explained(refused.clone(), None), refused);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas::race::memory::Config;
+use eyas::race::memory::MemoryConfig;
 use eyas::{MemoryStore, SecurityParameters, ServerIdentity};
 use eyas_gateway::{Gateway, GatewayBuilder, Limits};
 use eyas_http::serve::{RequestBody, Running, Server};
@@ -198,7 +198,7 @@ async fn requests_move_to_tcp_while_udp_is_dropped_and_back_afterwards() {
     let passes = Arc::new(AtomicBool::new(true));
     tokio::spawn(forward(outer, quic.local_addr(), Arc::clone(&passes)));
     let retest_after = Some(Duration::from_secs(5));
-    let memory = MemoryStore::in_memory(Config { retest_after, ..Config::default() });
+    let memory = MemoryStore::in_memory(MemoryConfig { retest_after, ..MemoryConfig::default() });
     let fallback_time = Duration::from_secs(1);
     let limits = Limits { fallback_time, ..Limits::default() };
     let stage = before(&identity, port, |gateway| gateway.memory(memory).limits(limits)).await;

@@ -14,7 +14,7 @@ use std::{
 
 use eyas::{
     Early, Feedback, Recording,
-    race::candidate::{Candidate, Origin, Security, Transport},
+    race::candidate::{AddressOrigin, Candidate, Security, Transport},
 };
 use http::Method;
 use http_body::Body as _;
@@ -81,7 +81,7 @@ pub(super) async fn open(
         alpn: inner.config.versions.quic_alpn(),
         ech: None,
         priority: None,
-        origin: Origin::Address,
+        origin: AddressOrigin::Address,
     };
     let endpoint = &inner.dialler.endpoint;
     let Some(early) = endpoint.early(&route.host, candidate).await else { return Err(permit) };

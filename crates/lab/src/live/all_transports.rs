@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use eyas::race::candidate::{Family, Transport};
+use eyas::race::candidate::{AddressFamily, Transport};
 use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_emulator::{Host, MiddleboxConfig, Topology};
@@ -68,7 +68,7 @@ fn load(setup: &AllTransportsSetup, server: Vec<IpAddr>, seed: u64) -> Result<Lo
     load.extent = Extent::lasting(setup.warm_up.0 + setup.duration.0);
     let memory = match setup.race {
         RacePolicyName::EyasRemembers => {
-            MemoryStore::in_memory(eyas::race::memory::Config::default())
+            MemoryStore::in_memory(eyas::race::memory::MemoryConfig::default())
         }
         RacePolicyName::Naive | RacePolicyName::Eyas => MemoryStore::none(),
     };
@@ -94,7 +94,7 @@ impl AllTransportsSetup {
         }
         let policy = Policy {
             transports,
-            only_family: (self.candidates == 1).then_some(Family::V4),
+            only_family: (self.candidates == 1).then_some(AddressFamily::V4),
             max_in_flight: self.candidates.max(Policy::default().max_in_flight),
             sctp_security: match self.sctp_security {
                 SctpSecurityName::Tls => SctpSecurity::Tls,
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_requested_number_of_candidates_is_made() {
-        assert_eq!(policy(1).only_family, Some(Family::V4));
+        assert_eq!(policy(1).only_family, Some(AddressFamily::V4));
         assert_eq!((policy(2).transports.len(), policy(2).only_family), (1, None));
         // The six of the paper.
         assert_eq!(policy(6).transports, [Transport::Sctp, Transport::SctpUdp, Transport::Tcp]);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use eyas::race::memory::{Config, Handshakes, Record};
+use eyas::race::memory::{MemoryConfig, MemoryRecord, RecentHandshakes};
 use eyas::{MemoryStore, Resolver, SecurityParameters};
 use tokio::task::JoinSet;
 
@@ -12,7 +12,7 @@ use super::trial::{OBJECT, Trial};
 use crate::situation::live::Memory;
 
 /// The number of hosts from which a network is known: as many as are remembered for a path.
-const HOSTS: usize = Handshakes::MAX as usize;
+const HOSTS: usize = RecentHandshakes::MAX as usize;
 /// How long a connection stays open to be learnt from.
 const LEARNING_TIME: Duration = Duration::from_millis(5);
 /// The same if losses are to be observed too: longer than QUIC needs to retransmit an Initial.
@@ -28,10 +28,11 @@ impl Memory {
         pace: Duration,
         stop: &AtomicBool,
     ) -> Result<Vec<MemoryStore>, LiveError> {
-        let store_with =
-            |rows: &[Record]| MemoryStore::in_memory_with(Config::default(), rows.iter().cloned());
+        let store_with = |rows: &[MemoryRecord]| {
+            MemoryStore::in_memory_with(MemoryConfig::default(), rows.iter().cloned())
+        };
         let stores_with =
-            |rows: &[Record]| (0..trials).map(|_| store_with(rows)).collect::<Vec<_>>();
+            |rows: &[MemoryRecord]| (0..trials).map(|_| store_with(rows)).collect::<Vec<_>>();
         match self {
             Self::Empty => Ok(stores_with(&[])),
             Self::Warm => {

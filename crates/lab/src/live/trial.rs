@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use eyas::race::io::Output;
+use eyas::race::io::RaceOutput;
 use eyas::race::policy::Policy;
-use eyas::race::trace::{Event, Trace};
+use eyas::race::trace::{Trace, TraceEvent};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_http::{Client, Error, Proxy, Response};
 use http::Version;
@@ -210,11 +210,11 @@ impl RaceTimes {
         let mut times = Self::default();
         for step in &trace.steps {
             let at = step.at.saturating_sub(trace.header.started_at);
-            let Event::Output(output) = &step.event else { continue };
+            let TraceEvent::Output(output) = &step.event else { continue };
             match **output {
-                Output::Usable(_) => times.usable = Some(at),
-                Output::Better(_) => times.better = Some(at),
-                Output::Start { .. } => times.attempts += 1,
+                RaceOutput::Usable(_) => times.usable = Some(at),
+                RaceOutput::Better(_) => times.better = Some(at),
+                RaceOutput::Start { .. } => times.attempts += 1,
                 _ => {}
             }
         }

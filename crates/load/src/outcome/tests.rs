@@ -1,6 +1,6 @@
 //! Tests of the summary.
 
-use eyas::race::candidate::{Family, Security};
+use eyas::race::candidate::{AddressFamily, Security};
 
 use super::super::tally::{Answer, Exchange, RequestError, Winner};
 use super::*;
@@ -24,7 +24,7 @@ fn finished(arriving: u64, last_end: u64) -> Finished {
 fn exchange(millis: u64) -> Exchange {
     let winner = Winner {
         transport: Transport::Tcp,
-        family: Family::V6,
+        family: AddressFamily::V6,
         security: Security::Tls,
         version: "HTTP/2",
     };

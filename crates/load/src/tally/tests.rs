@@ -7,7 +7,7 @@ use super::*;
 const MILLI: Duration = Duration::from_millis(1);
 
 fn winner(transport: Transport) -> Winner {
-    Winner { transport, family: Family::V4, security: Security::None, version: "HTTP/1.1" }
+    Winner { transport, family: AddressFamily::V4, security: Security::None, version: "HTTP/1.1" }
 }
 
 fn answered(millis: u32, status: u16, opening: Option<Opening>) -> Exchange {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyas::race::io::NetworkView;
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use eyas_relay::destination::Destination;
 use eyas_relay::rules::Verdict;
 
@@ -50,7 +50,7 @@ pub struct Association {
     /// The limit on destinations.
     destinations: usize,
     owner: Owner,
-    routes: BTreeMap<(Host, u16), Route>,
+    routes: BTreeMap<(TargetHost, u16), Route>,
     waiting: usize,
     outputs: VecDeque<Output>,
 }
@@ -106,10 +106,10 @@ impl Association {
         if !self.routes.contains_key(&key) {
             self.make_room();
             let progress = match to.host {
-                Host::Literal(ip, _) => {
+                TargetHost::Literal(ip, _) => {
                     Progress::Known(AddressSelection::new(now, vec![SocketAddr::new(ip, to.port)]))
                 }
-                Host::Name(_) => {
+                TargetHost::Name(_) => {
                     self.outputs.push_back(Output::Resolve(to));
                     Progress::Resolving(Vec::new())
                 }

@@ -51,7 +51,7 @@ fn to_name(name: &str, data: &[u8]) -> Vec<u8> {
 }
 
 fn named(name: &str) -> Destination {
-    Destination::new(eyas::Host::parse(name).expect("a host"), 53)
+    Destination::new(eyas::TargetHost::parse(name).expect("a host"), 53)
 }
 
 /// Returns the next output, which is a datagram to a peer.

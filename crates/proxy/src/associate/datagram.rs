@@ -11,7 +11,7 @@
 use std::net::SocketAddr;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use eyas_relay::destination::Destination;
 use eyas_relay::handshake::{socks5_address, write_socks5_address, write_socks5_name};
 
@@ -59,8 +59,8 @@ pub fn write(from: SocketAddr, data: &[u8]) -> Bytes {
 /// Returns the same with a source that may be known only by name.
 pub(crate) fn write_from(from: &Destination, data: &[u8]) -> Bytes {
     match &from.host {
-        Host::Literal(ip, _) => write(SocketAddr::new(*ip, from.port), data),
-        Host::Name(name) => {
+        TargetHost::Literal(ip, _) => write(SocketAddr::new(*ip, from.port), data),
+        TargetHost::Name(name) => {
             let mut bytes = BytesMut::with_capacity(PREFIX + 4 + name.len() + data.len());
             bytes.put_slice(&[0; PREFIX]);
             write_socks5_name(&mut bytes, name, from.port);

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use eyas::race::candidate::Family;
+use eyas::race::candidate::AddressFamily;
 use eyas_relay::destination::Destination;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -95,7 +95,7 @@ impl Running<'_> {
         });
     }
 
-    fn receive_from_peers(&mut self, family: Family) {
+    fn receive_from_peers(&mut self, family: AddressFamily) {
         self.peers.receive(family, |bytes, from| {
             self.association.handle_peer(from, bytes);
             true

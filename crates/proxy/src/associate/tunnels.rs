@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use eyas_relay::destination::Destination;
 
 use super::association::MAX_WAITING;
@@ -57,9 +57,9 @@ pub enum TunnelOutput {
 pub struct Tunnels {
     owner: Owner,
     most: usize,
-    tunnels: BTreeMap<(Host, u16), Tunnel>,
+    tunnels: BTreeMap<(TargetHost, u16), Tunnel>,
     /// The destinations of the tunnels that are open or requested.
-    names: BTreeMap<u64, (Host, u16)>,
+    names: BTreeMap<u64, (TargetHost, u16)>,
     opened: u64,
     waiting: usize,
     outputs: VecDeque<TunnelOutput>,
@@ -207,7 +207,7 @@ impl Tunnels {
         }
     }
 
-    fn close(&mut self, key: &(Host, u16)) {
+    fn close(&mut self, key: &(TargetHost, u16)) {
         if let Some(id) = self.tunnels.get(key).map(|tunnel| tunnel.id)
             && self.names.remove(&id).is_some()
         {
@@ -216,7 +216,7 @@ impl Tunnels {
         self.forget(key);
     }
 
-    fn forget(&mut self, key: &(Host, u16)) {
+    fn forget(&mut self, key: &(TargetHost, u16)) {
         if let Some(Tunnel { stage: Stage::Opening(waiting), .. }) = self.tunnels.remove(key) {
             self.waiting -= waiting.len();
             waiting.iter().for_each(|_| self.owner.drop(Dropped::Full));
@@ -271,7 +271,7 @@ mod tests {
     }
 
     fn open(id: u64, number: u8) -> TunnelOutput {
-        let to = Destination::new(Host::Literal(to(number).ip(), 0), 53);
+        let to = Destination::new(TargetHost::Literal(to(number).ip(), 0), 53);
         TunnelOutput::Open { id, to }
     }
 

@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use eyas::Recording;
-use eyas::race::candidate::Family;
-use eyas::race::target::Host;
+use eyas::race::candidate::AddressFamily;
+use eyas::race::target::TargetHost;
 use eyas_http::HttpDatagrams;
 use eyas_relay::destination::{Destination, Refusal, Refused};
 use eyas_relay::destination_stream::DestinationStream;
@@ -140,14 +140,14 @@ async fn peer(
     Ok(Peer { selection, sockets })
 }
 
-fn family_of(address: SocketAddr) -> Family {
-    if address.is_ipv4() { Family::V4 } else { Family::V6 }
+fn family_of(address: SocketAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::V4 } else { AddressFamily::V6 }
 }
 
 async fn addresses(shared: &Shared, to: &Destination) -> Vec<IpAddr> {
     match &to.host {
-        Host::Literal(ip, _) => vec![*ip],
-        Host::Name(_) => {
+        TargetHost::Literal(ip, _) => vec![*ip],
+        TargetHost::Name(_) => {
             let (endpoint, policy) = (shared.endpoint.clone(), shared.policy.clone());
             resolve(endpoint, policy, shared.limits.connect_time, to.clone()).await.1
         }
@@ -221,7 +221,7 @@ impl Running<'_, '_> {
         }
     }
 
-    fn receive(&mut self, family: Family) {
+    fn receive(&mut self, family: AddressFamily) {
         let Self { stream, peer: Peer { selection, sockets }, traffic, .. } = self;
         sockets.receive(family, |data, from| {
             let from = SocketAddr::new(from.ip().to_canonical(), from.port());

@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use eyas::race::dns::{DnsFailure, RecordType, Records};
-use eyas::race::target::Host;
+use eyas::race::dns::{DnsFailure, DnsRecords, RecordType};
+use eyas::race::target::TargetHost;
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, ResponseCode};
 use hickory_proto::rr::rdata::{A, AAAA, PTR};
 use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType as Kind};
@@ -84,13 +84,15 @@ pub fn read(bytes: &[u8]) -> Incoming {
         }
         _ => return Incoming::Forward(Box::new(Forwarded(message))),
     }
-    match Host::parse(query.name().to_ascii().trim_end_matches('.')) {
+    match TargetHost::parse(query.name().to_ascii().trim_end_matches('.')) {
         Ok(host) if host.is_localhost() => {
             let own = (Ipv4Addr::LOCALHOST, Ipv6Addr::LOCALHOST);
             answer(&message, ResponseCode::NoError, record_data(kind, own))
         }
-        Ok(Host::Name(name)) => Incoming::Question(Box::new(Question { kind, name, message })),
-        Ok(Host::Literal(..)) | Err(_) => answer(&message, ResponseCode::NXDomain, None),
+        Ok(TargetHost::Name(name)) => {
+            Incoming::Question(Box::new(Question { kind, name, message }))
+        }
+        Ok(TargetHost::Literal(..)) | Err(_) => answer(&message, ResponseCode::NXDomain, None),
     }
 }
 
@@ -213,11 +215,11 @@ fn response(to: &Message, code: ResponseCode, data: Option<RData>) -> Option<Vec
 }
 
 /// Returns whether the answer for one family has addresses, or why that is unknown.
-pub(super) fn has_addresses(records: Result<Records, DnsFailure>) -> Result<bool, DnsFailure> {
+pub(super) fn has_addresses(records: Result<DnsRecords, DnsFailure>) -> Result<bool, DnsFailure> {
     match records {
-        Ok(Records::A(some)) => Ok(!some.is_empty()),
-        Ok(Records::Aaaa(some)) => Ok(!some.is_empty()),
-        Ok(Records::Https(_)) | Err(DnsFailure::NoData) => Ok(false),
+        Ok(DnsRecords::A(some)) => Ok(!some.is_empty()),
+        Ok(DnsRecords::Aaaa(some)) => Ok(!some.is_empty()),
+        Ok(DnsRecords::Https(_)) | Err(DnsFailure::NoData) => Ok(false),
         Err(why) => Err(why),
     }
 }

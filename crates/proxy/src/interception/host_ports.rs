@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use eyas_relay::accept::accept_next;
 use eyas_relay::copy::{self, End, Until};
 use eyas_relay::destination::{Destination, Refusal};
@@ -46,7 +46,8 @@ async fn serve(shared: Arc<Shared>, program: TcpStream, client: SocketAddr, port
     };
     let mut client_state = ClientState::new(client);
     client_state.protocol = Some(Protocol::Intercepted);
-    client_state.destination = Some(Destination::new(Host::Name("localhost".to_owned()), port));
+    client_state.destination =
+        Some(Destination::new(TargetHost::Name("localhost".to_owned()), port));
     let ending = tokio::select! {
         ending = forward(&shared, &mut client_state, program, port) => ending,
         () = shared.abort.cancelled() => Ending::Stopped,

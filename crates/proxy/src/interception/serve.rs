@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas::race::dns::{DnsFailure, Query, QueryId};
-use eyas::race::target::Host;
+use eyas::race::dns::{DnsFailure, DnsQuery, QueryId};
+use eyas::race::target::TargetHost;
 use eyas_relay::accept::accept_next;
 use eyas_relay::destination::{Destination, Refusal};
 use eyas_relay::device::{Device, MAX_PACKET};
@@ -229,8 +229,8 @@ impl Interception {
     /// Returns the destination that an address in the namespace represents.
     fn destination(&self, to: SocketAddr) -> Option<Destination> {
         let host = match addresses::number(to.ip()) {
-            Some(_) => Host::Name(self.state().names.name(self.now(), to.ip())?),
-            None => Host::Literal(to.ip(), 0),
+            Some(_) => TargetHost::Name(self.state().names.name(self.now(), to.ip())?),
+            None => TargetHost::Literal(to.ip(), 0),
         };
         Some(Destination::new(host, to.port()))
     }
@@ -292,7 +292,7 @@ impl Interception {
             return assign();
         }
         let look_up = |record_type| async move {
-            let query = Query { id: QueryId(0), name: name.to_owned(), record_type };
+            let query = DnsQuery { id: QueryId(0), name: name.to_owned(), record_type };
             dns::has_addresses(resolver.query(&query, 0).await.records)
         };
         let mut answers: FuturesUnordered<_> = FAMILIES.into_iter().map(look_up).collect();

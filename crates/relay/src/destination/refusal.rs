@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use eyas::ConnectError;
 use eyas::race::dns::DnsFailure;
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas::race::io::RaceFailure;
 
 use super::Destination;
@@ -205,9 +205,9 @@ impl Refusal {
             RaceFailure::NoNetwork => Self::NetworkUnreachable(text),
             RaceFailure::Deadline(_) => Self::TimedOut(text),
             _ => match error.cause() {
-                Some(Cause::Refused) => Self::Refused(text),
-                Some(Cause::Unreachable) => Self::HostUnreachable(text),
-                Some(Cause::Silent | Cause::Deadline) => Self::TimedOut(text),
+                Some(FailureCause::Refused) => Self::Refused(text),
+                Some(FailureCause::Unreachable) => Self::HostUnreachable(text),
+                Some(FailureCause::Silent | FailureCause::Deadline) => Self::TimedOut(text),
                 _ => Self::Failed(text),
             },
         }

@@ -1,4 +1,4 @@
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use proptest::prelude::*;
 
 use super::*;
@@ -283,7 +283,7 @@ fn link_local_destinations_have_a_zone() {
         let connect = format!("CONNECT [fe80::1{zone}]:80 HTTP/1.1\r\n\r\n");
         let request = outcome(None, &[connect.as_bytes()]).request.expect("it is accepted");
         let Request::Connect(to) = request else { panic!("{request:?}") };
-        assert_eq!(to.host, Host::Name(named.into()));
+        assert_eq!(to.host, TargetHost::Name(named.into()));
         let here = to.on_this_host().expect("lo exists");
         assert_eq!(here, Destination::parse("fe80::1%1", 80).expect("a destination"));
         let get = format!("GET http://[fe80::1{zone}]:81/x HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -322,7 +322,7 @@ fn a_dot_at_the_end_makes_a_name_absolute() {
         let to = request.destination().expect("one");
         let dot = if absolute { "." } else { "" };
         assert_eq!((to.absolute, to.to_string()), (absolute, format!("a.test{dot}:80")));
-        assert_eq!(to.host, Host::Name("a.test".into()), "rules know one spelling");
+        assert_eq!(to.host, TargetHost::Name("a.test".into()), "rules know one spelling");
         if let Request::Forward { head, .. } = &request {
             let expected = format!("GET / HTTP/1.1\r\nHost: a.test{dot}\r\n");
             assert!(head.starts_with(expected.as_bytes()), "as curl does: {head:?}");

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use eyas::race::target::{Host, parse_port};
+use eyas::race::target::{TargetHost, parse_port};
 use thiserror::Error;
 
 use super::address::is_within;
@@ -79,11 +79,11 @@ impl FromStr for Hosts {
         if name.contains('*') {
             return Err(PatternError);
         }
-        match Host::parse(name).map_err(|_| PatternError)? {
-            Host::Name(name) if below => Ok(Self::Below(name)),
-            Host::Name(name) => Ok(Self::Name(name)),
-            Host::Literal(..) if below => Err(PatternError),
-            Host::Literal(ip, _) => {
+        match TargetHost::parse(name).map_err(|_| PatternError)? {
+            TargetHost::Name(name) if below => Ok(Self::Below(name)),
+            TargetHost::Name(name) => Ok(Self::Name(name)),
+            TargetHost::Literal(..) if below => Err(PatternError),
+            TargetHost::Literal(ip, _) => {
                 network(ip, if ip.is_ipv4() { 32 } else { 128 }).ok_or(PatternError)
             }
         }

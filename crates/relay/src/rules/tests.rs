@@ -164,7 +164,7 @@ fn an_allow_rule_overrides_the_others() {
     assert!(may(&rules, "10.1.2.3", REMOTE_CLIENT) && may(&rules, "fd00::9", REMOTE_CLIENT));
     assert!(!may(&rules, "10.2.0.1", "127.0.0.1") && !may(&rules, "192.0.2.1", "127.0.0.1"));
     let verdict = |host: &str, port| {
-        let to = Destination::new(Host::parse(host).expect("a host"), port);
+        let to = Destination::new(TargetHost::parse(host).expect("a host"), port);
         client_rules(rules.clone(), REMOTE_CLIENT).of_destination(&to)
     };
     assert_eq!(verdict("a.corp.example", 1), Verdict::Allowed);
@@ -189,7 +189,7 @@ fn a_name_is_denied_like_its_addresses() {
         (&["*"], &["*.test"], "other.test", Verdict::Allowed, Verdict::Allowed),
     ];
     for (allow, deny, name, here, elsewhere) in rows {
-        let to = Destination::new(Host::parse(name).expect("a host"), 443);
+        let to = Destination::new(TargetHost::parse(name).expect("a host"), 443);
         for (resolved_elsewhere, expected) in [(false, here), (true, elsewhere)] {
             let rules = Rules { resolved_elsewhere, ..rules(allow, deny) };
             let verdict = client_rules(rules, "127.0.0.1").of_destination(&to);
@@ -247,7 +247,7 @@ fn unspecified_addresses_lead_to_loopback() {
 #[test]
 fn the_name_of_this_machine_is_treated_like_its_addresses() {
     let verdict = |rules: &Rules, host: &str, client: &str| {
-        let to = Destination::new(Host::parse(host).expect("a host"), 80);
+        let to = Destination::new(TargetHost::parse(host).expect("a host"), 80);
         client_rules(rules.clone(), client).of_destination(&to)
     };
     for name in ["localhost", "LOCALHOST.", "app.localhost"] {
@@ -268,7 +268,7 @@ fn the_name_of_this_machine_is_treated_like_its_addresses() {
 #[test]
 fn names_and_ports_are_denied() {
     let rules = rules(&[], &["ads.example", "*:25", "192.0.2.0/24:1-1023"]);
-    let to = |host: &str| Destination::new(Host::parse(host).expect("a host"), 443);
+    let to = |host: &str| Destination::new(TargetHost::parse(host).expect("a host"), 443);
     let rules = client_rules(rules, "127.0.0.1");
     assert_eq!(rules.of_destination(&to("ads.example")), Verdict::Denied(DenialReason::Rule));
     assert_eq!(rules.of_destination(&to("x.ads.example")), Verdict::ByAddress);

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters, race::memory::Config};
+use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters, race::memory::MemoryConfig};
 use eyas_http::{Client, ClientBuilder, Proxy, Versions};
 use eyas_testserver::{Authority, Personality, TestServer};
 
@@ -38,7 +38,7 @@ impl Stage {
 
     /// Returns a client for only these versions, with its own memory.
     pub(crate) fn client_for(&self, versions: Versions) -> Client {
-        let memory = MemoryStore::in_memory(Config::default());
+        let memory = MemoryStore::in_memory(MemoryConfig::default());
         self.builder_with(&memory).versions(versions).build().expect("a client")
     }
 

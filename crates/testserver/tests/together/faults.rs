@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use eyas::{
     MemoryStore,
-    race::{memory::Config, policy::Policy},
+    race::{memory::MemoryConfig, policy::Policy},
 };
 use eyas_http::{Error, Kind};
 use eyas_testserver::{Personality, Side};
@@ -17,7 +17,7 @@ use crate::stage::{SOON, Stage};
 /// busy machines.
 async fn version(stage: &Stage) -> Version {
     let race = Policy { head_start: Duration::from_secs(2), ..Policy::default() };
-    let memory = MemoryStore::in_memory(Config::default());
+    let memory = MemoryStore::in_memory(MemoryConfig::default());
     let client = stage.builder_with(&memory).race(race).build().expect("a client");
     let response = client.get(stage.url("/bytes/1000")).send();
     let response = timeout(SOON, response).await.expect("an end").expect("a response");
@@ -100,7 +100,7 @@ async fn a_fault_on_both_is_reported_for_each_candidate() {
 #[tokio::test]
 async fn if_everything_is_dropped_the_deadline_ends_it() {
     let stage = Stage::new(Personality::AllSwallowed).await;
-    let memory = MemoryStore::in_memory(Config::default());
+    let memory = MemoryStore::in_memory(MemoryConfig::default());
     let client = stage.builder_with(&memory).connect_timeout(Duration::from_millis(500));
     let client = client.build().expect("a client");
     let response = timeout(SOON, client.get(stage.url("/")).send()).await.expect("an end");
@@ -111,7 +111,7 @@ async fn if_everything_is_dropped_the_deadline_ends_it() {
 #[tokio::test]
 async fn dropped_udp_is_remembered_by_the_next_client() {
     let stage = Stage::new(Personality::UdpSwallowed).await;
-    let memory = MemoryStore::in_memory(Config::default());
+    let memory = MemoryStore::in_memory(MemoryConfig::default());
     let first = stage.builder_with(&memory).build().expect("a client");
     let response = first.get(stage.url("/")).send().await.expect("a response");
     assert_eq!(response.version(), Version::HTTP_2);

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::frame::{Frame, ProtocolViolation, encode};
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 
 const NOW: Duration = Duration::from_secs(1);
 
@@ -29,7 +29,7 @@ fn limits() -> SessionLimits {
 }
 
 fn connect_purpose() -> Purpose {
-    Purpose::Connect(Destination::new(Host::parse("a.test").expect("a name"), 80))
+    Purpose::Connect(Destination::new(TargetHost::parse("a.test").expect("a name"), 80))
 }
 
 /// All streams of a pair.

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{
     Endpoint, KeyFingerprint, ListenParameters, Listener, SecurityParameters, ServerIdentity,
@@ -149,7 +149,7 @@ impl Stage {
     }
 
     fn target(&self, transports: &[Transport]) -> (Target, Policy) {
-        let host = Host::Literal(self.address.ip(), 0);
+        let host = TargetHost::Literal(self.address.ip(), 0);
         let (transports, port) = (transports.to_vec(), self.address.port());
         let target = Target::plain(host, port, transports.clone(), Security::Tls).with_alpn([ALPN]);
         (target, Policy { transports, ..Policy::default() })

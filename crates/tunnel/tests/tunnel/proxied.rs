@@ -54,7 +54,7 @@ impl Stage {
     }
 
     fn destination(&self) -> Destination {
-        let host = eyas::race::target::Host::parse(SERVER).expect("a name");
+        let host = eyas::race::target::TargetHost::parse(SERVER).expect("a name");
         Destination::new(host, self.address.port())
     }
 

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use eyas::race::memory::{Config, Entry, Record, Subject, Verdict};
+use eyas::race::memory::{MemoryConfig, MemoryEntry, MemoryRecord, MemorySubject, MemoryVerdict};
 
 use super::SceneResult;
 use super::scenes::{SCENES, Scene};
-use crate::race_report::{RaceReport, explanation, paint};
+use crate::race_report::{ReplayedRace, explanation, paint};
 use crate::terminal::{Line, OutputStyle, Paint, table, time, wrapped};
 use crate::timeline::{draw_titled, legend};
 
@@ -95,7 +95,7 @@ impl Page {
     }
 }
 
-fn result(race_report: &RaceReport) -> (Paint, String) {
+fn result(race_report: &ReplayedRace) -> (Paint, String) {
     match &race_report.report.winner {
         None => (Paint::Bad, "nothing".to_owned()),
         Some(winner) => {
@@ -107,13 +107,13 @@ fn result(race_report: &RaceReport) -> (Paint, String) {
 
 /// Returns the verdicts of the rows about each transport, most preferred first, and about each
 /// address if there are two.
-fn verdicts(rows: &[Record]) -> Vec<(String, Verdict)> {
+fn verdicts(rows: &[MemoryRecord]) -> Vec<(String, MemoryVerdict)> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let config = Config::default();
+    let config = MemoryConfig::default();
     let mut verdicts: Vec<_> = rows
         .iter()
         .filter_map(|row| match (&row.key.subject, &row.entry) {
-            (Subject::Peer { transport, security, address, .. }, Entry::Peer(peer)) => {
+            (MemorySubject::Peer { transport, security, address, .. }, MemoryEntry::Peer(peer)) => {
                 // Each race of a scene offers and trusts the same.
                 let verdicts = peer.verdicts(*security, now, &config);
                 verdicts.last().map(|(_, verdict)| (*transport, address.ip(), *verdict))
@@ -130,12 +130,12 @@ fn verdicts(rows: &[Record]) -> Vec<(String, Verdict)> {
     named.collect()
 }
 
-fn learnt(rows: &[Record]) -> Vec<String> {
+fn learnt(rows: &[MemoryRecord]) -> Vec<String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let sentence = |(what, verdict): (String, Verdict)| match verdict {
-        Verdict::Good { rtt: Some(rtt) } => format!("{what} works, {} away", time(rtt)),
-        Verdict::Good { rtt: None } => format!("{what} works"),
-        Verdict::Bad { cause, until } => {
+    let sentence = |(what, verdict): (String, MemoryVerdict)| match verdict {
+        MemoryVerdict::Good { rtt: Some(rtt) } => format!("{what} works, {} away", time(rtt)),
+        MemoryVerdict::Good { rtt: None } => format!("{what} works"),
+        MemoryVerdict::Bad { cause, until } => {
             let retest_delay = time(until.saturating_sub(now));
             format!("{what} does not work ({cause}), tested again in {retest_delay}")
         }
@@ -145,9 +145,9 @@ fn learnt(rows: &[Record]) -> Vec<String> {
     if sentences.is_empty() { vec!["nothing".to_owned()] } else { sentences }
 }
 
-fn learnt_summary(rows: &[Record]) -> String {
-    let word = |(what, verdict): (String, Verdict)| match verdict {
-        Verdict::Bad { cause, .. } => format!("{what} {cause}"),
+fn learnt_summary(rows: &[MemoryRecord]) -> String {
+    let word = |(what, verdict): (String, MemoryVerdict)| match verdict {
+        MemoryVerdict::Bad { cause, .. } => format!("{what} {cause}"),
         _ => format!("{what} works"),
     };
     verdicts(rows).into_iter().map(word).collect::<Vec<_>>().join(", ")

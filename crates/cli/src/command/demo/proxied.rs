@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use eyas::race::candidate::Transport;
-use eyas::race::memory::Config;
+use eyas::race::memory::MemoryConfig;
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, MemoryStore, Resolver};
 use eyas_http::Client;
@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::scenes::Scene;
 use super::{DEADLINE, HOST, SILENT_AFTER, SceneResult, WATCH_TIME, server_failure};
 use crate::failure::{Failure, Kind};
-use crate::race_report::RaceReport;
+use crate::race_report::ReplayedRace;
 
 /// Makes the program fetch a page twice, through proxies that share a memory.
 pub(super) async fn show(
@@ -23,7 +23,7 @@ pub(super) async fn show(
     authority: &Authority,
 ) -> Result<SceneResult, Failure> {
     let server = server(authority).await?;
-    let memory = MemoryStore::in_memory(Config::default());
+    let memory = MemoryStore::in_memory(MemoryConfig::default());
     let first = race(&server, authority, &memory).await?;
     let learnt = memory.entries();
     let second = race(&server, authority, &memory).await?;
@@ -51,7 +51,7 @@ async fn race(
     server: &TestServer,
     authority: &Authority,
     memory: &MemoryStore,
-) -> Result<RaceReport, Failure> {
+) -> Result<ReplayedRace, Failure> {
     let port = server.local_addr().port();
     let addresses = server.local_addrs().iter().map(SocketAddr::ip).collect();
     let endpoint = Endpoint::builder()
@@ -76,7 +76,7 @@ async fn race(
     sleep(WATCH_TIME).await;
     let race = report.and_then(|report| report.race);
     let race = race.ok_or_else(|| Failure::new(Kind::Connect, "the proxy ran no race"))?;
-    RaceReport::from_trace(race.trace())
+    ReplayedRace::from_trace(race.trace())
 }
 
 /// Fetches as a program with a proxy does: it passes the name to the proxy, and uses TLS with the

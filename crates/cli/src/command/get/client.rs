@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eyas::race::candidate::Family;
+use eyas::race::candidate::AddressFamily;
 use eyas::race::target::Target;
 use eyas::zone::interface_addresses;
 use eyas::{Endpoint, EndpointBuilder};
@@ -41,10 +41,10 @@ fn bound(builder: EndpointBuilder, source: Option<&Source>) -> Result<EndpointBu
 }
 
 /// Returns the family of an address that connections have to come from.
-fn only_family(source: Option<&Source>) -> Option<Family> {
+fn only_family(source: Option<&Source>) -> Option<AddressFamily> {
     match source? {
-        Source::Address(address) if address.is_ipv4() => Some(Family::V4),
-        Source::Address(_) => Some(Family::V6),
+        Source::Address(address) if address.is_ipv4() => Some(AddressFamily::V4),
+        Source::Address(_) => Some(AddressFamily::V6),
         Source::Interface(_) => None,
     }
 }

@@ -11,7 +11,7 @@ use super::request::Request;
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, GetFlags};
 use crate::output;
-use crate::race_report::{self, RaceReport, explanation, name_source};
+use crate::race_report::{self, ReplayedRace, explanation, name_source};
 use crate::shape::{ConnectionShape, GetShape, NamesShape, ReuseShape, millis, value};
 use crate::terminal::{Line, OutputStyle, Paint, shown};
 use crate::timeline;
@@ -83,7 +83,7 @@ pub(super) fn hops(redirected: &[Redirect]) -> Vec<Line> {
 
 /// Prints the race, the request and the response headers on standard error.
 pub(super) fn verbose(
-    (race_report, source): (&RaceReport, Option<&NameSource>),
+    (race_report, source): (&ReplayedRace, Option<&NameSource>),
     request: &Request,
     response: &Response,
     flags: &GetFlags,
@@ -136,7 +136,7 @@ fn exchange(request: &Request, response: &Response) -> Vec<Line> {
 }
 
 /// Reports that a better connection became ready while the body was read.
-fn late_switch(race_report: &RaceReport, common: &CommonFlags) {
+fn late_switch(race_report: &ReplayedRace, common: &CommonFlags) {
     if let Some(upgrade) = &race_report.report.upgraded_to {
         let transport = upgrade.transport.name();
         let text = format!("{transport} was ready a moment later: the next request starts with it");
@@ -146,7 +146,7 @@ fn late_switch(race_report: &RaceReport, common: &CommonFlags) {
 }
 
 /// Returns the members of an object that describe the race.
-pub(super) fn race_members(race_report: Option<&RaceReport>) -> Value {
+pub(super) fn race_members(race_report: Option<&ReplayedRace>) -> Value {
     race_report.map(|race_report| value(&RaceJson::from(&race_report.report))).unwrap_or_default()
 }
 
@@ -164,7 +164,7 @@ pub(super) fn finish(
     if !(common.json || flags.output.verbose) {
         return Ok(());
     }
-    let race_report = RaceReport::from_trace(trace).ok();
+    let race_report = ReplayedRace::from_trace(trace).ok();
     if common.json {
         let target = race_report.as_ref().map(|race| &race.trace.header.setup.target);
         let source = target.and_then(|target| name_source(resolver, target));
@@ -179,7 +179,7 @@ pub(super) fn finish(
 /// Prints the object of a transfer.
 fn object(
     shape: &GetShape,
-    race_report: Option<&RaceReport>,
+    race_report: Option<&ReplayedRace>,
     source: Option<&NameSource>,
     explain: bool,
 ) -> Result<(), Failure> {

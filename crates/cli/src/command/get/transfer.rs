@@ -19,7 +19,7 @@ use super::{Run, failure, report};
 use crate::failure::{Failure, Kind};
 use crate::flags::ContinueAt;
 use crate::output::{Beginning, BodySink};
-use crate::race_report::{self, RaceReport, name_source};
+use crate::race_report::{self, ReplayedRace, name_source};
 use crate::shape::{GetShape, HeaderShape, TimingsShape, millis};
 use crate::terminal::OutputStyle;
 
@@ -160,7 +160,7 @@ impl Transfer<'_> {
         if !(output.verbose || output.explain) {
             return;
         }
-        if let Ok(race) = RaceReport::from_trace(response.trace()) {
+        if let Ok(race) = ReplayedRace::from_trace(response.trace()) {
             let target = &race.trace.header.setup.target;
             let source = name_source(run.context.endpoint.resolver(), target);
             report::verbose((&race, source.as_ref()), request, response, run.flags, run.common);
@@ -241,7 +241,7 @@ impl Transfer<'_> {
 
 fn status_failure(response: &Response) -> Failure {
     let (status, url) = (response.status(), response.url());
-    let race_report = RaceReport::from_trace(response.trace()).ok();
+    let race_report = ReplayedRace::from_trace(response.trace()).ok();
     Failure::new(Kind::Status, format!("{url} answered {status}"))
         .with_details(report::race_members(race_report.as_ref()))
 }

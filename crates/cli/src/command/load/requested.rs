@@ -44,7 +44,7 @@ pub(super) async fn read(flags: &LoadFlags) -> Result<RequestedLoad, Failure> {
     }
     let memory = match flags.choice.no_memory {
         true => MemoryStore::none(),
-        false => MemoryStore::in_memory(memory::Config::default()),
+        false => MemoryStore::in_memory(memory::MemoryConfig::default()),
     };
     let sources = connections.source.iter().flat_map(|range| range.0.iter().copied());
     let builder = Endpoint::builder().security(security).memory(memory).local_addresses(sources);

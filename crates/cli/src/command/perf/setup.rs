@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::{Policy, SctpSecurity};
-use eyas::race::target::{Service, Target};
+use eyas::race::target::{Target, TargetService};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{Connection, Endpoint, MemoryStore};
 use eyas_perf::ALPN;
@@ -14,7 +14,7 @@ use eyas_perf::protocol::request::{Direction, TestRequest};
 use crate::command::{setting, target};
 use crate::failure::{Failure, Kind};
 use crate::flags::PerfFlags;
-use crate::race_report::RaceReport;
+use crate::race_report::ReplayedRace;
 
 /// How long a transport is tried: enough for two retransmissions.
 const DEADLINE: Duration = Duration::from_secs(8);
@@ -81,7 +81,7 @@ impl PerfSetup {
     pub(super) async fn connect(&self, over: SecuredTransport) -> Result<Connection, Failure> {
         let SecuredTransport { transport, sctp_security } = over;
         let mut target = self.target.clone();
-        if let Service::Plain { transports, .. } = &mut target.service {
+        if let TargetService::Plain { transports, .. } = &mut target.service {
             *transports = vec![transport];
         }
         let mut policy = self.policy.clone();
@@ -95,7 +95,7 @@ impl PerfSetup {
             }
             Ok(connection) => Ok(connection),
             Err(error) => {
-                let report = RaceReport::from_trace(initiation.trace())?;
+                let report = ReplayedRace::from_trace(initiation.trace())?;
                 // The attempts are those of one transport, which its row shows.
                 let failure = report.failure().map(|mut failure| {
                     failure.details.clear();
@@ -136,7 +136,7 @@ fn request(flags: &PerfFlags) -> Result<TestRequest, Failure> {
 /// Returns the transports to measure: those of the flag, of the target, or all.
 fn transports(flags: &PerfFlags, target: &Target) -> Result<Vec<SecuredTransport>, Failure> {
     let named = match &target.service {
-        Service::Plain { transports, .. } => transports.as_slice(),
+        TargetService::Plain { transports, .. } => transports.as_slice(),
         _ => &[],
     };
     let wanted = match (flags.transport.is_empty(), named.is_empty()) {

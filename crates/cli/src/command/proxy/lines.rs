@@ -9,8 +9,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_chan
 use std::thread;
 use std::time::Duration;
 
-use eyas::race::evidence::Level;
-use eyas::race::report::{AttemptReport, Outcome, Report as RaceReport};
+use eyas::race::evidence::EvidenceLevel;
+use eyas::race::report::{AttemptOutcome, AttemptReport, RaceReport};
 use eyas_proxy::{Dropped, Ending, ProxyBuilder, Report, WonBy};
 use serde_json::{Value, json};
 
@@ -205,10 +205,10 @@ fn attempts(report: &Report) -> Vec<AttemptReport> {
 /// Describes the outcome of an attempt that did not win.
 fn outcome_text(attempt: &AttemptReport) -> Option<String> {
     let what = match (attempt.outcome, attempt.level) {
-        (Outcome::Won | Outcome::Upgraded, _) => return None,
-        (Outcome::Failed, _) => attempt.reason.as_str(),
-        (_, Level::Started) => "not answered",
-        (_, Level::FirstByte | Level::FullPacket) => "slower",
+        (AttemptOutcome::Won | AttemptOutcome::Upgraded, _) => return None,
+        (AttemptOutcome::Failed, _) => attempt.reason.as_str(),
+        (_, EvidenceLevel::Started) => "not answered",
+        (_, EvidenceLevel::FirstByte | EvidenceLevel::FullPacket) => "slower",
         _ => "connected without sending anything",
     };
     Some(format!("{} {}: {what}", attempt.transport, attempt.address))

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use eyas::race::report::{AttemptReport, Outcome};
+use eyas::race::report::{AttemptOutcome, AttemptReport};
 use serde_json::{Value, json};
 use tokio::time::MissedTickBehavior;
 
-use super::setup::RaceSetup;
+use super::setup::RacePreparation;
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, RaceFlags};
 use crate::output::{self, Progress};
-use crate::race_report::RaceReport;
+use crate::race_report::ReplayedRace;
 use crate::shape::millis;
 use crate::terminal::{Line, OutputStyle, Paint, counted, table_of_numbers, time};
 
@@ -25,7 +25,7 @@ pub(crate) async fn run(
     common: &CommonFlags,
 ) -> Result<(), Failure> {
     let mut interruption = crate::command::listen()?;
-    let setup = RaceSetup::new(flags).await?;
+    let setup = RacePreparation::new(flags).await?;
     let mut series = Series::default();
     let mut last = None;
     let line = Progress::text_line(!common.json, common.color);
@@ -55,7 +55,7 @@ pub(crate) async fn run(
     }
     line.clear();
     setup.context.warn(common);
-    let failure = (series.connected == 0).then(|| last.as_ref().and_then(RaceReport::failure));
+    let failure = (series.connected == 0).then(|| last.as_ref().and_then(ReplayedRace::failure));
     print(&series, failure.flatten(), flags, interval, common)
 }
 
@@ -135,7 +135,7 @@ struct Series {
 }
 
 impl Series {
-    fn add(&mut self, report: &RaceReport) {
+    fn add(&mut self, report: &ReplayedRace) {
         self.races += 1;
         let attempts: Vec<(&AttemptReport, String)> = report.outcomes().collect();
         self.connected += u64::from(attempts.iter().any(|(attempt, _)| is_ready(attempt)));
@@ -156,7 +156,7 @@ impl Series {
         match (is_ready(attempt), attempt.fell_back, attempt.ended_ms) {
             (true, false, Some(ended)) => {
                 row.took.push((ended - attempt.started_ms).max(0.0));
-                row.first += u64::from(attempt.outcome == Outcome::Won);
+                row.first += u64::from(attempt.outcome == AttemptOutcome::Won);
             }
             (true, ..) => *row.failures.entry("fell back to tcp".to_owned()).or_default() += 1,
             (false, ..) => *row.failures.entry(why_not).or_default() += 1,
@@ -220,7 +220,7 @@ impl Series {
 }
 
 fn is_ready(attempt: &AttemptReport) -> bool {
-    matches!(attempt.outcome, Outcome::Won | Outcome::Upgraded | Outcome::Lost)
+    matches!(attempt.outcome, AttemptOutcome::Won | AttemptOutcome::Upgraded | AttemptOutcome::Lost)
 }
 
 impl Row {

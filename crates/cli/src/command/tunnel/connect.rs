@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas::race::io::RaceFailure;
 use eyas::race::policy::Policy;
-use eyas::race::target::{Service, Target};
+use eyas::race::target::{Target, TargetService};
 use eyas::{
     ConnectError, Endpoint, KeyFingerprint, MemoryStore, SecurityParameters, ServerIdentity,
 };
@@ -161,7 +161,7 @@ impl<'a> ClientSetup<'a> {
                 .hint("give its key with --host-key, or omit --strict once"));
         }
         let mut policy = Policy { late_switch: false, ..Policy::default() };
-        if let Service::Plain { transports, .. } = &target.service {
+        if let TargetService::Plain { transports, .. } = &target.service {
             policy.transports.clone_from(transports);
         }
         policy.only_family = setting::only_family(&flags.reach);
@@ -298,9 +298,9 @@ fn race_failure_kind(error: &ConnectError) -> Kind {
         RaceFailure::NoAddress(_) => Kind::Dns,
         RaceFailure::Deadline(_) => Kind::Timeout,
         _ => match error.cause() {
-            Some(Cause::Certificate) => Kind::Certificate,
-            Some(Cause::Tls) => Kind::Tls,
-            Some(Cause::Silent) => Kind::Timeout,
+            Some(FailureCause::Certificate) => Kind::Certificate,
+            Some(FailureCause::Tls) => Kind::Tls,
+            Some(FailureCause::Silent) => Kind::Timeout,
             _ => Kind::Connect,
         },
     }

@@ -1,7 +1,7 @@
 //! The proxy through which the server is reached, where there is one.
 
 use eyas::race::candidate::Transport;
-use eyas::race::target::{Host, Service, Target};
+use eyas::race::target::{Target, TargetHost, TargetService};
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
 use eyas_relay::destination::Destination;
 use eyas_relay::via::Via;
@@ -33,7 +33,7 @@ pub(super) fn proxy(
         let text = format!("--multipath requires SCTP, which does not go through the proxy {via}");
         return Err(unusable(text));
     }
-    if let Service::Plain { transports, .. } = &target.service
+    if let TargetService::Plain { transports, .. } = &target.service
         && !transports.contains(&Transport::Tcp)
     {
         let names: Vec<String> = transports.iter().map(ToString::to_string).collect();
@@ -62,7 +62,7 @@ fn destination(flags: &TunnelFlags, target: &Target) -> Result<Destination, Fail
     if let Some(rule) = setting::rule_for(&flags.reach, target) {
         server.port = rule.to_port.unwrap_or(target.port);
         if let Some(host) = &rule.to_host {
-            let parsed = Host::parse(host).map_err(|cause| {
+            let parsed = TargetHost::parse(host).map_err(|cause| {
                 Failure::new(Kind::Usage, format!("--connect-to {host}: {cause}"))
             })?;
             (server.host, server.absolute) = (parsed, host.ends_with('.'));

@@ -1,6 +1,6 @@
 use std::future::{pending, ready};
 
-use eyas_race::evidence::Cause;
+use eyas_race::evidence::FailureCause;
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn report(remote: SocketAddr, cause: IcmpCause) -> Report {
 }
 
 /// Returns the failure that has been reported to an attempt, if there is one.
-async fn failure_of(attempt: &mut PendingAttempt) -> Option<Failure> {
+async fn failure_of(attempt: &mut PendingAttempt) -> Option<AttemptFailure> {
     tokio::select! {
         biased;
         result = attempt.unless_failed(pending::<()>()) => result.err(),
@@ -29,12 +29,12 @@ async fn a_report_fails_the_attempts_that_it_concerns() {
     unanswered.handle_report(&report(peer(1), IcmpCause::PortUnreachable));
     for attempt in [&mut first, &mut second] {
         let failure = failure_of(attempt).await.unwrap();
-        assert_eq!(failure.cause, Cause::Refused);
+        assert_eq!(failure.cause, FailureCause::Refused);
         assert!(failure.detail.contains("198.51.100.1"), "{failure}");
     }
     assert_eq!(failure_of(&mut other).await, None);
     unanswered.handle_report(&report(peer(2), IcmpCause::Prohibited));
-    assert_eq!(failure_of(&mut other).await.unwrap().cause, Cause::Unreachable);
+    assert_eq!(failure_of(&mut other).await.unwrap().cause, FailureCause::Unreachable);
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn a_sufficient_mtu_does_not_fail_an_attempt() {
     unanswered.handle_report(&report(peer(1), IcmpCause::TooBig(1228)));
     assert_eq!(failure_of(&mut attempt).await, None);
     unanswered.handle_report(&report(peer(1), IcmpCause::TooBig(1227)));
-    assert_eq!(failure_of(&mut attempt).await.unwrap().cause, Cause::Unreachable);
+    assert_eq!(failure_of(&mut attempt).await.unwrap().cause, FailureCause::Unreachable);
 }
 
 #[tokio::test]

@@ -69,14 +69,17 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
-    use eyas_race::dns::{DnsFailure, Records};
+    use eyas_race::dns::{DnsFailure, DnsRecords};
 
     use super::*;
 
     const HOUR: Duration = Duration::from_hours(1);
 
     fn found() -> Found {
-        Found { records: Ok(Records::A(vec!["192.0.2.1".parse().unwrap()])), is_authentic: false }
+        Found {
+            records: Ok(DnsRecords::A(vec!["192.0.2.1".parse().unwrap()])),
+            is_authentic: false,
+        }
     }
 
     #[test]

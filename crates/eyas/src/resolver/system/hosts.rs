@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use eyas_race::dns::{DnsFailure, RecordType, Records};
+use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
 
 use super::super::MAX_RECORDS;
 
@@ -73,7 +73,7 @@ impl Hosts {
         name: &str,
         every_line: bool,
         record_type: RecordType,
-    ) -> Option<Result<Records, DnsFailure>> {
+    ) -> Option<Result<DnsRecords, DnsFailure>> {
         let addresses = self.0.get(name)?;
         let counted = if every_line { addresses.len() } else { 1 };
         Some(records(addresses.get(..counted).unwrap_or(addresses), record_type))
@@ -84,7 +84,7 @@ impl Hosts {
 pub(super) fn records(
     addresses: &[IpAddr],
     record_type: RecordType,
-) -> Result<Records, DnsFailure> {
+) -> Result<DnsRecords, DnsFailure> {
     let v6 = addresses.iter().filter_map(|address| match address {
         IpAddr::V6(v6) => Some(*v6),
         IpAddr::V4(_) => None,
@@ -95,12 +95,12 @@ pub(super) fn records(
     });
     let records = match record_type {
         RecordType::Https => return Err(DnsFailure::NoData),
-        RecordType::Aaaa => Records::Aaaa(v6.collect()),
-        RecordType::A => Records::A(v4.collect()),
+        RecordType::Aaaa => DnsRecords::Aaaa(v6.collect()),
+        RecordType::A => DnsRecords::A(v4.collect()),
     };
     match &records {
-        Records::Aaaa(addresses) if addresses.is_empty() => Err(DnsFailure::NoData),
-        Records::A(addresses) if addresses.is_empty() => Err(DnsFailure::NoData),
+        DnsRecords::Aaaa(addresses) if addresses.is_empty() => Err(DnsFailure::NoData),
+        DnsRecords::A(addresses) if addresses.is_empty() => Err(DnsFailure::NoData),
         _ => Ok(records),
     }
 }
@@ -176,8 +176,8 @@ mod tests {
     #[test]
     fn a_name_of_one_family_has_nothing_else() {
         let hosts = Hosts::parse(b"192.0.2.1 a.test\n2001:db8::1 b.test");
-        let a = Ok(Records::A(vec!["192.0.2.1".parse().unwrap()]));
-        let aaaa = Ok(Records::Aaaa(vec!["2001:db8::1".parse().unwrap()]));
+        let a = Ok(DnsRecords::A(vec!["192.0.2.1".parse().unwrap()]));
+        let aaaa = Ok(DnsRecords::Aaaa(vec!["2001:db8::1".parse().unwrap()]));
         let answer = |name, record_type| hosts.answer(name, true, record_type);
         assert_eq!(answer("a.test", RecordType::A), Some(a));
         assert_eq!(answer("a.test", RecordType::Aaaa), Some(Err(DnsFailure::NoData)));
@@ -205,7 +205,7 @@ mod tests {
             assert_eq!(takes_every_line(host_conf.as_bytes()), every, "{host_conf:?}");
         }
         let hosts = Hosts::parse(b"192.0.2.1 a.test\n2001:db8::1 a.test");
-        let a = Ok(Records::A(vec!["192.0.2.1".parse().unwrap()]));
+        let a = Ok(DnsRecords::A(vec!["192.0.2.1".parse().unwrap()]));
         assert_eq!(hosts.answer("a.test", false, RecordType::A), Some(a));
         let aaaa = hosts.answer("a.test", false, RecordType::Aaaa);
         assert_eq!(aaaa, Some(Err(DnsFailure::NoData)));

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use eyas_race::dns::{DnsFailure, RecordType, Records};
+use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
 use futures_util::future::{BoxFuture, Either, FutureExt, Shared, select};
 
 use super::super::name_servers::Found;
@@ -158,7 +158,7 @@ fn both(one: DnsFailure, other: DnsFailure) -> DnsFailure {
 }
 
 /// Returns an answer that is known.
-pub(super) fn known(records: Result<Records, DnsFailure>) -> Asked {
+pub(super) fn known(records: Result<DnsRecords, DnsFailure>) -> Asked {
     std::future::ready(Found { records, is_authentic: false }).boxed().shared()
 }
 
@@ -206,7 +206,7 @@ mod tests {
     /// A zone: what is missing does not exist.
     #[derive(Default)]
     struct Zone {
-        answers: BTreeMap<(&'static str, RecordType), Result<Records, DnsFailure>>,
+        answers: BTreeMap<(&'static str, RecordType), Result<DnsRecords, DnsFailure>>,
         asked: Mutex<Vec<String>>,
     }
 
@@ -230,8 +230,8 @@ mod tests {
                 "DOWN" => DnsFailure::Unreachable,
                 other => panic!("{other}"),
             };
-            let a = Records::A(vec!["192.0.2.1".parse().unwrap()]);
-            let aaaa = Records::Aaaa(vec!["2001:db8::1".parse().unwrap()]);
+            let a = DnsRecords::A(vec!["192.0.2.1".parse().unwrap()]);
+            let aaaa = DnsRecords::Aaaa(vec!["2001:db8::1".parse().unwrap()]);
             let a = if *what == "A" { Ok(a) } else { Err(failure.clone()) };
             let aaaa = if *what == "AAAA" { Ok(aaaa) } else { Err(failure) };
             zone.answers.insert((name, RecordType::A), a);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host as Name, Target};
+use eyas::race::target::{Target, TargetHost as Name};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::sctp::protocol::identifier::StreamId;
 use eyas::sctp::protocol::message::{Message, SendInfo};

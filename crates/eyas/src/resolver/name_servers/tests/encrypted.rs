@@ -230,7 +230,7 @@ async fn answers_over_tls_may_come_in_any_order() {
         NameServers::over([transport], ServerOptions { timeout: TIMEOUT * 5, ..options() });
     let query = async |number: u8| {
         let records = servers.query(&format!("{number}.test"), RecordType::A).await.records;
-        assert_eq!(records, Ok(Records::A(vec![Ipv4Addr::new(192, 0, 2, number)])));
+        assert_eq!(records, Ok(DnsRecords::A(vec![Ipv4Addr::new(192, 0, 2, number)])));
     };
     tokio::join!(query(1), query(2), query(3));
     server.abort();
