@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use eyas_netem::capture::{Capture, CaptureInterface};
+use eyas_netem::capture::{CaptureInterface, PacketCapture};
 
 use super::error::EmulatorError;
 use super::host::Host;
@@ -30,7 +30,7 @@ struct Interfaces {
 
 /// Records the packets of some paths, both where they are sent and where they arrive.
 pub(super) struct Recorder {
-    capture: Capture,
+    capture: PacketCapture,
     paths: Vec<Interfaces>,
     /// The time at which the emulator was started, since the UNIX epoch.
     epoch: Duration,
@@ -47,7 +47,7 @@ impl Recorder {
         epoch: Duration,
     ) -> Result<Self, EmulatorError> {
         let file = Destination::create(file).map_err(EmulatorError::Capture)?;
-        let mut capture = Capture::new(LIMIT);
+        let mut capture = PacketCapture::new(LIMIT);
         let interfaces = |(number, name): &(usize, String)| {
             let endpoints =
                 Host::ALL.map(|host| capture.interface(&format!("{name} at the {host}")));
@@ -81,7 +81,7 @@ impl Recorder {
         let Some(chunks) = &self.chunks else { return };
         // A chunk for which there is no room stays here; at the limit, packets are left out and
         // counted.
-        let chunk = self.capture.take();
+        let chunk = self.capture.drain();
         if let Err(refused) = chunks.try_send(chunk) {
             use std::sync::mpsc::TrySendError::{Disconnected, Full};
             let (Full(chunk) | Disconnected(chunk)) = refused;
@@ -91,7 +91,7 @@ impl Recorder {
 
     /// Writes the rest and closes the file.
     pub(super) fn finish(mut self) -> Result<(), EmulatorError> {
-        let (chunks, remainder) = (self.chunks.take(), self.capture.take());
+        let (chunks, remainder) = (self.chunks.take(), self.capture.drain());
         if let Some(chunks) = chunks {
             // This fails only if the writer has failed, which is reported below.
             let _ = chunks.send(remainder);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread::{self, JoinHandle};
 
 use eyas_netem::link::{LinkChange, LinkConfig};
-use eyas_netem::world::Direction;
+use eyas_netem::world::LinkDirection;
 use rustix::process::Pid;
 
 use super::counters::Counters;
@@ -108,7 +108,7 @@ impl Emulator {
     pub fn change(
         &self,
         path: &str,
-        direction: Direction,
+        direction: LinkDirection,
         config: LinkConfig,
     ) -> Result<(), EmulatorError> {
         self.mailbox.call(Request::Reconfigure(self.number(path)?, direction, Box::new(config)))
@@ -121,7 +121,7 @@ impl Emulator {
     pub fn change_link(
         &self,
         path: &str,
-        direction: Direction,
+        direction: LinkDirection,
         change: LinkChange,
     ) -> Result<(), EmulatorError> {
         self.mailbox.call(Request::Change(self.number(path)?, direction, change))
@@ -134,7 +134,7 @@ impl Emulator {
     pub fn apply(
         &self,
         path: &str,
-        direction: Direction,
+        direction: LinkDirection,
         spec: &LinkSpec,
     ) -> Result<(), EmulatorError> {
         let number = self.number(path)?;

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use eyas_netem::link::{LinkChange, LinkConfig};
-use eyas_netem::world::Direction;
+use eyas_netem::world::LinkDirection;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
@@ -28,9 +28,9 @@ const BUSY_WAIT: Duration = Duration::from_micros(60);
 /// A request to the thread.
 pub(super) enum Request {
     /// Replace the link of this path and direction.
-    Reconfigure(usize, Direction, Box<LinkConfig>),
+    Reconfigure(usize, LinkDirection, Box<LinkConfig>),
     /// Make one change to the link of this path and direction.
-    Change(usize, Direction, LinkChange),
+    Change(usize, LinkDirection, LinkChange),
     /// Capture these paths, by number and name, to this file; a running capture is ended.
     Capture(PathBuf, Vec<(usize, String)>),
     /// End the capture.

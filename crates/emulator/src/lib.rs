@@ -155,11 +155,11 @@ pub use topology::{DEFAULT_MTU, MAX_PATHS, PathTopology, Topology};
 pub use user_namespace::{OriginalUser, become_root};
 
 pub use eyas_netem::link::{
-    BitErrorConfig, CoDelConfig, Count, DropCause, GilbertElliott, LinkChange, LinkConfig,
-    LinkCounters, LossConfig, QueueConfig, RedConfig, Reordering,
+    BitErrorConfig, CoDelConfig, DropCause, GilbertElliott, LinkChange, LinkConfig, LinkCounters,
+    LossConfig, PacketCount, QueueConfig, RedConfig, ReorderingMode,
 };
 pub use eyas_netem::middlebox::ByProtocol;
-pub use eyas_netem::world::Direction;
+pub use eyas_netem::world::LinkDirection;
 pub use middlebox::MiddleboxConfig;
 pub use units::{LinkSpec, LinkSpecError, MiddleboxSpec};
 

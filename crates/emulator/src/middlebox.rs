@@ -4,12 +4,12 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use eyas_netem::middlebox::Middlebox;
-use eyas_netem::middlebox::firewall::{Firewall, Policy};
+use eyas_netem::middlebox::firewall::{Firewall, FirewallPolicy};
 use eyas_netem::middlebox::idle::{IdleTimeout, RefreshBehavior};
-use eyas_netem::middlebox::mtu::{Answer, MtuLimit};
+use eyas_netem::middlebox::mtu::{MtuLimit, TooBigAnswer};
 use eyas_netem::middlebox::nat::{Nat, NatConfig, SctpTranslation};
-use eyas_netem::middlebox::quota::{Allowance, Quota, QuotaConfig};
-use eyas_netem::middlebox::reset::{ResetInjector, Trigger};
+use eyas_netem::middlebox::quota::{FlowAllowance, FlowQuota, QuotaConfig};
+use eyas_netem::middlebox::reset::{ResetInjector, ResetTrigger};
 use eyas_netem::packet::protocol;
 
 use crate::units::{MiddleboxSpec, ProtocolName, Size};
@@ -23,7 +23,7 @@ const LONGEST_TEXT: usize = 24;
 #[non_exhaustive]
 pub enum MiddleboxConfig {
     /// Passes or drops packets by protocol or port.
-    Firewall(Policy),
+    Firewall(FirewallPolicy),
     /// Translates IPv4 addresses and ports to an address of its own, on its path; passes IPv6, as
     /// such boxes do.
     Nat {
@@ -53,7 +53,7 @@ pub enum MiddleboxConfig {
     /// Resets other hosts' TCP connections.
     Reset {
         /// Which connections.
-        trigger: Trigger,
+        trigger: ResetTrigger,
         /// Whether it also drops the segment that triggered it.
         drops: bool,
     },
@@ -85,9 +85,9 @@ impl MiddleboxConfig {
             }
             MiddleboxSpec::Firewall { drops, only_ports, only_tcp_ports } => {
                 Self::Firewall(match (only_ports, only_tcp_ports) {
-                    (Some(ports), _) => Policy::OnlyPorts(ports),
-                    (None, Some(ports)) => Policy::OnlyTcpPorts(ports),
-                    (None, None) => Policy::AllBut(numbers(&drops)),
+                    (Some(ports), _) => FirewallPolicy::OnlyPorts(ports),
+                    (None, Some(ports)) => FirewallPolicy::OnlyTcpPorts(ports),
+                    (None, None) => FirewallPolicy::AllBut(numbers(&drops)),
                 })
             }
             MiddleboxSpec::MtuLimit { mtu, answers } => Self::MtuLimit { mtu: mtu.0, answers },
@@ -97,16 +97,16 @@ impl MiddleboxConfig {
             },
             MiddleboxSpec::Quota { drops, packets, bytes, idle } => {
                 let allowance = match (packets, bytes) {
-                    (None, Some(bytes)) => Allowance::Bytes(bytes.0 as u64),
-                    (packets, _) => Allowance::Packets(packets.unwrap_or_default()),
+                    (None, Some(bytes)) => FlowAllowance::Bytes(bytes.0 as u64),
+                    (packets, _) => FlowAllowance::Packets(packets.unwrap_or_default()),
                 };
                 let usual = QuotaConfig::new(numbers(&drops), allowance);
                 let idle = idle.map_or(usual.idle, |time| time.0);
                 Self::Quota(QuotaConfig { idle, ..usual })
             }
             MiddleboxSpec::Reset { port, contains, drops } => {
-                let by_text = || Trigger::Contains(contains.unwrap_or_default().into_bytes());
-                Self::Reset { trigger: port.map_or_else(by_text, Trigger::Port), drops }
+                let by_text = || ResetTrigger::Contains(contains.unwrap_or_default().into_bytes());
+                Self::Reset { trigger: port.map_or_else(by_text, ResetTrigger::Port), drops }
             }
         })
     }
@@ -137,11 +137,13 @@ impl MiddleboxConfig {
     pub fn rule(&self) -> String {
         let ports = |ports: &[u16]| ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
         match self {
-            Self::Firewall(Policy::AllBut(protocols)) => {
+            Self::Firewall(FirewallPolicy::AllBut(protocols)) => {
                 format!("drops {}", names(protocols, "nothing"))
             }
-            Self::Firewall(Policy::OnlyPorts(wanted)) => format!("only ports {}", ports(wanted)),
-            Self::Firewall(Policy::OnlyTcpPorts(wanted)) => {
+            Self::Firewall(FirewallPolicy::OnlyPorts(wanted)) => {
+                format!("only ports {}", ports(wanted))
+            }
+            Self::Firewall(FirewallPolicy::OnlyTcpPorts(wanted)) => {
                 format!("only TCP ports {}", ports(wanted))
             }
             Self::Nat { sctp: SctpTranslation::Drop, .. } => String::new(),
@@ -155,17 +157,17 @@ impl MiddleboxConfig {
             }
             Self::Quota(QuotaConfig { protocols, allowance, .. }) => {
                 let allowance = match allowance {
-                    Allowance::Packets(1) => "1 packet".to_owned(),
-                    Allowance::Packets(packets) => format!("{packets} packets"),
-                    Allowance::Bytes(bytes) => Size(*bytes as usize).to_string(),
+                    FlowAllowance::Packets(1) => "1 packet".to_owned(),
+                    FlowAllowance::Packets(packets) => format!("{packets} packets"),
+                    FlowAllowance::Bytes(bytes) => Size(*bytes as usize).to_string(),
                 };
                 format!("drops {} after {allowance}", names(protocols, "everything"))
             }
             Self::Reset { trigger, drops } => {
                 let swallows = if *drops { ", drops" } else { "" };
                 match trigger {
-                    Trigger::Port(port) => format!("port {port}{swallows}"),
-                    Trigger::Contains(text) => {
+                    ResetTrigger::Port(port) => format!("port {port}{swallows}"),
+                    ResetTrigger::Contains(text) => {
                         let text = &text[..text.len().min(LONGEST_TEXT)];
                         format!("contains \"{}\"{swallows}", text.escape_ascii())
                     }
@@ -192,7 +194,11 @@ impl MiddleboxConfig {
             }
             Self::MtuLimit { mtu, answers } => {
                 let limit = |address: IpAddr| -> (Family, BoxedMiddlebox) {
-                    let answer = if *answers { Answer::TooBig(address) } else { Answer::Nothing };
+                    let answer = if *answers {
+                        TooBigAnswer::TooBig(address)
+                    } else {
+                        TooBigAnswer::Nothing
+                    };
                     (Family::of(address), Box::new(MtuLimit::new(*mtu, answer)))
                 };
                 server.iter().copied().map(limit).collect()
@@ -200,7 +206,7 @@ impl MiddleboxConfig {
             Self::IdleTimeout { after, refresh } => {
                 vec![(Family::Any, Box::new(IdleTimeout::new(*after, *refresh)))]
             }
-            Self::Quota(config) => vec![(Family::Any, Box::new(Quota::new(config.clone())))],
+            Self::Quota(config) => vec![(Family::Any, Box::new(FlowQuota::new(config.clone())))],
             Self::Reset { trigger, drops } => {
                 vec![(Family::Any, Box::new(ResetInjector::new(trigger.clone(), *drops)))]
             }

@@ -27,7 +27,7 @@
 
 use std::time::Duration;
 
-use eyas_netem::world::Direction;
+use eyas_netem::world::LinkDirection;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -37,7 +37,7 @@ use crate::middlebox::MiddleboxConfig;
 use crate::units::{LinkSpec, LinkSpecError, MiddleboxSpec, Time, in_words_of_the_file};
 
 /// Both directions.
-const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
+const BOTH: [LinkDirection; 2] = [LinkDirection::Forward, LinkDirection::Backward];
 
 /// A network and its changes over time.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +56,7 @@ pub struct ScenarioEvent {
     /// The path.
     pub path: String,
     /// The directions.
-    pub directions: Vec<Direction>,
+    pub directions: Vec<LinkDirection>,
     /// The new properties.
     pub spec: LinkSpec,
 }
@@ -125,11 +125,10 @@ fn read_path(
     mut table: Table,
 ) -> Result<PathTopology, EmulatorError> {
     let wrong = |cause: LinkSpecError| refused(section, cause);
-    let directions = [("forward", Direction::Forward), ("backward", Direction::Backward)].map(
-        |(key, direction)| -> Result<_, EmulatorError> {
+    let directions = [("forward", LinkDirection::Forward), ("backward", LinkDirection::Backward)]
+        .map(|(key, direction)| -> Result<_, EmulatorError> {
             Ok((direction, take::<Table>(section, &mut table, key)?.unwrap_or_default()))
-        },
-    );
+        });
     let middleboxes: Vec<MiddleboxSpec> =
         take(section, &mut table, "middlebox")?.unwrap_or_default();
     path.middleboxes =
@@ -182,10 +181,10 @@ fn read_event(topology: &Topology, mut table: Table) -> Result<ScenarioEvent, Em
 ///
 /// # Errors
 /// If it is neither `forward` nor `backward`.
-pub fn direction(name: &str) -> Result<Direction, String> {
+pub fn direction(name: &str) -> Result<LinkDirection, String> {
     match name {
-        "forward" => Ok(Direction::Forward),
-        "backward" => Ok(Direction::Backward),
+        "forward" => Ok(LinkDirection::Forward),
+        "backward" => Ok(LinkDirection::Backward),
         _ => Err(format!("{name:?} is neither forward (from the client) nor backward")),
     }
 }
@@ -231,7 +230,7 @@ mod tests {
         assert_eq!((lte.ipv4, lte.mtu), (None, 1400));
         let times: Vec<u64> = scenario.events.iter().map(|event| event.at.as_secs()).collect();
         assert_eq!(times, [5, 10], "sorted");
-        assert_eq!(scenario.events[0].directions, [Direction::Forward]);
+        assert_eq!(scenario.events[0].directions, [LinkDirection::Forward]);
         assert_eq!(scenario.events[0].spec.up, Some(false));
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use eyas_netem::link::LinkConfig;
-use eyas_netem::world::Direction;
+use eyas_netem::world::LinkDirection;
 
 use super::error::EmulatorError;
 use super::host::Host;
@@ -61,10 +61,10 @@ impl PathTopology {
     }
 
     /// Returns the link of one direction.
-    pub const fn link_mut(&mut self, direction: Direction) -> &mut LinkConfig {
+    pub const fn link_mut(&mut self, direction: LinkDirection) -> &mut LinkConfig {
         match direction {
-            Direction::Forward => &mut self.forward,
-            Direction::Backward => &mut self.backward,
+            LinkDirection::Forward => &mut self.forward,
+            LinkDirection::Backward => &mut self.backward,
         }
     }
 

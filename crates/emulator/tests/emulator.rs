@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use eyas_emulator::{
-    Direction, Emulator, Host, LinkChange, LinkConfig, LossConfig, MiddleboxConfig, Scenario,
+    Emulator, Host, LinkChange, LinkConfig, LinkDirection, LossConfig, MiddleboxConfig, Scenario,
     Topology,
 };
 
@@ -94,7 +94,7 @@ fn packets_of_both_families_are_delayed() {
         assert!(sent.elapsed() >= milliseconds(40), "not before the delay has passed");
     }
     let counters = emulator.counters().unwrap();
-    for direction in [Direction::Forward, Direction::Backward] {
+    for direction in [LinkDirection::Forward, LinkDirection::Backward] {
         let link = counters.paths[0].direction(direction).link;
         assert_eq!(link.delivered.packets, 2, "and there are no other packets: {link:?}");
     }
@@ -118,20 +118,20 @@ fn losses_are_counted_and_links_change() {
         client.send_to(&[number], to).unwrap();
     }
     assert_eq!([next(), next()], [[0], [3]]);
-    emulator.change_link("wifi", Direction::Forward, LinkChange::Down).unwrap();
+    emulator.change_link("wifi", LinkDirection::Forward, LinkChange::Down).unwrap();
     client.send_to(&[4], to).unwrap();
     // The cut is in effect when the call returns, and the packet is on the device before the repair
     // is requested; the engine reads devices before requests.
     while emulator.counters().unwrap().paths[0].forward.link.offered.packets < 5 {
         std::thread::sleep(milliseconds(5));
     }
-    emulator.change("wifi", Direction::Forward, LinkConfig::default()).unwrap();
-    emulator.change_link("wifi", Direction::Forward, LinkChange::Up).unwrap();
+    emulator.change("wifi", LinkDirection::Forward, LinkConfig::default()).unwrap();
+    emulator.change_link("wifi", LinkDirection::Forward, LinkChange::Up).unwrap();
     client.send_to(&[5], to).unwrap();
     assert_eq!(next(), [5]);
     let forward = emulator.counters().unwrap().paths[0].forward.clone();
     assert_eq!(forward.link.total_dropped().packets, 3);
-    let known = emulator.change_link("lte", Direction::Forward, LinkChange::Up).unwrap_err();
+    let known = emulator.change_link("lte", LinkDirection::Forward, LinkChange::Up).unwrap_err();
     assert_eq!(known.to_string(), "there is no path \"lte\"; there are wifi");
 }
 

@@ -18,7 +18,7 @@ use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use eyas_emulator::{
-    Counters, Direction, Emulator, EmulatorError, Host, LinkSpec, Scenario, ScenarioEvent,
+    Counters, Emulator, EmulatorError, Host, LinkDirection, LinkSpec, Scenario, ScenarioEvent,
     become_root,
 };
 use rustix::process::Signal;
@@ -188,7 +188,7 @@ async fn wait_for_command(
 }
 
 fn apply_event(emulator: &Emulator, event: &ScenarioEvent) -> Result<(), Failure> {
-    let apply = |direction: &Direction| {
+    let apply = |direction: &LinkDirection| {
         emulator.apply(&event.path, *direction, &event.spec).map_err(emulator_failure)
     };
     event.directions.iter().try_for_each(apply)

@@ -362,7 +362,7 @@ fn yes_or_no(text: &str) -> Result<bool, LinkSpecError> {
 mod tests {
     use std::time::Duration;
 
-    use eyas_netem::link::{JitterDistribution, LossConfig, Reordering};
+    use eyas_netem::link::{JitterDistribution, LossConfig, ReorderingMode};
 
     use super::*;
 
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(link.loss, LossConfig::Probability(0.05));
         assert_eq!(link.queue, QueueConfig::Bytes(65_536));
         let by = Duration::from_millis(3);
-        assert_eq!(link.reordering, Reordering::Late { probability: 0.01, by });
+        assert_eq!(link.reordering, ReorderingMode::Late { probability: 0.01, by });
         assert_eq!(link.mtu, Some(1400));
     }
 
@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(link.jitter, Duration::from_millis(10));
         assert_eq!(link.jitter_distribution, JitterDistribution::ParetoNormal);
         assert_eq!(link.jitter_correlation, 0.25);
-        assert_eq!(link.reordering, Reordering::ByJitter);
+        assert_eq!(link.reordering, ReorderingMode::ByJitter);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use eyas_netem::link::Trace;
+use eyas_netem::link::DeliveryTrace;
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -16,7 +16,7 @@ pub struct Recording {
     /// The name of the file.
     pub file: String,
     /// Its content.
-    pub trace: Trace,
+    pub trace: DeliveryTrace,
 }
 
 /// The file cannot be read, or is not a trace.
@@ -36,7 +36,7 @@ impl FromStr for Recording {
             reason: cause.to_string(),
         };
         let text = std::fs::read_to_string(file).map_err(|cause| refused(&cause))?;
-        let trace = Trace::parse(&text).map_err(|cause| refused(&cause))?;
+        let trace = DeliveryTrace::parse(&text).map_err(|cause| refused(&cause))?;
         Ok(Self { file: file.to_owned(), trace })
     }
 }
@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for Recording {
         match Form::deserialize(deserializer)? {
             Form::File(file) => file.parse().map_err(de::Error::custom),
             Form::Content { file, times } => {
-                let trace = Trace::parse(&times).map_err(de::Error::custom)?;
+                let trace = DeliveryTrace::parse(&times).map_err(de::Error::custom)?;
                 Ok(Self { file, trace })
             }
         }

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use eyas_netem::link::Reordering;
+use eyas_netem::link::ReorderingMode;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::{Part, Time};
 
 /// Whether packets overtake each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Reorder(pub Reordering);
+pub struct Reorder(pub ReorderingMode);
 
 /// The text says nothing about an order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,9 +23,9 @@ impl FromStr for Reorder {
     fn from_str(text: &str) -> Result<Self, ParseReorderError> {
         let refused = || ParseReorderError(text.to_owned());
         Ok(Self(match (text.trim(), text.split_once(" by ")) {
-            ("none" | "0", _) => Reordering::Never,
-            ("jitter", _) => Reordering::ByJitter,
-            (_, Some((share, by))) => Reordering::Late {
+            ("none" | "0", _) => ReorderingMode::Never,
+            ("jitter", _) => ReorderingMode::ByJitter,
+            (_, Some((share, by))) => ReorderingMode::Late {
                 probability: share.parse::<Part>().map_err(|_| refused())?.0,
                 by: by.parse::<Time>().map_err(|_| refused())?.0,
             },
@@ -37,9 +37,9 @@ impl FromStr for Reorder {
 impl fmt::Display for Reorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Reordering::Never => f.write_str("none"),
-            Reordering::ByJitter => f.write_str("jitter"),
-            Reordering::Late { probability, by } => {
+            ReorderingMode::Never => f.write_str("none"),
+            ReorderingMode::ByJitter => f.write_str("jitter"),
+            ReorderingMode::Late { probability, by } => {
                 write!(f, "{} by {}", Part(probability), Time(by))
             }
         }

@@ -9,7 +9,7 @@ use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_emulator::{Host, MiddleboxConfig, Topology};
 use eyas_load::{Arrivals, Extent, Load};
-use eyas_netem::middlebox::firewall::Policy as Firewall;
+use eyas_netem::middlebox::firewall::FirewallPolicy as Firewall;
 use eyas_netem::packet::protocol;
 
 use super::host::{self, Identity, Serve};

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 use eyas_emulator::{MiddleboxConfig, Topology};
-use eyas_netem::middlebox::firewall::Policy as Firewall;
+use eyas_netem::middlebox::firewall::FirewallPolicy as Firewall;
 use eyas_netem::packet::protocol;
 
 use super::host::{self, Identity, Serve};

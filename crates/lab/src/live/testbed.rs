@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::thread::JoinHandle;
 
 use eyas_emulator::{
-    Direction, Emulator, EmulatorError, Host, LinkConfig, LossConfig, Topology, pin_thread,
+    Emulator, EmulatorError, Host, LinkConfig, LinkDirection, LossConfig, Topology, pin_thread,
 };
 
 use super::{LiveError, Traffic};
@@ -96,8 +96,8 @@ impl Testbed {
     /// # Errors
     /// If the emulator has ended.
     pub fn change(&self, link: &LinkSetup) -> Result<(), LiveError> {
-        self.emulator.change(&self.path, Direction::Forward, forward(link))?;
-        Ok(self.emulator.change(&self.path, Direction::Backward, backward(link))?)
+        self.emulator.change(&self.path, LinkDirection::Forward, forward(link))?;
+        Ok(self.emulator.change(&self.path, LinkDirection::Backward, backward(link))?)
     }
 
     /// Returns what has crossed the link so far.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use eyas_emulator::middlebox::BoxedMiddlebox;
 use eyas_netem::middlebox::MiddleboxNode;
 use eyas_netem::node::{Node, NodeInput, NodeOutput};
-use eyas_netem::packet::{Packet, Payload as _, protocol};
+use eyas_netem::packet::{Packet, PacketPayload as _, protocol};
 use eyas_netem::router::Router;
 use eyas_sctp::config::{ConnectOptions, EndpointConfig};
 use eyas_sctp::endpoint::Endpoint;

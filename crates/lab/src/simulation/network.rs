@@ -10,7 +10,7 @@ use eyas_netem::link::{LinkChange, LinkConfig, QueueConfig};
 use eyas_netem::middlebox::MiddleboxNode;
 use eyas_netem::random::derive;
 use eyas_netem::router::Router;
-use eyas_netem::world::{Action, Direction, LinkId, NodeId, World};
+use eyas_netem::world::{LinkDirection, LinkId, NodeId, World, WorldAction};
 use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 
 use super::application::{SaturatedSender, Sink};
@@ -126,10 +126,13 @@ impl Network {
                 event.back.delay.or(event.delay.filter(|_| back.delay.is_none())).map(delay),
                 up(),
             ];
-            for (direction, changes) in [(Direction::Forward, there), (Direction::Backward, back)] {
+            for (direction, changes) in
+                [(LinkDirection::Forward, there), (LinkDirection::Backward, back)]
+            {
                 for change in changes.into_iter().flatten() {
-                    let action = Action::Link { link: *link, direction: Some(direction), change };
-                    self.world.at(event.at.0, action);
+                    let action =
+                        WorldAction::Link { link: *link, direction: Some(direction), change };
+                    self.world.schedule(event.at.0, action);
                 }
             }
         }
@@ -150,13 +153,17 @@ impl Network {
     /// Returns what every bottleneck has done so far.
     pub(super) fn path_counts(&self) -> Vec<PathResult> {
         let count = |(name, link): (&String, &LinkId)| {
-            let counters = self.world.link_counters(*link, Direction::Forward);
+            let counters = self.world.link_counters(*link, LinkDirection::Forward);
             PathResult {
                 name: name.clone(),
                 packets: counters.delivered.packets,
                 bytes: counters.delivered.bytes,
                 dropped: counters.total_dropped().packets,
-                back_bytes: self.world.link_counters(*link, Direction::Backward).delivered.bytes,
+                back_bytes: self
+                    .world
+                    .link_counters(*link, LinkDirection::Backward)
+                    .delivered
+                    .bytes,
             }
         };
         self.bottlenecks.iter().map(count).collect()
@@ -345,7 +352,7 @@ fn plan_joins(
                     host.join(now, interface);
                 }
             };
-            world.at(at.0, Action::node(node, join));
+            world.schedule(at.0, WorldAction::node(node, join));
         }
     }
 }

@@ -23,7 +23,7 @@ impl From<Bytes> for Payload {
     }
 }
 
-impl eyas_netem::packet::Payload for Payload {
+impl eyas_netem::packet::PacketPayload for Payload {
     #[inline]
     fn len(&self) -> usize {
         match self {

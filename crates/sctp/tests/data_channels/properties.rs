@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::data_channels::world::{A, B, World, ms};
 use crate::network::lost;
-use eyas_netem::link::Reordering;
+use eyas_netem::link::ReorderingMode;
 use eyas_sctp::data_channel::{ChannelEvent, ChannelOptions, ChannelState, Kind};
 use eyas_sctp::identifier::StreamId;
 use proptest::prelude::*;
@@ -124,7 +124,7 @@ proptest! {
         world.network.seed(seed);
         world.change_links(|_, link| {
             (link.loss, link.jitter) = (lost(loss), ms(jitter));
-            link.reordering = Reordering::ByJitter;
+            link.reordering = ReorderingMode::ByJitter;
         });
         let mut users = Users::default();
         for act in &acts {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use eyas_netem::link::{LinkConfig, LossConfig, Reordering};
+use eyas_netem::link::{LinkConfig, LossConfig, ReorderingMode};
 use eyas_sctp::config::{
     AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, Cuc,
     FlightCap, LossDetection, Multipath, NrSackPolicy, PathOrder, Profile, RttSampling, RtxPolicy,
@@ -29,7 +29,7 @@ fn a_link() -> impl Strategy<Value = LinkConfig> {
         LinkConfig {
             loss: LossConfig::Probability(loss as f64 / 1e6),
             jitter: ms(jitter),
-            reordering: Reordering::ByJitter,
+            reordering: ReorderingMode::ByJitter,
             ..link(rate, delay)
         }
     })

@@ -10,7 +10,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
-use eyas_emulator::{Direction, Emulator, Host, LinkSpec};
+use eyas_emulator::{Emulator, Host, LinkDirection, LinkSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
@@ -75,7 +75,8 @@ fn change_links(
 ) -> Result<(), String> {
     let names = emulator.topology().paths.iter().map(|path| path.name.as_str());
     let names: Vec<&str> = path.map_or_else(|| names.collect(), |name| vec![name]);
-    for (direction, own) in [Direction::Forward, Direction::Backward].into_iter().zip(each) {
+    for (direction, own) in [LinkDirection::Forward, LinkDirection::Backward].into_iter().zip(each)
+    {
         let mut spec = LinkSpec::default();
         spec.read(both).and_then(|()| spec.read(own)).map_err(|cause| cause.to_string())?;
         for name in names.iter().filter(|_| !spec.is_empty()) {

@@ -1,7 +1,7 @@
 //! The packet counters as tables and as an object.
 
 use eyas_emulator::{
-    ByProtocol, Counters, Direction, DirectionCounters, DropCause, MiddleboxCounters,
+    ByProtocol, Counters, DirectionCounters, DropCause, LinkDirection, MiddleboxCounters,
 };
 use serde_json::{Value, json};
 
@@ -10,8 +10,10 @@ use crate::terminal::{Line, OutputStyle, Paint, counted, table_of_numbers};
 /// The minimum and maximum of the requested width.
 const WIDTHS: (usize, usize) = (20, 500);
 /// Both directions, their names and their arrows.
-const DIRECTIONS: [(Direction, &str, &str, &str); 2] =
-    [(Direction::Forward, "forward", "→", "->"), (Direction::Backward, "backward", "←", "<-")];
+const DIRECTIONS: [(LinkDirection, &str, &str, &str); 2] = [
+    (LinkDirection::Forward, "forward", "→", "->"),
+    (LinkDirection::Backward, "backward", "←", "<-"),
+];
 
 /// Returns a table with one line for each direction of each path, the counters of the middleboxes,
 /// and warnings below.
@@ -122,8 +124,7 @@ pub(super) fn answer(counters: &Counters, unicode: bool, width: usize) -> Value 
 /// Returns all counters as an object.
 pub(super) fn object(counters: &Counters) -> Value {
     let direction = |of: &DirectionCounters| {
-        let count =
-            |count: eyas_emulator::Count| json!({ "packets": count.packets, "bytes": count.bytes });
+        let count = |count: eyas_emulator::PacketCount| json!({ "packets": count.packets, "bytes": count.bytes });
         let dropped: serde_json::Map<String, Value> = DropCause::ALL
             .iter()
             .map(|cause| (cause.text().replace(' ', "_"), count(of.link.dropped(*cause))))

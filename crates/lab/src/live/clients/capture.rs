@@ -71,18 +71,18 @@ fn packet(body: &[u8], interfaces: &[String]) -> Option<Captured> {
 
 #[cfg(test)]
 mod tests {
-    use eyas_netem::capture::Capture;
+    use eyas_netem::capture::PacketCapture;
 
     use super::*;
 
     #[test]
     fn a_written_capture_is_read_back() {
-        let mut capture = Capture::new(1 << 20);
+        let mut capture = PacketCapture::new(1 << 20);
         let ends = ["six at the client", "six at the server"].map(|name| capture.interface(name));
         let at = Duration::new(1_700_000_000, 123_456_789);
         capture.bytes(at, ends[0], &[0x60, 1, 2], None);
         capture.bytes(at + Duration::from_nanos(1), ends[1], &[0x60, 1, 2, 3, 4], Some("late"));
-        let file = capture.take();
+        let file = capture.drain();
         let read = packets(&file);
         assert_eq!(read.len(), 2);
         assert_eq!((read[0].at, read[0].interface.as_str()), (at, "six at the client"));

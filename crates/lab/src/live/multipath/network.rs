@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::thread::JoinHandle;
 
-use eyas_emulator::{Direction, Emulator, Host, LinkChange, Namespace, Topology};
+use eyas_emulator::{Emulator, Host, LinkChange, LinkDirection, Namespace, Topology};
 
 use crate::live::LiveError;
 use crate::simulation::bottleneck;
@@ -87,7 +87,7 @@ impl Network {
 
     /// Stops all packets on this path from now on.
     pub(super) fn cut(&self, name: &str) -> Result<(), LiveError> {
-        for direction in [Direction::Forward, Direction::Backward] {
+        for direction in [LinkDirection::Forward, LinkDirection::Backward] {
             self.emulator.change_link(name, direction, LinkChange::Down)?;
         }
         Ok(())

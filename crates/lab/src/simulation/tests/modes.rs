@@ -1,7 +1,7 @@
 //! Tests that both forms of packets give the same run: every packet at the same nanosecond on the same
 //! link, with the same size and contents, and the same results.
 
-use eyas_netem::world::{Record, TapPoint};
+use eyas_netem::world::{TapPoint, WorldRecord};
 use proptest::prelude::*;
 
 use super::super::measure;
@@ -14,7 +14,7 @@ use crate::situation::{Mode, Setup};
 const RECORDS: usize = 4_000_000;
 
 /// Returns all records, a capture at both ends of the bottlenecks, and the result.
-fn trace(setup: &Setup, mode: Mode, seed: u64) -> (Vec<Record>, Vec<u8>, RunResult) {
+fn trace(setup: &Setup, mode: Mode, seed: u64) -> (Vec<WorldRecord>, Vec<u8>, RunResult) {
     let mut network = Network::build(&Setup { mode, ..setup.clone() }, seed);
     network.world.keep_records(RECORDS);
     for (name, link) in network.bottlenecks.clone() {
@@ -26,7 +26,7 @@ fn trace(setup: &Setup, mode: Mode, seed: u64) -> (Vec<Record>, Vec<u8>, RunResu
     let records = network.world.records().to_vec();
     let capture = network.world.capture_mut().expect("there are taps");
     assert_eq!(capture.missed(), 0);
-    (records, capture.take(), result)
+    (records, capture.drain(), result)
 }
 
 /// Checks that both forms give the same run, and returns the number of records.
