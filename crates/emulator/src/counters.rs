@@ -68,7 +68,7 @@ impl PathCounters {
 
 /// All counters so far, and how well the emulator kept up.
 #[derive(Clone, Debug)]
-pub struct Counters {
+pub struct EmulatorCounters {
     /// The time since the emulator was started.
     pub time: Duration,
     /// The paths, in the order of the topology.
@@ -80,7 +80,7 @@ pub struct Counters {
     pub uncaptured: u64,
 }
 
-impl Counters {
+impl EmulatorCounters {
     /// Returns the path with this name.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<&PathCounters> {

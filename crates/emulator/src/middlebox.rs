@@ -12,7 +12,7 @@ use eyas_netem::middlebox::quota::{FlowAllowance, FlowQuota, QuotaConfig};
 use eyas_netem::middlebox::reset::{ResetInjector, ResetTrigger};
 use eyas_netem::packet::protocol;
 
-use crate::units::{MiddleboxSpec, ProtocolName, Size};
+use crate::units::{ByteSize, MiddleboxSpec, ProtocolName};
 
 /// The maximum number of bytes of a search pattern that its rule shows.
 const LONGEST_TEXT: usize = 24;
@@ -71,7 +71,7 @@ impl MiddleboxConfig {
     ///
     /// # Errors
     /// What is missing or too much.
-    pub fn of(spec: &MiddleboxSpec) -> Result<Self, String> {
+    pub fn from_spec(spec: &MiddleboxSpec) -> Result<Self, String> {
         spec.check()?;
         Ok(match spec.clone() {
             MiddleboxSpec::Nat { passes_sctp, idle, idle_tcp } => {
@@ -116,7 +116,7 @@ impl MiddleboxConfig {
     /// # Errors
     /// What is missing or too much in the first that is wrong.
     pub fn of_all(specs: &[MiddleboxSpec]) -> Result<Vec<Self>, String> {
-        specs.iter().map(Self::of).collect()
+        specs.iter().map(Self::from_spec).collect()
     }
 
     /// Returns its kind, as in a scenario file.
@@ -159,7 +159,7 @@ impl MiddleboxConfig {
                 let allowance = match allowance {
                     FlowAllowance::Packets(1) => "1 packet".to_owned(),
                     FlowAllowance::Packets(packets) => format!("{packets} packets"),
-                    FlowAllowance::Bytes(bytes) => Size(*bytes as usize).to_string(),
+                    FlowAllowance::Bytes(bytes) => ByteSize(*bytes as usize).to_string(),
                 };
                 format!("drops {} after {allowance}", names(protocols, "everything"))
             }
@@ -183,32 +183,36 @@ impl MiddleboxConfig {
         &self,
         nat_address: Option<Ipv4Addr>,
         server: &[IpAddr],
-    ) -> Vec<(Family, BoxedMiddlebox)> {
+    ) -> Vec<(FamilyFilter, BoxedMiddlebox)> {
         match self {
-            Self::Firewall(policy) => vec![(Family::Any, Box::new(Firewall::new(policy.clone())))],
+            Self::Firewall(policy) => {
+                vec![(FamilyFilter::Any, Box::new(Firewall::new(policy.clone())))]
+            }
             Self::Nat { sctp, idle, idle_tcp } => {
                 let Some(address) = nat_address else { return Vec::new() };
                 let (sctp, idle, idle_tcp) = (*sctp, *idle, *idle_tcp);
                 let config = NatConfig { sctp, idle, idle_tcp, ..NatConfig::new(address.into()) };
-                vec![(Family::V4, Box::new(Nat::new(config)))]
+                vec![(FamilyFilter::V4, Box::new(Nat::new(config)))]
             }
             Self::MtuLimit { mtu, answers } => {
-                let limit = |address: IpAddr| -> (Family, BoxedMiddlebox) {
+                let limit = |address: IpAddr| -> (FamilyFilter, BoxedMiddlebox) {
                     let answer = if *answers {
                         TooBigAnswer::TooBig(address)
                     } else {
                         TooBigAnswer::Nothing
                     };
-                    (Family::of(address), Box::new(MtuLimit::new(*mtu, answer)))
+                    (FamilyFilter::from_ip(address), Box::new(MtuLimit::new(*mtu, answer)))
                 };
                 server.iter().copied().map(limit).collect()
             }
             Self::IdleTimeout { after, refresh } => {
-                vec![(Family::Any, Box::new(IdleTimeout::new(*after, *refresh)))]
+                vec![(FamilyFilter::Any, Box::new(IdleTimeout::new(*after, *refresh)))]
             }
-            Self::Quota(config) => vec![(Family::Any, Box::new(FlowQuota::new(config.clone())))],
+            Self::Quota(config) => {
+                vec![(FamilyFilter::Any, Box::new(FlowQuota::new(config.clone())))]
+            }
             Self::Reset { trigger, drops } => {
-                vec![(Family::Any, Box::new(ResetInjector::new(trigger.clone(), *drops)))]
+                vec![(FamilyFilter::Any, Box::new(ResetInjector::new(trigger.clone(), *drops)))]
             }
         }
     }
@@ -219,7 +223,7 @@ pub type BoxedMiddlebox = Box<dyn Middlebox + Send>;
 
 /// The address family that a middlebox handles; packets of others bypass it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub enum FamilyFilter {
     /// Both.
     Any,
     /// IPv4.
@@ -228,15 +232,15 @@ pub enum Family {
     V6,
 }
 
-impl Family {
-    const fn of(address: IpAddr) -> Self {
+impl FamilyFilter {
+    const fn from_ip(address: IpAddr) -> Self {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 
     /// Returns whether packets with this address go through the middlebox.
     #[must_use]
     pub fn includes(self, address: IpAddr) -> bool {
-        self == Self::Any || self == Self::of(address)
+        self == Self::Any || self == Self::from_ip(address)
     }
 }
 
@@ -278,7 +282,7 @@ mod tests {
             kind = 'reset'\ncontains = 'host: a'\ndrops = true";
         let file: toml::Table = toml::from_str(&boxes.replace("kind", "[[box]]\nkind")).unwrap();
         let specs: Vec<MiddleboxSpec> = file["box"].clone().try_into().unwrap();
-        let configs = specs.iter().map(|spec| MiddleboxConfig::of(spec).unwrap());
+        let configs = specs.iter().map(|spec| MiddleboxConfig::from_spec(spec).unwrap());
         let reported: Vec<_> = configs.map(|config| (config.kind(), config.rule())).collect();
         let wanted = [
             ("nat", ""),

@@ -9,14 +9,14 @@ use eyas_netem::packet::Packet;
 use eyas_netem::random;
 use eyas_netem::world::LinkDirection;
 
-use super::capture::Recorder;
+use super::capture::PathRecorder;
 use super::counters::{DirectionCounters, MiddleboxCounters, PathCounters};
-use super::device::Device;
+use super::device::TunDevice;
 use super::error::EmulatorError;
-use super::frame::Frame;
-use super::host::Host;
+use super::frame::TunFrame;
+use super::host::HostRole;
 use super::topology::PathTopology;
-use crate::middlebox::{BoxedMiddlebox, Family, MiddleboxConfig};
+use crate::middlebox::{BoxedMiddlebox, FamilyFilter, MiddleboxConfig};
 
 /// The entity kind of [`random::derive`] for a direction of a path.
 const DIRECTION: u64 = 3;
@@ -24,13 +24,13 @@ const DIRECTION: u64 = 3;
 /// One direction: its link, and the packets that could not be delivered.
 struct DirectedLink {
     config: LinkConfig,
-    link: Link<Frame>,
+    link: Link<TunFrame>,
     unwritten: u64,
 }
 
 /// A middlebox, and the time spent in it.
 struct RunningMiddlebox {
-    family: Family,
+    family: FamilyFilter,
     middlebox: BoxedMiddlebox,
     busy: Duration,
 }
@@ -39,8 +39,8 @@ struct RunningMiddlebox {
 pub(super) struct PathRun {
     number: usize,
     name: String,
-    /// Indexed by [`Host`].
-    devices: [Device; 2],
+    /// Indexed by [`HostRole`].
+    devices: [TunDevice; 2],
     middleboxes: Vec<RunningMiddlebox>,
     /// The configurations of the boxes, each with the number of boxes built from it.
     configs: Vec<(MiddleboxConfig, usize)>,
@@ -51,9 +51,9 @@ pub(super) struct PathRun {
 }
 
 /// What the engine provides to a path: the time and the recorder.
-pub(super) struct Context<'a> {
+pub(super) struct PathContext<'a> {
     pub(super) now: Duration,
-    pub(super) recorder: &'a mut Option<Recorder>,
+    pub(super) recorder: &'a mut Option<PathRecorder>,
 }
 
 /// Returns whether such a link does not treat packets individually.
@@ -70,10 +70,10 @@ fn is_plain(config: &LinkConfig) -> bool {
 }
 
 /// Returns the host that sends in this direction.
-pub(super) const fn sender(direction: LinkDirection) -> Host {
+pub(super) const fn sender(direction: LinkDirection) -> HostRole {
     match direction {
-        LinkDirection::Forward => Host::Client,
-        LinkDirection::Backward => Host::Server,
+        LinkDirection::Forward => HostRole::Client,
+        LinkDirection::Backward => HostRole::Server,
     }
 }
 
@@ -81,7 +81,7 @@ impl PathRun {
     pub(super) fn new(
         number: usize,
         topology: &PathTopology,
-        devices: [Device; 2],
+        devices: [TunDevice; 2],
         seed: u64,
     ) -> Result<Self, EmulatorError> {
         let directed_link = |config: &LinkConfig, direction: LinkDirection| {
@@ -94,7 +94,8 @@ impl PathRun {
         };
         let (mut middleboxes, mut configs) = (Vec::new(), Vec::new());
         for config in &topology.middleboxes {
-            let instances = config.build(topology.nat_address(), &topology.addresses(Host::Server));
+            let instances =
+                config.build(topology.nat_address(), &topology.addresses(HostRole::Server));
             configs.push((config.clone(), instances.len()));
             let running =
                 |(family, middlebox)| RunningMiddlebox { family, middlebox, busy: Duration::ZERO };
@@ -117,7 +118,7 @@ impl PathRun {
         Ok(path)
     }
 
-    pub(super) const fn devices(&self) -> &[Device; 2] {
+    pub(super) const fn devices(&self) -> &[TunDevice; 2] {
         &self.devices
     }
 
@@ -133,22 +134,27 @@ impl PathRun {
     }
 
     /// Handles a packet that a host has sent.
-    pub(super) fn arrive(&mut self, context: &mut Context<'_>, host: Host, frame: Frame) {
+    pub(super) fn arrive(
+        &mut self,
+        context: &mut PathContext<'_>,
+        host: HostRole,
+        frame: TunFrame,
+    ) {
         if let Some(recorder) = context.recorder {
             recorder.packet(context.now, self.number, host, frame.ip());
         }
         match host {
-            Host::Client => self.pass_middleboxes(context, MiddleboxSide::Inside, frame),
-            Host::Server => self.offer(context.now, LinkDirection::Backward, frame),
+            HostRole::Client => self.pass_middleboxes(context, MiddleboxSide::Inside, frame),
+            HostRole::Server => self.offer(context.now, LinkDirection::Backward, frame),
         }
     }
 
     /// Delivers all packets that are due.
-    pub(super) fn deliver(&mut self, context: &mut Context<'_>) {
+    pub(super) fn deliver(&mut self, context: &mut PathContext<'_>) {
         while let Some(frame) =
             self.directed_links[LinkDirection::Forward as usize].link.poll(context.now)
         {
-            self.write_to_host(context, Host::Server, &frame);
+            self.write_to_host(context, HostRole::Server, &frame);
         }
         while let Some(frame) =
             self.directed_links[LinkDirection::Backward as usize].link.poll(context.now)
@@ -174,24 +180,32 @@ impl PathRun {
         links.chain(self.middleboxes.iter().filter_map(|own| own.middlebox.next_timeout())).min()
     }
 
-    fn offer(&mut self, now: Duration, direction: LinkDirection, frame: Frame) {
+    fn offer(&mut self, now: Duration, direction: LinkDirection, frame: TunFrame) {
         // Packets that are dropped at once are counted by the link.
         let _ = self.directed_links[direction as usize].link.offer(now, frame);
     }
 
-    fn write_to_host(&mut self, context: &mut Context<'_>, host: Host, frame: &Frame) {
+    fn write_to_host(&mut self, context: &mut PathContext<'_>, host: HostRole, frame: &TunFrame) {
         if let Some(recorder) = context.recorder {
             recorder.packet(context.now, self.number, host, frame.ip());
         }
         if self.devices[host as usize].write(frame).is_err() {
-            let direction =
-                if host == Host::Server { LinkDirection::Forward } else { LinkDirection::Backward };
+            let direction = if host == HostRole::Server {
+                LinkDirection::Forward
+            } else {
+                LinkDirection::Backward
+            };
             self.directed_links[direction as usize].unwritten += 1;
         }
     }
 
     /// Passes a packet through all boxes, from the client or from the link.
-    fn pass_middleboxes(&mut self, context: &mut Context<'_>, from: MiddleboxSide, frame: Frame) {
+    fn pass_middleboxes(
+        &mut self,
+        context: &mut PathContext<'_>,
+        from: MiddleboxSide,
+        frame: TunFrame,
+    ) {
         let gap = if from == MiddleboxSide::Inside { 0 } else { self.middleboxes.len() };
         self.route_pending(context, VecDeque::from([(gap, from, frame)]));
     }
@@ -199,8 +213,8 @@ impl PathRun {
     /// Passes on packets that are between two boxes, before the first or after the last.
     fn route_pending(
         &mut self,
-        context: &mut Context<'_>,
-        mut pending: VecDeque<(usize, MiddleboxSide, Frame)>,
+        context: &mut PathContext<'_>,
+        mut pending: VecDeque<(usize, MiddleboxSide, TunFrame)>,
     ) {
         while let Some((gap, from, frame)) = pending.pop_front() {
             let number = match from {
@@ -209,7 +223,7 @@ impl PathRun {
                     continue;
                 }
                 MiddleboxSide::Outside if gap == 0 => {
-                    self.write_to_host(context, Host::Client, &frame);
+                    self.write_to_host(context, HostRole::Client, &frame);
                     continue;
                 }
                 MiddleboxSide::Inside => gap,
@@ -240,8 +254,8 @@ impl PathRun {
         &mut self,
         now: Duration,
         number: usize,
-        entered: Option<(MiddleboxSide, &Frame, &Packet)>,
-    ) -> VecDeque<(usize, MiddleboxSide, Frame)> {
+        entered: Option<(MiddleboxSide, &TunFrame, &Packet)>,
+    ) -> VecDeque<(usize, MiddleboxSide, TunFrame)> {
         let mut outgoing = VecDeque::new();
         while let Some((to, packet)) = self.middleboxes[number].middlebox.poll(now) {
             let frame = match entered {
@@ -254,7 +268,7 @@ impl PathRun {
                 }
                 _ => {
                     self.identification = self.identification.wrapping_add(1);
-                    Frame::from_packet(&packet, self.identification)
+                    TunFrame::from_packet(&packet, self.identification)
                 }
             };
             let gap = if to == MiddleboxSide::Outside { number + 1 } else { number };

@@ -34,7 +34,7 @@ use toml::{Table, Value};
 use super::error::EmulatorError;
 use super::topology::{PathTopology, Topology};
 use crate::middlebox::MiddleboxConfig;
-use crate::units::{LinkSpec, LinkSpecError, MiddleboxSpec, Time, in_words_of_the_file};
+use crate::units::{LinkSpec, LinkSpecError, MiddleboxSpec, TimeSpan, in_words_of_the_file};
 
 /// Both directions.
 const BOTH: [LinkDirection; 2] = [LinkDirection::Forward, LinkDirection::Backward];
@@ -63,7 +63,7 @@ pub struct ScenarioEvent {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ScenarioFile {
     seed: Option<u64>,
     core: Option<usize>,
     path: Table,
@@ -81,7 +81,7 @@ impl Scenario {
     /// # Errors
     /// The first error.
     pub fn parse(text: &str) -> Result<Self, EmulatorError> {
-        let file: File = toml::from_str(text)
+        let file: ScenarioFile = toml::from_str(text)
             .map_err(|cause| EmulatorError::Topology(in_words_of_the_file(&cause)))?;
         let mut topology = Topology { core: file.core, ..Topology::default() };
         topology.seed = file.seed.unwrap_or(topology.seed);
@@ -106,7 +106,7 @@ impl Scenario {
 }
 
 /// Removes a key from a table and parses its value.
-fn take<T: serde::de::DeserializeOwned>(
+fn parse_key<T: serde::de::DeserializeOwned>(
     section: &str,
     table: &mut Table,
     key: &str,
@@ -127,19 +127,19 @@ fn read_path(
     let wrong = |cause: LinkSpecError| refused(section, cause);
     let directions = [("forward", LinkDirection::Forward), ("backward", LinkDirection::Backward)]
         .map(|(key, direction)| -> Result<_, EmulatorError> {
-            Ok((direction, take::<Table>(section, &mut table, key)?.unwrap_or_default()))
+            Ok((direction, parse_key::<Table>(section, &mut table, key)?.unwrap_or_default()))
         });
     let middleboxes: Vec<MiddleboxSpec> =
-        take(section, &mut table, "middlebox")?.unwrap_or_default();
+        parse_key(section, &mut table, "middlebox")?.unwrap_or_default();
     path.middleboxes =
         MiddleboxConfig::of_all(&middleboxes).map_err(|cause| refused(section, cause))?;
-    if let Some(mtu) = take::<u32>(section, &mut table, "interface-mtu")? {
+    if let Some(mtu) = parse_key::<u32>(section, &mut table, "interface-mtu")? {
         path.mtu = mtu;
     }
-    if take(section, &mut table, "ipv4")? == Some(false) {
+    if parse_key(section, &mut table, "ipv4")? == Some(false) {
         path.ipv4 = None;
     }
-    if take(section, &mut table, "ipv6")? == Some(false) {
+    if parse_key(section, &mut table, "ipv6")? == Some(false) {
         path.ipv6 = None;
     }
     let mut spec = LinkSpec::default();
@@ -157,15 +157,15 @@ fn read_path(
 
 fn read_event(topology: &Topology, mut table: Table) -> Result<ScenarioEvent, EmulatorError> {
     let section = "event";
-    let at: Time = take(section, &mut table, "at")?
+    let at: TimeSpan = parse_key(section, &mut table, "at")?
         .ok_or_else(|| refused(section, "it has no time: at = \"10 s\""))?;
-    let path: String = take(section, &mut table, "path")?
+    let path: String = parse_key(section, &mut table, "path")?
         .or_else(|| topology.paths.first().map(|path| path.name.clone()))
         .unwrap_or_default();
     if topology.path(&path).is_none() {
         return Err(topology.no_such_path(&path));
     }
-    let directions = match take::<String>(section, &mut table, "direction")?.as_deref() {
+    let directions = match parse_key::<String>(section, &mut table, "direction")?.as_deref() {
         None | Some("both") => BOTH.to_vec(),
         Some(name) => vec![direction(name).map_err(|cause| refused(section, cause))?],
     };

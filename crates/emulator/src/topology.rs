@@ -7,7 +7,7 @@ use eyas_netem::link::LinkConfig;
 use eyas_netem::world::LinkDirection;
 
 use super::error::EmulatorError;
-use super::host::Host;
+use super::host::HostRole;
 use crate::middlebox::MiddleboxConfig;
 use crate::units::MiddleboxSpec;
 
@@ -70,7 +70,7 @@ impl PathTopology {
 
     /// Returns the addresses of a host on this path, IPv4 first.
     #[must_use]
-    pub fn addresses(&self, host: Host) -> Vec<IpAddr> {
+    pub fn addresses(&self, host: HostRole) -> Vec<IpAddr> {
         let ipv4 = self.ipv4.map(|both| IpAddr::V4(both[host as usize]));
         let ipv6 = self.ipv6.map(|both| IpAddr::V6(both[host as usize]));
         ipv4.into_iter().chain(ipv6).collect()

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use eyas_emulator::{
-    Emulator, Host, LinkChange, LinkConfig, LinkDirection, LossConfig, MiddleboxConfig, Scenario,
-    Topology,
+    Emulator, HostRole, LinkChange, LinkConfig, LinkDirection, LossConfig, MiddleboxConfig,
+    Scenario, Topology,
 };
 
 /// Far longer than any operation here takes.
@@ -60,7 +60,7 @@ fn milliseconds(number: u64) -> Duration {
     Duration::from_millis(number)
 }
 
-fn udp(emulator: &Emulator, host: Host, address: SocketAddr) -> UdpSocket {
+fn udp(emulator: &Emulator, host: HostRole, address: SocketAddr) -> UdpSocket {
     let socket = emulator.namespace(host).run_in(|| UdpSocket::bind(address)).unwrap().unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket
@@ -70,9 +70,9 @@ fn udp(emulator: &Emulator, host: Host, address: SocketAddr) -> UdpSocket {
 fn sockets(emulator: &Emulator, path: &str, v6: bool) -> (UdpSocket, UdpSocket, SocketAddr) {
     let path = emulator.topology().path(path).unwrap();
     let address_of = |host| SocketAddr::new(path.addresses(host)[usize::from(v6)], 5000);
-    let client = udp(emulator, Host::Client, address_of(Host::Client));
-    let server = udp(emulator, Host::Server, address_of(Host::Server));
-    (client, server, address_of(Host::Server))
+    let client = udp(emulator, HostRole::Client, address_of(HostRole::Client));
+    let server = udp(emulator, HostRole::Server, address_of(HostRole::Server));
+    (client, server, address_of(HostRole::Server))
 }
 
 #[test]
@@ -182,12 +182,12 @@ fn tcp_passes_a_nat_and_its_packets_are_captured() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("capture.pcapng");
     emulator.capture(None, &file).unwrap();
-    let address = emulator.address("path", Host::Server).unwrap();
+    let address = emulator.address("path", HostRole::Server).unwrap();
     let outside = topology.paths[0].nat_address().unwrap();
-    let server = emulator.namespace(Host::Server);
+    let server = emulator.namespace(HostRole::Server);
     let listener = server.run_in(|| TcpListener::bind((address, 0))).unwrap().unwrap();
     let address_of = listener.local_addr().unwrap();
-    let client = emulator.namespace(Host::Client);
+    let client = emulator.namespace(HostRole::Client);
     let mut ours =
         client.run_in(|| TcpStream::connect_timeout(&address_of, PATIENCE)).unwrap().unwrap();
     let (mut theirs, from) = listener.accept().unwrap();
@@ -231,7 +231,7 @@ fn no_process_inside_survives() {
         return;
     }
     let emulator = Emulator::start(&Topology::single(&LinkConfig::default())).unwrap();
-    let mut command = emulator.namespace(Host::Server).command("sh");
+    let mut command = emulator.namespace(HostRole::Server).command("sh");
     // A grandchild in its own session, which ignores all signals that it can.
     command.args(["-c", "trap '' HUP TERM INT; setsid sleep 1000 & echo $!; wait"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();

@@ -18,8 +18,8 @@ use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use eyas_emulator::{
-    Counters, Emulator, EmulatorError, Host, LinkDirection, LinkSpec, Scenario, ScenarioEvent,
-    become_root,
+    Emulator, EmulatorCounters, EmulatorError, HostRole, LinkDirection, LinkSpec, Scenario,
+    ScenarioEvent, become_root,
 };
 use rustix::process::Signal;
 use serde_json::json;
@@ -94,7 +94,7 @@ async fn run_inside(
     // Set up before the command starts, so that no signal ends this run and leaves the command
     // behind.
     let mut signals = SignalForwarder::listen().map_err(wait_failure)?;
-    let child = spawn(&emulator, Host::Client, program, arguments, common);
+    let child = spawn(&emulator, HostRole::Client, program, arguments, common);
     let mut child = child.map_err(|cause| start_failure(program, &cause))?;
     let events = &scenario.events;
     let status =
@@ -115,14 +115,14 @@ async fn run_inside(
 /// Starts a command inside, with the address of its peer in its environment.
 fn spawn(
     emulator: &Emulator,
-    host: Host,
+    host: HostRole,
     program: &OsStr,
     arguments: &[impl AsRef<OsStr>],
     common: &CommonFlags,
 ) -> io::Result<Child> {
     let mut command = emulator.namespace(host).command(program);
     command.args(arguments).env("EYAS_NETEM", std::process::id().to_string());
-    for host in Host::ALL {
+    for host in HostRole::ALL {
         let path = &emulator.topology().paths[0];
         for address in path.addresses(host) {
             let suffix = if address.is_ipv6() { "6" } else { "" };
@@ -130,7 +130,7 @@ fn spawn(
             command.env(format!("EYAS_{name}{suffix}"), address.to_string());
         }
     }
-    if host == Host::Server {
+    if host == HostRole::Server {
         command.stdin(Stdio::null());
     }
     if common.json {
@@ -143,11 +143,11 @@ fn spawn(
 
 /// Starts the server, and waits until it listens.
 async fn serve(emulator: &Emulator, line: &str, common: &CommonFlags) -> Result<Child, Failure> {
-    let server = spawn(emulator, Host::Server, "sh".as_ref(), &["-c", line], common);
+    let server = spawn(emulator, HostRole::Server, "sh".as_ref(), &["-c", line], common);
     let mut server = server.map_err(|cause| {
         Failure::new(Kind::Emulator, format!("cannot run sh for --server: {cause}"))
     })?;
-    let namespace = emulator.namespace(Host::Server);
+    let namespace = emulator.namespace(HostRole::Server);
     let deadline = Instant::now() + SERVER_START_TIMEOUT;
     while Instant::now() < deadline && !namespace.is_listening().map_err(emulator_failure)? {
         if let Ok(Some(status)) = server.try_wait() {
@@ -203,7 +203,7 @@ async fn end(server: &mut Child) {
 }
 
 fn print(
-    counters: &Counters,
+    counters: &EmulatorCounters,
     status: ExitStatus,
     flags: &NetemRunFlags,
     common: &CommonFlags,

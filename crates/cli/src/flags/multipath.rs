@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
-use eyas_emulator::units::{Size, in_words_of_the_file};
+use eyas_emulator::units::{ByteSize, in_words_of_the_file};
 use eyas_lab::situation::AssociationSetup;
 use serde_json::{Map, Value};
 
@@ -93,7 +93,7 @@ impl FromStr for MultipathOptions {
 
 /// Checks values that a plan may have, but an association on a network cannot.
 fn check(setup: &AssociationSetup) -> Result<(), String> {
-    if let Some(Size(bytes)) = setup.buffer
+    if let Some(ByteSize(bytes)) = setup.buffer
         && u32::try_from(bytes).ok().is_none_or(|bytes| bytes < MIN_BUFFER)
     {
         return Err(format!("buffer: {bytes} bytes are not from {MIN_BUFFER} to {}", u32::MAX));

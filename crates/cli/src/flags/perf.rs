@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use eyas::race::candidate::Transport;
-use eyas_emulator::units::Rate;
+use eyas_emulator::units::BitRate;
 use eyas_perf::protocol::request::{MAX_SIZE, MAX_STREAMS};
 
 use super::load::SctpSecurityName;
@@ -181,7 +181,7 @@ fn message_size(text: &str) -> Result<u32, String> {
 
 /// Parses a rate in bits per second.
 fn rate(text: &str) -> Result<u64, String> {
-    let rate: Rate = text.parse().map_err(|cause| format!("{cause}"))?;
+    let rate: BitRate = text.parse().map_err(|cause| format!("{cause}"))?;
     if rate.0 == 0 { Err("expected a rate above 0".to_owned()) } else { Ok(rate.0) }
 }
 

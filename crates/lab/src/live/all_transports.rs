@@ -7,7 +7,7 @@ use std::time::Duration;
 use eyas::race::candidate::{AddressFamily, Transport};
 use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
-use eyas_emulator::{Host, MiddleboxConfig, Topology};
+use eyas_emulator::{HostRole, MiddleboxConfig, Topology};
 use eyas_load::{Arrivals, Extent, Load};
 use eyas_netem::middlebox::firewall::FirewallPolicy as Firewall;
 use eyas_netem::packet::protocol;
@@ -31,7 +31,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 impl Run for AllTransportsSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let topology = topology(self, seed)?;
-        let server = topology.paths.first().map(|path| path.addresses(Host::Server));
+        let server = topology.paths.first().map(|path| path.addresses(HostRole::Server));
         let listen = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
         let serve = Serve { listen, identity: Identity::Ecdsa, http3: true };
         let observed = host::run(topology, &serve, self.times(), stop, |_| {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn policy(candidates: usize) -> Policy {
-        let second = eyas_emulator::units::Time(Duration::from_secs(1));
+        let second = eyas_emulator::units::TimeSpan(Duration::from_secs(1));
         let setup = AllTransportsSetup {
             link: Default::default(),
             candidates,

@@ -26,7 +26,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use eyas_emulator::{Host, MiddleboxConfig, PathTopology, Topology};
+use eyas_emulator::{HostRole, MiddleboxConfig, PathTopology, Topology};
 
 use super::testbed::Testbed;
 use super::{LiveError, Run, awake};
@@ -53,7 +53,7 @@ impl Run for ClientsSetup {
         let name_server = testbed.server_address()?;
         let mut all = addresses::of_family(true, &self.ipv6);
         all.extend(addresses::of_family(false, &self.ipv4));
-        addresses::configure(testbed.emulator().namespace(Host::Server), &all)?;
+        addresses::configure(testbed.emulator().namespace(HostRole::Server), &all)?;
         let zone = Zone { setup: self.clone(), addresses: all.iter().map(|(ip, _)| *ip).collect() };
         let setup = ServerSetup { name_server, zone, all, udp: self.udp };
         let (_servers, root) = Servers::start(&testbed, setup)?;
@@ -165,7 +165,7 @@ impl Trial<'_> {
         let file = directory.join("packets.pcapng");
         let emulator = self.testbed.emulator();
         emulator.capture(None, &file)?;
-        let host = emulator.namespace(Host::Client);
+        let host = emulator.namespace(HostRole::Client);
         let ended = self.program.fetch(host, url, home, self.setup.give_up.0, stop);
         std::thread::sleep(AFTER);
         emulator.end_capture()?;
@@ -180,7 +180,7 @@ impl Trial<'_> {
 
 /// Returns the packets at the client's end of the links.
 fn at_the_client(packets: &[capture::Captured]) -> Vec<PacketInfo> {
-    let end = format!("at the {}", Host::Client);
+    let end = format!("at the {}", HostRole::Client);
     let own = |packet: &&capture::Captured| packet.interface.ends_with(&end);
     let parse = |packet: &capture::Captured| {
         let source = eyas_netem::packet::Packet::parse(&packet.ip)?.source;
@@ -195,7 +195,7 @@ fn at_the_client(packets: &[capture::Captured]) -> Vec<PacketInfo> {
 /// Returns whether an address belongs to the client, on either path.
 fn is_client(address: std::net::IpAddr) -> bool {
     let paths = [PathTopology::numbered(1, IPV4_PATH), PathTopology::numbered(2, IPV6_PATH)];
-    paths.iter().any(|path| path.addresses(Host::Client).contains(&address))
+    paths.iter().any(|path| path.addresses(HostRole::Client).contains(&address))
 }
 
 /// Stores the measures of a fetch in the columns. Some measures of later fetches have separate

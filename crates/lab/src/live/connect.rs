@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use eyas::Resolver;
 use eyas::race::policy::Policy;
-use eyas_emulator::units::Part;
+use eyas_emulator::units::PercentValue;
 
 use super::server_kind::Kind;
 use super::servers::Servers;
@@ -24,7 +24,7 @@ impl Run for ConnectSetup {
             // The losses of the network are to be learnt from actual losses.
             Memory::Network => self.link.clone(),
             Memory::Empty | Memory::Warm => {
-                LinkSetup { loss: Part::default(), ..self.link.clone() }
+                LinkSetup { loss: PercentValue::default(), ..self.link.clone() }
             }
         };
         let _awake = awake::keep();

@@ -20,7 +20,7 @@ mod usage;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use eyas_emulator::{Host, Topology, pin_thread};
+use eyas_emulator::{HostRole, Topology, pin_thread};
 use eyas_load::{Load, Outcome, Stop};
 
 use super::testbed::{CLIENT_CORE, SERVER_CORE, Testbed};
@@ -80,7 +80,7 @@ pub(super) fn run(
     let (outcome, samples) = std::thread::scope(|scope| {
         let watching = scope.spawn(|| {
             let watch = || watch(times, &server, &testbed, stop);
-            let samples = testbed.emulator().namespace(Host::Server).run_in(watch);
+            let samples = testbed.emulator().namespace(HostRole::Server).run_in(watch);
             let samples = samples.map_err(LiveError::from).and_then(|samples| samples);
             if samples.is_err() {
                 ending.stop();

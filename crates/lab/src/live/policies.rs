@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use eyas::Resolver;
-use eyas_emulator::units::Part;
+use eyas_emulator::units::PercentValue;
 use eyas_netem::random::derive;
 
 use super::server_kind::Kind;
@@ -16,7 +16,7 @@ use crate::situation::live::{ClientStrategy, PoliciesSetup};
 
 /// Returns the kind of server for a trial.
 fn kind(setup: &PoliciesSetup, seed: u64, trial: u32) -> Kind {
-    let chance = |purpose: u64, share: Part| {
+    let chance = |purpose: u64, share: PercentValue| {
         let drawn = derive(seed, purpose, u64::from(trial)) >> 11;
         (drawn as f64) < share.0 * (1_u64 << 53) as f64
     };

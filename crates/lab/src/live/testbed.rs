@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::thread::JoinHandle;
 
 use eyas_emulator::{
-    Emulator, EmulatorError, Host, LinkConfig, LinkDirection, LossConfig, Topology, pin_thread,
+    Emulator, EmulatorError, HostRole, LinkConfig, LinkDirection, LossConfig, Topology, pin_thread,
 };
 
 use super::{LiveError, Traffic};
@@ -38,7 +38,7 @@ impl Testbed {
     pub(super) fn with_topology(topology: &Topology) -> Result<Self, LiveError> {
         let path = topology.paths.first().map_or_else(String::new, |path| path.name.clone());
         let testbed = Self { emulator: Emulator::start(topology)?, path };
-        for host in Host::ALL {
+        for host in HostRole::ALL {
             testbed.emulator.namespace(host).run_in(forget_round_trips)?;
         }
         Ok(testbed)
@@ -54,7 +54,7 @@ impl Testbed {
     /// # Errors
     /// Never, as long as its path has one.
     pub fn server_address(&self) -> Result<IpAddr, LiveError> {
-        let address = self.emulator.address(&self.path, Host::Server);
+        let address = self.emulator.address(&self.path, HostRole::Server);
         address.ok_or_else(|| LiveError::Testbed("the server has no address".to_owned()))
     }
 
@@ -68,7 +68,7 @@ impl Testbed {
             pin_to_core(CLIENT_CORE);
             work()
         };
-        Ok(self.emulator.namespace(Host::Client).run_in(pinned)?)
+        Ok(self.emulator.namespace(HostRole::Client).run_in(pinned)?)
     }
 
     /// Starts a thread of the server's host, on a separate core if there is one.
@@ -79,7 +79,7 @@ impl Testbed {
         &self,
         work: impl FnOnce() + Send + 'static,
     ) -> Result<JoinHandle<()>, LiveError> {
-        let namespace = self.emulator.namespace(Host::Server).clone();
+        let namespace = self.emulator.namespace(HostRole::Server).clone();
         std::thread::Builder::new()
             .name("eyas-live-server".to_owned())
             .spawn(move || {

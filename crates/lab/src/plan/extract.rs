@@ -1,6 +1,6 @@
 //! What `[quick]` and `[standard]` run of a plan, and how.
 
-use eyas_emulator::units::Time;
+use eyas_emulator::units::TimeSpan;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -11,8 +11,8 @@ use super::{PlanError, layers};
 #[serde(deny_unknown_fields)]
 pub(super) struct Extract {
     pub(super) runs: Option<u32>,
-    warm_up: Option<Time>,
-    duration: Option<Time>,
+    warm_up: Option<TimeSpan>,
+    duration: Option<TimeSpan>,
     /// The remaining values of the axis.
     values: Option<Vec<Value>>,
     /// The remaining points; all if there are no groups.
@@ -89,7 +89,7 @@ impl Extract {
 
     fn times(&self) -> Table {
         let mut times = Table::new();
-        let mut put = |key: &str, time: &Option<Time>| {
+        let mut put = |key: &str, time: &Option<TimeSpan>| {
             if let Some(time) = time {
                 times.insert(key.to_owned(), Value::String(time.to_string()));
             }

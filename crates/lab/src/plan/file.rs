@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use eyas_emulator::units::{self, Kind, in_words_of_the_file};
+use eyas_emulator::units::{self, AmountKind, in_words_of_the_file};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -374,10 +374,10 @@ fn axis(sweep: &Sweep) -> Result<Axis, PlanError> {
 }
 
 /// Returns a value of the axis in its display unit.
-fn amount(value: &Value) -> Result<(f64, Kind), PlanError> {
+fn amount(value: &Value) -> Result<(f64, AmountKind), PlanError> {
     match value {
-        Value::Integer(number) => Ok((*number as f64, Kind::Number)),
-        Value::Float(number) => Ok((*number, Kind::Number)),
+        Value::Integer(number) => Ok((*number as f64, AmountKind::Number)),
+        Value::Float(number) => Ok((*number, AmountKind::Number)),
         Value::String(text) => {
             let (amount, kind) =
                 units::parse_amount(text).map_err(|error| PlanError(format!("sweep: {error}")))?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use eyas_emulator::units::Size;
+use eyas_emulator::units::ByteSize;
 
 use super::{Extent, Options, Plan, from_json, shipped};
 use crate::claim::Outcome;
@@ -196,7 +196,7 @@ fn scenes_curves_and_the_sweep_override_the_plan() {
     assert_eq!(plan.grid.runs, 24);
     let point = plan.grid.points.iter().find(|point| point.id == "dB75_fixed_224KiB").unwrap();
     assert_eq!(point.situation.simulated().unwrap().path["B"].delay.to_string(), "75 ms");
-    assert_eq!(point.situation.simulated().unwrap().association.buffer, Some(Size(224 * 1024)));
+    assert_eq!(point.situation.simulated().unwrap().association.buffer, Some(ByteSize(224 * 1024)));
     let table = Mapping::Table(vec!["A".to_owned(), "B".to_owned()]);
     assert_eq!(point.situation.simulated().unwrap().association.mapping, Some(table));
     assert_eq!((point.x, plan.grid.axis.unit.as_str()), (224.0, "KiB"));

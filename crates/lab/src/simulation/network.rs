@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use eyas_emulator::middlebox::{BoxedMiddlebox, MiddleboxConfig};
-use eyas_emulator::units::{Rate, Time};
+use eyas_emulator::units::{BitRate, TimeSpan};
 use eyas_netem::link::{LinkChange, LinkConfig, QueueConfig};
 use eyas_netem::middlebox::MiddleboxNode;
 use eyas_netem::random::derive;
@@ -117,8 +117,8 @@ impl Network {
             };
             let back = &path.back;
             let has_rate = back.rate.is_some() || back.trace.is_some();
-            let rate = |rate: Rate| LinkChange::Rate(Some(rate.0));
-            let delay = |delay: Time| LinkChange::Delay(delay.0);
+            let rate = |rate: BitRate| LinkChange::Rate(Some(rate.0));
+            let delay = |delay: TimeSpan| LinkChange::Delay(delay.0);
             let up = || event.up.map(|up| if up { LinkChange::Up } else { LinkChange::Down });
             let there = [event.rate.map(rate), event.delay.map(delay), up()];
             let back = [
@@ -269,7 +269,7 @@ fn connect_middleboxes(
     let mut end = router;
     let own = ipv4(number, NAT);
     // A set-up was checked when it was parsed.
-    for config in path.middlebox.iter().filter_map(|spec| MiddleboxConfig::of(spec).ok()) {
+    for config in path.middlebox.iter().filter_map(|spec| MiddleboxConfig::from_spec(spec).ok()) {
         for (_, middlebox) in config.build(Some(own), &[own.into()]) {
             let node = world.add_node(Station::Middlebox(MiddleboxNode(middlebox)));
             let inside = (node, MiddleboxNode::<BoxedMiddlebox>::INSIDE);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use eyas_emulator::units::{Size, Time};
+use eyas_emulator::units::{ByteSize, TimeSpan};
 use eyas_sctp::config::{
     BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, Cuc, LossDetection,
     NrSackPolicy, PathOrder, RtxPolicy, SackPath, SchedulerKind,
@@ -17,7 +17,7 @@ pub struct AssociationSetup {
     pub profile: ProfileName,
     /// Both the send limit and the advertised window.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub buffer: Option<Size>,
+    pub buffer: Option<ByteSize>,
     /// The paths that it uses; all if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<String>,
@@ -34,7 +34,7 @@ pub struct AssociationSetup {
     /// The deadline of each stream for the automatic mapping, relative to the sending of a message;
     /// 0 for none, and for streams beyond the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub deadlines: Vec<Time>,
+    pub deadlines: Vec<TimeSpan>,
     /// Which of several messages the receiving application gets first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_order: Option<ReceiveOrderName>,

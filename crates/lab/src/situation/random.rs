@@ -9,7 +9,7 @@ mod draw;
 
 use std::collections::BTreeMap;
 
-use eyas_emulator::units::{Part, Rate, Time};
+use eyas_emulator::units::{BitRate, PercentValue, TimeSpan};
 use serde::{Deserialize, Serialize};
 
 use super::association::AssociationSetup;
@@ -25,28 +25,28 @@ pub struct RandomSetup {
     /// The largest number of lines; the smallest is 2.
     pub lines: u8,
     /// The range of the rate of each direction of a line.
-    pub rate: [Rate; 2],
+    pub rate: [BitRate; 2],
     /// How many times the rate of one direction is that of the other, at most.
     pub ratio: u64,
     /// The range of the delay of each direction of a line.
-    pub delay: [Time; 2],
+    pub delay: [TimeSpan; 2],
     /// The range of the longest queueing delay; at least 10 packets fit in any queue.
-    pub queue: [Time; 2],
+    pub queue: [TimeSpan; 2],
     /// The losses, of which each line has one at random.
-    pub loss: Vec<Part>,
+    pub loss: Vec<PercentValue>,
     /// The share of directions with RED instead of drop-tail.
-    pub red: Part,
+    pub red: PercentValue,
     /// The share of networks in which a line comes, goes, or changes its rate or delay.
-    pub changing: Part,
+    pub changing: PercentValue,
     /// The share of networks in which both hosts send.
-    pub both_ways: Part,
+    pub both_ways: PercentValue,
     /// The range of the size of the bulk's messages, in bytes.
     pub message: [usize; 2],
     /// The number of packets that the lines could carry while it is measured, within
     /// [`Self::duration`].
     pub packets: u64,
     /// The range of the duration of the measurement.
-    pub duration: [Time; 2],
+    pub duration: [TimeSpan; 2],
     /// The behaviour of the association.
     #[serde(default)]
     pub association: AssociationSetup,
@@ -133,7 +133,7 @@ impl RandomSetup {
             false => Err(format!("random.{name} must go upwards from above 0")),
         };
         range("rate", 0 < self.rate[0].0 && self.rate[0].0 <= self.rate[1].0)?;
-        let times = |times: &[Time; 2]| !times[0].0.is_zero() && times[0] <= times[1];
+        let times = |times: &[TimeSpan; 2]| !times[0].0.is_zero() && times[0] <= times[1];
         range("delay", times(&self.delay))?;
         range("queue", times(&self.queue))?;
         range("duration", times(&self.duration))?;

@@ -10,7 +10,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
-use eyas_emulator::{Emulator, Host, LinkDirection, LinkSpec};
+use eyas_emulator::{Emulator, HostRole, LinkDirection, LinkSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
@@ -96,7 +96,7 @@ impl Control {
     pub(super) fn listen(emulator: &Emulator) -> io::Result<Self> {
         let (sender, requests) = mpsc::channel(QUEUE_LENGTH);
         let mut listeners = vec![bind()?];
-        for host in Host::ALL {
+        for host in HostRole::ALL {
             let bound = emulator.namespace(host).run_in(bind);
             listeners.push(bound.map_err(|cause| io::Error::other(cause.to_string()))??);
         }

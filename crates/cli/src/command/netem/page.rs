@@ -1,7 +1,7 @@
 //! The packet counters as tables and as an object.
 
 use eyas_emulator::{
-    ByProtocol, Counters, DirectionCounters, DropCause, LinkDirection, MiddleboxCounters,
+    ByProtocol, DirectionCounters, DropCause, EmulatorCounters, LinkDirection, MiddleboxCounters,
 };
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ const DIRECTIONS: [(LinkDirection, &str, &str, &str); 2] = [
 
 /// Returns a table with one line for each direction of each path, the counters of the middleboxes,
 /// and warnings below.
-pub(super) fn lines(counters: &Counters, style: OutputStyle) -> Vec<Line> {
+pub(super) fn lines(counters: &EmulatorCounters, style: OutputStyle) -> Vec<Line> {
     let header = ["path", "", "sent", "arrived", "lost", "queue full", "other", "inside"];
     let row = |name: &str, arrow: &str, of: &DirectionCounters| -> Vec<(Paint, String)> {
         let dropped = |cause| of.link.dropped(cause).packets;
@@ -67,7 +67,7 @@ pub(super) fn lines(counters: &Counters, style: OutputStyle) -> Vec<Line> {
 }
 
 /// Returns a line for each middlebox, the one nearest to the client first; empty if there are none.
-fn middleboxes(counters: &Counters, style: OutputStyle) -> Vec<Line> {
+fn middleboxes(counters: &EmulatorCounters, style: OutputStyle) -> Vec<Line> {
     let row = |path: &str, of: &MiddleboxCounters| -> Vec<(Paint, String)> {
         let packets = &of.packets;
         let rule = if of.rule.is_empty() { String::new() } else { format!(" ({})", of.rule) };
@@ -114,7 +114,7 @@ fn amount(packets: u64, bytes: u64) -> String {
 }
 
 /// Returns the response to `show`: the tables as text with the requested width, and the object.
-pub(super) fn answer(counters: &Counters, unicode: bool, width: usize) -> Value {
+pub(super) fn answer(counters: &EmulatorCounters, unicode: bool, width: usize) -> Value {
     let style = OutputStyle { colour: false, unicode, width: width.clamp(WIDTHS.0, WIDTHS.1) };
     let text: Vec<String> =
         lines(counters, style).iter().map(|line| line.to_text(style.colour)).collect();
@@ -122,7 +122,7 @@ pub(super) fn answer(counters: &Counters, unicode: bool, width: usize) -> Value 
 }
 
 /// Returns all counters as an object.
-pub(super) fn object(counters: &Counters) -> Value {
+pub(super) fn object(counters: &EmulatorCounters) -> Value {
     let direction = |of: &DirectionCounters| {
         let count = |count: eyas_emulator::PacketCount| json!({ "packets": count.packets, "bytes": count.bytes });
         let dropped: serde_json::Map<String, Value> = DropCause::ALL
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    fn counters(packets: u64) -> Counters {
+    fn counters(packets: u64) -> EmulatorCounters {
         let direction = || {
             let mut link = eyas_emulator::LinkCounters::default();
             link.offered.packets = packets;
@@ -219,7 +219,7 @@ mod tests {
         };
         let paths =
             vec![path("wifi", vec![nat, firewall]), path("the-line-of-the-neighbours", vec![])];
-        Counters { time: Duration::from_secs(1), paths, missed: 0, uncaptured: 0 }
+        EmulatorCounters { time: Duration::from_secs(1), paths, missed: 0, uncaptured: 0 }
     }
 
     fn rendered(packets: u64, unicode: bool) -> Vec<String> {

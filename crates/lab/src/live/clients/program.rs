@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use eyas_emulator::Namespace;
+use eyas_emulator::NetworkNamespace;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::live::LiveError;
@@ -122,7 +122,7 @@ impl<'a> Program<'a> {
     /// Runs a fetch in this namespace with this home directory, and waits for its end.
     pub(super) fn fetch(
         &self,
-        host: &Namespace,
+        host: &NetworkNamespace,
         url: &str,
         home: &Path,
         give_up: Duration,

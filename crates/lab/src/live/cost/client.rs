@@ -9,7 +9,7 @@ use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use eyas::sctp::protocol::config::{AssociationConfig, Extensions};
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
-use eyas_emulator::{Emulator, Host};
+use eyas_emulator::{Emulator, HostRole};
 use eyas_http::Versions;
 use eyas_load::{Arrivals, Extent, Load};
 
@@ -29,7 +29,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Assigns the addresses to the client's host, and sets the port range of the paper's Table 1.
 pub(super) fn addresses(emulator: &Emulator, path: &str) -> Result<Vec<IpAddr>, LiveError> {
     let refused = |cause: &dyn std::fmt::Display| LiveError::Testbed(format!("addresses: {cause}"));
-    let address = emulator.address(path, Host::Client);
+    let address = emulator.address(path, HostRole::Client);
     let (Some(IpAddr::V4(own)), Some(device)) = (address, emulator.topology().interface(path))
     else {
         return Err(refused(&"the client has none"));
@@ -39,7 +39,7 @@ pub(super) fn addresses(emulator: &Emulator, path: &str) -> Result<Vec<IpAddr>, 
         (FIRST..FIRST + ADDRESSES).map(|last| Ipv4Addr::new(a, b, c, last)).collect();
     let lines: String =
         all.iter().map(|address| format!("addr add {address}/24 dev {device}\n")).collect();
-    let client = emulator.namespace(Host::Client);
+    let client = emulator.namespace(HostRole::Client);
     let mut ip = client
         .command("ip")
         .args(["-batch", "-"])
@@ -163,10 +163,10 @@ impl CostSetup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use eyas_emulator::units::{Size, Time};
+    use eyas_emulator::units::{ByteSize, TimeSpan};
 
     fn setup(method: ConnectMethod, outcome: Outcome) -> CostSetup {
-        let second = Time(Duration::from_secs(1));
+        let second = TimeSpan(Duration::from_secs(1));
         CostSetup {
             link: Default::default(),
             method,
@@ -174,10 +174,10 @@ mod tests {
             outcome,
             hit_rate: Default::default(),
             tls: false,
-            size: Size(1024),
+            size: ByteSize(1024),
             rate: 100.0,
             swallowed: false,
-            patience: Time(Duration::from_secs(3)),
+            patience: TimeSpan(Duration::from_secs(3)),
             warm_up: second,
             duration: second,
             sample: second,

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use eyas_emulator::{Emulator, Host, pin_thread};
+use eyas_emulator::{Emulator, HostRole, pin_thread};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Pid;
 use serde_json::Value;
@@ -61,7 +61,7 @@ impl Server {
             LiveError::Inside(format!("the server does not start: {cause}"))
         };
         let program = program()?;
-        let mut command = emulator.namespace(Host::Server).command(program);
+        let mut command = emulator.namespace(HostRole::Server).command(program);
         command.args(["serve", "--json", "--no-files", "--alt-svc", "none"]);
         command.args(["--listen", &serve.listen.to_string()]);
         if !serve.http3 {

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::mpsc::sync_channel;
 
-use eyas_emulator::Host;
+use eyas_emulator::HostRole;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -27,7 +27,7 @@ pub(super) fn start(
     setup: &MultipathSetup,
     pair: &mut Pair,
 ) -> Result<(), LiveError> {
-    for host in Host::ALL {
+    for host in HostRole::ALL {
         prepare(network, host, setup)?;
     }
     let to = SocketAddr::new(network.server()?, PORT);
@@ -37,7 +37,7 @@ pub(super) fn start(
     let (sender, listening) = sync_channel(1);
     let (shared, both_ways) = (pair.shared.clone(), setup.application.both_ways);
     let listener = kind.clone();
-    pair.threads.push(network.thread(Host::Server, move || {
+    pair.threads.push(network.thread(HostRole::Server, move || {
         run_until_finished(&shared, "the receiver", async {
             let listener = listener.listen(any)?;
             let _ = sender.send(());
@@ -52,7 +52,7 @@ pub(super) fn start(
     })?);
     let _ = listening.recv();
     let shared = pair.shared.clone();
-    pair.threads.push(network.thread(Host::Client, move || {
+    pair.threads.push(network.thread(HostRole::Client, move || {
         run_until_finished(&shared, "the sender", async {
             let stream = kind.open()?.connect(to).await?;
             let (input, output) = stream.into_split();
@@ -67,7 +67,7 @@ pub(super) fn start(
 }
 
 /// Configures the kernel of a host.
-fn prepare(network: &Network, host: Host, setup: &MultipathSetup) -> Result<(), LiveError> {
+fn prepare(network: &Network, host: HostRole, setup: &MultipathSetup) -> Result<(), LiveError> {
     let kind = SocketKind { multipath: false, congestion: setup.tcp.clone() };
     let refused = |cause: &dyn std::fmt::Display| {
         LiveError::Missing(format!("TCP with {} as congestion control: {cause}", setup.tcp))
@@ -80,7 +80,7 @@ fn prepare(network: &Network, host: Host, setup: &MultipathSetup) -> Result<(), 
     let missing = |cause: LiveError| LiveError::Missing(format!("MPTCP: {cause}"));
     let limits = ["mptcp", "limits", "set", "subflows", "8", "add_addr_accepted", "8"];
     network.program(host, "ip", &limits).map_err(missing)?;
-    if host == Host::Server {
+    if host == HostRole::Server {
         // The client opens a subflow to each address announced to it; routing sends it over the
         // right path.
         for address in network.addresses_of(host).iter().skip(1) {
@@ -92,7 +92,7 @@ fn prepare(network: &Network, host: Host, setup: &MultipathSetup) -> Result<(), 
 
 fn signal(network: &Network, address: IpAddr) -> Result<(), LiveError> {
     let address = address.to_string();
-    network.program(Host::Server, "ip", &["mptcp", "endpoint", "add", &address, "signal"])
+    network.program(HostRole::Server, "ip", &["mptcp", "endpoint", "add", &address, "signal"])
 }
 
 /// Sockets of TCP or MPTCP, with this congestion control.

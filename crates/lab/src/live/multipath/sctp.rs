@@ -14,7 +14,7 @@ use eyas::sctp::protocol::identifier::StreamId;
 use eyas::sctp::protocol::message::{Message, SendInfo};
 use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
 use eyas::{Endpoint, MemoryStore};
-use eyas_emulator::Host;
+use eyas_emulator::HostRole;
 
 use super::network::Network;
 use super::shared::{Pair, Shared, run_until_finished};
@@ -56,7 +56,7 @@ pub(super) fn receive(
     parameters.association = config(setup);
     let (shared, setup) = (pair.shared.clone(), setup.clone());
     let (sender, listening) = sync_channel(1);
-    pair.threads.push(network.thread(Host::Server, move || {
+    pair.threads.push(network.thread(HostRole::Server, move || {
         run_until_finished(&shared, "the receiver", async {
             let listener = SctpListener::bind(&parameters).map_err(|cause| cause.to_string())?;
             let _ = sender.send(());
@@ -137,7 +137,7 @@ pub(super) fn send(
 ) -> Result<(), LiveError> {
     let to = network.server()?;
     let (shared, setup) = (pair.shared.clone(), setup.clone());
-    pair.threads.push(network.thread(Host::Client, move || {
+    pair.threads.push(network.thread(HostRole::Client, move || {
         run_until_finished(&shared, "the sender", send_until_finished(shared.clone(), setup, to));
     })?);
     Ok(())

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use eyas_emulator::Host;
+use eyas_emulator::HostRole;
 
 use super::network::Network;
 use super::sctp::PORT;
@@ -26,15 +26,15 @@ pub(super) fn receive(
     setup: &MultipathSetup,
     pair: &mut Pair,
 ) -> Result<(), LiveError> {
-    let local = list(&network.addresses_of(Host::Server));
+    let local = list(&network.addresses_of(HostRole::Server));
     let args = ["listen", "--local", &local, "--arrivals"];
-    let mut child = start(network, setup, Host::Server, &args, &["wait"])?;
+    let mut child = start(network, setup, HostRole::Server, &args, &["wait"])?;
     let stdout = child.stdout.take();
     pair.programs.push(Program(child));
     let Some(stdout) = stdout else { return Ok(()) };
     let shared = pair.shared.clone();
     let (sender, listening) = sync_channel(1);
-    pair.threads.push(network.thread(Host::Server, move || {
+    pair.threads.push(network.thread(HostRole::Server, move || {
         read_output(&shared, BufReader::new(stdout), |_| {
             let _ = sender.send(());
         });
@@ -66,15 +66,17 @@ pub(super) fn send(
     setup: &MultipathSetup,
     pair: &mut Pair,
 ) -> Result<(), LiveError> {
-    let (local, remote) =
-        (list(&network.addresses_of(Host::Client)), list(&network.addresses_of(Host::Server)));
+    let (local, remote) = (
+        list(&network.addresses_of(HostRole::Client)),
+        list(&network.addresses_of(HostRole::Server)),
+    );
     let args = ["connect", "--local", &local, "--remote", &remote];
     let pour = format!("pour:{}:{}", setup.message(), setup.application.streams);
-    let mut child = start(network, setup, Host::Client, &args, &[&pour])?;
+    let mut child = start(network, setup, HostRole::Client, &args, &[&pour])?;
     let stdout = child.stdout.take();
     pair.programs.push(Program(child));
     let shared = pair.shared.clone();
-    pair.threads.push(network.thread(Host::Client, move || {
+    pair.threads.push(network.thread(HostRole::Client, move || {
         // It writes something only if it cannot continue.
         let line = stdout.and_then(|stdout| BufReader::new(stdout).lines().next());
         match line {
@@ -88,7 +90,7 @@ pub(super) fn send(
 fn start(
     network: &Network,
     setup: &MultipathSetup,
-    host: Host,
+    host: HostRole,
     args: &[&str],
     steps: &[&str],
 ) -> Result<Child, LiveError> {

@@ -1,4 +1,4 @@
-use eyas_emulator::units::Loss;
+use eyas_emulator::units::LossSpec;
 
 use super::*;
 
@@ -74,8 +74,8 @@ fn lost_data_is_carried_twice() {
     lossy.association.buffer = None;
     assert!((lossy.bound().rate / lossy.ceiling() - 0.8).abs() < 1e-9);
     let bursts = "{ while_bad = '50 %', worsens = '1 %', recovers = '4 %' }";
-    let bursts: Loss = toml::from_str(&format!("loss = {bursts}"))
-        .map(|table: BTreeMap<String, Loss>| table["loss"])
+    let bursts: LossSpec = toml::from_str(&format!("loss = {bursts}"))
+        .map(|table: BTreeMap<String, LossSpec>| table["loss"])
         .unwrap();
     assert!((bursts.average(MTU) - 0.1).abs() < 1e-12);
 }

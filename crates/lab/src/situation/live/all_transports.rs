@@ -4,7 +4,7 @@
 //! The future work of Papastergiou et al. (2016): IPv4 and IPv6, TCP, SCTP, SCTP inside UDP,
 //! protected by TLS or DTLS, through middleboxes; and in addition QUIC and MPTCP.
 
-use eyas_emulator::units::Time;
+use eyas_emulator::units::TimeSpan;
 use serde::{Deserialize, Serialize};
 
 use super::times::Times;
@@ -30,11 +30,11 @@ pub struct AllTransportsSetup {
     /// Connection requests per second.
     pub rate: f64,
     /// The duration of the warm-up.
-    pub warm_up: Time,
+    pub warm_up: TimeSpan,
     /// The duration of the measurement.
-    pub duration: Time,
+    pub duration: TimeSpan,
     /// The time between two samples of the server.
-    pub sample: Time,
+    pub sample: TimeSpan,
 }
 
 /// How candidates are tried.

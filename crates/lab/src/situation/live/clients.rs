@@ -9,7 +9,7 @@
 mod program;
 mod zone;
 
-use eyas_emulator::units::Time;
+use eyas_emulator::units::TimeSpan;
 use serde::{Deserialize, Serialize};
 
 pub use program::{ClientProgram, Source};
@@ -50,7 +50,7 @@ pub struct ClientsSetup {
     #[serde(default = "one")]
     pub fetches: u32,
     /// The time limit of a fetch, from when the client should have started.
-    pub give_up: Time,
+    pub give_up: TimeSpan,
 }
 
 fn is_plain(link: &LinkSetup) -> bool {
@@ -107,7 +107,7 @@ pub struct DelaySetup {
     pub what: DelayedTraffic,
     /// The delay.
     #[serde(default)]
-    pub by: Time,
+    pub by: TimeSpan,
 }
 
 /// What can be delayed.

@@ -9,7 +9,7 @@
 //! are delayed and lost independently, so trials do not affect one another. There is nothing but
 //! the link between client and server.
 
-use eyas_emulator::units::Time;
+use eyas_emulator::units::TimeSpan;
 use serde::{Deserialize, Serialize};
 
 use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory};
@@ -29,18 +29,18 @@ pub struct ConnectSetup {
     pub second_tries: Option<u32>,
     /// The head start of HTTP/3 over HTTP over TCP in eyas's race, instead of its default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub head_start: Option<Time>,
+    pub head_start: Option<TimeSpan>,
     /// What the client remembers at the start.
     #[serde(default)]
     pub memory: Memory,
     /// The number of trials per run.
     pub trials: u32,
     /// The time between the starts of two trials.
-    pub pace: Time,
+    pub pace: TimeSpan,
     /// The time from the first response to the second request; trials use the values in turn.
-    pub second_after: Vec<Time>,
+    pub second_after: Vec<TimeSpan>,
     /// The time limit of a trial.
-    pub give_up: Time,
+    pub give_up: TimeSpan,
 }
 
 /// The maximum number of trials of one run: each keeps some sockets open.

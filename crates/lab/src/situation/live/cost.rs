@@ -3,7 +3,7 @@
 //! Connection requests arrive as a Poisson process; each uses its own connection and requests one
 //! object.
 
-use eyas_emulator::units::{Part, Size, Time};
+use eyas_emulator::units::{ByteSize, PercentValue, TimeSpan};
 use serde::{Deserialize, Serialize};
 
 use super::times::Times;
@@ -27,12 +27,12 @@ pub struct CostSetup {
     pub outcome: Outcome,
     /// The share of connections for which the outcome is known in advance.
     #[serde(default)]
-    pub hit_rate: Part,
+    pub hit_rate: PercentValue,
     /// Whether TLS is used: TLS 1.2, ECDHE with an RSA certificate and AES-128-GCM.
     #[serde(default)]
     pub tls: bool,
     /// The size of the object.
-    pub size: Size,
+    pub size: ByteSize,
     /// Connection requests per second.
     pub rate: f64,
     /// Whether the network swallows SCTP, with any carrier.
@@ -40,17 +40,17 @@ pub struct CostSetup {
     pub swallowed: bool,
     /// How long serial trying waits for SCTP before it tries TCP.
     #[serde(default = "patience")]
-    pub patience: Time,
+    pub patience: TimeSpan,
     /// The duration of the warm-up.
-    pub warm_up: Time,
+    pub warm_up: TimeSpan,
     /// The duration of the measurement.
-    pub duration: Time,
+    pub duration: TimeSpan,
     /// The time between two samples of the server.
-    pub sample: Time,
+    pub sample: TimeSpan,
 }
 
-fn patience() -> Time {
-    Time(std::time::Duration::from_secs(3))
+fn patience() -> TimeSpan {
+    TimeSpan(std::time::Duration::from_secs(3))
 }
 
 /// How a connection is established.

@@ -1,6 +1,6 @@
 //! The link between two hosts.
 
-use eyas_emulator::units::{LinkSpec, MiddleboxSpec, Part, Time};
+use eyas_emulator::units::{LinkSpec, MiddleboxSpec, PercentValue, TimeSpan};
 use serde::{Deserialize, Serialize};
 
 /// The link between client and server: delay and loss as in the papers, and everything else as in
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 pub struct LinkSetup {
     /// The round-trip time: half of it is added in each direction.
     #[serde(default)]
-    pub delay: Time,
+    pub delay: TimeSpan,
     /// The loss rate of packets from the server, independent for each packet; packets from the
     /// client are not lost.
     #[serde(default)]
-    pub loss: Part,
+    pub loss: PercentValue,
     /// What the link from the client to the server has instead or in addition.
     #[serde(default, skip_serializing_if = "LinkSpec::is_empty")]
     pub forward: LinkSpec,

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use eyas_emulator::units::{Rate, Time};
+use eyas_emulator::units::{BitRate, TimeSpan};
 use serde::{Deserialize, Serialize};
 
 use super::{Column, Experiment};
@@ -27,9 +27,9 @@ pub struct MultipathSetup {
     /// The stacks of sender and receiver.
     pub stack: Stack,
     /// How long the connection may settle after its first message.
-    pub warm_up: Time,
+    pub warm_up: TimeSpan,
     /// The duration of the measurement.
-    pub duration: Time,
+    pub duration: TimeSpan,
     /// The paths, by name; they are numbered in the order of their names.
     pub path: BTreeMap<String, PathSetup>,
     /// The behaviour of the association, if it is eyas's.
@@ -157,9 +157,12 @@ impl MultipathSetup {
 
     /// Returns the same paths, association and application for the simulator.
     pub(crate) fn simulation(&self) -> Setup {
-        let time =
-            Times { start: [Time::default(); 2], warm_up: self.warm_up, duration: self.duration };
-        let middle = Time(self.warm_up.0 + self.duration.0 / 2);
+        let time = Times {
+            start: [TimeSpan::default(); 2],
+            warm_up: self.warm_up,
+            duration: self.duration,
+        };
+        let middle = TimeSpan(self.warm_up.0 + self.duration.0 / 2);
         let mut path = self.path.clone();
         for (name, path) in &mut path {
             if self.added_path.as_ref() == Some(name) {
@@ -189,7 +192,7 @@ impl MultipathSetup {
 
     /// Returns access links that are fast and short enough to be negligible.
     const fn access() -> AccessSetup {
-        AccessSetup { rate: Rate(100_000_000_000), delay: Time(std::time::Duration::ZERO) }
+        AccessSetup { rate: BitRate(100_000_000_000), delay: TimeSpan(std::time::Duration::ZERO) }
     }
 }
 

@@ -6,7 +6,7 @@
 //! attempt. And some choices are wrong: the second request uses HTTP over TCP although HTTP/3
 //! works.
 
-use eyas_emulator::units::{Part, Time};
+use eyas_emulator::units::{PercentValue, TimeSpan};
 use serde::{Deserialize, Serialize};
 
 use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory};
@@ -22,20 +22,20 @@ pub struct PoliciesSetup {
     #[serde(rename = "way")]
     pub strategy: ClientStrategy,
     /// The share of servers that support HTTP/3.
-    pub http3: Part,
+    pub http3: PercentValue,
     /// The share of visitors whose network swallows UDP.
-    pub swallowed: Part,
+    pub swallowed: PercentValue,
     /// What a visitor remembers at the start.
     #[serde(default)]
     pub memory: Memory,
     /// The number of trials per run.
     pub trials: u32,
     /// The time between the starts of two trials.
-    pub pace: Time,
+    pub pace: TimeSpan,
     /// The time from the first response to the second request.
-    pub second_after: Time,
+    pub second_after: TimeSpan,
     /// The time limit of a trial.
-    pub give_up: Time,
+    pub give_up: TimeSpan,
 }
 
 /// The maximum number of trials of one run: each keeps some sockets open.

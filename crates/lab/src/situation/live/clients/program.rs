@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use eyas_emulator::units::Time;
+use eyas_emulator::units::TimeSpan;
 use serde::{Deserialize, Serialize};
 
 /// A program that fetches a URL. In its texts `{url}` stands for the URL, `{ca}` for a file with
@@ -28,7 +28,7 @@ pub struct ClientProgram {
     pub prepare: Option<String>,
     /// How long it may take before it queries a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub starts_within: Option<Time>,
+    pub starts_within: Option<TimeSpan>,
 }
 
 /// The source file of a client.
