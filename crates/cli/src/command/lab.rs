@@ -19,11 +19,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use eyas_lab::claim::Outcome;
-use eyas_lab::plan::{Extent, Options, Plan, shipped};
+use eyas_lab::claim::ClaimOutcome;
+use eyas_lab::plan::{Plan, PlanExtent, PlanOptions, shipped};
 use eyas_lab::report;
-use eyas_lab::results::{Document, ResultsError, Table, write_parquet, write_tables};
-use eyas_lab::runner::{self, Job};
+use eyas_lab::results::{ResultsDocument, ResultsError, ResultsTable, write_parquet, write_tables};
+use eyas_lab::runner::{self, PlanJob};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};
@@ -48,7 +48,7 @@ pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
         LabAction::Merge(flags) => shard::merge(&flags, &common),
         LabAction::Run(flags) => {
             let text = text(&flags.plan)?;
-            let options = Options {
+            let options = PlanOptions {
                 extent: extent(&flags),
                 runs: flags.runs,
                 set: flags.set.clone(),
@@ -79,7 +79,7 @@ fn enable_networks() -> Result<(), Failure> {
 fn list(common: &CommonFlags) -> Result<(), Failure> {
     let plans: Vec<Plan> = shipped()
         .iter()
-        .map(|shipped| Plan::parse(shipped.text, &Options::default()))
+        .map(|shipped| Plan::parse(shipped.text, &PlanOptions::default()))
         .collect::<Result<_, _>>()
         .map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?;
     if common.json {
@@ -133,16 +133,16 @@ fn clients(flags: &LabRunFlags) -> Result<Vec<String>, Failure> {
     flags.client.iter().map(read).collect()
 }
 
-const fn extent(flags: &LabRunFlags) -> Extent {
+const fn extent(flags: &LabRunFlags) -> PlanExtent {
     match (flags.quick, flags.standard) {
-        (true, _) => Extent::Quick,
-        (_, true) => Extent::Standard,
-        _ => Extent::Full,
+        (true, _) => PlanExtent::Quick,
+        (_, true) => PlanExtent::Standard,
+        _ => PlanExtent::Full,
     }
 }
 
 /// Parses the plan that is to be run.
-fn plan(name: &str, text: &str, options: &Options) -> Result<Plan, Failure> {
+fn plan(name: &str, text: &str, options: &PlanOptions) -> Result<Plan, Failure> {
     Plan::parse(text, options).map_err(|cause| {
         Failure::new(Kind::Usage, format!("{name}: {cause}")).hint(
             "'eyas man guide lab' explains every key; 'eyas lab show cmt-delay' is an example",
@@ -150,8 +150,8 @@ fn plan(name: &str, text: &str, options: &Options) -> Result<Plan, Failure> {
     })
 }
 
-fn job(flags: &LabRunFlags, out: impl FnOnce() -> PathBuf) -> Job {
-    Job {
+fn job(flags: &LabRunFlags, out: impl FnOnce() -> PathBuf) -> PlanJob {
+    PlanJob {
         jobs: flags.jobs.map_or_else(cores, usize::from),
         seed: flags.seed,
         version: code_version(),
@@ -171,8 +171,8 @@ async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Resu
     let work = watcher.finish_or_stop(move |stop, progress| {
         let results = runner::run(&plan, &job, stop, progress)?;
         let seeds = runner::seeds(&plan, job.seed);
-        let table = Table::new(&plan, &results, &seeds);
-        Ok((Document::new(&plan, &results, COMMIT, seeds), table))
+        let table = ResultsTable::new(&plan, &results, &seeds);
+        Ok((ResultsDocument::new(&plan, &results, COMMIT, seeds), table))
     });
     let (document, table) = work.await?;
     let outcome = Finished { document: &document, table: &table, format: flags.format };
@@ -182,8 +182,8 @@ async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Resu
 
 /// The results, and how their table is written.
 struct Finished<'a> {
-    document: &'a Document,
-    table: &'a Table,
+    document: &'a ResultsDocument,
+    table: &'a ResultsTable,
     format: TableFormat,
 }
 
@@ -238,13 +238,13 @@ fn read_failure(cause: &ResultsError) -> Failure {
     }
 }
 
-fn value(document: &Document) -> Result<Value, Failure> {
+fn value(document: &ResultsDocument) -> Result<Value, Failure> {
     serde_json::to_value(document)
         .map_err(|cause| Failure::new(Kind::Write, format!("cannot write JSON: {cause}")))
 }
 
 fn rewrite_report(directory: &Path, common: &CommonFlags) -> Result<(), Failure> {
-    let document = Document::read(directory).map_err(|cause| {
+    let document = ResultsDocument::read(directory).map_err(|cause| {
         read_failure(&cause).hint("give the output directory of a finished 'eyas lab run'")
     })?;
     report::write(&document, directory).map_err(|cause| write_failure(&cause))?;
@@ -257,18 +257,18 @@ fn rewrite_report(directory: &Path, common: &CommonFlags) -> Result<(), Failure>
     output::page(&lines, style)
 }
 
-fn check_if_requested(is_requested: bool, document: &Document) -> Result<(), Failure> {
+fn check_if_requested(is_requested: bool, document: &ResultsDocument) -> Result<(), Failure> {
     if is_requested { check(document) } else { Ok(()) }
 }
 
 /// Returns the outcome of `--check`. Single claims that were not measured or not judged, as with
 /// `--quick`, are reported on the page and do not fail.
-fn check(document: &Document) -> Result<(), Failure> {
-    let of = |outcome: Outcome| -> Vec<&str> {
+fn check(document: &ResultsDocument) -> Result<(), Failure> {
+    let of = |outcome: ClaimOutcome| -> Vec<&str> {
         let claims = document.claims.iter().filter(|claim| claim.outcome == outcome);
         claims.map(|claim| claim.id.as_str()).collect()
     };
-    let (refused, undecided) = (of(Outcome::Refused), of(Outcome::Undecided));
+    let (refused, undecided) = (of(ClaimOutcome::Refused), of(ClaimOutcome::Undecided));
     if !refused.is_empty() {
         return Err(Failure::new(Kind::Claim, format!("refused: claim {}", refused.join(", ")))
             .hint("report.html shows what was measured"));
@@ -279,7 +279,7 @@ fn check(document: &Document) -> Result<(), Failure> {
             "an interval spans its bound: more runs will decide it (--runs, or without --quick)",
         ));
     }
-    if of(Outcome::Accepted).is_empty() {
+    if of(ClaimOutcome::Accepted).is_empty() {
         return Err(Failure::new(Kind::NotJudged, "no claim was judged").hint(
             "the notes of report.html state why: run all of it (without --quick), on an idle machine",
         ));

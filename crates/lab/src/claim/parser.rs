@@ -2,20 +2,20 @@
 
 use eyas_emulator::units::parse_amount;
 
-use super::expression::{Expression, Function, Operator, Span};
+use super::expression::{AxisSpan, BinaryOperator, ClaimExpression, SeriesFunction};
 use crate::measure::Measure;
-use crate::situation::{Grid, Named};
+use crate::situation::{NamedLabel, SituationGrid};
 
 /// The maximum nesting depth of brackets.
 const MAX_DEPTH: usize = 32;
 
-impl Expression {
+impl ClaimExpression {
     /// Parses an expression about these points.
     ///
     /// # Errors
     /// A description of what is invalid.
-    pub fn parse(text: &str, grid: &Grid) -> Result<Self, String> {
-        let mut parser = Parser { rest: text, grid, depth: 0 };
+    pub fn parse(text: &str, grid: &SituationGrid) -> Result<Self, String> {
+        let mut parser = ExpressionParser { rest: text, grid, depth: 0 };
         let expression = parser.sum()?;
         match parser.peek() {
             None => Ok(expression),
@@ -24,19 +24,19 @@ impl Expression {
     }
 }
 
-struct Parser<'a> {
+struct ExpressionParser<'a> {
     rest: &'a str,
-    grid: &'a Grid,
+    grid: &'a SituationGrid,
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> ExpressionParser<'a> {
     fn peek(&mut self) -> Option<char> {
         self.rest = self.rest.trim_start();
         self.rest.chars().next()
     }
 
-    fn take(&mut self, wanted: char) -> bool {
+    fn skip_if(&mut self, wanted: char) -> bool {
         let found = self.peek() == Some(wanted);
         if found {
             self.rest = &self.rest[wanted.len_utf8()..];
@@ -45,7 +45,7 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, wanted: char) -> Result<(), String> {
-        match self.take(wanted) {
+        match self.skip_if(wanted) {
             true => Ok(()),
             false => Err(format!("expected {wanted:?} before {:?}", self.rest)),
         }
@@ -59,7 +59,7 @@ impl<'a> Parser<'a> {
         &rest[..end]
     }
 
-    fn sum(&mut self) -> Result<Expression, String> {
+    fn sum(&mut self) -> Result<ClaimExpression, String> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err("brackets are nested too deeply".to_owned());
@@ -67,33 +67,33 @@ impl<'a> Parser<'a> {
         let mut left = self.product()?;
         loop {
             let operator = match self.peek() {
-                Some('+') => Operator::Add,
-                Some('-') => Operator::Subtract,
+                Some('+') => BinaryOperator::Add,
+                Some('-') => BinaryOperator::Subtract,
                 _ => break,
             };
             self.rest = &self.rest[1..];
             let right = self.product()?;
-            left = Expression::Binary(operator, Box::new(left), Box::new(right));
+            left = ClaimExpression::Binary(operator, Box::new(left), Box::new(right));
         }
         self.depth -= 1;
         Ok(left)
     }
 
-    fn product(&mut self) -> Result<Expression, String> {
+    fn product(&mut self) -> Result<ClaimExpression, String> {
         let mut left = self.factor()?;
         loop {
             let operator = match self.peek() {
-                Some('*') => Operator::Multiply,
-                Some('/') => Operator::Divide,
+                Some('*') => BinaryOperator::Multiply,
+                Some('/') => BinaryOperator::Divide,
                 _ => return Ok(left),
             };
             self.rest = &self.rest[1..];
             let right = self.factor()?;
-            left = Expression::Binary(operator, Box::new(left), Box::new(right));
+            left = ClaimExpression::Binary(operator, Box::new(left), Box::new(right));
         }
     }
 
-    fn factor(&mut self) -> Result<Expression, String> {
+    fn factor(&mut self) -> Result<ClaimExpression, String> {
         match self.peek() {
             Some('(') => {
                 self.expect('(')?;
@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
             Some(c) if c.is_ascii_digit() => {
                 let text = self.word(|c| c.is_ascii_digit() || c == '.');
                 text.parse()
-                    .map(Expression::Number)
+                    .map(ClaimExpression::Number)
                     .map_err(|_| format!("{text:?} is not a number"))
             }
             Some(c) if c.is_ascii_alphabetic() => {
@@ -118,24 +118,24 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn call(&mut self, name: &str) -> Result<Expression, String> {
-        let names = || Function::ALL.map(|entry| entry.0).join(", ");
-        let found = Function::ALL.iter().find(|entry| entry.0 == name);
+    fn call(&mut self, name: &str) -> Result<ClaimExpression, String> {
+        let names = || SeriesFunction::ALL.map(|entry| entry.0).join(", ");
+        let found = SeriesFunction::ALL.iter().find(|entry| entry.0 == name);
         let (_, function, fewest, most) = found
             .ok_or_else(|| format!("{name:?} is not a function; functions are {}", names()))?;
         self.expect('(')?;
         let mut arguments = vec![self.sum()?];
-        while self.take(',') {
+        while self.skip_if(',') {
             arguments.push(self.sum()?);
         }
         self.expect(')')?;
         match (*fewest..=*most).contains(&arguments.len()) {
-            true => Ok(Expression::Call(*function, arguments)),
+            true => Ok(ClaimExpression::Call(*function, arguments)),
             false => Err(format!("{name} does not take {} arguments", arguments.len())),
         }
     }
 
-    fn read(&mut self, name: &str) -> Result<Expression, String> {
+    fn read(&mut self, name: &str) -> Result<ClaimExpression, String> {
         let measure: Measure = name.parse().map_err(|cause| format!("{cause}"))?;
         self.expect('[')?;
         let inside = self.word(|c| c != ']');
@@ -149,7 +149,7 @@ impl<'a> Parser<'a> {
             let form = if without_scenes { "[curve, where]" } else { "[scene, curve, where]" };
             return Err(format!("expected {name}{form}, not [{inside}]"));
         };
-        let known = |names: &[Named], id: &str| names.iter().any(|name| name.id == id);
+        let known = |names: &[NamedLabel], id: &str| names.iter().any(|name| name.id == id);
         if !known(&self.grid.scenes, scene) {
             return Err(format!("there is no scene {scene:?}"));
         }
@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
             return Err(format!("there is no curve {curve:?}"));
         }
         let span = span(range)?;
-        Ok(Expression::Read {
+        Ok(ClaimExpression::Read {
             measure,
             scene: (*scene).to_owned(),
             curve: (*curve).to_owned(),
@@ -167,9 +167,9 @@ impl<'a> Parser<'a> {
 }
 
 /// Parses `64 KiB`, `largest`, `64 KiB..`, `..256 KiB`, `64 KiB..256 KiB` or `..`.
-fn span(text: &str) -> Result<Span, String> {
+fn span(text: &str) -> Result<AxisSpan, String> {
     if text == "largest" {
-        return Ok(Span::Largest);
+        return Ok(AxisSpan::Largest);
     }
     let bound = |text: &str, open: f64| match text.trim() {
         "" => Ok(open),
@@ -179,9 +179,9 @@ fn span(text: &str) -> Result<Span, String> {
     };
     match text.split_once("..") {
         Some((low, high)) => {
-            Ok(Span::Between(bound(low, f64::NEG_INFINITY)?, bound(high, f64::INFINITY)?))
+            Ok(AxisSpan::Between(bound(low, f64::NEG_INFINITY)?, bound(high, f64::INFINITY)?))
         }
         None if text.is_empty() => Err("expected a place on the axis".to_owned()),
-        None => bound(text, 0.0).map(Span::At),
+        None => bound(text, 0.0).map(AxisSpan::At),
     }
 }

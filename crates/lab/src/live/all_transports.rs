@@ -12,8 +12,8 @@ use eyas_load::{Arrivals, Extent, Load};
 use eyas_netem::middlebox::firewall::FirewallPolicy as Firewall;
 use eyas_netem::packet::protocol;
 
-use super::host::{self, Identity, Serve};
-use super::{LiveError, Run, testbed};
+use super::host::{self, ServedIdentity, ServerParameters};
+use super::{LiveError, RunLive, testbed};
 use crate::run::RunResult;
 use crate::situation::live::{AllTransportsSetup, MiddleboxKind, RacePolicyName, SctpSecurityName};
 
@@ -28,12 +28,12 @@ const TRANSPORTS: [Transport; 5] =
 /// The time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-impl Run for AllTransportsSetup {
+impl RunLive for AllTransportsSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let topology = topology(self, seed)?;
         let server = topology.paths.first().map(|path| path.addresses(HostRole::Server));
         let listen = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
-        let serve = Serve { listen, identity: Identity::Ecdsa, http3: true };
+        let serve = ServerParameters { listen, identity: ServedIdentity::Ecdsa, http3: true };
         let observed = host::run(topology, &serve, self.times(), stop, |_| {
             load(self, server.unwrap_or_default(), seed)
         })?;

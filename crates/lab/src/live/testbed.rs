@@ -7,12 +7,12 @@ use eyas_emulator::{
     Emulator, EmulatorError, HostRole, LinkConfig, LinkDirection, LossConfig, Topology, pin_thread,
 };
 
-use super::{LiveError, Traffic};
+use super::{LinkTraffic, LiveError};
 use crate::situation::live::LinkSetup;
 
 /// A client host, a server host, and the link between them.
 #[derive(Debug)]
-pub struct Testbed {
+pub struct LiveTestbed {
     emulator: Emulator,
     /// The name of the first path.
     path: String,
@@ -25,7 +25,7 @@ pub(super) const CLIENT_CORE: usize = 0;
 /// The core of the server.
 pub(super) const SERVER_CORE: usize = 1;
 
-impl Testbed {
+impl LiveTestbed {
     /// Creates the hosts and the link.
     ///
     /// # Errors
@@ -104,11 +104,11 @@ impl Testbed {
     ///
     /// # Errors
     /// If the emulator has ended.
-    pub fn traffic(&self) -> Result<Traffic, LiveError> {
+    pub fn traffic(&self) -> Result<LinkTraffic, LiveError> {
         let counters = self.emulator.counters()?;
-        let Some(path) = counters.path(&self.path) else { return Ok(Traffic::default()) };
+        let Some(path) = counters.path(&self.path) else { return Ok(LinkTraffic::default()) };
         let (forward, backward) = (path.forward.link.offered, path.backward.link.offered);
-        Ok(Traffic {
+        Ok(LinkTraffic {
             packets_out: forward.packets,
             bytes_out: forward.bytes,
             packets_in: backward.packets,

@@ -26,7 +26,7 @@ pub struct AssociationSetup {
     pub multipath: Option<bool>,
     /// Which streams use which paths.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mapping: Option<Mapping>,
+    pub mapping: Option<MappingSetup>,
     /// The priority of each stream for the automatic mapping, lower ones first; 0 for streams
     /// beyond the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -118,7 +118,7 @@ impl AssociationSetup {
     /// Returns every path that is named.
     pub fn path_names(&self) -> impl Iterator<Item = &str> {
         let table = match &self.mapping {
-            Some(Mapping::Table(names)) => names.as_slice(),
+            Some(MappingSetup::Table(names)) => names.as_slice(),
             _ => &[],
         };
         table.iter().chain(&self.only).map(String::as_str)
@@ -127,7 +127,7 @@ impl AssociationSetup {
 
 /// Which streams use which paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mapping {
+pub enum MappingSetup {
     /// Every stream uses every path, message by message in turn: `"round-robin"`.
     RoundRobin,
     /// Stream number modulo number of paths: `"modulo"`.
@@ -139,7 +139,7 @@ pub enum Mapping {
     Table(Vec<String>),
 }
 
-impl Serialize for Mapping {
+impl Serialize for MappingSetup {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::RoundRobin => serializer.serialize_str("round-robin"),
@@ -150,7 +150,7 @@ impl Serialize for Mapping {
     }
 }
 
-impl<'de> Deserialize<'de> for Mapping {
+impl<'de> Deserialize<'de> for MappingSetup {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(MappingVisitor)
     }
@@ -159,29 +159,29 @@ impl<'de> Deserialize<'de> for Mapping {
 struct MappingVisitor;
 
 impl<'de> de::Visitor<'de> for MappingVisitor {
-    type Value = Mapping;
+    type Value = MappingSetup;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("\"round-robin\", \"modulo\", \"automatic\", or the path of each stream")
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Mapping, E> {
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<MappingSetup, E> {
         match text {
-            "round-robin" => Ok(Mapping::RoundRobin),
-            "modulo" => Ok(Mapping::Modulo),
-            "automatic" => Ok(Mapping::Automatic),
+            "round-robin" => Ok(MappingSetup::RoundRobin),
+            "modulo" => Ok(MappingSetup::Modulo),
+            "automatic" => Ok(MappingSetup::Automatic),
             _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
         }
     }
 
-    fn visit_seq<A: de::SeqAccess<'de>>(self, mut sequence: A) -> Result<Mapping, A::Error> {
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut sequence: A) -> Result<MappingSetup, A::Error> {
         let mut names = Vec::new();
         while let Some(name) = sequence.next_element()? {
             names.push(name);
         }
         match names.is_empty() {
             true => Err(de::Error::invalid_length(0, &self)),
-            false => Ok(Mapping::Table(names)),
+            false => Ok(MappingSetup::Table(names)),
         }
     }
 }

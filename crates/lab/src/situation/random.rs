@@ -13,7 +13,7 @@ use eyas_emulator::units::{BitRate, PercentValue, TimeSpan};
 use serde::{Deserialize, Serialize};
 
 use super::association::AssociationSetup;
-use super::setup::{PathSetup, Setup};
+use super::setup::{PathSetup, SimulationSetup};
 
 /// The size of a full packet, in bits.
 const FULL: f64 = 12_000.0;
@@ -70,7 +70,7 @@ pub(crate) const COLUMNS: &[(&str, &str)] = &[
 
 /// What is wanted of a network.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct NetworkRequirement {
     /// The column that is judged.
     pub(crate) column: &'static str,
     /// The column of 100 for each network that meets it, and 0 for others.
@@ -79,7 +79,7 @@ pub(crate) struct Wanted {
     is_minimum: bool,
 }
 
-impl Wanted {
+impl NetworkRequirement {
     pub(crate) const ALL: [Self; 5] = [
         Self { column: "best", share: "best-98", limit: 0.98, is_minimum: true },
         Self { column: "sum", share: "sum-85", limit: 0.85, is_minimum: true },
@@ -109,7 +109,7 @@ impl NetworkColumns {
             return;
         }
         self.0.insert(column.to_owned(), vec![value]);
-        for wanted in Wanted::ALL.iter().filter(|wanted| wanted.column == column) {
+        for wanted in NetworkRequirement::ALL.iter().filter(|wanted| wanted.column == column) {
             let share = if wanted.is_met(value) { 100.0 } else { 0.0 };
             self.0.insert(wanted.share.to_owned(), vec![share]);
         }
@@ -122,7 +122,7 @@ impl NetworkColumns {
 
 /// Returns whether a column is 100 or 0 for each network.
 pub(crate) fn is_share(column: &str) -> bool {
-    Wanted::ALL.iter().any(|wanted| wanted.share == column)
+    NetworkRequirement::ALL.iter().any(|wanted| wanted.share == column)
 }
 
 impl RandomSetup {
@@ -162,7 +162,7 @@ impl RandomSetup {
     }
 }
 
-impl Setup {
+impl SimulationSetup {
     /// Returns the same over one line alone, with an association that has one path. If the line
     /// comes later, so does the association.
     pub(crate) fn alone(&self, line: &str) -> Self {

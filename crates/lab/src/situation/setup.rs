@@ -9,18 +9,18 @@ use eyas_emulator::units::{
 use serde::{Deserialize, Serialize};
 
 use super::association::AssociationSetup;
-use super::mode::Mode;
+use super::mode::PacketMode;
 use super::queue_info::QueueInfo;
 
 /// A situation to be simulated. With a seed, it determines a run to the last packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Setup {
+pub struct SimulationSetup {
     /// The form of packets.
-    #[serde(default, skip_serializing_if = "Mode::is_wire")]
-    pub mode: Mode,
+    #[serde(default, skip_serializing_if = "PacketMode::is_wire")]
+    pub mode: PacketMode,
     /// The times.
-    pub time: Times,
+    pub time: SimulationTimes,
     /// The paths from sender to receiver, by name; they are numbered in the order of their names.
     pub path: BTreeMap<String, PathSetup>,
     /// The links between the hosts and the bottlenecks.
@@ -43,7 +43,7 @@ pub struct Setup {
 /// The times, relative to the start of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Times {
+pub struct SimulationTimes {
     /// The association is opened at a time that is uniformly distributed between these two.
     #[serde(default = "default_start")]
     pub start: [TimeSpan; 2],
@@ -307,7 +307,7 @@ const MOST_PATHS: usize = 32;
 /// Messages contain the time of their creation, and fit in one packet of 1,500 bytes or in several.
 const MESSAGE_SIZES: std::ops::RangeInclusive<usize> = 16..=65_536;
 
-impl Setup {
+impl SimulationSetup {
     /// Checks whether this can be simulated.
     ///
     /// # Errors
@@ -377,7 +377,7 @@ impl Setup {
 mod tests {
     use super::*;
 
-    fn setup(text: &str) -> Setup {
+    fn setup(text: &str) -> SimulationSetup {
         toml::from_str(text).unwrap()
     }
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use eyas_lab::claim::{CheckVerdict, Outcome, Verdict};
+use eyas_lab::claim::{CheckVerdict, ClaimOutcome, ClaimVerdict};
 use eyas_lab::measure::Measure;
-use eyas_lab::plan::{Extent, Figure, Plan};
+use eyas_lab::plan::{Plan, PlanExtent, PlanFigure};
 use eyas_lab::report::{estimate, number};
-use eyas_lab::results::Document;
+use eyas_lab::results::ResultsDocument;
 
 use super::matrix;
 use crate::terminal::{Line, OutputStyle, Paint, table, table_of_numbers, time, wrapped};
@@ -31,9 +31,9 @@ pub(super) fn plans(plans: &[Plan], style: OutputStyle) -> Vec<Line> {
 }
 
 /// Returns figures as tables, then the claims.
-pub(super) fn document(document: &Document, style: OutputStyle) -> Vec<Line> {
+pub(super) fn document(document: &ResultsDocument, style: OutputStyle) -> Vec<Line> {
     let mut lines = wrapped(Paint::Head, &document.title, 0, style);
-    if document.run.extent == Extent::Quick
+    if document.run.extent == PlanExtent::Quick
         && let Some(open) = document.claims_without_verdict()
     {
         let warning = format!("A quick run shows only the shape. {open}");
@@ -56,16 +56,17 @@ pub(super) fn document(document: &Document, style: OutputStyle) -> Vec<Line> {
     lines
 }
 
-fn numbers(document: &Document, figure: &Figure, style: OutputStyle) -> Vec<Line> {
+fn numbers(document: &ResultsDocument, figure: &PlanFigure, style: OutputStyle) -> Vec<Line> {
     let is_wanted = |names: &[String], id: &String| names.is_empty() || names.contains(id);
     let mut lines = Vec::new();
     for scene in document.scenes.iter().filter(|scene| is_wanted(&figure.scenes, &scene.id)) {
         let curves = document.curves.iter().filter(|curve| is_wanted(&figure.curves, &curve.id));
-        let curves: Vec<_> =
-            curves.filter(|curve| document.along(&scene.id, &curve.id).next().is_some()).collect();
+        let curves: Vec<_> = curves
+            .filter(|curve| document.points_of_curve(&scene.id, &curve.id).next().is_some())
+            .collect();
         let mut positions: Vec<f64> = curves
             .iter()
-            .flat_map(|curve| document.along(&scene.id, &curve.id).map(|point| point.x))
+            .flat_map(|curve| document.points_of_curve(&scene.id, &curve.id).map(|point| point.x))
             .collect();
         positions.sort_by(f64::total_cmp);
         positions.dedup();
@@ -91,8 +92,13 @@ fn numbers(document: &Document, figure: &Figure, style: OutputStyle) -> Vec<Line
     lines
 }
 
-fn value(document: &Document, (scene, curve): (&str, &str), x: f64, of: &Measure) -> Option<f64> {
-    let point = document.along(scene, curve).find(|point| point.x == x)?;
+fn value(
+    document: &ResultsDocument,
+    (scene, curve): (&str, &str),
+    x: f64,
+    of: &Measure,
+) -> Option<f64> {
+    let point = document.points_of_curve(scene, curve).find(|point| point.x == x)?;
     point.measures.get(of).map(|summary| summary.value)
 }
 
@@ -105,15 +111,16 @@ fn evenly_spaced(positions: &[f64]) -> Vec<f64> {
     (0..COLUMNS).map(|column| positions[column * last / (COLUMNS - 1)]).collect()
 }
 
-fn claims(claims: &[Verdict], style: OutputStyle) -> Vec<Line> {
+fn claims(claims: &[ClaimVerdict], style: OutputStyle) -> Vec<Line> {
     let mut lines = Vec::new();
     for claim in claims {
         let paint = match claim.outcome {
-            Outcome::Accepted => Paint::Good,
-            Outcome::Refused => Paint::Bad,
-            Outcome::Undecided | Outcome::NotMeasured | Outcome::NotJudged | Outcome::ShownOnly => {
-                Paint::Dim
-            }
+            ClaimOutcome::Accepted => Paint::Good,
+            ClaimOutcome::Refused => Paint::Bad,
+            ClaimOutcome::Undecided
+            | ClaimOutcome::NotMeasured
+            | ClaimOutcome::NotJudged
+            | ClaimOutcome::ShownOnly => Paint::Dim,
         };
         let mut heading = Line::new().with(Paint::Head, format!("  {:>2}  ", claim.id));
         heading.push(paint, claim.outcome.describe());
@@ -148,11 +155,11 @@ fn check(check: &CheckVerdict, style: OutputStyle) -> Vec<Line> {
     } else {
         let accepted = format!("{} {}", check.accept.describe(), check.unit);
         let spans =
-            if check.outcome == Outcome::Undecided { ", the interval spans it" } else { "" };
+            if check.outcome == ClaimOutcome::Undecided { ", the interval spans it" } else { "" };
         format!("  (wanted {}{spans})", accepted.trim_end())
     };
     let about = if check.about.is_empty() { &check.value } else { &check.about };
-    let paint = if check.outcome == Outcome::Refused { Paint::Bad } else { Paint::Dim };
+    let paint = if check.outcome == ClaimOutcome::Refused { Paint::Bad } else { Paint::Dim };
     wrapped(paint, &format!("{about}: {measured}{bounds}"), 8, style)
 }
 

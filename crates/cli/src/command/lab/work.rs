@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use eyas_lab::live::LiveError;
-use eyas_lab::runner::{Event, RunError};
+use eyas_lab::runner::{RunError, RunEvent};
 
 use super::write_failure;
 use crate::command;
@@ -34,7 +34,7 @@ impl Watcher {
     /// receiver of progress.
     pub(super) async fn finish_or_stop<T: Send + 'static>(
         self,
-        work: impl FnOnce(&AtomicBool, &mut dyn FnMut(Event<'_>)) -> Result<T, RunError>
+        work: impl FnOnce(&AtomicBool, &mut dyn FnMut(RunEvent<'_>)) -> Result<T, RunError>
         + Send
         + 'static,
     ) -> Result<T, Failure> {
@@ -44,11 +44,11 @@ impl Watcher {
         let mut work = tokio::task::spawn_blocking(move || {
             let mut bar: Option<Progress> = None;
             work(&stop_flag, &mut |event| match (event, &bar) {
-                (Event::Progress(now), None) => {
+                (RunEvent::Progress(now), None) => {
                     bar = Some(Progress::of_runs(now.total, now.done, watched, color));
                 }
-                (Event::Progress(_), Some(bar)) => bar.add(1),
-                (Event::Skipped { point, missing }, bar) => {
+                (RunEvent::Progress(_), Some(bar)) => bar.add(1),
+                (RunEvent::Skipped { point, missing }, bar) => {
                     let line =
                         Line::new().with(Paint::Plain, format!("SKIPPED {point}: {missing}"));
                     let print = || output::print_to_stderr(&[line], OutputStyle::of_stderr(color));

@@ -14,7 +14,7 @@ use eyas_http::Versions;
 use eyas_load::{Arrivals, Extent, Load};
 
 use crate::live::LiveError;
-use crate::situation::live::{ConnectMethod, CostSetup, Outcome, SctpCarrier};
+use crate::situation::live::{ConnectMethod, CostOutcome, CostSetup, SctpCarrier};
 
 /// The number of addresses that connections are opened from in turn: at 1,000 per second,
 /// connections in TIME-WAIT, 60 s each, exceed the ports of a single address.
@@ -130,10 +130,10 @@ impl CostSetup {
     fn outcomes(&self) -> Vec<Transport> {
         match (self.method, self.outcome) {
             (ConnectMethod::Tcp | ConnectMethod::Sctp | ConnectMethod::Serial, _)
-            | (_, Outcome::Open) => Vec::new(),
-            (_, Outcome::Tcp) => vec![Transport::Tcp],
-            (_, Outcome::Sctp) => vec![self.sctp()],
-            (_, Outcome::Half) => vec![Transport::Tcp, self.sctp()],
+            | (_, CostOutcome::Open) => Vec::new(),
+            (_, CostOutcome::Tcp) => vec![Transport::Tcp],
+            (_, CostOutcome::Sctp) => vec![self.sctp()],
+            (_, CostOutcome::Half) => vec![Transport::Tcp, self.sctp()],
         }
     }
 
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
     use eyas_emulator::units::{ByteSize, TimeSpan};
 
-    fn setup(method: ConnectMethod, outcome: Outcome) -> CostSetup {
+    fn setup(method: ConnectMethod, outcome: CostOutcome) -> CostSetup {
         let second = TimeSpan(Duration::from_secs(1));
         CostSetup {
             link: Default::default(),
@@ -195,15 +195,15 @@ mod tests {
             ConnectMethod::Serial,
         ];
         for method in methods {
-            let race = setup(method, Outcome::Tcp).race().validated().expect("a valid policy");
+            let race = setup(method, CostOutcome::Tcp).race().validated().expect("a valid policy");
             let alone = matches!(method, ConnectMethod::Tcp | ConnectMethod::Sctp);
             assert_eq!(race.transports.len(), if alone { 1 } else { 2 }, "{method:?}");
         }
-        let serial = setup(ConnectMethod::Serial, Outcome::Tcp).race();
+        let serial = setup(ConnectMethod::Serial, CostOutcome::Tcp).race();
         assert_eq!(serial.head_start, Duration::from_secs(3));
         for method in [ConnectMethod::Tcp, ConnectMethod::Naive, ConnectMethod::Serial] {
             assert_eq!(
-                setup(method, Outcome::Tcp).race().second_tries,
+                setup(method, CostOutcome::Tcp).race().second_tries,
                 0,
                 "{method:?} is none of eyas"
             );
@@ -221,10 +221,10 @@ mod tests {
     #[test]
     fn outcomes_are_those_of_the_paper() {
         let of = |outcome| setup(ConnectMethod::Naive, outcome).outcomes();
-        assert_eq!(of(Outcome::Tcp), [Transport::Tcp]);
-        assert_eq!(of(Outcome::Sctp), [Transport::SctpUdp]);
-        assert_eq!(of(Outcome::Half), [Transport::Tcp, Transport::SctpUdp]);
-        assert!(of(Outcome::Open).is_empty());
-        assert!(setup(ConnectMethod::Tcp, Outcome::Tcp).outcomes().is_empty());
+        assert_eq!(of(CostOutcome::Tcp), [Transport::Tcp]);
+        assert_eq!(of(CostOutcome::Sctp), [Transport::SctpUdp]);
+        assert_eq!(of(CostOutcome::Half), [Transport::Tcp, Transport::SctpUdp]);
+        assert!(of(CostOutcome::Open).is_empty());
+        assert!(setup(ConnectMethod::Tcp, CostOutcome::Tcp).outcomes().is_empty());
     }
 }

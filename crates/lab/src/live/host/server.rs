@@ -21,7 +21,7 @@ const KEY: &[u8] = include_bytes!("rsa.key.pem");
 
 /// How a server authenticates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::live) enum Identity {
+pub(in crate::live) enum ServedIdentity {
     /// Not at all: no TLS.
     None,
     /// With an RSA certificate, as in 2016.
@@ -32,17 +32,17 @@ pub(in crate::live) enum Identity {
 
 /// What to serve.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::live) struct Serve {
+pub(in crate::live) struct ServerParameters {
     /// The address to listen on; the server has its own host, so all ports are free.
     pub(in crate::live) listen: SocketAddr,
-    pub(in crate::live) identity: Identity,
+    pub(in crate::live) identity: ServedIdentity,
     pub(in crate::live) http3: bool,
 }
 
 /// A running server. Dropping it ends it; whatever kills the emulator's guard also kills the
 /// server.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct ServerProcess {
     child: Child,
     receivers: Vec<Pid>,
     core: usize,
@@ -50,11 +50,11 @@ pub(super) struct Server {
     _files: Vec<File>,
 }
 
-impl Server {
+impl ServerProcess {
     /// Starts the server on this core, and waits until it listens.
     pub(super) fn start(
         emulator: &Emulator,
-        serve: &Serve,
+        serve: &ServerParameters,
         core: usize,
     ) -> Result<Self, LiveError> {
         let inside = |cause: &dyn std::fmt::Display| {
@@ -69,10 +69,10 @@ impl Server {
         }
         let mut files = Vec::new();
         match serve.identity {
-            Identity::None => {
+            ServedIdentity::None => {
                 command.arg("--plain");
             }
-            Identity::Rsa => {
+            ServedIdentity::Rsa => {
                 for (flag, pem) in [("--cert", CERTIFICATE), ("--key", KEY)] {
                     let (path, file) = in_memory(pem).map_err(|cause| inside(&cause))?;
                     command.arg(flag).arg(path);
@@ -80,7 +80,7 @@ impl Server {
                 }
             }
             // The server generates one.
-            Identity::Ecdsa => {}
+            ServedIdentity::Ecdsa => {}
         }
         let mut child = spawn(&mut command, core).map_err(|cause| inside(&cause))?;
         if let Err(cause) = wait_until_listening(&mut child) {
@@ -101,7 +101,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

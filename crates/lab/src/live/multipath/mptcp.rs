@@ -10,10 +10,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpSocket};
 
-use super::network::Network;
-use super::shared::{Pair, run_until_finished};
+use super::network::EmulatedNetwork;
+use super::shared::{RunningPair, run_until_finished};
 use crate::live::LiveError;
-use crate::situation::live::{MultipathSetup, Stack};
+use crate::situation::live::{MultipathSetup, MultipathStack};
 
 const PORT: u16 = 5001;
 /// The size of a write, in bytes.
@@ -23,9 +23,9 @@ const BACKLOG: u32 = 8;
 
 /// Starts a receiver on the server's host and a sender on the client's host.
 pub(super) fn start(
-    network: &Network,
+    network: &EmulatedNetwork,
     setup: &MultipathSetup,
-    pair: &mut Pair,
+    pair: &mut RunningPair,
 ) -> Result<(), LiveError> {
     for host in HostRole::ALL {
         prepare(network, host, setup)?;
@@ -33,7 +33,10 @@ pub(super) fn start(
     let to = SocketAddr::new(network.server()?, PORT);
     // Subflows connect to the other addresses.
     let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT);
-    let kind = SocketKind { multipath: setup.stack == Stack::Mptcp, congestion: setup.tcp.clone() };
+    let kind = SocketKind {
+        multipath: setup.stack == MultipathStack::Mptcp,
+        congestion: setup.tcp.clone(),
+    };
     let (sender, listening) = sync_channel(1);
     let (shared, both_ways) = (pair.shared.clone(), setup.application.both_ways);
     let listener = kind.clone();
@@ -67,14 +70,18 @@ pub(super) fn start(
 }
 
 /// Configures the kernel of a host.
-fn prepare(network: &Network, host: HostRole, setup: &MultipathSetup) -> Result<(), LiveError> {
+fn prepare(
+    network: &EmulatedNetwork,
+    host: HostRole,
+    setup: &MultipathSetup,
+) -> Result<(), LiveError> {
     let kind = SocketKind { multipath: false, congestion: setup.tcp.clone() };
     let refused = |cause: &dyn std::fmt::Display| {
         LiveError::Missing(format!("TCP with {} as congestion control: {cause}", setup.tcp))
     };
     let opened = network.namespace(host).run_in(move || kind.open().map(drop));
     opened.map_err(|cause| refused(&cause))?.map_err(|cause| refused(&cause))?;
-    if setup.stack != Stack::Mptcp {
+    if setup.stack != MultipathStack::Mptcp {
         return Ok(());
     }
     let missing = |cause: LiveError| LiveError::Missing(format!("MPTCP: {cause}"));
@@ -90,7 +97,7 @@ fn prepare(network: &Network, host: HostRole, setup: &MultipathSetup) -> Result<
     Ok(())
 }
 
-fn signal(network: &Network, address: IpAddr) -> Result<(), LiveError> {
+fn signal(network: &EmulatedNetwork, address: IpAddr) -> Result<(), LiveError> {
     let address = address.to_string();
     network.program(HostRole::Server, "ip", &["mptcp", "endpoint", "add", &address, "signal"])
 }

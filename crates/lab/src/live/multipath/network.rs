@@ -11,7 +11,7 @@ use crate::situation::live::MultipathSetup;
 
 /// Two hosts and the paths between them, which are removed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Network {
+pub(super) struct EmulatedNetwork {
     emulator: Emulator,
     names: Vec<String>,
     /// The path that has no addresses yet.
@@ -28,7 +28,7 @@ pub(super) struct PathTraffic {
     pub(super) back_bytes: u64,
 }
 
-impl Network {
+impl EmulatedNetwork {
     pub(super) fn start(setup: &MultipathSetup, seed: u64) -> Result<Self, LiveError> {
         let mut topology = Topology::default().with_seed(seed);
         for (name, path) in setup.used() {

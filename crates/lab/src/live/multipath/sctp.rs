@@ -16,12 +16,12 @@ use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp
 use eyas::{Endpoint, MemoryStore};
 use eyas_emulator::HostRole;
 
-use super::network::Network;
-use super::shared::{Pair, Shared, run_until_finished};
+use super::network::EmulatedNetwork;
+use super::shared::{PairState, RunningPair, run_until_finished};
 use crate::live::LiveError;
 use crate::simulation;
 use crate::situation::QueueInfo;
-use crate::situation::live::{MultipathSetup, Stack};
+use crate::situation::live::{MultipathSetup, MultipathStack};
 
 /// The SCTP port.
 pub(super) const PORT: u16 = 5000;
@@ -44,13 +44,13 @@ fn config(setup: &MultipathSetup) -> AssociationConfig {
 
 /// Starts a receiver on the server's host, which listens when this returns.
 pub(super) fn receive(
-    network: &Network,
+    network: &EmulatedNetwork,
     setup: &MultipathSetup,
-    pair: &mut Pair,
+    pair: &mut RunningPair,
 ) -> Result<(), LiveError> {
     let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT);
     let mut parameters = SctpListenParameters::new(any);
-    let inside_udp = setup.stack == Stack::EyasUdp;
+    let inside_udp = setup.stack == MultipathStack::EyasUdp;
     parameters.encapsulation_port = inside_udp.then_some(ENCAPSULATION);
     parameters.over_ip = if inside_udp { SctpOverIp::No } else { SctpOverIp::Must };
     parameters.association = config(setup);
@@ -74,7 +74,7 @@ pub(super) fn receive(
 }
 
 async fn receive_all(
-    shared: &Shared,
+    shared: &PairState,
     setup: &MultipathSetup,
     association: &SctpAssociation,
 ) -> Result<(), String> {
@@ -89,7 +89,7 @@ async fn receive_all(
 }
 
 /// Receives what the receiver sends, if both hosts do.
-async fn receive_back(shared: &Shared, association: &SctpAssociation) -> Result<(), String> {
+async fn receive_back(shared: &PairState, association: &SctpAssociation) -> Result<(), String> {
     loop {
         let message = association.receive().await.map_err(|cause| cause.to_string())?;
         shared.arrived_back(message.ok_or("the receiver has closed")?.len());
@@ -99,7 +99,7 @@ async fn receive_back(shared: &Shared, association: &SctpAssociation) -> Result<
 /// Sends a keystroke each time this has passed, on a stream of their own. One that finds no room waits for
 /// it, and counts from when it fell.
 async fn send_keystrokes(
-    shared: &Shared,
+    shared: &PairState,
     setup: &MultipathSetup,
     association: &SctpAssociation,
 ) -> Result<(), String> {
@@ -131,9 +131,9 @@ fn fell(setup: &MultipathSetup, message: &Message) -> Option<Duration> {
 
 /// Starts a sender on the client's host.
 pub(super) fn send(
-    network: &Network,
+    network: &EmulatedNetwork,
     setup: &MultipathSetup,
-    pair: &mut Pair,
+    pair: &mut RunningPair,
 ) -> Result<(), LiveError> {
     let to = network.server()?;
     let (shared, setup) = (pair.shared.clone(), setup.clone());
@@ -145,12 +145,12 @@ pub(super) fn send(
 
 /// Connects, and sends until the end.
 async fn send_until_finished(
-    shared: Arc<Shared>,
+    shared: Arc<PairState>,
     setup: MultipathSetup,
     to: IpAddr,
 ) -> Result<(), String> {
     let transport = match setup.stack {
-        Stack::EyasUdp => Transport::SctpUdp,
+        MultipathStack::EyasUdp => Transport::SctpUdp,
         _ => Transport::Sctp,
     };
     let endpoint = Endpoint::builder()
@@ -184,7 +184,7 @@ async fn send_until_finished(
 
 /// Sends messages on the streams in turn until the end.
 async fn send_bulk(
-    shared: &Shared,
+    shared: &PairState,
     setup: &MultipathSetup,
     association: &SctpAssociation,
 ) -> Result<(), String> {

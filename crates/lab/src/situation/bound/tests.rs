@@ -2,7 +2,7 @@ use eyas_emulator::units::LossSpec;
 
 use super::*;
 
-fn setup(text: &str) -> Setup {
+fn setup(text: &str) -> SimulationSetup {
     toml::from_str(text).unwrap()
 }
 
@@ -31,7 +31,7 @@ fn a_shared_link_counts_once() {
 }
 
 /// Returns a set-up without framing, with a longer delay on B and this buffer.
-fn with_slow_path(buffer: &str) -> Setup {
+fn with_slow_path(buffer: &str) -> SimulationSetup {
     let text = TWO.replace(", framing = '7 bytes'", "").replace(
         "B = { rate = '10 Mbit/s', delay = '10 ms'",
         "B = { rate = '10 Mbit/s', delay = '75 ms'",

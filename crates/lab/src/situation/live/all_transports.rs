@@ -7,8 +7,8 @@
 use eyas_emulator::units::TimeSpan;
 use serde::{Deserialize, Serialize};
 
-use super::times::Times;
-use super::{Column, Experiment, LinkSetup, load_columns};
+use super::times::LoadTimes;
+use super::{ColumnLabel, LinkSetup, LiveExperiment, load_columns};
 
 /// One situation: candidates, a race of them, and the middlebox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,13 +81,13 @@ pub enum MiddleboxKind {
 const MOST_CANDIDATES: usize = 10;
 
 impl AllTransportsSetup {
-    pub(crate) const fn times(&self) -> Times {
-        Times { warm_up: self.warm_up.0, duration: self.duration.0, sample: self.sample.0 }
+    pub(crate) const fn times(&self) -> LoadTimes {
+        LoadTimes { warm_up: self.warm_up.0, duration: self.duration.0, sample: self.sample.0 }
     }
 }
 
-impl Experiment for AllTransportsSetup {
-    const COLUMNS: &'static [Column] = &load_columns::COLUMNS;
+impl LiveExperiment for AllTransportsSetup {
+    const COLUMNS: &'static [ColumnLabel] = &load_columns::COLUMNS;
 
     fn check(&self) -> Result<(), String> {
         self.link.check()?;

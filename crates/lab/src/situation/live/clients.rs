@@ -12,10 +12,10 @@ mod zone;
 use eyas_emulator::units::TimeSpan;
 use serde::{Deserialize, Serialize};
 
-pub use program::{ClientProgram, Source};
+pub use program::{ClientProgram, ClientSource};
 pub use zone::{DnsAnswer, HttpsSetup, ZoneSetup};
 
-use super::{Column, Experiment, LinkSetup};
+use super::{ColumnLabel, LinkSetup, LiveExperiment};
 
 /// One situation: a client, a name, and what is behind the addresses of that name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub struct ClientsSetup {
     pub client: ClientProgram,
     /// What it fetches.
     #[serde(default)]
-    pub scheme: Scheme,
+    pub scheme: UrlScheme,
     /// The answers of the name server.
     #[serde(default)]
     pub dns: ZoneSetup,
@@ -37,7 +37,7 @@ pub struct ClientsSetup {
     pub ipv4: Vec<HostBehaviour>,
     /// What is behind UDP port 443 of the addresses that serve.
     #[serde(default)]
-    pub udp: Udp,
+    pub udp: UdpBehavior,
     /// What is delayed.
     #[serde(default)]
     pub late: DelaySetup,
@@ -60,7 +60,7 @@ fn is_plain(link: &LinkSetup) -> bool {
 /// The scheme of the URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scheme {
+pub enum UrlScheme {
     /// Over TCP, at port 80: no certificate is needed.
     #[default]
     Http,
@@ -88,7 +88,7 @@ pub enum HostBehaviour {
 /// What is behind UDP port 443.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Udp {
+pub enum UdpBehavior {
     /// Nothing: ICMP reports it.
     #[default]
     Refuses,
@@ -143,9 +143,9 @@ const fn one() -> u32 {
     1
 }
 
-impl Experiment for ClientsSetup {
+impl LiveExperiment for ClientsSetup {
     // `failed`, `wasted`, `packets` and `bytes` are shared with the other experiments.
-    const COLUMNS: &'static [Column] = &[
+    const COLUMNS: &'static [ColumnLabel] = &[
         ("first", "time from the first query to the first attempt [ms]"),
         ("first-6", "first attempt over IPv6 [%]"),
         ("aaaa-first", "AAAA queried before A [%]"),

@@ -12,7 +12,9 @@
 use eyas_emulator::units::TimeSpan;
 use serde::{Deserialize, Serialize};
 
-use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory};
+use super::{
+    CORES_ARE_AWAKE, ClientMemory, ClientStrategy, ColumnLabel, LinkSetup, LiveExperiment,
+};
 
 /// One situation: a client strategy, and a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,7 +34,7 @@ pub struct ConnectSetup {
     pub head_start: Option<TimeSpan>,
     /// What the client remembers at the start.
     #[serde(default)]
-    pub memory: Memory,
+    pub memory: ClientMemory,
     /// The number of trials per run.
     pub trials: u32,
     /// The time between the starts of two trials.
@@ -46,8 +48,8 @@ pub struct ConnectSetup {
 /// The maximum number of trials of one run: each keeps some sockets open.
 const MAX_TRIALS: u32 = 500;
 
-impl Experiment for ConnectSetup {
-    const COLUMNS: &'static [Column] = &[
+impl LiveExperiment for ConnectSetup {
+    const COLUMNS: &'static [ColumnLabel] = &[
         ("time", "time until the connection can carry a request [ms]"),
         ("adopted", "first request over HTTP/3 [%]"),
         ("failed", "no connection [%]"),

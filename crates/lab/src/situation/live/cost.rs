@@ -6,8 +6,8 @@
 use eyas_emulator::units::{ByteSize, PercentValue, TimeSpan};
 use serde::{Deserialize, Serialize};
 
-use super::times::Times;
-use super::{Column, Experiment, LinkSetup, load_columns};
+use super::times::LoadTimes;
+use super::{ColumnLabel, LinkSetup, LiveExperiment, load_columns};
 
 /// One situation: a load, and how its connections are established.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct CostSetup {
     pub sctp: SctpCarrier,
     /// The outcome of races.
     #[serde(default)]
-    pub outcome: Outcome,
+    pub outcome: CostOutcome,
     /// The share of connections for which the outcome is known in advance.
     #[serde(default)]
     pub hit_rate: PercentValue,
@@ -86,7 +86,7 @@ pub enum SctpCarrier {
 /// The outcome of a race.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum CostOutcome {
     /// Always TCP: HE-TCP.
     #[default]
     Tcp,
@@ -102,18 +102,18 @@ pub enum Outcome {
 const MAX_PATIENCE_S: u64 = 10;
 
 impl CostSetup {
-    pub(crate) const fn times(&self) -> Times {
-        Times { warm_up: self.warm_up.0, duration: self.duration.0, sample: self.sample.0 }
+    pub(crate) const fn times(&self) -> LoadTimes {
+        LoadTimes { warm_up: self.warm_up.0, duration: self.duration.0, sample: self.sample.0 }
     }
 }
 
-impl Experiment for CostSetup {
-    const COLUMNS: &'static [Column] = &load_columns::COLUMNS;
+impl LiveExperiment for CostSetup {
+    const COLUMNS: &'static [ColumnLabel] = &load_columns::COLUMNS;
 
     fn check(&self) -> Result<(), String> {
         self.link.check()?;
         self.times().check(self.rate)?;
-        if self.tls && self.method == ConnectMethod::Naive && self.outcome == Outcome::Open {
+        if self.tls && self.method == ConnectMethod::Naive && self.outcome == CostOutcome::Open {
             return Err(
                 "live.outcome: the naive race with TLS needs an explicit outcome".to_owned()
             );
@@ -121,7 +121,7 @@ impl Experiment for CostSetup {
         if self.patience.0.is_zero() || self.patience.0.as_secs() > MAX_PATIENCE_S {
             return Err(format!("live.patience: above 0 and at most {MAX_PATIENCE_S} s"));
         }
-        if self.swallowed && matches!(self.outcome, Outcome::Sctp | Outcome::Half) {
+        if self.swallowed && matches!(self.outcome, CostOutcome::Sctp | CostOutcome::Half) {
             return Err("live.swallowed: then the outcome can only be TCP".to_owned());
         }
         Ok(())

@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use eyas_emulator::units::{BitRate, TimeSpan};
 use serde::{Deserialize, Serialize};
 
-use super::{Column, Experiment};
+use super::{ColumnLabel, LiveExperiment};
 use crate::situation::{
-    AccessSetup, ApplicationSetup, AssociationSetup, BackEventSetup, EventSetup, PathSetup, Setup,
-    Times,
+    AccessSetup, ApplicationSetup, AssociationSetup, BackEventSetup, EventSetup, PathSetup,
+    SimulationSetup, SimulationTimes,
 };
 
 /// One situation: the stack and the paths.
@@ -25,7 +25,7 @@ use crate::situation::{
 #[serde(deny_unknown_fields)]
 pub struct MultipathSetup {
     /// The stacks of sender and receiver.
-    pub stack: Stack,
+    pub stack: MultipathStack,
     /// How long the connection may settle after its first message.
     pub warm_up: TimeSpan,
     /// The duration of the measurement.
@@ -57,7 +57,7 @@ fn reno() -> String {
 /// The stacks of sender and receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stack {
+pub enum MultipathStack {
     /// eyas's SCTP on both sides, directly over IP.
     Eyas,
     /// eyas's SCTP on both sides, inside UDP (RFC 6951).
@@ -97,7 +97,7 @@ impl MultipathSetup {
         let used = || self.path.iter().filter(|(name, _)| self.association.uses(name));
         let initial = used().filter(move |(name, _)| !is_added(name));
         let added = used().filter(move |(name, _)| is_added(name));
-        let count = if self.stack == Stack::Tcp { 1 } else { usize::MAX };
+        let count = if self.stack == MultipathStack::Tcp { 1 } else { usize::MAX };
         initial.chain(added).map(|(name, path)| (name.as_str(), path)).take(count)
     }
 
@@ -108,11 +108,11 @@ impl MultipathSetup {
             _ => I_DATA_MORE,
         };
         IP + match self.stack {
-            Stack::Eyas | Stack::Simulator => SCTP + extension,
-            Stack::EyasUdp => UDP + SCTP + extension,
-            Stack::EyasToUsrsctp | Stack::Usrsctp => SCTP,
-            Stack::Mptcp => TCP + DSS,
-            Stack::Tcp => TCP,
+            MultipathStack::Eyas | MultipathStack::Simulator => SCTP + extension,
+            MultipathStack::EyasUdp => UDP + SCTP + extension,
+            MultipathStack::EyasToUsrsctp | MultipathStack::Usrsctp => SCTP,
+            MultipathStack::Mptcp => TCP + DSS,
+            MultipathStack::Tcp => TCP,
         }
     }
 
@@ -120,7 +120,7 @@ impl MultipathSetup {
     pub(crate) fn message(&self) -> usize {
         match self.stack {
             // A byte stream has no packet boundaries.
-            Stack::Mptcp | Stack::Tcp => self.application.message,
+            MultipathStack::Mptcp | MultipathStack::Tcp => self.application.message,
             _ => self.application.message.min((MTU - self.headers()) / 4 * 4),
         }
     }
@@ -130,7 +130,7 @@ impl MultipathSetup {
     pub(crate) fn ceilings(&self) -> [f64; 2] {
         let headers = self.headers();
         let payload = match self.stack {
-            Stack::Mptcp | Stack::Tcp => MTU - headers,
+            MultipathStack::Mptcp | MultipathStack::Tcp => MTU - headers,
             _ => self.message(),
         };
         let of = |path: &PathSetup| {
@@ -156,8 +156,8 @@ impl MultipathSetup {
     }
 
     /// Returns the same paths, association and application for the simulator.
-    pub(crate) fn simulation(&self) -> Setup {
-        let time = Times {
+    pub(crate) fn simulation(&self) -> SimulationSetup {
+        let time = SimulationTimes {
             start: [TimeSpan::default(); 2],
             warm_up: self.warm_up,
             duration: self.duration,
@@ -178,7 +178,7 @@ impl MultipathSetup {
             up: Some(false),
         });
         let message = self.message();
-        Setup {
+        SimulationSetup {
             mode: Default::default(),
             time,
             access: Self::access(),
@@ -196,8 +196,8 @@ impl MultipathSetup {
     }
 }
 
-impl Experiment for MultipathSetup {
-    const COLUMNS: &'static [Column] = &[
+impl LiveExperiment for MultipathSetup {
+    const COLUMNS: &'static [ColumnLabel] = &[
         ("goodput", "payload at the receiving application [Mbit/s]"),
         ("ceiling", "ceiling of the payload [Mbit/s]"),
         ("share", "payload, share of its ceiling [%]"),
@@ -230,8 +230,11 @@ impl Experiment for MultipathSetup {
         if self.path.values().any(|path| path.through.is_some() || path.joins.is_some()) {
             return Err("live.path: through and joins are for simulations; see live.comes".into());
         }
-        let is_eyas = matches!(self.stack, Stack::Eyas | Stack::EyasUdp | Stack::Simulator);
-        let is_tcp = matches!(self.stack, Stack::Mptcp | Stack::Tcp);
+        let is_eyas = matches!(
+            self.stack,
+            MultipathStack::Eyas | MultipathStack::EyasUdp | MultipathStack::Simulator
+        );
+        let is_tcp = matches!(self.stack, MultipathStack::Mptcp | MultipathStack::Tcp);
         if self.application.keystrokes.is_some() && !is_eyas {
             return Err(
                 "live.application.keystrokes: only eyas's SCTP has a stream for them".into()
@@ -296,12 +299,12 @@ pub(crate) mod tests {
         let mut setup = setup("");
         let near = |ceiling: f64, wanted: f64| (ceiling - wanted).abs() < 1e-9;
         assert!(near(setup.ceiling(), 30.0 * 1452.0 / 1500.0));
-        setup.stack = Stack::EyasUdp;
+        setup.stack = MultipathStack::EyasUdp;
         assert_eq!(setup.message(), 1444);
         assert!(near(setup.ceiling(), 30.0 * 1444.0 / 1500.0));
-        setup.stack = Stack::Mptcp;
+        setup.stack = MultipathStack::Mptcp;
         assert!(near(setup.ceiling(), 30.0 * 1424.0 / 1500.0));
-        setup.stack = Stack::Tcp;
+        setup.stack = MultipathStack::Tcp;
         assert!(near(setup.ceiling(), 10.0 * 1448.0 / 1500.0));
     }
 

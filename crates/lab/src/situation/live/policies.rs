@@ -9,7 +9,9 @@
 use eyas_emulator::units::{PercentValue, TimeSpan};
 use serde::{Deserialize, Serialize};
 
-use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory};
+use super::{
+    CORES_ARE_AWAKE, ClientMemory, ClientStrategy, ColumnLabel, LinkSetup, LiveExperiment,
+};
 
 /// One situation: a client strategy, and the population of servers and networks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,7 +29,7 @@ pub struct PoliciesSetup {
     pub swallowed: PercentValue,
     /// What a visitor remembers at the start.
     #[serde(default)]
-    pub memory: Memory,
+    pub memory: ClientMemory,
     /// The number of trials per run.
     pub trials: u32,
     /// The time between the starts of two trials.
@@ -41,9 +43,9 @@ pub struct PoliciesSetup {
 /// The maximum number of trials of one run: each keeps some sockets open.
 const MAX_TRIALS: u32 = 500;
 
-impl Experiment for PoliciesSetup {
+impl LiveExperiment for PoliciesSetup {
     // In addition to those of `connect`.
-    const COLUMNS: &'static [Column] = &[
+    const COLUMNS: &'static [ColumnLabel] = &[
         ("wrong", "second request not over the best working protocol [%]"),
         ("wasted", "attempts of a trial that carried nothing"),
     ];
@@ -51,7 +53,7 @@ impl Experiment for PoliciesSetup {
 
     fn check(&self) -> Result<(), String> {
         self.link.check()?;
-        if self.memory == Memory::Warm {
+        if self.memory == ClientMemory::Warm {
             return Err(
                 "live.memory: must be empty or network, because each visitor is new to its server"
                     .to_owned(),

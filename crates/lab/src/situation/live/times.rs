@@ -8,7 +8,7 @@ use std::time::Duration;
     not(all(target_os = "linux", feature = "live")),
     expect(dead_code, reason = "checked everywhere, but run only on Linux")
 )]
-pub(crate) struct Times {
+pub(crate) struct LoadTimes {
     /// The duration of the warm-up.
     pub(crate) warm_up: Duration,
     /// The duration of the measurement.
@@ -17,7 +17,7 @@ pub(crate) struct Times {
     pub(crate) sample: Duration,
 }
 
-impl Times {
+impl LoadTimes {
     /// Returns a description of what is invalid, for a load with this rate per second.
     pub(crate) fn check(self, rate: f64) -> Result<(), String> {
         if !(rate.is_finite() && rate > 0.0) {

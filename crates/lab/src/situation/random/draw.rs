@@ -10,8 +10,8 @@ use eyas_netem::random::derive;
 
 use super::RandomSetup;
 use crate::situation::{
-    AccessSetup, ApplicationSetup, BackEventSetup, EventSetup, Mode, PathSetup, QueueInfo, Setup,
-    Times,
+    AccessSetup, ApplicationSetup, BackEventSetup, EventSetup, PacketMode, PathSetup, QueueInfo,
+    SimulationSetup, SimulationTimes,
 };
 
 /// The names of lines.
@@ -32,9 +32,9 @@ const SETTLING_ROUND_TRIPS: u32 = 10;
 
 /// The random numbers of one network.
 #[derive(Clone, Copy)]
-struct Draws(u64);
+struct NetworkDraws(u64);
 
-impl Draws {
+impl NetworkDraws {
     fn raw(self, what: u64) -> u64 {
         derive(self.0, PURPOSE, what)
     }
@@ -71,17 +71,17 @@ impl Draws {
 
 impl RandomSetup {
     /// Returns the network of this seed, with all of its lines.
-    pub(crate) fn draw(&self, seed: u64) -> Setup {
-        let draws = Draws(seed);
+    pub(crate) fn draw(&self, seed: u64) -> SimulationSetup {
+        let draws = NetworkDraws(seed);
         let count = 2 + draws.below(0, u64::from(self.lines) - 1);
         let names = NAMES.iter().map(|name| (*name).to_owned());
         let mut lines: Vec<PathSetup> =
             (0..count).map(|line| self.line(draws, (line + 1) * PER_LINE)).collect();
         // An association is opened over the line that answers first, as a race finds it.
         lines.sort_by_key(round_trip);
-        let mut setup = Setup {
-            mode: Mode::Struct,
-            time: Times {
+        let mut setup = SimulationSetup {
+            mode: PacketMode::Struct,
+            time: SimulationTimes {
                 start: [TimeSpan::default(); 2],
                 warm_up: self.delay[1],
                 duration: self.duration[0],
@@ -107,7 +107,7 @@ impl RandomSetup {
         setup
     }
 
-    fn line(&self, draws: Draws, of: u64) -> PathSetup {
+    fn line(&self, draws: NetworkDraws, of: u64) -> PathSetup {
         let [low, high] = [self.rate[0].0, self.rate[1].0];
         let there = draws.spread(of, low, high);
         let most = there.saturating_mul(self.ratio).min(high);
@@ -140,7 +140,7 @@ impl RandomSetup {
     }
 
     /// Returns the queue of a direction of this rate.
-    fn queue(&self, draws: Draws, of: u64, rate: u64) -> QueueSpec {
+    fn queue(&self, draws: NetworkDraws, of: u64, rate: u64) -> QueueSpec {
         let time = draws.time(of, self.queue).0.as_micros();
         let bytes = (u128::from(rate) * time / 8_000_000) as u64;
         let bytes = bytes.max(LEAST_QUEUE);
@@ -152,7 +152,7 @@ impl RandomSetup {
 
     /// Sets the times so that all associations can settle, and about the wanted number of packets
     /// pass.
-    fn set_times(&self, setup: &mut Setup) {
+    fn set_times(&self, setup: &mut SimulationSetup) {
         let longest = setup.path.values().map(round_trip).max().unwrap_or_default();
         let both = setup.application.both_ways;
         let rate = |path: &PathSetup| {
@@ -185,7 +185,7 @@ fn carried(path: &PathSetup) -> u64 {
 }
 
 /// Lets a line come, go, or change its rate or its delay in the middle of the measurement.
-fn change(setup: &mut Setup, draws: Draws, line: &str) {
+fn change(setup: &mut SimulationSetup, draws: NetworkDraws, line: &str) {
     let at = TimeSpan(setup.time.warm_up.0 + setup.time.duration.0 / 2);
     let Some(path) = setup.path.get_mut(line) else { return };
     let back = path.reversed();
