@@ -13,7 +13,7 @@ use eyas::race::race::Race;
 use eyas::race::report::RaceReport;
 use eyas::race::trace::{Trace, replay};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 pub(crate) use file::{read, write};
 pub(crate) use lines::{explanation, name_source, plan_lines, source_line};
@@ -33,7 +33,7 @@ impl ReplayedRace {
     /// Reads a trace.
     pub(crate) fn from_trace(trace: Trace) -> Result<Self, Failure> {
         let race = replay(&trace)
-            .map_err(|divergence| Failure::new(Kind::Replay, divergence.to_string()))?;
+            .map_err(|divergence| Failure::new(FailureKind::Replay, divergence.to_string()))?;
         Ok(Self { report: RaceReport::new(&race, &trace), race, trace })
     }
 }

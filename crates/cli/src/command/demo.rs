@@ -17,14 +17,14 @@ use eyas_http::serve::ServeError;
 use eyas_testserver::{Authority, TestServer};
 use serde_json::{Value, json};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, DemoFlags};
 use crate::output;
 use crate::race_report::ReplayedRace;
 use crate::shape::value;
 use crate::terminal::OutputStyle;
-use page::Page;
-use scenes::{Racer, SCENES, Scene};
+use page::DemoPage;
+use scenes::{DemoRacer, DemoScene, SCENES};
 
 /// The name in the servers' certificates.
 const HOST: &str = "demo.example";
@@ -37,7 +37,7 @@ const WATCH_TIME: Duration = Duration::from_millis(600);
 
 /// The results of a scene.
 struct SceneResult {
-    scene: &'static Scene,
+    scene: &'static DemoScene,
     first: ReplayedRace,
     second: ReplayedRace,
     learnt: Vec<MemoryRecord>,
@@ -46,7 +46,7 @@ struct SceneResult {
 /// Shows all scenes.
 pub(crate) async fn run(flags: &DemoFlags, common: &CommonFlags) -> Result<(), Failure> {
     let style = OutputStyle::of_stdout(common.color);
-    let page = Page { style, explain: flags.explain };
+    let page = DemoPage { style, explain: flags.explain };
     let authority = Authority::new([HOST]).map_err(|cause| server_failure(&cause))?;
     let mut results = Vec::new();
     if !common.json {
@@ -69,8 +69,8 @@ pub(crate) async fn run(flags: &DemoFlags, common: &CommonFlags) -> Result<(), F
 }
 
 /// Sets up a network and races in it twice, with the same memory.
-async fn show(scene: &'static Scene, authority: &Authority) -> Result<SceneResult, Failure> {
-    let Racer::Eyas { transports, personality } = scene.racer else {
+async fn show(scene: &'static DemoScene, authority: &Authority) -> Result<SceneResult, Failure> {
+    let DemoRacer::Eyas { transports, personality } = scene.racer else {
         return proxied::show(scene, authority).await;
     };
     let server = personality.start(authority).await.map_err(|cause| server_failure(&cause))?;
@@ -82,7 +82,7 @@ async fn show(scene: &'static Scene, authority: &Authority) -> Result<SceneResul
 }
 
 fn server_failure(cause: &ServeError) -> Failure {
-    Failure::new(Kind::Listen, format!("no server on loopback: {cause}"))
+    Failure::new(FailureKind::Listen, format!("no server on loopback: {cause}"))
         .hint("the demo needs 127.0.0.1 with free TCP and UDP ports")
 }
 
@@ -101,9 +101,9 @@ async fn race(
         .memory(memory.clone())
         .sctp_encapsulation_port(server.sctp_udp_port().unwrap_or(ENCAPSULATION_PORT))
         .build()
-        .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
-    let host =
-        TargetHost::parse(HOST).map_err(|cause| Failure::new(Kind::Url, cause.to_string()))?;
+        .map_err(|cause| Failure::new(FailureKind::Listen, cause.to_string()))?;
+    let host = TargetHost::parse(HOST)
+        .map_err(|cause| Failure::new(FailureKind::Url, cause.to_string()))?;
     let target = Target::https(host, port);
     let policy = Policy {
         transports: transports.to_vec(),

@@ -26,14 +26,14 @@ use eyas_lab::results::{ResultsDocument, ResultsError, ResultsTable, write_parqu
 use eyas_lab::runner::{self, PlanJob};
 use serde_json::{Value, json};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{
     ColorChoice, CommonFlags, LabAction, LabFlags, LabRunFlags, TableFormat, nearest,
 };
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint};
-use shard::Assignment;
-use work::Watcher;
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
+use shard::ShardAssignment;
+use work::RunWatcher;
 
 /// The commit that this program was built from, or `unknown`.
 const COMMIT: &str = env!("EYAS_COMMIT");
@@ -56,7 +56,7 @@ pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
             };
             let plan = plan(&flags.plan, &text, &options)?;
             if let Some(shard) = flags.shard {
-                let assignment = Assignment { text, options, shard };
+                let assignment = ShardAssignment { text, options, shard };
                 let job = job(&flags, || shard::directory(&plan, shard));
                 return super::on_runtime(assignment.run(job, common));
             }
@@ -81,7 +81,7 @@ fn list(common: &CommonFlags) -> Result<(), Failure> {
         .iter()
         .map(|shipped| Plan::parse(shipped.text, &PlanOptions::default()))
         .collect::<Result<_, _>>()
-        .map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?;
+        .map_err(|cause| Failure::new(FailureKind::Usage, cause.to_string()))?;
     if common.json {
         let row = |plan: &Plan| {
             json!({
@@ -98,8 +98,8 @@ fn list(common: &CommonFlags) -> Result<(), Failure> {
 fn show(name: &str) -> Result<(), Failure> {
     let found = shipped().iter().find(|shipped| shipped.name == name);
     let shipped = found.ok_or_else(|| no_such_plan(name))?;
-    let mut lines: Vec<Line> = Vec::new();
-    lines.extend(shipped.text.lines().map(|line| Line::new().with(Paint::Plain, line)));
+    let mut lines: Vec<PaintedLine> = Vec::new();
+    lines.extend(shipped.text.lines().map(|line| PaintedLine::new().with_span(Paint::Plain, line)));
     output::page(&lines, OutputStyle::of_stdout(ColorChoice::Never))
 }
 
@@ -110,7 +110,7 @@ fn no_such_plan(name: &str) -> Failure {
         Some(suggestion) => format!("did you mean {suggestion}? {all}"),
         None => format!("{all}; for a plan of your own, give its file"),
     };
-    Failure::new(Kind::Usage, format!("there is no plan {name:?}")).hint(hint)
+    Failure::new(FailureKind::Usage, format!("there is no plan {name:?}")).hint(hint)
 }
 
 /// Returns the text of a plan: a built-in one, or a file.
@@ -144,7 +144,7 @@ const fn extent(flags: &LabRunFlags) -> PlanExtent {
 /// Parses the plan that is to be run.
 fn plan(name: &str, text: &str, options: &PlanOptions) -> Result<Plan, Failure> {
     Plan::parse(text, options).map_err(|cause| {
-        Failure::new(Kind::Usage, format!("{name}: {cause}")).hint(
+        Failure::new(FailureKind::Usage, format!("{name}: {cause}")).hint(
             "'eyas man guide lab' explains every key; 'eyas lab show cmt-delay' is an example",
         )
     })
@@ -162,7 +162,7 @@ fn job(flags: &LabRunFlags, out: impl FnOnce() -> PathBuf) -> PlanJob {
 async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Result<(), Failure> {
     let job = job(&flags, || plan.directory());
     let (started_at, out) = (Instant::now(), job.out.clone());
-    let watcher = Watcher {
+    let watcher = RunWatcher {
         out: out.clone(),
         watched: !common.json,
         color: common.color,
@@ -175,13 +175,13 @@ async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Resu
         Ok((ResultsDocument::new(&plan, &results, COMMIT, seeds), table))
     });
     let (document, table) = work.await?;
-    let outcome = Finished { document: &document, table: &table, format: flags.format };
+    let outcome = FinishedPlan { document: &document, table: &table, format: flags.format };
     publish(&outcome, &out, started_at, &common)?;
     check_if_requested(flags.check, &document)
 }
 
 /// The results, and how their table is written.
-struct Finished<'a> {
+struct FinishedPlan<'a> {
     document: &'a ResultsDocument,
     table: &'a ResultsTable,
     format: TableFormat,
@@ -189,7 +189,7 @@ struct Finished<'a> {
 
 /// Writes the result's files and shows it.
 fn publish(
-    outcome: &Finished<'_>,
+    outcome: &FinishedPlan<'_>,
     out: &Path,
     started_at: Instant,
     common: &CommonFlags,
@@ -213,8 +213,8 @@ fn code_version() -> String {
     runner::code_version(COMMIT, &std::env::current_exe().unwrap_or_default())
 }
 
-fn write_files(outcome: &Finished<'_>, out: &Path) -> Result<(), ResultsError> {
-    let Finished { document, table, format } = *outcome;
+fn write_files(outcome: &FinishedPlan<'_>, out: &Path) -> Result<(), ResultsError> {
+    let FinishedPlan { document, table, format } = *outcome;
     document.write(out)?;
     write_tables(document, table, out)?;
     if format == TableFormat::Parquet {
@@ -227,20 +227,20 @@ fn write_failure(cause: &ResultsError) -> Failure {
     match cause {
         ResultsError::Io { path, cause } => Failure::write(&path.display().to_string(), cause)
             .hint("choose a writable directory with --out"),
-        other => Failure::new(Kind::Read, other.to_string()),
+        other => Failure::new(FailureKind::Read, other.to_string()),
     }
 }
 
 fn read_failure(cause: &ResultsError) -> Failure {
     match cause {
         ResultsError::Io { path, cause } => Failure::read(&path.display().to_string(), cause),
-        other => Failure::new(Kind::Read, other.to_string()),
+        other => Failure::new(FailureKind::Read, other.to_string()),
     }
 }
 
 fn value(document: &ResultsDocument) -> Result<Value, Failure> {
     serde_json::to_value(document)
-        .map_err(|cause| Failure::new(Kind::Write, format!("cannot write JSON: {cause}")))
+        .map_err(|cause| Failure::new(FailureKind::Write, format!("cannot write JSON: {cause}")))
 }
 
 fn rewrite_report(directory: &Path, common: &CommonFlags) -> Result<(), Failure> {
@@ -270,17 +270,20 @@ fn check(document: &ResultsDocument) -> Result<(), Failure> {
     };
     let (refused, undecided) = (of(ClaimOutcome::Refused), of(ClaimOutcome::Undecided));
     if !refused.is_empty() {
-        return Err(Failure::new(Kind::Claim, format!("refused: claim {}", refused.join(", ")))
-            .hint("report.html shows what was measured"));
+        return Err(Failure::new(
+            FailureKind::Claim,
+            format!("refused: claim {}", refused.join(", ")),
+        )
+        .hint("report.html shows what was measured"));
     }
     if !undecided.is_empty() {
         let cause = format!("undecided: claim {}", undecided.join(", "));
-        return Err(Failure::new(Kind::Undecided, cause).hint(
+        return Err(Failure::new(FailureKind::Undecided, cause).hint(
             "an interval spans its bound: more runs will decide it (--runs, or without --quick)",
         ));
     }
     if of(ClaimOutcome::Accepted).is_empty() {
-        return Err(Failure::new(Kind::NotJudged, "no claim was judged").hint(
+        return Err(Failure::new(FailureKind::NotJudged, "no claim was judged").hint(
             "the notes of report.html state why: run all of it (without --quick), on an idle machine",
         ));
     }

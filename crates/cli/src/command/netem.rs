@@ -27,11 +27,11 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::child::{SignalForwarder, exit_code, forward, start_failure};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, NetemAction, NetemFlags, NetemRunFlags};
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint};
-use control::Control;
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
+use control::NetemControl;
 
 /// How long to wait for the server to listen before the command is started.
 const SERVER_START_TIMEOUT: Duration = Duration::from_secs(5);
@@ -55,14 +55,14 @@ pub(super) fn run(flags: NetemFlags, common: &CommonFlags) -> Result<ExitCode, F
 /// Converts an error of the emulator to a failure.
 pub(super) fn emulator_failure(cause: EmulatorError) -> Failure {
     let kind = match cause {
-        EmulatorError::Topology(_) | EmulatorError::NoSuchPath { .. } => Kind::Usage,
-        _ => Kind::Emulator,
+        EmulatorError::Topology(_) | EmulatorError::NoSuchPath { .. } => FailureKind::Usage,
+        _ => FailureKind::Emulator,
     };
     Failure::new(kind, cause.to_string())
 }
 
 fn wait_failure(cause: io::Error) -> Failure {
-    Failure::new(Kind::Emulator, format!("cannot wait for the command: {cause}"))
+    Failure::new(FailureKind::Emulator, format!("cannot wait for the command: {cause}"))
 }
 
 fn capture_failure(file: &Path, cause: EmulatorError) -> Failure {
@@ -82,14 +82,15 @@ async fn run_inside(
     if let Some(file) = &flags.pcapng {
         emulator.capture(None, file).map_err(|cause| capture_failure(file, cause))?;
     }
-    let mut control = Control::listen(&emulator)
-        .map_err(|cause| Failure::new(Kind::Emulator, format!("cannot accept changes: {cause}")))?;
+    let mut control = NetemControl::listen(&emulator).map_err(|cause| {
+        Failure::new(FailureKind::Emulator, format!("cannot accept changes: {cause}"))
+    })?;
     let mut server = match &flags.server {
         Some(line) => Some(serve(&emulator, line, common).await?),
         None => None,
     };
     let (program, arguments) = flags.command.split_first().ok_or_else(|| {
-        Failure::new(Kind::Usage, "there is no command").hint("eyas netem run -- COMMAND")
+        Failure::new(FailureKind::Usage, "there is no command").hint("eyas netem run -- COMMAND")
     })?;
     // Set up before the command starts, so that no signal ends this run and leaves the command
     // behind.
@@ -145,14 +146,17 @@ fn spawn(
 async fn serve(emulator: &Emulator, line: &str, common: &CommonFlags) -> Result<Child, Failure> {
     let server = spawn(emulator, HostRole::Server, "sh".as_ref(), &["-c", line], common);
     let mut server = server.map_err(|cause| {
-        Failure::new(Kind::Emulator, format!("cannot run sh for --server: {cause}"))
+        Failure::new(FailureKind::Emulator, format!("cannot run sh for --server: {cause}"))
     })?;
     let namespace = emulator.namespace(HostRole::Server);
     let deadline = Instant::now() + SERVER_START_TIMEOUT;
     while Instant::now() < deadline && !namespace.is_listening().map_err(emulator_failure)? {
         if let Ok(Some(status)) = server.try_wait() {
-            return Err(Failure::new(Kind::Emulator, format!("the server has ended: {status}"))
-                .hint("--server takes one line for sh; its output is on standard error"));
+            return Err(Failure::new(
+                FailureKind::Emulator,
+                format!("the server has ended: {status}"),
+            )
+            .hint("--server takes one line for sh; its output is on standard error"));
         }
         sleep(Duration::from_millis(20)).await;
     }
@@ -165,7 +169,7 @@ async fn serve(emulator: &Emulator, line: &str, common: &CommonFlags) -> Result<
 async fn wait_for_command(
     emulator: &Emulator,
     child: &mut Child,
-    control: &mut Control,
+    control: &mut NetemControl,
     signals: &mut SignalForwarder,
     events: &[ScenarioEvent],
 ) -> Result<ExitStatus, Failure> {
@@ -215,7 +219,7 @@ fn print(
     }
     if !flags.quiet {
         let style = OutputStyle::of_stderr(common.color);
-        let mut lines = vec![Line::new()];
+        let mut lines = vec![PaintedLine::new()];
         lines.extend(page::lines(counters, style));
         output::print_to_stderr(&lines, style);
     }
@@ -230,7 +234,7 @@ fn spec(flag: &str, text: &str) -> Result<LinkSpec, Failure> {
 }
 
 fn invalid_flag(flag: &str, cause: &dyn std::fmt::Display) -> Failure {
-    Failure::new(Kind::Usage, format!("{flag}: {cause}"))
+    Failure::new(FailureKind::Usage, format!("{flag}: {cause}"))
         .hint("'eyas man guide netem' has every key; an example: --rate 10mbit --forward loss=1%")
 }
 
@@ -239,5 +243,8 @@ fn report_done(common: &CommonFlags, text: &str) -> Result<(), Failure> {
     if common.json {
         return output::object(&json!({ "changed": true }));
     }
-    output::page(&[Line::new().with(Paint::Plain, text)], OutputStyle::of_stdout(common.color))
+    output::page(
+        &[PaintedLine::new().with_span(Paint::Plain, text)],
+        OutputStyle::of_stdout(common.color),
+    )
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::process::geteuid;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 /// The permission of the group and of others to write.
 const OTHERS_WRITE: u32 = 0o022;
@@ -17,7 +17,7 @@ const STICKY: u32 = 0o1000;
 /// Checks that only root and this user can change a file that says who may enter.
 pub(super) fn check(path: &Path) -> Result<(), Failure> {
     let unusable = |cause: &dyn std::fmt::Display| {
-        Failure::new(Kind::Identity, format!("cannot use {}: {cause}", path.display()))
+        Failure::new(FailureKind::Identity, format!("cannot use {}: {cause}", path.display()))
     };
     match changeable_by_others(path) {
         Ok(None) => Ok(()),

@@ -8,7 +8,7 @@ use crate::flags::{CommonFlags, ReplayFlags};
 use crate::output;
 use crate::race_report::{self, ReplayedRace, explanation};
 use crate::shape::value;
-use crate::terminal::{Line, OutputStyle, Paint, counted};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, counted};
 use crate::timeline;
 
 /// Replays the race; a different decision is a failure that names the step.
@@ -35,6 +35,6 @@ pub(crate) fn run(flags: &ReplayFlags, common: &CommonFlags) -> Result<(), Failu
     }
     let steps = race_report.trace.steps.len();
     let text = format!("{}, all as recorded.", counted(steps as u64, "step"));
-    lines.extend([Line::new(), Line::new().with(Paint::Good, text)]);
+    lines.extend([PaintedLine::new(), PaintedLine::new().with_span(Paint::Good, text)]);
     output::page(&lines, style)
 }

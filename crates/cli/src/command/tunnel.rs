@@ -40,7 +40,7 @@ use crate::shape::{
     millis,
     tunnel::{TunnelSessionShape, TunnelShape},
 };
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
 
 /// Runs until it is interrupted, or the requested work is done.
 pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(), Failure> {
@@ -50,9 +50,10 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
         #[cfg(target_os = "linux")]
         Some(TunnelAction::Status(flags)) => status::run(flags, common).await,
         #[cfg(not(target_os = "linux"))]
-        Some(TunnelAction::Status(_)) => {
-            Err(Failure::new(Kind::Usage, "the status of tunnels is only available on Linux"))
-        }
+        Some(TunnelAction::Status(_)) => Err(Failure::new(
+            FailureKind::Usage,
+            "the status of tunnels is only available on Linux",
+        )),
         None => connect::run(flags, common).await,
     }
 }
@@ -96,7 +97,7 @@ async fn publish_status(
         up_ms: millis(began.elapsed()),
         sessions: sessions.read().iter().map(TunnelSessionShape::from).collect(),
     };
-    let shown = control::Control::listen(status).await;
+    let shown = control::TunnelControl::listen(status).await;
     shown.inspect_err(|cause| {
         printer.warn("status", format!("'eyas tunnel status' will not find this tunnel: {cause}"));
     })
@@ -114,10 +115,13 @@ fn keygen(flags: &TunnelKeyFlags, common: &CommonFlags) -> Result<(), Failure> {
     }
     let text = format!("generated {path}; the line for the server's authorized_keys is");
     output::print_to_stderr(
-        &[Line::new().with(Paint::Dim, text)],
+        &[PaintedLine::new().with_span(Paint::Dim, text)],
         OutputStyle::of_stderr(common.color),
     );
-    output::page(&[Line::new().with(Paint::Plain, key)], OutputStyle::of_stdout(common.color))
+    output::page(
+        &[PaintedLine::new().with_span(Paint::Plain, key)],
+        OutputStyle::of_stdout(common.color),
+    )
 }
 
 /// Prints a line on standard error for each event.
@@ -135,10 +139,10 @@ impl NoticePrinter {
     fn print(self, notice: &Notice) {
         let line = if self.json {
             let object = json!({ "event": notice.event, "text": notice.text });
-            Line::new().with(Paint::Plain, object.to_string())
+            PaintedLine::new().with_span(Paint::Plain, object.to_string())
         } else {
             let paint = if notice.is_bad { Paint::Warn } else { Paint::Dim };
-            Line::new().with(paint, notice.text.clone())
+            PaintedLine::new().with_span(paint, notice.text.clone())
         };
         output::print_to_stderr(&[line], OutputStyle::of_stderr(self.color));
     }

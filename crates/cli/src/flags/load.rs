@@ -240,7 +240,7 @@ pub(crate) enum RateFlag {
 
 impl RateFlag {
     /// Returns the rate over this duration.
-    pub(crate) fn over(self, over: Duration) -> Rate {
+    pub(crate) fn into_rate(self, over: Duration) -> Rate {
         match self {
             Self::Fixed(rate) => Rate::Fixed(rate),
             Self::Ramp(from, to) => Rate::Ramp { from, to, over },

@@ -11,7 +11,7 @@ use eyas_relay::via::Via;
 
 use super::PassphraseFlags;
 use super::memory::MemoryChoice;
-use super::values::{self, Addresses, DnsServer, ListenAddresses};
+use super::values::{self, DnsServer, ListenAddresses, ResolveFlag};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -177,7 +177,7 @@ pub(crate) struct ProxyDestinationFlags {
     /// Use these addresses for HOST:PORT instead of asking DNS
     #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]", value_parser = values::resolve,
           help_heading = "Reaching")]
-    pub(crate) resolve: Vec<Addresses>,
+    pub(crate) resolve: Vec<ResolveFlag>,
     /// Use this DNS server: ADDR, ADDR:PORT or tls://ADDR#NAME
     #[arg(long, value_name = "SERVER", value_parser = values::dns_server,
           conflicts_with = "doh_url", help_heading = "Reaching")]

@@ -299,7 +299,7 @@ fn a_rate_may_rise_to_a_second_one() {
         let Command::Load(flags) = parse(&line).expect("parses").command else {
             panic!("the load command");
         };
-        flags.arrivals.rate.over(Duration::from_secs(5))
+        flags.arrivals.rate.into_rate(Duration::from_secs(5))
     };
     use eyas_load::Rate;
     assert_eq!(rate("0.5"), Rate::Fixed(0.5));

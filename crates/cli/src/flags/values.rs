@@ -46,7 +46,7 @@ pub(super) fn congestion() -> impl TypedValueParser<Value = CongestionControlKin
 
 /// curl's `--resolve`: the addresses to use for a host and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Addresses {
+pub(crate) struct ResolveFlag {
     /// The host, without brackets.
     pub(crate) host: String,
     /// The port that these addresses are for.
@@ -67,7 +67,7 @@ fn host_before_colon(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Parses `HOST:PORT:ADDR[,ADDR]...`; IPv6 addresses with or without brackets.
-pub(super) fn resolve(text: &str) -> Result<Addresses, String> {
+pub(super) fn resolve(text: &str) -> Result<ResolveFlag, String> {
     let expected = "expected HOST:PORT:ADDR[,ADDR], such as example.org:443:127.0.0.1";
     let text = text.strip_prefix('+').unwrap_or(text);
     let (host, rest) = host_before_colon(text).ok_or(expected)?;
@@ -89,7 +89,7 @@ pub(super) fn resolve(text: &str) -> Result<Addresses, String> {
             })
         })
         .collect::<Result<_, String>>()?;
-    Ok(Addresses { host: host.to_owned(), port, addresses })
+    Ok(ResolveFlag { host: host.to_owned(), port, addresses })
 }
 
 /// curl's `--connect-to`: where to connect instead. Empty parts match, or keep, anything.

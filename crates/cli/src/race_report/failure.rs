@@ -9,7 +9,7 @@ use eyas::race::report::RaceJson;
 use eyas::race::target::{Target, TargetService};
 
 use super::ReplayedRace;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::shape::value;
 
 /// The maximum number of candidates in a message; `--all` and `--json` show all of them.
@@ -38,18 +38,18 @@ fn race_failure(failure: &RaceFailure, target: &Target, is_explained: bool) -> F
     match failure {
         RaceFailure::NoAddress(failures) => no_address(failures, target),
         RaceFailure::NoCandidate => {
-            Failure::new(Kind::Connect, format!("no candidate is allowed for {target}"))
+            Failure::new(FailureKind::Connect, format!("no candidate is allowed for {target}"))
                 .hint("eyas plan with the same flags shows why each candidate is omitted")
         }
         RaceFailure::AllFailed(_) => {
-            attempts_failure(Kind::Connect, attempts_of(failure), target, is_explained)
+            attempts_failure(FailureKind::Connect, attempts_of(failure), target, is_explained)
         }
         RaceFailure::Deadline(_) => {
-            attempts_failure(Kind::Timeout, attempts_of(failure), target, is_explained)
+            attempts_failure(FailureKind::Timeout, attempts_of(failure), target, is_explained)
         }
-        RaceFailure::NoNetwork => Failure::new(Kind::Connect, "there is no network")
+        RaceFailure::NoNetwork => Failure::new(FailureKind::Connect, "there is no network")
             .hint("no address of this machine has a route; is it connected?"),
-        _ => Failure::new(Kind::Interrupted, "cancelled"),
+        _ => Failure::new(FailureKind::Interrupted, "cancelled"),
     }
 }
 
@@ -57,7 +57,7 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
     let has = |wanted: &DnsFailure| failures.iter().any(|(_, failure)| failure == wanted);
     let host = &target.host;
     if has(&DnsFailure::NoSuchName) {
-        return Failure::new(Kind::Dns, format!("DNS reports that {host} does not exist"))
+        return Failure::new(FailureKind::Dns, format!("DNS reports that {host} does not exist"))
             .hint("is the name right? --dns-server ADDR asks another server");
     }
     let local = failures.iter().find_map(|(_, failure)| match failure {
@@ -65,7 +65,7 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
         _ => None,
     });
     if let Some(why) = local {
-        return Failure::new(Kind::Dns, format!("DNS could not be asked for {host}: {why}"));
+        return Failure::new(FailureKind::Dns, format!("DNS could not be asked for {host}: {why}"));
     }
     let reported: Vec<String> = failures
         .iter()
@@ -76,8 +76,11 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
     } else {
         "is the resolver up? --dns-server ADDR asks another one, --resolve none at all"
     };
-    Failure::new(Kind::Dns, format!("DNS returned no address for {host} ({})", reported.join(", ")))
-        .hint(hint)
+    Failure::new(
+        FailureKind::Dns,
+        format!("DNS returned no address for {host} ({})", reported.join(", ")),
+    )
+    .hint(hint)
 }
 
 type AttemptFailures<'a> = Vec<(&'a Candidate, Option<&'a evidence::AttemptFailure>)>;
@@ -104,7 +107,7 @@ fn by_distance(mut attempts: AttemptFailures<'_>) -> AttemptFailures<'_> {
 }
 
 fn attempts_failure(
-    default_kind: Kind,
+    default_kind: FailureKind,
     attempts: AttemptFailures<'_>,
     target: &Target,
     is_explained: bool,
@@ -116,7 +119,7 @@ fn attempts_failure(
     {
         // A problem with the certificate is the same over every transport.
         let message = format!("cannot connect to {target}: {}", failure.detail);
-        return Failure::new(Kind::Certificate, message).hint(certificate_hint(fault));
+        return Failure::new(FailureKind::Certificate, message).hint(certificate_hint(fault));
     }
     let kind = furthest.map_or(default_kind, kind);
     let message = format!("cannot connect to {target}: {}", failures_of(&attempts));
@@ -171,21 +174,23 @@ fn rank(failure: &evidence::AttemptFailure) -> (EvidenceLevel, u8) {
     (failure.reached, specificity)
 }
 
-fn kind(failure: &evidence::AttemptFailure) -> Kind {
+fn kind(failure: &evidence::AttemptFailure) -> FailureKind {
     match failure.cause {
         // The server's certificate was handled before: here it rejected ours, or the lack of one.
-        FailureCause::Certificate | FailureCause::Tls => Kind::Tls,
-        FailureCause::Protocol => Kind::Protocol,
-        FailureCause::Reset if failure.reached >= EvidenceLevel::Transport => Kind::Tls,
-        FailureCause::Silent | FailureCause::Deadline => Kind::Timeout,
-        _ => Kind::Connect,
+        FailureCause::Certificate | FailureCause::Tls => FailureKind::Tls,
+        FailureCause::Protocol => FailureKind::Protocol,
+        FailureCause::Reset if failure.reached >= EvidenceLevel::Transport => FailureKind::Tls,
+        FailureCause::Silent | FailureCause::Deadline => FailureKind::Timeout,
+        _ => FailureKind::Connect,
     }
 }
 
-fn hint(kind: Kind, target: &Target, is_explained: bool) -> String {
+fn hint(kind: FailureKind, target: &Target, is_explained: bool) -> String {
     match kind {
-        Kind::Tls => "does the server speak TLS at that port? http:// goes without".to_owned(),
-        Kind::Timeout => "--connect-timeout gives it more time".to_owned(),
+        FailureKind::Tls => {
+            "does the server speak TLS at that port? http:// goes without".to_owned()
+        }
+        FailureKind::Timeout => "--connect-timeout gives it more time".to_owned(),
         _ if is_explained => "is the port right, and does the server run?".to_owned(),
         _ => format!("eyas race --all {} shows why each candidate fails", as_argument(target)),
     }
@@ -328,7 +333,13 @@ mod tests {
                 codes.extend(expected.map(|(code, _)| code));
             }
         }
-        let kinds = [Kind::Connect, Kind::Tls, Kind::Certificate, Kind::Timeout, Kind::Protocol];
+        let kinds = [
+            FailureKind::Connect,
+            FailureKind::Tls,
+            FailureKind::Certificate,
+            FailureKind::Timeout,
+            FailureKind::Protocol,
+        ];
         assert_eq!(codes, kinds.map(|kind| kind.exit_code()).into_iter().collect());
     }
 
@@ -344,12 +355,12 @@ mod tests {
                 of(Some(CertificateFailure::PeerCertificate(*fault)), FailureCause::Certificate)
             })
             .map(|(code, hint)| {
-                assert_eq!(code, Kind::Certificate.exit_code());
+                assert_eq!(code, FailureKind::Certificate.exit_code());
                 hint
             })
             .collect();
         assert_eq!(advice.len(), 5, "{advice:?}");
-        let tls = Kind::Tls.exit_code();
+        let tls = FailureKind::Tls.exit_code();
         let own = CertificateFailure::OwnCertificate(CertificateFault::Expired);
         assert_eq!(of(Some(own), FailureCause::Certificate).0, tls);
         assert_eq!(of(Some(own), FailureCause::Tls).0, tls);
@@ -363,7 +374,7 @@ mod tests {
         let local = DnsFailure::Local(why.to_owned());
         let failures = vec![(RecordType::Aaaa, local.clone()), (RecordType::A, local)];
         let failure = race_failure(&RaceFailure::NoAddress(failures), &target, false);
-        assert_eq!(failure.kind, Kind::Dns);
+        assert_eq!(failure.kind, FailureKind::Dns);
         let text = failure.to_string();
         assert!(text.contains(why) && text.matches(why).count() == 1, "{text}");
         assert!(!text.contains("no address") && failure.hint.is_none(), "{text}");

@@ -7,7 +7,7 @@ use std::path::Path;
 use eyas::race::trace::{HeaderVersion, MAX_STEPS, Trace, TraceHeader, TraceStep};
 use serde_json::error::Category;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 /// The longest line of a trace that is read; the largest DNS response is far below it.
 const MAX_LINE: u64 = 1 << 20;
@@ -94,7 +94,7 @@ fn object<T: serde::de::DeserializeOwned>(
 }
 
 fn not_a_trace(source: &str, number: usize, cause: &dyn std::fmt::Display) -> Failure {
-    Failure::new(Kind::Replay, format!("{source} is not a trace: line {number}: {cause}"))
+    Failure::new(FailureKind::Replay, format!("{source} is not a trace: line {number}: {cause}"))
         .hint("record one with eyas race --trace FILE TARGET")
 }
 

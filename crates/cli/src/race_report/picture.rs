@@ -1,4 +1,4 @@
-//! The race as a [`Timeline`].
+//! The race as a [`RaceTimeline`].
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ use eyas::race::trace::TraceEvent;
 
 use super::ReplayedRace;
 use crate::terminal::{Paint, time};
-use crate::timeline::{End, Lane, Timeline};
+use crate::timeline::{LaneEnd, RaceTimeline, TimelineLane};
 
 impl ReplayedRace {
     /// Returns a picture with one lane for each attempt.
-    pub(crate) fn picture(&self) -> Timeline {
+    pub(crate) fn picture(&self) -> RaceTimeline {
         let attempts = self.race.attempts();
         let width = attempts.iter().map(|attempt| attempt.transport().name().len()).max();
         let width = width.unwrap_or_default();
-        Timeline { lanes: attempts.iter().map(|attempt| self.lane(attempt, width)).collect() }
+        RaceTimeline { lanes: attempts.iter().map(|attempt| self.lane(attempt, width)).collect() }
     }
 
     /// Returns the picture with a lane for each DNS query above the attempts.
-    pub(crate) fn picture_with_dns(&self) -> Timeline {
+    pub(crate) fn picture_with_dns(&self) -> RaceTimeline {
         let mut timeline = self.picture();
         let questions = self.report.dns.iter().map(dns_lane);
         timeline.lanes.splice(0..0, questions);
         timeline
     }
 
-    fn lane(&self, attempt: &RaceAttempt, width: usize) -> Lane {
+    fn lane(&self, attempt: &RaceAttempt, width: usize) -> TimelineLane {
         let since = |at: Duration| at.saturating_sub(self.race.started_at());
         let end = end(attempt);
-        Lane {
+        TimelineLane {
             name: self.name(attempt, width),
             paint: paint(attempt.candidate.transport),
             started: since(attempt.started),
@@ -42,8 +42,8 @@ impl ReplayedRace {
             end,
             note: match (end, self.trace.header.setup.policy.exhaustive) {
                 // Every candidate was to finish, so that being ready first is no more than that.
-                (End::Won, true) => ready(attempt.ended().map(since), ", the first"),
-                (End::Ready, true) => ready(attempt.ended().map(since), ""),
+                (LaneEnd::Won, true) => ready(attempt.ended().map(since), ", the first"),
+                (LaneEnd::Ready, true) => ready(attempt.ended().map(since), ""),
                 _ => note(attempt, end, attempt.ended().map(since), since(attempt.started)),
             },
         }
@@ -82,16 +82,16 @@ pub(crate) const fn paint(transport: Transport) -> Paint {
     if transport.has_http3() { Paint::Quic } else { Paint::Stream }
 }
 
-fn end(attempt: &RaceAttempt) -> End {
+fn end(attempt: &RaceAttempt) -> LaneEnd {
     match &attempt.state {
-        AttemptState::UnderWay(_) => End::UnderWay,
-        AttemptState::Complete(_) => End::Ready,
-        AttemptState::Usable(_) => End::Won,
-        AttemptState::Better(_) => End::TookOver,
-        AttemptState::Failed { .. } => End::Failed,
-        AttemptState::Closed { why: CloseReason::BudgetSpent, .. } => End::Failed,
-        AttemptState::Closed { completed: Some(_), .. } => End::Ready,
-        AttemptState::Closed { .. } => End::Closed,
+        AttemptState::UnderWay(_) => LaneEnd::UnderWay,
+        AttemptState::Complete(_) => LaneEnd::Ready,
+        AttemptState::Usable(_) => LaneEnd::Won,
+        AttemptState::Better(_) => LaneEnd::TookOver,
+        AttemptState::Failed { .. } => LaneEnd::Failed,
+        AttemptState::Closed { why: CloseReason::BudgetSpent, .. } => LaneEnd::Failed,
+        AttemptState::Closed { completed: Some(_), .. } => LaneEnd::Ready,
+        AttemptState::Closed { .. } => LaneEnd::Closed,
     }
 }
 
@@ -99,13 +99,13 @@ fn ready(at: Option<Duration>, rest: &str) -> String {
     format!("ready after {}{rest}", time(at.unwrap_or_default()))
 }
 
-fn note(attempt: &RaceAttempt, end: End, ended: Option<Duration>, started: Duration) -> String {
+fn note(attempt: &RaceAttempt, end: LaneEnd, ended: Option<Duration>, started: Duration) -> String {
     let ended = ended.unwrap_or_default();
     match (&attempt.state, end) {
-        (_, End::Won) => format!("won after {}", time(ended)),
-        (_, End::TookOver) => format!("took over after {}", time(ended)),
-        (_, End::Ready) => format!("ready after {}, spare", time(ended)),
-        (_, End::UnderWay) => "under way".to_owned(),
+        (_, LaneEnd::Won) => format!("won after {}", time(ended)),
+        (_, LaneEnd::TookOver) => format!("took over after {}", time(ended)),
+        (_, LaneEnd::Ready) => format!("ready after {}, spare", time(ended)),
+        (_, LaneEnd::UnderWay) => "under way".to_owned(),
         (AttemptState::Failed { failure, .. }, _) => failure.cause.to_string(),
         (AttemptState::Closed { why: CloseReason::BudgetSpent, .. }, _) => {
             format!("silent for {}", time(ended.saturating_sub(started)))
@@ -116,7 +116,7 @@ fn note(attempt: &RaceAttempt, end: End, ended: Option<Duration>, started: Durat
     }
 }
 
-fn dns_lane(question: &DnsReport) -> Lane {
+fn dns_lane(question: &DnsReport) -> TimelineLane {
     let millis = |ms: f64| Duration::from_secs_f64(ms.max(0.0) / 1e3);
     let count = question.records();
     let failure = question.failure();
@@ -126,15 +126,15 @@ fn dns_lane(question: &DnsReport) -> Lane {
         (None, _) if count == 1 => "1 record".to_owned(),
         (None, _) => format!("{count} records"),
     };
-    Lane {
+    TimelineLane {
         name: format!("dns {}", question.record_type.name()),
         paint: Paint::Dim,
         started: millis(question.asked_ms),
         progress: Vec::new(),
         ended: question.answered_ms.map(millis),
         end: match question.answered_ms {
-            None => End::UnderWay,
-            Some(_) => End::Closed,
+            None => LaneEnd::UnderWay,
+            Some(_) => LaneEnd::Closed,
         },
         note,
     }

@@ -10,12 +10,12 @@ use eyas::race::evidence::{AttemptFailure, EvidenceLevel};
 use eyas::race::report::{AttemptOutcome, AttemptReport};
 
 use super::ReplayedRace;
-use crate::terminal::{Line, OutputStyle, Paint, table, time, wrapped};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, table, time, wrapped};
 
 impl ReplayedRace {
     /// Returns one row for each attempt, except those that were repeated in a later turn, then each problem with a certificate once, then the
     /// candidates that were not tried.
-    pub(crate) fn table(&self, style: OutputStyle) -> Vec<Line> {
+    pub(crate) fn table(&self, style: OutputStyle) -> Vec<PaintedLine> {
         let rows: Vec<_> = self.last_turns().map(|attempt| self.row(attempt)).collect();
         let mut lines = match rows.is_empty() {
             true => Vec::new(),

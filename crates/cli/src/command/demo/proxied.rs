@@ -12,14 +12,14 @@ use eyas_testserver::{Authority, Face, Faces, Reach, TestServer};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{sleep, timeout};
 
-use super::scenes::Scene;
+use super::scenes::DemoScene;
 use super::{DEADLINE, HOST, SILENT_AFTER, SceneResult, WATCH_TIME, server_failure};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::race_report::ReplayedRace;
 
 /// Makes the program fetch a page twice, through proxies that share a memory.
 pub(super) async fn show(
-    scene: &'static Scene,
+    scene: &'static DemoScene,
     authority: &Authority,
 ) -> Result<SceneResult, Failure> {
     let server = server(authority).await?;
@@ -58,7 +58,7 @@ async fn race(
         .resolver(Resolver::system().overriding(HOST, port, addresses))
         .memory(memory.clone())
         .build()
-        .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
+        .map_err(|cause| Failure::new(FailureKind::Listen, cause.to_string()))?;
     let policy = Policy {
         transports: vec![Transport::Tcp],
         late_switch_for: SILENT_AFTER,
@@ -69,13 +69,14 @@ async fn race(
         // This fails after the scene, when the receiver is gone.
         let _ = sender.send(report);
     });
-    let proxy = proxy.start().map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
+    let proxy =
+        proxy.start().map_err(|cause| Failure::new(FailureKind::Listen, cause.to_string()))?;
     fetch(proxy.local_addr(), port, authority).await?;
     let report = timeout(DEADLINE, reports.recv()).await.ok().flatten();
     // Until then it is not clear that the other address stays silent.
     sleep(WATCH_TIME).await;
     let race = report.and_then(|report| report.race);
-    let race = race.ok_or_else(|| Failure::new(Kind::Connect, "the proxy ran no race"))?;
+    let race = race.ok_or_else(|| Failure::new(FailureKind::Connect, "the proxy ran no race"))?;
     ReplayedRace::from_trace(race.trace())
 }
 
@@ -91,6 +92,6 @@ async fn fetch(proxy: SocketAddr, port: u16, authority: &Authority) -> Result<()
         let url = format!("https://{HOST}:{port}/");
         client?.get(url).send().await?.bytes().await
     };
-    let failed = |cause: eyas_http::Error| Failure::new(Kind::Connect, cause.to_string());
+    let failed = |cause: eyas_http::Error| Failure::new(FailureKind::Connect, cause.to_string());
     fetched.await.map(drop).map_err(failed)
 }

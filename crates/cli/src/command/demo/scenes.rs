@@ -6,7 +6,7 @@ use eyas::race::candidate::Transport;
 use eyas_testserver::{Personality, Side};
 
 /// A network and what the demo shows about it.
-pub(super) struct Scene {
+pub(super) struct DemoScene {
     /// A short name, for tables and JSON.
     pub(super) name: &'static str,
     /// A few words for the summary.
@@ -16,11 +16,11 @@ pub(super) struct Scene {
     /// One or two sentences.
     pub(super) explanation: &'static str,
     /// The participant of the race.
-    pub(super) racer: Racer,
+    pub(super) racer: DemoRacer,
 }
 
 /// The participants of races.
-pub(super) enum Racer {
+pub(super) enum DemoRacer {
     /// Eyas itself.
     Eyas {
         /// The transports, most preferred first.
@@ -33,16 +33,16 @@ pub(super) enum Racer {
 }
 
 /// Returns eyas itself, with the transports that it races for HTTP by default.
-const fn default_racer(personality: Personality) -> Racer {
-    Racer::Eyas { transports: &[Transport::Quic, Transport::Tcp], personality }
+const fn default_racer(personality: Personality) -> DemoRacer {
+    DemoRacer::Eyas { transports: &[Transport::Quic, Transport::Tcp], personality }
 }
 
 /// The added delay of a slow transport.
 const SLOW_DELAY: Duration = Duration::from_millis(90);
 
 /// The scenes, in the order of showing.
-pub(super) const SCENES: [Scene; 9] = [
-    Scene {
+pub(super) const SCENES: [DemoScene; 9] = [
+    DemoScene {
         name: "all-well",
         short: "all is well",
         title: "All is well",
@@ -50,7 +50,7 @@ pub(super) const SCENES: [Scene; 9] = [
                       30 ms, and so TCP is not even needed.",
         racer: default_racer(Personality::Healthy),
     },
-    Scene {
+    DemoScene {
         name: "udp-swallowed",
         short: "UDP dropped",
         title: "The network drops UDP",
@@ -58,14 +58,14 @@ pub(super) const SCENES: [Scene; 9] = [
                       after the head start; the second time eyas uses it right away.",
         racer: default_racer(Personality::UdpSwallowed),
     },
-    Scene {
+    DemoScene {
         name: "tcp-slow",
         short: "TCP slow",
         title: "TCP is slow",
         explanation: "Packets over TCP are delayed by 90 ms. HTTP/3 does not wait for it.",
         racer: default_racer(Personality::TcpSlow { by: SLOW_DELAY }),
     },
-    Scene {
+    DemoScene {
         name: "quic-slow",
         short: "QUIC slow",
         title: "QUIC is slow: the late switch",
@@ -74,7 +74,7 @@ pub(super) const SCENES: [Scene; 9] = [
                       both round-trip times, and so TCP waits no longer than without memory.",
         racer: default_racer(Personality::QuicSlow { by: SLOW_DELAY }),
     },
-    Scene {
+    DemoScene {
         name: "http3-only",
         short: "HTTP/3 only",
         title: "HTTP/3 only",
@@ -82,7 +82,7 @@ pub(super) const SCENES: [Scene; 9] = [
                       HTTP/3 there, cannot connect.",
         racer: default_racer(Personality::Http3Only),
     },
-    Scene {
+    DemoScene {
         name: "wrong-certificate",
         short: "wrong certificate",
         title: "A wrong certificate on one transport",
@@ -90,36 +90,36 @@ pub(super) const SCENES: [Scene; 9] = [
                       fails, however fast it is; TCP leads to the real server.",
         racer: default_racer(Personality::WrongCertificate(Side::Quic)),
     },
-    Scene {
+    DemoScene {
         name: "sctp-inside-udp",
         short: "SCTP inside UDP",
         title: "SCTP inside UDP, where it is preferred",
         explanation: "The server also speaks HTTP/1.1 over SCTP, inside UDP, which needs no \
                       privileges. It is preferred to TCP here, and gets through.",
-        racer: Racer::Eyas {
+        racer: DemoRacer::Eyas {
             transports: &[Transport::SctpUdp, Transport::Tcp],
             personality: Personality::SctpInsideUdp,
         },
     },
-    Scene {
+    DemoScene {
         name: "protocol-132-dropped",
         short: "protocol 132 dropped",
         title: "The network drops protocol 132",
         explanation: "SCTP directly over IP is preferred, but nothing comes back (without \
                       privileges it is not even tried). Inside UDP it gets through, and the second \
                       time eyas uses it right away.",
-        racer: Racer::Eyas {
+        racer: DemoRacer::Eyas {
             transports: &[Transport::Sctp, Transport::SctpUdp, Transport::Tcp],
             personality: Personality::SctpInsideUdp,
         },
     },
-    Scene {
+    DemoScene {
         name: "proxy",
         short: "through eyas proxy",
         title: "An unmodified program, through eyas proxy",
         explanation: "The server's first address accepts connections and then says nothing. The \
                       program would wait there; the proxy sends what it says to the other address as \
                       well, and takes the one that answers. The second time it goes straight there.",
-        racer: Racer::Proxy,
+        racer: DemoRacer::Proxy,
     },
 ];

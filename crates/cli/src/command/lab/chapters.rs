@@ -7,10 +7,10 @@ use eyas_lab::report::{ResultsPage, chapter};
 use eyas_lab::results::ResultsDocument;
 
 use super::{read_failure, value};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{ColorChoice, LabResultsFlags};
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
 
 /// Prints chapters, or puts them into a page.
 pub(super) fn run(flags: &LabResultsFlags) -> Result<(), Failure> {
@@ -32,7 +32,8 @@ fn print(documents: &[ResultsDocument]) -> Result<(), Failure> {
     let of =
         |document: &ResultsDocument| format!("## {}\n\n{}", document.plan, chapter(document, &[]));
     let text: String = documents.iter().map(of).collect();
-    let lines: Vec<Line> = text.lines().map(|line| Line::new().with(Paint::Plain, line)).collect();
+    let lines: Vec<PaintedLine> =
+        text.lines().map(|line| PaintedLine::new().with_span(Paint::Plain, line)).collect();
     output::page(&lines, OutputStyle::of_stdout(ColorChoice::Never))
 }
 
@@ -51,7 +52,7 @@ fn put_into(page: &Path, new: &[ResultsDocument]) -> Result<(), Failure> {
     let result = result.map_err(|plan| {
         let message = format!("{} has no chapter for {plan}", page.display());
         let lines = format!("'<!-- {plan}: eyas lab results -->' and '<!-- end -->'");
-        Failure::new(Kind::Usage, message).hint(format!("add the lines {lines}"))
+        Failure::new(FailureKind::Usage, message).hint(format!("add the lines {lines}"))
     })?;
     for (name, svg) in &result.pictures {
         write(&beside.join(name), svg)?;

@@ -10,13 +10,13 @@ use eyas_lab::report::{estimate, number};
 use eyas_lab::results::ResultsDocument;
 
 use super::matrix;
-use crate::terminal::{Line, OutputStyle, Paint, table, table_of_numbers, time, wrapped};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, table, table_of_numbers, time, wrapped};
 
 /// The number of axis positions that fit on a line.
 const COLUMNS: usize = 6;
 
 /// Returns the list of built-in plans.
-pub(super) fn plans(plans: &[Plan], style: OutputStyle) -> Vec<Line> {
+pub(super) fn plans(plans: &[Plan], style: OutputStyle) -> Vec<PaintedLine> {
     let row = |plan: &Plan| {
         let amount = format!("{} × {}", plan.grid.points.len(), plan.grid.runs);
         vec![
@@ -31,7 +31,7 @@ pub(super) fn plans(plans: &[Plan], style: OutputStyle) -> Vec<Line> {
 }
 
 /// Returns figures as tables, then the claims.
-pub(super) fn document(document: &ResultsDocument, style: OutputStyle) -> Vec<Line> {
+pub(super) fn document(document: &ResultsDocument, style: OutputStyle) -> Vec<PaintedLine> {
     let mut lines = wrapped(Paint::Head, &document.title, 0, style);
     if document.run.extent == PlanExtent::Quick
         && let Some(open) = document.claims_without_verdict()
@@ -41,7 +41,7 @@ pub(super) fn document(document: &ResultsDocument, style: OutputStyle) -> Vec<Li
     }
     lines.extend(matrix::lines(document, style));
     for figure in &document.figures {
-        lines.push(Line::new());
+        lines.push(PaintedLine::new());
         let unit = format!("  {}", figure.measure.label());
         let mut title = wrapped(Paint::Plain, &figure.title, 0, style);
         let last = title.pop().unwrap_or_default();
@@ -50,13 +50,17 @@ pub(super) fn document(document: &ResultsDocument, style: OutputStyle) -> Vec<Li
         lines.extend(numbers(document, figure, style));
     }
     if !document.claims.is_empty() {
-        lines.extend([Line::new(), Line::new().with(Paint::Head, "Claims")]);
+        lines.extend([PaintedLine::new(), PaintedLine::new().with_span(Paint::Head, "Claims")]);
         lines.extend(claims(&document.claims, style));
     }
     lines
 }
 
-fn numbers(document: &ResultsDocument, figure: &PlanFigure, style: OutputStyle) -> Vec<Line> {
+fn numbers(
+    document: &ResultsDocument,
+    figure: &PlanFigure,
+    style: OutputStyle,
+) -> Vec<PaintedLine> {
     let is_wanted = |names: &[String], id: &String| names.is_empty() || names.contains(id);
     let mut lines = Vec::new();
     for scene in document.scenes.iter().filter(|scene| is_wanted(&figure.scenes, &scene.id)) {
@@ -111,7 +115,7 @@ fn evenly_spaced(positions: &[f64]) -> Vec<f64> {
     (0..COLUMNS).map(|column| positions[column * last / (COLUMNS - 1)]).collect()
 }
 
-fn claims(claims: &[ClaimVerdict], style: OutputStyle) -> Vec<Line> {
+fn claims(claims: &[ClaimVerdict], style: OutputStyle) -> Vec<PaintedLine> {
     let mut lines = Vec::new();
     for claim in claims {
         let paint = match claim.outcome {
@@ -122,7 +126,7 @@ fn claims(claims: &[ClaimVerdict], style: OutputStyle) -> Vec<Line> {
             | ClaimOutcome::NotJudged
             | ClaimOutcome::ShownOnly => Paint::Dim,
         };
-        let mut heading = Line::new().with(Paint::Head, format!("  {:>2}  ", claim.id));
+        let mut heading = PaintedLine::new().with_span(Paint::Head, format!("  {:>2}  ", claim.id));
         heading.push(paint, claim.outcome.describe());
         lines.extend(with_suffix(heading, &format!("  published: {}", claim.published), 6, style));
         lines.extend(wrapped(Paint::Plain, &claim.text, 6, style));
@@ -135,8 +139,13 @@ fn claims(claims: &[ClaimVerdict], style: OutputStyle) -> Vec<Line> {
 }
 
 /// Returns a line with more text at its end, or below it if there is no room.
-fn with_suffix(line: Line, more: &str, column: usize, style: OutputStyle) -> Vec<Line> {
-    let whole = line.clone().with(Paint::Dim, style.transliterate(more));
+fn with_suffix(
+    line: PaintedLine,
+    more: &str,
+    column: usize,
+    style: OutputStyle,
+) -> Vec<PaintedLine> {
+    let whole = line.clone().with_span(Paint::Dim, style.transliterate(more));
     match whole.width() <= style.width {
         true => vec![whole],
         false => {
@@ -146,7 +155,7 @@ fn with_suffix(line: Line, more: &str, column: usize, style: OutputStyle) -> Vec
     }
 }
 
-fn check(check: &CheckVerdict, style: OutputStyle) -> Vec<Line> {
+fn check(check: &CheckVerdict, style: OutputStyle) -> Vec<PaintedLine> {
     let measured = check
         .measured
         .map_or_else(|| "–".to_owned(), |value| estimate(value, check.interval, &check.unit));
@@ -164,16 +173,16 @@ fn check(check: &CheckVerdict, style: OutputStyle) -> Vec<Line> {
 }
 
 /// Returns the locations of the results.
-pub(super) fn locations(out: &Path, elapsed: Duration) -> Vec<Line> {
+pub(super) fn locations(out: &Path, elapsed: Duration) -> Vec<PaintedLine> {
     let elapsed =
         format!("took {}; result.json and result.csv are in {}", time(elapsed), out.display());
-    let mut lines = vec![Line::new(), Line::new().with(Paint::Dim, elapsed)];
+    let mut lines = vec![PaintedLine::new(), PaintedLine::new().with_span(Paint::Dim, elapsed)];
     lines.extend(report_location(out));
     lines
 }
 
 /// Returns the location of the report.
-pub(super) fn report_location(out: &Path) -> Vec<Line> {
+pub(super) fn report_location(out: &Path) -> Vec<PaintedLine> {
     let path = out.join("report.html").display().to_string();
-    vec![Line::new().with(Paint::Dim, "report  ").with(Paint::Command, path)]
+    vec![PaintedLine::new().with_span(Paint::Dim, "report  ").with_span(Paint::Command, path)]
 }

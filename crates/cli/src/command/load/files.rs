@@ -11,12 +11,12 @@ use crate::flags::FileFlags;
 use crate::output::AtomicFile;
 
 /// The requested files.
-pub(super) struct Files {
+pub(super) struct LoadFiles {
     csv: Option<(Series<AtomicFile>, String)>,
     histogram: Option<(HistogramLog<AtomicFile>, String)>,
 }
 
-impl Files {
+impl LoadFiles {
     /// Creates the files.
     pub(super) fn create(flags: &FileFlags) -> Result<Self, Failure> {
         let csv = create(flags.csv.as_deref(), Series::new)?;

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::command::{setting, target};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{LoadChoiceFlags, LoadFlags, LoadRequestFlags, RacePolicy, ReachFlags};
 use crate::shape::millis;
 
@@ -55,7 +55,7 @@ pub(super) async fn read(flags: &LoadFlags) -> Result<RequestedLoad, Failure> {
         requests: arrivals.requests,
     };
     let ramp = load.extent.duration.unwrap_or(DEFAULT_DURATION);
-    let rate = arrivals.rate.over(ramp);
+    let rate = arrivals.rate.into_rate(ramp);
     load.arrivals = Arrivals { spacing: arrivals.arrivals.into(), rate };
     load.clients = arrivals.clients.map(|clients| clients as usize);
     load.patience = Some(PATIENCE);
@@ -138,7 +138,7 @@ fn add_request(
         let colon = if user.contains(':') { "" } else { ":" };
         let value = format!("Basic {}", BASE64_STANDARD.encode(format!("{user}{colon}")));
         let mut value = HeaderValue::try_from(value)
-            .map_err(|_| Failure::new(Kind::Usage, "the user of -u cannot be sent"))?;
+            .map_err(|_| Failure::new(FailureKind::Usage, "the user of -u cannot be sent"))?;
         value.set_sensitive(true);
         load.headers.insert(AUTHORIZATION, value);
     }

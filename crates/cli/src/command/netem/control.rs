@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::network::LinkSpecs;
 use super::{page, report_done, spec};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, LinkState, NetemChangeFlags, WhichRun};
 use crate::output;
 use crate::terminal::OutputStyle;
@@ -36,7 +36,7 @@ const QUEUE_LENGTH: usize = 16;
 /// The kind of a request.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Request {
+enum ControlRequest {
     /// Changes links: of one path or all, in one direction or both.
     Change { path: Option<String>, both: String, forward: String, backward: String },
     /// The packet counters, for a terminal with these characters and this number of columns.
@@ -45,7 +45,7 @@ enum Request {
 
 /// A request, and the channel for its response.
 pub(super) struct PendingRequest {
-    request: Request,
+    request: ControlRequest,
     reply: oneshot::Sender<Value>,
 }
 
@@ -53,11 +53,11 @@ impl PendingRequest {
     /// Executes the request.
     pub(super) fn answer(self, emulator: &Emulator) {
         let answer = match self.request {
-            Request::Show { unicode, width } => emulator
+            ControlRequest::Show { unicode, width } => emulator
                 .counters()
                 .map(|counters| page::answer(&counters, unicode, width))
                 .map_err(|cause| cause.to_string()),
-            Request::Change { path, both, forward, backward } => {
+            ControlRequest::Change { path, both, forward, backward } => {
                 change_links(emulator, path.as_deref(), &both, [&forward, &backward])
                     .map(|()| json!({}))
             }
@@ -87,11 +87,11 @@ fn change_links(
 }
 
 /// Receives requests.
-pub(super) struct Control {
+pub(super) struct NetemControl {
     requests: mpsc::Receiver<PendingRequest>,
 }
 
-impl Control {
+impl NetemControl {
     /// Listens in all three networks.
     pub(super) fn listen(emulator: &Emulator) -> io::Result<Self> {
         let (sender, requests) = mpsc::channel(QUEUE_LENGTH);
@@ -167,14 +167,14 @@ pub(super) fn change(flags: &NetemChangeFlags, common: &CommonFlags) -> Result<(
     let is_empty =
         spec("--state", &both)?.is_empty() && specs.forward.is_empty() && specs.backward.is_empty();
     if is_empty {
-        return Err(Failure::new(Kind::Usage, "nothing to change")
+        return Err(Failure::new(FailureKind::Usage, "nothing to change")
             .hint("for example: eyas netem change --loss 20%"));
     }
     let forward = with_absolute_files(flags.link.forward.as_deref().unwrap_or_default())?;
     let backward = with_absolute_files(flags.link.backward.as_deref().unwrap_or_default())?;
     send_request(
         &flags.which,
-        &Request::Change { path: flags.path.clone(), both, forward, backward },
+        &ControlRequest::Change { path: flags.path.clone(), both, forward, backward },
     )?;
     report_done(common, "changed")
 }
@@ -195,21 +195,22 @@ fn with_absolute_files(properties: &str) -> Result<String, Failure> {
 pub(super) fn show(which: &WhichRun, common: &CommonFlags) -> Result<(), Failure> {
     let style = OutputStyle::of_stdout(common.color);
     let answer =
-        send_request(which, &Request::Show { unicode: style.unicode, width: style.width })?;
+        send_request(which, &ControlRequest::Show { unicode: style.unicode, width: style.width })?;
     if common.json {
         return output::object(&answer["object"]);
     }
     let text = answer["table"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let plain = |line| crate::terminal::Line::new().with(crate::terminal::Paint::Plain, line);
+    let plain =
+        |line| crate::terminal::PaintedLine::new().with_span(crate::terminal::Paint::Plain, line);
     let lines: Vec<_> = text.map(plain).collect();
     output::page(&lines, style)
 }
 
 /// Sends a request to a run.
-fn send_request(which: &WhichRun, request: &Request) -> Result<Value, Failure> {
+fn send_request(which: &WhichRun, request: &ControlRequest) -> Result<Value, Failure> {
     let id = which.run.map_or_else(only_run, Ok)?;
     let failed = |cause: io::Error| {
-        Failure::new(Kind::Connect, format!("cannot reach the run {id}: {cause}"))
+        Failure::new(FailureKind::Connect, format!("cannot reach the run {id}: {cause}"))
             .hint("is it still running, as the same user?")
     };
     let exchange = || {
@@ -224,7 +225,9 @@ fn send_request(which: &WhichRun, request: &Request) -> Result<Value, Failure> {
     };
     let answer = exchange().map_err(failed)?;
     match answer["error"].as_str() {
-        Some(cause) => Err(Failure::new(Kind::Usage, format!("the run {id} refused: {cause}"))),
+        Some(cause) => {
+            Err(Failure::new(FailureKind::Usage, format!("the run {id} refused: {cause}")))
+        }
         None => Ok(answer),
     }
 }
@@ -239,12 +242,15 @@ fn only_run() -> Result<u32, Failure> {
     runs.dedup();
     match runs[..] {
         [one] => Ok(one),
-        [] => Err(Failure::new(Kind::Connect, "no emulator is running here")
+        [] => Err(Failure::new(FailureKind::Connect, "no emulator is running here")
             .hint("start one: eyas netem run --delay 10ms -- COMMAND")),
         _ => {
             let all: Vec<String> = runs.iter().map(u32::to_string).collect();
-            Err(Failure::new(Kind::Usage, format!("there are several runs: {}", all.join(", ")))
-                .hint("choose one with --run PID"))
+            Err(Failure::new(
+                FailureKind::Usage,
+                format!("there are several runs: {}", all.join(", ")),
+            )
+            .hint("choose one with --run PID"))
         }
     }
 }

@@ -5,7 +5,7 @@ use eyas_emulator::{
 };
 use serde_json::{Value, json};
 
-use crate::terminal::{Line, OutputStyle, Paint, counted, table_of_numbers};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, counted, table_of_numbers};
 
 /// The minimum and maximum of the requested width.
 const WIDTHS: (usize, usize) = (20, 500);
@@ -17,7 +17,7 @@ const DIRECTIONS: [(LinkDirection, &str, &str, &str); 2] = [
 
 /// Returns a table with one line for each direction of each path, the counters of the middleboxes,
 /// and warnings below.
-pub(super) fn lines(counters: &EmulatorCounters, style: OutputStyle) -> Vec<Line> {
+pub(super) fn lines(counters: &EmulatorCounters, style: OutputStyle) -> Vec<PaintedLine> {
     let header = ["path", "", "sent", "arrived", "lost", "queue full", "other", "inside"];
     let row = |name: &str, arrow: &str, of: &DirectionCounters| -> Vec<(Paint, String)> {
         let dropped = |cause| of.link.dropped(cause).packets;
@@ -48,7 +48,8 @@ pub(super) fn lines(counters: &EmulatorCounters, style: OutputStyle) -> Vec<Line
     });
     let mut lines = table_of_numbers(&header, rows.collect(), style);
     lines.extend(middleboxes(counters, style));
-    let mut warn = |text: String| lines.push(Line::new().with(Paint::Warn, format!("  {text}")));
+    let mut warn =
+        |text: String| lines.push(PaintedLine::new().with_span(Paint::Warn, format!("  {text}")));
     for path in counters.paths.iter().filter(|path| path.fragments > 0) {
         let fragments = counted(path.fragments, "fragment");
         warn(format!("{}: {fragments} that no middlebox passes", path.name));
@@ -67,7 +68,7 @@ pub(super) fn lines(counters: &EmulatorCounters, style: OutputStyle) -> Vec<Line
 }
 
 /// Returns a line for each middlebox, the one nearest to the client first; empty if there are none.
-fn middleboxes(counters: &EmulatorCounters, style: OutputStyle) -> Vec<Line> {
+fn middleboxes(counters: &EmulatorCounters, style: OutputStyle) -> Vec<PaintedLine> {
     let row = |path: &str, of: &MiddleboxCounters| -> Vec<(Paint, String)> {
         let packets = &of.packets;
         let rule = if of.rule.is_empty() { String::new() } else { format!(" ({})", of.rule) };
@@ -88,7 +89,7 @@ fn middleboxes(counters: &EmulatorCounters, style: OutputStyle) -> Vec<Line> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![Line::new()];
+    let mut lines = vec![PaintedLine::new()];
     let header = ["middlebox", "received", "passed", "dropped", "own"];
     lines.extend(table_of_numbers(&header, rows, style));
     lines

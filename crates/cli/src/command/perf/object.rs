@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::page::{cpu_per_gigabyte, outcome_bytes};
 use super::setup::PerfSetup;
-use super::{Measured, PerfRow};
+use super::{MeasuredTest, PerfRow};
 use crate::shape::millis;
 
 /// Returns the object of a run.
@@ -48,7 +48,7 @@ pub(super) fn request(request: &TestRequest) -> Value {
     })
 }
 
-fn test(test: &Measured) -> Value {
+fn test(test: &MeasuredTest) -> Value {
     let outcome = &test.report.outcome;
     let bytes = outcome_bytes(test);
     let (client, server) = (Some(&outcome.client), outcome.server.as_ref());

@@ -12,7 +12,7 @@ use eyas_perf::client::TestConnector;
 use eyas_perf::protocol::request::{Direction, TestRequest};
 
 use crate::command::{setting, target};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::PerfFlags;
 use crate::race_report::ReplayedRace;
 
@@ -57,7 +57,7 @@ impl PerfSetup {
         let endpoint = setting::with_reach(builder, &flags.reach, &target)
             .await?
             .build()
-            .map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
+            .map_err(|cause| Failure::new(FailureKind::Identity, cause.to_string()))?;
         if target.security != Security::None {
             target = target.with_alpn([ALPN]);
         }
@@ -91,7 +91,7 @@ impl PerfSetup {
         match initiation.usable().await {
             Ok(connection) if connection.info().fell_back => {
                 let text = "the server or the path does not support MPTCP: it fell back to TCP";
-                Err(Failure::new(Kind::Connect, text))
+                Err(Failure::new(FailureKind::Connect, text))
             }
             Ok(connection) => Ok(connection),
             Err(error) => {
@@ -101,7 +101,8 @@ impl PerfSetup {
                     failure.details.clear();
                     failure
                 });
-                Err(failure.unwrap_or_else(|| Failure::new(Kind::Connect, error.to_string())))
+                Err(failure
+                    .unwrap_or_else(|| Failure::new(FailureKind::Connect, error.to_string())))
             }
         }
     }
@@ -130,7 +131,7 @@ fn request(flags: &PerfFlags) -> Result<TestRequest, Failure> {
         size: test.size,
         rate: test.rate.unwrap_or(0),
     };
-    request.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))
+    request.validated().map_err(|cause| Failure::new(FailureKind::Usage, cause.to_string()))
 }
 
 /// Returns the transports to measure: those of the flag, of the target, or all.
@@ -150,7 +151,7 @@ fn transports(flags: &PerfFlags, target: &Target) -> Result<Vec<SecuredTransport
         let is_possible = !(flags.plain && transport.has_own_security());
         if !is_possible && !flags.transport.is_empty() {
             let text = format!("{transport} has TLS built in, and --plain disables it");
-            return Err(Failure::new(Kind::Usage, text));
+            return Err(Failure::new(FailureKind::Usage, text));
         }
         let layers = match (transport, sctp_security) {
             (Transport::SctpUdp, SctpSecurity::Both) if !flags.plain => {
@@ -167,7 +168,7 @@ fn transports(flags: &PerfFlags, target: &Target) -> Result<Vec<SecuredTransport
         }
     }
     match transports.is_empty() {
-        true => Err(Failure::new(Kind::Usage, "--plain leaves no transport")),
+        true => Err(Failure::new(FailureKind::Usage, "--plain leaves no transport")),
         false => Ok(transports),
     }
 }

@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 
 use super::super::netem::emulator_failure;
 use crate::command::child::start_failure;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 const NAME_SERVERS: &str = "/etc/resolv.conf";
 /// Sockets of name service daemons outside, which would bypass the name server.
@@ -42,7 +42,10 @@ pub(super) fn spawn(
     host_ports: &[u16],
 ) -> Result<(Enclosure, Child), Failure> {
     let failed = |cause: io::Error| {
-        Failure::new(Kind::Emulator, format!("cannot set up a network for the command: {cause}"))
+        Failure::new(
+            FailureKind::Emulator,
+            format!("cannot set up a network for the command: {cause}"),
+        )
     };
     let name_servers = name_servers().map_err(failed)?;
     let mut file_overrides = vec![(name_servers.path().to_owned(), PathBuf::from(NAME_SERVERS))];

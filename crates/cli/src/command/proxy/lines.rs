@@ -14,9 +14,9 @@ use eyas::race::report::{AttemptOutcome, AttemptReport, RaceReport};
 use eyas_proxy::{Dropped, Ending, ProxyBuilder, Report, WonBy};
 use serde_json::{Value, json};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, ProxyDestinationFlags};
-use crate::terminal::{Line, OutputStyle, Paint, count, counted, shown_json, time};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, count, counted, shown_json, time};
 
 /// The number of lines that can be queued.
 const QUEUE_LENGTH: usize = 1024;
@@ -37,20 +37,20 @@ enum LineFormat {
     Json,
 }
 
-enum Message {
+enum LinesMessage {
     Report(Box<Report>),
     End,
 }
 
 /// The lines being written, if requested.
-pub(super) struct Lines {
-    messages: Option<SyncSender<Message>>,
+pub(super) struct ReportLines {
+    messages: Option<SyncSender<LinesMessage>>,
     ended: Receiver<()>,
     /// The number of lines dropped because the queue was full.
     dropped: Arc<AtomicU64>,
 }
 
-impl Lines {
+impl ReportLines {
     pub(super) fn start(
         destinations: &ProxyDestinationFlags,
         common: &CommonFlags,
@@ -78,7 +78,9 @@ impl Lines {
                 drop(written);
                 let _ = end.send(());
             })
-            .map_err(|cause| Failure::new(Kind::Write, format!("cannot write lines: {cause}")))?;
+            .map_err(|cause| {
+                Failure::new(FailureKind::Write, format!("cannot write lines: {cause}"))
+            })?;
         Ok(Self { messages: Some(messages), ended, dropped })
     }
 
@@ -87,7 +89,7 @@ impl Lines {
         let Some(messages) = self.messages.clone() else { return proxy };
         let dropped = Arc::clone(&self.dropped);
         proxy.reports(move |report| {
-            if messages.try_send(Message::Report(Box::new(report))).is_err() {
+            if messages.try_send(LinesMessage::Report(Box::new(report))).is_err() {
                 dropped.fetch_add(1, Relaxed);
             }
         })
@@ -97,7 +99,7 @@ impl Lines {
     pub(super) fn finish(self) {
         let Some(messages) = self.messages else { return };
         // In a separate thread, because a full queue that is not emptied accepts no message.
-        thread::spawn(move || messages.send(Message::End));
+        thread::spawn(move || messages.send(LinesMessage::End));
         if self.ended.recv_timeout(FINISH_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
             report("the last lines are missing: nothing reads them");
         }
@@ -116,21 +118,25 @@ fn report(text: &str) {
 
 /// Writes until the end, flushing what is available, so that a reader who follows the lines sees
 /// them.
-fn write(mut out: impl Write, messages: &Receiver<Message>, format: LineFormat) -> io::Result<()> {
+fn write(
+    mut out: impl Write,
+    messages: &Receiver<LinesMessage>,
+    format: LineFormat,
+) -> io::Result<()> {
     loop {
         let mut text = String::new();
         let mut next = messages.recv().ok();
         let mut is_over = next.is_none();
         while let Some(message) = next {
             match message {
-                Message::Report(report) => {
+                LinesMessage::Report(report) => {
                     text.push_str(&match format {
                         LineFormat::Text(style) => text_line(&report).to_text(style.colour),
                         LineFormat::Json => shown_json(&shape(&report), false),
                     });
                     text.push('\n');
                 }
-                Message::End => {
+                LinesMessage::End => {
                     is_over = true;
                     break;
                 }
@@ -153,8 +159,8 @@ pub(super) fn object(value: &Value) -> Result<(), Failure> {
         .map_err(|cause| Failure::write("standard output", &cause))
 }
 
-fn text_line(report: &Report) -> Line {
-    let mut line = Line::new().with(Paint::Dim, report.client.to_string());
+fn text_line(report: &Report) -> PaintedLine {
+    let mut line = PaintedLine::new().with_span(Paint::Dim, report.client.to_string());
     let protocol = report.protocol.map_or("?", |protocol| protocol.name());
     line.push(Paint::Dim, format!(" {protocol:<7} "));
     match (&report.destination, &report.datagrams) {

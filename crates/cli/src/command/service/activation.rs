@@ -9,7 +9,7 @@ use eyas::sockets::Bound;
 use rustix::io::{FdFlags, fcntl_setfd};
 use socket2::{Socket, Type};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 /// The number of the first descriptor that is passed.
 const FIRST: i32 = 3;
@@ -57,12 +57,12 @@ pub(in crate::command) fn sockets() -> Result<Option<PassedSockets>, Failure> {
 /// Returns the failure of a server that got sockets and is to listen by itself, too.
 pub(in crate::command) fn listens_twice() -> Failure {
     let text = "the service manager has passed sockets, so there is nothing to listen on";
-    Failure::new(Kind::Usage, text).hint("omit --listen")
+    Failure::new(FailureKind::Usage, text).hint("omit --listen")
 }
 
 fn unusable(what: &str, cause: &str) -> Failure {
     let text = format!("cannot use {what} of the service manager: {cause}");
-    Failure::new(Kind::Listen, text)
+    Failure::new(FailureKind::Listen, text)
         .hint("ListenStream= of a socket unit serves TCP, ListenDatagram= QUIC")
 }
 

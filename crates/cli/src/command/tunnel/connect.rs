@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{NoticePrinter, TunnelInfo, files, interface, proxied};
 use crate::command::descriptors::raise_limit;
-use crate::command::interruption::Interruption;
+use crate::command::interruption::InterruptionSignals;
 use crate::command::pipe::bytes;
 use crate::command::{setting, target};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, TunnelFlags};
 
 /// How long the end of a session with `--stdio` may take: normally, with the time for the last data to arrive
@@ -38,11 +38,11 @@ struct ClientSetup<'a> {
     /// The proxy between, if there is one.
     proxy: Option<ServerProxy>,
     host: HostName,
-    known: Known,
+    known: KnownServerKey,
 }
 
 /// What is known about the server's key.
-struct Known {
+struct KnownServerKey {
     file: PathBuf,
     /// The keys that it may have, and the lines of the file that contain them.
     keys: Vec<(KeyFingerprint, usize)>,
@@ -105,7 +105,7 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
 async fn stdio(
     (tunnel, endpoint): (Tunnel, &Endpoint),
     to: Destination,
-    interruption: &mut Interruption,
+    interruption: &mut InterruptionSignals,
 ) -> Result<(), Failure> {
     let transfer = async {
         let channel = tunnel.open(to).await.map_err(|error| tunnel_failure(&error))?;
@@ -130,7 +130,7 @@ async fn stdio(
 impl<'a> ClientSetup<'a> {
     fn read(flags: &'a TunnelFlags) -> Result<Self, Failure> {
         let Some(host) = &flags.host else {
-            return Err(Failure::new(Kind::Usage, "the server is missing"));
+            return Err(Failure::new(FailureKind::Usage, "the server is missing"));
         };
         if flags.stdio.is_none()
             && flags.local.is_empty()
@@ -138,14 +138,14 @@ impl<'a> ClientSetup<'a> {
             && flags.dynamic.is_empty()
             && flags.tun.tun.is_none()
         {
-            return Err(Failure::new(Kind::Usage, "there is nothing to forward")
+            return Err(Failure::new(FailureKind::Usage, "there is nothing to forward")
                 .hint("use -L, -R, -D, --stdio or --tun"));
         }
         let target = target::for_tunnel(host)?;
         let name = HostName::new(target.host.clone(), target.port);
         let key = files::path_or_default(flags.key.key.as_deref(), "key.pem")?;
         let identity = files::read_key(&key)?.ok_or_else(|| {
-            Failure::new(Kind::Identity, format!("there is no key in {}", key.display()))
+            Failure::new(FailureKind::Identity, format!("there is no key in {}", key.display()))
                 .hint("'eyas tunnel keygen' generates one")
         })?;
         let file = files::path_or_default(flags.known_hosts.as_deref(), "known_hosts")?;
@@ -157,7 +157,7 @@ impl<'a> ClientSetup<'a> {
         };
         if keys.is_empty() && flags.strict {
             let text = format!("{name} is unknown: {} has no key of it", file.display());
-            return Err(Failure::new(Kind::Certificate, text)
+            return Err(Failure::new(FailureKind::Certificate, text)
                 .hint("give its key with --host-key, or omit --strict once"));
         }
         let mut policy = Policy { late_switch: false, ..Policy::default() };
@@ -170,7 +170,7 @@ impl<'a> ClientSetup<'a> {
         let policy = policy.validated().map_err(|cause| setting::refused_policy(&cause))?;
         let memory = setting::memory(flags.memory.as_ref(), None);
         let proxy = proxied::proxy(flags, &target, memory.clone())?;
-        let known = Known { file, keys };
+        let known = KnownServerKey { file, keys };
         Ok(Self { flags, identity, target, policy, memory, proxy, host: name, known })
     }
 
@@ -211,7 +211,7 @@ impl<'a> ClientSetup<'a> {
             .sctp_association(super::association(&self.flags.paths))
             .sctp_local_addresses(self.flags.paths.local_address.iter().copied());
         let builder = setting::with_reach(builder, &self.flags.reach, &self.target).await?;
-        builder.build().map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))
+        builder.build().map_err(|cause| Failure::new(FailureKind::Identity, cause.to_string()))
     }
 
     /// Opens a session with the server, and returns it with the endpoint for later sessions. The
@@ -276,7 +276,7 @@ impl<'a> ClientSetup<'a> {
                  line {line} of {file}"
             ),
         };
-        Failure::new(Kind::Certificate, text).hint(hint)
+        Failure::new(FailureKind::Certificate, text).hint(hint)
     }
 }
 
@@ -284,24 +284,24 @@ fn tunnel_failure(error: &TunnelError) -> Failure {
     let kind = match error {
         TunnelError::Connect(cause) => race_failure_kind(cause),
         TunnelError::Proxy { fault, .. } => proxied::kind(*fault),
-        TunnelError::Handshake(_) => Kind::Tls,
-        TunnelError::NoKey | TunnelError::NotAccepted(_) => Kind::Identity,
-        TunnelError::Listen(..) => Kind::Listen,
-        TunnelError::Refused { .. } => Kind::Connect,
-        _ => Kind::Protocol,
+        TunnelError::Handshake(_) => FailureKind::Tls,
+        TunnelError::NoKey | TunnelError::NotAccepted(_) => FailureKind::Identity,
+        TunnelError::Listen(..) => FailureKind::Listen,
+        TunnelError::Refused { .. } => FailureKind::Connect,
+        _ => FailureKind::Protocol,
     };
     Failure::new(kind, error.to_string())
 }
 
-fn race_failure_kind(error: &ConnectError) -> Kind {
+fn race_failure_kind(error: &ConnectError) -> FailureKind {
     match error.failure() {
-        RaceFailure::NoAddress(_) => Kind::Dns,
-        RaceFailure::Deadline(_) => Kind::Timeout,
+        RaceFailure::NoAddress(_) => FailureKind::Dns,
+        RaceFailure::Deadline(_) => FailureKind::Timeout,
         _ => match error.cause() {
-            Some(FailureCause::Certificate) => Kind::Certificate,
-            Some(FailureCause::Tls) => Kind::Tls,
-            Some(FailureCause::Silent) => Kind::Timeout,
-            _ => Kind::Connect,
+            Some(FailureCause::Certificate) => FailureKind::Certificate,
+            Some(FailureCause::Tls) => FailureKind::Tls,
+            Some(FailureCause::Silent) => FailureKind::Timeout,
+            _ => FailureKind::Connect,
         },
     }
 }

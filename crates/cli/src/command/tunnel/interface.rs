@@ -6,7 +6,7 @@ use eyas_tunnel::packets::{Interface, InterfaceConfig, MAX_ADDRESSES};
 use ipnet::IpNet;
 
 use super::NoticePrinter;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::TunFlags;
 
 /// The minimum MTU of IPv6 (RFC 8200 §5).
@@ -26,7 +26,7 @@ pub(super) fn create(
     };
     check(&config)?;
     let device = device(&config)?;
-    let failed = |cause| Failure::new(Kind::Listen, format!("cannot use {name}: {cause}"));
+    let failed = |cause| Failure::new(FailureKind::Listen, format!("cannot use {name}: {cause}"));
     let text = description(&config);
     let interface = Interface::new(device, config).map_err(failed)?;
     printer.info("interface", text);
@@ -44,11 +44,11 @@ pub(super) async fn until_removed(interface: Option<&Interface>) -> Failure {
     let Some(interface) = interface else { return std::future::pending().await };
     interface.gone().await;
     let name = &interface.config().name;
-    Failure::new(Kind::Listen, format!("the interface {name} was removed"))
+    Failure::new(FailureKind::Listen, format!("the interface {name} was removed"))
 }
 
 fn check(config: &InterfaceConfig) -> Result<(), Failure> {
-    let usage = |text: String| Err(Failure::new(Kind::Usage, text));
+    let usage = |text: String| Err(Failure::new(FailureKind::Usage, text));
     let all = || config.addresses.iter().chain(&config.networks);
     if config.addresses.len() > MAX_ADDRESSES {
         return usage(format!("an interface has {MAX_ADDRESSES} addresses at most"));
@@ -76,10 +76,10 @@ fn device(config: &InterfaceConfig) -> Result<OwnedFd, Failure> {
         routes: plain(&networks),
         mtu: config.mtu,
     };
-    setup.create().map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))
+    setup.create().map_err(|cause| Failure::new(FailureKind::Listen, cause.to_string()))
 }
 
 #[cfg(not(target_os = "linux"))]
 fn device(_: &InterfaceConfig) -> Result<OwnedFd, Failure> {
-    Err(Failure::new(Kind::Usage, "interfaces are only supported on Linux"))
+    Err(Failure::new(FailureKind::Usage, "interfaces are only supported on Linux"))
 }
