@@ -9,7 +9,7 @@ use eyas::{
     MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
     private_key_from_encrypted_pem, private_key_from_pem,
     race::memory::MemoryConfig,
-    sctp::protocol::config::{AssociationConfig, Multipath},
+    sctp::protocol::config::{AssociationConfig, MultipathConfig},
 };
 
 use crate::{
@@ -75,7 +75,7 @@ impl EndpointOptions {
 /// The configuration of associations.
 pub(crate) fn association(multipath: bool) -> AssociationConfig {
     let mut config = AssociationConfig::default();
-    config.multipath = multipath.then(Multipath::default);
+    config.multipath = multipath.then(MultipathConfig::default);
     config
 }
 

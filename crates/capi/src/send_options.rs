@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use eyas::sctp::protocol::{
     identifier::{PathId, Ppid, StreamId},
-    message::{Reliability, SendInfo},
+    message::{MessageReliability, SendInfo},
 };
 
 use crate::{
@@ -88,7 +88,7 @@ pub extern "C" fn eyas_send_options_set_lifetime(
     error: Out<'_, *mut Failure>,
 ) -> Code {
     let lifetime = Duration::from_millis(milliseconds.into());
-    change(options, error, |info| info.reliability = Reliability::Lifetime(lifetime))
+    change(options, error, |info| info.reliability = MessageReliability::Lifetime(lifetime))
 }
 
 /// Abandons messages after this number of retransmissions (RFC 7496).
@@ -99,7 +99,7 @@ pub extern "C" fn eyas_send_options_set_max_retransmissions(
     error: Out<'_, *mut Failure>,
 ) -> Code {
     change(options, error, |info| {
-        info.reliability = Reliability::Retransmissions(retransmissions);
+        info.reliability = MessageReliability::Retransmissions(retransmissions);
     })
 }
 
@@ -109,7 +109,7 @@ pub extern "C" fn eyas_send_options_set_reliable(
     options: Option<&mut SendOptions>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    change(options, error, |info| info.reliability = Reliability::Reliable)
+    change(options, error, |info| info.reliability = MessageReliability::Reliable)
 }
 
 /// Sets the path to use while it works, by its number, instead of the primary one.

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
+use eyas::sctp::protocol::config::{AssociationConfig, MultipathConfig};
 use eyas::sctp::protocol::identifier::StreamId;
 use eyas::sctp::protocol::message::SendInfo;
 use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
@@ -25,7 +25,7 @@ fn addresses(texts: [&str; 2]) -> Result<Vec<IpAddr>, std::net::AddrParseError> 
 /// New data on all paths, rather than on the primary one.
 fn multipath() -> AssociationConfig {
     let mut config = AssociationConfig::default();
-    config.multipath = Some(Multipath::default());
+    config.multipath = Some(MultipathConfig::default());
     config
 }
 

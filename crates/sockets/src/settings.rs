@@ -5,7 +5,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use eyas_sctp::config::{AssociationConfig, Marking, Markings, SchedulerKind, SharedKeys};
+use eyas_sctp::config::{AssociationConfig, FamilyMarkings, Marking, SchedulerKind, SharedKeys};
 use eyas_sctp::identifier::StreamId;
 
 use crate::abi::control::SndRcvInfo;
@@ -157,7 +157,7 @@ pub(crate) struct SocketSettings {
     pub(crate) receive_buffer: usize,
     pub(crate) linger: Option<Duration>,
     /// `IP_TOS`, `IP_TTL`, `IPV6_TCLASS`, `IPV6_UNICAST_HOPS` and `SO_MARK`.
-    pub(crate) markings: Markings,
+    pub(crate) markings: FamilyMarkings,
     pub(crate) extensions: Extensions,
     /// The UDP port of peers, if it was set for this socket.
     pub(crate) encapsulation_port: Option<u16>,
@@ -196,7 +196,7 @@ impl Default for SocketSettings {
             send_buffer: DEFAULT_BUFFER,
             receive_buffer: DEFAULT_BUFFER,
             linger: None,
-            markings: Markings::default(),
+            markings: FamilyMarkings::default(),
             extensions: Extensions {
                 partial_reliability: true,
                 reconfiguration: false,
@@ -271,13 +271,13 @@ pub(crate) fn association_config(
     config
 }
 
-fn markings(socket: &SocketSettings, address: &PeerAddrParams) -> Markings {
+fn markings(socket: &SocketSettings, address: &PeerAddrParams) -> FamilyMarkings {
     let of = |marking: Marking| match address.dscp {
         0 => marking,
         // `SPP_DSCP` takes precedence over the socket's (RFC 6458 §8.1.12).
         dscp => Marking { dscp_bits: dscp & !ECN_BITS, ..marking },
     };
-    Markings { v4: of(socket.markings.v4), v6: of(socket.markings.v6) }
+    FamilyMarkings { v4: of(socket.markings.v4), v6: of(socket.markings.v6) }
 }
 
 /// Returns the scheduler with this number in `SCTP_STREAM_SCHEDULER`.

@@ -39,7 +39,7 @@ pub(super) fn transport(text: &str) -> Result<Transport, String> {
 /// Parses the name of a congestion control.
 pub(super) fn congestion() -> impl TypedValueParser<Value = CongestionControlKind> {
     let names =
-        CongestionControlKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.about()));
+        CongestionControlKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.description()));
     PossibleValuesParser::new(names)
         .try_map(|name| CongestionControlKind::from_name(&name).ok_or("no such congestion control"))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use eyas_race::candidate::{Security, Transport};
 use eyas_race::policy::{Policy, SctpSecurity};
 use eyas_race::target::{Target, TargetHost};
-use eyas_sctp::config::{AssociationConfig, Multipath};
+use eyas_sctp::config::{AssociationConfig, MultipathConfig};
 use tokio::time::timeout;
 
 use crate::test_ports::own_port;
@@ -55,7 +55,7 @@ async fn connected(
     let identity = ServerIdentity::self_signed(["server.test"]).expect("an identity");
     let (port, udp) = (own_port(), own_port());
     let mut association = AssociationConfig::default();
-    association.multipath = Some(Multipath::default());
+    association.multipath = Some(MultipathConfig::default());
     association.hb_interval = Some(Duration::from_millis(500));
     association.rto_min = Duration::from_millis(200);
     let parameters = ListenParameters::new((Ipv4Addr::LOCALHOST, port).into())

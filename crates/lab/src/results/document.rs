@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use eyas_sctp::config::{Choice, Profile};
+use eyas_sctp::config::{MultipathProfile, ProfileChoice};
 use serde::{Deserialize, Serialize};
 
 use super::ResultsError;
@@ -132,7 +132,7 @@ pub struct PointRow {
 }
 
 impl ChoiceRow {
-    fn from_choice(choice: &Choice) -> Self {
+    fn from_choice(choice: &ProfileChoice) -> Self {
         Self {
             name: choice.name.to_owned(),
             value: choice.value.to_owned(),
@@ -495,7 +495,7 @@ fn choices(plan: &Plan) -> Vec<ChoiceRow> {
         .collect();
     let mut rows = Vec::new();
     if !profiles.is_empty() {
-        rows.extend(Profile::Pfldnet2010.choices().iter().map(ChoiceRow::from_choice));
+        rows.extend(MultipathProfile::Pfldnet2010.choices().iter().map(ChoiceRow::from_choice));
     }
     let fixed = plan
         .grid

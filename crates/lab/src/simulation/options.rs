@@ -1,7 +1,8 @@
 //! Converts the association of a plan to the options of `eyas-sctp`.
 
 use eyas_sctp::config::{
-    AssociationConfig, FlightCap, Multipath, Profile, ReceiveOrder, StreamMapping, StreamPreference,
+    AssociationConfig, FlightCap, MultipathConfig, MultipathProfile, ReceiveOrder, StreamMapping,
+    StreamPreference,
 };
 use eyas_sctp::identifier::StreamId;
 
@@ -11,7 +12,7 @@ use crate::situation::{AssociationSetup, MappingSetup, ProfileName, ReceiveOrder
 pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> AssociationConfig {
     let mut config = AssociationConfig::default();
     config.outbound_streams = streams;
-    config.multipath = Some(Multipath::default());
+    config.multipath = Some(MultipathConfig::default());
     apply(setup, &mut config, streams, paths);
     if setup.multipath == Some(false) {
         config.multipath = None;
@@ -29,7 +30,7 @@ impl AssociationSetup {
 
 fn apply(setup: &AssociationSetup, config: &mut AssociationConfig, streams: u16, paths: &[&str]) {
     if setup.profile == ProfileName::Pfldnet2010 {
-        Profile::Pfldnet2010.apply(config);
+        MultipathProfile::Pfldnet2010.apply(config);
     }
     if let Some(buffer) = setup.buffer {
         config.send_buffer = buffer.0;
@@ -50,7 +51,7 @@ fn apply(setup: &AssociationSetup, config: &mut AssociationConfig, streams: u16,
 }
 
 fn apply_multipath(
-    multipath: &mut Multipath,
+    multipath: &mut MultipathConfig,
     setup: &AssociationSetup,
     streams: u16,
     paths: &[&str],

@@ -4,8 +4,8 @@ use std::fmt;
 
 use eyas_emulator::units::{ByteSize, TimeSpan};
 use eyas_sctp::config::{
-    BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, Cuc, LossDetection,
-    NrSackPolicy, PathOrder, RtxPolicy, SackPath, SchedulerKind,
+    BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, CucVersion,
+    LossDetection, NrSackPolicy, PathOrder, RtxPolicy, SackPath, SchedulerKind,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -71,7 +71,7 @@ pub struct AssociationSetup {
     pub flight_cap: Option<u16>,
     /// When the window of a path may grow.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cuc: Option<Cuc>,
+    pub cuc: Option<CucVersion>,
     /// Whether a chunk counts as missing only if something that was sent later on its path has
     /// arrived.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use eyas_sctp::error::Error;
 use eyas_sctp::identifier::{Ppid, StreamId};
-use eyas_sctp::message::{Reliability, SendInfo};
+use eyas_sctp::message::{MessageReliability, SendInfo};
 
 use super::Stack;
 use super::association::Phase;
@@ -285,16 +285,16 @@ fn check_flags(socket: &Socket, flags: u16, length: usize, has_name: bool) -> Re
 }
 
 /// Returns when a message is abandoned, according to the policy in its flags.
-fn reliability(info: &SndRcvInfo) -> Reliability {
+fn reliability(info: &SndRcvInfo) -> MessageReliability {
     let value = info.time_to_live;
     match info.flags & flag::SCTP_PR_SCTP_MASK {
         flag::SCTP_PR_SCTP_RTX => {
-            Reliability::Retransmissions(u16::try_from(value).unwrap_or(u16::MAX))
+            MessageReliability::Retransmissions(u16::try_from(value).unwrap_or(u16::MAX))
         }
-        flag::SCTP_PR_SCTP_PRIO => Reliability::Priority(value),
+        flag::SCTP_PR_SCTP_PRIO => MessageReliability::Priority(value),
         // A time without a policy is also a lifetime (RFC 6458 §5.3.2).
-        _ if value > 0 => Reliability::Lifetime(Duration::from_millis(value.into())),
-        _ => Reliability::Reliable,
+        _ if value > 0 => MessageReliability::Lifetime(Duration::from_millis(value.into())),
+        _ => MessageReliability::Reliable,
     }
 }
 

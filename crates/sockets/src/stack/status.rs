@@ -1,6 +1,6 @@
 //! The status of a stack.
 
-use eyas_sctp::counters::Counters;
+use eyas_sctp::counters::EndpointCounters;
 use eyas_sctp::endpoint::{AssociationState, PathState};
 
 use super::Stack;
@@ -118,7 +118,7 @@ impl Stack {
 
 impl CounterStatus {
     /// Adds the counters of one endpoint.
-    pub(super) fn add(&mut self, endpoint: &Counters) {
+    pub(super) fn add(&mut self, endpoint: &EndpointCounters) {
         self.packets_in += endpoint.packets_in;
         self.packets_out += endpoint.packets_out;
         self.out_of_the_blue += endpoint.out_of_the_blue;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use eyas::sctp::protocol::event::Event;
 use eyas::sctp::protocol::identifier::{Ppid, StreamId};
-use eyas::sctp::protocol::message::{Reliability, SendInfo};
+use eyas::sctp::protocol::message::{MessageReliability, SendInfo};
 use eyas::sctp::{SctpAssociation, SctpError};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
@@ -29,7 +29,9 @@ async fn send(association: &SctpAssociation, flags: &MessageFlags) -> Result<u64
         stream: StreamId(flags.stream),
         ppid: Ppid(flags.ppid),
         unordered: flags.unordered,
-        reliability: flags.lifetime.map_or(Reliability::Reliable, Reliability::Lifetime),
+        reliability: flags
+            .lifetime
+            .map_or(MessageReliability::Reliable, MessageReliability::Lifetime),
         ..SendInfo::default()
     };
     let mut lines = BufReader::new(tokio::io::stdin());

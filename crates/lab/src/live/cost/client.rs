@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
-use eyas::sctp::protocol::config::{AssociationConfig, Extensions};
+use eyas::sctp::protocol::config::{AssociationConfig, OfferedExtensions};
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
 use eyas_emulator::{Emulator, HostRole};
 use eyas_http::Versions;
@@ -95,7 +95,7 @@ pub(super) fn load(
 fn association() -> AssociationConfig {
     let mut config = AssociationConfig::default();
     (config.outbound_streams, config.max_inbound_streams) = (1, 1);
-    let mut extensions = Extensions::default();
+    let mut extensions = OfferedExtensions::default();
     extensions.interleaving = false;
     extensions.partial_reliability = false;
     extensions.reconfiguration = false;
