@@ -6,7 +6,7 @@ use std::time::Duration;
 use eyas_netem::middlebox::Middlebox;
 use eyas_netem::middlebox::firewall::{Firewall, FirewallPolicy};
 use eyas_netem::middlebox::idle::{IdleTimeout, RefreshBehavior};
-use eyas_netem::middlebox::mtu::{MtuLimit, TooBigAnswer};
+use eyas_netem::middlebox::mtu::{MtuAnswer, MtuLimit};
 use eyas_netem::middlebox::nat::{Nat, NatConfig, SctpTranslation};
 use eyas_netem::middlebox::quota::{FlowAllowance, FlowQuota, QuotaConfig};
 use eyas_netem::middlebox::reset::{ResetInjector, ResetTrigger};
@@ -196,11 +196,8 @@ impl MiddleboxConfig {
             }
             Self::MtuLimit { mtu, answers } => {
                 let limit = |address: IpAddr| -> (FamilyFilter, BoxedMiddlebox) {
-                    let answer = if *answers {
-                        TooBigAnswer::TooBig(address)
-                    } else {
-                        TooBigAnswer::Nothing
-                    };
+                    let answer =
+                        if *answers { MtuAnswer::TooBig(address) } else { MtuAnswer::Nothing };
                     (FamilyFilter::from_ip(address), Box::new(MtuLimit::new(*mtu, answer)))
                 };
                 server.iter().copied().map(limit).collect()

@@ -43,12 +43,12 @@ mod tests;
 pub use config::MemoryConfig;
 pub use distance::PathDistances;
 pub use entry::{
-    DatedOutcome, LastOutcome, MemoryEntry, NetworkEntry, PathEntry, PeerEntry, RoundTrip,
+    DatedOutcome, EntryOutcome, MemoryEntry, NetworkEntry, PathEntry, PeerEntry, RoundTrip,
     SilentHost,
 };
 pub use key::{MalformedKey, MemoryKey, MemorySubject};
 pub use learn::{forget_row, learn_rows, name_row};
-pub use loss::{HandshakeLoss, RecentHandshakes};
+pub use loss::{HandshakeLoss, PathHandshakes};
 pub use set_up::{SecurityOutcome, SetUp};
 pub use store::{Memory, MemoryRecord};
 pub use view::{MemoryVerdict, MemoryView};

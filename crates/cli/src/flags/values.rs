@@ -38,8 +38,8 @@ pub(super) fn transport(text: &str) -> Result<Transport, String> {
 
 /// Parses the name of a congestion control.
 pub(super) fn congestion() -> impl TypedValueParser<Value = CongestionControlKind> {
-    let names =
-        CongestionControlKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.description()));
+    let names = CongestionControlKind::ALL
+        .map(|kind| PossibleValue::new(kind.name()).help(kind.description()));
     PossibleValuesParser::new(names)
         .try_map(|name| CongestionControlKind::from_name(&name).ok_or("no such congestion control"))
 }

@@ -9,7 +9,7 @@ use crate::common::{self, NAME, Scene, SlowUdp, builder_for, https, ping_pong, w
 use eyas::race::candidate::Transport;
 use eyas::race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas::race::io::RaceFailure;
-use eyas::race::memory::{LastOutcome, MemoryEntry};
+use eyas::race::memory::{EntryOutcome, MemoryEntry};
 use eyas::race::policy::Policy;
 use eyas::race::trace;
 use eyas::{Endpoint, ListenParameters, Listener, MemoryStore, ServerIdentity};
@@ -223,7 +223,7 @@ async fn feedback_of_the_application_is_remembered() {
     let scene = Scene::new([Transport::Tcp, Transport::Quic]).await;
     let connection = wait(scene.endpoint.preconnection(scene.target()).connect()).await.unwrap();
     let feedback = connection.feedback();
-    let outcomes = || -> Vec<LastOutcome> {
+    let outcomes = || -> Vec<EntryOutcome> {
         let rows = scene.endpoint.memory().entries().into_iter();
         rows.filter_map(|row| match row.entry {
             MemoryEntry::Peer(peer) => Some(peer.secured),
@@ -233,10 +233,10 @@ async fn feedback_of_the_application_is_remembered() {
         .map(|secured| secured.seen.outcome)
         .collect()
     };
-    assert!(!outcomes().contains(&LastOutcome::Good { level: EvidenceLevel::FirstByte }));
+    assert!(!outcomes().contains(&EntryOutcome::Good { level: EvidenceLevel::FirstByte }));
     ping_pong(&scene.listener, connection).await;
     assert!(
-        outcomes().contains(&LastOutcome::Good { level: EvidenceLevel::FirstByte }),
+        outcomes().contains(&EntryOutcome::Good { level: EvidenceLevel::FirstByte }),
         "{:?}",
         outcomes()
     );
@@ -245,8 +245,8 @@ async fn feedback_of_the_application_is_remembered() {
         EvidenceLevel::FirstByte,
         "it went dead",
     ));
-    let is_bad = |outcome: &LastOutcome| {
-        matches!(outcome, LastOutcome::Bad { cause: FailureCause::Silent, .. })
+    let is_bad = |outcome: &EntryOutcome| {
+        matches!(outcome, EntryOutcome::Bad { cause: FailureCause::Silent, .. })
     };
     assert!(outcomes().iter().any(is_bad), "{:?}", outcomes());
 }

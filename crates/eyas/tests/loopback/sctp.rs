@@ -6,7 +6,7 @@ use std::time::Duration;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::evidence::{EvidenceLevel, FailureCause};
 use eyas::race::io::RaceOutput;
-use eyas::race::memory::{LastOutcome, MemoryEntry, MemorySubject};
+use eyas::race::memory::{EntryOutcome, MemoryEntry, MemorySubject};
 use eyas::race::policy::Policy;
 use eyas::race::report::RaceReport;
 use eyas::race::target::{Target, TargetHost};
@@ -251,7 +251,7 @@ async fn a_host_without_sctp_is_remembered() {
         matches!(record.key.subject, MemorySubject::Peer { transport: Transport::SctpUdp, .. })
             && matches!(&record.entry, MemoryEntry::Peer(entry) if matches!(
                 entry.reach.map(|seen| seen.outcome),
-                Some(LastOutcome::Bad { cause: FailureCause::Refused, reached: EvidenceLevel::Started, .. })))
+                Some(EntryOutcome::Bad { cause: FailureCause::Refused, reached: EvidenceLevel::Started, .. })))
     });
     assert!(refused, "{:?}", scene.endpoint.memory().entries());
     let second = scene.endpoint.preconnection(scene.target.clone()).policy(policy).plan().await;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use eyas::race::memory::{MemoryConfig, MemoryRecord, RecentHandshakes};
+use eyas::race::memory::{MemoryConfig, MemoryRecord, PathHandshakes};
 use eyas::{MemoryStore, Resolver, SecurityParameters};
 use tokio::task::JoinSet;
 
@@ -12,7 +12,7 @@ use super::trial::{OBJECT, TrialParameters};
 use crate::situation::live::ClientMemory;
 
 /// The number of hosts from which a network is known: as many as are remembered for a path.
-const HOSTS: usize = RecentHandshakes::MAX as usize;
+const HOSTS: usize = PathHandshakes::MAX as usize;
 /// How long a connection stays open to be learnt from.
 const LEARNING_TIME: Duration = Duration::from_millis(5);
 /// The same if losses are to be observed too: longer than QUIC needs to retransmit an Initial.

@@ -20,7 +20,7 @@ const ICMP_HEADER: usize = 8;
 
 /// The answer to a packet that is too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TooBigAnswer {
+pub enum MtuAnswer {
     /// Nothing: a black hole (RFC 2923 §2.1).
     Nothing,
     /// The MTU, in an ICMP error from this address (RFC 1191, RFC 8201), if it is of the packet's
@@ -32,21 +32,21 @@ pub enum TooBigAnswer {
 #[derive(Clone, Debug)]
 pub struct MtuLimit {
     mtu: usize,
-    answer: TooBigAnswer,
+    answer: MtuAnswer,
     outgoing: OutgoingPackets,
 }
 
 impl MtuLimit {
     /// Creates a limit, in bytes of IP packets.
     #[must_use]
-    pub fn new(mtu: usize, answer: TooBigAnswer) -> Self {
+    pub fn new(mtu: usize, answer: MtuAnswer) -> Self {
         Self { mtu, answer, outgoing: OutgoingPackets::default() }
     }
 
     /// Creates a limit without answers.
     #[must_use]
     pub fn black_hole(mtu: usize) -> Self {
-        Self::new(mtu, TooBigAnswer::Nothing)
+        Self::new(mtu, MtuAnswer::Nothing)
     }
 }
 
@@ -97,7 +97,7 @@ impl Middlebox for MtuLimit {
             return;
         }
         self.outgoing.drop(&packet);
-        if let TooBigAnswer::TooBig(address) = self.answer
+        if let MtuAnswer::TooBig(address) = self.answer
             && let Some(answer) = too_big(address, self.mtu, &packet)
         {
             self.outgoing.generate(from, answer);

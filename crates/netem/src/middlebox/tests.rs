@@ -12,7 +12,7 @@ use bytes::Bytes;
 use super::checksum::of_transport;
 use super::firewall::{Firewall, FirewallPolicy};
 use super::idle::{IdleTimeout, RefreshBehavior};
-use super::mtu::{MtuLimit, TooBigAnswer};
+use super::mtu::{MtuAnswer, MtuLimit};
 use super::nat::{EndpointDependence, Nat, NatConfig, SctpTranslation};
 use super::quota::{FlowAllowance, FlowQuota, QuotaConfig};
 use super::reset::{ResetInjector, ResetTrigger};
@@ -264,7 +264,7 @@ fn a_black_hole_sends_nothing() {
 
 #[test]
 fn a_limit_answers_with_its_mtu() {
-    let mut limit = MtuLimit::new(1300, TooBigAnswer::TooBig(address("203.0.113.1")));
+    let mut limit = MtuLimit::new(1300, MtuAnswer::TooBig(address("203.0.113.1")));
     let large = udp((HOST, 1), (SERVER, 2), &[7; 1400]);
     let outgoing = process(&mut limit, seconds(0), MiddleboxSide::Inside, large.clone());
     let [(MiddleboxSide::Inside, error)] = &outgoing[..] else { panic!("{outgoing:?}") };
@@ -275,7 +275,7 @@ fn a_limit_answers_with_its_mtu() {
     assert_eq!(error.payload[8 + 20..], large.payload[..8]);
     assert_eq!(OnesComplementSum::default().bytes(&error.payload).finish(), 0);
     // There can be no answer of the other family.
-    let mut limit = MtuLimit::new(1300, TooBigAnswer::TooBig(address("2001:db8::1")));
+    let mut limit = MtuLimit::new(1300, MtuAnswer::TooBig(address("2001:db8::1")));
     assert!(process(&mut limit, seconds(0), MiddleboxSide::Inside, large).is_empty());
     let large = udp(("2001:db8::5", 1), ("2001:db8::6", 2), &[7; 1400]);
     let outgoing = process(&mut limit, seconds(0), MiddleboxSide::Outside, large);
@@ -343,7 +343,7 @@ fn truncated_packets_never_panic() {
         Box::new(Nat::new(NatConfig::new(address(NAT)))) as Box<dyn Middlebox>,
         Box::new(Firewall::only_443()),
         Box::new(IdleTimeout::new(seconds(1), RefreshBehavior::Opening)),
-        Box::new(MtuLimit::new(20, TooBigAnswer::TooBig(address(NAT)))),
+        Box::new(MtuLimit::new(20, MtuAnswer::TooBig(address(NAT)))),
         Box::new(ResetInjector::new(ResetTrigger::Contains(b"x".to_vec()), true)),
     ]);
     for middlebox in &mut boxes {

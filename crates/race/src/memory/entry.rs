@@ -6,7 +6,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    HandshakeLoss, MemoryConfig, MemoryVerdict, PathDistances, RecentHandshakes, SecurityOutcome,
+    HandshakeLoss, MemoryConfig, MemoryVerdict, PathDistances, PathHandshakes, SecurityOutcome,
 };
 use crate::evidence::{EvidenceLevel, FailureCause};
 
@@ -79,7 +79,7 @@ pub struct DatedOutcome {
     /// When it was observed.
     pub at: Duration,
     /// The last outcome that counts.
-    pub outcome: LastOutcome,
+    pub outcome: EntryOutcome,
 }
 
 /// A readable name of a network.
@@ -94,7 +94,7 @@ pub struct NetworkEntry {
 /// How the last attempt that counts ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum LastOutcome {
+pub enum EntryOutcome {
     /// Success: the peer answered, or, for a set-up, the security layer was established.
     Good {
         /// The furthest level reached.
@@ -115,7 +115,7 @@ pub enum LastOutcome {
 impl DatedOutcome {
     /// Returns whether this is a single silence that was cut short.
     pub(super) const fn is_in_doubt(&self) -> bool {
-        matches!(self.outcome, LastOutcome::Bad { cause: FailureCause::Silent, strikes: 0, .. })
+        matches!(self.outcome, EntryOutcome::Bad { cause: FailureCause::Silent, strikes: 0, .. })
     }
 
     /// Returns the verdict at `now` from this outcome alone.
@@ -124,11 +124,11 @@ impl DatedOutcome {
             return MemoryVerdict::Unknown;
         }
         match self.outcome {
-            LastOutcome::Good { .. } if now < self.at.saturating_add(config.good_for) => {
+            EntryOutcome::Good { .. } if now < self.at.saturating_add(config.good_for) => {
                 MemoryVerdict::Good { rtt: None }
             }
-            LastOutcome::Good { .. } => MemoryVerdict::Unknown,
-            LastOutcome::Bad { cause, strikes, .. } => {
+            EntryOutcome::Good { .. } => MemoryVerdict::Unknown,
+            EntryOutcome::Bad { cause, strikes, .. } => {
                 let until = self.at.saturating_add(config.back_off(strikes));
                 if now < until {
                     MemoryVerdict::Bad { cause, until }
@@ -234,7 +234,7 @@ pub struct PathEntry {
     pub silent: Vec<SilentHost>,
     /// The most recent handshakes over the path.
     #[serde(default)]
-    pub handshakes: RecentHandshakes,
+    pub handshakes: PathHandshakes,
     /// The distances to the hosts heard over the path.
     #[serde(default)]
     pub distances: PathDistances,

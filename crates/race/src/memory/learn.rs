@@ -2,8 +2,8 @@
 
 use super::entry::is_credible;
 use super::{
-    DatedOutcome, LastOutcome, MemoryConfig, MemoryEntry, MemoryKey, MemoryVerdict, NetworkEntry,
-    PathDistances, PathEntry, PeerEntry, RecentHandshakes, RoundTrip, SetUp, SilentHost,
+    DatedOutcome, EntryOutcome, MemoryConfig, MemoryEntry, MemoryKey, MemoryVerdict, NetworkEntry,
+    PathDistances, PathEntry, PathHandshakes, PeerEntry, RoundTrip, SetUp, SilentHost,
 };
 use crate::candidate::Security;
 use crate::evidence::{
@@ -147,15 +147,15 @@ fn outcome_after(
 ) -> Option<DatedOutcome> {
     let failure = match finding {
         EvidenceFinding::Good(level) => {
-            return Some(DatedOutcome { at: evidence.at, outcome: LastOutcome::Good { level } });
+            return Some(DatedOutcome { at: evidence.at, outcome: EntryOutcome::Good { level } });
         }
         EvidenceFinding::Bad(failure) => failure,
     };
     let is_doubtful = evidence.doubt == Some(FailureDoubt::CutShort);
     let first = u32::from(!is_doubtful);
     let strikes = match known {
-        None | Some(DatedOutcome { outcome: LastOutcome::Good { .. }, .. }) => first,
-        Some(last @ DatedOutcome { outcome: LastOutcome::Bad { strikes, .. }, .. }) => {
+        None | Some(DatedOutcome { outcome: EntryOutcome::Good { .. }, .. }) => first,
+        Some(last @ DatedOutcome { outcome: EntryOutcome::Bad { strikes, .. }, .. }) => {
             match last.verdict(evidence.at, config) {
                 MemoryVerdict::Bad { .. } if strikes == 0 && !is_doubtful => first,
                 MemoryVerdict::Bad { .. } => return None,
@@ -164,7 +164,7 @@ fn outcome_after(
             }
         }
     };
-    let outcome = LastOutcome::Bad { cause: failure.cause, reached: failure.reached, strikes };
+    let outcome = EntryOutcome::Bad { cause: failure.cause, reached: failure.reached, strikes };
     Some(DatedOutcome { at: evidence.at, outcome })
 }
 
@@ -212,7 +212,7 @@ fn path_after(
     }
     let silent = SilentHost { host: hash(&evidence.host), at };
     let Some(mut entry) = old else {
-        let handshakes = RecentHandshakes::default().and(retransmitted);
+        let handshakes = PathHandshakes::default().and(retransmitted);
         let silent = vec![silent];
         return PathEntry {
             at,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// The most recent handshakes over one path, and which of them had to retransmit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecentHandshakes {
+pub struct PathHandshakes {
     /// One bit per handshake, set if it had to retransmit; the lowest bit is the latest.
     #[serde(rename = "again")]
     retransmitted: u32,
@@ -21,7 +21,7 @@ pub struct RecentHandshakes {
     known: u8,
 }
 
-impl RecentHandshakes {
+impl PathHandshakes {
     /// The maximum number of handshakes per path: with half as many, a network with a loss rate of
     /// 10 % would go unnoticed half of the time.
     pub const MAX: u8 = 32;

@@ -6,7 +6,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
-use super::LastOutcome;
+use super::EntryOutcome;
 use super::{DatedOutcome, MemoryConfig, MemoryVerdict, PeerEntry};
 use crate::candidate::{AlpnName, Candidate, Security};
 #[cfg(test)]
@@ -89,13 +89,13 @@ impl PeerEntry {
 impl PeerEntry {
     /// Returns an entry for a candidate with TLS that offers no ALPN, under the default trust of
     /// tests.
-    pub(crate) fn under_tls(at: Duration, outcome: LastOutcome) -> Self {
+    pub(crate) fn under_tls(at: Duration, outcome: EntryOutcome) -> Self {
         let seen = DatedOutcome { at, outcome };
         let (reach, secured) = match outcome {
-            LastOutcome::Bad { reached: EvidenceLevel::Started, .. } => (seen, None),
-            LastOutcome::Bad { reached, .. } | LastOutcome::Good { level: reached } => {
+            EntryOutcome::Bad { reached: EvidenceLevel::Started, .. } => (seen, None),
+            EntryOutcome::Bad { reached, .. } | EntryOutcome::Good { level: reached } => {
                 let level = reached.min(EvidenceLevel::Transport);
-                (DatedOutcome { at, outcome: LastOutcome::Good { level } }, Some(seen))
+                (DatedOutcome { at, outcome: EntryOutcome::Good { level } }, Some(seen))
             }
         };
         let secured = secured.map(|seen| SecurityOutcome { set_up: SetUp::default(), seen });

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::milliseconds;
 use crate::evidence::NetworkId;
 use crate::memory::{
-    DatedOutcome, LastOutcome, MemoryConfig, MemoryEntry, MemoryRecord, MemorySubject,
+    DatedOutcome, EntryOutcome, MemoryConfig, MemoryEntry, MemoryRecord, MemorySubject,
     MemoryVerdict, PathEntry, PeerEntry, SecurityOutcome, SetUp,
 };
 use crate::target::TargetHost;
@@ -131,8 +131,8 @@ fn peer_row(
     let at = seen.or(peer.reach).map_or(peer.at, |seen| seen.at);
     row.age_ms = milliseconds(now.saturating_sub(at));
     let strikes = |seen: DatedOutcome| match seen.outcome {
-        LastOutcome::Bad { strikes, .. } => strikes,
-        LastOutcome::Good { .. } => 0,
+        EntryOutcome::Bad { strikes, .. } => strikes,
+        EntryOutcome::Good { .. } => 0,
     };
     row.strikes = seen.into_iter().chain(peer.reach).map(strikes).max().unwrap_or_default();
     if let Some(SecurityOutcome { set_up: SetUp { alpn, trust }, .. }) = secured {

@@ -75,12 +75,8 @@ impl Association {
             Chunk::InitAck(init) => self.handle_init_ack(now, arrival, &init, counters),
             Chunk::CookieAck => self.handle_cookie_ack(now, counters),
             Chunk::Heartbeat(heartbeat) => self.handle_heartbeat(now, path, heartbeat, counters),
-            Chunk::HeartbeatAck(heartbeat) => {
-                self.handle_heartbeat_ack(now, arrival, &heartbeat, counters);
-            }
-            Chunk::Shutdown { cumulative_tsn } => {
-                self.handle_shutdown(now, cumulative_tsn, counters);
-            }
+            Chunk::HeartbeatAck(ack) => self.handle_heartbeat_ack(now, arrival, &ack, counters),
+            Chunk::Shutdown { cumulative_tsn: tsn } => self.handle_shutdown(now, tsn, counters),
             Chunk::ShutdownAck => self.handle_shutdown_ack(path, counters),
             Chunk::ShutdownComplete { reflected: false } => self.handle_shutdown_complete(counters),
             Chunk::Abort(_) if self.is_being_deleted(arrival.local) => {

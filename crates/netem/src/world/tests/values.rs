@@ -4,7 +4,7 @@
 use super::*;
 use crate::link::{BitErrorConfig, BitErrorEffect};
 use crate::middlebox::MiddleboxNode;
-use crate::middlebox::mtu::{MtuLimit, TooBigAnswer};
+use crate::middlebox::mtu::{MtuAnswer, MtuLimit};
 use crate::packet::PacketPayload;
 use crate::router::Router;
 
@@ -94,7 +94,7 @@ fn through<P: PacketPayload>(
     let mut world: World<Station<P>, P> = World::new(7);
     let sender = world.add_node(Station::Endpoint(Endpoint { to_send, received: Vec::new() }));
     let middle = world.add_node(match middlebox_mtu {
-        Some(mtu) => Station::Limit(MiddleboxNode(MtuLimit::new(mtu, TooBigAnswer::Nothing))),
+        Some(mtu) => Station::Limit(MiddleboxNode(MtuLimit::new(mtu, MtuAnswer::Nothing))),
         None => Station::Router(Router::new().host(B, 1)),
     });
     let receiver =

@@ -10,8 +10,8 @@ use crate::candidate::{Security, Transport};
 use crate::evidence::{EvidenceLevel, FailureCause, NetworkId, TrustContext};
 use crate::io::RaceOutput;
 use crate::memory::{
-    LastOutcome, Memory, MemoryConfig, MemoryEntry, MemoryKey, PathDistances, PathEntry, PeerEntry,
-    RecentHandshakes, RoundTrip, SilentHost,
+    EntryOutcome, Memory, MemoryConfig, MemoryEntry, MemoryKey, PathDistances, PathEntry,
+    PathHandshakes, PeerEntry, RoundTrip, SilentHost,
 };
 use crate::plan::PlanReason;
 use crate::policy::{ATTEMPT_DELAY_FLOOR, LoserPolicy, Policy};
@@ -124,15 +124,15 @@ fn any_past() -> impl Strategy<Value = Duration> {
     (0..260_000_u64).prop_map(|seconds| EPOCH + ms(30_000) - Duration::from_secs(seconds))
 }
 
-fn any_outcome() -> impl Strategy<Value = LastOutcome> {
+fn any_outcome() -> impl Strategy<Value = EntryOutcome> {
     prop_oneof![
-        Just(LastOutcome::Good { level: EvidenceLevel::Security }),
+        Just(EntryOutcome::Good { level: EvidenceLevel::Security }),
         (
             any_cause(),
             prop::sample::select(vec![EvidenceLevel::Started, EvidenceLevel::Transport]),
             0..40_u32
         )
-            .prop_map(|(cause, reached, strikes)| LastOutcome::Bad {
+            .prop_map(|(cause, reached, strikes)| EntryOutcome::Bad {
                 cause,
                 reached,
                 strikes
@@ -141,11 +141,11 @@ fn any_outcome() -> impl Strategy<Value = LastOutcome> {
 }
 
 /// Any handshakes of a network.
-fn any_handshakes() -> impl Strategy<Value = RecentHandshakes> {
+fn any_handshakes() -> impl Strategy<Value = PathHandshakes> {
     prop::collection::vec(any::<bool>(), 0..40).prop_map(|handshakes| {
         handshakes
             .into_iter()
-            .fold(RecentHandshakes::default(), |all, handshake| all.and(Some(handshake)))
+            .fold(PathHandshakes::default(), |all, handshake| all.and(Some(handshake)))
     })
 }
 

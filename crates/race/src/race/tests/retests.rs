@@ -7,7 +7,7 @@ use crate::candidate::Transport;
 use crate::evidence::{
     AttemptFailure, Evidence, EvidenceLevel, FailureCause, NetworkId, TrustContext,
 };
-use crate::memory::{LastOutcome, Memory, MemoryConfig, MemoryEntry, MemoryKey, PeerEntry};
+use crate::memory::{EntryOutcome, Memory, MemoryConfig, MemoryEntry, MemoryKey, PeerEntry};
 use crate::policy::Policy;
 use crate::race::{MAX_BACKGROUND, RaceSetup};
 use crate::target::{TargetHost, TargetService};
@@ -19,7 +19,7 @@ fn remember(
     memory: &mut Memory,
     transport: Transport,
     address: &str,
-    outcome: LastOutcome,
+    outcome: EntryOutcome,
     at: u64,
 ) {
     let at = EPOCH - Duration::from_mins(at);
@@ -28,14 +28,14 @@ fn remember(
     memory.insert(MemoryKey::peer(&NetworkId("home".into()), &target().host, &candidate), entry);
 }
 
-fn bad() -> LastOutcome {
-    LastOutcome::Bad { cause: FailureCause::Refused, reached: EvidenceLevel::Started, strikes: 1 }
+fn bad() -> EntryOutcome {
+    EntryOutcome::Bad { cause: FailureCause::Refused, reached: EvidenceLevel::Started, strikes: 1 }
 }
 
 /// TCP over IPv4 works; these failed this many minutes ago, each longer than its back-off.
 fn race_after(failures: &[(Transport, &str, u64)], addresses: &[&str]) -> Vec<String> {
     let mut memory = Memory::new(MemoryConfig::default());
-    let good = LastOutcome::Good { level: EvidenceLevel::Security };
+    let good = EntryOutcome::Good { level: EvidenceLevel::Security };
     remember(&mut memory, Transport::Tcp, V4, good, 1);
     for (transport, address, minutes) in failures {
         remember(&mut memory, *transport, address, bad(), *minutes);
