@@ -23,7 +23,7 @@
 //! `quic`.
 //!
 //! ```no_run
-//! use eyas::{Endpoint, TargetHost, MemoryStore, Target};
+//! use eyas::{Endpoint, MemoryStore, Target, TargetHost};
 //!
 //! # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
 //! let endpoint = Endpoint::builder().memory(MemoryStore::default()).build()?;

@@ -34,7 +34,7 @@
 //! use core::time::Duration;
 //! use eyas_netem::link::LinkConfig;
 //! use eyas_netem::node::{Node, NodeInput, NodeOutput};
-//! use eyas_netem::packet::{Packet, protocol};
+//! use eyas_netem::packet::{protocol, Packet};
 //! use eyas_netem::world::{LinkDirection, World};
 //!
 //! struct Host(Option<Packet>);

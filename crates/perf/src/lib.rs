@@ -11,7 +11,7 @@
 //!
 //! ```no_run
 //! use std::time::{Duration, Instant};
-//! use eyas::{Endpoint, TargetHost, Security, SecurityParameters, Target, Transport};
+//! use eyas::{Endpoint, Security, SecurityParameters, Target, TargetHost, Transport};
 //! use eyas_perf::client::{PerfTest, TestConnector};
 //! use eyas_perf::protocol::request::TestRequest;
 //!

@@ -23,7 +23,7 @@
 //! ```
 //! use core::time::Duration;
 //! use eyas_sctp::config::{ConnectOptions, EndpointConfig};
-//! use eyas_sctp::data_channel::{ChannelOptions, DataChannels, MessageKind, DataChannelOutput, DtlsRole, ChannelSettings};
+//! use eyas_sctp::data_channel::{ChannelOptions, ChannelSettings, DataChannelOutput, DataChannels, DtlsRole, MessageKind};
 //! use eyas_sctp::endpoint::Endpoint;
 //!
 //! let now = Duration::ZERO;

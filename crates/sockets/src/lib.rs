@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use eyas_sockets::{Errno, SocketName, StackOutput, Stack, StackConfig};
+//! use eyas_sockets::{Errno, SocketName, Stack, StackConfig, StackOutput};
 //!
 //! let now = Duration::ZERO;
 //! let mut stack = Stack::new(StackConfig::default(), [7; 32], now);
