@@ -13,7 +13,7 @@ use eyas::{Endpoint, Resolver};
 use eyas_proxy::users::Users;
 use eyas_proxy::{Ending, Limits, Proxy, ProxyBuilder, ProxyError, Report, Running, WonBy};
 use eyas_relay::rules::Rules;
-use eyas_testserver::{Authority, Personality};
+use eyas_testserver::{ServerPersonality, TestAuthority};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
@@ -281,8 +281,8 @@ async fn an_unknown_name_is_distinguished_from_a_dns_timeout() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_destination_that_never_answers_is_given_up() {
     let limits = || Limits { connect_time: Duration::from_millis(500), ..Limits::default() };
-    let authority = Authority::new(["name.test"]).expect("an authority");
-    let server = Personality::AllSwallowed.start(&authority).await.expect("a server");
+    let authority = TestAuthority::new(["name.test"]).expect("an authority");
+    let server = ServerPersonality::AllSwallowed.start(&authority).await.expect("a server");
     let port = server.local_addr().port();
     let resolver =
         Resolver::system().overriding("name.test", port, vec![Ipv4Addr::LOCALHOST.into()]);

@@ -14,7 +14,7 @@ use eyas::race::target::{Target, TargetHost};
 use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_http::serve::ServeError;
-use eyas_testserver::{Authority, TestServer};
+use eyas_testserver::{TestAuthority, TestServer};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, FailureKind};
@@ -47,7 +47,7 @@ struct SceneResult {
 pub(crate) async fn run(flags: &DemoFlags, common: &CommonFlags) -> Result<(), Failure> {
     let style = OutputStyle::of_stdout(common.color);
     let page = DemoPage { style, explain: flags.explain };
-    let authority = Authority::new([HOST]).map_err(|cause| server_failure(&cause))?;
+    let authority = TestAuthority::new([HOST]).map_err(|cause| server_failure(&cause))?;
     let mut results = Vec::new();
     if !common.json {
         output::page(&page.introduction(), style)?;
@@ -69,7 +69,10 @@ pub(crate) async fn run(flags: &DemoFlags, common: &CommonFlags) -> Result<(), F
 }
 
 /// Sets up a network and races in it twice, with the same memory.
-async fn show(scene: &'static DemoScene, authority: &Authority) -> Result<SceneResult, Failure> {
+async fn show(
+    scene: &'static DemoScene,
+    authority: &TestAuthority,
+) -> Result<SceneResult, Failure> {
     let DemoRacer::Eyas { transports, personality } = scene.racer else {
         return proxied::show(scene, authority).await;
     };
@@ -90,7 +93,7 @@ fn server_failure(cause: &ServeError) -> Failure {
 async fn race(
     transports: &[Transport],
     server: &TestServer,
-    authority: &Authority,
+    authority: &TestAuthority,
     memory: &MemoryStore,
 ) -> Result<ReplayedRace, Failure> {
     let address = server.local_addr();

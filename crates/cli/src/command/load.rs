@@ -11,7 +11,7 @@ mod files;
 mod page;
 mod requested;
 
-use eyas_load::{LoadError, Outcome, Stop, Summary};
+use eyas_load::{LoadError, LoadOutcome, LoadSummary, LoadStop};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -26,7 +26,7 @@ pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Fai
     let mut interruption = super::listen()?;
     let requested = requested::read(&flags).await?;
     super::descriptors::raise_limit();
-    let stop = Stop::default();
+    let stop = LoadStop::default();
     let stopped = stop.clone();
     let work = tokio::task::spawn_blocking(move || {
         let outcome = generate(&requested, &flags, &stopped, !common.json, common.color)?;
@@ -55,10 +55,10 @@ pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Fai
 fn generate(
     requested: &RequestedLoad,
     flags: &LoadFlags,
-    stop: &Stop,
+    stop: &LoadStop,
     watched: bool,
     color: ColorChoice,
-) -> Result<Outcome, Failure> {
+) -> Result<LoadOutcome, Failure> {
     let mut files = LoadFiles::create(&flags.files)?;
     let line = BodyProgress::text_line(watched, color);
     let mut write_failure = None;
@@ -89,7 +89,7 @@ fn refused(cause: &LoadError) -> Failure {
 
 fn print(
     requested: &RequestedLoad,
-    outcome: &Outcome,
+    outcome: &LoadOutcome,
     common: &CommonFlags,
 ) -> Result<(), Failure> {
     let summary = outcome.summary();
@@ -105,7 +105,7 @@ fn print(
 
 /// Returns a failure if there was no response at all: then the measurements do not describe the
 /// server.
-fn failure_without_responses(url: &Url, summary: &Summary) -> Option<Failure> {
+fn failure_without_responses(url: &Url, summary: &LoadSummary) -> Option<Failure> {
     if summary.answered > 0 {
         return None;
     }
@@ -153,7 +153,7 @@ fn failure_without_responses(url: &Url, summary: &Summary) -> Option<Failure> {
     Some(Failure::new(kind, text).hint(hint))
 }
 
-fn object(requested: &RequestedLoad, summary: &Summary) -> Result<Value, Failure> {
+fn object(requested: &RequestedLoad, summary: &LoadSummary) -> Result<Value, Failure> {
     let outcome = serde_json::to_value(summary)
         .map_err(|cause| Failure::new(FailureKind::Write, format!("cannot write JSON: {cause}")))?;
     Ok(json!({ "load": requested.shape(), "outcome": outcome }))

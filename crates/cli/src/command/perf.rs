@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 use eyas::race::candidate::Transport;
 use eyas::{ConnectionInfo, KeyFingerprint};
 use eyas_perf::client::{PerfTest, TestReport};
-use eyas_perf::protocol::Ended;
+use eyas_perf::protocol::TestEnd;
 use eyas_perf::protocol::client_session::TestFailure;
 use eyas_perf::protocol::frame::RefusalKind;
-use eyas_perf::protocol::request::{Direction, TestRequest};
+use eyas_perf::protocol::request::{TestDirection, TestRequest};
 use tokio::sync::watch;
 
 use self::setup::{PerfSetup, SecuredTransport};
@@ -125,7 +125,7 @@ async fn run_all(
 
 async fn run_one(
     setup: &PerfSetup,
-    (over, direction): (SecuredTransport, Direction),
+    (over, direction): (SecuredTransport, TestDirection),
     stopped: &mut watch::Receiver<bool>,
     line: &BodyProgress,
 ) -> Result<MeasuredTest, Failure> {
@@ -235,12 +235,12 @@ fn failure_of_all(rows: &[PerfRow], ended_by: Option<FailureKind>) -> Option<Fai
 }
 
 /// Describes how a test ended before its time; `None` if it did not.
-fn early_end(ended: Ended) -> Option<&'static str> {
+fn early_end(ended: TestEnd) -> Option<&'static str> {
     match ended {
-        Ended::Complete => None,
-        Ended::Stopped => Some("it was stopped before its time"),
-        Ended::Late => Some("it had not ended long after its time"),
-        Ended::ByteLimit => Some("it ended at the number of bytes that the server allows"),
-        Ended::Lost => Some("the connection broke before the end"),
+        TestEnd::Complete => None,
+        TestEnd::Stopped => Some("it was stopped before its time"),
+        TestEnd::Late => Some("it had not ended long after its time"),
+        TestEnd::ByteLimit => Some("it ended at the number of bytes that the server allows"),
+        TestEnd::Lost => Some("the connection broke before the end"),
     }
 }

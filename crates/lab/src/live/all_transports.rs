@@ -8,7 +8,7 @@ use eyas::race::candidate::{AddressFamily, Transport};
 use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_emulator::{HostRole, MiddleboxConfig, Topology};
-use eyas_load::{Arrivals, Extent, Load};
+use eyas_load::{ArrivalProcess, Load, LoadExtent};
 use eyas_netem::middlebox::firewall::FirewallPolicy as Firewall;
 use eyas_netem::packet::protocol;
 
@@ -63,9 +63,9 @@ fn load(setup: &AllTransportsSetup, server: Vec<IpAddr>, seed: u64) -> Result<Lo
     let url = format!("https://{NAME}:{PORT}/bytes/100");
     let url = url.parse().map_err(|cause| LiveError::Inside(format!("{url}: {cause}")))?;
     let mut load = Load::new(url);
-    load.arrivals = Arrivals::poisson(setup.rate);
+    load.arrivals = ArrivalProcess::poisson(setup.rate);
     load.warm_up = setup.warm_up.0;
-    load.extent = Extent::lasting(setup.warm_up.0 + setup.duration.0);
+    load.extent = LoadExtent::lasting(setup.warm_up.0 + setup.duration.0);
     let memory = match setup.race {
         RacePolicyName::EyasRemembers => {
             MemoryStore::in_memory(eyas::race::memory::MemoryConfig::default())

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use eyas_emulator::{HostRole, Topology, pin_thread};
-use eyas_load::{Load, Outcome, Stop};
+use eyas_load::{Load, LoadOutcome, LoadStop};
 
 use super::testbed::{CLIENT_CORE, LiveTestbed, SERVER_CORE};
 use super::{LinkTraffic, LiveError};
@@ -39,7 +39,7 @@ const TIME_TO_STOP: Duration = Duration::from_millis(100);
 /// The observations of a load.
 pub(super) struct LoadObservation {
     /// The outcome of the load.
-    pub(super) outcome: Outcome,
+    pub(super) outcome: LoadOutcome,
     /// Whether its races ended below TLS.
     below_tls: bool,
     usage: Vec<HostUsage>,
@@ -76,7 +76,7 @@ pub(super) fn run(
     let server = ServerProcess::start(testbed.emulator(), serve, SERVER_CORE)?;
     let load = load(&testbed)?;
     kernel_memory::release_unused();
-    let ending = Stop::default();
+    let ending = LoadStop::default();
     let (outcome, samples) = std::thread::scope(|scope| {
         let watching = scope.spawn(|| {
             let watch = || watch(times, &server, &testbed, stop);
@@ -104,7 +104,7 @@ pub(super) fn run(
 }
 
 /// Runs the load on the client's core.
-fn run_load(load: &Load, ending: &Stop) -> Result<Outcome, LiveError> {
+fn run_load(load: &Load, ending: &LoadStop) -> Result<LoadOutcome, LiveError> {
     pin_thread(None, CLIENT_CORE)?;
     eyas_load::run(load, ending, |_| {}).map_err(|cause| LiveError::Inside(cause.to_string()))
 }

@@ -8,7 +8,7 @@ use eyas::race::policy::Policy;
 use eyas::{Endpoint, MemoryStore, Resolver};
 use eyas_http::Client;
 use eyas_proxy::Proxy;
-use eyas_testserver::{Authority, Face, Faces, Reach, TestServer};
+use eyas_testserver::{ServerFaces, TestAuthority, TestServer, TransportFace, TransportReach};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{sleep, timeout};
 
@@ -20,7 +20,7 @@ use crate::race_report::ReplayedRace;
 /// Makes the program fetch a page twice, through proxies that share a memory.
 pub(super) async fn show(
     scene: &'static DemoScene,
-    authority: &Authority,
+    authority: &TestAuthority,
 ) -> Result<SceneResult, Failure> {
     let server = server(authority).await?;
     let memory = MemoryStore::in_memory(MemoryConfig::default());
@@ -31,16 +31,18 @@ pub(super) async fn show(
 }
 
 /// Starts a server at two addresses. The one that is tried first accepts and stays silent.
-async fn server(authority: &Authority) -> Result<TestServer, Failure> {
-    let silent = Face { reach: Reach::Silent, ..Face::default() };
-    let silent = Faces { tcp: silent, ..Faces::default() };
+async fn server(authority: &TestAuthority) -> Result<TestServer, Failure> {
+    let silent = TransportFace { reach: TransportReach::Silent, ..TransportFace::default() };
+    let silent = ServerFaces { tcp: silent, ..ServerFaces::default() };
     let working = IpAddr::from(Ipv4Addr::LOCALHOST);
-    let with_ipv6 = [(IpAddr::from(Ipv6Addr::LOCALHOST), silent), (working, Faces::default())];
+    let with_ipv6 =
+        [(IpAddr::from(Ipv6Addr::LOCALHOST), silent), (working, ServerFaces::default())];
     match TestServer::start(authority, &with_ipv6).await {
         Ok(server) => Ok(server),
         // Without IPv6, another loopback address is used.
         Err(_) => {
-            let with_ipv4 = [(IpAddr::from([127, 0, 0, 2]), silent), (working, Faces::default())];
+            let with_ipv4 =
+                [(IpAddr::from([127, 0, 0, 2]), silent), (working, ServerFaces::default())];
             TestServer::start(authority, &with_ipv4).await.map_err(|cause| server_failure(&cause))
         }
     }
@@ -49,7 +51,7 @@ async fn server(authority: &Authority) -> Result<TestServer, Failure> {
 /// Returns the race that a program's request caused in a proxy.
 async fn race(
     server: &TestServer,
-    authority: &Authority,
+    authority: &TestAuthority,
     memory: &MemoryStore,
 ) -> Result<ReplayedRace, Failure> {
     let port = server.local_addr().port();
@@ -82,7 +84,7 @@ async fn race(
 
 /// Fetches as a program with a proxy does: it passes the name to the proxy, and uses TLS with the
 /// server.
-async fn fetch(proxy: SocketAddr, port: u16, authority: &Authority) -> Result<(), Failure> {
+async fn fetch(proxy: SocketAddr, port: u16, authority: &TestAuthority) -> Result<(), Failure> {
     let client = Client::builder()
         .add_root(authority.root().clone())
         .proxy(eyas_http::Proxy::all(format!("http://{proxy}"), ""))

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eyas::race::candidate::Transport;
-use eyas_testserver::{Personality, Side};
+use eyas_testserver::{ServerPersonality, TransportSide};
 
 /// A network and what the demo shows about it.
 pub(super) struct DemoScene {
@@ -26,14 +26,14 @@ pub(super) enum DemoRacer {
         /// The transports, most preferred first.
         transports: &'static [Transport],
         /// The server and what is in front of it.
-        personality: Personality,
+        personality: ServerPersonality,
     },
     /// A proxy, for a program without support for eyas.
     Proxy,
 }
 
 /// Returns eyas itself, with the transports that it races for HTTP by default.
-const fn default_racer(personality: Personality) -> DemoRacer {
+const fn default_racer(personality: ServerPersonality) -> DemoRacer {
     DemoRacer::Eyas { transports: &[Transport::Quic, Transport::Tcp], personality }
 }
 
@@ -48,7 +48,7 @@ pub(super) const SCENES: [DemoScene; 9] = [
         title: "All is well",
         explanation: "HTTP/3 over QUIC and HTTP/2 over TCP both work. QUIC gets a head start of \
                       30 ms, and so TCP is not even needed.",
-        racer: default_racer(Personality::Healthy),
+        racer: default_racer(ServerPersonality::Healthy),
     },
     DemoScene {
         name: "udp-swallowed",
@@ -56,14 +56,14 @@ pub(super) const SCENES: [DemoScene; 9] = [
         title: "The network drops UDP",
         explanation: "Nothing comes back over QUIC, as in many offices and hotels. TCP starts \
                       after the head start; the second time eyas uses it right away.",
-        racer: default_racer(Personality::UdpSwallowed),
+        racer: default_racer(ServerPersonality::UdpSwallowed),
     },
     DemoScene {
         name: "tcp-slow",
         short: "TCP slow",
         title: "TCP is slow",
         explanation: "Packets over TCP are delayed by 90 ms. HTTP/3 does not wait for it.",
-        racer: default_racer(Personality::TcpSlow { by: SLOW_DELAY }),
+        racer: default_racer(ServerPersonality::TcpSlow { by: SLOW_DELAY }),
     },
     DemoScene {
         name: "quic-slow",
@@ -72,7 +72,7 @@ pub(super) const SCENES: [DemoScene; 9] = [
         explanation: "TCP is ready first and is used at once. QUIC continues beside it and takes \
                       over when it is ready: later requests use HTTP/3. The second time eyas knows \
                       both round-trip times, and so TCP waits no longer than without memory.",
-        racer: default_racer(Personality::QuicSlow { by: SLOW_DELAY }),
+        racer: default_racer(ServerPersonality::QuicSlow { by: SLOW_DELAY }),
     },
     DemoScene {
         name: "http3-only",
@@ -80,7 +80,7 @@ pub(super) const SCENES: [DemoScene; 9] = [
         title: "HTTP/3 only",
         explanation: "Nothing is listening on TCP. Clients that try TCP first, to learn about \
                       HTTP/3 there, cannot connect.",
-        racer: default_racer(Personality::Http3Only),
+        racer: default_racer(ServerPersonality::Http3Only),
     },
     DemoScene {
         name: "wrong-certificate",
@@ -88,7 +88,7 @@ pub(super) const SCENES: [DemoScene; 9] = [
         title: "A wrong certificate on one transport",
         explanation: "Over QUIC the server presents an untrusted certificate. That attempt \
                       fails, however fast it is; TCP leads to the real server.",
-        racer: default_racer(Personality::WrongCertificate(Side::Quic)),
+        racer: default_racer(ServerPersonality::WrongCertificate(TransportSide::Quic)),
     },
     DemoScene {
         name: "sctp-inside-udp",
@@ -98,7 +98,7 @@ pub(super) const SCENES: [DemoScene; 9] = [
                       privileges. It is preferred to TCP here, and gets through.",
         racer: DemoRacer::Eyas {
             transports: &[Transport::SctpUdp, Transport::Tcp],
-            personality: Personality::SctpInsideUdp,
+            personality: ServerPersonality::SctpInsideUdp,
         },
     },
     DemoScene {
@@ -110,7 +110,7 @@ pub(super) const SCENES: [DemoScene; 9] = [
                       time eyas uses it right away.",
         racer: DemoRacer::Eyas {
             transports: &[Transport::Sctp, Transport::SctpUdp, Transport::Tcp],
-            personality: Personality::SctpInsideUdp,
+            personality: ServerPersonality::SctpInsideUdp,
         },
     },
     DemoScene {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eyas_http::without_password;
-use eyas_load::{Percentiles, Progress, Summary};
+use eyas_load::{LoadProgress, LoadSummary, TimePercentiles};
 
 use super::requested::RequestedLoad;
 use crate::terminal::{
@@ -26,7 +26,7 @@ const TIMES: [(&str, &str); 6] = [
 
 /// Returns the current state in one line with this number of columns; the least important parts are
 /// omitted first.
-pub(super) fn progress_line(progress: &Progress<'_>, width: usize) -> String {
+pub(super) fn progress_line(progress: &LoadProgress<'_>, width: usize) -> String {
     let (tally, total) = (progress.tally, progress.total);
     let elapsed = time(Duration::from_secs(progress.elapsed.as_secs()));
     if progress.is_warming_up {
@@ -34,7 +34,7 @@ pub(super) fn progress_line(progress: &Progress<'_>, width: usize) -> String {
     }
     let rate = tally.answered as f64 / progress.interval.as_secs_f64().max(f64::MIN_POSITIVE);
     let mut parts = vec![(0, elapsed), (1, format!("{rate:.0}/s"))];
-    if let Some(times) = Percentiles::of(&tally.times.total) {
+    if let Some(times) = TimePercentiles::from_histogram(&tally.times.total) {
         let [p50, p90, p99] = [times.p50, times.p90, times.p99].map(format_millis);
         parts.extend([(4, format!("median {p50}")), (7, format!("90 % {p90}"))]);
         parts.push((5, format!("99 % {p99}")));
@@ -68,7 +68,7 @@ fn fit(mut parts: Vec<(u8, String)>, width: usize) -> String {
 /// Returns the report of the load.
 pub(super) fn report(
     requested: &RequestedLoad,
-    summary: &Summary,
+    summary: &LoadSummary,
     style: OutputStyle,
 ) -> Vec<PaintedLine> {
     let mut lines = vec![
@@ -91,7 +91,7 @@ pub(super) fn report(
     lines
 }
 
-fn counts(summary: &Summary) -> Vec<PaintedLine> {
+fn counts(summary: &LoadSummary) -> Vec<PaintedLine> {
     let row = |what: &str, number: u64, more: String, paint: Paint| {
         PaintedLine::new()
             .with_span(Paint::Dim, format!("  {what:<12}"))
@@ -133,7 +133,7 @@ fn counts(summary: &Summary) -> Vec<PaintedLine> {
     lines
 }
 
-fn times(summary: &Summary, style: OutputStyle) -> Vec<PaintedLine> {
+fn times(summary: &LoadSummary, style: OutputStyle) -> Vec<PaintedLine> {
     let mut rows = Vec::new();
     for (name, label) in TIMES {
         let Some(times) = summary.times_ms.get(name) else { continue };
@@ -145,7 +145,7 @@ fn times(summary: &Summary, style: OutputStyle) -> Vec<PaintedLine> {
     table_of_numbers(&["", "median", "90 %", "99 %", "99.9 %", "longest", "mean"], rows, style)
 }
 
-fn winners(summary: &Summary, style: OutputStyle) -> Vec<PaintedLine> {
+fn winners(summary: &LoadSummary, style: OutputStyle) -> Vec<PaintedLine> {
     if summary.winners.is_empty() {
         return Vec::new();
     }
@@ -165,7 +165,7 @@ fn winners(summary: &Summary, style: OutputStyle) -> Vec<PaintedLine> {
     [vec![PaintedLine::new()], table(&header, rows.collect(), style)].concat()
 }
 
-fn attempts(summary: &Summary, style: OutputStyle) -> Vec<PaintedLine> {
+fn attempts(summary: &LoadSummary, style: OutputStyle) -> Vec<PaintedLine> {
     let Some(each) = summary.attempts_per_connection else { return Vec::new() };
     let rows = summary.attempts.iter().map(|(transport, attempts)| {
         let numbers = [attempts.started, attempts.completed, attempts.used, attempts.failed];
@@ -189,7 +189,7 @@ fn attempts(summary: &Summary, style: OutputStyle) -> Vec<PaintedLine> {
     lines
 }
 
-fn errors(summary: &Summary, style: OutputStyle) -> Vec<PaintedLine> {
+fn errors(summary: &LoadSummary, style: OutputStyle) -> Vec<PaintedLine> {
     let statuses = summary.statuses.iter().filter(|(status, _)| status.as_str() >= "400");
     let mut rows: Vec<_> = statuses
         .map(|(status, number)| {

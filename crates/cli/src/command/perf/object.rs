@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eyas_perf::protocol::EndReport;
-use eyas_perf::protocol::goodput::Interval;
+use eyas_perf::protocol::goodput::GoodputInterval;
 use eyas_perf::protocol::request::TestRequest;
 use eyas_perf::protocol::round_trips::RoundTripSummary;
 use eyas_perf::protocol::statistics::FlowReport;
@@ -92,7 +92,7 @@ fn flow(flow: &FlowReport) -> Value {
     })
 }
 
-fn interval(interval: &Interval) -> Value {
+fn interval(interval: &GoodputInterval) -> Value {
     json!({
         "start_ms": millis(interval.start),
         "length_ms": millis(interval.length),

@@ -6,8 +6,8 @@ use eyas::race::candidate::Transport;
 use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{KeyFingerprint, ListenParameters, Listener, ServerIdentity};
-use eyas_perf::protocol::frame::Refusal;
-use eyas_perf::protocol::request::{Direction, ServerLimits, TestRequest};
+use eyas_perf::protocol::frame::TestRefusal;
+use eyas_perf::protocol::request::{ServerLimits, TestDirection, TestRequest};
 use eyas_perf::protocol::server_session::ServerOutcome;
 use eyas_perf::server::{PerfServer, ServerEvent, TestPeer, listen_parameters};
 use serde_json::{Value, json};
@@ -175,9 +175,9 @@ fn print(event: &ServerEvent, common: &CommonFlags) -> Result<(), Failure> {
 
 fn began(granted: &TestRequest) -> String {
     let way = match granted.direction {
-        Direction::Up => "from the client",
-        Direction::Down => "to the client",
-        Direction::AtOnce => "in both directions",
+        TestDirection::Up => "from the client",
+        TestDirection::Down => "to the client",
+        TestDirection::AtOnce => "in both directions",
     };
     format!("{way} for {}", time(granted.duration()))
 }
@@ -207,7 +207,7 @@ fn ended_object(peer: &TestPeer, granted: &TestRequest, outcome: &ServerOutcome)
     })
 }
 
-fn refused_object(peer: &TestPeer, refusal: &Refusal) -> Value {
+fn refused_object(peer: &TestPeer, refusal: &TestRefusal) -> Value {
     json!({
         "event": "refused",
         "transport": peer.transport.name(),

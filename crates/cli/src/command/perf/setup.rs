@@ -9,7 +9,7 @@ use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{Connection, Endpoint, MemoryStore};
 use eyas_perf::ALPN;
 use eyas_perf::client::TestConnector;
-use eyas_perf::protocol::request::{Direction, TestRequest};
+use eyas_perf::protocol::request::{TestDirection, TestRequest};
 
 use crate::command::{setting, target};
 use crate::failure::{Failure, FailureKind};
@@ -36,7 +36,7 @@ pub(super) struct PerfSetup {
     /// The target as it was given.
     pub(super) name: String,
     pub(super) transports: Vec<SecuredTransport>,
-    pub(super) directions: Vec<Direction>,
+    pub(super) directions: Vec<TestDirection>,
     /// The request, of any direction.
     pub(super) request: TestRequest,
     pub(super) idle: Duration,
@@ -68,10 +68,10 @@ impl PerfSetup {
         };
         policy = policy.validated().map_err(|cause| setting::refused_policy(&cause))?;
         let directions = match (flags.test.reverse, flags.test.both, flags.test.bidir) {
-            (true, ..) => vec![Direction::Down],
-            (_, true, _) => vec![Direction::Up, Direction::Down],
-            (.., true) => vec![Direction::AtOnce],
-            _ => vec![Direction::Up],
+            (true, ..) => vec![TestDirection::Down],
+            (_, true, _) => vec![TestDirection::Up, TestDirection::Down],
+            (.., true) => vec![TestDirection::AtOnce],
+            _ => vec![TestDirection::Up],
         };
         let idle = flags.test.idle;
         Ok(Self { endpoint, target, policy, name, transports, directions, request, idle })
@@ -122,7 +122,7 @@ fn request(flags: &PerfFlags) -> Result<TestRequest, Failure> {
     let test = &flags.test;
     let whole = |time: Duration| Duration::from_micros(time.as_micros() as u64);
     let request = TestRequest {
-        direction: Direction::Up,
+        direction: TestDirection::Up,
         streams: test.streams,
         time: whole(test.time),
         omit: whole(test.omit),

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use eyas_http::Versions;
 use eyas_http::serve::{Running, Server, ServerIdentity};
-use eyas_testserver::Authority;
+use eyas_testserver::TestAuthority;
 use eyas_testserver::site::Site;
 use tokio::net::{TcpListener, UdpSocket};
 
@@ -43,7 +43,7 @@ impl TrialServers {
     ) -> Result<(Self, String), LiveError> {
         let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
         let authority =
-            Authority::new([format!("*.{}", zone::DOMAIN)]).map_err(|cause| inside(&cause))?;
+            TestAuthority::new([format!("*.{}", zone::DOMAIN)]).map_err(|cause| inside(&cause))?;
         let identity = authority.identity(Default::default()).map_err(|cause| inside(&cause))?;
         let root = pem(authority.root());
         let (thread, ()) = ServerThread::start(testbed, move || async move {

@@ -11,7 +11,7 @@ use eyas::sctp::protocol::config::{AssociationConfig, OfferedExtensions};
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
 use eyas_emulator::{Emulator, HostRole};
 use eyas_http::Versions;
-use eyas_load::{Arrivals, Extent, Load};
+use eyas_load::{ArrivalProcess, Load, LoadExtent};
 
 use crate::live::LiveError;
 use crate::situation::live::{ConnectMethod, CostOutcome, CostSetup, SctpCarrier};
@@ -70,9 +70,9 @@ pub(super) fn load(
     let url = format!("{scheme}://{server}/bytes/{}", setup.size.0);
     let url = url.parse().map_err(|cause| LiveError::Inside(format!("{url}: {cause}")))?;
     let mut load = Load::new(url).from_addresses(addresses.iter().copied());
-    load.arrivals = Arrivals::poisson(setup.rate);
+    load.arrivals = ArrivalProcess::poisson(setup.rate);
     load.warm_up = setup.warm_up.0;
-    load.extent = Extent::lasting(setup.warm_up.0 + setup.duration.0);
+    load.extent = LoadExtent::lasting(setup.warm_up.0 + setup.duration.0);
     load.versions = Versions::HTTP_1;
     load.http1_0 = true;
     load.endpoint = Endpoint::builder()
