@@ -14,7 +14,7 @@ use thiserror::Error;
 
 /// The body of a response from the upstream.
 #[derive(Debug)]
-pub(crate) enum Received {
+pub(crate) enum ReceivedBody {
     /// Over HTTP/1.1 or HTTP/2.
     Hyper(Incoming),
     Http3(Box<Http3Received>),
@@ -41,7 +41,7 @@ pub(crate) struct Http3Received {
     next: Option<Result<Frame<Bytes>, eyas_http::Error>>,
 }
 
-impl Received {
+impl ReceivedBody {
     /// Checks the head of a response over HTTP/3, as far as the h3 crate does not: a malformed one must not be
     /// forwarded (RFC 9114 §4.1.2, §10.3).
     pub(crate) fn over_http3(
@@ -131,7 +131,7 @@ impl Http3Received {
     }
 }
 
-impl Body for Received {
+impl Body for ReceivedBody {
     type Data = Bytes;
     type Error = ReceivedError;
 

@@ -5,7 +5,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use eyas::race::target::{TargetHost, parse_port};
 
-use crate::destination::{Destination, Refusal};
+use crate::destination::{Destination, RequestRefusal};
 
 /// The protocol that is requested by Upgrade or extended CONNECT.
 pub const PROTOCOL: &str = "connect-udp";
@@ -33,10 +33,10 @@ pub fn path(to: &Destination) -> String {
 ///
 /// # Errors
 /// If it names none.
-pub fn destination(path: &str) -> Result<Destination, Refusal> {
+pub fn destination(path: &str) -> Result<Destination, RequestRefusal> {
     let malformed = || {
         let expected = "/.well-known/masque/udp/HOST/PORT/";
-        Refusal::Malformed(format!("CONNECT-UDP requires {expected}, not {path:?}"))
+        RequestRefusal::Malformed(format!("CONNECT-UDP requires {expected}, not {path:?}"))
     };
     let rest = path.strip_prefix(PREFIX).ok_or_else(malformed)?;
     let mut parts = rest.split('/');
@@ -92,7 +92,7 @@ mod tests {
             "/.well-known/masque/udp/%ff/53/",
             "/.well-known/masque/ip/a.example/53/",
         ] {
-            assert!(matches!(destination(path), Err(Refusal::Malformed(_))), "{path}");
+            assert!(matches!(destination(path), Err(RequestRefusal::Malformed(_))), "{path}");
         }
     }
 

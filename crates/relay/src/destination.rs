@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use eyas::race::target::{TargetError, TargetHost};
 use eyas::zone::{interface_name, parse_host};
 
-pub use refusal::{Refusal, Refused};
+pub use refusal::{RefusedRequest, RequestRefusal};
 
 /// The destination that a client requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Destination {
     ///
     /// # Errors
     /// If it is no host, or the port is 0.
-    pub fn parse(host: &str, port: u16) -> Result<Self, Refusal> {
+    pub fn parse(host: &str, port: u16) -> Result<Self, RequestRefusal> {
         let parsed = match TargetHost::parse(host) {
             Err(TargetError::Interface(zone)) if !zone.is_empty() => {
                 let address = host.trim_start_matches('[').trim_end_matches(']');
@@ -42,9 +42,9 @@ impl Destination {
             }
             parsed => parsed,
         };
-        let parsed = parsed.map_err(|cause| Refusal::Malformed(cause.to_string()))?;
+        let parsed = parsed.map_err(|cause| RequestRefusal::Malformed(cause.to_string()))?;
         let absolute = parsed.name().is_some() && host.ends_with('.');
-        Ok(Self { absolute, ..Self::of(parsed, port)? })
+        Ok(Self { absolute, ..Self::from_host(parsed, port)? })
     }
 
     /// Returns the host as it was given: with the dot of an absolute name.
@@ -67,16 +67,16 @@ impl Destination {
         Ok(Self { host, ..self.clone() })
     }
 
-    fn of(host: TargetHost, port: u16) -> Result<Self, Refusal> {
+    fn from_host(host: TargetHost, port: u16) -> Result<Self, RequestRefusal> {
         match port {
-            0 => Err(Refusal::Malformed("port 0 cannot be connected to".to_owned())),
+            0 => Err(RequestRefusal::Malformed("port 0 cannot be connected to".to_owned())),
             port => Ok(Self::new(host, port)),
         }
     }
 
     /// Returns the destination at this address.
-    pub(crate) fn literal(ip: IpAddr, port: u16) -> Result<Self, Refusal> {
-        Self::of(TargetHost::Literal(ip.to_canonical(), 0), port)
+    pub(crate) fn literal(ip: IpAddr, port: u16) -> Result<Self, RequestRefusal> {
+        Self::from_host(TargetHost::Literal(ip.to_canonical(), 0), port)
     }
 }
 

@@ -11,7 +11,7 @@ use eyas_http::HttpDatagrams;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::copy::Duplex;
+use crate::copy::CopyStream;
 
 /// A byte stream to a destination.
 pub enum DestinationStream {
@@ -20,7 +20,7 @@ pub enum DestinationStream {
     /// A tunnel through another proxy.
     Via {
         /// The stream of the tunnel, once that proxy has granted it.
-        stream: Box<dyn Duplex + Send>,
+        stream: Box<dyn CopyStream + Send>,
         /// The connection to that proxy.
         info: Arc<ConnectionInfo>,
         /// The datagrams beside the stream, if the connection supports them.

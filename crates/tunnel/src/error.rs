@@ -2,12 +2,12 @@
 
 use eyas::ConnectError;
 use eyas::race::evidence::{AttemptFailure, FailureCause};
-use eyas_relay::destination::{Refusal, Refused};
+use eyas_relay::destination::{RefusedRequest, RequestRefusal};
 use eyas_relay::proxy_status::ErrorType;
 
 use crate::forward::ListenAt;
 use crate::frame::RefuseReason;
-use crate::session::End;
+use crate::session::SessionEnd;
 
 /// Why a tunnel cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ pub enum TunnelError {
     NoKey,
     /// The session ended before it had begun.
     #[error("the server does not accept this key, or serves no tunnels: {0}")]
-    NotAccepted(End),
+    NotAccepted(SessionEnd),
     /// It is impossible to listen at this end.
     #[error("cannot listen at {0}: {1}")]
     Listen(ListenAt, String),
@@ -48,7 +48,7 @@ pub enum TunnelError {
     },
     /// The session is over.
     #[error("the session is over: {0}")]
-    Over(End),
+    Over(SessionEnd),
 }
 
 impl TunnelError {
@@ -86,16 +86,16 @@ pub enum ProxyFault {
     NotAllowed,
 }
 
-impl From<&Refused> for ProxyFault {
-    fn from(refused: &Refused) -> Self {
+impl From<&RefusedRequest> for ProxyFault {
+    fn from(refused: &RefusedRequest) -> Self {
         match (&refused.why, refused.error) {
             (_, ErrorType::ProxyConfigurationError) => Self::Unauthorized,
             (_, ErrorType::TlsCertificateError) => Self::Certificate,
             (_, ErrorType::TlsProtocolError) => Self::Tls,
             (_, ErrorType::HttpProtocolError) => Self::Protocol,
-            (Refusal::NoAddress(_), _) => Self::NoAddress,
-            (Refusal::TimedOut(_), _) => Self::TimedOut,
-            (Refusal::NotAllowed(_), _) => Self::NotAllowed,
+            (RequestRefusal::NoAddress(_), _) => Self::NoAddress,
+            (RequestRefusal::TimedOut(_), _) => Self::TimedOut,
+            (RequestRefusal::NotAllowed(_), _) => Self::NotAllowed,
             _ => Self::Unreachable,
         }
     }

@@ -7,8 +7,8 @@ use eyas::race::policy::Policy;
 use eyas::race::target::{Target, TargetService};
 use tokio::time::sleep;
 
-use crate::reach::Tunnel;
-use crate::setup::Setup;
+use crate::reach::ServerTunnel;
+use crate::setup::TunnelSetup;
 
 /// When transports with streams are tried again, in the background.
 ///
@@ -16,14 +16,14 @@ use crate::setup::Setup;
 /// every connection: after [`first`](Self::first), then after twice as long each time, up to
 /// [`longest`](Self::longest), and at once when the machine moves to another network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probing {
+pub struct ProbingTimes {
     /// The first pause: 1 minute by default.
     pub first: Duration,
     /// The longest pause: 30 minutes by default.
     pub longest: Duration,
 }
 
-impl Default for Probing {
+impl Default for ProbingTimes {
     fn default() -> Self {
         Self { first: Duration::from_mins(1), longest: Duration::from_mins(30) }
     }
@@ -42,10 +42,10 @@ fn with_streams(target: &Target, policy: &Policy) -> Option<(Target, Policy)> {
     (!policy.transports.is_empty()).then_some((target, policy))
 }
 
-impl Probing {
+impl ProbingTimes {
     /// Waits for a session with streams that can replace one over this transport. Never returns if there cannot
     /// be one.
-    pub(crate) async fn better(self, setup: &Setup, than: Transport) -> Tunnel {
+    pub(crate) async fn better(self, setup: &TunnelSetup, than: Transport) -> ServerTunnel {
         let better = with_streams(&setup.target, &setup.policy);
         // Through a proxy there is only one stream, and nothing goes past it.
         let may_be_better = setup.proxy.is_none() && !than.has_streams();

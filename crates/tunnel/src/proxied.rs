@@ -9,9 +9,9 @@ use eyas::race::evidence::FailureCause;
 use eyas::race::policy::Policy;
 use eyas::race::target::{Target, TargetService};
 use eyas::{ConnectionInfo, Endpoint, KeyFingerprint};
-use eyas_relay::destination::{Destination, Refused};
-use eyas_relay::via::lanes::Lanes;
-use eyas_relay::via::{TunnelKind, Via};
+use eyas_relay::destination::{Destination, RefusedRequest};
+use eyas_relay::via::lanes::ProxyLanes;
+use eyas_relay::via::{TunnelKind, UpstreamProxy};
 use tokio::time::{Instant, timeout};
 
 use crate::error::{ProxyFault, TunnelError};
@@ -21,7 +21,7 @@ use crate::transport::SessionTransport;
 /// affected by what has happened to the former one.
 #[derive(Clone, Debug)]
 pub struct ServerProxy {
-    via: Via,
+    via: UpstreamProxy,
     endpoint: Endpoint,
     server: Destination,
 }
@@ -29,7 +29,7 @@ pub struct ServerProxy {
 impl ServerProxy {
     /// Uses a proxy to which this endpoint connects, and which is to connect to the server at this place: the proxy
     /// resolves its name.
-    pub fn new(via: Via, endpoint: Endpoint, server: Destination) -> Self {
+    pub fn new(via: UpstreamProxy, endpoint: Endpoint, server: Destination) -> Self {
         Self { via, endpoint, server }
     }
 
@@ -55,7 +55,8 @@ impl ServerProxy {
         policy: &Policy,
     ) -> Result<(SessionTransport, KeyFingerprint), TunnelError> {
         let policy = Policy { transports: vec![Transport::Tcp], ..policy.clone() };
-        let lanes = Lanes::new(self.via.clone(), self.endpoint.clone(), policy).without_pseudonym();
+        let lanes =
+            ProxyLanes::new(self.via.clone(), self.endpoint.clone(), policy).without_pseudonym();
         let requested = (TunnelKind::Bytes, &self.server);
         let reached = lanes.reach(requested, None, &mut None).await;
         let stream = reached.map_err(|refused| Self::failure(&refused))?;
@@ -89,7 +90,7 @@ impl ServerProxy {
         ))
     }
 
-    fn failure(refused: &Refused) -> TunnelError {
+    fn failure(refused: &RefusedRequest) -> TunnelError {
         TunnelError::Proxy { fault: refused.into(), text: refused.why.to_string() }
     }
 }

@@ -11,7 +11,7 @@ mod files;
 mod page;
 mod requested;
 
-use eyas_load::{LoadError, LoadOutcome, LoadSummary, LoadStop};
+use eyas_load::{LoadError, LoadOutcome, LoadStop, LoadSummary};
 use serde_json::{Value, json};
 use url::Url;
 

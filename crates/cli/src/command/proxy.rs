@@ -22,9 +22,9 @@ use eyas::race::candidate::{AddressFamily, Transport};
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, SecurityParameters};
 use eyas_http::serve::{ClientCertificates, SctpService, ServeError};
-use eyas_proxy::users::Users;
-use eyas_proxy::{Limits, Proxy, ProxyBuilder, ProxyError, Running};
-use eyas_relay::rules::Rules;
+use eyas_proxy::users::ProxyUsers;
+use eyas_proxy::{Proxy, ProxyBuilder, ProxyError, ProxyLimits, RunningProxy};
+use eyas_relay::rules::DestinationRules;
 use serde_json::json;
 
 use self::lines::{OutputStream, ReportLines};
@@ -68,7 +68,7 @@ impl NamespacePreparation {
     /// Starts the command, which ends when the returned value is dropped.
     fn spawn(
         &self,
-        running: &Running,
+        running: &RunningProxy,
         command: std::process::Command,
         host_ports: &[u16],
     ) -> Result<(eyas_emulator::Enclosure, tokio::process::Child), Failure> {
@@ -88,7 +88,7 @@ impl NamespacePreparation {
 
     fn spawn(
         &self,
-        _: &Running,
+        _: &RunningProxy,
         _: std::process::Command,
         _: &[u16],
     ) -> Result<(std::convert::Infallible, tokio::process::Child), Failure> {
@@ -101,7 +101,7 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
     let mut service = RunningService::begin(common.color)?;
     let tls = [&flags.tls_cert, &flags.tls_key, &flags.passphrase.pass_file, &flags.client_ca];
     service.watch(flags.users.iter().chain(tls.into_iter().flatten()).cloned());
-    let limits = Limits {
+    let limits = ProxyLimits {
         connections: flags.max_connections as usize,
         connections_per_client: flags.max_per_client as usize,
         connections_per_user: (flags.max_connections as usize).div_ceil(2),
@@ -160,7 +160,7 @@ async fn until_stopped(
     service: &mut RunningService,
     flags: &ProxyFlags,
     common: &CommonFlags,
-    running: &Running,
+    running: &RunningProxy,
 ) {
     let addresses: Vec<String> = running.local_addrs().iter().map(SocketAddr::to_string).collect();
     let status = format!("proxy on {}", addresses.join(", "));
@@ -227,7 +227,7 @@ fn builder(
     policy.deadline = options.connect_timeout;
     let policy = policy.validated().map_err(|cause| setting::refused_policy(&cause))?;
     let (allow, deny) = (options.allow.clone(), options.deny.clone());
-    let rules = Rules { allow, deny, ..Rules::default() };
+    let rules = DestinationRules { allow, deny, ..DestinationRules::default() };
     let color = common.color;
     let notice = move |text: String| {
         let line =
@@ -242,11 +242,11 @@ fn builder(
     })
 }
 
-fn limits(options: &ProxyDestinationFlags) -> Limits {
-    Limits {
+fn limits(options: &ProxyDestinationFlags) -> ProxyLimits {
+    ProxyLimits {
         connect_time: options.connect_timeout,
         idle_time: options.idle_time,
-        ..Limits::default()
+        ..ProxyLimits::default()
     }
 }
 
@@ -255,7 +255,7 @@ fn clients(path: &Path) -> Result<ClientCertificates, Failure> {
     setting::roots(path).map(ClientCertificates::required)
 }
 
-fn users(path: &Path, common: &CommonFlags) -> Result<Users, Failure> {
+fn users(path: &Path, common: &CommonFlags) -> Result<ProxyUsers, Failure> {
     let file = path.display().to_string();
     let text = fs::read_to_string(path).map_err(|cause| Failure::read(&file, &cause))?;
     ownership::check(path)?;
@@ -264,7 +264,7 @@ fn users(path: &Path, common: &CommonFlags) -> Result<Users, Failure> {
         let text = format!("eyas: others can read the passwords in {file}: chmod 600 {file}");
         print_to_stderr(common, Paint::Warn, &text);
     }
-    Users::parse(&text)
+    ProxyUsers::parse(&text)
         .map_err(|cause| Failure::new(FailureKind::Usage, format!("{file}: {cause}")))
 }
 
@@ -292,7 +292,11 @@ fn print_to_stderr(common: &CommonFlags, paint: Paint, text: &str) {
 }
 
 /// Reports the address of the proxy once it is listening.
-fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Result<(), Failure> {
+fn announce(
+    flags: &ProxyFlags,
+    common: &CommonFlags,
+    running: &RunningProxy,
+) -> Result<(), Failure> {
     let addresses: Vec<String> = running.local_addrs().iter().map(SocketAddr::to_string).collect();
     let metrics = running.metrics_addr().map(|address| format!("http://{address}/metrics"));
     if common.json {

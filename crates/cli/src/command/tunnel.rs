@@ -26,7 +26,7 @@ mod status;
 use std::time::Duration;
 
 use eyas::sctp::protocol::config::AssociationConfig;
-use eyas_tunnel::{Notice, Sessions};
+use eyas_tunnel::{CurrentSessions, TunnelNotice};
 use serde_json::json;
 
 use super::setting;
@@ -84,7 +84,7 @@ struct TunnelInfo {
 #[cfg(target_os = "linux")]
 async fn publish_status(
     info: TunnelInfo,
-    sessions: Sessions,
+    sessions: CurrentSessions,
     printer: NoticePrinter,
 ) -> impl Sized {
     let began = std::time::Instant::now();
@@ -104,7 +104,7 @@ async fn publish_status(
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn publish_status(_: TunnelInfo, _: Sessions, _: NoticePrinter) -> impl Sized {}
+async fn publish_status(_: TunnelInfo, _: CurrentSessions, _: NoticePrinter) -> impl Sized {}
 
 fn keygen(flags: &TunnelKeyFlags, common: &CommonFlags) -> Result<(), Failure> {
     let path = files::path_or_default(flags.key.as_deref(), "key.pem")?;
@@ -136,7 +136,7 @@ impl NoticePrinter {
         Self { json: common.json, color: common.color }
     }
 
-    fn print(self, notice: &Notice) {
+    fn print(self, notice: &TunnelNotice) {
         let line = if self.json {
             let object = json!({ "event": notice.event, "text": notice.text });
             PaintedLine::new().with_span(Paint::Plain, object.to_string())
@@ -148,10 +148,10 @@ impl NoticePrinter {
     }
 
     fn info(self, event: &'static str, text: String) {
-        self.print(&Notice { event, text, is_bad: false });
+        self.print(&TunnelNotice { event, text, is_bad: false });
     }
 
     fn warn(self, event: &'static str, text: String) {
-        self.print(&Notice { event, text, is_bad: true });
+        self.print(&TunnelNotice { event, text, is_bad: true });
     }
 }

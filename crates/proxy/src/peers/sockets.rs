@@ -83,7 +83,7 @@ impl PeerSockets {
             translated.insert(on_the_wire, to);
         }
         let socket =
-            self.of(if on_the_wire.is_ipv4() { AddressFamily::V4 } else { AddressFamily::V6 });
+            self.socket(if on_the_wire.is_ipv4() { AddressFamily::V4 } else { AddressFamily::V6 });
         let socket = socket.ok_or(io::ErrorKind::NetworkUnreachable)?;
         socket.try_send_to(data, on_the_wire).map(drop)
     }
@@ -103,12 +103,12 @@ impl PeerSockets {
         family: AddressFamily,
         mut handle: impl FnMut(&[u8], SocketAddr) -> bool,
     ) {
-        let Some(socket) = self.of(family) else { return };
+        let Some(socket) = self.socket(family) else { return };
         let peer = |from| *self.translated.get(&from).unwrap_or(&from);
         receive(socket, |data, from| handle(data, peer(from)));
     }
 
-    fn of(&self, family: AddressFamily) -> Option<&UdpSocket> {
+    fn socket(&self, family: AddressFamily) -> Option<&UdpSocket> {
         match family {
             AddressFamily::V4 => self.v4.as_ref(),
             AddressFamily::V6 => self.v6.as_ref(),

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use eyas_emulator::{Enclosure, EnclosureConfig, OriginalUser};
-use eyas_proxy::Running;
+use eyas_proxy::RunningProxy;
 use eyas_proxy::interception::{HOST, PEER};
 use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
@@ -36,7 +36,7 @@ pub(super) fn become_root() -> Result<Option<OriginalUser>, Failure> {
 
 /// Starts the command. It ends when the returned value is dropped.
 pub(super) fn spawn(
-    running: &Running,
+    running: &RunningProxy,
     mut command: std::process::Command,
     original_user: Option<OriginalUser>,
     host_ports: &[u16],

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use eyas::race::evidence::EvidenceLevel;
 use eyas::race::report::{AttemptOutcome, AttemptReport, RaceReport};
-use eyas_proxy::{Dropped, Ending, ProxyBuilder, Report, WonBy};
+use eyas_proxy::{ClientEnding, DropReason, ProxyBuilder, ProxyClientReport, WonBy};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, FailureKind};
@@ -38,7 +38,7 @@ enum LineFormat {
 }
 
 enum LinesMessage {
-    Report(Box<Report>),
+    Report(Box<ProxyClientReport>),
     End,
 }
 
@@ -159,7 +159,7 @@ pub(super) fn object(value: &Value) -> Result<(), Failure> {
         .map_err(|cause| Failure::write("standard output", &cause))
 }
 
-fn text_line(report: &Report) -> PaintedLine {
+fn text_line(report: &ProxyClientReport) -> PaintedLine {
     let mut line = PaintedLine::new().with_span(Paint::Dim, report.client.to_string());
     let protocol = report.protocol.map_or("?", |protocol| protocol.name());
     line.push(Paint::Dim, format!(" {protocol:<7} "));
@@ -191,7 +191,7 @@ fn text_line(report: &Report) -> PaintedLine {
         line.push(Paint::Dim, format!("  {sent} sent, {received} received in {took}"));
     }
     match (&report.end, report.end.detail()) {
-        (Ending::Done, _) => {}
+        (ClientEnding::Done, _) => {}
         (end, None) => line.push(Paint::Warn, format!("  {}", end.name())),
         (end, Some(why)) => line.push(Paint::Bad, format!("  {}: {why}", end.name())),
     }
@@ -202,7 +202,7 @@ fn text_line(report: &Report) -> PaintedLine {
     line
 }
 
-fn attempts(report: &Report) -> Vec<AttemptReport> {
+fn attempts(report: &ProxyClientReport) -> Vec<AttemptReport> {
     let trace = report.race.as_ref().map(|race| race.trace());
     let race = trace.and_then(|trace| RaceReport::from_trace(&trace).ok());
     race.map(|race| race.attempts).unwrap_or_default()
@@ -220,7 +220,7 @@ fn outcome_text(attempt: &AttemptReport) -> Option<String> {
     Some(format!("{} {}: {what}", attempt.transport, attempt.address))
 }
 
-fn shape(report: &Report) -> Value {
+fn shape(report: &ProxyClientReport) -> Value {
     let millis = |time: Duration| time.as_micros() as f64 / 1_000.0;
     let info = report.connection.as_deref();
     let timings = info.map(|info| &info.timings);
@@ -260,7 +260,7 @@ fn shape(report: &Report) -> Value {
         "datagrams": report.datagrams.as_ref().map(|datagrams| json!({
             "sent": datagrams.sent,
             "received": datagrams.received,
-            "dropped": Dropped::NAMES
+            "dropped": DropReason::NAMES
                 .into_iter()
                 .zip(datagrams.dropped)
                 .filter(|(_, count)| *count > 0)
@@ -272,7 +272,7 @@ fn shape(report: &Report) -> Value {
         "took_ms": millis(report.took),
         "end": report.end.name(),
         "refusal": match &report.end {
-            Ending::Refused(why) | Ending::Unanswered(why) => Some(why.name()),
+            ClientEnding::Refused(why) | ClientEnding::Unanswered(why) => Some(why.name()),
             _ => None,
         },
         "detail": report.end.detail(),

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use eyas_proxy::Limits;
+use eyas_proxy::ProxyLimits;
 
 use super::lines::{OutputStream, ReportLines};
 use super::{NamespacePreparation, builder, failure, limits};
@@ -44,7 +44,7 @@ pub(super) async fn run(
     let lines = ReportLines::start(&flags.destinations, common, stream)?;
     let limit_of_command = raise_limit();
     let descriptors = DescriptorShares::now();
-    let limits = Limits { grace: GRACE, ..limits(&flags.destinations) };
+    let limits = ProxyLimits { grace: GRACE, ..limits(&flags.destinations) };
     let limits = limits.within(descriptors.of_clients);
     let proxy = lines.attach_to(builder(&flags.destinations, common, descriptors)?.limits(limits));
     let running = proxy.start().map_err(|cause| failure(&cause))?;

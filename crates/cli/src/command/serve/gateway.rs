@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use eyas::SecurityParameters;
-use eyas_gateway::{Gateway, GatewayError, Limits, Upstream};
+use eyas_gateway::{Gateway, GatewayError, GatewayLimits, Upstream};
 use eyas_http::serve::{self, ServerBuilder};
 
 use crate::command::descriptors::DescriptorShares;
@@ -31,11 +31,11 @@ pub(super) fn configure(
     (common, descriptors): (&CommonFlags, DescriptorShares),
 ) -> Result<(ServerBuilder, Gateway), Failure> {
     let color = common.color;
-    let limits = Limits {
+    let limits = GatewayLimits {
         connect_time: flags.upstream_connect_timeout,
         response_time: flags.upstream_timeout,
         idle_time: flags.upstream_idle_timeout,
-        ..Limits::default()
+        ..GatewayLimits::default()
     };
     let limits = limits.within(descriptors.all() / 3 * 2);
     let mut builder = Gateway::builder(upstream.clone())

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas::KeyFingerprint;
 use eyas::sockets::is_out_of_descriptors;
-use eyas_tunnel::keys::{AuthorizedKeys, Grant};
+use eyas_tunnel::keys::{AuthorizedKeys, KeyGrant};
 
 use super::super::ownership;
 use super::super::service::FileStamp;
@@ -36,7 +36,7 @@ impl AuthorizedKeysFile {
 
     /// Returns what this key may do, if it may connect. If the file has become unusable, that is what
     /// it said before.
-    pub(super) fn grant(&self, key: &KeyFingerprint) -> Option<Grant> {
+    pub(super) fn grant(&self, key: &KeyFingerprint) -> Option<KeyGrant> {
         match self.read() {
             Ok(keys) => keys.grant(key).cloned(),
             Err(failure) => {

@@ -13,7 +13,10 @@ use eyas::{
 use eyas_relay::destination::Destination;
 use eyas_tunnel::keys::{HostName, KnownHosts};
 use eyas_tunnel::session::SessionLimits;
-use eyas_tunnel::{Client, Forwards, Probing, ServerProxy, Sessions, Tunnel, TunnelError, reach};
+use eyas_tunnel::{
+    ClientForwards, CurrentSessions, ProbingTimes, ServerProxy, ServerTunnel, TunnelClient,
+    TunnelError, reach,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{NoticePrinter, TunnelInfo, files, interface, proxied};
@@ -61,12 +64,12 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     };
     let (tunnel, endpoint) = connected;
     if let Some(to) = &flags.stdio {
-        let sessions = Sessions::default();
+        let sessions = CurrentSessions::default();
         let _presence = tunnel.enter(&sessions, setup.host.to_string());
         let _shown = super::publish_status(setup.info(), sessions, printer).await;
         return stdio((tunnel, &endpoint), to.clone(), &mut interruption).await;
     }
-    let forwards = Forwards {
+    let forwards = ClientForwards {
         local: flags.local.clone(),
         remote: flags.remote.clone(),
         dynamic: flags.dynamic.clone(),
@@ -74,7 +77,7 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     };
     let race_target = (setup.target.clone(), setup.policy.clone());
     let print = move |notice| printer.print(&notice);
-    let client = Client::new(endpoint, race_target, forwards, Probing::default(), print);
+    let client = TunnelClient::new(endpoint, race_target, forwards, ProbingTimes::default(), print);
     let mut client = client.map_err(|error| setup.failure(error))?;
     if let Some(proxy) = &setup.proxy {
         client = client.proxy(proxy.clone());
@@ -103,7 +106,7 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
 /// session in either case: the server would otherwise keep it until it has been silent for long. ssh ends its
 /// ProxyCommand with SIGHUP.
 async fn stdio(
-    (tunnel, endpoint): (Tunnel, &Endpoint),
+    (tunnel, endpoint): (ServerTunnel, &Endpoint),
     to: Destination,
     interruption: &mut InterruptionSignals,
 ) -> Result<(), Failure> {
@@ -216,7 +219,7 @@ impl<'a> ClientSetup<'a> {
 
     /// Opens a session with the server, and returns it with the endpoint for later sessions. The
     /// key of an unknown server is saved once it has accepted us.
-    async fn connect(&self, printer: NoticePrinter) -> Result<(Tunnel, Endpoint), Failure> {
+    async fn connect(&self, printer: NoticePrinter) -> Result<(ServerTunnel, Endpoint), Failure> {
         let keys: Vec<_> = self.known.keys.iter().map(|(key, _)| *key).collect();
         for warning in self.memory.warnings() {
             printer.warn("memory", warning);
@@ -225,7 +228,7 @@ impl<'a> ClientSetup<'a> {
         let reached = reach(&endpoint, &self.target, &self.policy, self.proxy.as_ref()).await;
         let (carrier, key) = reached.map_err(|error| self.failure(error))?;
         let carrier_name = carrier.to_string();
-        let session = Tunnel::begin(carrier, SessionLimits::default()).await;
+        let session = ServerTunnel::begin(carrier, SessionLimits::default()).await;
         let tunnel = session.map_err(|error| self.failure(error))?;
         if keys.is_empty() {
             files::append(&self.known.file, &self.host.line(&key))?;

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use eyas_tunnel::packets::{Interface, InterfaceConfig, MAX_ADDRESSES};
+use eyas_tunnel::packets::{InterfaceConfig, MAX_ADDRESSES, TunnelInterface};
 use ipnet::IpNet;
 
 use super::NoticePrinter;
@@ -16,7 +16,7 @@ const MIN_IPV6_MTU: u16 = 1280;
 pub(super) fn create(
     flags: &TunFlags,
     printer: NoticePrinter,
-) -> Result<Option<Interface>, Failure> {
+) -> Result<Option<TunnelInterface>, Failure> {
     let Some(name) = &flags.tun else { return Ok(None) };
     let config = InterfaceConfig {
         name: name.clone(),
@@ -28,7 +28,7 @@ pub(super) fn create(
     let device = device(&config)?;
     let failed = |cause| Failure::new(FailureKind::Listen, format!("cannot use {name}: {cause}"));
     let text = description(&config);
-    let interface = Interface::new(device, config).map_err(failed)?;
+    let interface = TunnelInterface::new(device, config).map_err(failed)?;
     printer.info("interface", text);
     Ok(Some(interface))
 }
@@ -40,7 +40,7 @@ pub(super) fn description(config: &InterfaceConfig) -> String {
 }
 
 /// Waits until the interface is removed; forever if there is none.
-pub(super) async fn until_removed(interface: Option<&Interface>) -> Failure {
+pub(super) async fn until_removed(interface: Option<&TunnelInterface>) -> Failure {
     let Some(interface) = interface else { return std::future::pending().await };
     interface.gone().await;
     let name = &interface.config().name;

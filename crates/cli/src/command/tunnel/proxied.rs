@@ -4,7 +4,7 @@ use eyas::race::candidate::Transport;
 use eyas::race::target::{Target, TargetHost, TargetService};
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
 use eyas_relay::destination::Destination;
-use eyas_relay::via::Via;
+use eyas_relay::via::UpstreamProxy;
 use eyas_tunnel::{ProxyFault, ServerProxy};
 
 use crate::command::setting;
@@ -25,7 +25,7 @@ pub(super) fn proxy(
     let unusable = |cause: String| Failure::new(FailureKind::Usage, cause).hint(DIRECTLY);
     let url = url.map_err(|error| unusable(error.detail().to_owned()))?;
     let Some(url) = url else { return Ok(None) };
-    let via = Via::parse(&url).map_err(|cause| {
+    let via = UpstreamProxy::parse(&url).map_err(|cause| {
         // Not the URL, which may have a password.
         unusable(format!("the proxy of --proxy or the environment cannot be used: {cause}"))
     })?;

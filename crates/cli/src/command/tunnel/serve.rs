@@ -7,7 +7,7 @@ use eyas::race::candidate::Transport;
 use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::sockets::Bound;
 use eyas::{Endpoint, KeyFingerprint, ListenParameters, Listener, ServerIdentity};
-use eyas_tunnel::Server;
+use eyas_tunnel::TunnelServer;
 use eyas_tunnel::frame::ALPN;
 use eyas_tunnel::session::ServerLimits;
 use futures_util::future::join_all;
@@ -56,7 +56,7 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
     let status = format!("tunnels on {addresses}");
     let keys = Arc::clone(&authorized);
     let grants = move |key: &KeyFingerprint| keys.grant(key);
-    let mut server = Server::new(endpoint, grants, move |notice| printer.print(&notice))
+    let mut server = TunnelServer::new(endpoint, grants, move |notice| printer.print(&notice))
         .total_limits(&ServerLimits::within(descriptors.of_clients));
     if let Some(interface) = &interface {
         server = server.interface(interface.clone());
