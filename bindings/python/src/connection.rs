@@ -7,7 +7,7 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use eyas::{
-    ByteStream, Connection, ConnectionInfo, Preconnection, Recording, quinn,
+    ByteStream, Connection, ConnectionInfo, Preconnection, RaceRecording, quinn,
     race::{
         candidate::Security,
         policy::{Policy, SctpSecurity},
@@ -133,11 +133,11 @@ pub(crate) struct RawConnection {
     halves: Mutex<Option<Owned<Halves>>>,
     info: Arc<ConnectionInfo>,
     /// The race, if this side opened the connection.
-    recording: Option<Owned<Recording>>,
+    recording: Option<Owned<RaceRecording>>,
 }
 
 impl RawConnection {
-    pub(crate) fn new(connection: Connection, recording: Option<Recording>) -> Self {
+    pub(crate) fn new(connection: Connection, recording: Option<RaceRecording>) -> Self {
         let info = connection.shared_info();
         let (quic, association) = (connection.quic().cloned(), connection.sctp().cloned());
         let (reader, writer) = connection.split();

@@ -29,7 +29,7 @@ pub(crate) fn c_text(value: Value) -> CString {
 }
 
 /// Returns a text to the caller, who frees it.
-pub(crate) fn give(place: &mut MaybeUninit<*mut c_char>, value: Value) {
+pub(crate) fn return_json(place: &mut MaybeUninit<*mut c_char>, value: Value) {
     place.write(c_text(value).into_raw());
 }
 

@@ -13,11 +13,11 @@ use tokio::sync::mpsc;
 #[cfg(feature = "sctp")]
 use tokio::sync::oneshot;
 
-use crate::connection_info::{ConnectionInfo, Timings};
-use crate::connector::Connector;
+use crate::connection_info::{ConnectionInfo, ConnectionTimings};
+use crate::connector::EndpointConnector;
 use crate::driver_event::DriverEvent;
 use crate::failure::failure;
-use event::{Established, Event};
+use event::{AttemptEvent, EstablishedTransport};
 use opening::RaceOpening;
 
 pub(crate) mod event;
@@ -39,11 +39,11 @@ mod tcp_connect;
 pub(crate) mod tls;
 
 /// The candidate to try, and what the transport needs beyond it.
-pub(crate) struct Attempt {
+pub(crate) struct CandidateAttempt {
     pub(crate) candidate: Candidate,
     pub(crate) server_name: Result<ServerName<'static>, String>,
     pub(crate) initial_rtt: Option<Duration>,
-    /// The origin of the times in [`Timings`].
+    /// The origin of the times in [`ConnectionTimings`].
     pub(crate) origin: Instant,
     /// Whether no other attempt races this one.
     pub(crate) is_unraced: bool,
@@ -66,11 +66,11 @@ pub(crate) struct Attempt {
 }
 
 /// Sends the events of an attempt to its driver, in order.
-pub(crate) struct Reporter {
+pub(crate) struct AttemptReporter {
     to: Option<(AttemptId, mpsc::Sender<DriverEvent>)>,
 }
 
-impl Reporter {
+impl AttemptReporter {
     /// Returns a reporter for an attempt that is not observed.
     pub(crate) const fn none() -> Self {
         Self { to: None }
@@ -80,7 +80,7 @@ impl Reporter {
         Self { to: Some((id, to)) }
     }
 
-    pub(crate) async fn report(&self, event: Event) {
+    pub(crate) async fn report(&self, event: AttemptEvent) {
         if let Some((id, sender)) = &self.to {
             // A driver that has ended has also dropped the attempt, or is about to.
             let _ = sender.send(DriverEvent::Attempt(*id, event)).await;
@@ -88,7 +88,7 @@ impl Reporter {
     }
 
     async fn progress(&self, level: EvidenceLevel, rtt: Option<Duration>) {
-        self.report(Event::Progress { level, rtt }).await;
+        self.report(AttemptEvent::Progress { level, rtt }).await;
     }
 }
 
@@ -101,13 +101,13 @@ pub(crate) fn server_name(host: &TargetHost) -> Result<ServerName<'static>, Stri
     }
 }
 
-impl Attempt {
+impl CandidateAttempt {
     /// Connects.
     pub(crate) async fn run(
         self,
-        connector: &Connector,
-        reporter: &Reporter,
-    ) -> Result<Established, AttemptFailure> {
+        connector: &EndpointConnector,
+        reporter: &AttemptReporter,
+    ) -> Result<EstablishedTransport, AttemptFailure> {
         let (until_first_byte, origin) = (self.until_first_byte, self.origin);
         let mut attempt = self;
         let opening = attempt.opening.take();
@@ -120,16 +120,16 @@ impl Attempt {
             reporter.progress(EvidenceLevel::FirstByte, established.info.rtt).await;
         }
         if established.has_fallen_back() {
-            reporter.report(Event::FellBack).await;
+            reporter.report(AttemptEvent::FellBack).await;
         }
         Ok(established)
     }
 
     async fn establish(
         self,
-        connector: &Connector,
-        reporter: &Reporter,
-    ) -> Result<Established, AttemptFailure> {
+        connector: &EndpointConnector,
+        reporter: &AttemptReporter,
+    ) -> Result<EstablishedTransport, AttemptFailure> {
         tracing::trace!(candidate = %self.candidate, initial_rtt = ?self.initial_rtt, "attempt");
         match (self.candidate.transport, self.candidate.security) {
             (Transport::Tcp | Transport::Mptcp, Security::None | Security::Tls) => {
@@ -158,7 +158,8 @@ impl Attempt {
             None => Vec::new(),
         };
         let Candidate { transport, address, .. } = self.candidate;
-        let timings = Timings { started: self.origin.elapsed(), ..Timings::default() };
+        let timings =
+            ConnectionTimings { started: self.origin.elapsed(), ..ConnectionTimings::default() };
         ConnectionInfo { timings, reasons, ..ConnectionInfo::new(transport, address) }
     }
 }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf, ReadHalf, WriteHa
 
 use crate::byte_stream::{ByteStream, ByteTransport};
 use crate::connection_info::ConnectionInfo;
-pub use crate::feedback::Feedback;
+pub use crate::feedback::ConnectionFeedback;
 #[cfg(feature = "sctp")]
 use crate::sctp::SctpStreams;
 use crate::tcp_status::TcpStatus;
@@ -43,7 +43,7 @@ impl Connection {
     pub(crate) fn new(
         transport: ByteTransport,
         info: ConnectionInfo,
-        feedback: Feedback,
+        feedback: ConnectionFeedback,
         read_ahead: Bytes,
     ) -> Self {
         Self { stream: ByteStream::new(transport, Arc::new(info), feedback, read_ahead) }
@@ -184,7 +184,7 @@ impl Connection {
 
     /// Returns a handle for reporting to the memory how the connection fared; it can outlive
     /// `self`.
-    pub fn feedback(&self) -> Feedback {
+    pub fn feedback(&self) -> ConnectionFeedback {
         self.stream.feedback().clone()
     }
 

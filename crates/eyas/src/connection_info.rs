@@ -32,7 +32,7 @@ pub struct ConnectionInfo {
     /// The negotiated application protocol.
     pub alpn: Option<AlpnName>,
     /// When each stage of the connection was reached.
-    pub timings: Timings,
+    pub timings: ConnectionTimings,
     /// The round-trip time of the handshake, if it was measured.
     pub rtt: Option<Duration>,
     /// Whether the memory determined this choice.
@@ -58,7 +58,7 @@ impl ConnectionInfo {
             local: None,
             remote,
             alpn: None,
-            timings: Timings::default(),
+            timings: ConnectionTimings::default(),
             rtt: None,
             from_memory: false,
             reasons: Vec::new(),
@@ -74,7 +74,8 @@ impl ConnectionInfo {
         local: Option<SocketAddr>,
         remote: SocketAddr,
     ) -> Self {
-        let timings = Timings { transport: Some(Duration::ZERO), ..Timings::default() };
+        let timings =
+            ConnectionTimings { transport: Some(Duration::ZERO), ..ConnectionTimings::default() };
         Self { local, timings, ..Self::new(transport, remote) }
     }
 }
@@ -83,7 +84,7 @@ impl ConnectionInfo {
 /// on a listener, from the moment when the peer was accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Timings {
+pub struct ConnectionTimings {
     /// DNS returned the first address.
     pub dns: Option<Duration>,
     /// The winning attempt started.

@@ -17,7 +17,7 @@ use tokio::io::Interest;
 use tokio::io::Ready;
 use tokio::net::UdpSocket;
 
-use crate::icmp::{self, Report};
+use crate::icmp::{self, IcmpReport};
 
 /// How often a send is tried, because the call may return an earlier packet's error.
 const MAX_SENDS: usize = 4;
@@ -80,7 +80,7 @@ impl DatagramSocket {
     pub(crate) fn take_reports(
         &self,
         limit: usize,
-        mut take: impl FnMut(Report),
+        mut take: impl FnMut(IcmpReport),
     ) -> io::Result<()> {
         let read = || -> io::Result<()> {
             for _ in 0..limit {
@@ -98,7 +98,11 @@ impl DatagramSocket {
 
     /// Waits until something is reported, and takes the reports.
     #[cfg(feature = "quic")]
-    pub(crate) async fn reports(&self, limit: usize, take: impl FnMut(Report)) -> io::Result<()> {
+    pub(crate) async fn reports(
+        &self,
+        limit: usize,
+        take: impl FnMut(IcmpReport),
+    ) -> io::Result<()> {
         self.socket.ready(Interest::ERROR).await?;
         self.take_reports(limit, take)
     }

@@ -19,17 +19,17 @@ use eyas_race::trace::RaceJournal;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::abort_on_drop::AbortOnDrop;
-use crate::attempt::event::{Established, Event};
+use crate::attempt::event::{AttemptEvent, EstablishedTransport};
 use crate::attempt::opening::RaceOpening;
-use crate::attempt::{Attempt, Reporter, server_name};
-use crate::clock::Clock;
+use crate::attempt::{AttemptReporter, CandidateAttempt, server_name};
+use crate::clock::RaceClock;
 use crate::driver_event::DriverEvent;
 use crate::events;
-use crate::memory_store::Observation;
-use crate::preconnection::{Allowed, Peer};
-use crate::record::Record;
-use crate::tally::Tally;
-use crate::{Connection, Endpoint, Feedback, Resolver};
+use crate::memory_store::ObservedOutcome;
+use crate::preconnection::{AllowedAddresses, PeerParameters};
+use crate::record::SharedJournal;
+use crate::tally::EndpointTally;
+use crate::{Connection, ConnectionFeedback, Endpoint, Resolver};
 
 /// The maximum number of events and DNS answers that wait for the driver; beyond it, senders wait.
 const MAX_EVENTS: usize = 64;
@@ -41,22 +41,22 @@ pub(crate) struct ResultChannels {
     pub(crate) usable: Option<oneshot::Sender<Result<Connection, RaceFailure>>>,
     /// Dropped when the race is over and everything has been learnt.
     pub(crate) better: mpsc::Sender<Box<Connection>>,
-    pub(crate) record: Record,
+    pub(crate) record: SharedJournal,
 }
 
 /// The parameters of a race's attempts that the race itself does not decide.
 pub(crate) struct AttemptOptions {
-    pub(crate) peer: Peer,
+    pub(crate) peer: PeerParameters,
     /// What they send first, if the race runs until a peer has sent something.
     pub(crate) opening: Option<RaceOpening>,
-    pub(crate) allowed: Option<Allowed>,
+    pub(crate) allowed: Option<AllowedAddresses>,
 }
 
-struct Driver {
+struct RaceDriver {
     endpoint: Endpoint,
     race: Race,
     options: AttemptOptions,
-    clock: Clock,
+    clock: RaceClock,
     results: ResultChannels,
     /// Attempts in progress; dropping one cancels it.
     attempts: BTreeMap<AttemptId, AbortOnDrop>,
@@ -66,7 +66,7 @@ struct Driver {
     /// Attempts that have been answered and wait for the signal to proceed.
     held: BTreeMap<AttemptId, oneshot::Sender<()>>,
     /// Attempts that are complete but not delivered to the caller.
-    complete: Vec<(AttemptId, Box<Established>)>,
+    complete: Vec<(AttemptId, Box<EstablishedTransport>)>,
     sender: mpsc::Sender<DriverEvent>,
     /// Notifies when an attempt of any race has ended; `None` until that matters.
     slot_freed: Option<watch::Receiver<()>>,
@@ -81,14 +81,14 @@ struct Driver {
 pub(crate) async fn run(
     endpoint: Endpoint,
     options: AttemptOptions,
-    clock: Clock,
+    clock: RaceClock,
     results: ResultChannels,
 ) {
     let mut network = endpoint.network().changes();
     let (sender, mut events) = mpsc::channel(MAX_EVENTS);
     complete_setup(&endpoint, &clock, &results.record).await;
-    let mut driver = Driver {
-        race: results.record.with(|journal| journal.race()),
+    let mut driver = RaceDriver {
+        race: results.record.with_journal(|journal| journal.race()),
         endpoint,
         options,
         clock,
@@ -108,17 +108,17 @@ pub(crate) async fn run(
     driver.feed_slots();
     while !driver.run_until_network_change(&mut network, &mut events).await {
         if let Some(view) = network.borrow_and_update().clone() {
-            driver.handle(DriverEvent::Network(view));
+            driver.handle_event(DriverEvent::Network(view));
         }
     }
-    driver.results.record.with(RaceJournal::close);
+    driver.results.record.with_journal(RaceJournal::close);
     driver.endpoint.memory().flush().await;
 }
 
 /// Completes the set-up of a race that was started with what was available without waiting.
-async fn complete_setup(endpoint: &Endpoint, clock: &Clock, record: &Record) {
+async fn complete_setup(endpoint: &Endpoint, clock: &RaceClock, record: &SharedJournal) {
     let network = endpoint.network().view().await;
-    record.with(|journal| {
+    record.with_journal(|journal| {
         let current = journal.setup();
         if current.network != *network {
             let mut setup = RaceSetup::clone(current);
@@ -139,7 +139,7 @@ async fn notified(receiver: Option<&mut watch::Receiver<()>>) {
     }
 }
 
-impl Driver {
+impl RaceDriver {
     /// Runs the race until the network changes. Returns whether the race is over.
     async fn run_until_network_change(
         &mut self,
@@ -166,7 +166,7 @@ impl Driver {
                 () = &mut timer, if wake_at.is_some() && !is_due => DriverEvent::TimerExpired,
             };
             for _ in 0..MAX_BURST {
-                self.handle(event);
+                self.handle_event(event);
                 match events.try_recv() {
                     Ok(next) => event = next,
                     Err(_) => break,
@@ -183,7 +183,7 @@ impl Driver {
         let now = self.clock.now();
         loop {
             let output = self.race.poll_output(now);
-            self.results.record.with(|journal| journal.note_polls(now, 1));
+            self.results.record.with_journal(|journal| journal.note_polls(now, 1));
             match output {
                 RaceOutput::Timeout(time) if self.immediate_answers.is_empty() => {
                     return Some(time);
@@ -220,7 +220,7 @@ impl Driver {
         }
     }
 
-    fn handle(&mut self, event: DriverEvent) {
+    fn handle_event(&mut self, event: DriverEvent) {
         let input = match event {
             DriverEvent::TimerExpired => RaceInput::Tick,
             // Report the free slots before polling the race.
@@ -238,20 +238,20 @@ impl Driver {
             }
             // Ignore events of an attempt that has been closed.
             DriverEvent::Attempt(id, _) if !self.attempts.contains_key(&id) => return,
-            DriverEvent::Attempt(id, Event::Progress { level, rtt }) => {
+            DriverEvent::Attempt(id, AttemptEvent::Progress { level, rtt }) => {
                 RaceInput::Progress { id, level, rtt }
             }
-            DriverEvent::Attempt(id, Event::FellBack) => RaceInput::FellBack { id },
-            DriverEvent::Attempt(id, Event::Failed(failure)) => {
-                self.count(id, Tally::failed);
+            DriverEvent::Attempt(id, AttemptEvent::FellBack) => RaceInput::FellBack { id },
+            DriverEvent::Attempt(id, AttemptEvent::Failed(failure)) => {
+                self.count(id, EndpointTally::failed);
                 if let Some(attempt) = self.race.attempt(id) {
                     events::failure(&self.race, &attempt.candidate, &failure);
                 }
                 self.attempts.remove(&id);
                 RaceInput::Failed { id, failure }
             }
-            DriverEvent::Attempt(id, Event::Ready(established)) => {
-                self.count(id, Tally::completed);
+            DriverEvent::Attempt(id, AttemptEvent::Ready(established)) => {
+                self.count(id, EndpointTally::completed);
                 self.attempts.remove(&id);
                 let info = &established.info;
                 let (alpn, rtt) = (info.alpn.clone(), info.rtt);
@@ -262,7 +262,7 @@ impl Driver {
         self.feed(input);
     }
 
-    fn count(&self, id: AttemptId, outcome: impl Fn(&Tally, Transport)) {
+    fn count(&self, id: AttemptId, outcome: impl Fn(&EndpointTally, Transport)) {
         if let Some(attempt) = self.race.attempt(id) {
             outcome(self.endpoint.tally(), attempt.candidate.transport);
         }
@@ -273,7 +273,7 @@ impl Driver {
     }
 
     fn feed_at(&mut self, now: Duration, input: RaceInput) {
-        self.results.record.with(|journal| journal.note_input(now, &input));
+        self.results.record.with_journal(|journal| journal.note_input(now, &input));
         self.race.handle_input(now, input);
     }
 
@@ -316,7 +316,7 @@ impl Driver {
         let candidate = self.on_interface(candidate);
         let setup = self.race.setup();
         let host = self.options.peer.certificate_host.as_ref().unwrap_or(&setup.target.host);
-        let attempt = Attempt {
+        let attempt = CandidateAttempt {
             candidate,
             server_name: server_name(host),
             initial_rtt,
@@ -333,7 +333,7 @@ impl Driver {
             #[cfg(feature = "quic")]
             without_keep_alive: self.options.peer.without_keep_alive,
         };
-        let reporter = Reporter::new(id, self.sender.clone());
+        let reporter = AttemptReporter::new(id, self.sender.clone());
         let endpoint = self.endpoint.clone();
         // Taken now, so that the remaining slots are counted correctly; the race counts them too.
         let slot = endpoint.limit().try_take();
@@ -341,11 +341,11 @@ impl Driver {
         let task = AbortOnDrop::spawn(async move {
             let slot = match slot {
                 Some(slot) => slot,
-                None => endpoint.limit().take().await,
+                None => endpoint.limit().acquire().await,
             };
             let event = match attempt.run(endpoint.connector(), &reporter).await {
-                Ok(established) => Event::Ready(Box::new(established)),
-                Err(failure) => Event::Failed(failure),
+                Ok(established) => AttemptEvent::Ready(Box::new(established)),
+                Err(failure) => AttemptEvent::Failed(failure),
             };
             drop(slot);
             reporter.report(event).await;
@@ -433,14 +433,18 @@ impl Driver {
         (evidence.network, network_name) = self.endpoint.network().final_id(&evidence.network);
         events::learnt(&evidence);
         let trust = self.race.setup().view.trust().clone();
-        self.endpoint.memory().learn_in_background(Observation { evidence, trust, network_name });
+        self.endpoint.memory().learn_in_background(ObservedOutcome {
+            evidence,
+            trust,
+            network_name,
+        });
     }
 
     /// Returns the completed attempt as a connection for the caller.
     fn connection(&mut self, id: AttemptId) -> Option<Connection> {
         let index = self.complete.iter().position(|(complete, _)| *complete == id)?;
         let (_, established) = self.complete.swap_remove(index);
-        let Established { transport, mut info, read_ahead } = *established;
+        let EstablishedTransport { transport, mut info, read_ahead } = *established;
         let attempt = self.race.attempt(id)?;
         self.endpoint.tally().used(attempt.candidate.transport);
         info.timings.dns = self.first_address;
@@ -456,16 +460,16 @@ impl Driver {
         Some(Connection::new(transport, info, self.feedback(candidate), read_ahead))
     }
 
-    fn feedback(&self, candidate: Candidate) -> Feedback {
+    fn feedback(&self, candidate: Candidate) -> ConnectionFeedback {
         if self.endpoint.memory().is_disabled() {
-            return Feedback::none();
+            return ConnectionFeedback::none();
         }
         let endpoint = self.endpoint.clone();
         let setup = self.race.setup();
         let (network, host) = (setup.network.id.clone(), setup.target.host.clone());
         let trust = setup.view.trust().clone();
         let is_planned_mptcp = candidate.transport == Transport::Mptcp;
-        Feedback::new(move |level, failure| {
+        ConnectionFeedback::new(move |level, failure| {
             // Of a candidate for TCP, whose endpoint uses MPTCP where it can, a fallback is no failure.
             let (level, failure) = match failure {
                 Some(failure) if failure.cause == FailureCause::FellBack && !is_planned_mptcp => {
@@ -486,7 +490,7 @@ impl Driver {
                 sent_again: None,
             };
             events::learnt(&evidence);
-            let observation = Observation { evidence, trust: trust.clone(), network_name };
+            let observation = ObservedOutcome { evidence, trust: trust.clone(), network_name };
             endpoint.memory().learn_in_background(observation);
         })
     }

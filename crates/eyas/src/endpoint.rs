@@ -10,18 +10,18 @@ use eyas_race::evidence::{AttemptFailure, TrustContext};
 use eyas_race::io::NetworkView;
 use eyas_race::target::{Target, TargetHost};
 
-use crate::attempt::{Attempt, Reporter, server_name};
-use crate::connector::Connector;
+use crate::attempt::{AttemptReporter, CandidateAttempt, server_name};
+use crate::connector::EndpointConnector;
 use crate::limit::{AttemptLimit, DEFAULT_ATTEMPTS};
 use crate::local_addresses::LocalAddresses;
-use crate::network::Network;
+use crate::network::CurrentNetwork;
 #[cfg(feature = "sctp")]
 use crate::sctp::client::Clients;
 #[cfg(feature = "sctp")]
 use crate::sctp::protocol::config::AssociationConfig;
-use crate::tally::{AttemptCounts, RaceCounts, Tally};
+use crate::tally::{AttemptCounts, EndpointTally, RaceCounts};
 use crate::{
-    Connection, Error, Feedback, MemoryStore, Preconnection, Resolver, SecurityParameters,
+    Connection, ConnectionFeedback, Error, MemoryStore, Preconnection, Resolver, SecurityParameters,
 };
 
 #[cfg(feature = "quic")]
@@ -30,7 +30,7 @@ mod network_changes;
 mod secure;
 
 #[cfg(feature = "quic")]
-pub use early::Early;
+pub use early::EarlyConnection;
 pub use network_changes::NetworkChanges;
 
 /// The state shared by all connections of a program: security parameters, resolver, memory, and one
@@ -38,24 +38,24 @@ pub use network_changes::NetworkChanges;
 /// clone or connection is dropped.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    shared: Arc<Shared>,
+    shared: Arc<EndpointState>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    connector: Connector,
+struct EndpointState {
+    connector: EndpointConnector,
     resolver: Resolver,
     memory: MemoryStore,
     /// The name of the security parameters in the memory.
     trust: String,
-    network: Network,
+    network: CurrentNetwork,
     limit: AttemptLimit,
-    forwards: Forwards,
-    tally: Tally,
+    forwards: PortForwards,
+    tally: EndpointTally,
 }
 
 /// Ports to connect to, by the requested host and port.
-type Forwards = BTreeMap<(TargetHost, u16), u16>;
+type PortForwards = BTreeMap<(TargetHost, u16), u16>;
 
 /// Builds an [`Endpoint`].
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ pub struct EndpointBuilder {
     max_attempts_in_flight: usize,
     mptcp: bool,
     fast_open: bool,
-    forwards: Forwards,
+    forwards: PortForwards,
     local_addresses: Vec<IpAddr>,
     #[cfg(feature = "sctp")]
     sctp_encapsulation_port: u16,
@@ -86,7 +86,7 @@ impl Default for EndpointBuilder {
             max_attempts_in_flight: DEFAULT_ATTEMPTS,
             mptcp: false,
             fast_open: false,
-            forwards: Forwards::new(),
+            forwards: PortForwards::new(),
             local_addresses: Vec::new(),
             #[cfg(feature = "sctp")]
             sctp_encapsulation_port: crate::sctp::ENCAPSULATION_PORT,
@@ -183,9 +183,9 @@ impl EndpointBuilder {
     /// Builds the endpoint. Sockets are opened when they are first needed.
     pub fn build(self) -> Result<Endpoint, Error> {
         let secret = self.memory.secret();
-        let network = Network::new(self.resolver.clone(), secret);
+        let network = CurrentNetwork::new(self.resolver.clone(), secret);
         let (fast_open, mptcp) = (self.fast_open, self.mptcp);
-        let connector = Connector::new(
+        let connector = EndpointConnector::new(
             &self.security,
             #[cfg(feature = "quic")]
             network.clone(),
@@ -202,7 +202,7 @@ impl EndpointBuilder {
             };
             connector.with_sctp(clients.bound_to(addresses))
         };
-        let shared = Shared {
+        let shared = EndpointState {
             connector,
             network,
             resolver: self.resolver,
@@ -210,7 +210,7 @@ impl EndpointBuilder {
             trust: self.security.name(&secret),
             forwards: self.forwards,
             limit: AttemptLimit::new(self.max_attempts_in_flight),
-            tally: Tally::default(),
+            tally: EndpointTally::default(),
         };
         Ok(Endpoint { shared: Arc::new(shared) })
     }
@@ -260,7 +260,7 @@ impl Endpoint {
 
     /// Returns the outcomes so far of the attempts of all races over one transport.
     pub fn attempts(&self, transport: Transport) -> AttemptCounts {
-        self.shared.tally.of(transport)
+        self.shared.tally.transport_counts(transport)
     }
 
     /// Returns the outcomes of all races so far.
@@ -281,7 +281,7 @@ impl Endpoint {
         self.shared.connector.sctp().ended().await;
     }
 
-    pub(crate) fn tally(&self) -> &Tally {
+    pub(crate) fn tally(&self) -> &EndpointTally {
         &self.shared.tally
     }
 
@@ -301,7 +301,7 @@ impl Endpoint {
         self.shared.network.view().await
     }
 
-    pub(crate) fn network(&self) -> &Network {
+    pub(crate) fn network(&self) -> &CurrentNetwork {
         &self.shared.network
     }
 
@@ -309,7 +309,7 @@ impl Endpoint {
         &self.shared.limit
     }
 
-    pub(crate) fn connector(&self) -> &Connector {
+    pub(crate) fn connector(&self) -> &EndpointConnector {
         &self.shared.connector
     }
 
@@ -325,7 +325,7 @@ impl Endpoint {
         candidate: Candidate,
         initial_rtt: Option<Duration>,
     ) -> Result<Connection, AttemptFailure> {
-        let attempt = Attempt {
+        let attempt = CandidateAttempt {
             candidate,
             server_name: server_name(host),
             initial_rtt,
@@ -342,11 +342,11 @@ impl Endpoint {
             #[cfg(feature = "quic")]
             without_keep_alive: false,
         };
-        let established = attempt.run(&self.shared.connector, &Reporter::none()).await?;
+        let established = attempt.run(&self.shared.connector, &AttemptReporter::none()).await?;
         Ok(Connection::new(
             established.transport,
             established.info,
-            Feedback::none(),
+            ConnectionFeedback::none(),
             established.read_ahead,
         ))
     }

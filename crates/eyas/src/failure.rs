@@ -10,9 +10,9 @@ use eyas_race::evidence::{
 use nix::libc;
 use rustls::{AlertDescription, InvalidMessage};
 
-use crate::icmp::{IcmpCause, Report};
+use crate::icmp::{IcmpCause, IcmpReport};
 use crate::security::certificate_fault;
-pub(crate) use host_fault::{Call, HostFault};
+pub(crate) use host_fault::{HostFault, SocketCall};
 
 mod host_fault;
 
@@ -26,26 +26,30 @@ pub(crate) fn failure(
 
 /// Classifies an error of a connection, or of the security layer that reads from one.
 pub(crate) fn io_failure(error: &io::Error, reached: EvidenceLevel) -> AttemptFailure {
-    call_failure(error, reached, Call::Pending, None)
+    call_failure(error, reached, SocketCall::Pending, None)
 }
 
 /// Classifies an error of a call that opens a socket or binds it.
-pub(crate) fn open_failure(error: &io::Error, call: Call) -> AttemptFailure {
+pub(crate) fn open_failure(error: &io::Error, call: SocketCall) -> AttemptFailure {
     call_failure(error, EvidenceLevel::Started, call, None)
 }
 
 /// Classifies an error of a call that sends the first packet to this peer.
-pub(crate) fn send_failure(error: &io::Error, call: Call, peer: SocketAddr) -> AttemptFailure {
+pub(crate) fn send_failure(
+    error: &io::Error,
+    call: SocketCall,
+    peer: SocketAddr,
+) -> AttemptFailure {
     call_failure(error, EvidenceLevel::Started, call, Some(peer))
 }
 
 fn call_failure(
     error: &io::Error,
     reached: EvidenceLevel,
-    call: Call,
+    call: SocketCall,
     peer: Option<SocketAddr>,
 ) -> AttemptFailure {
-    if let Some(fault) = HostFault::of(error, call, peer) {
+    if let Some(fault) = HostFault::from_error(error, call, peer) {
         return fault.failure(error, reached);
     }
     if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
@@ -84,7 +88,7 @@ pub(crate) fn connect_failure(error: &io::Error) -> AttemptFailure {
 }
 
 /// Classifies an ICMP report about an unanswered attempt.
-pub(crate) fn icmp_failure(report: &Report) -> AttemptFailure {
+pub(crate) fn icmp_failure(report: &IcmpReport) -> AttemptFailure {
     if report.is_by_own_firewall() {
         let detail = format!("{report}: {}", HostFault::Forbidden);
         return failure(FailureCause::Local, EvidenceLevel::Started, detail);

@@ -6,20 +6,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 
-type Learn = dyn Fn(EvidenceLevel, Option<AttemptFailure>) + Send + Sync;
+type LearnOutcome = dyn Fn(EvidenceLevel, Option<AttemptFailure>) + Send + Sync;
 
 /// Reports to the memory how a connection fared after the race. Cheap to clone; all clones belong
 /// to the same connection.
 #[derive(Clone)]
-pub struct Feedback(Option<Arc<Sink>>);
+pub struct ConnectionFeedback(Option<Arc<FeedbackSink>>);
 
-struct Sink {
+struct FeedbackSink {
     first_byte: AtomicBool,
     broken: AtomicBool,
-    learn: Box<Learn>,
+    learn: Box<LearnOutcome>,
 }
 
-impl Feedback {
+impl ConnectionFeedback {
     /// Returns a handle for connections that are not remembered: those accepted by a listener.
     pub(crate) fn none() -> Self {
         Self(None)
@@ -30,7 +30,7 @@ impl Feedback {
     pub fn new(
         learn: impl Fn(EvidenceLevel, Option<AttemptFailure>) + Send + Sync + 'static,
     ) -> Self {
-        Self(Some(Arc::new(Sink {
+        Self(Some(Arc::new(FeedbackSink {
             first_byte: AtomicBool::new(false),
             broken: AtomicBool::new(false),
             learn: Box::new(learn),
@@ -70,7 +70,7 @@ impl Feedback {
     }
 }
 
-impl fmt::Debug for Feedback {
+impl fmt::Debug for ConnectionFeedback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Feedback").field("remembered", &self.0.is_some()).finish()
     }
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_fallback_takes_the_place_of_the_first_byte() {
         let reported = Arc::new(Mutex::new(Vec::new()));
-        let feedback = Feedback::new({
+        let feedback = ConnectionFeedback::new({
             let reported = Arc::clone(&reported);
             move |level, failure: Option<AttemptFailure>| {
                 let cause = failure.map(|failure| failure.cause);

@@ -6,20 +6,20 @@
 //! | [`Target`], [`TargetHost`] | the peer to reach, and the protocols spoken there | RFC 9622 §6.1 |
 //! | [`Preconnection`], [`Initiation`] | from a target to a connection, and then to a better one | RFC 9622 §6, §7 |
 //! | [`Connection`], [`ByteStream`] | the connection that won | RFC 9622 §9 |
-//! | [`ConnectionInfo`], [`Recording`], [`AttemptCounts`], [`RaceCounts`] | why it won, and how the other attempts ended | RFC 9622 §9 |
+//! | [`ConnectionInfo`], [`RaceRecording`], [`AttemptCounts`], [`RaceCounts`] | why it won, and how the other attempts ended | RFC 9622 §9 |
 //! | [`TcpStatus`], [`TcpReading`], [`TcpProbe`] | what the kernel knows of a TCP connection | |
-//! | [`Feedback`] | reports to the memory how a connection fared | |
+//! | [`ConnectionFeedback`] | reports to the memory how a connection fared | |
 //! | [`Error`], [`ConnectError`], [`CertificateFault`] | what went wrong, and what to do about it | |
 //! | [`Listener`], [`ListenParameters`] | the passive side: TCP, MPTCP, TLS, QUIC and SCTP on one port number | RFC 9622 §7.2 |
 //! | [`sockets`] | TCP and UDP on one port number, for servers with accept loops of their own | RFC 9622 §7.2 |
 //! | [`MemoryStore`] | what earlier races learnt, in one file for several processes | RFC 9622 §6 |
 //! | [`Resolver`] | DNS, with one query per record type | HEv3 §4 |
 //! | [`SecurityParameters`], [`ServerIdentity`], [`KeyFingerprint`] | trust and own certificates | RFC 9622 §6.3 |
-//! | `Early` | a request in the first flight of QUIC | RFC 9001 §4.6 |
+//! | `EarlyConnection` | a request in the first flight of QUIC | RFC 9001 §4.6 |
 //! | `sctp` | SCTP messages, streams and paths | RFC 6458 |
 //! | [`race`] | what to try, when, and what won | HEv3 |
 //!
-//! Most programs need only the first four rows. `sctp` and `Early` require the features `sctp` and
+//! Most programs need only the first four rows. `sctp` and `EarlyConnection` require the features `sctp` and
 //! `quic`.
 //!
 //! ```no_run
@@ -123,14 +123,14 @@ pub mod zone;
 pub use attempt::quic::probe_quic;
 pub use byte_stream::ByteStream;
 pub use connect_error::ConnectError;
-pub use connection::{Connection, Feedback};
-pub use connection_info::{ConnectionInfo, ConnectionInfoJson, Timings};
+pub use connection::{Connection, ConnectionFeedback};
+pub use connection_info::{ConnectionInfo, ConnectionInfoJson, ConnectionTimings};
 #[cfg(feature = "quic")]
-pub use endpoint::Early;
+pub use endpoint::EarlyConnection;
 pub use endpoint::{Endpoint, EndpointBuilder, NetworkChanges};
 pub use error::Error;
 pub use identity::{ServerIdentity, certificates_from_pem, is_self_signed_by_eyas};
-pub use initiation::{Initiation, Recording};
+pub use initiation::{Initiation, RaceRecording};
 pub use listener::{ListenParameters, Listener};
 pub use memory_store::MemoryStore;
 pub use preconnection::Preconnection;

@@ -17,7 +17,7 @@ use eyas_race::target::{Target, TargetHost, TargetService};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
-use crate::clock::Clock;
+use crate::clock::RaceClock;
 use crate::{ConnectError, Connection, Endpoint, Initiation, Resolver};
 
 /// How long a dry run waits for DNS.
@@ -35,14 +35,14 @@ pub struct Preconnection {
     target: Target,
     policy: Policy,
     seed: Option<u64>,
-    peer: Peer,
+    peer: PeerParameters,
     until_spoken: bool,
-    allowed: Option<Allowed>,
+    allowed: Option<AllowedAddresses>,
 }
 
 /// What is known about the peer beyond the target.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Peer {
+pub(crate) struct PeerParameters {
     /// The host that its certificate must be valid for, if that is not the target's.
     pub(crate) certificate_host: Option<TargetHost>,
     /// The UDP port at which it expects SCTP, if that is not the one of the endpoint.
@@ -69,7 +69,7 @@ impl Preconnection {
             target,
             policy,
             seed: None,
-            peer: Peer::default(),
+            peer: PeerParameters::default(),
             until_spoken: false,
             allowed: None,
         }
@@ -148,7 +148,7 @@ impl Preconnection {
     /// Ignores the addresses returned by DNS for which `allowed` returns `false`. A target that is
     /// an address itself is not checked.
     pub fn allowing(mut self, allowed: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> Self {
-        self.allowed = Some(Allowed(Arc::new(allowed)));
+        self.allowed = Some(AllowedAddresses(Arc::new(allowed)));
         self
     }
 
@@ -179,7 +179,7 @@ impl Preconnection {
     /// Returns what would be tried, in which order and why. This queries DNS but connects to
     /// nothing.
     pub async fn plan(&self) -> Plan {
-        let clock = Clock::start();
+        let clock = RaceClock::start();
         let network = self.endpoint.network().view().await;
         let seed = self.seed_or_random();
         let trust = self.trust();
@@ -239,16 +239,16 @@ impl Preconnection {
 /// The parameters of a race.
 pub(crate) struct RaceParameters {
     pub(crate) setup: RaceSetup,
-    pub(crate) peer: Peer,
+    pub(crate) peer: PeerParameters,
     pub(crate) until_spoken: bool,
-    pub(crate) allowed: Option<Allowed>,
+    pub(crate) allowed: Option<AllowedAddresses>,
 }
 
 /// Which addresses may be connected to.
 #[derive(Clone)]
-pub(crate) struct Allowed(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
+pub(crate) struct AllowedAddresses(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
 
-impl Allowed {
+impl AllowedAddresses {
     /// Removes addresses that are not allowed.
     pub(crate) fn filter(&self, answer: &mut DnsAnswer) {
         let keep = |ip: IpAddr| (self.0)(ip);
@@ -266,7 +266,7 @@ impl Allowed {
     }
 }
 
-impl fmt::Debug for Allowed {
+impl fmt::Debug for AllowedAddresses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Allowed")
     }

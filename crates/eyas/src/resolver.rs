@@ -31,9 +31,9 @@ mod records;
 mod service_parameters;
 mod system;
 
-use name_servers::{Found, NameServers, ServerOptions, Transport};
-use overrides::{Overrides, normalised};
-use system::System;
+use name_servers::{FoundRecords, NameServers, QueryTransport, ServerOptions};
+use overrides::{AddressOverrides, normalised};
+use system::SystemResolver;
 
 pub use name_source::NameSource;
 
@@ -47,15 +47,15 @@ pub(crate) const MAX_RECORDS: usize = 256;
 /// A DNS resolver. Cheap to clone; clones share the cache and the connections.
 #[derive(Clone, Debug)]
 pub struct Resolver {
-    shared: Arc<Shared>,
-    overrides: Arc<Overrides>,
+    shared: Arc<SharedResolver>,
+    overrides: Arc<AddressOverrides>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    source: Source,
+struct SharedResolver {
+    source: ResolverSource,
     /// What this host is configured with.
-    system: System,
+    system: SystemResolver,
     #[cfg(feature = "encrypted-dns")]
     security: crate::SecurityParameters,
     /// The server that the caller named, at its addresses, once it was needed.
@@ -64,7 +64,7 @@ struct Shared {
 
 /// The servers to query.
 #[derive(Clone, Debug)]
-enum Source {
+enum ResolverSource {
     System,
     Server(SocketAddr),
     #[cfg(feature = "encrypted-dns")]
@@ -84,20 +84,20 @@ impl Resolver {
     /// the order of its `nsswitch.conf`, all of which are read again when they change; and by
     /// getaddrinfo(3) where that configuration is not understood whole.
     pub fn system() -> Self {
-        Self::new(Source::System)
+        Self::new(ResolverSource::System)
     }
 
     /// Uses this server, over UDP, and over TCP for answers that do not fit. Neither it nor the
     /// servers below are asked for names in the host's hosts file.
     pub fn server(address: SocketAddr) -> Self {
-        Self::new(Source::Server(address))
+        Self::new(ResolverSource::Server(address))
     }
 
     /// Uses this server over TLS (DoT, RFC 7858; usually port 853). Its certificate must be valid
     /// for `name`.
     #[cfg(feature = "encrypted-dns")]
     pub fn tls(address: SocketAddr, name: impl Into<String>) -> Self {
-        Self::new(Source::Tls(address, name.into()))
+        Self::new(ResolverSource::Tls(address, name.into()))
     }
 
     /// Sets the trust in DoT and DoH servers. The default is the platform's trust. No other
@@ -106,8 +106,8 @@ impl Resolver {
     #[must_use]
     pub fn with_security(self, security: crate::SecurityParameters) -> Self {
         let source = self.shared.source.clone();
-        let (system, named) = (System::new(), Mutex::default());
-        let shared = Arc::new(Shared { source, system, security, named });
+        let (system, named) = (SystemResolver::new(), Mutex::default());
+        let shared = Arc::new(SharedResolver { source, system, security, named });
         Self { shared, ..self }
     }
 
@@ -115,18 +115,18 @@ impl Resolver {
     /// name in the URL is resolved by the system's resolver.
     #[cfg(feature = "encrypted-dns")]
     pub fn https(url: &str) -> Result<Self, Error> {
-        encrypted::HttpsUrl::parse(url).map(|server| Self::new(Source::Https(server)))
+        encrypted::HttpsUrl::parse(url).map(|server| Self::new(ResolverSource::Https(server)))
     }
 
-    fn new(source: Source) -> Self {
-        let shared = Shared {
+    fn new(source: ResolverSource) -> Self {
+        let shared = SharedResolver {
             source,
-            system: System::new(),
+            system: SystemResolver::new(),
             #[cfg(feature = "encrypted-dns")]
             security: crate::SecurityParameters::platform(),
             named: Mutex::default(),
         };
-        Self { shared: Arc::new(shared), overrides: Arc::new(Overrides::default()) }
+        Self { shared: Arc::new(shared), overrides: Arc::new(AddressOverrides::default()) }
     }
 
     /// Resolves `host` at `port` to these addresses without asking DNS, like curl's `--resolve`. A
@@ -190,7 +190,7 @@ impl Resolver {
             return answer;
         }
         let answer = self.shared.answer(query, port, is_absolute);
-        let Found { records, is_authentic } = answer.await;
+        let FoundRecords { records, is_authentic } = answer.await;
         DnsAnswer { id: query.id, records, protected: is_authentic }
     }
 
@@ -203,7 +203,7 @@ impl Resolver {
         }
         let system = self.shared.system.source_of(&name, host.ends_with('.'));
         match (&self.shared.source, system) {
-            (Source::System, system) => system,
+            (ResolverSource::System, system) => system,
             (_, system @ (NameSource::HostsFile { .. } | NameSource::Localhost)) => system,
             (source, _) => NameSource::Server { server: source.to_string() },
         }
@@ -224,7 +224,7 @@ impl Resolver {
 
     /// Returns whether the system's servers are used.
     pub(crate) fn is_system(&self) -> bool {
-        matches!(self.shared.source, Source::System)
+        matches!(self.shared.source, ResolverSource::System)
     }
 
     /// Returns the host's own table of address preferences, if it has one.
@@ -239,13 +239,13 @@ impl Resolver {
     }
 }
 
-impl Shared {
+impl SharedResolver {
     /// Returns the answer to a query, which is authentic if it came over a protected channel.
-    async fn answer(&self, query: &DnsQuery, port: u16, is_absolute: bool) -> Found {
+    async fn answer(&self, query: &DnsQuery, port: u16, is_absolute: bool) -> FoundRecords {
         let name = normalised(&query.name);
         let (prefix, host) = overrides::split_owner(&name, port);
-        if matches!(self.source, Source::System) {
-            let asked = system::Asked { host, prefix, is_absolute };
+        if matches!(self.source, ResolverSource::System) {
+            let asked = system::AskedName { host, prefix, is_absolute };
             return self.system.query(asked, query.record_type).await;
         }
         if let Some(found) = self.system.hosts_answer(host, query.record_type) {
@@ -254,15 +254,15 @@ impl Shared {
         let named = self.named();
         let found = match named.get_or_try_init(|| self.find()).await {
             Ok(servers) => servers.query(&name, query.record_type).await,
-            Err(why) => Found { records: Err(why), is_authentic: false },
+            Err(why) => FoundRecords { records: Err(why), is_authentic: false },
         };
         self.check(&named, found.records.as_ref().err());
-        Found { is_authentic: self.source.is_protected(), ..found }
+        FoundRecords { is_authentic: self.source.is_protected(), ..found }
     }
 
     /// Passes on a query of somebody else.
     async fn forward(&self, query: &Message) -> Result<Vec<u8>, DnsFailure> {
-        if matches!(self.source, Source::System) {
+        if matches!(self.source, ResolverSource::System) {
             return self.system.forward(query).await;
         }
         let named = self.named();
@@ -292,21 +292,21 @@ impl Shared {
         })?;
         let (timeout, attempts) = (QUERY_TIMEOUT, RETRIES + 1);
         let options = ServerOptions { timeout, attempts, ..ServerOptions::default() };
-        Ok(NameServers::over(transports, options))
+        Ok(NameServers::from_transports(transports, options))
     }
 
     /// Returns how to ask the server that the caller named, at each of its addresses.
-    async fn transports(&self) -> Result<Vec<Transport>, Error> {
+    async fn transports(&self) -> Result<Vec<QueryTransport>, Error> {
         match &self.source {
             // Its servers are those of the configuration.
-            Source::System => Ok(Vec::new()),
-            Source::Server(address) => Ok(vec![(*address).into()]),
+            ResolverSource::System => Ok(Vec::new()),
+            ResolverSource::Server(address) => Ok(vec![(*address).into()]),
             #[cfg(feature = "encrypted-dns")]
-            Source::Tls(address, name) => {
+            ResolverSource::Tls(address, name) => {
                 Ok(vec![encrypted::over_tls(*address, name, &self.security)?])
             }
             #[cfg(feature = "encrypted-dns")]
-            Source::Https(url) => url.servers(&self.system, &self.security).await,
+            ResolverSource::Https(url) => url.servers(&self.system, &self.security).await,
         }
     }
 
@@ -319,7 +319,7 @@ impl Shared {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ResolverSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::System => f.write_str("the host's resolver"),
@@ -332,7 +332,7 @@ impl fmt::Display for Source {
     }
 }
 
-impl Source {
+impl ResolverSource {
     /// Returns whether the server's address is that of a name.
     fn is_looked_up(&self) -> bool {
         match self {

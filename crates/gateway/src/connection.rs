@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use eyas::Feedback;
+use eyas::ConnectionFeedback;
 use eyas::race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_http::InputEnd;
 use http::{Request, Response};
@@ -54,7 +54,7 @@ pub(crate) struct Http1Connection {
     input_end: InputEnd,
     cut: CancellationToken,
     /// For the memory, if it was raced.
-    feedback: Option<Feedback>,
+    feedback: Option<ConnectionFeedback>,
 }
 
 impl Http1Connection {
@@ -62,7 +62,7 @@ impl Http1Connection {
     pub(crate) fn new(
         sender: http1::SendRequest<UploadBody>,
         input_end: InputEnd,
-        feedback: Option<Feedback>,
+        feedback: Option<ConnectionFeedback>,
     ) -> (Self, CancellationToken) {
         let cut = CancellationToken::new();
         (Self { sender, input_end, cut: cut.clone(), feedback }, cut)
@@ -105,7 +105,7 @@ impl UpstreamConnection {
         }
     }
 
-    fn feedback(&self) -> Option<&Feedback> {
+    fn feedback(&self) -> Option<&ConnectionFeedback> {
         match self {
             Self::Http1(connection) => connection.feedback.as_ref(),
             Self::Shared(share) => Some(&share.feedback),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use eyas::Feedback;
+use eyas::ConnectionFeedback;
 use eyas_http::proxy_protocol::{self, Addresses};
 use eyas_http::{EarlyAnswer, Http3Sender, Patience};
 use hyper::client::conn::http1::Builder;
@@ -35,7 +35,7 @@ const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_STREAMS as u32;
 pub(crate) async fn http1<T>(
     shared: &SharedGateway,
     wanted: WantedConnection,
-    (mut stream, feedback): (T, Option<Feedback>),
+    (mut stream, feedback): (T, Option<ConnectionFeedback>),
     permit: OwnedSemaphorePermit,
 ) -> io::Result<UpstreamConnection>
 where

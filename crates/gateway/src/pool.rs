@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use eyas::Feedback;
+use eyas::ConnectionFeedback;
 use tokio::time::Instant;
 
 use crate::connection::{ConnectionOwner, Http1Connection, UpstreamConnection, WantedConnection};
@@ -30,7 +30,7 @@ impl IdleConnection {
 struct MultiplexedConnection {
     sender: SharedSender,
     scheme: UpstreamScheme,
-    feedback: Feedback,
+    feedback: ConnectionFeedback,
     streams: ConnectionStreams,
     opened: Instant,
     used: Instant,
@@ -124,7 +124,7 @@ impl UpstreamPool {
         self: &Arc<Self>,
         sender: SharedSender,
         scheme: UpstreamScheme,
-        feedback: Feedback,
+        feedback: ConnectionFeedback,
         until: Option<Instant>,
     ) -> Option<UpstreamConnection> {
         let now = Instant::now();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use eyas::Feedback;
+use eyas::ConnectionFeedback;
 use eyas_http::{Http3FailureKind, Http3Sender};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, Version, header, uri};
 use hyper::client::conn::http2;
@@ -104,7 +104,7 @@ impl Drop for StreamGuard {
 pub(crate) struct ConnectionShare {
     sender: SharedSender,
     scheme: UpstreamScheme,
-    pub(crate) feedback: Feedback,
+    pub(crate) feedback: ConnectionFeedback,
     stream: StreamGuard,
 }
 
@@ -113,7 +113,7 @@ impl ConnectionShare {
     pub(crate) fn new(
         sender: &SharedSender,
         scheme: UpstreamScheme,
-        feedback: &Feedback,
+        feedback: &ConnectionFeedback,
         streams: &ConnectionStreams,
     ) -> Option<Self> {
         let (stream, sender, feedback) = (streams.begin()?, sender.clone(), feedback.clone());

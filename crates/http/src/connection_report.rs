@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use eyas::{
-    ConnectionInfo, Feedback, Recording,
+    ConnectionFeedback, ConnectionInfo, RaceRecording,
     race::{
         evidence::{AttemptFailure, EvidenceLevel, FailureCause},
         trace::Trace,
@@ -15,13 +15,17 @@ use crate::{Error, alt_svc::Service};
 /// The details of a connection and of the race that led to it.
 pub(crate) struct ConnectionReport {
     info: Arc<ConnectionInfo>,
-    feedback: Feedback,
+    feedback: ConnectionFeedback,
     alternative: Option<Service>,
-    recording: Recording,
+    recording: RaceRecording,
 }
 
 impl ConnectionReport {
-    pub(crate) fn new(info: Arc<ConnectionInfo>, feedback: Feedback, recording: Recording) -> Self {
+    pub(crate) fn new(
+        info: Arc<ConnectionInfo>,
+        feedback: ConnectionFeedback,
+        recording: RaceRecording,
+    ) -> Self {
         Self { info, feedback, alternative: None, recording }
     }
 
@@ -39,7 +43,7 @@ impl ConnectionReport {
     }
 
     /// Returns what belongs to the candidate rather than to this connection.
-    pub(crate) fn handles(&self) -> (Recording, Feedback) {
+    pub(crate) fn handles(&self) -> (RaceRecording, ConnectionFeedback) {
         (self.recording.clone(), self.feedback.clone())
     }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use eyas::{ConnectError, Connection, Initiation, Recording};
+use eyas::{ConnectError, Connection, Initiation, RaceRecording};
 use eyas_relay::destination::{Destination, RefusedRequest, RequestRefusal};
 use eyas_relay::destination_stream::DestinationStream;
 use eyas_relay::permitted::PermittedRace;
@@ -88,7 +88,7 @@ impl<'a> DestinationRace<'a> {
     pub(crate) async fn establish(
         self,
         hops: Option<&HeaderValue>,
-        race: &mut Option<Recording>,
+        race: &mut Option<RaceRecording>,
     ) -> Result<RaceUp<'a>, NoConnection> {
         if let Some(via) = &self.shared.via {
             return Ok(RaceUp::Via(self.via(via, hops, race).await?));
@@ -104,7 +104,7 @@ impl<'a> DestinationRace<'a> {
     pub(crate) async fn transport(
         self,
         hops: Option<&HeaderValue>,
-        race: &mut Option<Recording>,
+        race: &mut Option<RaceRecording>,
     ) -> Result<DestinationStream, NoConnection> {
         if let Some(via) = &self.shared.via {
             return self.via(via, hops, race).await;
@@ -122,7 +122,7 @@ impl<'a> DestinationRace<'a> {
         &self,
         via: &ProxyLanes,
         hops: Option<&HeaderValue>,
-        race: &mut Option<Recording>,
+        race: &mut Option<RaceRecording>,
     ) -> Result<DestinationStream, NoConnection> {
         let reached = via.reach((TunnelKind::Bytes, self.destination), hops, race).await;
         reached.map_err(NoConnection::Refused)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::{Bytes, BytesMut};
-use eyas::Recording;
+use eyas::RaceRecording;
 use eyas::race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_http::HttpDatagrams;
 use eyas_http::serve::StreamServer;
@@ -117,7 +117,7 @@ pub(crate) struct ClientState {
     pub(crate) hops: Option<HeaderValue>,
     connection: Option<Arc<eyas::ConnectionInfo>>,
     won_by: Option<WonBy>,
-    race: Option<Recording>,
+    race: Option<RaceRecording>,
     pub(crate) bytes: ByteCounts,
     datagrams: Option<DatagramReport>,
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use eyas::{ConnectionInfo, Recording};
+use eyas::{ConnectionInfo, RaceRecording};
 use eyas_relay::destination::{Destination, RequestRefusal};
 use eyas_relay::handshake::HandshakeProtocol;
 
@@ -29,7 +29,7 @@ pub struct ProxyClientReport {
     /// What decided the race, if it was won.
     pub won_by: Option<WonBy>,
     /// The record of the race, if there was one.
-    pub race: Option<Recording>,
+    pub race: Option<RaceRecording>,
     /// Bytes from the client to the destination.
     pub sent: u64,
     /// Bytes from the destination to the client.

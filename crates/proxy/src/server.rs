@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use eyas::sctp::SctpListener;
-use eyas::sockets::{self, Bound, StreamProtocol, Throttle, Wanted};
+use eyas::sockets::{self, BoundAddress, ReportThrottle, StreamProtocol, WantedSockets};
 use eyas::{Endpoint, ServerIdentity};
 use eyas_http::metrics;
 use eyas_http::serve::{
@@ -182,7 +182,8 @@ impl ProxyBuilder {
             self = self.listen((std::net::Ipv4Addr::LOCALHOST, 0).into());
         }
         self.check_is_closed(self.addresses.iter().copied())?;
-        let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: self.security.is_some() };
+        let wanted =
+            WantedSockets { stream: Some(StreamProtocol::Tcp), udp: self.security.is_some() };
         let bound = sockets::bind(&self.addresses, wanted)?;
         self.start_on(bound)
     }
@@ -208,7 +209,7 @@ impl ProxyBuilder {
     ///
     /// # Errors
     /// Those of [`start`](Self::start) except those of binding, and [`ServeError::NoSocket`] if there is no socket.
-    pub fn start_on(self, mut bound: Vec<Bound>) -> Result<RunningProxy, ProxyError> {
+    pub fn start_on(self, mut bound: Vec<BoundAddress>) -> Result<RunningProxy, ProxyError> {
         if bound.is_empty() {
             return Err(ServeError::NoSocket.into());
         }
@@ -266,7 +267,7 @@ fn serve_http(
     shared: &Arc<SharedProxy>,
     (identity, clients): (ServerIdentity, Option<ClientCertificates>),
     sctp: Option<SctpService>,
-    bound: Vec<Bound>,
+    bound: Vec<BoundAddress>,
 ) -> Result<eyas_http::serve::Running, ServeError> {
     let limits = eyas_http::serve::Limits {
         connections: shared.limits.connections,
@@ -290,7 +291,7 @@ fn serve_http(
 
 /// Accepts clients until the proxy stops.
 async fn accept(shared: Arc<SharedProxy>, listener: TcpListener, streams: Option<StreamServer>) {
-    let throttle = Throttle::default();
+    let throttle = ReportThrottle::default();
     loop {
         let exhausted = |error: &io::Error| {
             if throttle.permits() {

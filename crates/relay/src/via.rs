@@ -17,7 +17,7 @@ use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Target, TargetError, TargetHost, parse_port};
 use eyas::zone::{in_url, parse_host};
-use eyas::{Endpoint, Recording};
+use eyas::{Endpoint, RaceRecording};
 use eyas_http::{EarlyAnswer, InformationalLimit, Versions};
 use http::header::{CONNECTION, HOST, PROXY_AUTHORIZATION, UPGRADE};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
@@ -181,7 +181,7 @@ impl UpstreamProxy {
         endpoint: &Endpoint,
         policy: Policy,
         (request, (kind, to)): (Request<()>, (TunnelKind, &Destination)),
-        race: &mut Option<Recording>,
+        race: &mut Option<RaceRecording>,
     ) -> Result<DestinationStream, RefusedRequest> {
         let deadline = policy.deadline;
         let transports: Vec<Transport> = policy.transports.clone();

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
+use eyas::sockets::{self, BoundAddress, StreamProtocol, WantedSockets};
 use eyas_http::{
     Versions,
     serve::{AltSvcPolicy, Running, SctpService, ServeError, Server, ServerBuilder, Stats},
@@ -38,11 +38,11 @@ impl TestServer {
         stages: &[(IpAddr, ServerFaces)],
     ) -> Result<Self, ServeError> {
         let wanted: Vec<SocketAddr> = stages.iter().map(|(ip, _)| (*ip, 0).into()).collect();
-        let both = Wanted { stream: Some(StreamProtocol::Tcp), udp: true };
+        let both = WantedSockets { stream: Some(StreamProtocol::Tcp), udp: true };
         let bound = sockets::bind(&wanted, both)?;
         let addresses = bound.iter().map(|bound| bound.address).collect();
         let mut this = Self { addresses, servers: Vec::new(), tasks: JoinSet::new() };
-        for (Bound { address, tcp, udp }, (_, faces)) in bound.into_iter().zip(stages) {
+        for (BoundAddress { address, tcp, udp }, (_, faces)) in bound.into_iter().zip(stages) {
             if let Some(tcp) = tcp {
                 this.stage_tcp(authority, faces, address, tcp).await?;
             }
@@ -169,7 +169,7 @@ impl TestServer {
         if faces.sctp == SctpFace::InsideUdp {
             builder = builder.sctp(SctpService::on_free_port());
         }
-        let bound = Bound { address: public, tcp: Some(tcp), udp: None };
+        let bound = BoundAddress { address: public, tcp: Some(tcp), udp: None };
         self.servers.push(builder.start_on(vec![bound])?);
         Ok(())
     }
@@ -184,7 +184,7 @@ impl TestServer {
     ) -> Result<(), ServeError> {
         let versions = Versions { http1: false, http2: false, http3: true };
         let builder = builder(authority, &faces.quic, faces)?.versions(versions);
-        let bound = Bound { address, tcp: None, udp: Some(udp) };
+        let bound = BoundAddress { address, tcp: None, udp: Some(udp) };
         self.servers.push(builder.start_on(vec![bound])?);
         Ok(())
     }

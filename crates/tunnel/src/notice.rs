@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use eyas::sockets::Throttle;
+use eyas::sockets::ReportThrottle;
 
 /// An event, for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,12 +40,12 @@ impl fmt::Debug for NoticeObserver {
 #[derive(Debug)]
 pub(crate) struct ThrottledWarnings {
     observer: NoticeObserver,
-    throttle: Throttle,
+    throttle: ReportThrottle,
 }
 
 impl ThrottledWarnings {
     pub(crate) fn new(observer: NoticeObserver) -> Self {
-        Self { observer, throttle: Throttle::default() }
+        Self { observer, throttle: ReportThrottle::default() }
     }
 
     /// Reports a warning, unless there was one recently.

@@ -80,7 +80,10 @@ impl ServerProxy {
         // The handshake took one round trip to the server (RFC 8446 §2).
         let rtt = began.elapsed();
         let certificates = tls.get_ref().1.peer_certificates().unwrap_or_default();
-        let key = certificates.first().and_then(KeyFingerprint::of).ok_or(TunnelError::NoKey)?;
+        let key = certificates
+            .first()
+            .and_then(KeyFingerprint::from_certificate)
+            .ok_or(TunnelError::NoKey)?;
         // Whatever carries it to the proxy, the session has one stream.
         let mut info = ConnectionInfo::new(Transport::Tcp, to_proxy.remote);
         (info.local, info.rtt) = (to_proxy.local, Some(rtt));

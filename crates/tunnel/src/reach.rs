@@ -35,7 +35,8 @@ pub async fn reach(
         Some(failure) => TunnelError::NotAccepted(SessionEnd::Lost(failure.detail.clone())),
         None => error.into(),
     })?;
-    let key = connection.info().peer_certificates.first().and_then(KeyFingerprint::of);
+    let key =
+        connection.info().peer_certificates.first().and_then(KeyFingerprint::from_certificate);
     let key = key.ok_or(TunnelError::NoKey)?;
     let closed = |connection: Connection| {
         // A QUIC server that does not accept our key has already closed the connection.

@@ -142,7 +142,8 @@ impl TunnelServer {
 
     async fn serve_connection(&self, connection: Connection, stop: CancellationToken) {
         let remote = connection.info().remote;
-        let key = connection.info().peer_certificates.first().and_then(KeyFingerprint::of);
+        let key =
+            connection.info().peer_certificates.first().and_then(KeyFingerprint::from_certificate);
         // The handshake has already checked it; without a key nothing is read from the client.
         let Some((key, grant)) = key.and_then(|key| Some((key, (self.grants)(&key)?))) else {
             self.observer.warn("refused", format!("{remote} presented no key that may connect"));

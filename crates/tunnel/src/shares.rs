@@ -121,7 +121,7 @@ mod tests {
 
     fn key() -> KeyFingerprint {
         let identity = ServerIdentity::self_signed(["key.test"]).expect("an identity");
-        KeyFingerprint::of(identity.certificate()).expect("a key")
+        KeyFingerprint::from_certificate(identity.certificate()).expect("a key")
     }
 
     /// Takes as many places as the key gets.

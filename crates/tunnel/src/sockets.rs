@@ -8,9 +8,9 @@ use std::time::Duration;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use eyas::race::target::TargetError;
-use eyas::sockets::{self, StreamProtocol, Wanted};
+use eyas::sockets::{self, StreamProtocol, WantedSockets};
 use eyas::zone::parse_address;
-use eyas::{Endpoint, Feedback};
+use eyas::{ConnectionFeedback, Endpoint};
 use eyas_relay::accept::accept_next;
 use eyas_relay::copy::{self, ByteCounts, CopyEnd, CopyUntil};
 use eyas_relay::destination::Destination;
@@ -80,7 +80,7 @@ fn listen_tcp(at: &ListenPlace) -> Result<(Vec<TcpListener>, u16), ListenError> 
             vec![vec![parse_address(bind, at.port).map_err(unusable)?]]
         }
     };
-    let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: false };
+    let wanted = WantedSockets { stream: Some(StreamProtocol::Tcp), udp: false };
     let mut why = ListenError { text: String::new(), is_in_use: false };
     for addresses in tries {
         match sockets::bind(&addresses, wanted) {
@@ -106,7 +106,7 @@ fn listen_tcp(at: &ListenPlace) -> Result<(Vec<TcpListener>, u16), ListenError> 
 pub(crate) struct ReachedDestination {
     stream: LocalStream,
     /// For the memory, if it was raced.
-    feedback: Option<Feedback>,
+    feedback: Option<ConnectionFeedback>,
 }
 
 impl ReachedDestination {

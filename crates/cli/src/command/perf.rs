@@ -61,7 +61,7 @@ struct MeasuredTest {
 impl MeasuredTest {
     /// Returns the key that the server has proven.
     fn peer_key(&self) -> Option<KeyFingerprint> {
-        self.info.peer_certificates.first().and_then(KeyFingerprint::of)
+        self.info.peer_certificates.first().and_then(KeyFingerprint::from_certificate)
     }
 
     /// Returns whether the server has granted less than was asked for.

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use tokio::io::AsyncReadExt;
 
-use super::Established;
+use super::EstablishedTransport;
 #[cfg(feature = "quic")]
 use crate::byte_stream::ByteTransport;
 use crate::byte_stream::ReadWrite;
@@ -19,7 +19,7 @@ pub(super) const MAX_AHEAD: usize = 16 * 1024;
 const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(2);
 
 /// Waits for the first byte. Over TCP it is kept for the caller; over QUIC it stays in its stream.
-pub(super) async fn wait(established: &mut Established) -> Result<(), AttemptFailure> {
+pub(super) async fn wait(established: &mut EstablishedTransport) -> Result<(), AttemptFailure> {
     match &mut established.transport {
         #[cfg(feature = "quic")]
         ByteTransport::Quic(stream) => {

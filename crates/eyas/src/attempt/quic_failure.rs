@@ -7,7 +7,7 @@ use quinn::{ConnectError, ConnectionError, TransportErrorCode};
 
 use super::quic_tls::QuicRejection;
 use crate::failure::{alert_cause, alert_fault, alert_name, failure};
-use crate::security::Rejection;
+use crate::security::CertificateRejection;
 
 /// CRYPTO_ERROR codes are 0x0100 plus a TLS alert (RFC 9001 §4.8).
 const CRYPTO_ERRORS: std::ops::RangeInclusive<u64> = 0x0100..=0x01ff;
@@ -83,7 +83,7 @@ pub(crate) fn connection_failure(
     match error {
         // With a configuration of the caller's, only the alert is known that this side has sent.
         ConnectionError::TransportError(_) if cause == FailureCause::Certificate => {
-            Rejection::undescribed(CertificateFault::Other).explain(failure)
+            CertificateRejection::undescribed(CertificateFault::Other).explain(failure)
         }
         _ => failure,
     }
@@ -145,7 +145,9 @@ mod tests {
 
     #[test]
     fn a_rejection_here_decides_whatever_the_alert() {
-        let rejection = QuicRejection::of(Rejection::undescribed(CertificateFault::Expired));
+        let rejection = QuicRejection::from_rejection(CertificateRejection::undescribed(
+            CertificateFault::Expired,
+        ));
         // `decrypt_error` is sent for an invalid signature of a certificate, too.
         for alert in [45, 46, 51] {
             let error = alert_sent(alert, "");

@@ -7,11 +7,11 @@ use eyas_race::candidate::{Security, Transport};
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_sctp::identifier::StreamId;
 
-use super::{Attempt, Established, Reporter, tls};
+use super::{AttemptReporter, CandidateAttempt, EstablishedTransport, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
-use crate::connector::Connector;
-use crate::failure::{Call, failure, open_failure, send_failure};
+use crate::connector::EndpointConnector;
+use crate::failure::{SocketCall, failure, open_failure, send_failure};
 use crate::sctp::carrier::{Access, access};
 use crate::sctp::client::PeerHints;
 use crate::sctp::kernel;
@@ -22,10 +22,10 @@ use crate::sctp::{SctpAssociation, SctpStream, attempt_failure};
 pub(super) const STREAM: StreamId = StreamId(0);
 
 pub(super) async fn run(
-    mut attempt: Attempt,
-    connector: &Connector,
-    reporter: &Reporter,
-) -> Result<Established, AttemptFailure> {
+    mut attempt: CandidateAttempt,
+    connector: &EndpointConnector,
+    reporter: &AttemptReporter,
+) -> Result<EstablishedTransport, AttemptFailure> {
     let mut info = attempt.info();
     let uses_own_stack = match (attempt.candidate.transport, access()) {
         (Transport::Sctp, Access::None(why)) => {
@@ -46,9 +46,9 @@ pub(super) async fn run(
 
 /// Opens the association. At the INIT ACK it waits until the race decides to proceed.
 async fn open(
-    attempt: &mut Attempt,
-    connector: &Connector,
-    reporter: &Reporter,
+    attempt: &mut CandidateAttempt,
+    connector: &EndpointConnector,
+    reporter: &AttemptReporter,
     info: &mut ConnectionInfo,
 ) -> Result<SctpAssociation, AttemptFailure> {
     let candidate = &attempt.candidate;
@@ -59,7 +59,7 @@ async fn open(
         .sctp()
         .open(candidate.transport, candidate.address, hints)
         .await
-        .map_err(|error| open_failure(&error, Call::Bind))?;
+        .map_err(|error| open_failure(&error, SocketCall::Bind))?;
     establish(&association, start, attempt, reporter, info).await?;
     Ok(association)
 }
@@ -68,8 +68,8 @@ async fn open(
 pub(super) async fn establish(
     association: &SctpAssociation,
     start: Instant,
-    attempt: &mut Attempt,
-    reporter: &Reporter,
+    attempt: &mut CandidateAttempt,
+    reporter: &AttemptReporter,
     info: &mut ConnectionInfo,
 ) -> Result<(), AttemptFailure> {
     association
@@ -98,13 +98,13 @@ pub(super) async fn establish(
 
 async fn secure(
     stream: SctpStream,
-    attempt: &Attempt,
-    connector: &Connector,
+    attempt: &CandidateAttempt,
+    connector: &EndpointConnector,
     mut info: ConnectionInfo,
-) -> Result<Established, AttemptFailure> {
+) -> Result<EstablishedTransport, AttemptFailure> {
     if attempt.candidate.security == Security::None {
         let transport = ByteTransport::Sctp(Box::new(stream));
-        return Ok(Established { transport, info, read_ahead: Bytes::new() });
+        return Ok(EstablishedTransport { transport, info, read_ahead: Bytes::new() });
     }
     let config = connector.stream_tls(&attempt.candidate.alpn);
     let name = attempt
@@ -116,20 +116,20 @@ async fn secure(
     info.timings.security = Some(attempt.origin.elapsed());
     tls::describe(&mut info, tls.get_ref().1);
     let transport = ByteTransport::SctpTls(Box::new(Secured::new(tls, role)));
-    Ok(Established { transport, info, read_ahead: Bytes::new() })
+    Ok(EstablishedTransport { transport, info, read_ahead: Bytes::new() })
 }
 
 /// Connects through the kernel's SCTP, which does not report the INIT ACK.
 async fn through_kernel(
-    attempt: &Attempt,
-    connector: &Connector,
-    reporter: &Reporter,
+    attempt: &CandidateAttempt,
+    connector: &EndpointConnector,
+    reporter: &AttemptReporter,
     info: &mut ConnectionInfo,
 ) -> Result<SctpAssociation, AttemptFailure> {
     let start = Instant::now();
     let association = kernel::connect(attempt.candidate.address, connector.sctp().association())
         .await
-        .map_err(|error| send_failure(&error, Call::Pending, attempt.candidate.address))?;
+        .map_err(|error| send_failure(&error, SocketCall::Pending, attempt.candidate.address))?;
     info.rtt = Some(start.elapsed());
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;

@@ -10,25 +10,27 @@ use eyas_race::evidence::{
 };
 
 use super::sctp::{STREAM, establish};
-use super::{Attempt, Established, Reporter};
+use super::{AttemptReporter, CandidateAttempt, EstablishedTransport};
 use crate::byte_stream::ByteTransport;
-use crate::connector::{Connector, Dtls};
-use crate::failure::{CERTIFICATE_REJECTED, Call, HostFault, failure, open_failure, tls_failure};
+use crate::connector::{DtlsConnector, EndpointConnector};
+use crate::failure::{
+    CERTIFICATE_REJECTED, HostFault, SocketCall, failure, open_failure, tls_failure,
+};
 use crate::sctp::attempt_failure;
 use crate::sctp::client::{DtlsAssociation, DtlsError, PeerHints};
 use crate::sctp::dtls::{EndReason, Trust};
 use crate::security::{explained, keeping};
 
 pub(super) async fn run(
-    mut attempt: Attempt,
-    connector: &Connector,
-    reporter: &Reporter,
-) -> Result<Established, AttemptFailure> {
+    mut attempt: CandidateAttempt,
+    connector: &EndpointConnector,
+    reporter: &AttemptReporter,
+) -> Result<EstablishedTransport, AttemptFailure> {
     let name = attempt
         .server_name
         .clone()
         .map_err(|detail| failure(FailureCause::Certificate, EvidenceLevel::Started, detail))?;
-    let Dtls { verifier, identity, has_certificate } = connector
+    let DtlsConnector { verifier, identity, has_certificate } = connector
         .dtls()
         .map_err(|error| failure(FailureCause::Local, EvidenceLevel::Started, error.to_string()))?;
     let start = Instant::now();
@@ -60,7 +62,7 @@ pub(super) async fn run(
     let stream = association
         .stream(STREAM)
         .map_err(|error| attempt_failure(&error, EvidenceLevel::Transport))?;
-    Ok(Established {
+    Ok(EstablishedTransport {
         transport: ByteTransport::Sctp(Box::new(stream)),
         info,
         read_ahead: Bytes::new(),
@@ -75,7 +77,7 @@ fn rejected_by_peer() -> AttemptFailure {
 
 fn dtls_failure(error: &DtlsError) -> AttemptFailure {
     match error {
-        DtlsError::Socket(error) => open_failure(error, Call::Bind),
+        DtlsError::Socket(error) => open_failure(error, SocketCall::Bind),
         DtlsError::Session(EndReason::TimedOut) => failure(
             FailureCause::Silent,
             EvidenceLevel::Started,

@@ -21,8 +21,8 @@ use socket2::Socket;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use crate::failure::{Call, connect_failure, icmp_failure, io_failure, send_failure};
-use crate::icmp::{self, Report};
+use crate::failure::{SocketCall, connect_failure, icmp_failure, io_failure, send_failure};
+use crate::icmp::{self, IcmpReport};
 
 /// Connects a non-blocking socket.
 pub(super) async fn connect(socket: Socket, peer: SocketAddr) -> Result<TcpStream, AttemptFailure> {
@@ -31,7 +31,7 @@ pub(super) async fn connect(socket: Socket, peer: SocketAddr) -> Result<TcpStrea
     let reports_enabled = icmp::enable_reports(&socket, family).is_ok();
     match socket.connect(&peer.into()) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
-            return Err(send_failure(&error, Call::Connect, peer));
+            return Err(send_failure(&error, SocketCall::Connect, peer));
         }
         Ok(()) | Err(_) => {}
     }
@@ -58,7 +58,7 @@ pub(super) async fn connect(socket: Socket, peer: SocketAddr) -> Result<TcpStrea
 }
 
 /// Returns the first meaningful report.
-fn icmp_report(stream: &TcpStream) -> Option<Report> {
+fn icmp_report(stream: &TcpStream) -> Option<IcmpReport> {
     loop {
         match icmp::read(stream) {
             Ok(None) => {}

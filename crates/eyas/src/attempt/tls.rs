@@ -9,7 +9,7 @@ use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
-use super::Attempt;
+use super::CandidateAttempt;
 use crate::connection_info::ConnectionInfo;
 use crate::failure::{failure, io_failure};
 use crate::security::{explained, observed};
@@ -21,7 +21,7 @@ pub(super) const ECH_NOT_USED: &str = "DNS offers Encrypted ClientHello, but the
 pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     config: Arc<ClientConfig>,
-    attempt: &Attempt,
+    attempt: &CandidateAttempt,
     reached: EvidenceLevel,
 ) -> Result<tokio_rustls::client::TlsStream<S>, AttemptFailure> {
     let name = attempt

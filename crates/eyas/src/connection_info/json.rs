@@ -4,7 +4,7 @@
 use eyas_race::{candidate::AlpnName, report::milliseconds};
 use serde::Serialize;
 
-use super::{ConnectionInfo, Timings};
+use super::{ConnectionInfo, ConnectionTimings};
 
 /// A connection: what it is, when each stage was reached, and why it was chosen.
 #[derive(Clone, Debug, Serialize)]
@@ -35,7 +35,7 @@ pub struct ConnectionInfoJson {
     timings: TimingsJson,
 }
 
-/// When each stage was reached: see [`Timings`].
+/// When each stage was reached: see [`ConnectionTimings`].
 #[derive(Clone, Copy, Debug, Serialize)]
 struct TimingsJson {
     /// DNS returned the first address.
@@ -69,8 +69,8 @@ impl From<&ConnectionInfo> for ConnectionInfoJson {
     }
 }
 
-impl From<&Timings> for TimingsJson {
-    fn from(timings: &Timings) -> Self {
+impl From<&ConnectionTimings> for TimingsJson {
+    fn from(timings: &ConnectionTimings) -> Self {
         Self {
             dns_ms: timings.dns.map(milliseconds),
             started_ms: milliseconds(timings.started),

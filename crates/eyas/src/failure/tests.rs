@@ -6,9 +6,9 @@ use rustls::{AlertDescription, CertificateError};
 use rustls_pki_types::{ServerName, UnixTime};
 
 use super::{
-    Call, alert_name, connect_failure, icmp_failure, io_failure, send_failure, tls_failure,
+    SocketCall, alert_name, connect_failure, icmp_failure, io_failure, send_failure, tls_failure,
 };
-use crate::icmp::{IcmpCause, Report};
+use crate::icmp::{IcmpCause, IcmpReport};
 
 fn cause(code: i32, reached: EvidenceLevel) -> FailureCause {
     io_failure(&io::Error::from_raw_os_error(code), reached).cause
@@ -36,7 +36,7 @@ fn kernel_errors_are_classified() {
 fn icmp_reports_are_classified() {
     let of = |cause| {
         let remote = ([192, 0, 2, 1], 443).into();
-        icmp_failure(&Report {
+        icmp_failure(&IcmpReport {
             remote,
             cause,
             sender: Some([198, 51, 100, 1].into()),
@@ -61,7 +61,7 @@ fn icmp_reports_are_classified() {
 fn a_rejection_by_the_own_firewall_says_nothing_about_the_peer() {
     let cause_of = |cause, sender: [u8; 4], remote: [u8; 4]| {
         let (sender, remote) = (Some(sender.into()), (remote, 443).into());
-        icmp_failure(&Report { remote, cause, sender, quoted: None }).cause
+        icmp_failure(&IcmpReport { remote, cause, sender, quoted: None }).cause
     };
     let (own, peer) = ([127, 0, 0, 1], [192, 0, 2, 1]);
     for rejection in
@@ -81,7 +81,8 @@ fn a_rejection_by_the_own_firewall_says_nothing_about_the_peer() {
 #[test]
 fn a_filtered_connect_tells_this_host_from_a_router() {
     let peer = ([192, 0, 2, 1], 80).into();
-    let at_once = send_failure(&io::Error::from_raw_os_error(libc::EACCES), Call::Connect, peer);
+    let at_once =
+        send_failure(&io::Error::from_raw_os_error(libc::EACCES), SocketCall::Connect, peer);
     assert_eq!(at_once.cause, FailureCause::Local);
     let cause = |code| connect_failure(&io::Error::from_raw_os_error(code)).cause;
     assert_eq!(cause(libc::EACCES), FailureCause::Unreachable);

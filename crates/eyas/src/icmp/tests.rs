@@ -50,8 +50,12 @@ fn a_report_has_cause_sender_and_quoted_packet() {
         socket.set_nonblocking(true).unwrap();
         let report = read(&socket).unwrap().unwrap();
         let quoted = Some(Bytes::from_static(b"hello"));
-        let expected =
-            Report { remote: unused, cause: IcmpCause::PortUnreachable, sender: Some(ip), quoted };
+        let expected = IcmpReport {
+            remote: unused,
+            cause: IcmpCause::PortUnreachable,
+            sender: Some(ip),
+            quoted,
+        };
         assert_eq!(report, expected);
         assert_eq!(
             report.to_string(),

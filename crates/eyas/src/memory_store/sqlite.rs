@@ -14,7 +14,7 @@ use rusqlite::{
 };
 
 use super::inspection::{APPLICATION_ID, FileError};
-use super::{Observation, Secret};
+use super::{InstallationSecret, ObservedOutcome};
 
 /// How long one process waits for another one that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(250);
@@ -26,17 +26,17 @@ const INSERT_SECRET: &str = "INSERT INTO installation (secret) VALUES (?1)";
 
 /// An open file.
 #[derive(Debug)]
-pub(super) struct Sqlite {
+pub(super) struct SqliteFile {
     connection: Connection,
     written: u32,
 }
 
-impl Sqlite {
+impl SqliteFile {
     /// Opens a file that was [inspected](super::inspection::inspect). An empty one gets its tables
     /// and this secret.
     pub(super) fn open(
         path: &Path,
-        secret: Secret,
+        secret: InstallationSecret,
         config: &MemoryConfig,
         now: Duration,
     ) -> Result<Self, FileError> {
@@ -56,7 +56,7 @@ impl Sqlite {
 
     /// Checks or creates the file's header, which must be ours from the first commit on. So this
     /// must happen before the write-ahead log is enabled, which would hold the header back.
-    fn check_or_create(&mut self, secret: Secret) -> Result<(), FileError> {
+    fn check_or_create(&mut self, secret: InstallationSecret) -> Result<(), FileError> {
         // The file may have been replaced since the inspection, so only read it first.
         let (tables, application) = (self.tables()?, self.header("application_id")?);
         if application != i64::from(APPLICATION_ID) && (tables, application) != (0, 0) {
@@ -74,7 +74,7 @@ impl Sqlite {
         Ok(())
     }
 
-    fn create(&mut self, secret: Secret) -> Result<(), FileError> {
+    fn create(&mut self, secret: InstallationSecret) -> Result<(), FileError> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let tables: i64 = transaction.query_row(COUNT_TABLES, [], |row| row.get(0))?;
@@ -127,13 +127,13 @@ impl Sqlite {
     }
 
     /// Returns the secret for names in this file.
-    pub(super) fn secret(&self) -> Result<Secret, FileError> {
+    pub(super) fn secret(&self) -> Result<InstallationSecret, FileError> {
         let bytes: Option<Vec<u8>> = self
             .connection
             .query_row("SELECT secret FROM installation", [], |row| row.get(0))
             .optional()?;
         bytes
-            .and_then(|bytes| Secret::from_bytes(&bytes))
+            .and_then(|bytes| InstallationSecret::from_bytes(&bytes))
             .ok_or_else(|| FileError::Damaged("it has no secret".into()))
     }
 
@@ -171,10 +171,10 @@ impl Sqlite {
     /// Stores one outcome, merged with what other processes write at the same time.
     pub(super) fn learn(
         &mut self,
-        observation: &Observation,
+        observation: &ObservedOutcome,
         config: &MemoryConfig,
     ) -> Result<(), FileError> {
-        let Observation { evidence, trust, network_name } = observation;
+        let ObservedOutcome { evidence, trust, network_name } = observation;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut read_error = None;
@@ -228,7 +228,7 @@ impl Sqlite {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch("DELETE FROM rows; DELETE FROM installation;")?;
-        transaction.execute(INSERT_SECRET, [Secret::random().as_bytes()])?;
+        transaction.execute(INSERT_SECRET, [InstallationSecret::random().as_bytes()])?;
         transaction.commit()?;
         self.erase_deleted()
     }
@@ -310,7 +310,7 @@ fn keep_newest_of_host(
 }
 
 #[cfg(test)]
-impl Sqlite {
+impl SqliteFile {
     pub(super) fn set_pragma(&self, name: &str, value: &str) {
         let sql = format!("PRAGMA {name} = {value}");
         self.connection.query_row(&sql, [], |_| Ok(())).optional().unwrap();

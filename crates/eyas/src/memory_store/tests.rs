@@ -12,7 +12,7 @@ use eyas_race::target::TargetHost;
 
 use super::inspection::{FileId, companion};
 use super::set_aside::set_aside;
-use super::{MemoryStore, Observation, now};
+use super::{MemoryStore, ObservedOutcome, now};
 
 fn network() -> NetworkId {
     NetworkId("net/1".into())
@@ -52,8 +52,8 @@ fn trust() -> TrustContext {
     TrustContext { parameters: "platform".into(), certificate_host: None }
 }
 
-fn observation(evidence: Evidence) -> Observation {
-    Observation { evidence, trust: trust(), network_name: Some("wlan0 via 192.0.2.1".into()) }
+fn observation(evidence: Evidence) -> ObservedOutcome {
+    ObservedOutcome { evidence, trust: trust(), network_name: Some("wlan0 via 192.0.2.1".into()) }
 }
 
 fn verdict(store: &MemoryStore, name: &str) -> MemoryVerdict {
@@ -265,7 +265,7 @@ fn a_file_set_aside_is_never_overwritten() {
     for number in 0..5_u8 {
         std::fs::write(&path, [number]).unwrap();
         std::fs::write(directory.path().join("memory.db-wal"), [number, number]).unwrap();
-        let id = FileId::of(&path).unwrap();
+        let id = FileId::from_path(&path).unwrap();
         aside
             .push(set_aside(&path, id, || false, now).unwrap().expect("the file was not replaced"));
     }
@@ -282,12 +282,12 @@ fn only_the_file_seen_damaged_is_set_aside() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     damage(&path);
-    let seen = FileId::of(&path).unwrap();
+    let seen = FileId::from_path(&path).unwrap();
     // Keep the inode from being reused.
     let _kept = std::fs::hard_link(&path, directory.path().join("kept"));
     let store = open(&path);
     assert_eq!(set_aside(&path, seen, || false, now()).unwrap(), None);
-    let present = FileId::of(&path).expect("a file");
+    let present = FileId::from_path(&path).expect("a file");
     assert_eq!(set_aside(&path, present, || true, now()).unwrap(), None, "the file is sound");
     store.learn(&evidence("a.example", 443, None), &trust());
     assert!(matches!(verdict(&open(&path), "a.example"), MemoryVerdict::Good { .. }));
@@ -326,7 +326,7 @@ fn a_running_process_keeps_the_secret_of_a_damaged_file() {
     let store = open(&path);
     let secret = store.secret();
     let warnings = match &mut *store.storage() {
-        super::Storage::File(file) => file.find_damage(),
+        super::StoreBackend::File(file) => file.find_damage(),
         _ => panic!("not a file"),
     };
     assert!(warnings[0].contains("set aside"), "{warnings:?}");
@@ -412,7 +412,7 @@ fn a_read_only_file_is_read_and_learning_continues_in_memory() {
     open(&path).learn(&evidence("a.example", 443, None), &trust());
     let store = open(&path);
     match &mut *store.storage() {
-        super::Storage::File(file) => file.make_read_only(),
+        super::StoreBackend::File(file) => file.make_read_only(),
         _ => panic!("not a file"),
     }
     store.learn(&evidence("b.example", 443, None), &trust());
@@ -447,7 +447,7 @@ fn a_full_disk_is_a_warning() {
     let path = directory.path().join("memory.db");
     let store = open(&path);
     match &mut *store.storage() {
-        super::Storage::File(file) => file.make_full(),
+        super::StoreBackend::File(file) => file.make_full(),
         _ => panic!("not a file"),
     }
     for n in 0..200 {

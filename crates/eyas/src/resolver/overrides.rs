@@ -8,9 +8,9 @@ use eyas_race::dns::{DnsFailure, DnsQuery, DnsRecords, RecordType};
 
 /// Addresses by host and port, with the interfaces of link-local ones (0: none).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Overrides(BTreeMap<String, BTreeMap<u16, Vec<(IpAddr, u32)>>>);
+pub(super) struct AddressOverrides(BTreeMap<String, BTreeMap<u16, Vec<(IpAddr, u32)>>>);
 
-impl Overrides {
+impl AddressOverrides {
     pub(super) fn set(&mut self, host: &str, port: u16, addresses: Vec<(IpAddr, u32)>) {
         self.0.entry(normalised(host).into_owned()).or_default().insert(port, addresses);
     }

@@ -35,7 +35,7 @@ pub(super) async fn dtls_pair_at(
     client: &[IpAddr],
 ) -> (Listener, Connection, Connection) {
     let own = ServerIdentity::self_signed(["client.test"]).expect("an identity");
-    let key = KeyFingerprint::of(own.certificate()).expect("a key");
+    let key = KeyFingerprint::from_certificate(own.certificate()).expect("a key");
     let security = SecurityParameters::platform()
         .accept_any_certificate()
         .with_client_certificate(own.chain().to_vec(), own.private_key());

@@ -14,7 +14,7 @@ use super::{SctpAssociation, SctpError, SctpMessages, attempt_failure};
 use crate::byte_stream::{ByteStream, ByteTransport};
 use crate::connection_info::ConnectionInfo;
 use crate::failure::failure;
-use crate::feedback::Feedback;
+use crate::feedback::ConnectionFeedback;
 
 /// Opens byte streams over the further streams of an association, even after the
 /// [`Connection`](crate::Connection) has been converted into a stream. Cheap to clone; it keeps the
@@ -25,7 +25,7 @@ pub struct SctpStreams {
     /// How streams are secured; `None` if the association has no security, or DTLS below it.
     pub(crate) role: Option<Role>,
     pub(crate) info: Arc<ConnectionInfo>,
-    pub(crate) feedback: Feedback,
+    pub(crate) feedback: ConnectionFeedback,
 }
 
 impl SctpStreams {

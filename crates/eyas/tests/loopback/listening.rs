@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
 use eyas::race::target::TargetHost;
-use eyas::sockets::{self, StreamProtocol, Wanted};
+use eyas::sockets::{self, StreamProtocol, WantedSockets};
 use eyas::{Endpoint, ListenParameters, Listener, SecurityParameters, ServerIdentity};
 
 use crate::common::{ping_pong, wait};
@@ -66,7 +66,7 @@ async fn sockets_that_are_already_bound_serve_what_they_can() {
     };
     let bind = |stream: Option<StreamProtocol>, udp: bool| {
         let address = "127.0.0.1:0".parse().unwrap();
-        sockets::bind(&[address], Wanted { stream, udp }).unwrap().remove(0)
+        sockets::bind(&[address], WantedSockets { stream, udp }).unwrap().remove(0)
     };
     let security = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
     let endpoint = Endpoint::builder().security(security).build().unwrap();

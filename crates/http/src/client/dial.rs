@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use eyas::{
-    Connection, Endpoint, Initiation, Preconnection, Recording,
+    Connection, Endpoint, Initiation, Preconnection, RaceRecording,
     race::{
         candidate::{AlpnName, Security, Transport},
         policy::Policy,
@@ -203,7 +203,7 @@ impl Dialler {
     async fn start_http(
         &self,
         mut connection: Connection,
-        recording: Recording,
+        recording: RaceRecording,
     ) -> Result<(Sender, ConnectionReport), Error> {
         let info = connection.shared_info();
         let report = ConnectionReport::new(info, connection.feedback(), recording);

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use eyas::Recording;
+use eyas::RaceRecording;
 use eyas::race::candidate::AddressFamily;
 use eyas::race::target::TargetHost;
 use eyas_http::HttpDatagrams;
@@ -90,7 +90,7 @@ pub(crate) async fn reach<'a>(
     shared: &'a SharedProxy,
     to: &Destination,
     (client, hops): (IpAddr, Option<&HeaderValue>),
-    race: &mut Option<Recording>,
+    race: &mut Option<RaceRecording>,
 ) -> Result<(UdpRoute, SemaphorePermit<'a>), RefusedRequest> {
     let rules = shared.rules_for(client).await;
     let verdict = rules.of_destination(to);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::BytesMut;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
-use eyas::{Endpoint, Recording};
+use eyas::{Endpoint, RaceRecording};
 use eyas_http::{Client, Connected, Error, Kind, PoolLimits, Proxy};
 use http::header::VIA;
 use http::{HeaderValue, Version};
@@ -70,7 +70,7 @@ impl ProxyLanes {
         &self,
         requested: (TunnelKind, &Destination),
         hops: Option<&HeaderValue>,
-        race: &mut Option<Recording>,
+        race: &mut Option<RaceRecording>,
     ) -> Result<DestinationStream, RefusedRequest> {
         let ((kind, _), via) = (requested, &self.via);
         let pseudonym = self.pseudonym.as_ref();

@@ -98,7 +98,7 @@ impl Stage {
     }
 
     async fn start(&mut self) {
-        let key = KeyFingerprint::of(self.client.certificate()).expect("a key");
+        let key = KeyFingerprint::from_certificate(self.client.certificate()).expect("a key");
         let text = format!("{} {key} ada\n{}", self.options, self.others);
         let keys = AuthorizedKeys::parse(&text).expect("keys");
         let known = keys.clone();
@@ -139,7 +139,7 @@ impl Stage {
 
     /// Returns an endpoint that presents one key, and trusts the other.
     fn endpoint(&self, own: &ServerIdentity, trusted: &ServerIdentity) -> Endpoint {
-        let key = KeyFingerprint::of(trusted.certificate()).expect("a key");
+        let key = KeyFingerprint::from_certificate(trusted.certificate()).expect("a key");
         let security = SecurityParameters::platform()
             .with_client_certificate(own.chain().to_vec(), own.private_key())
             .with_pinned_keys([key])
@@ -160,7 +160,7 @@ impl Stage {
         let endpoint = self.endpoint(&self.client, &self.server);
         let (target, policy) = self.target(over);
         let (stream, key) = wait(reach(&endpoint, &target, &policy, None)).await?;
-        assert_eq!(Some(key), KeyFingerprint::of(self.server.certificate()));
+        assert_eq!(Some(key), KeyFingerprint::from_certificate(self.server.certificate()));
         let limits = SessionLimits { drain: TIMEOUT, ..SessionLimits::default() };
         wait(ServerTunnel::begin(stream, limits)).await
     }

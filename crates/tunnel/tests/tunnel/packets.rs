@@ -190,7 +190,7 @@ async fn clients_get_packets_for_their_addresses_and_cannot_take_over_others() {
     let other = ServerIdentity::self_signed(["other.test"]).expect("an identity");
     let third = ServerIdentity::self_signed(["third.test"]).expect("an identity");
     let line = |own: &ServerIdentity, network: &str| {
-        let key = KeyFingerprint::of(own.certificate()).expect("a key");
+        let key = KeyFingerprint::from_certificate(own.certificate()).expect("a key");
         format!("permit-tun=\"{network}\" {key}\n")
     };
     let (interface, there) = Wire::new(&["10.9.0.1/24"]);

@@ -75,7 +75,7 @@ impl Stage {
         let (target, mut policy) = self.target(&[Transport::Tcp]);
         policy.deadline = within;
         let (stream, key) = wait(reach(&endpoint, &target, &policy, Some(proxy))).await?;
-        assert_eq!(Some(key), KeyFingerprint::of(self.server.certificate()));
+        assert_eq!(Some(key), KeyFingerprint::from_certificate(self.server.certificate()));
         wait(ServerTunnel::begin(stream, SessionLimits::default())).await
     }
 }

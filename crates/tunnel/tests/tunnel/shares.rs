@@ -15,7 +15,7 @@ impl Stage {
         self.stop().await;
         self.total_limits = limits;
         for other in others {
-            let key = KeyFingerprint::of(other.certificate()).expect("a key");
+            let key = KeyFingerprint::from_certificate(other.certificate()).expect("a key");
             self.others.push_str(&format!("{key} other\n"));
         }
         self.start().await;

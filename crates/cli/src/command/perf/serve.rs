@@ -101,7 +101,8 @@ fn announce(
             PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(Paint::Plain, text);
         output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
     }
-    let key = identity.and_then(|identity| KeyFingerprint::of(identity.certificate()));
+    let key =
+        identity.and_then(|identity| KeyFingerprint::from_certificate(identity.certificate()));
     let sctp = listener.sctp();
     if common.json {
         return print_object(&json!({

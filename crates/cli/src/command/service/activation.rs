@@ -5,7 +5,7 @@ use std::env;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{FromRawFd as _, OwnedFd};
 
-use eyas::sockets::Bound;
+use eyas::sockets::BoundAddress;
 use rustix::io::{FdFlags, fcntl_setfd};
 use socket2::{Socket, Type};
 
@@ -17,7 +17,7 @@ const FIRST: i32 = 3;
 const MAX_SOCKETS: i32 = 64;
 
 /// The sockets of a server: streams serve TCP, and datagrams QUIC.
-pub(in crate::command) struct PassedSockets(pub(in crate::command) Vec<Bound>);
+pub(in crate::command) struct PassedSockets(pub(in crate::command) Vec<BoundAddress>);
 
 impl PassedSockets {
     /// Returns whether there is a socket for streams.
@@ -75,7 +75,7 @@ fn adopt(descriptor: i32) -> Socket {
 }
 
 /// Adds a socket to the others of its address.
-fn add(all: &mut Vec<Bound>, socket: Socket) -> Result<(), String> {
+fn add(all: &mut Vec<BoundAddress>, socket: Socket) -> Result<(), String> {
     let text = |cause: std::io::Error| cause.to_string();
     // No child needs it.
     fcntl_setfd(&socket, FdFlags::CLOEXEC).map_err(|cause| cause.to_string())?;
@@ -86,7 +86,7 @@ fn add(all: &mut Vec<Bound>, socket: Socket) -> Result<(), String> {
     let place = match all.iter().position(|bound| bound.address == address) {
         Some(place) => place,
         None => {
-            all.push(Bound { address, tcp: None, udp: None });
+            all.push(BoundAddress { address, tcp: None, udp: None });
             all.len() - 1
         }
     };

@@ -95,7 +95,7 @@ pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
 
 /// Returns the fingerprint of an identity's key.
 pub(super) fn fingerprint(identity: &ServerIdentity) -> Result<KeyFingerprint, Failure> {
-    KeyFingerprint::of(identity.certificate())
+    KeyFingerprint::from_certificate(identity.certificate())
         .ok_or_else(|| Failure::new(FailureKind::Identity, "the certificate cannot be read"))
 }
 

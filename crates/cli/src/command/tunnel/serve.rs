@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use eyas::race::candidate::Transport;
 use eyas::sctp::ENCAPSULATION_PORT;
-use eyas::sockets::Bound;
+use eyas::sockets::BoundAddress;
 use eyas::{Endpoint, KeyFingerprint, ListenParameters, Listener, ServerIdentity};
 use eyas_tunnel::TunnelServer;
 use eyas_tunnel::frame::ALPN;
@@ -125,7 +125,7 @@ async fn listeners(
         return Err(service::listens_twice());
     }
     let with_sctp = sctp_place(flags, &sockets)?;
-    let listen = |(place, bound): (usize, Bound)| {
+    let listen = |(place, bound): (usize, BoundAddress)| {
         let mut parameters = parameters.clone();
         if place != with_sctp {
             let others = setting::served_transports(true);
@@ -140,9 +140,9 @@ async fn listeners(
 
 /// Returns the place of the address at which SCTP, whose sockets are bound here, is served: all addresses of this host
 /// if these are among them, and otherwise the first.
-fn sctp_place(flags: &TunnelServeFlags, sockets: &[Bound]) -> Result<usize, Failure> {
+fn sctp_place(flags: &TunnelServeFlags, sockets: &[BoundAddress]) -> Result<usize, Failure> {
     let port = flags.sctp_udp_port.unwrap_or(ENCAPSULATION_PORT);
-    let takes_port = |bound: &Bound| bound.udp.is_some() && bound.address.port() == port;
+    let takes_port = |bound: &BoundAddress| bound.udp.is_some() && bound.address.port() == port;
     if sockets.iter().any(takes_port) {
         let text = format!(
             "a socket for datagrams of the service manager has port {port}, which is that of SCTP"
@@ -151,7 +151,7 @@ fn sctp_place(flags: &TunnelServeFlags, sockets: &[Bound]) -> Result<usize, Fail
             "remove its ListenDatagram=: datagram sockets serve QUIC, and the server binds that of SCTP itself",
         ));
     }
-    let is_any = |bound: &Bound| bound.address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+    let is_any = |bound: &BoundAddress| bound.address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED);
     Ok(sockets.iter().position(is_any).unwrap_or(0))
 }
 

@@ -15,11 +15,11 @@ const MAX_LOOKUPS: usize = 16;
 static LOOKUPS: Semaphore = Semaphore::const_new(MAX_LOOKUPS);
 
 /// What a lookup found.
-pub(super) type Looked = Result<Vec<IpAddr>, DnsFailure>;
+pub(super) type LookupResult = Result<Vec<IpAddr>, DnsFailure>;
 
 /// Looks up the addresses of a name, of one family or of both in one call. If the future is dropped,
 /// the call goes on until it is over, in its place among those at once.
-pub(super) async fn look_up(name: String, family: Option<AddressFamily>) -> Looked {
+pub(super) async fn look_up(name: String, family: Option<AddressFamily>) -> LookupResult {
     let place = LOOKUPS.acquire().await.map_err(|_| DnsFailure::Unreachable)?;
     let (sender, receiver) = oneshot::channel();
     // Not a thread of the runtime, whose end would wait for the call.
@@ -36,7 +36,7 @@ pub(super) async fn look_up(name: String, family: Option<AddressFamily>) -> Look
     receiver.await.unwrap_or(Err(DnsFailure::Unreachable))
 }
 
-fn call(name: &str, family: Option<AddressFamily>) -> Looked {
+fn call(name: &str, family: Option<AddressFamily>) -> LookupResult {
     let address = match family {
         None => libc::AF_UNSPEC,
         Some(AddressFamily::V4) => libc::AF_INET,
