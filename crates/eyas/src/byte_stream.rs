@@ -16,7 +16,7 @@ use tokio_rustls::TlsStream;
 use crate::attempt::mptcp;
 use crate::connection_info::ConnectionInfo;
 use crate::feedback::ConnectionFeedback;
-use crate::linger;
+use crate::graceful_close;
 #[cfg(feature = "quic")]
 use crate::quic_stream::QuicStream;
 #[cfg(feature = "sctp")]
@@ -316,8 +316,8 @@ impl Drop for ByteStream {
             return;
         }
         match self.transport.take() {
-            Some(ByteTransport::Tcp(tcp)) => linger::tcp(&self.runtime, tcp),
-            Some(ByteTransport::Tls(tls)) => linger::tcp(&self.runtime, into_socket(*tls)),
+            Some(ByteTransport::Tcp(tcp)) => graceful_close::tcp(&self.runtime, tcp),
+            Some(ByteTransport::Tls(tls)) => graceful_close::tcp(&self.runtime, into_socket(*tls)),
             // The others linger below.
             _ => {}
         }

@@ -27,8 +27,8 @@ use crate::driver_event::DriverEvent;
 use crate::events;
 use crate::memory_store::ObservedOutcome;
 use crate::preconnection::{AllowedAddresses, PeerParameters};
-use crate::record::SharedJournal;
-use crate::tally::EndpointTally;
+use crate::race_counts::EndpointTally;
+use crate::shared_journal::SharedJournal;
 use crate::{Connection, ConnectionFeedback, Endpoint, Resolver};
 
 /// The maximum number of events and DNS answers that wait for the driver; beyond it, senders wait.

@@ -15,11 +15,11 @@ use crate::connector::EndpointConnector;
 use crate::limit::{AttemptLimit, DEFAULT_ATTEMPTS};
 use crate::local_addresses::LocalAddresses;
 use crate::network::CurrentNetwork;
+use crate::race_counts::{AttemptCounts, EndpointTally, RaceCounts};
 #[cfg(feature = "sctp")]
 use crate::sctp::client::Clients;
 #[cfg(feature = "sctp")]
 use crate::sctp::protocol::config::AssociationConfig;
-use crate::tally::{AttemptCounts, EndpointTally, RaceCounts};
 use crate::{
     Connection, ConnectionFeedback, Error, MemoryStore, Preconnection, Resolver, SecurityParameters,
 };

@@ -20,7 +20,7 @@ use crate::attempt::opening::{OpeningBytes, RaceOpening};
 use crate::clock::RaceClock;
 use crate::driver::{self, AttemptOptions, ResultChannels};
 use crate::preconnection::RaceParameters;
-use crate::record::SharedJournal;
+use crate::shared_journal::SharedJournal;
 use crate::{ConnectError, Connection, Endpoint};
 
 /// The maximum number of better connections that wait for the caller; a race has few transports.

@@ -83,11 +83,11 @@ mod error;
 mod events;
 mod failure;
 mod feedback;
+mod graceful_close;
 mod icmp;
 mod identity;
 mod initiation;
 mod limit;
-mod linger;
 mod listener;
 mod local_addresses;
 mod memory_store;
@@ -101,15 +101,15 @@ mod private_key;
 mod quic_sockets;
 #[cfg(feature = "quic")]
 mod quic_stream;
-mod record;
+mod race_counts;
 mod resolver;
 #[cfg(feature = "sctp")]
 pub mod sctp;
 mod security;
+mod shared_journal;
 pub mod sockets;
 #[cfg(feature = "quic")]
 mod stateless_reset;
-mod tally;
 mod tcp_status;
 #[cfg(all(test, feature = "quic"))]
 #[path = "../tests/namespace/mod.rs"]
@@ -135,9 +135,9 @@ pub use listener::{ListenParameters, Listener};
 pub use memory_store::MemoryStore;
 pub use preconnection::Preconnection;
 pub use private_key::{private_key_from_encrypted_pem, private_key_from_pem};
+pub use race_counts::{AttemptCounts, RaceCounts};
 pub use resolver::{NameSource, Resolver};
 pub use security::{KeyFingerprint, KeyFingerprintError, SecurityParameters};
-pub use tally::{AttemptCounts, RaceCounts};
 pub use tcp_status::{TcpProbe, TcpReading, TcpStatus};
 
 pub use eyas_race::candidate::{AlpnName, Candidate, Security, Transport};

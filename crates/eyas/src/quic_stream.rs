@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::runtime::Handle;
 
-use crate::linger::{self, FinishAcknowledgement};
+use crate::graceful_close::{self, FinishAcknowledgement};
 
 type StreamHalves = (quinn::SendStream, quinn::RecvStream);
 type OpeningStream =
@@ -27,7 +27,7 @@ pub(crate) enum StreamRole {
 /// A bidirectional stream that is opened, or waited for, at its first use.
 ///
 /// Once it was shut down it may be dropped at once: the connection then stays open in the background
-/// until the peer has acknowledged everything ([`linger`]).
+/// until the peer has acknowledged everything ([`graceful_close`]).
 pub(crate) struct QuicStream {
     connection: quinn::Connection,
     role: StreamRole,
@@ -139,7 +139,7 @@ impl AsyncWrite for QuicStream {
         match &this.state {
             StreamState::Open(send, _) if this.is_shut_down => this
                 .acknowledgement
-                .get_or_insert_with(|| linger::acknowledgement(send))
+                .get_or_insert_with(|| graceful_close::acknowledgement(send))
                 .as_mut()
                 .poll(cx),
             _ => Poll::Ready(Ok(())),
@@ -169,7 +169,7 @@ impl Drop for QuicStream {
         if let StreamState::Open(send, recv) = state
             && self.is_shut_down
         {
-            linger::quic(&self.runtime, self.connection.clone(), send, recv);
+            graceful_close::quic(&self.runtime, self.connection.clone(), send, recv);
         }
     }
 }

@@ -91,7 +91,7 @@ mod tests {
     use hdrhistogram::serialization::Deserializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
-    use super::super::tally::{LoadExchange, LoadTally, RequestError};
+    use super::super::load_tally::{LoadExchange, LoadTally, RequestError};
     use super::*;
 
     fn tally(millis: u64) -> LoadTally {

@@ -9,7 +9,7 @@
 //! | module | purpose |
 //! | --- | --- |
 //! | `arrivals`, `draw` | when requests arrive, and their random choices: pure |
-//! | `tally` | the counters: pure, of bounded size |
+//! | `load_tally` | the counters: pure, of bounded size |
 //! | `attempts` | the outcomes of attempts |
 //! | `outcome` | the summary of a run, also as data |
 //! | `load` | the description of a load, and what makes it impossible |
@@ -47,13 +47,13 @@ mod closed_loop;
 mod draw;
 mod histogram_log;
 mod load;
+mod load_tally;
 mod outcome;
 mod pool;
 mod prepare;
 mod request;
 mod run;
 mod series;
-mod tally;
 mod timer;
 mod worker;
 
@@ -62,13 +62,13 @@ pub use attempts::TransportAttempts;
 pub use draw::{RequestDraw, RequestDraws};
 pub use histogram_log::HistogramLog;
 pub use load::{ConnectionUse, Load, LoadError, LoadProgress, LoadStop};
-pub use outcome::{ErrorRow, LoadOutcome, LoadSummary, TimePercentiles, WinnerRow};
-pub use run::run;
-pub use series::SeriesWriter;
-pub use tally::{
+pub use load_tally::{
     CompleteResponse, ErrorGroup, LoadExchange, LoadTally, OpeningTimes, RequestError,
     ResponseCarrier, TimeHistograms,
 };
+pub use outcome::{ErrorRow, LoadOutcome, LoadSummary, TimePercentiles, WinnerRow};
+pub use run::run;
+pub use series::SeriesWriter;
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::arrivals::{ArrivalProcess, LoadExtent};
-use super::tally::LoadTally;
+use super::load_tally::LoadTally;
 
 /// The use of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Load;
 use super::attempts::TransportAttempts;
-use super::tally::LoadTally;
+use super::load_tally::LoadTally;
 use super::worker::FinalReport;
 
 /// The result of a load.

@@ -10,8 +10,8 @@ use http::header::{CONNECTION, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderValue, Method, Request, Version};
 
 use super::draw::RequestDraw;
+use super::load_tally::{CompleteResponse, OpeningTimes, RequestError, ResponseCarrier};
 use super::pool::{AcquiredConnection, ConnectionLease};
-use super::tally::{CompleteResponse, OpeningTimes, RequestError, ResponseCarrier};
 use super::worker::{RunningWorker, lock};
 
 impl RunningWorker {

@@ -9,9 +9,9 @@ use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
 use super::load::{Load, LoadError, LoadProgress, LoadStop};
+use super::load_tally::LoadTally;
 use super::outcome::LoadOutcome;
 use super::prepare::PreparedLoad;
-use super::tally::LoadTally;
 use super::worker::{LoadWorker, WorkerReport};
 
 /// Runs the load and waits until it is over. `progress` is called every second, on this thread.

@@ -60,7 +60,7 @@ impl<W: Write> SeriesWriter<W> {
 mod tests {
     use std::time::Duration;
 
-    use super::super::tally::{LoadExchange, LoadTally, RequestError};
+    use super::super::load_tally::{LoadExchange, LoadTally, RequestError};
     use super::*;
 
     #[test]

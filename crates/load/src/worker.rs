@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use super::arrivals::{ArrivalSchedule, LoadExtent};
 use super::attempts::TransportAttempts;
 use super::draw::{RequestDraw, RequestDraws};
+use super::load_tally::{LoadExchange, LoadTally, RequestError};
 use super::pool::WorkerPool;
 use super::prepare::PreparedLoad;
-use super::tally::{LoadExchange, LoadTally, RequestError};
 use super::timer::KernelTimer;
 
 /// How often a worker reports.

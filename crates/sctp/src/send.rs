@@ -42,6 +42,7 @@ use crate::wire::chunk::{DATA_HEADER, I_DATA_HEADER};
 mod acknowledgement;
 #[cfg(any(test, debug_assertions))]
 mod audit;
+mod byte_tally;
 mod congestion_echo;
 mod enqueue;
 mod fill;
@@ -57,7 +58,6 @@ mod queue;
 mod restart;
 mod retransmission;
 mod rules;
-mod tally;
 #[cfg(test)]
 mod tests;
 

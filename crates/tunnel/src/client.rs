@@ -27,7 +27,7 @@ use crate::notice::{NoticeObserver, ThrottledWarnings, TunnelNotice};
 use crate::packets::TunnelInterface;
 use crate::probing::ProbingTimes;
 use crate::proxied::ServerProxy;
-use crate::reach::ServerTunnel;
+use crate::server_tunnel::ServerTunnel;
 use crate::session::SessionLimits;
 use crate::sessions::CurrentSessions;
 use crate::setup::TunnelSetup;

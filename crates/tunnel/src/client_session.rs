@@ -12,7 +12,7 @@ use crate::forward::{ForwardTo, PortForward};
 use crate::frame::{ChannelPurpose, RefuseReason};
 use crate::link::{ChannelRequest, ChannelStream, SessionLink};
 use crate::packets::{InterfaceAttachment, TunnelInterface, exchange_packets};
-use crate::reach::ServerTunnel;
+use crate::server_tunnel::ServerTunnel;
 use crate::session::SessionEnd;
 use crate::sessions::SessionPresence;
 use crate::setup::TunnelSetup;

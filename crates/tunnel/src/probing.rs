@@ -7,7 +7,7 @@ use eyas::race::policy::Policy;
 use eyas::race::target::{Target, TargetService};
 use tokio::time::sleep;
 
-use crate::reach::ServerTunnel;
+use crate::server_tunnel::ServerTunnel;
 use crate::setup::TunnelSetup;
 
 /// When transports with streams are tried again, in the background.

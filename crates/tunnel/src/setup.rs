@@ -13,7 +13,7 @@ use crate::forward::PortForward;
 use crate::notice::NoticeObserver;
 use crate::packets::TunnelInterface;
 use crate::proxied::ServerProxy;
-use crate::reach::{ServerTunnel, reach};
+use crate::server_tunnel::{ServerTunnel, reach};
 use crate::session::SessionLimits;
 use crate::sessions::CurrentSessions;
 

@@ -141,10 +141,10 @@ impl LiveSetup {
 
     /// Returns whether nothing else may run meanwhile.
     pub(crate) fn runs_alone(&self) -> bool {
-        const fn of<E: LiveExperiment>(_: &E) -> bool {
+        const fn is_exclusive<E: LiveExperiment>(_: &E) -> bool {
             E::RUNS_ALONE
         }
-        with_experiment!(self, one => of(&**one))
+        with_experiment!(self, one => is_exclusive(&**one))
     }
 
     /// Returns the notes for readers: what is emulated and how, and what this machine cannot show.

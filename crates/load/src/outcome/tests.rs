@@ -2,7 +2,7 @@
 
 use eyas::race::candidate::{AddressFamily, Security};
 
-use super::super::tally::{CompleteResponse, LoadExchange, RequestError, ResponseCarrier};
+use super::super::load_tally::{CompleteResponse, LoadExchange, RequestError, ResponseCarrier};
 use super::*;
 
 fn load() -> Load {

@@ -14,7 +14,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::tally::ByteTally;
+use super::byte_tally::ByteTally;
 use crate::config::CucVersion;
 use crate::identifier::PathId;
 use crate::path::MAX_PATHS;

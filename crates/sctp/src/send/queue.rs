@@ -22,7 +22,7 @@ use crate::event::Event;
 use crate::identifier::StreamId;
 use crate::message::{MessageReliability, SendInfo};
 use crate::scheduler::StreamSlot;
-use crate::send::tally::ItemCount;
+use crate::send::byte_tally::ItemCount;
 use crate::serial::Tsn;
 
 mod buffer;

@@ -6,9 +6,9 @@ use core::time::Duration;
 use super::{ChunkState, OutstandingChunks, SentChunk};
 use crate::congestion::PacketNumber;
 use crate::identifier::PathId;
+use crate::send::byte_tally::{ByteTally, ItemCount};
 use crate::send::loss::{RackState, TailLossProbe};
 use crate::send::multipath::LowestTsns;
-use crate::send::tally::{ByteTally, ItemCount};
 use crate::serial::Tsn;
 
 /// Chunks with consecutive TSNs that were sent in one packet.

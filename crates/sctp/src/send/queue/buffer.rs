@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use crate::send::tally::ByteTally;
+use crate::send::byte_tally::ByteTally;
 
 /// The minimum share of the send buffer per message: there are no more messages than shares of this
 /// many bytes, so that tiny messages cannot fill the memory.

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use super::SendQueue;
 use super::messages::{AbandonLimit, MessageId, QueuedMessage};
-use crate::send::tally::ItemCount;
+use crate::send::byte_tally::ItemCount;
 
 /// The stored messages with a lifetime.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use core::time::Duration;
 use crate::identifier::{PathId, Ppid};
 use crate::message::{MessageReliability, SendInfo};
 use crate::scheduler::StreamSlot;
-use crate::send::tally::ItemCount;
+use crate::send::byte_tally::ItemCount;
 use crate::serial::Tsn;
 
 /// The slot of a message.

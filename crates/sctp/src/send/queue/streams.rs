@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::messages::{MessageId, NONE};
 use crate::identifier::StreamId;
 use crate::scheduler::StreamSlot;
-use crate::send::tally::ByteTally;
+use crate::send::byte_tally::ByteTally;
 use crate::serial::{Mid, Ssn};
 
 /// The number of streams per page of the index.
