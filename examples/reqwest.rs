@@ -7,14 +7,14 @@
 use std::error::Error;
 
 use eyas::Endpoint;
-use eyas_proxy::{Proxy, Running};
+use eyas_proxy::{Proxy, RunningProxy};
 use reqwest::{Client, ClientBuilder};
 
 /// Returns a client and its proxy; the client works as long as the proxy runs.
 pub(crate) fn client(
     endpoint: Endpoint,
     builder: ClientBuilder,
-) -> Result<(Client, Running), Box<dyn Error>> {
+) -> Result<(Client, RunningProxy), Box<dyn Error>> {
     let running = Proxy::builder(endpoint).start()?;
     let proxy = reqwest::Proxy::all(format!("http://{}", running.local_addr()))?;
     Ok((builder.proxy(proxy).build()?, running))

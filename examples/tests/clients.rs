@@ -164,7 +164,7 @@ async fn our_own_client_works_through_socks() {
     let running = start().await;
     let plain = Server::builder().listen((HERE, 0).into()).plain();
     let plain = plain.service(Router::new().route("/", get(greet))).start().await.expect("HTTP");
-    let users = eyas_proxy::users::Users::parse("ada:se:cret").expect("users");
+    let users = eyas_proxy::users::ProxyUsers::parse("ada:se:cret").expect("users");
     let relay = endpoint(&running, &[UNUSED, HERE]);
     let proxy = eyas_proxy::Proxy::builder(relay.clone()).users(users).start().expect("a proxy");
     let through = |user: &str| {

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use eyas_lab::simulation;
-use eyas_lab::situation::Setup;
+use eyas_lab::situation::SimulationSetup;
 
 use crate::cpu;
 
@@ -32,7 +32,7 @@ pub(crate) fn run(seconds: u32, streams: u16) -> Result<String, Box<dyn Error>> 
         "time = {{ warm_up = \"2 s\", duration = \"{duration} s\" }}\n\
          application = {{ message = 1452, streams = {streams} }}\n{SETUP}",
     );
-    let setup: Setup = toml::from_str(&setup)?;
+    let setup: SimulationSetup = toml::from_str(&setup)?;
     setup.check()?;
     let (start, cpu_start) = (Instant::now(), cpu());
     let result = simulation::run(&setup, 1);

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use eyas::{
-    ConnectionInfo, Preconnection, Recording,
+    ConnectionInfo, Preconnection, RaceRecording,
     sctp::{
         AssociationJson, EventJson, SctpAssociation, SctpError,
         protocol::{
@@ -65,7 +65,7 @@ pub(crate) struct RawAssociation {
     messages: Arc<Inbox<Message>>,
     events: Arc<Inbox<Event>>,
     /// The winner and the race, if this side opened the association.
-    opened: Option<(Arc<ConnectionInfo>, Owned<Recording>)>,
+    opened: Option<(Arc<ConnectionInfo>, Owned<RaceRecording>)>,
 }
 
 impl RawAssociation {
@@ -76,7 +76,7 @@ impl RawAssociation {
 
     fn new(
         association: SctpAssociation,
-        opened: Option<(Arc<ConnectionInfo>, Owned<Recording>)>,
+        opened: Option<(Arc<ConnectionInfo>, Owned<RaceRecording>)>,
     ) -> Self {
         Self {
             association: Mutex::new(Some(Owned::new(association))),

@@ -7,11 +7,11 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use eyas::{
-    ByteStream, Connection, ConnectionInfo, Preconnection, Recording, quinn,
+    ByteStream, Connection, ConnectionInfo, Preconnection, RaceRecording, quinn,
     race::{
         candidate::Security,
         policy::{Policy, SctpSecurity},
-        target::{Service, Target},
+        target::{Target, TargetService},
     },
     sctp::SctpAssociation,
 };
@@ -68,7 +68,7 @@ impl ConnectOptions {
         let policy = policy.validated().map_err(value_error)?;
         let security = if self.tls { Security::Tls } else { Security::None };
         let mut target = Target::plain(host, self.port, transports, security).named_as(&self.host);
-        if let Service::Plain { alpn, .. } = &mut target.service {
+        if let TargetService::Plain { alpn, .. } = &mut target.service {
             *alpn = self.alpn;
         }
         let mut preconnection = endpoint.share()?.preconnection(target).policy(policy);
@@ -133,11 +133,11 @@ pub(crate) struct RawConnection {
     halves: Mutex<Option<Owned<Halves>>>,
     info: Arc<ConnectionInfo>,
     /// The race, if this side opened the connection.
-    recording: Option<Owned<Recording>>,
+    recording: Option<Owned<RaceRecording>>,
 }
 
 impl RawConnection {
-    pub(crate) fn new(connection: Connection, recording: Option<Recording>) -> Self {
+    pub(crate) fn new(connection: Connection, recording: Option<RaceRecording>) -> Self {
         let info = connection.shared_info();
         let (quic, association) = (connection.quic().cloned(), connection.sctp().cloned());
         let (reader, writer) = connection.split();

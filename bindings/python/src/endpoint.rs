@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use eyas::{
     MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
-    private_key_from_encrypted_pem, private_key_from_pem, race::memory::Config,
+    private_key_from_encrypted_pem, private_key_from_pem, race::memory::MemoryConfig,
 };
 use pyo3::prelude::*;
 
@@ -128,7 +128,7 @@ impl Endpoint {
                     }
                     memory
                 }
-                None if remember => MemoryStore::in_memory(Config::default()),
+                None if remember => MemoryStore::in_memory(MemoryConfig::default()),
                 None => MemoryStore::none(),
             };
             let builder = eyas::Endpoint::builder()

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 
 use eyas::{
     ConnectError, Error,
-    race::{evidence::Cause, io::RaceFailure},
+    race::{evidence::FailureCause, io::RaceFailure},
     sctp::{SctpError, protocol::error::Error as Misuse},
 };
 use eyas_http::Kind;
@@ -35,7 +35,8 @@ impl ErrorFields {
     }
 
     fn from_race(error: &ConnectError) -> Self {
-        let name = |cause: Option<Cause>| cause.unwrap_or(Cause::Deadline).name().to_owned();
+        let name =
+            |cause: Option<FailureCause>| cause.unwrap_or(FailureCause::Deadline).name().to_owned();
         let attempts = error.attempts();
         let candidates: Vec<_> = attempts
             .into_iter()
@@ -101,7 +102,7 @@ fn kind(error: &ConnectError) -> Kind {
         (RaceFailure::NoAddress(_), _) => Kind::Dns,
         (RaceFailure::Cancelled, _) => Kind::Closed,
         _ if error.certificate().is_some() => Kind::Certificate,
-        (_, Some(Cause::Certificate | Cause::Tls)) => Kind::Tls,
+        (_, Some(FailureCause::Certificate | FailureCause::Tls)) => Kind::Tls,
         (RaceFailure::Deadline(_), _) => Kind::ConnectTimeout,
         _ => Kind::Connect,
     }

@@ -5,7 +5,7 @@ use eyas::{
     ConnectionInfo, ConnectionInfoJson,
     race::{
         plan::Plan,
-        report::{PlanJson, RaceJson, Report},
+        report::{PlanJson, RaceJson, RaceReport},
         trace::Trace,
     },
 };
@@ -20,7 +20,7 @@ pub(crate) fn connection(info: &ConnectionInfo) -> Value {
 /// Describes a race so far, and its plan.
 pub(crate) fn race(trace: &Trace) -> PyResult<Value> {
     // The trace of a race of this process can always be replayed; anything else is a bug.
-    let report = Report::from_trace(trace).map_err(|error| {
+    let report = RaceReport::from_trace(trace).map_err(|error| {
         PyRuntimeError::new_err(format!("the race cannot be replayed: {error}"))
     })?;
     let mut race = json!(RaceJson::from(&report));

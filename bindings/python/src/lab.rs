@@ -20,8 +20,8 @@ use std::{
 };
 
 use eyas_lab::{
-    plan::{Extent, Options, Plan, from_json, shipped},
-    runner::{self, Event, Job, Progress},
+    plan::{Plan, PlanExtent, PlanOptions, from_json, shipped},
+    runner::{self, PlanJob, RunEvent, RunProgress},
 };
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use serde_json::json;
@@ -72,7 +72,7 @@ pub(crate) struct RunOptions {
     version: String,
 }
 
-impl From<RunOptions> for Job {
+impl From<RunOptions> for PlanJob {
     fn from(options: RunOptions) -> Self {
         let RunOptions { out, jobs, seed, version } = options;
         Self { out, jobs, seed, version }
@@ -91,11 +91,11 @@ impl LabPlan {
     #[new]
     fn new(text: &str, extent: &str, runs: Option<u32>, set: Vec<String>) -> PyResult<Self> {
         let extent = match extent {
-            "quick" => Extent::Quick,
-            "standard" => Extent::Standard,
-            _ => Extent::Full,
+            "quick" => PlanExtent::Quick,
+            "standard" => PlanExtent::Standard,
+            _ => PlanExtent::Full,
         };
-        let options = Options { extent, runs, set, ..Options::default() };
+        let options = PlanOptions { extent, runs, set, ..PlanOptions::default() };
         let plan = Plan::parse(text, &options).map_err(|cause| lab_error("PlanError", cause))?;
         Ok(Self { plan })
     }
@@ -119,7 +119,7 @@ impl LabPlan {
     /// needed in total, whenever they change. An exception of `report` or of a signal handler stops the plan; finished
     /// runs are kept.
     fn run(&self, py: Python<'_>, options: RunOptions, report: Py<PyAny>) -> PyResult<LabOutcome> {
-        let (job, stop) = (Job::from(options), AtomicBool::new(false));
+        let (job, stop) = (PlanJob::from(options), AtomicBool::new(false));
         if self.plan.is_live() {
             return Err(lab_error("LabError", runner::RunError::LiveShard));
         }
@@ -128,7 +128,7 @@ impl LabPlan {
                 let (sender, events) = mpsc::channel();
                 let work = scope.spawn(|| {
                     runner::run(&self.plan, &job, &stop, move |event| {
-                        if let Event::Progress(now) = event {
+                        if let RunEvent::Progress(now) = event {
                             // Without a receiver, `stop` is set as well.
                             let _ = sender.send(now);
                         }
@@ -149,7 +149,7 @@ impl LabPlan {
 }
 
 /// Reports the progress until all runs are finished, and checks for signals.
-fn forward(events: &Receiver<Progress>, report: &Py<PyAny>) -> PyResult<()> {
+fn forward(events: &Receiver<RunProgress>, report: &Py<PyAny>) -> PyResult<()> {
     let start = CallStart::now();
     loop {
         let event = events.recv_timeout(SIGNALS);

@@ -7,7 +7,7 @@ use eyas::{
     race::{
         candidate::{Security, Transport},
         policy::{Policy, SctpSecurity},
-        target::{Service, Target},
+        target::{Target, TargetService},
     },
 };
 use pyo3::prelude::*;
@@ -77,7 +77,7 @@ impl RaceOptions {
     fn preconnection(self, endpoint: &Endpoint) -> PyResult<Preconnection> {
         let target = target(&self.url)?;
         let mut policy = Policy::default();
-        if let Service::Plain { transports, .. } = &target.service {
+        if let TargetService::Plain { transports, .. } = &target.service {
             policy.transports.clone_from(transports);
         }
         if self.all {
@@ -85,7 +85,7 @@ impl RaceOptions {
             policy.ignore_memory = true;
             policy.sctp_security = SctpSecurity::Both;
             policy.deadline = ALL_DEADLINE;
-            if matches!(target.service, Service::Http { .. }) {
+            if matches!(target.service, TargetService::Http { .. }) {
                 let rest = Transport::ALL.into_iter();
                 let rest: Vec<_> = rest.filter(|one| !policy.transports.contains(one)).collect();
                 policy.transports.extend(rest);

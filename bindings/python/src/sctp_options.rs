@@ -5,9 +5,9 @@ use std::{net::IpAddr, time::Duration};
 use eyas::{
     EndpointBuilder,
     sctp::protocol::{
-        config::{AssociationConfig, CongestionControlKind, Multipath},
+        config::{AssociationConfig, CongestionControlKind, MultipathConfig},
         identifier::{PathId, Ppid, StreamId},
-        message::{Reliability, SendInfo},
+        message::{MessageReliability, SendInfo},
     },
 };
 use pyo3::prelude::*;
@@ -33,7 +33,7 @@ pub(crate) struct Config {
 impl Config {
     pub(crate) fn association(&self) -> PyResult<AssociationConfig> {
         let mut config = AssociationConfig::default();
-        config.multipath = self.multipath.then(Multipath::default);
+        config.multipath = self.multipath.then(MultipathConfig::default);
         config.extensions.dynamic_addresses = self.dynamic_addresses;
         set(&mut config.outbound_streams, self.outbound_streams);
         set(&mut config.max_inbound_streams, self.max_inbound_streams);
@@ -98,10 +98,12 @@ pub(crate) struct SendParameters {
 impl SendParameters {
     pub(crate) fn info(&self) -> PyResult<SendInfo> {
         let reliability = match (self.lifetime, self.max_retransmissions, self.priority) {
-            (None, None, None) => Reliability::Reliable,
-            (Some(seconds), None, None) => Reliability::Lifetime(duration(seconds)?),
-            (None, Some(retransmissions), None) => Reliability::Retransmissions(retransmissions),
-            (None, None, Some(priority)) => Reliability::Priority(priority),
+            (None, None, None) => MessageReliability::Reliable,
+            (Some(seconds), None, None) => MessageReliability::Lifetime(duration(seconds)?),
+            (None, Some(retransmissions), None) => {
+                MessageReliability::Retransmissions(retransmissions)
+            }
+            (None, None, Some(priority)) => MessageReliability::Priority(priority),
             _ => {
                 return Err(value_error(
                     "only one of lifetime, max_retransmissions and priority can be given",

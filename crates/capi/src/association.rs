@@ -21,25 +21,25 @@ use crate::{
     call::{ffi_call, ffi_call_with_code, release},
     code::{Code, EYAS_CLOSED, EYAS_END, EYAS_OK, EYAS_WOULD_BLOCK},
     endpoint_options,
-    endpoint_runtime::{EndpointRuntime, Owned},
+    endpoint_runtime::{EndpointRuntime, RuntimeOwned},
     error::Failure,
     event::Event,
     json,
     message::Message,
-    pointer::{Data, Out, Text, give, handle},
+    pointer::{DataPointer, OutPointer, TextPointer, required_handle, return_handle},
     send_options::SendOptions,
-    wait::{Limit, Over, Turn, store_descriptor, wait, wait_for},
+    wait::{CallTurn, HandleClosed, WaitLimit, store_descriptor, wait, wait_for},
 };
 
 /// An SCTP association that carries messages on all its streams, without encryption. May be used
 /// from any thread; one thread can send, one receive and one wait for notifications at the same
 /// time. Timeouts work as for a connection.
 pub struct Association {
-    association: Owned<SctpAssociation>,
-    sending: Turn,
-    receiving: Turn,
-    watching: Turn,
-    over: Over,
+    association: RuntimeOwned<SctpAssociation>,
+    sending: CallTurn,
+    receiving: CallTurn,
+    watching: CallTurn,
+    over: HandleClosed,
 }
 
 impl Association {
@@ -48,11 +48,11 @@ impl Association {
         endpoint_runtime: &Arc<EndpointRuntime>,
     ) -> Self {
         Self {
-            association: Owned::new(association, endpoint_runtime),
-            sending: Turn::default(),
-            receiving: Turn::default(),
-            watching: Turn::default(),
-            over: Over::default(),
+            association: RuntimeOwned::new(association, endpoint_runtime),
+            sending: CallTurn::default(),
+            receiving: CallTurn::default(),
+            watching: CallTurn::default(),
+            over: HandleClosed::default(),
         }
     }
 
@@ -66,30 +66,30 @@ impl Association {
         Ok(call(&self.association))
     }
 
-    fn send(&self, info: &SendInfo, data: &Bytes, limit: Limit) -> Result<Option<()>, Failure> {
-        let _turn = self.sending.take("sending")?;
+    fn send(&self, info: &SendInfo, data: &Bytes, limit: WaitLimit) -> Result<Option<()>, Failure> {
+        let _turn = self.sending.acquire("sending")?;
         wait(self.endpoint_runtime(), &self.sending, &self.over, limit, |cx| {
             pin!(self.association.send(info, data.clone())).poll(cx).map_err(Failure::from)
         })
     }
 
-    fn receive(&self, limit: Limit) -> Result<Option<Option<Message>>, Failure> {
-        let _turn = self.receiving.take("receiving")?;
+    fn receive(&self, limit: WaitLimit) -> Result<Option<Option<Message>>, Failure> {
+        let _turn = self.receiving.acquire("receiving")?;
         let received = wait(self.endpoint_runtime(), &self.receiving, &self.over, limit, |cx| {
             pin!(self.association.receive()).poll(cx).map_err(Failure::from)
         })?;
         Ok(received.map(|message| message.map(Message::new)))
     }
 
-    fn event(&self, limit: Limit) -> Result<Option<Option<Event>>, Failure> {
-        let _turn = self.watching.take("waiting for notifications")?;
+    fn event(&self, limit: WaitLimit) -> Result<Option<Option<Event>>, Failure> {
+        let _turn = self.watching.acquire("waiting for notifications")?;
         let reported = wait(self.endpoint_runtime(), &self.watching, &self.over, limit, |cx| {
             pin!(self.association.event()).poll(cx).map(Ok)
         })?;
         Ok(reported.map(|event| event.map(|event| Event::new(&event))))
     }
 
-    fn shutdown(&self, limit: Limit) -> Result<(), Failure> {
+    fn shutdown(&self, limit: WaitLimit) -> Result<(), Failure> {
         wait_for(self.endpoint_runtime(), limit, self.association.shutdown())??;
         Ok(())
     }
@@ -115,17 +115,17 @@ impl Association {
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_send(
     association: Option<&Association>,
-    data: Data<'_>,
+    data: DataPointer<'_>,
     size: usize,
     options: Option<&SendOptions>,
     timeout_ms: i32,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call_with_code(error, || {
-        let association = handle(association, "association")?;
+        let association = required_handle(association, "association")?;
         let data = Bytes::copy_from_slice(data.read(size, "data")?);
         let info = options.map_or_else(SendInfo::default, SendOptions::info);
-        let sent = association.send(&info, &data, Limit::of(timeout_ms))?;
+        let sent = association.send(&info, &data, WaitLimit::from_milliseconds(timeout_ms))?;
         Ok(if sent.is_some() { EYAS_OK } else { EYAS_WOULD_BLOCK })
     })
 }
@@ -136,19 +136,23 @@ pub extern "C" fn eyas_association_send(
 pub extern "C" fn eyas_association_receive(
     association: Option<&Association>,
     timeout_ms: i32,
-    message: Out<'_, *mut Message>,
-    error: Out<'_, *mut Failure>,
+    message: OutPointer<'_, *mut Message>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call_with_code(error, || {
         let place = message.null_place("message")?;
-        Ok(match handle(association, "association")?.receive(Limit::of(timeout_ms))? {
-            None => EYAS_WOULD_BLOCK,
-            Some(None) => EYAS_END,
-            Some(Some(message)) => {
-                give(place, message);
-                EYAS_OK
-            }
-        })
+        Ok(
+            match required_handle(association, "association")?
+                .receive(WaitLimit::from_milliseconds(timeout_ms))?
+            {
+                None => EYAS_WOULD_BLOCK,
+                Some(None) => EYAS_END,
+                Some(Some(message)) => {
+                    return_handle(place, message);
+                    EYAS_OK
+                }
+            },
+        )
     })
 }
 
@@ -158,19 +162,23 @@ pub extern "C" fn eyas_association_receive(
 pub extern "C" fn eyas_association_event(
     association: Option<&Association>,
     timeout_ms: i32,
-    event: Out<'_, *mut Event>,
-    error: Out<'_, *mut Failure>,
+    event: OutPointer<'_, *mut Event>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call_with_code(error, || {
         let place = event.null_place("event")?;
-        Ok(match handle(association, "association")?.event(Limit::of(timeout_ms))? {
-            None => EYAS_WOULD_BLOCK,
-            Some(None) => EYAS_END,
-            Some(Some(event)) => {
-                give(place, event);
-                EYAS_OK
-            }
-        })
+        Ok(
+            match required_handle(association, "association")?
+                .event(WaitLimit::from_milliseconds(timeout_ms))?
+            {
+                None => EYAS_WOULD_BLOCK,
+                Some(None) => EYAS_END,
+                Some(Some(event)) => {
+                    return_handle(place, event);
+                    EYAS_OK
+                }
+            },
+        )
     })
 }
 
@@ -179,11 +187,11 @@ pub extern "C" fn eyas_association_event(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_send_fd(
     association: Option<&Association>,
-    fd: Out<'_, c_int>,
-    error: Out<'_, *mut Failure>,
+    fd: OutPointer<'_, c_int>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        store_descriptor(fd, handle(association, "association").map(|one| &one.sending))
+        store_descriptor(fd, required_handle(association, "association").map(|one| &one.sending))
     })
 }
 
@@ -191,11 +199,11 @@ pub extern "C" fn eyas_association_send_fd(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_receive_fd(
     association: Option<&Association>,
-    fd: Out<'_, c_int>,
-    error: Out<'_, *mut Failure>,
+    fd: OutPointer<'_, c_int>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        store_descriptor(fd, handle(association, "association").map(|one| &one.receiving))
+        store_descriptor(fd, required_handle(association, "association").map(|one| &one.receiving))
     })
 }
 
@@ -203,11 +211,11 @@ pub extern "C" fn eyas_association_receive_fd(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_event_fd(
     association: Option<&Association>,
-    fd: Out<'_, c_int>,
-    error: Out<'_, *mut Failure>,
+    fd: OutPointer<'_, c_int>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        store_descriptor(fd, handle(association, "association").map(|one| &one.watching))
+        store_descriptor(fd, required_handle(association, "association").map(|one| &one.watching))
     })
 }
 
@@ -216,12 +224,12 @@ pub extern "C" fn eyas_association_event_fd(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_status_json(
     association: Option<&Association>,
-    text: Out<'_, *mut c_char>,
-    error: Out<'_, *mut Failure>,
+    text: OutPointer<'_, *mut c_char>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let place = text.place("text")?;
-        json::give(place, handle(association, "association")?.status()?);
+        let place = text.required("text")?;
+        json::return_json(place, required_handle(association, "association")?.status()?);
         Ok(())
     })
 }
@@ -232,10 +240,10 @@ pub extern "C" fn eyas_association_status_json(
 pub extern "C" fn eyas_association_set_primary(
     association: Option<&Association>,
     path: u16,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let association = handle(association, "association")?;
+        let association = required_handle(association, "association")?;
         Ok(association.now(|one| one.set_primary(PathId(path)))??)
     })
 }
@@ -245,8 +253,8 @@ pub extern "C" fn eyas_association_set_primary(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_add_address(
     association: Option<&Association>,
-    address: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    address: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || change_address(association, address, SctpAssociation::add_address))
 }
@@ -255,19 +263,19 @@ pub extern "C" fn eyas_association_add_address(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_remove_address(
     association: Option<&Association>,
-    address: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    address: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || change_address(association, address, SctpAssociation::remove_address))
 }
 
 fn change_address(
     association: Option<&Association>,
-    address: Text<'_>,
+    address: TextPointer<'_>,
     change: impl FnOnce(&SctpAssociation, IpAddr) -> Result<(), eyas::sctp::SctpError>,
 ) -> Result<(), Failure> {
     let address = endpoint_options::address(address)?;
-    Ok(handle(association, "association")?.now(|one| change(one, address))??)
+    Ok(required_handle(association, "association")?.now(|one| change(one, address))??)
 }
 
 /// Resets one of our outgoing streams, so that its sequence numbers start anew (RFC 6525); the
@@ -276,10 +284,10 @@ fn change_address(
 pub extern "C" fn eyas_association_reset_stream(
     association: Option<&Association>,
     stream: u16,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let association = handle(association, "association")?;
+        let association = required_handle(association, "association")?;
         Ok(association.now(|one| one.reset_streams(true, &[StreamId(stream)]))??)
     })
 }
@@ -291,16 +299,16 @@ pub extern "C" fn eyas_association_reset_stream(
 pub extern "C" fn eyas_association_queue(
     association: Option<&Association>,
     stream: u16,
-    unsent: Out<'_, usize>,
-    unacknowledged: Out<'_, usize>,
-    error: Out<'_, *mut Failure>,
+    unsent: OutPointer<'_, usize>,
+    unacknowledged: OutPointer<'_, usize>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let association = handle(association, "association")?;
+        let association = required_handle(association, "association")?;
         let queue = association.now(|one| one.queue(StreamId(stream)))?;
         let queue = queue.ok_or_else(|| Failure::new(EYAS_CLOSED, "the association is over"))?;
-        unsent.put(queue.unsent);
-        unacknowledged.put(queue.unacknowledged);
+        unsent.store(queue.unsent);
+        unacknowledged.store(queue.unacknowledged);
         Ok(())
     })
 }
@@ -310,9 +318,12 @@ pub extern "C" fn eyas_association_queue(
 pub extern "C" fn eyas_association_shutdown(
     association: Option<&Association>,
     timeout_ms: i32,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
-    ffi_call(error, || handle(association, "association")?.shutdown(Limit::of(timeout_ms)))
+    ffi_call(error, || {
+        required_handle(association, "association")?
+            .shutdown(WaitLimit::from_milliseconds(timeout_ms))
+    })
 }
 
 /// Aborts the association and sends `reason`, which may be NULL, to the peer. Waiting calls of
@@ -320,11 +331,11 @@ pub extern "C" fn eyas_association_shutdown(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_abort(
     association: Option<&Association>,
-    reason: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    reason: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let association = handle(association, "association")?;
+        let association = required_handle(association, "association")?;
         let reason = reason.read_if_any("reason")?.unwrap_or_default();
         association.now(|one| one.abort(Bytes::copy_from_slice(reason.as_bytes())))?;
         association.end_calls();

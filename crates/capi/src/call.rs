@@ -8,24 +8,24 @@ use std::{
 use crate::{
     code::{Code, EYAS_OK},
     error::Failure,
-    pointer::Out,
+    pointer::OutPointer,
 };
 
 /// Makes a call and returns its code; stores its error, or NULL.
 pub(crate) fn ffi_call_with_code(
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
     call: impl FnOnce() -> Result<Code, Failure>,
 ) -> Code {
     // State left inconsistent by a panic is behind locks; later calls use it as it is.
     let result = catch_unwind(AssertUnwindSafe(call));
     match result.unwrap_or_else(|panic| Err(Failure::of_panic(&*panic))) {
         Ok(code) => {
-            error.put(ptr::null_mut());
+            error.store(ptr::null_mut());
             code
         }
         Err(failure) => {
             let code = failure.code();
-            error.give(failure);
+            error.store_handle(failure);
             code
         }
     }
@@ -33,7 +33,7 @@ pub(crate) fn ffi_call_with_code(
 
 /// Like [`ffi_call_with_code`], for a call that only succeeds or fails.
 pub(crate) fn ffi_call(
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
     call: impl FnOnce() -> Result<(), Failure>,
 ) -> Code {
     ffi_call_with_code(error, || call().map(|()| EYAS_OK))

@@ -11,19 +11,19 @@ use std::{
     },
 };
 
-use eyas::{ConnectionInfo, Recording};
+use eyas::{ConnectionInfo, RaceRecording};
 use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::{
     association::Association,
     call::{ffi_call, ffi_call_with_code, release},
     code::{Code, EYAS_END, EYAS_OK, EYAS_WOULD_BLOCK},
-    endpoint_runtime::{EndpointRuntime, Owned},
+    endpoint_runtime::{EndpointRuntime, RuntimeOwned},
     error::Failure,
     json,
-    pointer::{Data, Out, Room, give, handle},
-    stream::{Shared, Stream, Writing},
-    wait::{Limit, Over, Turn, cancelled, lock, store_descriptor, wait},
+    pointer::{BufferPointer, DataPointer, OutPointer, required_handle, return_handle},
+    stream::{PendingWrite, SharedStream, StreamState},
+    wait::{CallTurn, HandleClosed, WaitLimit, cancelled, lock, store_descriptor, wait},
 };
 
 /// A connection that won a race or was accepted. It keeps its endpoint's threads running, so it may
@@ -36,34 +36,34 @@ use crate::{
 /// EYAS_WOULD_BLOCK instead, and a negative one waits indefinitely. They are not interrupted by
 /// signals, but by eyas_connection_abort in another thread.
 pub struct Connection {
-    stream: Owned<Shared>,
+    stream: RuntimeOwned<SharedStream>,
     info: Arc<ConnectionInfo>,
-    recording: Option<Owned<Recording>>,
-    reading: Turn,
-    writing: Turn,
+    recording: Option<RuntimeOwned<RaceRecording>>,
+    reading: CallTurn,
+    writing: CallTurn,
     /// Has the descriptor of `writing`.
-    closing: Turn,
+    closing: CallTurn,
     /// The task that closes the connection, until its result was returned.
     closer: Mutex<Option<JoinHandle<std::io::Result<()>>>>,
     closer_abort: OnceLock<AbortHandle>,
     wrote: AtomicBool,
     is_shut_down: AtomicBool,
     flusher: Mutex<Option<AbortHandle>>,
-    over: Over,
+    over: HandleClosed,
 }
 
 impl Connection {
     pub(crate) fn new(
         connection: eyas::Connection,
-        recording: Option<Recording>,
+        recording: Option<RaceRecording>,
         endpoint_runtime: &Arc<EndpointRuntime>,
     ) -> Self {
-        let writing = Turn::default();
+        let writing = CallTurn::default();
         Self {
             info: connection.shared_info(),
-            stream: Owned::new(Shared::new(connection), endpoint_runtime),
-            recording: recording.map(|recording| Owned::new(recording, endpoint_runtime)),
-            reading: Turn::default(),
+            stream: RuntimeOwned::new(SharedStream::new(connection), endpoint_runtime),
+            recording: recording.map(|recording| RuntimeOwned::new(recording, endpoint_runtime)),
+            reading: CallTurn::default(),
             closing: writing.with_same_descriptor(),
             writing,
             closer: Mutex::default(),
@@ -71,7 +71,7 @@ impl Connection {
             wrote: AtomicBool::new(false),
             is_shut_down: AtomicBool::new(false),
             flusher: Mutex::default(),
-            over: Over::default(),
+            over: HandleClosed::default(),
         }
     }
 
@@ -79,23 +79,31 @@ impl Connection {
         self.stream.endpoint_runtime()
     }
 
-    fn read(&self, room: &mut [MaybeUninit<u8>], limit: Limit) -> Result<Option<usize>, Failure> {
-        let _turn = self.reading.take("reading")?;
+    fn read(
+        &self,
+        room: &mut [MaybeUninit<u8>],
+        limit: WaitLimit,
+    ) -> Result<Option<usize>, Failure> {
+        let _turn = self.reading.acquire("reading")?;
         wait(self.endpoint_runtime(), &self.reading, &self.over, limit, |cx| {
             self.stream.poll_read(cx, room)
         })
     }
 
-    fn write(&self, writing: &mut Writing<'_>, limit: Limit) -> Result<Option<()>, Failure> {
-        let _turn = self.writing.take("writing")?;
+    fn write(
+        &self,
+        writing: &mut PendingWrite<'_>,
+        limit: WaitLimit,
+    ) -> Result<Option<()>, Failure> {
+        let _turn = self.writing.acquire("writing")?;
         self.wrote.store(true, Ordering::Relaxed);
         wait(self.endpoint_runtime(), &self.writing, &self.over, limit, |cx| {
             writing.poll(cx, &self.stream, limit, &self.flusher)
         })
     }
 
-    fn shutdown(&self, limit: Limit) -> Result<Option<()>, Failure> {
-        let _turn = self.writing.take("writing")?;
+    fn shutdown(&self, limit: WaitLimit) -> Result<Option<()>, Failure> {
+        let _turn = self.writing.acquire("writing")?;
         let shut = wait(self.endpoint_runtime(), &self.writing, &self.over, limit, |cx| {
             self.stream.poll_shutdown(cx)
         })?;
@@ -118,7 +126,7 @@ impl Connection {
     fn start_closing(&self) -> Result<JoinHandle<std::io::Result<()>>, Failure> {
         let endpoint_runtime = Arc::clone(self.endpoint_runtime());
         let runtime = self.endpoint_runtime().runtime()?;
-        let connection = self.stream.take(Stream::Closed)?;
+        let connection = self.stream.replace(StreamState::Closed)?;
         self.end_calls();
         let closer = runtime.spawn(async move {
             let closed = connection.close().await;
@@ -130,16 +138,17 @@ impl Connection {
         Ok(closer)
     }
 
-    fn close(&self, limit: Limit) -> Result<Option<()>, Failure> {
-        let _turn = self.closing.take("closing")?;
+    fn close(&self, limit: WaitLimit) -> Result<Option<()>, Failure> {
+        let _turn = self.closing.acquire("closing")?;
         let mut closer = lock(&self.closer);
         let task = match &mut *closer {
             Some(task) => task,
             None => closer.insert(self.start_closing()?),
         };
-        let closed = wait(self.endpoint_runtime(), &self.closing, &Over::default(), limit, |cx| {
-            Pin::new(&mut *task).poll(cx).map(Ok)
-        })?;
+        let closed =
+            wait(self.endpoint_runtime(), &self.closing, &HandleClosed::default(), limit, |cx| {
+                Pin::new(&mut *task).poll(cx).map(Ok)
+            })?;
         let Some(closed) = closed else { return Ok(None) };
         *closer = None;
         match closed {
@@ -159,13 +168,13 @@ impl Connection {
             closer.abort();
             return Ok(());
         }
-        let connection = self.stream.take(Stream::Closed)?;
+        let connection = self.stream.replace(StreamState::Closed)?;
         self.end_calls();
         if let Some(quic) = connection.quic() {
             // Dropping it would deliver what was written before a shutdown.
             quic.close(0_u32.into(), &[]);
         }
-        drop(Owned::new(connection, endpoint_runtime));
+        drop(RuntimeOwned::new(connection, endpoint_runtime));
         Ok(())
     }
 
@@ -176,11 +185,12 @@ impl Connection {
         conversion: impl FnOnce(eyas::Connection) -> Result<T, eyas::Connection>,
         requirement: &str,
     ) -> Result<T, Failure> {
-        let (_reading, _writing) = (self.reading.take("reading")?, self.writing.take("writing")?);
+        let (_reading, _writing) =
+            (self.reading.acquire("reading")?, self.writing.acquire("writing")?);
         let _inside = self.endpoint_runtime().enter()?;
-        let connection = self.stream.take(Stream::Converted)?;
+        let connection = self.stream.replace(StreamState::Converted)?;
         conversion(connection).map_err(|connection| {
-            self.stream.put(connection);
+            self.stream.restore(connection);
             let (transport, security) = (self.info.transport, self.info.security);
             Failure::unsupported(format_args!(
                 "{requirement}; this is {transport} with security {security}"
@@ -225,16 +235,17 @@ impl Drop for Connection {
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_read(
     connection: Option<&Connection>,
-    buffer: Room<'_>,
+    buffer: BufferPointer<'_>,
     size: usize,
-    length: Out<'_, usize>,
+    length: OutPointer<'_, usize>,
     timeout_ms: i32,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call_with_code(error, || {
-        let length = length.place("length")?.write(0);
-        let (connection, room) = (handle(connection, "connection")?, buffer.of(size, "buffer")?);
-        let read = connection.read(room, Limit::of(timeout_ms))?;
+        let length = length.required("length")?.write(0);
+        let (connection, room) =
+            (required_handle(connection, "connection")?, buffer.as_slice(size, "buffer")?);
+        let read = connection.read(room, WaitLimit::from_milliseconds(timeout_ms))?;
         *length = read.unwrap_or_default();
         Ok(match read {
             None => EYAS_WOULD_BLOCK,
@@ -250,21 +261,21 @@ pub extern "C" fn eyas_connection_read(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_write(
     connection: Option<&Connection>,
-    data: Data<'_>,
+    data: DataPointer<'_>,
     size: usize,
-    written: Out<'_, usize>,
+    written: OutPointer<'_, usize>,
     timeout_ms: i32,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     let mut written_bytes = 0;
     let code = ffi_call_with_code(error, || {
-        let connection = handle(connection, "connection")?;
-        let mut writing = Writing { data: data.read(size, "data")?, written: 0 };
-        let result = connection.write(&mut writing, Limit::of(timeout_ms));
+        let connection = required_handle(connection, "connection")?;
+        let mut writing = PendingWrite { data: data.read(size, "data")?, written: 0 };
+        let result = connection.write(&mut writing, WaitLimit::from_milliseconds(timeout_ms));
         written_bytes = writing.written;
         Ok(if result?.is_some() { EYAS_OK } else { EYAS_WOULD_BLOCK })
     });
-    written.put(written_bytes);
+    written.store(written_bytes);
     code
 }
 
@@ -273,10 +284,11 @@ pub extern "C" fn eyas_connection_write(
 pub extern "C" fn eyas_connection_shutdown(
     connection: Option<&Connection>,
     timeout_ms: i32,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call_with_code(error, || {
-        let shut = handle(connection, "connection")?.shutdown(Limit::of(timeout_ms))?;
+        let shut = required_handle(connection, "connection")?
+            .shutdown(WaitLimit::from_milliseconds(timeout_ms))?;
         Ok(if shut.is_some() { EYAS_OK } else { EYAS_WOULD_BLOCK })
     })
 }
@@ -287,11 +299,11 @@ pub extern "C" fn eyas_connection_shutdown(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_read_fd(
     connection: Option<&Connection>,
-    fd: Out<'_, c_int>,
-    error: Out<'_, *mut Failure>,
+    fd: OutPointer<'_, c_int>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        store_descriptor(fd, handle(connection, "connection").map(|one| &one.reading))
+        store_descriptor(fd, required_handle(connection, "connection").map(|one| &one.reading))
     })
 }
 
@@ -300,11 +312,11 @@ pub extern "C" fn eyas_connection_read_fd(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_write_fd(
     connection: Option<&Connection>,
-    fd: Out<'_, c_int>,
-    error: Out<'_, *mut Failure>,
+    fd: OutPointer<'_, c_int>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        store_descriptor(fd, handle(connection, "connection").map(|one| &one.writing))
+        store_descriptor(fd, required_handle(connection, "connection").map(|one| &one.writing))
     })
 }
 
@@ -320,10 +332,11 @@ pub extern "C" fn eyas_connection_write_fd(
 pub extern "C" fn eyas_connection_close(
     connection: Option<&Connection>,
     timeout_ms: i32,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call_with_code(error, || {
-        let closed = handle(connection, "connection")?.close(Limit::of(timeout_ms))?;
+        let closed = required_handle(connection, "connection")?
+            .close(WaitLimit::from_milliseconds(timeout_ms))?;
         Ok(if closed.is_some() { EYAS_OK } else { EYAS_WOULD_BLOCK })
     })
 }
@@ -333,9 +346,9 @@ pub extern "C" fn eyas_connection_close(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_abort(
     connection: Option<&Connection>,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
-    ffi_call(error, || handle(connection, "connection")?.abort())
+    ffi_call(error, || required_handle(connection, "connection")?.abort())
 }
 
 /// Converts a TCP or MPTCP connection without TLS into its socket, and stores its descriptor in
@@ -344,12 +357,12 @@ pub extern "C" fn eyas_connection_abort(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_into_fd(
     connection: Option<&Connection>,
-    fd: Out<'_, c_int>,
-    error: Out<'_, *mut Failure>,
+    fd: OutPointer<'_, c_int>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let fd = fd.place("fd")?;
-        fd.write(handle(connection, "connection")?.take_socket()?);
+        let fd = fd.required("fd")?;
+        fd.write(required_handle(connection, "connection")?.take_socket()?);
         Ok(())
     })
 }
@@ -360,12 +373,12 @@ pub extern "C" fn eyas_connection_into_fd(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_into_association(
     connection: Option<&Connection>,
-    association: Out<'_, *mut Association>,
-    error: Out<'_, *mut Failure>,
+    association: OutPointer<'_, *mut Association>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let place = association.place("association")?;
-        give(place, handle(connection, "connection")?.take_association()?);
+        let place = association.required("association")?;
+        return_handle(place, required_handle(connection, "connection")?.take_association()?);
         Ok(())
     })
 }
@@ -376,12 +389,15 @@ pub extern "C" fn eyas_connection_into_association(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_info_json(
     connection: Option<&Connection>,
-    text: Out<'_, *mut c_char>,
-    error: Out<'_, *mut Failure>,
+    text: OutPointer<'_, *mut c_char>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let place = text.place("text")?;
-        json::give(place, json::connection(&handle(connection, "connection")?.info));
+        let place = text.required("text")?;
+        json::return_json(
+            place,
+            json::connection(&required_handle(connection, "connection")?.info),
+        );
         Ok(())
     })
 }
@@ -391,16 +407,17 @@ pub extern "C" fn eyas_connection_info_json(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_race_json(
     connection: Option<&Connection>,
-    text: Out<'_, *mut c_char>,
-    error: Out<'_, *mut Failure>,
+    text: OutPointer<'_, *mut c_char>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let (place, connection) = (text.place("text")?, handle(connection, "connection")?);
+        let (place, connection) =
+            (text.required("text")?, required_handle(connection, "connection")?);
         connection.endpoint_runtime().runtime()?;
         let Some(recording) = &connection.recording else {
             return Err(Failure::unsupported("the peer has connected, so there was no race here"));
         };
-        json::give(place, json::race(&recording.trace())?);
+        json::return_json(place, json::race(&recording.trace())?);
         Ok(())
     })
 }

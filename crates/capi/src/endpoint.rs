@@ -6,15 +6,15 @@ use crate::{
     call::{ffi_call, release},
     code::Code,
     endpoint_options::EndpointOptions,
-    endpoint_runtime::{EndpointRuntime, Owned},
+    endpoint_runtime::{EndpointRuntime, RuntimeOwned},
     error::Failure,
-    pointer::{Out, give, handle},
+    pointer::{OutPointer, required_handle, return_handle},
 };
 
 /// The state shared by all connections of a program: trust, names, memory, sockets, and the threads
 /// that drive them. May be used from any thread. A process that was forked afterwards cannot use
 /// it, nor anything made with it, but may free them.
-pub struct Endpoint(Owned<eyas::Endpoint>);
+pub struct Endpoint(RuntimeOwned<eyas::Endpoint>);
 
 impl Endpoint {
     fn new(options: Option<&EndpointOptions>) -> Result<Self, Failure> {
@@ -26,7 +26,7 @@ impl Endpoint {
                 None => eyas::Endpoint::builder().build()?,
             }
         };
-        Ok(Self(Owned::new(endpoint, &endpoint_runtime)))
+        Ok(Self(RuntimeOwned::new(endpoint, &endpoint_runtime)))
     }
 
     pub(crate) fn endpoint_runtime(&self) -> &Arc<EndpointRuntime> {
@@ -46,12 +46,12 @@ impl Endpoint {
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_new(
     options: Option<&EndpointOptions>,
-    endpoint: Out<'_, *mut Endpoint>,
-    error: Out<'_, *mut Failure>,
+    endpoint: OutPointer<'_, *mut Endpoint>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
         let place = endpoint.null_place("endpoint")?;
-        give(place, Endpoint::new(options)?);
+        return_handle(place, Endpoint::new(options)?);
         Ok(())
     })
 }
@@ -64,11 +64,11 @@ pub extern "C" fn eyas_endpoint_new(
 pub extern "C" fn eyas_endpoint_wait_for_connections(
     endpoint: Option<&Endpoint>,
     timeout_ms: i32,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let endpoint = handle(endpoint, "endpoint")?;
-        let limit = crate::wait::Limit::of(timeout_ms);
+        let endpoint = required_handle(endpoint, "endpoint")?;
+        let limit = crate::wait::WaitLimit::from_milliseconds(timeout_ms);
         crate::wait::wait_for(
             endpoint.endpoint_runtime(),
             limit,

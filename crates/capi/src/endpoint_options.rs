@@ -8,22 +8,22 @@ use std::{
 use eyas::{
     MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
     private_key_from_encrypted_pem, private_key_from_pem,
-    race::memory::Config,
-    sctp::protocol::config::{AssociationConfig, Multipath},
+    race::memory::MemoryConfig,
+    sctp::protocol::config::{AssociationConfig, MultipathConfig},
 };
 
 use crate::{
     call::{ffi_call, release},
     code::Code,
     error::Failure,
-    pointer::{Data, Out, Text, give, handle},
+    pointer::{DataPointer, OutPointer, TextPointer, required_handle, return_handle},
 };
 
 /// The options of an endpoint. To be used by one thread at a time.
 #[derive(Default)]
 pub struct EndpointOptions {
     security: SecurityParameters,
-    memory: Memory,
+    memory: MemoryOption,
     resolver: Option<SocketAddr>,
     known: Vec<(String, u16, Vec<IpAddr>)>,
     mptcp: bool,
@@ -35,7 +35,7 @@ pub struct EndpointOptions {
 
 /// Where what races learn is stored.
 #[derive(Default)]
-enum Memory {
+enum MemoryOption {
     #[default]
     Volatile,
     Disabled,
@@ -49,9 +49,9 @@ impl EndpointOptions {
             resolver = resolver.overriding(host, *port, addresses.clone());
         }
         let memory = match &self.memory {
-            Memory::Volatile => MemoryStore::in_memory(Config::default()),
-            Memory::Disabled => MemoryStore::none(),
-            Memory::File(path) => MemoryStore::open(path),
+            MemoryOption::Volatile => MemoryStore::in_memory(MemoryConfig::default()),
+            MemoryOption::Disabled => MemoryStore::none(),
+            MemoryOption::File(path) => MemoryStore::open(path),
         };
         let mut builder = eyas::Endpoint::builder()
             .security(self.security.clone())
@@ -75,12 +75,12 @@ impl EndpointOptions {
 /// The configuration of associations.
 pub(crate) fn association(multipath: bool) -> AssociationConfig {
     let mut config = AssociationConfig::default();
-    config.multipath = multipath.then(Multipath::default);
+    config.multipath = multipath.then(MultipathConfig::default);
     config
 }
 
 /// Parses an IP address.
-pub(crate) fn address(text: Text<'_>) -> Result<IpAddr, Failure> {
+pub(crate) fn address(text: TextPointer<'_>) -> Result<IpAddr, Failure> {
     let text = text.read("address")?;
     text.parse().map_err(|_| {
         Failure::invalid(format_args!(
@@ -92,11 +92,11 @@ pub(crate) fn address(text: Text<'_>) -> Result<IpAddr, Failure> {
 /// Creates options with the defaults. The caller must free them with eyas_endpoint_options_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_new(
-    options: Out<'_, *mut EndpointOptions>,
-    error: Out<'_, *mut Failure>,
+    options: OutPointer<'_, *mut EndpointOptions>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        give(options.place("options")?, EndpointOptions::default());
+        return_handle(options.required("options")?, EndpointOptions::default());
         Ok(())
     })
 }
@@ -107,12 +107,12 @@ pub extern "C" fn eyas_endpoint_options_new(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_set_memory_file(
     options: Option<&mut EndpointOptions>,
-    path: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    path: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let options = handle(options, "options")?;
-        options.memory = Memory::File(path.read("path")?.into());
+        let options = required_handle(options, "options")?;
+        options.memory = MemoryOption::File(path.read("path")?.into());
         Ok(())
     })
 }
@@ -122,11 +122,11 @@ pub extern "C" fn eyas_endpoint_options_set_memory_file(
 pub extern "C" fn eyas_endpoint_options_set_memory(
     options: Option<&mut EndpointOptions>,
     remember: bool,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let memory = if remember { Memory::Volatile } else { Memory::Disabled };
-        handle(options, "options")?.memory = memory;
+        let memory = if remember { MemoryOption::Volatile } else { MemoryOption::Disabled };
+        required_handle(options, "options")?.memory = memory;
         Ok(())
     })
 }
@@ -135,13 +135,13 @@ pub extern "C" fn eyas_endpoint_options_set_memory(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_set_roots(
     options: Option<&mut EndpointOptions>,
-    pem: Data<'_>,
+    pem: DataPointer<'_>,
     size: usize,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
         let roots = certificates_from_pem(pem.read(size, "pem")?)?;
-        handle(options, "options")?.change(|security| security.with_roots(roots));
+        required_handle(options, "options")?.change(|security| security.with_roots(roots));
         Ok(())
     })
 }
@@ -150,12 +150,12 @@ pub extern "C" fn eyas_endpoint_options_set_roots(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_add_roots(
     options: Option<&mut EndpointOptions>,
-    pem: Data<'_>,
+    pem: DataPointer<'_>,
     size: usize,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let options = handle(options, "options")?;
+        let options = required_handle(options, "options")?;
         for root in certificates_from_pem(pem.read(size, "pem")?)? {
             options.change(|security| security.with_added_root(root));
         }
@@ -168,14 +168,14 @@ pub extern "C" fn eyas_endpoint_options_add_roots(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_set_client_certificate(
     options: Option<&mut EndpointOptions>,
-    chain_pem: Data<'_>,
+    chain_pem: DataPointer<'_>,
     chain_size: usize,
-    key_pem: Data<'_>,
+    key_pem: DataPointer<'_>,
     key_size: usize,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let options = handle(options, "options")?;
+        let options = required_handle(options, "options")?;
         let chain = certificates_from_pem(chain_pem.read(chain_size, "chain_pem")?)?;
         let key = private_key_from_pem(key_pem.read(key_size, "key_pem")?)?;
         options.change(|security| security.with_client_certificate(chain, key));
@@ -189,15 +189,15 @@ pub extern "C" fn eyas_endpoint_options_set_client_certificate(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_set_encrypted_client_certificate(
     options: Option<&mut EndpointOptions>,
-    chain_pem: Data<'_>,
+    chain_pem: DataPointer<'_>,
     chain_size: usize,
-    key_pem: Data<'_>,
+    key_pem: DataPointer<'_>,
     key_size: usize,
-    passphrase: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    passphrase: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let options = handle(options, "options")?;
+        let options = required_handle(options, "options")?;
         let chain = certificates_from_pem(chain_pem.read(chain_size, "chain_pem")?)?;
         let key = key_pem.read(key_size, "key_pem")?;
         let key = private_key_from_encrypted_pem(key, passphrase.read("passphrase")?)?;
@@ -210,11 +210,11 @@ pub extern "C" fn eyas_endpoint_options_set_encrypted_client_certificate(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_set_dns_server(
     options: Option<&mut EndpointOptions>,
-    server: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    server: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let options = handle(options, "options")?;
+        let options = required_handle(options, "options")?;
         let text = server.read("server")?;
         options.resolver = Some(text.parse().map_err(|_| {
             Failure::invalid(format_args!(
@@ -230,13 +230,13 @@ pub extern "C" fn eyas_endpoint_options_set_dns_server(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_add_host(
     options: Option<&mut EndpointOptions>,
-    host: Text<'_>,
+    host: TextPointer<'_>,
     port: u16,
-    address: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    address: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let options = handle(options, "options")?;
+        let options = required_handle(options, "options")?;
         let (host, address) = (host.read("host")?, self::address(address)?);
         let known = options.known.iter_mut().find(|known| known.0 == host && known.1 == port);
         match known {
@@ -252,10 +252,10 @@ pub extern "C" fn eyas_endpoint_options_add_host(
 pub extern "C" fn eyas_endpoint_options_set_mptcp(
     options: Option<&mut EndpointOptions>,
     mptcp: bool,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        handle(options, "options")?.mptcp = mptcp;
+        required_handle(options, "options")?.mptcp = mptcp;
         Ok(())
     })
 }
@@ -265,12 +265,12 @@ pub extern "C" fn eyas_endpoint_options_set_mptcp(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_add_local_address(
     options: Option<&mut EndpointOptions>,
-    address: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    address: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
         let address = self::address(address)?;
-        handle(options, "options")?.local_addresses.push(address);
+        required_handle(options, "options")?.local_addresses.push(address);
         Ok(())
     })
 }
@@ -280,10 +280,10 @@ pub extern "C" fn eyas_endpoint_options_add_local_address(
 pub extern "C" fn eyas_endpoint_options_set_sctp_udp_port(
     options: Option<&mut EndpointOptions>,
     port: u16,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        handle(options, "options")?.sctp_udp_port = Some(port);
+        required_handle(options, "options")?.sctp_udp_port = Some(port);
         Ok(())
     })
 }
@@ -293,12 +293,12 @@ pub extern "C" fn eyas_endpoint_options_set_sctp_udp_port(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_add_sctp_local_address(
     options: Option<&mut EndpointOptions>,
-    address: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    address: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
         let address = self::address(address)?;
-        handle(options, "options")?.sctp_local_addresses.push(address);
+        required_handle(options, "options")?.sctp_local_addresses.push(address);
         Ok(())
     })
 }
@@ -309,10 +309,10 @@ pub extern "C" fn eyas_endpoint_options_add_sctp_local_address(
 pub extern "C" fn eyas_endpoint_options_set_sctp_multipath(
     options: Option<&mut EndpointOptions>,
     multipath: bool,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        handle(options, "options")?.sctp_multipath = multipath;
+        required_handle(options, "options")?.sctp_multipath = multipath;
         Ok(())
     })
 }

@@ -72,13 +72,13 @@ impl Drop for EndpointRuntime {
 
 /// A value that belongs to the runtime. It is dropped inside the runtime, and never in a forked
 /// child, where locks of the parent's threads may be held forever.
-pub(crate) struct Owned<T> {
+pub(crate) struct RuntimeOwned<T> {
     /// `None` while it is dropped.
     value: Option<T>,
     endpoint_runtime: Arc<EndpointRuntime>,
 }
 
-impl<T> Owned<T> {
+impl<T> RuntimeOwned<T> {
     pub(crate) fn new(value: T, endpoint_runtime: &Arc<EndpointRuntime>) -> Self {
         Self { value: Some(value), endpoint_runtime: Arc::clone(endpoint_runtime) }
     }
@@ -88,7 +88,7 @@ impl<T> Owned<T> {
     }
 }
 
-impl<T> Deref for Owned<T> {
+impl<T> Deref for RuntimeOwned<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -97,7 +97,7 @@ impl<T> Deref for Owned<T> {
     }
 }
 
-impl<T> Drop for Owned<T> {
+impl<T> Drop for RuntimeOwned<T> {
     fn drop(&mut self) {
         let value = self.value.take();
         match self.endpoint_runtime.enter() {

@@ -9,7 +9,7 @@ use std::{
 
 use eyas::{
     ConnectError, Error,
-    race::{evidence::Cause, io::RaceFailure},
+    race::{evidence::FailureCause, io::RaceFailure},
     sctp::SctpError,
 };
 
@@ -75,7 +75,7 @@ impl From<ConnectError> for Failure {
             (RaceFailure::NoAddress(_), _) => EYAS_DNS,
             (RaceFailure::Cancelled, _) => EYAS_CANCELLED,
             _ if error.certificate().is_some() => EYAS_CERTIFICATE,
-            (_, Some(Cause::Certificate | Cause::Tls)) => EYAS_TLS,
+            (_, Some(FailureCause::Certificate | FailureCause::Tls)) => EYAS_TLS,
             (RaceFailure::Deadline(_), _) => EYAS_TIMEOUT,
             _ => EYAS_CONNECT,
         };

@@ -10,7 +10,7 @@ use eyas::{
     ConnectionInfo, ConnectionInfoJson,
     race::{
         plan::Plan,
-        report::{PlanJson, RaceJson, Report},
+        report::{PlanJson, RaceJson, RaceReport},
         trace::Trace,
     },
 };
@@ -29,7 +29,7 @@ pub(crate) fn c_text(value: Value) -> CString {
 }
 
 /// Returns a text to the caller, who frees it.
-pub(crate) fn give(place: &mut MaybeUninit<*mut c_char>, value: Value) {
+pub(crate) fn return_json(place: &mut MaybeUninit<*mut c_char>, value: Value) {
     place.write(c_text(value).into_raw());
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn connection(info: &ConnectionInfo) -> Value {
 /// Returns the race so far, with its plan.
 pub(crate) fn race(trace: &Trace) -> Result<Value, Failure> {
     // A race that this code has run can be replayed, unless the core has a bug.
-    let report = Report::from_trace(trace).map_err(|error| {
+    let report = RaceReport::from_trace(trace).map_err(|error| {
         Failure::new(
             EYAS_BUG,
             format_args!("the race cannot be reported: {error}; please report it"),

@@ -9,7 +9,7 @@ use crate::{
     code::{Code, EYAS_TLS},
     endpoint_options,
     error::Failure,
-    pointer::{Data, Out, Text, give, handle},
+    pointer::{DataPointer, OutPointer, TextPointer, required_handle, return_handle},
     target,
 };
 
@@ -46,9 +46,9 @@ impl ListenOptions {
 /// for all transports. The default is TCP without security.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_new(
-    address: Text<'_>,
-    options: Out<'_, *mut ListenOptions>,
-    error: Out<'_, *mut Failure>,
+    address: TextPointer<'_>,
+    options: OutPointer<'_, *mut ListenOptions>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
         let place = options.null_place("options")?;
@@ -67,7 +67,7 @@ pub extern "C" fn eyas_listen_options_new(
             sctp_addresses: Vec::new(),
             sctp_multipath: false,
         };
-        give(place, options);
+        return_handle(place, options);
         Ok(())
     })
 }
@@ -76,11 +76,11 @@ pub extern "C" fn eyas_listen_options_new(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_set_transports(
     options: Option<&mut ListenOptions>,
-    transports: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    transports: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        handle(options, "options")?.transports = target::transports(transports)?;
+        required_handle(options, "options")?.transports = target::transports(transports)?;
         Ok(())
     })
 }
@@ -90,14 +90,14 @@ pub extern "C" fn eyas_listen_options_set_transports(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_set_certificate(
     options: Option<&mut ListenOptions>,
-    chain_pem: Data<'_>,
+    chain_pem: DataPointer<'_>,
     chain_size: usize,
-    key_pem: Data<'_>,
+    key_pem: DataPointer<'_>,
     key_size: usize,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let options = handle(options, "options")?;
+        let options = required_handle(options, "options")?;
         let chain = chain_pem.read(chain_size, "chain_pem")?;
         let key = key_pem.read(key_size, "key_pem")?;
         options.identity = Some(ServerIdentity::from_pem(chain, key)?);
@@ -110,15 +110,15 @@ pub extern "C" fn eyas_listen_options_set_certificate(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_set_encrypted_certificate(
     options: Option<&mut ListenOptions>,
-    chain_pem: Data<'_>,
+    chain_pem: DataPointer<'_>,
     chain_size: usize,
-    key_pem: Data<'_>,
+    key_pem: DataPointer<'_>,
     key_size: usize,
-    passphrase: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    passphrase: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let options = handle(options, "options")?;
+        let options = required_handle(options, "options")?;
         let chain = chain_pem.read(chain_size, "chain_pem")?;
         let (key, passphrase) =
             (key_pem.read(key_size, "key_pem")?, passphrase.read("passphrase")?);
@@ -132,11 +132,11 @@ pub extern "C" fn eyas_listen_options_set_encrypted_certificate(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_set_self_signed(
     options: Option<&mut ListenOptions>,
-    name: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    name: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let options = handle(options, "options")?;
+        let options = required_handle(options, "options")?;
         options.identity = Some(ServerIdentity::self_signed([name.read("name")?])?);
         Ok(())
     })
@@ -146,12 +146,12 @@ pub extern "C" fn eyas_listen_options_set_self_signed(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_certificate_pem(
     options: Option<&ListenOptions>,
-    text: Out<'_, *mut std::ffi::c_char>,
-    error: Out<'_, *mut Failure>,
+    text: OutPointer<'_, *mut std::ffi::c_char>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let place = text.place("text")?;
-        let Some(identity) = &handle(options, "options")?.identity else {
+        let place = text.required("text")?;
+        let Some(identity) = &required_handle(options, "options")?.identity else {
             return Err(Failure::new(EYAS_TLS, "no certificate has been set"));
         };
         place.write(crate::json::c_string(identity.certificate_pem()?).into_raw());
@@ -163,12 +163,12 @@ pub extern "C" fn eyas_listen_options_certificate_pem(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_add_alpn(
     options: Option<&mut ListenOptions>,
-    protocol: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    protocol: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
         let protocol = target::alpn(protocol)?;
-        handle(options, "options")?.alpn.push(protocol);
+        required_handle(options, "options")?.alpn.push(protocol);
         Ok(())
     })
 }
@@ -178,10 +178,10 @@ pub extern "C" fn eyas_listen_options_add_alpn(
 pub extern "C" fn eyas_listen_options_set_sctp_udp_port(
     options: Option<&mut ListenOptions>,
     port: u16,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        handle(options, "options")?.sctp_udp_port = Some(port);
+        required_handle(options, "options")?.sctp_udp_port = Some(port);
         Ok(())
     })
 }
@@ -190,12 +190,12 @@ pub extern "C" fn eyas_listen_options_set_sctp_udp_port(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_add_sctp_address(
     options: Option<&mut ListenOptions>,
-    address: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    address: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
         let address = endpoint_options::address(address)?;
-        handle(options, "options")?.sctp_addresses.push(address);
+        required_handle(options, "options")?.sctp_addresses.push(address);
         Ok(())
     })
 }
@@ -205,10 +205,10 @@ pub extern "C" fn eyas_listen_options_add_sctp_address(
 pub extern "C" fn eyas_listen_options_set_sctp_multipath(
     options: Option<&mut ListenOptions>,
     multipath: bool,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        handle(options, "options")?.sctp_multipath = multipath;
+        required_handle(options, "options")?.sctp_multipath = multipath;
         Ok(())
     })
 }

@@ -11,37 +11,39 @@ use crate::{
     code::{Code, EYAS_OK, EYAS_WOULD_BLOCK},
     connection::Connection,
     endpoint::Endpoint,
-    endpoint_runtime::{EndpointRuntime, Owned},
+    endpoint_runtime::{EndpointRuntime, RuntimeOwned},
     error::Failure,
     json,
     listen_options::ListenOptions,
-    pointer::{Out, give, handle},
-    wait::{Limit, Over, Turn, store_descriptor, wait, wait_for},
+    pointer::{OutPointer, required_handle, return_handle},
+    wait::{CallTurn, HandleClosed, WaitLimit, store_descriptor, wait, wait_for},
 };
 
 /// Accepts connections over all its transports. May be used from any thread, with one accepting
 /// call at a time.
 pub struct Listener {
-    listener: Owned<eyas::Listener>,
-    accepting: Turn,
-    over: Over,
+    listener: RuntimeOwned<eyas::Listener>,
+    accepting: CallTurn,
+    over: HandleClosed,
 }
 
 impl Listener {
     fn new(endpoint: &Endpoint, options: &ListenOptions) -> Result<Self, Failure> {
         let endpoint_runtime = endpoint.endpoint_runtime();
         let bound = eyas::Listener::bind(options.parameters());
-        let listener =
-            Owned::new(wait_for(endpoint_runtime, Limit::Never, bound)??, endpoint_runtime);
-        Ok(Self { listener, accepting: Turn::default(), over: Over::default() })
+        let listener = RuntimeOwned::new(
+            wait_for(endpoint_runtime, WaitLimit::Never, bound)??,
+            endpoint_runtime,
+        );
+        Ok(Self { listener, accepting: CallTurn::default(), over: HandleClosed::default() })
     }
 
     fn endpoint_runtime(&self) -> &Arc<EndpointRuntime> {
         self.listener.endpoint_runtime()
     }
 
-    fn accept(&self, limit: Limit) -> Result<Option<Connection>, Failure> {
-        let _turn = self.accepting.take("accepting")?;
+    fn accept(&self, limit: WaitLimit) -> Result<Option<Connection>, Failure> {
+        let _turn = self.accepting.acquire("accepting")?;
         let accepted = wait(self.endpoint_runtime(), &self.accepting, &self.over, limit, |cx| {
             pin!(self.listener.accept()).poll(cx).map(Ok)
         })?;
@@ -55,13 +57,14 @@ impl Listener {
 pub extern "C" fn eyas_listen(
     endpoint: Option<&Endpoint>,
     options: Option<&ListenOptions>,
-    listener: Out<'_, *mut Listener>,
-    error: Out<'_, *mut Failure>,
+    listener: OutPointer<'_, *mut Listener>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
         let place = listener.null_place("listener")?;
-        let (endpoint, options) = (handle(endpoint, "endpoint")?, handle(options, "options")?);
-        give(place, Listener::new(endpoint, options)?);
+        let (endpoint, options) =
+            (required_handle(endpoint, "endpoint")?, required_handle(options, "options")?);
+        return_handle(place, Listener::new(endpoint, options)?);
         Ok(())
     })
 }
@@ -72,14 +75,15 @@ pub extern "C" fn eyas_listen(
 pub extern "C" fn eyas_listener_accept(
     listener: Option<&Listener>,
     timeout_ms: i32,
-    connection: Out<'_, *mut Connection>,
-    error: Out<'_, *mut Failure>,
+    connection: OutPointer<'_, *mut Connection>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call_with_code(error, || {
         let place = connection.null_place("connection")?;
-        let accepted = handle(listener, "listener")?.accept(Limit::of(timeout_ms))?;
+        let accepted = required_handle(listener, "listener")?
+            .accept(WaitLimit::from_milliseconds(timeout_ms))?;
         let Some(accepted) = accepted else { return Ok(EYAS_WOULD_BLOCK) };
-        give(place, accepted);
+        return_handle(place, accepted);
         Ok(EYAS_OK)
     })
 }
@@ -89,10 +93,12 @@ pub extern "C" fn eyas_listener_accept(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listener_fd(
     listener: Option<&Listener>,
-    fd: Out<'_, c_int>,
-    error: Out<'_, *mut Failure>,
+    fd: OutPointer<'_, c_int>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
-    ffi_call(error, || store_descriptor(fd, handle(listener, "listener").map(|one| &one.accepting)))
+    ffi_call(error, || {
+        store_descriptor(fd, required_handle(listener, "listener").map(|one| &one.accepting))
+    })
 }
 
 /// Cancels a waiting accept call of another thread, which returns EYAS_CANCELLED, and all later
@@ -100,10 +106,10 @@ pub extern "C" fn eyas_listener_fd(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listener_cancel(
     listener: Option<&Listener>,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let listener = handle(listener, "listener")?;
+        let listener = required_handle(listener, "listener")?;
         listener.over.end();
         listener.accepting.readiness.raise();
         Ok(())
@@ -115,12 +121,12 @@ pub extern "C" fn eyas_listener_cancel(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listener_address(
     listener: Option<&Listener>,
-    text: Out<'_, *mut c_char>,
-    error: Out<'_, *mut Failure>,
+    text: OutPointer<'_, *mut c_char>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let place = text.place("text")?;
-        let address = handle(listener, "listener")?.listener.local_addr().to_string();
+        let place = text.required("text")?;
+        let address = required_handle(listener, "listener")?.listener.local_addr().to_string();
         place.write(json::c_string(address).into_raw());
         Ok(())
     })
@@ -130,12 +136,12 @@ pub extern "C" fn eyas_listener_address(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listener_port(
     listener: Option<&Listener>,
-    port: Out<'_, u16>,
-    error: Out<'_, *mut Failure>,
+    port: OutPointer<'_, u16>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let port = port.place("port")?;
-        port.write(handle(listener, "listener")?.listener.local_addr().port());
+        let port = port.required("port")?;
+        port.write(required_handle(listener, "listener")?.listener.local_addr().port());
         Ok(())
     })
 }
@@ -144,12 +150,12 @@ pub extern "C" fn eyas_listener_port(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listener_sctp_udp_port(
     listener: Option<&Listener>,
-    port: Out<'_, u16>,
-    error: Out<'_, *mut Failure>,
+    port: OutPointer<'_, u16>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let place = port.place("port")?;
-        let listener = handle(listener, "listener")?;
+        let place = port.required("port")?;
+        let listener = required_handle(listener, "listener")?;
         listener.endpoint_runtime().runtime()?;
         let port = listener.listener.sctp().and_then(|sctp| sctp.encapsulation_port());
         place.write(port.ok_or_else(|| {

@@ -14,9 +14,9 @@ use crate::{
     endpoint::Endpoint,
     error::Failure,
     json,
-    pointer::{Out, Text, handle},
+    pointer::{OutPointer, TextPointer, required_handle},
     target::{Target, host},
-    wait::{Limit, wait_for},
+    wait::{WaitLimit, wait_for},
 };
 
 /// Returns what would be tried to reach the target, in which order and why, as JSON (docs/reference/json.md:
@@ -27,16 +27,20 @@ pub extern "C" fn eyas_plan_json(
     endpoint: Option<&Endpoint>,
     target: Option<&Target>,
     timeout_ms: i32,
-    text: Out<'_, *mut c_char>,
-    error: Out<'_, *mut Failure>,
+    text: OutPointer<'_, *mut c_char>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let place = text.place("text")?;
-        let (endpoint, target) = (handle(endpoint, "endpoint")?, handle(target, "target")?);
+        let place = text.required("text")?;
+        let (endpoint, target) =
+            (required_handle(endpoint, "endpoint")?, required_handle(target, "target")?);
         let preconnection = target.preconnection(endpoint)?;
-        let plan =
-            wait_for(endpoint.endpoint_runtime(), Limit::of(timeout_ms), preconnection.plan())?;
-        json::give(place, json::plan(&plan));
+        let plan = wait_for(
+            endpoint.endpoint_runtime(),
+            WaitLimit::from_milliseconds(timeout_ms),
+            preconnection.plan(),
+        )?;
+        json::return_json(place, json::plan(&plan));
         Ok(())
     })
 }
@@ -47,20 +51,20 @@ pub extern "C" fn eyas_plan_json(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_memory_json(
     endpoint: Option<&Endpoint>,
-    host: Text<'_>,
-    text: Out<'_, *mut c_char>,
-    error: Out<'_, *mut Failure>,
+    host: TextPointer<'_>,
+    text: OutPointer<'_, *mut c_char>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let place = text.place("text")?;
-        let store = handle(endpoint, "endpoint")?.inner()?.memory();
+        let place = text.required("text")?;
+        let store = required_handle(endpoint, "endpoint")?.inner()?.memory();
         let host = match host.read_if_any("host")? {
             Some(host) => Some(eyas::zone::parse_host(host).map_err(Failure::invalid)?),
             None => None,
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let rows = MemoryRowJson::rows(&store.entries(), host.as_ref(), now, store.config());
-        json::give(place, json!(rows));
+        json::return_json(place, json!(rows));
         Ok(())
     })
 }
@@ -70,13 +74,13 @@ pub extern "C" fn eyas_memory_json(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_memory_forget(
     endpoint: Option<&Endpoint>,
-    host: Text<'_>,
-    forgotten: Out<'_, usize>,
-    error: Out<'_, *mut Failure>,
+    host: TextPointer<'_>,
+    forgotten: OutPointer<'_, usize>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let store = handle(endpoint, "endpoint")?.inner()?.memory();
-        forgotten.put(store.forget(&self::host(host, "host")?));
+        let store = required_handle(endpoint, "endpoint")?.inner()?.memory();
+        forgotten.store(store.forget(&self::host(host, "host")?));
         Ok(())
     })
 }
@@ -85,10 +89,10 @@ pub extern "C" fn eyas_memory_forget(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_memory_clear(
     endpoint: Option<&Endpoint>,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        handle(endpoint, "endpoint")?.inner()?.memory().clear();
+        required_handle(endpoint, "endpoint")?.inner()?.memory().clear();
         Ok(())
     })
 }
@@ -98,13 +102,13 @@ pub extern "C" fn eyas_memory_clear(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_memory_warnings_json(
     endpoint: Option<&Endpoint>,
-    text: Out<'_, *mut c_char>,
-    error: Out<'_, *mut Failure>,
+    text: OutPointer<'_, *mut c_char>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let place = text.place("text")?;
-        let warnings = handle(endpoint, "endpoint")?.inner()?.memory().warnings();
-        json::give(place, json!(warnings));
+        let place = text.required("text")?;
+        let warnings = required_handle(endpoint, "endpoint")?.inner()?.memory().warnings();
+        json::return_json(place, json!(warnings));
         Ok(())
     })
 }

@@ -9,7 +9,7 @@ use crate::{
     call::{ffi_call, release},
     code::Code,
     error::Failure,
-    pointer::{Out, handle},
+    pointer::{OutPointer, required_handle},
 };
 
 /// A received message, or a part of one. It is immutable, so any number of threads can read it.
@@ -40,13 +40,13 @@ impl Message {
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_message_data(
     message: Option<&Message>,
-    data: Out<'_, *const c_void>,
-    size: Out<'_, usize>,
-    error: Out<'_, *mut Failure>,
+    data: OutPointer<'_, *const c_void>,
+    size: OutPointer<'_, usize>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let message = handle(message, "message")?;
-        let (data, size) = (data.place("data")?, size.place("size")?);
+        let message = required_handle(message, "message")?;
+        let (data, size) = (data.required("data")?, size.required("size")?);
         data.write(message.data.as_ptr().cast());
         size.write(message.data.len());
         Ok(())

@@ -14,51 +14,51 @@ use crate::error::Failure;
 
 /// Where a call stores its result, or NULL.
 #[repr(transparent)]
-pub struct Out<'a, T>(Option<&'a mut MaybeUninit<T>>);
+pub struct OutPointer<'a, T>(Option<&'a mut MaybeUninit<T>>);
 
 /// A NUL-terminated text of the caller, or NULL.
 #[repr(transparent)]
-pub struct Text<'a>(*const c_char, PhantomData<&'a c_char>);
+pub struct TextPointer<'a>(*const c_char, PhantomData<&'a c_char>);
 
 /// A pointer to bytes of the caller, or NULL.
 #[repr(transparent)]
-pub struct Data<'a>(*const c_void, PhantomData<&'a [u8]>);
+pub struct DataPointer<'a>(*const c_void, PhantomData<&'a [u8]>);
 
 /// A pointer to a buffer of the caller, or NULL.
 #[repr(transparent)]
-pub struct Room<'a>(*mut c_void, PhantomData<&'a mut [u8]>);
+pub struct BufferPointer<'a>(*mut c_void, PhantomData<&'a mut [u8]>);
 
-impl<'a, T> Out<'a, T> {
+impl<'a, T> OutPointer<'a, T> {
     /// Returns the place; an error if it is NULL.
-    pub(crate) fn place(self, what: &str) -> Result<&'a mut MaybeUninit<T>, Failure> {
+    pub(crate) fn required(self, what: &str) -> Result<&'a mut MaybeUninit<T>, Failure> {
         self.0.ok_or_else(|| Failure::null(what))
     }
 
     /// Stores the value, unless the place is NULL.
-    pub(crate) fn put(self, value: T) {
+    pub(crate) fn store(self, value: T) {
         if let Some(place) = self.0 {
             place.write(value);
         }
     }
 }
 
-impl<'a, T> Out<'a, *mut T> {
+impl<'a, T> OutPointer<'a, *mut T> {
     /// Returns the place for a handle, initialised with NULL; an error if the place is NULL.
     pub(crate) fn null_place(self, what: &str) -> Result<&'a mut MaybeUninit<*mut T>, Failure> {
-        let place = self.place(what)?;
+        let place = self.required(what)?;
         place.write(std::ptr::null_mut());
         Ok(place)
     }
 
     /// Stores a new handle, unless the place is NULL.
-    pub(crate) fn give(self, value: T) {
+    pub(crate) fn store_handle(self, value: T) {
         if let Some(place) = self.0 {
-            give(place, value);
+            return_handle(place, value);
         }
     }
 }
 
-impl<'a> Text<'a> {
+impl<'a> TextPointer<'a> {
     pub(crate) fn read(self, what: &str) -> Result<&'a str, Failure> {
         if self.0.is_null() {
             return Err(Failure::null(what));
@@ -74,7 +74,7 @@ impl<'a> Text<'a> {
     }
 }
 
-impl<'a> Data<'a> {
+impl<'a> DataPointer<'a> {
     pub(crate) fn read(self, size: usize, what: &str) -> Result<&'a [u8], Failure> {
         if size == 0 {
             return Ok(&[]);
@@ -89,8 +89,12 @@ impl<'a> Data<'a> {
     }
 }
 
-impl<'a> Room<'a> {
-    pub(crate) fn of(self, size: usize, what: &str) -> Result<&'a mut [MaybeUninit<u8>], Failure> {
+impl<'a> BufferPointer<'a> {
+    pub(crate) fn as_slice(
+        self,
+        size: usize,
+        what: &str,
+    ) -> Result<&'a mut [MaybeUninit<u8>], Failure> {
         if size == 0 {
             return Ok(&mut []);
         }
@@ -113,12 +117,12 @@ fn within_memory(size: usize, what: &str) -> Result<(), Failure> {
 }
 
 /// Returns the handle; an error if it is NULL.
-pub(crate) fn handle<T>(handle: Option<T>, what: &str) -> Result<T, Failure> {
+pub(crate) fn required_handle<T>(handle: Option<T>, what: &str) -> Result<T, Failure> {
     handle.ok_or_else(|| Failure::null(what))
 }
 
 /// Stores a new handle for the caller.
-pub(crate) fn give<T>(place: &mut MaybeUninit<*mut T>, value: T) {
+pub(crate) fn return_handle<T>(place: &mut MaybeUninit<*mut T>, value: T) {
     place.write(Box::into_raw(Box::new(value)));
 }
 
@@ -131,8 +135,8 @@ pub extern "C" fn eyas_text_free(text: Option<&mut c_char>) {
 }
 
 #[cfg(test)]
-impl<'a, T> Out<'a, T> {
-    pub(crate) fn to(place: &'a mut MaybeUninit<T>) -> Self {
+impl<'a, T> OutPointer<'a, T> {
+    pub(crate) fn from_place(place: &'a mut MaybeUninit<T>) -> Self {
         Self(Some(place))
     }
 
@@ -142,35 +146,35 @@ impl<'a, T> Out<'a, T> {
 }
 
 #[cfg(test)]
-impl<'a> From<&'a CStr> for Text<'a> {
+impl<'a> From<&'a CStr> for TextPointer<'a> {
     fn from(text: &'a CStr) -> Self {
         Self(text.as_ptr(), PhantomData)
     }
 }
 
 #[cfg(test)]
-impl Text<'_> {
+impl TextPointer<'_> {
     pub(crate) fn null() -> Self {
         Self(std::ptr::null(), PhantomData)
     }
 }
 
 #[cfg(test)]
-impl<'a> From<&'a [u8]> for Data<'a> {
+impl<'a> From<&'a [u8]> for DataPointer<'a> {
     fn from(bytes: &'a [u8]) -> Self {
         Self(bytes.as_ptr().cast(), PhantomData)
     }
 }
 
 #[cfg(test)]
-impl Data<'_> {
+impl DataPointer<'_> {
     pub(crate) fn null() -> Self {
         Self(std::ptr::null(), PhantomData)
     }
 }
 
 #[cfg(test)]
-impl<'a> From<&'a mut [u8]> for Room<'a> {
+impl<'a> From<&'a mut [u8]> for BufferPointer<'a> {
     fn from(bytes: &'a mut [u8]) -> Self {
         Self(bytes.as_mut_ptr().cast(), PhantomData)
     }

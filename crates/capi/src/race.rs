@@ -7,31 +7,31 @@ use std::{
     task::{Poll, ready},
 };
 
-use eyas::{Initiation, Recording};
+use eyas::{Initiation, RaceRecording};
 
 use crate::{
     call::{ffi_call, ffi_call_with_code, release},
     code::{Code, EYAS_END, EYAS_OK, EYAS_WOULD_BLOCK},
     connection::Connection,
     endpoint::Endpoint,
-    endpoint_runtime::{EndpointRuntime, Owned},
+    endpoint_runtime::{EndpointRuntime, RuntimeOwned},
     error::Failure,
     json,
-    pointer::{Out, give, handle},
+    pointer::{OutPointer, required_handle, return_handle},
     target::Target,
-    wait::{Limit, Over, Turn, lock, store_descriptor, wait},
+    wait::{CallTurn, HandleClosed, WaitLimit, lock, store_descriptor, wait},
 };
 
 /// A race to a target, in progress or over. May be used from any thread, with one waiting call at a
 /// time.
 pub struct Race {
-    state: Owned<Mutex<State>>,
-    recording: Owned<Recording>,
-    turn: Turn,
-    over: Over,
+    state: RuntimeOwned<Mutex<RaceState>>,
+    recording: RuntimeOwned<RaceRecording>,
+    turn: CallTurn,
+    over: HandleClosed,
 }
 
-struct State {
+struct RaceState {
     /// `None` once it was cancelled.
     initiation: Option<Initiation>,
     /// Whether the result has been returned.
@@ -45,10 +45,10 @@ impl Race {
         let preconnection = target.preconnection(endpoint)?;
         let _inside = endpoint_runtime.enter()?;
         let initiation = preconnection.initiate();
-        let recording = Owned::new(initiation.recording(), endpoint_runtime);
-        let state = State { initiation: Some(initiation), is_decided: false, is_won: false };
-        let state = Owned::new(Mutex::new(state), endpoint_runtime);
-        Ok(Self { state, recording, turn: Turn::default(), over: Over::default() })
+        let recording = RuntimeOwned::new(initiation.recording(), endpoint_runtime);
+        let state = RaceState { initiation: Some(initiation), is_decided: false, is_won: false };
+        let state = RuntimeOwned::new(Mutex::new(state), endpoint_runtime);
+        Ok(Self { state, recording, turn: CallTurn::default(), over: HandleClosed::default() })
     }
 
     fn endpoint_runtime(&self) -> &Arc<EndpointRuntime> {
@@ -60,8 +60,8 @@ impl Race {
     }
 
     /// Returns the winning connection.
-    fn finish(&self, limit: Limit) -> Result<Option<Connection>, Failure> {
-        let _turn = self.turn.take("waiting")?;
+    fn finish(&self, limit: WaitLimit) -> Result<Option<Connection>, Failure> {
+        let _turn = self.turn.acquire("waiting")?;
         let won = wait(self.endpoint_runtime(), &self.turn, &self.over, limit, |cx| {
             let mut state = lock(&self.state);
             if state.is_decided {
@@ -78,8 +78,8 @@ impl Race {
     }
 
     /// Returns a connection over a more preferred transport; `Some(None)` if there will be none.
-    fn better(&self, limit: Limit) -> Result<Option<Option<Connection>>, Failure> {
-        let _turn = self.turn.take("waiting")?;
+    fn better(&self, limit: WaitLimit) -> Result<Option<Option<Connection>>, Failure> {
+        let _turn = self.turn.acquire("waiting")?;
         let better = wait(self.endpoint_runtime(), &self.turn, &self.over, limit, |cx| {
             let mut state = lock(&self.state);
             if !state.is_won {
@@ -122,21 +122,27 @@ pub extern "C" fn eyas_connect(
     endpoint: Option<&Endpoint>,
     target: Option<&Target>,
     timeout_ms: i32,
-    connection: Out<'_, *mut Connection>,
-    error: Out<'_, *mut Failure>,
+    connection: OutPointer<'_, *mut Connection>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
         let place = connection.null_place("connection")?;
-        let limit = Limit::of(timeout_ms);
-        if limit == Limit::Now {
+        let limit = WaitLimit::from_milliseconds(timeout_ms);
+        if limit == WaitLimit::Now {
             return Err(Failure::invalid(
                 "a timeout of 0 leaves no time to connect; give milliseconds, -1 for the target's \
                  deadline alone, or start with eyas_race_start",
             ));
         }
-        let race = Race::start(handle(endpoint, "endpoint")?, handle(target, "target")?)?;
+        let race = Race::start(
+            required_handle(endpoint, "endpoint")?,
+            required_handle(target, "target")?,
+        )?;
         let won = race.finish(limit)?;
-        give(place, won.ok_or_else(|| Failure::misuse("the race has not been waited for"))?);
+        return_handle(
+            place,
+            won.ok_or_else(|| Failure::misuse("the race has not been waited for"))?,
+        );
         Ok(())
     })
 }
@@ -147,13 +153,14 @@ pub extern "C" fn eyas_connect(
 pub extern "C" fn eyas_race_start(
     endpoint: Option<&Endpoint>,
     target: Option<&Target>,
-    race: Out<'_, *mut Race>,
-    error: Out<'_, *mut Failure>,
+    race: OutPointer<'_, *mut Race>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
         let place = race.null_place("race")?;
-        let (endpoint, target) = (handle(endpoint, "endpoint")?, handle(target, "target")?);
-        give(place, Race::start(endpoint, target)?);
+        let (endpoint, target) =
+            (required_handle(endpoint, "endpoint")?, required_handle(target, "target")?);
+        return_handle(place, Race::start(endpoint, target)?);
         Ok(())
     })
 }
@@ -163,10 +170,10 @@ pub extern "C" fn eyas_race_start(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_race_fd(
     race: Option<&Race>,
-    fd: Out<'_, c_int>,
-    error: Out<'_, *mut Failure>,
+    fd: OutPointer<'_, c_int>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
-    ffi_call(error, || store_descriptor(fd, handle(race, "race").map(|one| &one.turn)))
+    ffi_call(error, || store_descriptor(fd, required_handle(race, "race").map(|one| &one.turn)))
 }
 
 /// Returns the winning connection, once, or why there is none. The caller must free the connection
@@ -176,15 +183,17 @@ pub extern "C" fn eyas_race_fd(
 pub extern "C" fn eyas_race_finish(
     race: Option<&Race>,
     timeout_ms: i32,
-    connection: Out<'_, *mut Connection>,
-    error: Out<'_, *mut Failure>,
+    connection: OutPointer<'_, *mut Connection>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call_with_code(error, || {
         let place = connection.null_place("connection")?;
-        let Some(won) = handle(race, "race")?.finish(Limit::of(timeout_ms))? else {
+        let Some(won) =
+            required_handle(race, "race")?.finish(WaitLimit::from_milliseconds(timeout_ms))?
+        else {
             return Ok(EYAS_WOULD_BLOCK);
         };
-        give(place, won);
+        return_handle(place, won);
         Ok(EYAS_OK)
     })
 }
@@ -196,27 +205,32 @@ pub extern "C" fn eyas_race_finish(
 pub extern "C" fn eyas_race_better(
     race: Option<&Race>,
     timeout_ms: i32,
-    connection: Out<'_, *mut Connection>,
-    error: Out<'_, *mut Failure>,
+    connection: OutPointer<'_, *mut Connection>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call_with_code(error, || {
         let place = connection.null_place("connection")?;
-        Ok(match handle(race, "race")?.better(Limit::of(timeout_ms))? {
-            None => EYAS_WOULD_BLOCK,
-            Some(None) => EYAS_END,
-            Some(Some(better)) => {
-                give(place, better);
-                EYAS_OK
-            }
-        })
+        Ok(
+            match required_handle(race, "race")?.better(WaitLimit::from_milliseconds(timeout_ms))? {
+                None => EYAS_WOULD_BLOCK,
+                Some(None) => EYAS_END,
+                Some(Some(better)) => {
+                    return_handle(place, better);
+                    EYAS_OK
+                }
+            },
+        )
     })
 }
 
 /// Cancels the race and closes everything that it has opened, except connections that were
 /// returned. A waiting call of another thread returns EYAS_CANCELLED.
 #[unsafe(no_mangle)]
-pub extern "C" fn eyas_race_cancel(race: Option<&Race>, error: Out<'_, *mut Failure>) -> Code {
-    ffi_call(error, || handle(race, "race")?.cancel())
+pub extern "C" fn eyas_race_cancel(
+    race: Option<&Race>,
+    error: OutPointer<'_, *mut Failure>,
+) -> Code {
+    ffi_call(error, || required_handle(race, "race")?.cancel())
 }
 
 /// Returns the race so far as JSON (docs/reference/json.md: "A race"), with `plan`. The caller must free the
@@ -224,13 +238,13 @@ pub extern "C" fn eyas_race_cancel(race: Option<&Race>, error: Out<'_, *mut Fail
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_race_json(
     race: Option<&Race>,
-    text: Out<'_, *mut c_char>,
-    error: Out<'_, *mut Failure>,
+    text: OutPointer<'_, *mut c_char>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let (place, race) = (text.place("text")?, handle(race, "race")?);
+        let (place, race) = (text.required("text")?, required_handle(race, "race")?);
         race.endpoint_runtime().runtime()?;
-        json::give(place, json::race(&race.recording.trace())?);
+        json::return_json(place, json::race(&race.recording.trace())?);
         Ok(())
     })
 }

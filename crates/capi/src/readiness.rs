@@ -13,9 +13,9 @@ use crate::error::Failure;
 /// Readable from its creation until a call returns EYAS_WOULD_BLOCK, and again once that call is
 /// worth retrying. Created only on request.
 #[derive(Default)]
-pub(crate) struct Readiness(OnceLock<OwnedFd>);
+pub(crate) struct ReadinessDescriptor(OnceLock<OwnedFd>);
 
-impl Readiness {
+impl ReadinessDescriptor {
     /// Returns the descriptor, which we continue to own.
     pub(crate) fn descriptor(&self) -> Result<i32, Failure> {
         if let Some(descriptor) = self.0.get() {
@@ -42,7 +42,7 @@ impl Readiness {
     }
 }
 
-impl Wake for Readiness {
+impl Wake for ReadinessDescriptor {
     fn wake(self: Arc<Self>) {
         self.raise();
     }

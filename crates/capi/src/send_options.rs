@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use eyas::sctp::protocol::{
     identifier::{PathId, Ppid, StreamId},
-    message::{Reliability, SendInfo},
+    message::{MessageReliability, SendInfo},
 };
 
 use crate::{
     call::{ffi_call, release},
     code::Code,
     error::Failure,
-    pointer::{Out, give, handle},
+    pointer::{OutPointer, required_handle, return_handle},
 };
 
 /// The options for sending messages: stream, order, lifetime. To be used by one thread at a time,
@@ -27,11 +27,11 @@ impl SendOptions {
 
 fn change(
     options: Option<&mut SendOptions>,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
     change: impl FnOnce(&mut SendInfo),
 ) -> Code {
     ffi_call(error, || {
-        change(&mut handle(options, "options")?.0);
+        change(&mut required_handle(options, "options")?.0);
         Ok(())
     })
 }
@@ -40,11 +40,11 @@ fn change(
 /// eyas_send_options_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_send_options_new(
-    options: Out<'_, *mut SendOptions>,
-    error: Out<'_, *mut Failure>,
+    options: OutPointer<'_, *mut SendOptions>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        give(options.place("options")?, SendOptions::default());
+        return_handle(options.required("options")?, SendOptions::default());
         Ok(())
     })
 }
@@ -54,7 +54,7 @@ pub extern "C" fn eyas_send_options_new(
 pub extern "C" fn eyas_send_options_set_stream(
     options: Option<&mut SendOptions>,
     stream: u16,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     change(options, error, |info| info.stream = StreamId(stream))
 }
@@ -64,7 +64,7 @@ pub extern "C" fn eyas_send_options_set_stream(
 pub extern "C" fn eyas_send_options_set_ppid(
     options: Option<&mut SendOptions>,
     ppid: u32,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     change(options, error, |info| info.ppid = Ppid(ppid))
 }
@@ -74,7 +74,7 @@ pub extern "C" fn eyas_send_options_set_ppid(
 pub extern "C" fn eyas_send_options_set_unordered(
     options: Option<&mut SendOptions>,
     unordered: bool,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     change(options, error, |info| info.unordered = unordered)
 }
@@ -85,10 +85,10 @@ pub extern "C" fn eyas_send_options_set_unordered(
 pub extern "C" fn eyas_send_options_set_lifetime(
     options: Option<&mut SendOptions>,
     milliseconds: u32,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     let lifetime = Duration::from_millis(milliseconds.into());
-    change(options, error, |info| info.reliability = Reliability::Lifetime(lifetime))
+    change(options, error, |info| info.reliability = MessageReliability::Lifetime(lifetime))
 }
 
 /// Abandons messages after this number of retransmissions (RFC 7496).
@@ -96,10 +96,10 @@ pub extern "C" fn eyas_send_options_set_lifetime(
 pub extern "C" fn eyas_send_options_set_max_retransmissions(
     options: Option<&mut SendOptions>,
     retransmissions: u16,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     change(options, error, |info| {
-        info.reliability = Reliability::Retransmissions(retransmissions);
+        info.reliability = MessageReliability::Retransmissions(retransmissions);
     })
 }
 
@@ -107,9 +107,9 @@ pub extern "C" fn eyas_send_options_set_max_retransmissions(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_send_options_set_reliable(
     options: Option<&mut SendOptions>,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
-    change(options, error, |info| info.reliability = Reliability::Reliable)
+    change(options, error, |info| info.reliability = MessageReliability::Reliable)
 }
 
 /// Sets the path to use while it works, by its number, instead of the primary one.
@@ -117,7 +117,7 @@ pub extern "C" fn eyas_send_options_set_reliable(
 pub extern "C" fn eyas_send_options_set_path(
     options: Option<&mut SendOptions>,
     path: u16,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     change(options, error, |info| info.path = Some(PathId(path)))
 }
@@ -127,7 +127,7 @@ pub extern "C" fn eyas_send_options_set_path(
 pub extern "C" fn eyas_send_options_set_context(
     options: Option<&mut SendOptions>,
     context: u32,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     change(options, error, |info| info.context = context)
 }

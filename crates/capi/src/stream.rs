@@ -16,11 +16,11 @@ use tokio::{
 use crate::{
     code::EYAS_CLOSED,
     error::Failure,
-    wait::{Limit, lock},
+    wait::{WaitLimit, lock},
 };
 
 /// The state of a connection.
-pub(crate) enum Stream {
+pub(crate) enum StreamState {
     Open(eyas::Connection),
     /// Its handle has closed or aborted it.
     Closed,
@@ -28,7 +28,7 @@ pub(crate) enum Stream {
     Converted,
 }
 
-impl Stream {
+impl StreamState {
     fn open(&mut self) -> Result<&mut eyas::Connection, Failure> {
         match self {
             Self::Open(connection) => Ok(connection),
@@ -42,30 +42,32 @@ impl Stream {
 
 /// The stream, shared with the task that flushes it.
 #[derive(Clone)]
-pub(crate) struct Shared(Arc<Mutex<Stream>>);
+pub(crate) struct SharedStream(Arc<Mutex<StreamState>>);
 
-impl Shared {
+impl SharedStream {
     pub(crate) fn new(connection: eyas::Connection) -> Self {
-        Self(Arc::new(Mutex::new(Stream::Open(connection))))
+        Self(Arc::new(Mutex::new(StreamState::Open(connection))))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Stream> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, StreamState> {
         lock(&self.0)
     }
 
     /// Takes the connection and sets the new state.
-    pub(crate) fn take(&self, new_state: Stream) -> Result<eyas::Connection, Failure> {
+    pub(crate) fn replace(&self, new_state: StreamState) -> Result<eyas::Connection, Failure> {
         let mut stream = self.lock();
         stream.open()?;
         match std::mem::replace(&mut *stream, new_state) {
-            Stream::Open(connection) => Ok(connection),
-            Stream::Closed | Stream::Converted => Err(Failure::misuse("the connection is gone")),
+            StreamState::Open(connection) => Ok(connection),
+            StreamState::Closed | StreamState::Converted => {
+                Err(Failure::misuse("the connection is gone"))
+            }
         }
     }
 
     /// Puts the connection back.
-    pub(crate) fn put(&self, connection: eyas::Connection) {
-        *self.lock() = Stream::Open(connection);
+    pub(crate) fn restore(&self, connection: eyas::Connection) {
+        *self.lock() = StreamState::Open(connection);
     }
 
     /// Returns the number of bytes read; 0 at the end.
@@ -100,29 +102,29 @@ impl Shared {
 }
 
 /// Bytes being written, and how many of them have been.
-pub(crate) struct Writing<'a> {
+pub(crate) struct PendingWrite<'a> {
     pub(crate) data: &'a [u8],
     pub(crate) written: usize,
 }
 
-impl Writing<'_> {
-    /// Writes everything, or with [`Limit::Now`] what can be written without waiting.
+impl PendingWrite<'_> {
+    /// Writes everything, or with [`WaitLimit::Now`] what can be written without waiting.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        stream: &Shared,
-        limit: Limit,
+        stream: &SharedStream,
+        limit: WaitLimit,
         flusher: &Mutex<Option<AbortHandle>>,
     ) -> Poll<Result<(), Failure>> {
         while self.written < self.data.len() {
             match stream.poll_write(cx, &self.data[self.written..]) {
                 Poll::Ready(written) => self.written += written?,
-                Poll::Pending if limit == Limit::Now && self.written > 0 => break,
+                Poll::Pending if limit == WaitLimit::Now && self.written > 0 => break,
                 Poll::Pending => return Poll::Pending,
             }
         }
         match stream.poll_flush(cx) {
-            Poll::Pending if limit == Limit::Now => {
+            Poll::Pending if limit == WaitLimit::Now => {
                 flush_later(stream.clone(), flusher);
                 Poll::Ready(Ok(()))
             }
@@ -132,7 +134,7 @@ impl Writing<'_> {
 }
 
 /// Sends data buffered by TLS even if there are no further writes. Called inside the runtime.
-fn flush_later(stream: Shared, flusher: &Mutex<Option<AbortHandle>>) {
+fn flush_later(stream: SharedStream, flusher: &Mutex<Option<AbortHandle>>) {
     let flush = std::future::poll_fn(move |cx| stream.poll_flush(cx));
     let task = Handle::current().spawn(async move {
         // The next read or write reports the error.

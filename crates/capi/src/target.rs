@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use eyas::{
-    Host, Preconnection, Security, Target as Wanted, Transport,
-    race::{candidate::Family, policy::Policy},
+    Preconnection, Security, Target as Wanted, TargetHost, Transport,
+    race::{candidate::AddressFamily, policy::Policy},
     zone::parse_host,
 };
 
@@ -13,7 +13,7 @@ use crate::{
     code::Code,
     endpoint::Endpoint,
     error::Failure,
-    pointer::{Out, Text, give, handle},
+    pointer::{OutPointer, TextPointer, required_handle, return_handle},
 };
 
 /// The version of HTTP for a single byte stream.
@@ -21,7 +21,7 @@ const HTTP_1: &str = "http/1.1";
 
 /// The peer to reach, and how. To be used by one thread at a time; races keep copies of it.
 pub struct Target {
-    host: Host,
+    host: TargetHost,
     /// Whether its name was given with a dot at the end.
     absolute: bool,
     port: u16,
@@ -29,7 +29,7 @@ pub struct Target {
     security: Security,
     alpn: Vec<String>,
     asks_https_records: bool,
-    certificate_host: Option<Host>,
+    certificate_host: Option<TargetHost>,
     sctp_udp_port: Option<u16>,
 }
 
@@ -59,7 +59,7 @@ impl Target {
     }
 }
 
-pub(crate) fn host(text: Text<'_>, what: &str) -> Result<Host, Failure> {
+pub(crate) fn host(text: TextPointer<'_>, what: &str) -> Result<TargetHost, Failure> {
     parse_host(text.read(what)?).map_err(Failure::invalid)
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn transport(name: &str) -> Result<Transport, Failure> {
 }
 
 /// Parses transports such as "quic,tcp".
-pub(crate) fn transports(text: Text<'_>) -> Result<Vec<Transport>, Failure> {
+pub(crate) fn transports(text: TextPointer<'_>) -> Result<Vec<Transport>, Failure> {
     let names = text.read("transports")?.split(',');
     names.map(|name| transport(name.trim())).collect()
 }
@@ -82,10 +82,10 @@ pub(crate) fn transports(text: Text<'_>) -> Result<Vec<Transport>, Failure> {
 /// TCP, with TLS, without ALPN, for at most 30 seconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_new(
-    host: Text<'_>,
+    host: TextPointer<'_>,
     port: u16,
-    target: Out<'_, *mut Target>,
-    error: Out<'_, *mut Failure>,
+    target: OutPointer<'_, *mut Target>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
         let place = target.null_place("target")?;
@@ -101,7 +101,7 @@ pub extern "C" fn eyas_target_new(
             certificate_host: None,
             sctp_udp_port: None,
         };
-        give(place, target);
+        return_handle(place, target);
         Ok(())
     })
 }
@@ -111,11 +111,11 @@ pub extern "C" fn eyas_target_new(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_set_transports(
     target: Option<&mut Target>,
-    transports: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    transports: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let target = handle(target, "target")?;
+        let target = required_handle(target, "target")?;
         let policy = Policy { transports: self::transports(transports)?, ..target.policy.clone() };
         target.policy = policy.validated().map_err(Failure::invalid)?;
         Ok(())
@@ -126,11 +126,11 @@ pub extern "C" fn eyas_target_set_transports(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_prefer(
     target: Option<&mut Target>,
-    transport: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    transport: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let transports = &mut handle(target, "target")?.policy.transports;
+        let transports = &mut required_handle(target, "target")?.policy.transports;
         let wanted = self::transport(transport.read("transport")?)?;
         transports.retain(|other| *other != wanted);
         transports.insert(0, wanted);
@@ -142,11 +142,11 @@ pub extern "C" fn eyas_target_prefer(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_prohibit(
     target: Option<&mut Target>,
-    transport: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    transport: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let transports = &mut handle(target, "target")?.policy.transports;
+        let transports = &mut required_handle(target, "target")?.policy.transports;
         let prohibited = self::transport(transport.read("transport")?)?;
         transports.retain(|other| *other != prohibited);
         Ok(())
@@ -157,11 +157,11 @@ pub extern "C" fn eyas_target_prohibit(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_set_security(
     target: Option<&mut Target>,
-    security: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    security: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let target = handle(target, "target")?;
+        let target = required_handle(target, "target")?;
         let name = security.read("security")?;
         target.security = match Security::from_name(name) {
             Some(security @ (Security::None | Security::Tls)) => security,
@@ -178,18 +178,18 @@ pub extern "C" fn eyas_target_set_security(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_add_alpn(
     target: Option<&mut Target>,
-    protocol: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    protocol: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let target = handle(target, "target")?;
+        let target = required_handle(target, "target")?;
         target.alpn.push(alpn(protocol)?);
         Ok(())
     })
 }
 
 /// Checks a protocol name, which has 1 to 255 octets (RFC 7301 §3.1).
-pub(crate) fn alpn(protocol: Text<'_>) -> Result<String, Failure> {
+pub(crate) fn alpn(protocol: TextPointer<'_>) -> Result<String, Failure> {
     let protocol = protocol.read("protocol")?;
     match protocol.len() {
         1..=255 => Ok(protocol.to_owned()),
@@ -206,10 +206,10 @@ pub(crate) fn alpn(protocol: Text<'_>) -> Result<String, Failure> {
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_ask_https_records(
     target: Option<&mut Target>,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        handle(target, "target")?.asks_https_records = true;
+        required_handle(target, "target")?.asks_https_records = true;
         Ok(())
     })
 }
@@ -218,12 +218,12 @@ pub extern "C" fn eyas_target_ask_https_records(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_set_certificate_host(
     target: Option<&mut Target>,
-    host: Text<'_>,
-    error: Out<'_, *mut Failure>,
+    host: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
         let host = self::host(host, "host")?;
-        handle(target, "target")?.certificate_host = Some(host);
+        required_handle(target, "target")?.certificate_host = Some(host);
         Ok(())
     })
 }
@@ -233,10 +233,10 @@ pub extern "C" fn eyas_target_set_certificate_host(
 pub extern "C" fn eyas_target_set_deadline(
     target: Option<&mut Target>,
     milliseconds: u32,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let target = handle(target, "target")?;
+        let target = required_handle(target, "target")?;
         let deadline = Duration::from_millis(milliseconds.into());
         let policy = Policy { deadline, ..target.policy.clone() };
         target.policy = policy.validated().map_err(Failure::invalid)?;
@@ -249,14 +249,14 @@ pub extern "C" fn eyas_target_set_deadline(
 pub extern "C" fn eyas_target_set_family(
     target: Option<&mut Target>,
     family: i32,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        let target = handle(target, "target")?;
+        let target = required_handle(target, "target")?;
         target.policy.only_family = match family {
             0 => None,
-            4 => Some(Family::V4),
-            6 => Some(Family::V6),
+            4 => Some(AddressFamily::V4),
+            6 => Some(AddressFamily::V6),
             other => {
                 let why = format_args!("{other} is not an address family: use 4, 6, or 0 for both");
                 return Err(Failure::invalid(why));
@@ -271,10 +271,10 @@ pub extern "C" fn eyas_target_set_family(
 pub extern "C" fn eyas_target_set_sctp_udp_port(
     target: Option<&mut Target>,
     port: u16,
-    error: Out<'_, *mut Failure>,
+    error: OutPointer<'_, *mut Failure>,
 ) -> Code {
     ffi_call(error, || {
-        handle(target, "target")?.sctp_udp_port = Some(port);
+        required_handle(target, "target")?.sctp_udp_port = Some(port);
         Ok(())
     })
 }
@@ -295,7 +295,12 @@ mod tests {
     fn a_dot_at_the_end_makes_a_name_absolute() {
         for (host, absolute) in [(c"a.test", false), (c"a.test.", true), (c"192.0.2.1", false)] {
             let mut place = MaybeUninit::uninit();
-            let code = eyas_target_new(Text::from(host), 443, Out::to(&mut place), Out::null());
+            let code = eyas_target_new(
+                TextPointer::from(host),
+                443,
+                OutPointer::from_place(&mut place),
+                OutPointer::null(),
+            );
             assert_eq!(code, crate::code::EYAS_OK);
             // SAFETY: the call has succeeded, so it has set its place, which we own.
             let mut target = unsafe { Box::from_raw(place.assume_init()) };

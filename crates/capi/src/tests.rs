@@ -26,7 +26,7 @@ use crate::{
         eyas_listen_options_set_transports,
     },
     listener::{Listener, eyas_listen, eyas_listener_accept, eyas_listener_port},
-    pointer::{Out, eyas_text_free},
+    pointer::{OutPointer, eyas_text_free},
     race::eyas_connect,
     target::{Target, eyas_target_new, eyas_target_set_security, eyas_target_set_transports},
 };
@@ -38,9 +38,9 @@ const PATIENCE: i32 = 60_000;
 type CallError = (Code, String);
 
 /// Makes a call that stores its error, and returns its code and error text.
-fn call_with_error(call: impl FnOnce(Out<'_, *mut Failure>) -> Code) -> (Code, String) {
+fn call_with_error(call: impl FnOnce(OutPointer<'_, *mut Failure>) -> Code) -> (Code, String) {
     let mut error = MaybeUninit::new(ptr::dangling_mut());
-    let code = call(Out::to(&mut error));
+    let code = call(OutPointer::from_place(&mut error));
     // SAFETY: every call sets it to NULL or to an error that the caller owns.
     let error = unsafe {
         let error = error.assume_init();
@@ -56,37 +56,37 @@ fn call_with_error(call: impl FnOnce(Out<'_, *mut Failure>) -> Code) -> (Code, S
 }
 
 /// Makes a call that returns only success or failure.
-fn done(call: impl FnOnce(Out<'_, *mut Failure>) -> Code) -> Result<(), CallError> {
+fn done(call: impl FnOnce(OutPointer<'_, *mut Failure>) -> Code) -> Result<(), CallError> {
     let (code, text) = call_with_error(call);
     if code == EYAS_OK { Ok(()) } else { Err((code, text)) }
 }
 
 /// Makes a call that returns a value.
 fn get_value<T: Default>(
-    call: impl FnOnce(Out<'_, T>, Out<'_, *mut Failure>) -> Code,
+    call: impl FnOnce(OutPointer<'_, T>, OutPointer<'_, *mut Failure>) -> Code,
 ) -> Result<T, CallError> {
     let mut place = MaybeUninit::new(T::default());
-    let outcome = done(|error| call(Out::to(&mut place), error));
+    let outcome = done(|error| call(OutPointer::from_place(&mut place), error));
     // SAFETY: it was initialised above, and calls set it only to values of its type.
     outcome.map(|()| unsafe { place.assume_init() })
 }
 
 /// Makes a call that returns a handle.
 fn new_handle<T>(
-    call: impl FnOnce(Out<'_, *mut T>, Out<'_, *mut Failure>) -> Code,
+    call: impl FnOnce(OutPointer<'_, *mut T>, OutPointer<'_, *mut Failure>) -> Code,
 ) -> Result<Box<T>, CallError> {
     let mut place = MaybeUninit::new(ptr::null_mut());
-    let outcome = done(|error| call(Out::to(&mut place), error));
+    let outcome = done(|error| call(OutPointer::from_place(&mut place), error));
     // SAFETY: on success, the call has set it to a handle that we own.
     outcome.map(|()| unsafe { Box::from_raw(place.assume_init()) })
 }
 
 /// Makes a call that returns a text.
 fn get_text(
-    call: impl FnOnce(Out<'_, *mut c_char>, Out<'_, *mut Failure>) -> Code,
+    call: impl FnOnce(OutPointer<'_, *mut c_char>, OutPointer<'_, *mut Failure>) -> Code,
 ) -> Result<String, CallError> {
     let mut place = MaybeUninit::new(ptr::null_mut());
-    done(|error| call(Out::to(&mut place), error))?;
+    done(|error| call(OutPointer::from_place(&mut place), error))?;
     // SAFETY: we own the text until it is freed.
     unsafe {
         let text = place.assume_init();

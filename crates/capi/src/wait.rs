@@ -15,22 +15,22 @@ use crate::{
     code::{EYAS_CANCELLED, EYAS_TIMEOUT},
     endpoint_runtime::EndpointRuntime,
     error::Failure,
-    pointer::Out,
-    readiness::Readiness,
+    pointer::OutPointer,
+    readiness::ReadinessDescriptor,
     signals::SigpipeBlocked,
 };
 
 /// How long a call may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limit {
+pub(crate) enum WaitLimit {
     Now,
     Within(Duration),
     Never,
 }
 
-impl Limit {
+impl WaitLimit {
     /// Converts milliseconds as in poll(2): 0 does not wait, and a negative number is no limit.
-    pub(crate) fn of(milliseconds: i32) -> Self {
+    pub(crate) fn from_milliseconds(milliseconds: i32) -> Self {
         match u64::try_from(milliseconds) {
             Ok(0) => Self::Now,
             Ok(some) => Self::Within(Duration::from_millis(some)),
@@ -42,19 +42,19 @@ impl Limit {
 /// The common state of waiting calls of one handle and one direction: it admits one call at a time
 /// and has a descriptor to poll instead.
 #[derive(Default)]
-pub(crate) struct Turn {
+pub(crate) struct CallTurn {
     taken: Mutex<()>,
-    pub(crate) readiness: Arc<Readiness>,
+    pub(crate) readiness: Arc<ReadinessDescriptor>,
 }
 
-impl Turn {
+impl CallTurn {
     /// Returns a turn for other calls that are awaited with the same descriptor.
     pub(crate) fn with_same_descriptor(&self) -> Self {
         Self { taken: Mutex::default(), readiness: Arc::clone(&self.readiness) }
     }
 
     /// Takes the turn; `activity` describes what another thread that has it is doing.
-    pub(crate) fn take(&self, activity: &str) -> Result<MutexGuard<'_, ()>, Failure> {
+    pub(crate) fn acquire(&self, activity: &str) -> Result<MutexGuard<'_, ()>, Failure> {
         match self.taken.try_lock() {
             Ok(turn) => Ok(turn),
             Err(TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
@@ -67,24 +67,24 @@ impl Turn {
 
 /// Stores the descriptor that is readable while a call with this turn is worth a try.
 pub(crate) fn store_descriptor(
-    fd: Out<'_, c_int>,
-    turn: Result<&Turn, Failure>,
+    fd: OutPointer<'_, c_int>,
+    turn: Result<&CallTurn, Failure>,
 ) -> Result<(), Failure> {
-    let place = fd.place("fd")?;
+    let place = fd.required("fd")?;
     place.write(turn?.readiness.descriptor()?);
     Ok(())
 }
 
 /// Signals that all calls on a handle must end.
-pub(crate) struct Over(watch::Sender<bool>);
+pub(crate) struct HandleClosed(watch::Sender<bool>);
 
-impl Default for Over {
+impl Default for HandleClosed {
     fn default() -> Self {
         Self(watch::Sender::new(false))
     }
 }
 
-impl Over {
+impl HandleClosed {
     pub(crate) fn end(&self) {
         self.0.send_replace(true);
     }
@@ -103,9 +103,9 @@ impl Over {
 /// descriptor becomes readable when it is worth retrying.
 pub(crate) fn wait<T>(
     endpoint_runtime: &EndpointRuntime,
-    turn: &Turn,
-    over: &Over,
-    limit: Limit,
+    turn: &CallTurn,
+    over: &HandleClosed,
+    limit: WaitLimit,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, Failure>>,
 ) -> Result<Option<T>, Failure> {
     let runtime = endpoint_runtime.runtime()?;
@@ -113,7 +113,7 @@ pub(crate) fn wait<T>(
     if over.has_ended() {
         return Err(cancelled());
     }
-    if limit == Limit::Now {
+    if limit == WaitLimit::Now {
         let _inside = runtime.enter();
         turn.readiness.lower();
         let waker = Waker::from(Arc::clone(&turn.readiness));
@@ -141,7 +141,7 @@ pub(crate) fn wait<T>(
 /// Waits for a future that has no handle to retry with, up to a limit.
 pub(crate) fn wait_for<T>(
     endpoint_runtime: &EndpointRuntime,
-    limit: Limit,
+    limit: WaitLimit,
     future: impl Future<Output = T>,
 ) -> Result<T, Failure> {
     let runtime = endpoint_runtime.runtime()?;
@@ -156,11 +156,11 @@ pub(crate) fn wait_for<T>(
     })
 }
 
-async fn end(limit: Limit) {
+async fn end(limit: WaitLimit) {
     match limit {
-        Limit::Now => {}
-        Limit::Within(limit) => tokio::time::sleep(limit).await,
-        Limit::Never => std::future::pending().await,
+        WaitLimit::Now => {}
+        WaitLimit::Within(limit) => tokio::time::sleep(limit).await,
+        WaitLimit::Never => std::future::pending().await,
     }
 }
 
@@ -168,9 +168,9 @@ pub(crate) fn cancelled() -> Failure {
     Failure::new(EYAS_CANCELLED, "it was cancelled or aborted by this program")
 }
 
-fn timed_out(limit: Limit) -> Failure {
+fn timed_out(limit: WaitLimit) -> Failure {
     match limit {
-        Limit::Within(limit) => Failure::new(
+        WaitLimit::Within(limit) => Failure::new(
             EYAS_TIMEOUT,
             format_args!("there was no result within {limit:?}; try again, or allow more time"),
         ),

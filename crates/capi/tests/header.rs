@@ -25,7 +25,7 @@ const FILES: [&str; 16] = [
 ];
 
 /// The names that cbindgen gives to the types of the source that represent pointers.
-const POINTERS: [&str; 4] = ["Text", "Data", "Room", "Out_"];
+const POINTERS: [&str; 4] = ["TextPointer", "DataPointer", "BufferPointer", "OutPointer_"];
 
 fn manifest_directory() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

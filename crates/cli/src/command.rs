@@ -38,9 +38,9 @@ use std::process::ExitCode;
 
 use tokio::runtime::Builder;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{Cli, Command};
-use interruption::Interruption;
+use interruption::InterruptionSignals;
 
 /// Runs the given command line, and returns the exit code of a successful run.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
@@ -49,22 +49,24 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         #[cfg(target_os = "linux")]
         Command::Netem(flags) => return netem::run(flags, &common),
         #[cfg(not(target_os = "linux"))]
-        Command::Netem(_) => Err(Failure::new(Kind::Emulator, "network namespaces require Linux")),
+        Command::Netem(_) => {
+            Err(Failure::new(FailureKind::Emulator, "network namespaces require Linux"))
+        }
         #[cfg(unix)]
         Command::Proxy(flags) => return proxy::run(&flags, &common),
         #[cfg(not(unix))]
         Command::Proxy(_) => {
-            Err(Failure::new(Kind::Listen, "the proxy is not available on this system"))
+            Err(Failure::new(FailureKind::Listen, "the proxy is not available on this system"))
         }
         #[cfg(target_os = "linux")]
         Command::Sctp(flags) => return on_one_thread(sctp::run(&flags, &common)),
         #[cfg(not(target_os = "linux"))]
-        Command::Sctp(_) => Err(Failure::new(Kind::Listen, "preloading requires Linux")),
+        Command::Sctp(_) => Err(Failure::new(FailureKind::Listen, "preloading requires Linux")),
         #[cfg(unix)]
         Command::Tunnel(flags) => on_runtime(tunnel::run(&flags, &common)),
         #[cfg(not(unix))]
         Command::Tunnel(_) => {
-            Err(Failure::new(Kind::Listen, "tunnels are not available on this system"))
+            Err(Failure::new(FailureKind::Listen, "tunnels are not available on this system"))
         }
         Command::Completions { shell } => completions::run(shell),
         Command::Man(flags) => man::run(&flags),
@@ -89,23 +91,23 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
 /// Runs a future on a new runtime. Blocking operations that remain when it is done, such as a read
 /// from a terminal, do not keep the process alive.
 fn on_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    on(Builder::new_multi_thread(), work)
+    run_on(Builder::new_multi_thread(), work)
 }
 
 /// Runs a future and the tasks that it starts on this thread only: for work behind a single lock, where other threads
 /// would only wait, and for a single transfer, each piece of which would wake another thread.
 fn on_one_thread<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    on(Builder::new_current_thread(), work)
+    run_on(Builder::new_current_thread(), work)
 }
 
-fn on<T>(
+fn run_on<T>(
     mut runtime: Builder,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     let runtime = runtime
         .enable_all()
         .build()
-        .map_err(|cause| Failure::new(Kind::Connect, format!("cannot start: {cause}")))?;
+        .map_err(|cause| Failure::new(FailureKind::Connect, format!("cannot start: {cause}")))?;
     let result = runtime.block_on(work);
     runtime.shutdown_background();
     result
@@ -123,7 +125,8 @@ async fn until_interrupted<T>(
     }
 }
 
-fn listen() -> Result<Interruption, Failure> {
-    Interruption::listen()
-        .map_err(|cause| Failure::new(Kind::Interrupted, format!("cannot handle Ctrl-C: {cause}")))
+fn listen() -> Result<InterruptionSignals, Failure> {
+    InterruptionSignals::listen().map_err(|cause| {
+        Failure::new(FailureKind::Interrupted, format!("cannot handle Ctrl-C: {cause}"))
+    })
 }

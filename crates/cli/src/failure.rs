@@ -7,12 +7,12 @@ use eyas_http::shortened;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::terminal::Line;
+use crate::terminal::PaintedLine;
 
 /// Kinds of failure, distinguished by exit codes. The codes are those of curl if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Kind {
+pub(crate) enum FailureKind {
     /// The command line is invalid.
     Usage,
     /// The URL or target is malformed.
@@ -71,7 +71,7 @@ pub(crate) enum Kind {
     Terminated,
 }
 
-impl Kind {
+impl FailureKind {
     /// All kinds, in the order of their codes.
     pub(crate) const ALL: [Self; 28] = [
         Self::Usage,
@@ -228,7 +228,7 @@ impl Kind {
     }
 }
 
-impl From<eyas_http::Kind> for Kind {
+impl From<eyas_http::Kind> for FailureKind {
     fn from(kind: eyas_http::Kind) -> Self {
         use eyas_http::Kind as Http;
         match kind {
@@ -251,7 +251,7 @@ impl From<eyas_http::Kind> for Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Failure {
     /// The kind of failure.
-    pub(crate) kind: Kind,
+    pub(crate) kind: FailureKind,
     /// What happened, to which candidate, and why.
     pub(crate) message: String,
     /// The next step.
@@ -259,12 +259,12 @@ pub(crate) struct Failure {
     /// Other members of the JSON object, such as the attempts of a failed race.
     pub(crate) details: Box<serde_json::Map<String, Value>>,
     /// Additional output for users who requested more.
-    pub(crate) below: Vec<Line>,
+    pub(crate) below: Vec<PaintedLine>,
 }
 
 impl Failure {
     /// Creates a failure without a hint.
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         let message: String = message.into();
         // What a user or a peer wrote may be as long as they like.
         let (message, details) = (shortened(&message).into_owned(), Box::default());
@@ -289,7 +289,7 @@ impl Failure {
 
     /// Adds output that is shown below.
     #[must_use]
-    pub(crate) fn with_below(mut self, lines: Vec<Line>) -> Self {
+    pub(crate) fn with_below(mut self, lines: Vec<PaintedLine>) -> Self {
         self.below = lines;
         self
     }
@@ -298,23 +298,23 @@ impl Failure {
     pub(crate) fn write(file: &str, cause: &io::Error) -> Self {
         match cause.kind() {
             io::ErrorKind::BrokenPipe => {
-                Self::new(Kind::BrokenPipe, "the reader has closed the pipe")
+                Self::new(FailureKind::BrokenPipe, "the reader has closed the pipe")
             }
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                Self::new(Kind::Write, format!("cannot write {file}: {cause}"))
+                Self::new(FailureKind::Write, format!("cannot write {file}: {cause}"))
                     .hint("free some space, or write elsewhere")
             }
             io::ErrorKind::NotFound => {
-                Self::new(Kind::Write, format!("cannot write {file}: {cause}"))
+                Self::new(FailureKind::Write, format!("cannot write {file}: {cause}"))
                     .hint("does the directory exist?")
             }
-            _ => Self::new(Kind::Write, format!("cannot write {file}: {cause}")),
+            _ => Self::new(FailureKind::Write, format!("cannot write {file}: {cause}")),
         }
     }
 
     /// Creates the failure of a read from this file.
     pub(crate) fn read(file: &str, cause: &io::Error) -> Self {
-        Self::new(Kind::Read, format!("cannot read {file}: {cause}"))
+        Self::new(FailureKind::Read, format!("cannot read {file}: {cause}"))
     }
 
     /// Returns the object that `--json` prints: `error` and other members.
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn codes_are_distinct_and_sorted() {
-        let codes: Vec<_> = Kind::ALL.iter().map(|kind| kind.exit_code()).collect();
+        let codes: Vec<_> = FailureKind::ALL.iter().map(|kind| kind.exit_code()).collect();
         assert!(codes.windows(2).all(|pair| pair[0] < pair[1]), "{codes:?}");
     }
 
@@ -355,7 +355,7 @@ mod tests {
         let page = include_str!("../../../docs/reference/exit-codes.md");
         let mut rows = page.lines().filter(|line| line.starts_with("| ")).skip(2);
         assert_eq!(rows.next(), Some("| 0 | | Success. |"));
-        for kind in Kind::ALL {
+        for kind in FailureKind::ALL {
             let row = format!("| {} | `{}` | {} |", kind.exit_code(), kind.name(), kind.meaning());
             assert_eq!(rows.next(), Some(row.as_str()));
         }
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn json_contains_the_kind_and_the_details() {
-        let failure = Failure::new(Kind::Connect, "all refused")
+        let failure = Failure::new(FailureKind::Connect, "all refused")
             .hint("is it running?")
             .with_details(serde_json::json!({ "attempts": [] }));
         assert_eq!(
@@ -376,7 +376,7 @@ mod tests {
     #[test]
     fn a_long_url_is_not_repeated_whole() {
         let url = format!("https://a.test/{}", "x".repeat(65_536));
-        let failure = Failure::new(Kind::Url, format!("{url:?} is not a URL")).hint(url);
+        let failure = Failure::new(FailureKind::Url, format!("{url:?} is not a URL")).hint(url);
         assert!(failure.message.starts_with("\"https://a.test/xxx"), "{failure}");
         assert!(failure.message.ends_with("x\" is not a URL"), "{failure}");
         assert!(failure.to_json().to_string().len() < 1_000, "{failure}");
@@ -385,8 +385,8 @@ mod tests {
     #[test]
     fn a_closed_reader_is_not_a_write_error() {
         let broken_pipe = io::Error::from(io::ErrorKind::BrokenPipe);
-        assert_eq!(Failure::write("x", &broken_pipe).kind, Kind::BrokenPipe);
+        assert_eq!(Failure::write("x", &broken_pipe).kind, FailureKind::BrokenPipe);
         let full = io::Error::from(io::ErrorKind::StorageFull);
-        assert_eq!(Failure::write("x", &full).kind, Kind::Write);
+        assert_eq!(Failure::write("x", &full).kind, FailureKind::Write);
     }
 }

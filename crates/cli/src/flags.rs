@@ -40,7 +40,7 @@ pub(crate) use generate::ManFlags;
 pub(crate) use get::OutputTargets;
 pub(crate) use get::{
     BodyFlags, ContinueAt, DataForm, DataPiece, GetFlags, OutputTarget, RequestFlags, RetryFlags,
-    Source,
+    SourceFlag,
 };
 pub(crate) use lab::{
     LabAction, LabFlags, LabMergeFlags, LabResultsFlags, LabRunFlags, TableFormat,
@@ -72,7 +72,7 @@ pub(crate) use tunnel::{
     TunFlags, TunnelAction, TunnelKeyFlags, TunnelServeFlags, TunnelStatusFlags,
 };
 pub(crate) use typo::nearest;
-pub(crate) use values::{Addresses, ConnectTo, DnsServer, ListenAddresses};
+pub(crate) use values::{ConnectTo, DnsServer, ListenAddresses, ResolveFlag};
 
 /// Connect over the best transport that works on the network.
 ///

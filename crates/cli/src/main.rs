@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 
-use failure::{Failure, Kind};
+use failure::{Failure, FailureKind};
 use flags::{Cli, Command};
 
 fn main() -> ExitCode {
@@ -53,13 +53,13 @@ fn usage(error: &clap::Error) -> ExitCode {
         let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         let hint = suggestion(error).map(|suggestion| format!("did you mean {suggestion}?"));
         let hint = hint.unwrap_or_else(|| "see eyas help".to_owned());
-        let failure = Failure::new(Kind::Usage, message).hint(hint);
+        let failure = Failure::new(FailureKind::Usage, message).hint(hint);
         let _ = output::object(&failure.to_json());
-        return ExitCode::from(Kind::Usage.exit_code());
+        return ExitCode::from(FailureKind::Usage.exit_code());
     }
     let _ = error.print();
     match error.use_stderr() {
-        true => ExitCode::from(Kind::Usage.exit_code()),
+        true => ExitCode::from(FailureKind::Usage.exit_code()),
         false => ExitCode::SUCCESS,
     }
 }

@@ -18,17 +18,17 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::terminal::{Line, OutputStyle, shown_json};
+use crate::terminal::{OutputStyle, PaintedLine, shown_json};
 
 pub(crate) use body::{BodySink, unbuffered_stdout};
-pub(crate) use destination::{AtomicFile, Beginning};
+pub(crate) use destination::{AtomicFile, ExistingPart};
 pub(crate) use message::report;
-pub(crate) use part::Identity;
-pub(crate) use progress::Progress;
-pub(crate) use unfinished::Unfinished;
+pub(crate) use part::RepresentationId;
+pub(crate) use progress::BodyProgress;
+pub(crate) use unfinished::UnfinishedBytes;
 
 /// Writes lines to standard output.
-pub(crate) fn page(lines: &[Line], style: OutputStyle) -> Result<(), Failure> {
+pub(crate) fn page(lines: &[PaintedLine], style: OutputStyle) -> Result<(), Failure> {
     let lines: String = lines.iter().map(|line| line.to_text(style.colour) + "\n").collect();
     text(&lines)
 }
@@ -63,7 +63,7 @@ pub(crate) fn object(value: &Value) -> Result<(), Failure> {
 }
 
 /// Writes lines to standard error; a failure of that cannot be reported.
-pub(crate) fn print_to_stderr(lines: &[Line], style: OutputStyle) {
+pub(crate) fn print_to_stderr(lines: &[PaintedLine], style: OutputStyle) {
     let text: String = lines.iter().map(|line| line.to_text(style.colour) + "\n").collect();
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

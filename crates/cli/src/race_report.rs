@@ -10,10 +10,10 @@ mod table;
 mod verdict;
 
 use eyas::race::race::Race;
-use eyas::race::report::Report;
+use eyas::race::report::RaceReport;
 use eyas::race::trace::{Trace, replay};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 pub(crate) use file::{read, write};
 pub(crate) use lines::{explanation, name_source, plan_lines, source_line};
@@ -21,19 +21,19 @@ pub(crate) use picture::paint;
 
 /// A race with everything needed to describe it.
 #[derive(Debug)]
-pub(crate) struct RaceReport {
+pub(crate) struct ReplayedRace {
     /// The trace: what happened, step by step.
     pub(crate) trace: Trace,
     /// The result.
-    pub(crate) report: Report,
+    pub(crate) report: RaceReport,
     race: Race,
 }
 
-impl RaceReport {
+impl ReplayedRace {
     /// Reads a trace.
     pub(crate) fn from_trace(trace: Trace) -> Result<Self, Failure> {
         let race = replay(&trace)
-            .map_err(|divergence| Failure::new(Kind::Replay, divergence.to_string()))?;
-        Ok(Self { report: Report::of(&race, &trace), race, trace })
+            .map_err(|divergence| Failure::new(FailureKind::Replay, divergence.to_string()))?;
+        Ok(Self { report: RaceReport::new(&race, &trace), race, trace })
     }
 }

@@ -10,5 +10,5 @@ mod tests;
 
 pub(crate) use amount::{count, counted, time};
 pub(crate) use letters::{shown, shown_json};
-pub(crate) use paint::{Line, OutputStyle, Paint, columns, current_width, wrapped};
+pub(crate) use paint::{OutputStyle, Paint, PaintedLine, columns, current_width, wrapped};
 pub(crate) use table::{table, table_of_numbers};

@@ -11,7 +11,7 @@ mod tests;
 
 use std::time::Duration;
 
-use eyas::race::evidence::Level;
+use eyas::race::evidence::EvidenceLevel;
 
 use crate::terminal::Paint;
 
@@ -19,14 +19,14 @@ pub(crate) use draw::{draw, draw_titled, legend};
 
 /// The lanes to draw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Timeline {
+pub(crate) struct RaceTimeline {
     /// From top to bottom.
-    pub(crate) lanes: Vec<Lane>,
+    pub(crate) lanes: Vec<TimelineLane>,
 }
 
 /// One attempt or DNS query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Lane {
+pub(crate) struct TimelineLane {
     /// Its name, such as `quic 127.0.0.1:443`.
     pub(crate) name: String,
     /// The colour of its kind.
@@ -34,18 +34,18 @@ pub(crate) struct Lane {
     /// Its start, since the start of the race.
     pub(crate) started: Duration,
     /// The levels that it reached and when, in order.
-    pub(crate) progress: Vec<(Duration, Level)>,
+    pub(crate) progress: Vec<(Duration, EvidenceLevel)>,
     /// Its end, since the start of the race; `None` if it was still in progress.
     pub(crate) ended: Option<Duration>,
     /// How it ended.
-    pub(crate) end: End,
+    pub(crate) end: LaneEnd,
     /// A short note, printed after the bar.
     pub(crate) note: String,
 }
 
 /// How a lane ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum LaneEnd {
     /// It won the race.
     Won,
     /// It was ready later and took over because it is preferred.
@@ -60,18 +60,18 @@ pub(crate) enum End {
     UnderWay,
 }
 
-impl Lane {
+impl TimelineLane {
     /// Returns the level that it had reached at this time.
-    fn level_at(&self, time: Duration) -> Level {
+    fn level_at(&self, time: Duration) -> EvidenceLevel {
         let reached = self.progress.iter().take_while(|(at, _)| *at <= time);
-        reached.map(|(_, level)| *level).max().unwrap_or(Level::Started)
+        reached.map(|(_, level)| *level).max().unwrap_or(EvidenceLevel::Started)
     }
 
     /// Returns the last moment that must be in the picture; after it, the lane only waits.
     fn last_event(&self) -> Duration {
         let last = self.progress.last().map_or(self.started, |(at, _)| *at);
         match (self.end, self.ended) {
-            (End::Won | End::TookOver | End::Ready, Some(ended)) => ended.max(last),
+            (LaneEnd::Won | LaneEnd::TookOver | LaneEnd::Ready, Some(ended)) => ended.max(last),
             _ => last,
         }
     }

@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use eyas_netem::capture::{Capture, CaptureInterface};
+use eyas_netem::capture::{CaptureInterface, PacketCapture};
 
 use super::error::EmulatorError;
-use super::host::Host;
-use destination::Destination;
+use super::host::HostRole;
+use destination::CaptureDestination;
 
 /// Bytes that are collected before they are passed to the file's thread.
 const CHUNK: usize = 64 << 10;
@@ -22,16 +22,16 @@ const LIMIT: usize = 2 << 20;
 const WAITING: usize = 1024;
 
 /// The interfaces of one path in the file.
-struct Interfaces {
+struct PathInterfaces {
     path: usize,
-    /// Indexed by [`Host`].
+    /// Indexed by [`HostRole`].
     endpoints: [CaptureInterface; 2],
 }
 
 /// Records the packets of some paths, both where they are sent and where they arrive.
-pub(super) struct Recorder {
-    capture: Capture,
-    paths: Vec<Interfaces>,
+pub(super) struct PathRecorder {
+    capture: PacketCapture,
+    paths: Vec<PathInterfaces>,
     /// The time at which the emulator was started, since the UNIX epoch.
     epoch: Duration,
     chunks: Option<SyncSender<Vec<u8>>>,
@@ -39,19 +39,19 @@ pub(super) struct Recorder {
     uncaptured: u64,
 }
 
-impl Recorder {
+impl PathRecorder {
     /// Starts a file with these paths: numbers and names.
     pub(super) fn new(
         file: &Path,
         paths: &[(usize, String)],
         epoch: Duration,
     ) -> Result<Self, EmulatorError> {
-        let file = Destination::create(file).map_err(EmulatorError::Capture)?;
-        let mut capture = Capture::new(LIMIT);
+        let file = CaptureDestination::create(file).map_err(EmulatorError::Capture)?;
+        let mut capture = PacketCapture::new(LIMIT);
         let interfaces = |(number, name): &(usize, String)| {
             let endpoints =
-                Host::ALL.map(|host| capture.interface(&format!("{name} at the {host}")));
-            Interfaces { path: *number, endpoints }
+                HostRole::ALL.map(|host| capture.interface(&format!("{name} at the {host}")));
+            PathInterfaces { path: *number, endpoints }
         };
         let paths = paths.iter().map(interfaces).collect();
         let (chunks, waiting) = sync_channel(WAITING);
@@ -64,7 +64,7 @@ impl Recorder {
     }
 
     /// Records a packet that is sent by a host or arrives at it.
-    pub(super) fn packet(&mut self, now: Duration, path: usize, host: Host, ip: &[u8]) {
+    pub(super) fn packet(&mut self, now: Duration, path: usize, host: HostRole, ip: &[u8]) {
         let Some(own) = self.paths.iter().find(|own| own.path == path) else { return };
         self.capture.bytes(self.epoch + now, own.endpoints[host as usize], ip, None);
         if self.capture.contents().len() >= CHUNK {
@@ -81,7 +81,7 @@ impl Recorder {
         let Some(chunks) = &self.chunks else { return };
         // A chunk for which there is no room stays here; at the limit, packets are left out and
         // counted.
-        let chunk = self.capture.take();
+        let chunk = self.capture.drain();
         if let Err(refused) = chunks.try_send(chunk) {
             use std::sync::mpsc::TrySendError::{Disconnected, Full};
             let (Full(chunk) | Disconnected(chunk)) = refused;
@@ -91,7 +91,7 @@ impl Recorder {
 
     /// Writes the rest and closes the file.
     pub(super) fn finish(mut self) -> Result<(), EmulatorError> {
-        let (chunks, remainder) = (self.chunks.take(), self.capture.take());
+        let (chunks, remainder) = (self.chunks.take(), self.capture.drain());
         if let Some(chunks) = chunks {
             // This fails only if the writer has failed, which is reported below.
             let _ = chunks.send(remainder);
@@ -114,7 +114,7 @@ fn packets(mut chunk: &[u8]) -> u64 {
     number
 }
 
-fn write(mut file: Destination, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
+fn write(mut file: CaptureDestination, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
     for chunk in chunks {
         file.write_all(&chunk)?;
     }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use eyas_netem::link::{Count, LinkConfig, LinkCounters};
+use eyas_netem::link::{LinkConfig, LinkCounters, PacketCount};
 use eyas_netem::middlebox::MiddleboxCounters as Counted;
-use eyas_netem::world::Direction;
+use eyas_netem::world::LinkDirection;
 
 /// The packet counters of one direction of a path.
 #[derive(Clone, Debug)]
@@ -12,9 +12,9 @@ pub struct DirectionCounters {
     /// The current configuration of the link.
     pub config: LinkConfig,
     /// Packets queued for the link.
-    pub queued: Count,
+    pub queued: PacketCount,
     /// Packets being transmitted or in flight.
-    pub in_flight: Count,
+    pub in_flight: PacketCount,
     /// All other packets. Where single packets are not treated individually, those of TCP and UDP
     /// are counted as the host passes them on: several in one.
     pub link: LinkCounters,
@@ -58,17 +58,17 @@ pub struct PathCounters {
 impl PathCounters {
     /// Returns the counters of one direction.
     #[must_use]
-    pub const fn direction(&self, direction: Direction) -> &DirectionCounters {
+    pub const fn direction(&self, direction: LinkDirection) -> &DirectionCounters {
         match direction {
-            Direction::Forward => &self.forward,
-            Direction::Backward => &self.backward,
+            LinkDirection::Forward => &self.forward,
+            LinkDirection::Backward => &self.backward,
         }
     }
 }
 
 /// All counters so far, and how well the emulator kept up.
 #[derive(Clone, Debug)]
-pub struct Counters {
+pub struct EmulatorCounters {
     /// The time since the emulator was started.
     pub time: Duration,
     /// The paths, in the order of the topology.
@@ -80,7 +80,7 @@ pub struct Counters {
     pub uncaptured: u64,
 }
 
-impl Counters {
+impl EmulatorCounters {
     /// Returns the path with this name.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<&PathCounters> {

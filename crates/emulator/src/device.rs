@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::error::EmulatorError;
-use super::frame::{Frame, PREFIX};
+use super::frame::{PREFIX, TunFrame};
 use super::kernel;
 
 /// The maximum number of bytes that a device delivers at once: a TCP packet before segmentation.
@@ -17,14 +17,14 @@ const OFFLOAD_TCP: usize = 0x01 | 0x02 | 0x04 | 0x08;
 
 /// The device of a host on a path.
 #[derive(Debug)]
-pub(super) struct Device {
+pub(super) struct TunDevice {
     tun: OwnedFd,
 }
 
 /// The result of reading from a device.
-pub(super) enum Arrival {
+pub(super) enum DeviceRead {
     /// A packet.
-    Packet(Frame),
+    Packet(TunFrame),
     /// Something that is not an IP packet.
     NotIp,
     /// There is nothing to read at the moment.
@@ -42,7 +42,7 @@ impl ReadBuffer {
     }
 }
 
-impl Device {
+impl TunDevice {
     pub(super) const fn new(tun: OwnedFd) -> Self {
         Self { tun }
     }
@@ -56,23 +56,25 @@ impl Device {
     }
 
     /// Reads the next packet that the host sends.
-    pub(super) fn read(&self, buffer: &mut ReadBuffer) -> Arrival {
+    pub(super) fn read(&self, buffer: &mut ReadBuffer) -> DeviceRead {
         match rustix::io::read(&self.tun, &mut buffer.0[..]) {
-            Ok(length) => Frame::read(&buffer.0[..length]).map_or(Arrival::NotIp, Arrival::Packet),
-            Err(rustix::io::Errno::INTR) => Arrival::NotIp,
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::IO) => Arrival::WouldBlock,
-            Err(_) => Arrival::Closed,
+            Ok(length) => {
+                TunFrame::read(&buffer.0[..length]).map_or(DeviceRead::NotIp, DeviceRead::Packet)
+            }
+            Err(rustix::io::Errno::INTR) => DeviceRead::NotIp,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::IO) => DeviceRead::WouldBlock,
+            Err(_) => DeviceRead::Closed,
         }
     }
 
     /// Passes a packet to the host.
-    pub(super) fn write(&self, frame: &Frame) -> io::Result<()> {
+    pub(super) fn write(&self, frame: &TunFrame) -> io::Result<()> {
         rustix::io::write(&self.tun, frame.with_prefix())?;
         Ok(())
     }
 }
 
-impl AsFd for Device {
+impl AsFd for TunDevice {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.tun.as_fd()
     }

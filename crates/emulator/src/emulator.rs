@@ -5,17 +5,17 @@ use std::path::Path;
 use std::thread::{self, JoinHandle};
 
 use eyas_netem::link::{LinkChange, LinkConfig};
-use eyas_netem::world::Direction;
+use eyas_netem::world::LinkDirection;
 use rustix::process::Pid;
 
-use super::counters::Counters;
-use super::device::Device;
-use super::engine::{Engine, Mailbox, Request};
+use super::counters::EmulatorCounters;
+use super::device::TunDevice;
+use super::engine::{EmulatorEngine, EngineMailbox, EngineRequest};
 use super::error::EmulatorError;
-use super::guard::Guard;
-use super::host::Host;
+use super::guard::EmulatorGuard;
+use super::host::HostRole;
 use super::machine::{configure_scheduling, is_allowed};
-use super::namespace::{self, Namespace};
+use super::namespace::{self, NetworkNamespace};
 use super::path::PathRun;
 use super::topology::Topology;
 use crate::units::LinkSpec;
@@ -24,11 +24,11 @@ use crate::units::LinkSpec;
 #[derive(Debug)]
 pub struct Emulator {
     topology: Topology,
-    /// Indexed by [`Host`].
-    namespaces: [Namespace; 2],
-    mailbox: Mailbox,
+    /// Indexed by [`HostRole`].
+    namespaces: [NetworkNamespace; 2],
+    mailbox: EngineMailbox,
     thread: Option<JoinHandle<Result<(), EmulatorError>>>,
-    guard: Option<Guard>,
+    guard: Option<EmulatorGuard>,
     receivers: Vec<Pid>,
 }
 
@@ -43,20 +43,20 @@ impl Emulator {
             let text = format!("there is no core {core} that this program may use");
             return Err(EmulatorError::Topology(text));
         }
-        let client = namespace::build(Host::Client, topology)?;
-        let server = namespace::build(Host::Server, topology)?;
+        let client = namespace::build(HostRole::Client, topology)?;
+        let server = namespace::build(HostRole::Server, topology)?;
         let guard =
-            Guard::start([client.namespace.file(), server.namespace.file()]).map_err(|cause| {
-                EmulatorError::Program { program: "sh", cause, package: "any shell" }
-            })?;
+            EmulatorGuard::start([client.namespace.file(), server.namespace.file()]).map_err(
+                |cause| EmulatorError::Program { program: "sh", cause, package: "any shell" },
+            )?;
         let receivers = server.receivers;
         let tuns = client.tuns.into_iter().zip(server.tuns);
         let paths = topology.paths.iter().zip(tuns).enumerate().map(|(number, (path, tuns))| {
-            let devices = [Device::new(tuns.0), Device::new(tuns.1)];
+            let devices = [TunDevice::new(tuns.0), TunDevice::new(tuns.1)];
             PathRun::new(number, path, devices, topology.seed)
         });
         let paths = paths.collect::<Result<_, _>>()?;
-        let (engine, mailbox) = Engine::new(paths, topology.busy_wait)?;
+        let (engine, mailbox) = EmulatorEngine::new(paths, topology.busy_wait)?;
         let (core, real_time) = (topology.core, topology.real_time);
         let thread = thread::Builder::new()
             .name("eyas-netem".to_owned())
@@ -83,7 +83,7 @@ impl Emulator {
 
     /// Returns the namespace of a host.
     #[must_use]
-    pub const fn namespace(&self, host: Host) -> &Namespace {
+    pub const fn namespace(&self, host: HostRole) -> &NetworkNamespace {
         &self.namespaces[host as usize]
     }
 
@@ -96,7 +96,7 @@ impl Emulator {
 
     /// Returns the first address of a host on this path: its IPv4 address if it has one.
     #[must_use]
-    pub fn address(&self, path: &str, host: Host) -> Option<IpAddr> {
+    pub fn address(&self, path: &str, host: HostRole) -> Option<IpAddr> {
         self.topology.path(path)?.addresses(host).first().copied()
     }
 
@@ -108,10 +108,14 @@ impl Emulator {
     pub fn change(
         &self,
         path: &str,
-        direction: Direction,
+        direction: LinkDirection,
         config: LinkConfig,
     ) -> Result<(), EmulatorError> {
-        self.mailbox.call(Request::Reconfigure(self.number(path)?, direction, Box::new(config)))
+        self.mailbox.call(EngineRequest::Reconfigure(
+            self.number(path)?,
+            direction,
+            Box::new(config),
+        ))
     }
 
     /// Makes one change to one direction of a path: cut, restore, another rate.
@@ -121,10 +125,10 @@ impl Emulator {
     pub fn change_link(
         &self,
         path: &str,
-        direction: Direction,
+        direction: LinkDirection,
         change: LinkChange,
     ) -> Result<(), EmulatorError> {
-        self.mailbox.call(Request::Change(self.number(path)?, direction, change))
+        self.mailbox.call(EngineRequest::Change(self.number(path)?, direction, change))
     }
 
     /// Changes some properties of one direction of a path.
@@ -134,7 +138,7 @@ impl Emulator {
     pub fn apply(
         &self,
         path: &str,
-        direction: Direction,
+        direction: LinkDirection,
         spec: &LinkSpec,
     ) -> Result<(), EmulatorError> {
         let number = self.number(path)?;
@@ -153,7 +157,7 @@ impl Emulator {
     ///
     /// # Errors
     /// If the emulator's thread has ended.
-    pub fn counters(&self) -> Result<Counters, EmulatorError> {
+    pub fn counters(&self) -> Result<EmulatorCounters, EmulatorError> {
         let mut counters = self.mailbox.count()?;
         for namespace in &self.namespaces {
             counters.missed += namespace.run_in(|| namespace::missed(&self.topology))?;
@@ -173,7 +177,7 @@ impl Emulator {
         let paths = self.topology.paths.iter().enumerate();
         let paths = paths.filter(|(number, _)| only.is_none_or(|only| only == *number));
         let paths = paths.map(|(number, path)| (number, path.name.clone())).collect();
-        self.mailbox.call(Request::Capture(file.to_owned(), paths))
+        self.mailbox.call(EngineRequest::Capture(file.to_owned(), paths))
     }
 
     /// Ends the capture and closes its file.
@@ -181,7 +185,7 @@ impl Emulator {
     /// # Errors
     /// If the file could not be written.
     pub fn end_capture(&self) -> Result<(), EmulatorError> {
-        self.mailbox.call(Request::EndCapture)
+        self.mailbox.call(EngineRequest::EndCapture)
     }
 
     fn number(&self, name: &str) -> Result<usize, EmulatorError> {
@@ -195,7 +199,7 @@ impl Drop for Emulator {
     fn drop(&mut self) {
         // The processes inside end first, so that they do not send into a void.
         drop(self.guard.take());
-        let _ = self.mailbox.call(Request::Stop);
+        let _ = self.mailbox.call(EngineRequest::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -14,8 +14,8 @@ use rustix::mount::{
 };
 
 use super::error::EmulatorError;
-use super::guard::Guard;
-use super::host::Host;
+use super::guard::EmulatorGuard;
+use super::host::HostRole;
 use super::kernel::{self, TunKind};
 use super::namespace::{CURRENT_NAMESPACE, disable_background_traffic, run_ip};
 use super::user_namespace::not_allowed;
@@ -38,7 +38,7 @@ pub struct EnclosureConfig {
 /// running in it are killed when this is dropped or this program is killed.
 #[derive(Debug)]
 pub struct Enclosure {
-    _guard: Guard,
+    _guard: EmulatorGuard,
 }
 
 impl Enclosure {
@@ -69,7 +69,7 @@ impl Enclosure {
         thread::scope(|scope| {
             let thread = scope.spawn(inside);
             let guard = namespace.recv().ok().map(|namespace: File| {
-                let guard = Guard::start([&namespace, &namespace]);
+                let guard = EmulatorGuard::start([&namespace, &namespace]);
                 if guard.is_ok() {
                     let _ = guard_started.send(());
                 }
@@ -104,7 +104,7 @@ fn prepare(config: &EnclosureConfig) -> Result<(File, OwnedFd), EmulatorError> {
     disable_background_traffic(INTERFACE);
     let (v4, v6) = config.addresses;
     run_ip(
-        Host::Client,
+        HostRole::Client,
         "-4",
         &format!(
             "link set lo up\n\
@@ -115,7 +115,7 @@ fn prepare(config: &EnclosureConfig) -> Result<(File, OwnedFd), EmulatorError> {
     )?;
     if Path::new("/proc/sys/net/ipv6").exists() {
         run_ip(
-            Host::Client,
+            HostRole::Client,
             "-6",
             &format!(
                 "addr add {v6}/128 dev {INTERFACE} nodad\n\
@@ -147,7 +147,7 @@ fn cover(replacement: &Path, original: &Path) -> io::Result<()> {
     let Some(directory) = replacement.parent().filter(|_| metadata.is_file()) else {
         return Ok(mount_bind(replacement, &target)?);
     };
-    let copy = Copy { contents: fs::read(replacement)?, permissions: metadata.permissions() };
+    let copy = FileCover { contents: fs::read(replacement)?, permissions: metadata.permissions() };
     // The new file system may cover the directory of the target, too.
     let target = File::open(&target);
     mount("none", directory, "tmpfs", MountFlags::empty(), c"size=1m")?;
@@ -166,12 +166,12 @@ fn cover(replacement: &Path, original: &Path) -> io::Result<()> {
 }
 
 /// What a file is covered with.
-struct Copy {
+struct FileCover {
     contents: Vec<u8>,
     permissions: Permissions,
 }
 
-impl Copy {
+impl FileCover {
     fn write(self, path: &Path) -> io::Result<()> {
         fs::write(path, self.contents)?;
         fs::set_permissions(path, self.permissions)

@@ -8,16 +8,16 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use eyas_netem::link::{LinkChange, LinkConfig};
-use eyas_netem::world::Direction;
+use eyas_netem::world::LinkDirection;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
-use super::capture::Recorder;
-use super::counters::Counters;
-use super::device::{Arrival, ReadBuffer};
+use super::capture::PathRecorder;
+use super::counters::EmulatorCounters;
+use super::device::{DeviceRead, ReadBuffer};
 use super::error::EmulatorError;
-use super::host::Host;
-use super::path::{Context, PathRun};
+use super::host::HostRole;
+use super::path::{PathContext, PathRun};
 
 /// Packets read from one device before the others, and packets that are due, are served.
 const BATCH: usize = 32;
@@ -26,34 +26,34 @@ const BATCH: usize = 32;
 const BUSY_WAIT: Duration = Duration::from_micros(60);
 
 /// A request to the thread.
-pub(super) enum Request {
+pub(super) enum EngineRequest {
     /// Replace the link of this path and direction.
-    Reconfigure(usize, Direction, Box<LinkConfig>),
+    Reconfigure(usize, LinkDirection, Box<LinkConfig>),
     /// Make one change to the link of this path and direction.
-    Change(usize, Direction, LinkChange),
+    Change(usize, LinkDirection, LinkChange),
     /// Capture these paths, by number and name, to this file; a running capture is ended.
     Capture(PathBuf, Vec<(usize, String)>),
     /// End the capture.
     EndCapture,
     /// Return the counters.
-    Count(SyncSender<Counters>),
+    Count(SyncSender<EmulatorCounters>),
     /// Stop.
     Stop,
 }
 
 /// A request and the channel for its result.
-type Envelope = (Request, SyncSender<Result<(), EmulatorError>>);
+type RequestEnvelope = (EngineRequest, SyncSender<Result<(), EmulatorError>>);
 
 /// The sending side of the request queue.
 #[derive(Debug)]
-pub(super) struct Mailbox {
-    requests: Sender<Envelope>,
+pub(super) struct EngineMailbox {
+    requests: Sender<RequestEnvelope>,
     wakeup: Arc<OwnedFd>,
 }
 
-impl Mailbox {
+impl EngineMailbox {
     /// Sends a request, and waits until it has been carried out.
-    pub(super) fn call(&self, request: Request) -> Result<(), EmulatorError> {
+    pub(super) fn call(&self, request: EngineRequest) -> Result<(), EmulatorError> {
         let ended = || EmulatorError::Ended("its thread does not answer".to_owned());
         let (reply, done) = sync_channel(1);
         self.requests.send((request, reply)).map_err(|_| ended())?;
@@ -62,36 +62,36 @@ impl Mailbox {
     }
 
     /// Requests the counters.
-    pub(super) fn count(&self) -> Result<Counters, EmulatorError> {
+    pub(super) fn count(&self) -> Result<EmulatorCounters, EmulatorError> {
         let (reply, counted) = sync_channel(1);
-        self.call(Request::Count(reply))?;
+        self.call(EngineRequest::Count(reply))?;
         counted.recv().map_err(|_| EmulatorError::Ended("it returned no counters".to_owned()))
     }
 }
 
 /// The state of the thread.
-pub(super) struct Engine {
+pub(super) struct EmulatorEngine {
     paths: Vec<PathRun>,
-    requests: Receiver<Envelope>,
+    requests: Receiver<RequestEnvelope>,
     wakeup: Arc<OwnedFd>,
     started: Instant,
     epoch: Duration,
     busy_wait: Duration,
-    recorder: Option<Recorder>,
+    recorder: Option<PathRecorder>,
     uncaptured: u64,
 }
 
-impl Engine {
+impl EmulatorEngine {
     /// Creates an engine and its mailbox. `busy_wait` determines whether it busy-waits before a packet
     /// is due.
     pub(super) fn new(
         paths: Vec<PathRun>,
         busy_wait: bool,
-    ) -> Result<(Self, Mailbox), EmulatorError> {
+    ) -> Result<(Self, EngineMailbox), EmulatorError> {
         let wakeup = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
             .map_err(EmulatorError::system("create an eventfd"))?;
         let (wakeup, (sender, requests)) = (Arc::new(wakeup), channel());
-        let mailbox = Mailbox { requests: sender, wakeup: wakeup.clone() };
+        let mailbox = EngineMailbox { requests: sender, wakeup: wakeup.clone() };
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started = Instant::now();
         let busy_wait = if busy_wait { BUSY_WAIT } else { Duration::ZERO };
@@ -118,7 +118,7 @@ impl Engine {
                 }
             }
             if woken && self.handle_requests() {
-                return self.recorder.take().map_or(Ok(()), Recorder::finish);
+                return self.recorder.take().map_or(Ok(()), PathRecorder::finish);
             }
         }
     }
@@ -132,7 +132,8 @@ impl Engine {
         let mut next: Option<Duration> = None;
         for path in &mut self.paths {
             let Some(due) = path.next_timeout() else { continue };
-            let mut context = Context { now: self.started.elapsed(), recorder: &mut self.recorder };
+            let mut context =
+                PathContext { now: self.started.elapsed(), recorder: &mut self.recorder };
             let due = if due <= context.now {
                 path.deliver(&mut context);
                 path.next_timeout()
@@ -171,17 +172,17 @@ impl Engine {
     /// Reads what a host has sent, and returns whether the device still exists.
     fn read(&mut self, number: usize, buffer: &mut ReadBuffer) -> bool {
         let path = &mut self.paths[number / 2];
-        let host = Host::ALL[number % 2];
+        let host = HostRole::ALL[number % 2];
         for _ in 0..BATCH {
             match path.devices()[host as usize].read(buffer) {
-                Arrival::Packet(frame) => {
+                DeviceRead::Packet(frame) => {
                     let now = self.started.elapsed();
-                    let mut context = Context { now, recorder: &mut self.recorder };
+                    let mut context = PathContext { now, recorder: &mut self.recorder };
                     path.arrive(&mut context, host, frame);
                 }
-                Arrival::NotIp => {}
-                Arrival::WouldBlock => return true,
-                Arrival::Closed => return false,
+                DeviceRead::NotIp => {}
+                DeviceRead::WouldBlock => return true,
+                DeviceRead::Closed => return false,
             }
         }
         true
@@ -192,8 +193,8 @@ impl Engine {
         let mut count = [0; 8];
         let _ = rustix::io::read(&self.wakeup, &mut count);
         while let Ok((request, reply)) = self.requests.try_recv() {
-            let stop = matches!(request, Request::Stop);
-            let result = self.handle(request);
+            let stop = matches!(request, EngineRequest::Stop);
+            let result = self.handle_request(request);
             // A caller that does not wait for the result does not need it.
             let _ = reply.send(result);
             if stop {
@@ -203,34 +204,34 @@ impl Engine {
         false
     }
 
-    fn handle(&mut self, request: Request) -> Result<(), EmulatorError> {
+    fn handle_request(&mut self, request: EngineRequest) -> Result<(), EmulatorError> {
         let now = self.now();
         match request {
-            Request::Reconfigure(path, direction, config) => {
+            EngineRequest::Reconfigure(path, direction, config) => {
                 self.paths[path].reconfigure(now, direction, *config);
                 self.paths[path].update_offload(self.recorder.is_some())
             }
-            Request::Change(path, direction, change) => {
+            EngineRequest::Change(path, direction, change) => {
                 self.paths[path].change(now, direction, change);
                 self.paths[path].update_offload(self.recorder.is_some())
             }
-            Request::Capture(file, paths) => {
+            EngineRequest::Capture(file, paths) => {
                 self.end_capture()?;
-                self.recorder = Some(Recorder::new(&file, &paths, self.epoch)?);
+                self.recorder = Some(PathRecorder::new(&file, &paths, self.epoch)?);
                 self.paths.iter().try_for_each(|path| path.update_offload(true))
             }
-            Request::EndCapture => {
+            EngineRequest::EndCapture => {
                 self.end_capture()?;
                 self.paths.iter().try_for_each(|path| path.update_offload(false))
             }
-            Request::Count(reply) => {
+            EngineRequest::Count(reply) => {
                 let paths = self.paths.iter_mut().map(|path| path.counters(now)).collect();
-                let running = self.recorder.as_ref().map_or(0, Recorder::uncaptured);
+                let running = self.recorder.as_ref().map_or(0, PathRecorder::uncaptured);
                 let uncaptured = self.uncaptured + running;
-                let _ = reply.send(Counters { time: now, paths, missed: 0, uncaptured });
+                let _ = reply.send(EmulatorCounters { time: now, paths, missed: 0, uncaptured });
                 Ok(())
             }
-            Request::Stop => Ok(()),
+            EngineRequest::Stop => Ok(()),
         }
     }
 

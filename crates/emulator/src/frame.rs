@@ -15,12 +15,12 @@ const IPV6_FRAGMENT: u8 = 44;
 
 /// An IP packet, preceded by the header from the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct TunFrame {
     bytes: Vec<u8>,
     header: usize,
 }
 
-impl Frame {
+impl TunFrame {
     /// Parses a frame as read from a device; `None` if it does not contain an IP packet.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let header = header_len(bytes.get(PREFIX..)?)?;
@@ -114,7 +114,7 @@ fn header_len(ip: &[u8]) -> Option<usize> {
     (length >= IPV4_HEADER && length <= ip.len()).then_some(length)
 }
 
-impl LinkPacket for Frame {
+impl LinkPacket for TunFrame {
     fn len(&self) -> usize {
         self.bytes.len() - PREFIX
     }
@@ -169,22 +169,22 @@ mod tests {
     #[test]
     fn ecn_marks_are_readable_and_the_checksum_is_valid() {
         for packet in [packet("192.0.2.1", "192.0.2.2"), packet("2001:db8::1", "2001:db8::2")] {
-            let mut frame = Frame::from_packet(&packet, 9);
+            let mut frame = TunFrame::from_packet(&packet, 9);
             assert!(frame.is_ecn_capable() && frame.is_whole());
             assert_eq!(frame.len(), packet.len());
             frame.mark();
             let marked = Packet { ecn: ecn::CONGESTION_EXPERIENCED, ..packet };
             assert_eq!(frame.to_packet(), Some(marked.clone()));
-            assert_eq!(frame, Frame::from_packet(&marked, 9), "as if created with the mark");
+            assert_eq!(frame, TunFrame::from_packet(&marked, 9), "as if created with the mark");
         }
     }
 
     #[test]
     fn changing_addresses_keeps_the_ttl() {
         let before = packet("192.0.2.1", "192.0.2.2");
-        let mut bytes = Frame::from_packet(&before, 9).with_prefix().to_vec();
+        let mut bytes = TunFrame::from_packet(&before, 9).with_prefix().to_vec();
         bytes[PREFIX + 8] = 3;
-        let frame = Frame::read(&bytes).unwrap();
+        let frame = TunFrame::read(&bytes).unwrap();
         let after = Packet { source: "198.51.100.7".parse().unwrap(), ..before };
         let changed = frame.changed(&after);
         assert_eq!(changed.ip()[8], 3);
@@ -193,15 +193,15 @@ mod tests {
 
     #[test]
     fn bit_errors_are_after_the_header() {
-        let mut frame = Frame::from_packet(&packet("192.0.2.1", "192.0.2.2"), 9);
+        let mut frame = TunFrame::from_packet(&packet("192.0.2.1", "192.0.2.2"), 9);
         frame.corrupt(&[0, 9, 64]);
         assert_eq!(frame.to_packet().unwrap().payload[..], [0, 0, 3, 4, 5, 6, 7, 8]);
     }
 
     #[test]
     fn invalid_packets_are_ignored() {
-        assert_eq!(Frame::read(&[0; PREFIX]), None);
-        assert_eq!(Frame::read(&[0x45; PREFIX + 8]), None, "too short");
-        assert_eq!(Frame::read(&[0x12; 80]), None, "neither 4 nor 6");
+        assert_eq!(TunFrame::read(&[0; PREFIX]), None);
+        assert_eq!(TunFrame::read(&[0x45; PREFIX + 8]), None, "too short");
+        assert_eq!(TunFrame::read(&[0x12; 80]), None, "neither 4 nor 6");
     }
 }

@@ -36,11 +36,11 @@ done
 
 /// The guard of one emulator.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(super) struct EmulatorGuard {
     process: Child,
 }
 
-impl Guard {
+impl EmulatorGuard {
     /// Starts the guard.
     pub(super) fn start(namespaces: [&File; 2]) -> io::Result<Self> {
         let [first, second] = namespaces;
@@ -59,7 +59,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for EmulatorGuard {
     fn drop(&mut self) {
         // Closing the pipe triggers it; it then ends by itself.
         drop(self.process.stdin.take());

@@ -4,14 +4,14 @@ use std::fmt;
 
 /// One of the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Host {
+pub enum HostRole {
     /// The host whose network is emulated: behind the middleboxes, where the command runs.
     Client,
     /// The far side.
     Server,
 }
 
-impl Host {
+impl HostRole {
     /// Both hosts.
     pub const ALL: [Self; 2] = [Self::Client, Self::Server];
 
@@ -25,7 +25,7 @@ impl Host {
     }
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for HostRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if *self == Self::Client { "client" } else { "server" })
     }

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! A [`Topology`] describes the paths. [`Emulator::start`] creates the namespaces and their
-//! interfaces, and a thread that moves the packets. [`Namespace::command`] starts programs in a
-//! namespace, [`Namespace::run_in`] and [`Namespace::enter`] bring threads into it. The namespaces
+//! interfaces, and a thread that moves the packets. [`NetworkNamespace::command`] starts programs in a
+//! namespace, [`NetworkNamespace::run_in`] and [`NetworkNamespace::enter`] bring threads into it. The namespaces
 //! are unnamed and the devices not persistent, so nothing remains of them however the program ends;
 //! processes that are still running inside are killed.
 //!
@@ -56,7 +56,7 @@
 //! use std::net::{SocketAddr, UdpSocket};
 //! use std::time::Duration;
 //!
-//! use eyas_emulator::{Direction, Emulator, Host, LinkConfig, LossConfig, Topology};
+//! use eyas_emulator::{Direction, Emulator, HostRole, LinkConfig, LossConfig, Topology};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let link = LinkConfig::new(10_000_000, Duration::from_millis(10));
@@ -66,15 +66,15 @@
 //! let emulator = Emulator::start(&topology)?;
 //!
 //! // A program as the server; it is killed with the emulator, if not before.
-//! let address = emulator.address("wifi", Host::Server).ok_or("no such path")?;
+//! let address = emulator.address("wifi", HostRole::Server).ok_or("no such path")?;
 //! let mut server = emulator
-//!     .namespace(Host::Server)
+//!     .namespace(HostRole::Server)
 //!     .command("eyas")
 //!     .args(["serve", "--listen", &SocketAddr::new(address, 443).to_string()])
 //!     .spawn()?;
 //!
 //! // Code of this program as the client: its sockets, and a runtime that it makes, are inside.
-//! let client = emulator.namespace(Host::Client).clone();
+//! let client = emulator.namespace(HostRole::Client).clone();
 //! let work = std::thread::spawn(move || {
 //!     let _inside = client.enter()?;
 //!     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(UdpSocket::bind(("::", 0))?)
@@ -132,7 +132,7 @@ pub mod units;
 mod user_namespace;
 
 #[cfg(target_os = "linux")]
-pub use counters::{Counters, DirectionCounters, MiddleboxCounters, PathCounters};
+pub use counters::{DirectionCounters, EmulatorCounters, MiddleboxCounters, PathCounters};
 #[cfg(target_os = "linux")]
 pub use emulator::Emulator;
 #[cfg(target_os = "linux")]
@@ -140,13 +140,13 @@ pub use enclosure::{Enclosure, EnclosureConfig};
 #[cfg(target_os = "linux")]
 pub use error::EmulatorError;
 #[cfg(target_os = "linux")]
-pub use host::Host;
+pub use host::HostRole;
 #[cfg(target_os = "linux")]
 pub use interface::{InterfaceSetup, MAX_NAME};
 #[cfg(target_os = "linux")]
 pub use machine::pin_thread;
 #[cfg(target_os = "linux")]
-pub use namespace::{Namespace, NamespaceGuard};
+pub use namespace::{NamespaceGuard, NetworkNamespace};
 #[cfg(target_os = "linux")]
 pub use scenario::{Scenario, ScenarioEvent};
 #[cfg(target_os = "linux")]
@@ -155,11 +155,11 @@ pub use topology::{DEFAULT_MTU, MAX_PATHS, PathTopology, Topology};
 pub use user_namespace::{OriginalUser, become_root};
 
 pub use eyas_netem::link::{
-    BitErrorConfig, CoDelConfig, Count, DropCause, GilbertElliott, LinkChange, LinkConfig,
-    LinkCounters, LossConfig, QueueConfig, RedConfig, Reordering,
+    BitErrorConfig, CoDelConfig, DropCause, GilbertElliott, LinkChange, LinkConfig, LinkCounters,
+    LossConfig, PacketCount, QueueConfig, RedConfig, ReorderingMode,
 };
 pub use eyas_netem::middlebox::ByProtocol;
-pub use eyas_netem::world::Direction;
+pub use eyas_netem::world::LinkDirection;
 pub use middlebox::MiddleboxConfig;
 pub use units::{LinkSpec, LinkSpecError, MiddleboxSpec, MiddleboxSpecError};
 

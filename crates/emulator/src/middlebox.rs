@@ -4,15 +4,15 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use eyas_netem::middlebox::Middlebox;
-use eyas_netem::middlebox::firewall::{Firewall, Policy};
+use eyas_netem::middlebox::firewall::{Firewall, FirewallPolicy};
 use eyas_netem::middlebox::idle::{IdleTimeout, RefreshBehavior};
-use eyas_netem::middlebox::mtu::{Answer, MtuLimit};
+use eyas_netem::middlebox::mtu::{MtuAnswer, MtuLimit};
 use eyas_netem::middlebox::nat::{Nat, NatConfig, SctpTranslation};
-use eyas_netem::middlebox::quota::{Allowance, Quota, QuotaConfig};
-use eyas_netem::middlebox::reset::{ResetInjector, Trigger};
+use eyas_netem::middlebox::quota::{FlowAllowance, FlowQuota, QuotaConfig};
+use eyas_netem::middlebox::reset::{ResetInjector, ResetTrigger};
 use eyas_netem::packet::protocol;
 
-use crate::units::{MiddleboxSpec, MiddleboxSpecError, ProtocolName, Size};
+use crate::units::{ByteSize, MiddleboxSpec, MiddleboxSpecError, ProtocolName};
 
 /// The maximum number of bytes of a search pattern that its rule shows.
 const LONGEST_TEXT: usize = 24;
@@ -23,7 +23,7 @@ const LONGEST_TEXT: usize = 24;
 #[non_exhaustive]
 pub enum MiddleboxConfig {
     /// Passes or drops packets by protocol or port.
-    Firewall(Policy),
+    Firewall(FirewallPolicy),
     /// Translates IPv4 addresses and ports to an address of its own, on its path; passes IPv6, as
     /// such boxes do.
     Nat {
@@ -53,7 +53,7 @@ pub enum MiddleboxConfig {
     /// Resets other hosts' TCP connections.
     Reset {
         /// Which connections.
-        trigger: Trigger,
+        trigger: ResetTrigger,
         /// Whether it also drops the segment that triggered it.
         drops: bool,
     },
@@ -71,7 +71,7 @@ impl MiddleboxConfig {
     ///
     /// # Errors
     /// As for [`MiddleboxSpec::check`].
-    pub fn of(spec: &MiddleboxSpec) -> Result<Self, MiddleboxSpecError> {
+    pub fn from_spec(spec: &MiddleboxSpec) -> Result<Self, MiddleboxSpecError> {
         spec.check()?;
         Ok(match spec.clone() {
             MiddleboxSpec::Nat { passes_sctp, idle, idle_tcp } => {
@@ -85,9 +85,9 @@ impl MiddleboxConfig {
             }
             MiddleboxSpec::Firewall { drops, only_ports, only_tcp_ports } => {
                 Self::Firewall(match (only_ports, only_tcp_ports) {
-                    (Some(ports), _) => Policy::OnlyPorts(ports),
-                    (None, Some(ports)) => Policy::OnlyTcpPorts(ports),
-                    (None, None) => Policy::AllBut(numbers(&drops)),
+                    (Some(ports), _) => FirewallPolicy::OnlyPorts(ports),
+                    (None, Some(ports)) => FirewallPolicy::OnlyTcpPorts(ports),
+                    (None, None) => FirewallPolicy::AllBut(numbers(&drops)),
                 })
             }
             MiddleboxSpec::MtuLimit { mtu, answers } => Self::MtuLimit { mtu: mtu.0, answers },
@@ -97,16 +97,16 @@ impl MiddleboxConfig {
             },
             MiddleboxSpec::Quota { drops, packets, bytes, idle } => {
                 let allowance = match (packets, bytes) {
-                    (None, Some(bytes)) => Allowance::Bytes(bytes.0 as u64),
-                    (packets, _) => Allowance::Packets(packets.unwrap_or_default()),
+                    (None, Some(bytes)) => FlowAllowance::Bytes(bytes.0 as u64),
+                    (packets, _) => FlowAllowance::Packets(packets.unwrap_or_default()),
                 };
                 let usual = QuotaConfig::new(numbers(&drops), allowance);
                 let idle = idle.map_or(usual.idle, |time| time.0);
                 Self::Quota(QuotaConfig { idle, ..usual })
             }
             MiddleboxSpec::Reset { port, contains, drops } => {
-                let by_text = || Trigger::Contains(contains.unwrap_or_default().into_bytes());
-                Self::Reset { trigger: port.map_or_else(by_text, Trigger::Port), drops }
+                let by_text = || ResetTrigger::Contains(contains.unwrap_or_default().into_bytes());
+                Self::Reset { trigger: port.map_or_else(by_text, ResetTrigger::Port), drops }
             }
         })
     }
@@ -114,9 +114,9 @@ impl MiddleboxConfig {
     /// Returns the middleboxes that several tables describe.
     ///
     /// # Errors
-    /// As for [`MiddleboxSpec::check`], of the first that is wrong.
+    /// As for [`MiddleboxSpec::check`], from_spec the first that is wrong.
     pub fn of_all(specs: &[MiddleboxSpec]) -> Result<Vec<Self>, MiddleboxSpecError> {
-        specs.iter().map(Self::of).collect()
+        specs.iter().map(Self::from_spec).collect()
     }
 
     /// Returns its kind, as in a scenario file.
@@ -137,11 +137,13 @@ impl MiddleboxConfig {
     pub fn rule(&self) -> String {
         let ports = |ports: &[u16]| ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
         match self {
-            Self::Firewall(Policy::AllBut(protocols)) => {
+            Self::Firewall(FirewallPolicy::AllBut(protocols)) => {
                 format!("drops {}", names(protocols, "nothing"))
             }
-            Self::Firewall(Policy::OnlyPorts(wanted)) => format!("only ports {}", ports(wanted)),
-            Self::Firewall(Policy::OnlyTcpPorts(wanted)) => {
+            Self::Firewall(FirewallPolicy::OnlyPorts(wanted)) => {
+                format!("only ports {}", ports(wanted))
+            }
+            Self::Firewall(FirewallPolicy::OnlyTcpPorts(wanted)) => {
                 format!("only TCP ports {}", ports(wanted))
             }
             Self::Nat { sctp: SctpTranslation::Drop, .. } => String::new(),
@@ -155,17 +157,17 @@ impl MiddleboxConfig {
             }
             Self::Quota(QuotaConfig { protocols, allowance, .. }) => {
                 let allowance = match allowance {
-                    Allowance::Packets(1) => "1 packet".to_owned(),
-                    Allowance::Packets(packets) => format!("{packets} packets"),
-                    Allowance::Bytes(bytes) => Size(*bytes as usize).to_string(),
+                    FlowAllowance::Packets(1) => "1 packet".to_owned(),
+                    FlowAllowance::Packets(packets) => format!("{packets} packets"),
+                    FlowAllowance::Bytes(bytes) => ByteSize(*bytes as usize).to_string(),
                 };
                 format!("drops {} after {allowance}", names(protocols, "everything"))
             }
             Self::Reset { trigger, drops } => {
                 let swallows = if *drops { ", drops" } else { "" };
                 match trigger {
-                    Trigger::Port(port) => format!("port {port}{swallows}"),
-                    Trigger::Contains(text) => {
+                    ResetTrigger::Port(port) => format!("port {port}{swallows}"),
+                    ResetTrigger::Contains(text) => {
                         let text = &text[..text.len().min(LONGEST_TEXT)];
                         format!("contains \"{}\"{swallows}", text.escape_ascii())
                     }
@@ -181,28 +183,33 @@ impl MiddleboxConfig {
         &self,
         nat_address: Option<Ipv4Addr>,
         server: &[IpAddr],
-    ) -> Vec<(Family, BoxedMiddlebox)> {
+    ) -> Vec<(FamilyFilter, BoxedMiddlebox)> {
         match self {
-            Self::Firewall(policy) => vec![(Family::Any, Box::new(Firewall::new(policy.clone())))],
+            Self::Firewall(policy) => {
+                vec![(FamilyFilter::Any, Box::new(Firewall::new(policy.clone())))]
+            }
             Self::Nat { sctp, idle, idle_tcp } => {
                 let Some(address) = nat_address else { return Vec::new() };
                 let (sctp, idle, idle_tcp) = (*sctp, *idle, *idle_tcp);
                 let config = NatConfig { sctp, idle, idle_tcp, ..NatConfig::new(address.into()) };
-                vec![(Family::V4, Box::new(Nat::new(config)))]
+                vec![(FamilyFilter::V4, Box::new(Nat::new(config)))]
             }
             Self::MtuLimit { mtu, answers } => {
-                let limit = |address: IpAddr| -> (Family, BoxedMiddlebox) {
-                    let answer = if *answers { Answer::TooBig(address) } else { Answer::Nothing };
-                    (Family::of(address), Box::new(MtuLimit::new(*mtu, answer)))
+                let limit = |address: IpAddr| -> (FamilyFilter, BoxedMiddlebox) {
+                    let answer =
+                        if *answers { MtuAnswer::TooBig(address) } else { MtuAnswer::Nothing };
+                    (FamilyFilter::from_ip(address), Box::new(MtuLimit::new(*mtu, answer)))
                 };
                 server.iter().copied().map(limit).collect()
             }
             Self::IdleTimeout { after, refresh } => {
-                vec![(Family::Any, Box::new(IdleTimeout::new(*after, *refresh)))]
+                vec![(FamilyFilter::Any, Box::new(IdleTimeout::new(*after, *refresh)))]
             }
-            Self::Quota(config) => vec![(Family::Any, Box::new(Quota::new(config.clone())))],
+            Self::Quota(config) => {
+                vec![(FamilyFilter::Any, Box::new(FlowQuota::new(config.clone())))]
+            }
             Self::Reset { trigger, drops } => {
-                vec![(Family::Any, Box::new(ResetInjector::new(trigger.clone(), *drops)))]
+                vec![(FamilyFilter::Any, Box::new(ResetInjector::new(trigger.clone(), *drops)))]
             }
         }
     }
@@ -213,7 +220,7 @@ pub type BoxedMiddlebox = Box<dyn Middlebox + Send>;
 
 /// The address family that a middlebox handles; packets of others bypass it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub enum FamilyFilter {
     /// Both.
     Any,
     /// IPv4.
@@ -222,15 +229,15 @@ pub enum Family {
     V6,
 }
 
-impl Family {
-    const fn of(address: IpAddr) -> Self {
+impl FamilyFilter {
+    const fn from_ip(address: IpAddr) -> Self {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 
     /// Returns whether packets with this address go through the middlebox.
     #[must_use]
     pub fn includes(self, address: IpAddr) -> bool {
-        self == Self::Any || self == Self::of(address)
+        self == Self::Any || self == Self::from_ip(address)
     }
 }
 
@@ -272,7 +279,7 @@ mod tests {
             kind = 'reset'\ncontains = 'host: a'\ndrops = true";
         let file: toml::Table = toml::from_str(&boxes.replace("kind", "[[box]]\nkind")).unwrap();
         let specs: Vec<MiddleboxSpec> = file["box"].clone().try_into().unwrap();
-        let configs = specs.iter().map(|spec| MiddleboxConfig::of(spec).unwrap());
+        let configs = specs.iter().map(|spec| MiddleboxConfig::from_spec(spec).unwrap());
         let reported: Vec<_> = configs.map(|config| (config.kind(), config.rule())).collect();
         let wanted = [
             ("nat", ""),

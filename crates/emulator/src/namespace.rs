@@ -14,7 +14,7 @@ use rustix::process::Pid;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::error::EmulatorError;
-use super::host::Host;
+use super::host::HostRole;
 use super::kernel::TunKind;
 use super::topology::Topology;
 use super::user_namespace::not_allowed;
@@ -28,8 +28,8 @@ pub(super) const CURRENT_NAMESPACE: &str = "/proc/thread-self/ns/net";
 /// An unnamed network namespace: it exists as long as something holds it, runs in it or has an
 /// interface in it. Clones refer to the same one.
 #[derive(Clone, Debug)]
-pub struct Namespace {
-    host: Host,
+pub struct NetworkNamespace {
+    host: HostRole,
     file: Arc<File>,
 }
 
@@ -53,10 +53,10 @@ fn enter(namespace: &File) -> io::Result<()> {
         .map_err(io::Error::from)
 }
 
-impl Namespace {
+impl NetworkNamespace {
     /// Returns the host.
     #[must_use]
-    pub const fn host(&self) -> Host {
+    pub const fn host(&self) -> HostRole {
         self.host
     }
 
@@ -106,7 +106,7 @@ impl Namespace {
     }
 }
 
-impl Namespace {
+impl NetworkNamespace {
     /// Returns whether a program inside is listening on a TCP or UDP socket.
     ///
     /// # Errors
@@ -118,20 +118,20 @@ impl Namespace {
 
 /// A namespace with its devices, one for each path.
 pub(super) struct HostNamespace {
-    pub(super) namespace: Namespace,
+    pub(super) namespace: NetworkNamespace,
     pub(super) tuns: Vec<OwnedFd>,
     /// The kernel threads that process received packets, if there are any.
     pub(super) receivers: Vec<Pid>,
 }
 
 /// Creates the namespace of a host and the interfaces in it.
-pub(super) fn build(host: Host, topology: &Topology) -> Result<HostNamespace, EmulatorError> {
+pub(super) fn build(host: HostRole, topology: &Topology) -> Result<HostNamespace, EmulatorError> {
     let making = || {
         kernel::unshare_network_namespace().map_err(|cause| not_allowed("network", cause))?;
         let file = File::open(CURRENT_NAMESPACE)
             .map_err(EmulatorError::system("open a network namespace"))?;
-        let namespace = Namespace { host, file: Arc::new(file) };
-        let core = topology.server_core.filter(|_| host == Host::Server);
+        let namespace = NetworkNamespace { host, file: Arc::new(file) };
+        let core = topology.server_core.filter(|_| host == HostRole::Server);
         let tuns = interfaces(host, topology, core)?;
         let receivers = match core {
             Some(core) => receiver::start_threads(topology, core)?,
@@ -147,7 +147,7 @@ pub(super) fn build(host: Host, topology: &Topology) -> Result<HostNamespace, Em
 
 /// Creates and configures the devices, in the namespace of the calling thread.
 fn interfaces(
-    host: Host,
+    host: HostRole,
     topology: &Topology,
     core: Option<usize>,
 ) -> Result<Vec<OwnedFd>, EmulatorError> {
@@ -189,7 +189,7 @@ fn set(name: &str, family: &str, key: &str, value: &str) {
 
 /// Returns the lines for `ip -batch` for the addresses of one family; the interfaces are created
 /// with the first.
-fn commands(host: Host, topology: &Topology, ipv6: bool) -> String {
+fn commands(host: HostRole, topology: &Topology, ipv6: bool) -> String {
     let mut lines = Vec::new();
     let paths = || topology.interfaces().zip(&topology.paths);
     if !ipv6 {
@@ -279,8 +279,8 @@ mod tests {
     fn commands_do_not_depend_on_path_names() {
         let (plain, words) = (topology(["wifi", "lte"]), topology(["mtu", "up"]));
         for ipv6 in [false, true] {
-            let reported = commands(Host::Client, &words, ipv6);
-            assert_eq!(reported, commands(Host::Client, &plain, ipv6));
+            let reported = commands(HostRole::Client, &words, ipv6);
+            assert_eq!(reported, commands(HostRole::Client, &plain, ipv6));
             assert!(reported.contains("dev path1") && reported.contains("dev path2"), "{reported}");
         }
     }

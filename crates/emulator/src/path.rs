@@ -3,20 +3,20 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use eyas_netem::link::{Link, LinkChange, LinkConfig, LossConfig, Reordering};
-use eyas_netem::middlebox::Side;
+use eyas_netem::link::{Link, LinkChange, LinkConfig, LossConfig, ReorderingMode};
+use eyas_netem::middlebox::MiddleboxSide;
 use eyas_netem::packet::Packet;
 use eyas_netem::random;
-use eyas_netem::world::Direction;
+use eyas_netem::world::LinkDirection;
 
-use super::capture::Recorder;
+use super::capture::PathRecorder;
 use super::counters::{DirectionCounters, MiddleboxCounters, PathCounters};
-use super::device::Device;
+use super::device::TunDevice;
 use super::error::EmulatorError;
-use super::frame::Frame;
-use super::host::Host;
+use super::frame::TunFrame;
+use super::host::HostRole;
 use super::topology::PathTopology;
-use crate::middlebox::{BoxedMiddlebox, Family, MiddleboxConfig};
+use crate::middlebox::{BoxedMiddlebox, FamilyFilter, MiddleboxConfig};
 
 /// The entity kind of [`random::derive`] for a direction of a path.
 const DIRECTION: u64 = 3;
@@ -24,13 +24,13 @@ const DIRECTION: u64 = 3;
 /// One direction: its link, and the packets that could not be delivered.
 struct DirectedLink {
     config: LinkConfig,
-    link: Link<Frame>,
+    link: Link<TunFrame>,
     unwritten: u64,
 }
 
 /// A middlebox, and the time spent in it.
 struct RunningMiddlebox {
-    family: Family,
+    family: FamilyFilter,
     middlebox: BoxedMiddlebox,
     busy: Duration,
 }
@@ -39,21 +39,21 @@ struct RunningMiddlebox {
 pub(super) struct PathRun {
     number: usize,
     name: String,
-    /// Indexed by [`Host`].
-    devices: [Device; 2],
+    /// Indexed by [`HostRole`].
+    devices: [TunDevice; 2],
     middleboxes: Vec<RunningMiddlebox>,
     /// The configurations of the boxes, each with the number of boxes built from it.
     configs: Vec<(MiddleboxConfig, usize)>,
-    /// Indexed by [`Direction`].
+    /// Indexed by [`LinkDirection`].
     directed_links: [DirectedLink; 2],
     fragments: u64,
     identification: u16,
 }
 
 /// What the engine provides to a path: the time and the recorder.
-pub(super) struct Context<'a> {
+pub(super) struct PathContext<'a> {
     pub(super) now: Duration,
-    pub(super) recorder: &'a mut Option<Recorder>,
+    pub(super) recorder: &'a mut Option<PathRecorder>,
 }
 
 /// Returns whether such a link does not treat packets individually.
@@ -66,14 +66,14 @@ fn is_plain(config: &LinkConfig) -> bool {
         && config.loss == LossConfig::None
         && config.bit_error.is_none()
         && config.duplication <= 0.0
-        && config.reordering == Reordering::Never
+        && config.reordering == ReorderingMode::Never
 }
 
 /// Returns the host that sends in this direction.
-pub(super) const fn sender(direction: Direction) -> Host {
+pub(super) const fn sender(direction: LinkDirection) -> HostRole {
     match direction {
-        Direction::Forward => Host::Client,
-        Direction::Backward => Host::Server,
+        LinkDirection::Forward => HostRole::Client,
+        LinkDirection::Backward => HostRole::Server,
     }
 }
 
@@ -81,10 +81,10 @@ impl PathRun {
     pub(super) fn new(
         number: usize,
         topology: &PathTopology,
-        devices: [Device; 2],
+        devices: [TunDevice; 2],
         seed: u64,
     ) -> Result<Self, EmulatorError> {
-        let directed_link = |config: &LinkConfig, direction: Direction| {
+        let directed_link = |config: &LinkConfig, direction: LinkDirection| {
             let seed = random::derive(seed, DIRECTION, number as u64 * 2 + direction as u64);
             DirectedLink {
                 config: config.clone(),
@@ -94,7 +94,8 @@ impl PathRun {
         };
         let (mut middleboxes, mut configs) = (Vec::new(), Vec::new());
         for config in &topology.middleboxes {
-            let instances = config.build(topology.nat_address(), &topology.addresses(Host::Server));
+            let instances =
+                config.build(topology.nat_address(), &topology.addresses(HostRole::Server));
             configs.push((config.clone(), instances.len()));
             let running =
                 |(family, middlebox)| RunningMiddlebox { family, middlebox, busy: Duration::ZERO };
@@ -107,8 +108,8 @@ impl PathRun {
             middleboxes,
             configs,
             directed_links: [
-                directed_link(&topology.forward, Direction::Forward),
-                directed_link(&topology.backward, Direction::Backward),
+                directed_link(&topology.forward, LinkDirection::Forward),
+                directed_link(&topology.backward, LinkDirection::Backward),
             ],
             fragments: 0,
             identification: 0,
@@ -117,13 +118,13 @@ impl PathRun {
         Ok(path)
     }
 
-    pub(super) const fn devices(&self) -> &[Device; 2] {
+    pub(super) const fn devices(&self) -> &[TunDevice; 2] {
         &self.devices
     }
 
     /// Enables offloading where single packets are not examined.
     pub(super) fn update_offload(&self, recorded: bool) -> Result<(), EmulatorError> {
-        for direction in [Direction::Forward, Direction::Backward] {
+        for direction in [LinkDirection::Forward, LinkDirection::Backward] {
             let offload = !recorded
                 && self.middleboxes.is_empty()
                 && is_plain(&self.directed_links[direction as usize].config);
@@ -133,27 +134,32 @@ impl PathRun {
     }
 
     /// Handles a packet that a host has sent.
-    pub(super) fn arrive(&mut self, context: &mut Context<'_>, host: Host, frame: Frame) {
+    pub(super) fn arrive(
+        &mut self,
+        context: &mut PathContext<'_>,
+        host: HostRole,
+        frame: TunFrame,
+    ) {
         if let Some(recorder) = context.recorder {
             recorder.packet(context.now, self.number, host, frame.ip());
         }
         match host {
-            Host::Client => self.pass_middleboxes(context, Side::Inside, frame),
-            Host::Server => self.offer(context.now, Direction::Backward, frame),
+            HostRole::Client => self.pass_middleboxes(context, MiddleboxSide::Inside, frame),
+            HostRole::Server => self.offer(context.now, LinkDirection::Backward, frame),
         }
     }
 
     /// Delivers all packets that are due.
-    pub(super) fn deliver(&mut self, context: &mut Context<'_>) {
+    pub(super) fn deliver(&mut self, context: &mut PathContext<'_>) {
         while let Some(frame) =
-            self.directed_links[Direction::Forward as usize].link.poll(context.now)
+            self.directed_links[LinkDirection::Forward as usize].link.poll(context.now)
         {
-            self.write_to_host(context, Host::Server, &frame);
+            self.write_to_host(context, HostRole::Server, &frame);
         }
         while let Some(frame) =
-            self.directed_links[Direction::Backward as usize].link.poll(context.now)
+            self.directed_links[LinkDirection::Backward as usize].link.poll(context.now)
         {
-            self.pass_middleboxes(context, Side::Outside, frame);
+            self.pass_middleboxes(context, MiddleboxSide::Outside, frame);
         }
         let now = context.now;
         let due = |until: Option<Duration>| until.is_some_and(|until| until <= now);
@@ -174,46 +180,54 @@ impl PathRun {
         links.chain(self.middleboxes.iter().filter_map(|own| own.middlebox.next_timeout())).min()
     }
 
-    fn offer(&mut self, now: Duration, direction: Direction, frame: Frame) {
+    fn offer(&mut self, now: Duration, direction: LinkDirection, frame: TunFrame) {
         // Packets that are dropped at once are counted by the link.
         let _ = self.directed_links[direction as usize].link.offer(now, frame);
     }
 
-    fn write_to_host(&mut self, context: &mut Context<'_>, host: Host, frame: &Frame) {
+    fn write_to_host(&mut self, context: &mut PathContext<'_>, host: HostRole, frame: &TunFrame) {
         if let Some(recorder) = context.recorder {
             recorder.packet(context.now, self.number, host, frame.ip());
         }
         if self.devices[host as usize].write(frame).is_err() {
-            let direction =
-                if host == Host::Server { Direction::Forward } else { Direction::Backward };
+            let direction = if host == HostRole::Server {
+                LinkDirection::Forward
+            } else {
+                LinkDirection::Backward
+            };
             self.directed_links[direction as usize].unwritten += 1;
         }
     }
 
     /// Passes a packet through all boxes, from the client or from the link.
-    fn pass_middleboxes(&mut self, context: &mut Context<'_>, from: Side, frame: Frame) {
-        let gap = if from == Side::Inside { 0 } else { self.middleboxes.len() };
+    fn pass_middleboxes(
+        &mut self,
+        context: &mut PathContext<'_>,
+        from: MiddleboxSide,
+        frame: TunFrame,
+    ) {
+        let gap = if from == MiddleboxSide::Inside { 0 } else { self.middleboxes.len() };
         self.route_pending(context, VecDeque::from([(gap, from, frame)]));
     }
 
     /// Passes on packets that are between two boxes, before the first or after the last.
     fn route_pending(
         &mut self,
-        context: &mut Context<'_>,
-        mut pending: VecDeque<(usize, Side, Frame)>,
+        context: &mut PathContext<'_>,
+        mut pending: VecDeque<(usize, MiddleboxSide, TunFrame)>,
     ) {
         while let Some((gap, from, frame)) = pending.pop_front() {
             let number = match from {
-                Side::Inside if gap == self.middleboxes.len() => {
-                    self.offer(context.now, Direction::Forward, frame);
+                MiddleboxSide::Inside if gap == self.middleboxes.len() => {
+                    self.offer(context.now, LinkDirection::Forward, frame);
                     continue;
                 }
-                Side::Outside if gap == 0 => {
-                    self.write_to_host(context, Host::Client, &frame);
+                MiddleboxSide::Outside if gap == 0 => {
+                    self.write_to_host(context, HostRole::Client, &frame);
                     continue;
                 }
-                Side::Inside => gap,
-                Side::Outside => gap - 1,
+                MiddleboxSide::Inside => gap,
+                MiddleboxSide::Outside => gap - 1,
             };
             let Some(packet) = frame.to_packet().filter(|_| !frame.is_fragment()) else {
                 self.fragments += 1;
@@ -221,7 +235,7 @@ impl PathRun {
             };
             if self.middleboxes[number].family.includes(packet.source) {
                 let began = Instant::now();
-                self.middleboxes[number].middlebox.handle(context.now, from, packet.clone());
+                self.middleboxes[number].middlebox.handle_packet(context.now, from, packet.clone());
                 pending.extend(self.poll_middlebox(
                     context.now,
                     number,
@@ -229,7 +243,7 @@ impl PathRun {
                 ));
                 self.middleboxes[number].busy += began.elapsed();
             } else {
-                let beyond = if from == Side::Inside { gap + 1 } else { gap - 1 };
+                let beyond = if from == MiddleboxSide::Inside { gap + 1 } else { gap - 1 };
                 pending.push_back((beyond, from, frame));
             }
         }
@@ -240,8 +254,8 @@ impl PathRun {
         &mut self,
         now: Duration,
         number: usize,
-        entered: Option<(Side, &Frame, &Packet)>,
-    ) -> VecDeque<(usize, Side, Frame)> {
+        entered: Option<(MiddleboxSide, &TunFrame, &Packet)>,
+    ) -> VecDeque<(usize, MiddleboxSide, TunFrame)> {
         let mut outgoing = VecDeque::new();
         while let Some((to, packet)) = self.middleboxes[number].middlebox.poll(now) {
             let frame = match entered {
@@ -254,24 +268,29 @@ impl PathRun {
                 }
                 _ => {
                     self.identification = self.identification.wrapping_add(1);
-                    Frame::from_packet(&packet, self.identification)
+                    TunFrame::from_packet(&packet, self.identification)
                 }
             };
-            let gap = if to == Side::Outside { number + 1 } else { number };
+            let gap = if to == MiddleboxSide::Outside { number + 1 } else { number };
             outgoing.push_back((gap, to.opposite(), frame));
         }
         outgoing
     }
 
     /// Replaces the link of one direction.
-    pub(super) fn reconfigure(&mut self, now: Duration, direction: Direction, config: LinkConfig) {
+    pub(super) fn reconfigure(
+        &mut self,
+        now: Duration,
+        direction: LinkDirection,
+        config: LinkConfig,
+    ) {
         let directed_link = &mut self.directed_links[direction as usize];
         directed_link.link.reconfigure(now, config.clone());
         directed_link.config = config;
     }
 
     /// Makes one change to one direction.
-    pub(super) fn change(&mut self, now: Duration, direction: Direction, change: LinkChange) {
+    pub(super) fn change(&mut self, now: Duration, direction: LinkDirection, change: LinkChange) {
         let directed_link = &mut self.directed_links[direction as usize];
         match &change {
             LinkChange::Rate(rate) => {

@@ -27,17 +27,17 @@
 
 use std::time::Duration;
 
-use eyas_netem::world::Direction;
+use eyas_netem::world::LinkDirection;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::error::EmulatorError;
 use super::topology::{PathTopology, Topology};
 use crate::middlebox::MiddleboxConfig;
-use crate::units::{LinkSpec, LinkSpecError, MiddleboxSpec, Time, in_words_of_the_file};
+use crate::units::{LinkSpec, LinkSpecError, MiddleboxSpec, TimeSpan, in_words_of_the_file};
 
 /// Both directions.
-const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
+const BOTH: [LinkDirection; 2] = [LinkDirection::Forward, LinkDirection::Backward];
 
 /// A network and its changes over time.
 #[derive(Clone, Debug, Default)]
@@ -56,14 +56,14 @@ pub struct ScenarioEvent {
     /// The path.
     pub path: String,
     /// The directions.
-    pub directions: Vec<Direction>,
+    pub directions: Vec<LinkDirection>,
     /// The new properties.
     pub spec: LinkSpec,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ScenarioFile {
     seed: Option<u64>,
     core: Option<usize>,
     path: Table,
@@ -81,7 +81,7 @@ impl Scenario {
     /// # Errors
     /// The first error.
     pub fn parse(text: &str) -> Result<Self, EmulatorError> {
-        let file: File = toml::from_str(text)
+        let file: ScenarioFile = toml::from_str(text)
             .map_err(|cause| EmulatorError::Topology(in_words_of_the_file(&cause)))?;
         let mut topology = Topology { core: file.core, ..Topology::default() };
         topology.seed = file.seed.unwrap_or(topology.seed);
@@ -106,7 +106,7 @@ impl Scenario {
 }
 
 /// Removes a key from a table and parses its value.
-fn take<T: serde::de::DeserializeOwned>(
+fn parse_key<T: serde::de::DeserializeOwned>(
     section: &str,
     table: &mut Table,
     key: &str,
@@ -125,22 +125,21 @@ fn read_path(
     mut table: Table,
 ) -> Result<PathTopology, EmulatorError> {
     let wrong = |cause: LinkSpecError| refused(section, cause);
-    let directions = [("forward", Direction::Forward), ("backward", Direction::Backward)].map(
-        |(key, direction)| -> Result<_, EmulatorError> {
-            Ok((direction, take::<Table>(section, &mut table, key)?.unwrap_or_default()))
-        },
-    );
+    let directions = [("forward", LinkDirection::Forward), ("backward", LinkDirection::Backward)]
+        .map(|(key, direction)| -> Result<_, EmulatorError> {
+            Ok((direction, parse_key::<Table>(section, &mut table, key)?.unwrap_or_default()))
+        });
     let middleboxes: Vec<MiddleboxSpec> =
-        take(section, &mut table, "middlebox")?.unwrap_or_default();
+        parse_key(section, &mut table, "middlebox")?.unwrap_or_default();
     path.middleboxes =
         MiddleboxConfig::of_all(&middleboxes).map_err(|cause| refused(section, cause))?;
-    if let Some(mtu) = take::<u32>(section, &mut table, "interface-mtu")? {
+    if let Some(mtu) = parse_key::<u32>(section, &mut table, "interface-mtu")? {
         path.mtu = mtu;
     }
-    if take(section, &mut table, "ipv4")? == Some(false) {
+    if parse_key(section, &mut table, "ipv4")? == Some(false) {
         path.ipv4 = None;
     }
-    if take(section, &mut table, "ipv6")? == Some(false) {
+    if parse_key(section, &mut table, "ipv6")? == Some(false) {
         path.ipv6 = None;
     }
     let mut spec = LinkSpec::default();
@@ -158,18 +157,18 @@ fn read_path(
 
 fn read_event(topology: &Topology, mut table: Table) -> Result<ScenarioEvent, EmulatorError> {
     let section = "event";
-    let at: Time = take(section, &mut table, "at")?
+    let at: TimeSpan = parse_key(section, &mut table, "at")?
         .ok_or_else(|| refused(section, "it has no time: at = \"10 s\""))?;
-    let path: String = take(section, &mut table, "path")?
+    let path: String = parse_key(section, &mut table, "path")?
         .or_else(|| topology.paths.first().map(|path| path.name.clone()))
         .unwrap_or_default();
     if topology.path(&path).is_none() {
         return Err(topology.no_such_path(&path));
     }
-    let directions = match take::<String>(section, &mut table, "direction")?.as_deref() {
+    let directions = match parse_key::<String>(section, &mut table, "direction")?.as_deref() {
         None | Some("both") => BOTH.to_vec(),
-        Some("forward") => vec![Direction::Forward],
-        Some("backward") => vec![Direction::Backward],
+        Some("forward") => vec![LinkDirection::Forward],
+        Some("backward") => vec![LinkDirection::Backward],
         Some(name) => {
             let reason = format!("{name:?} is neither forward (from the client) nor backward");
             return Err(refused(section, reason));
@@ -224,7 +223,7 @@ mod tests {
         assert_eq!((lte.ipv4, lte.mtu), (None, 1400));
         let times: Vec<u64> = scenario.events.iter().map(|event| event.at.as_secs()).collect();
         assert_eq!(times, [5, 10], "sorted");
-        assert_eq!(scenario.events[0].directions, [Direction::Forward]);
+        assert_eq!(scenario.events[0].directions, [LinkDirection::Forward]);
         assert_eq!(scenario.events[0].spec.up, Some(false));
     }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use eyas_netem::link::LinkConfig;
-use eyas_netem::world::Direction;
+use eyas_netem::world::LinkDirection;
 
 use super::error::EmulatorError;
-use super::host::Host;
+use super::host::HostRole;
 use crate::middlebox::MiddleboxConfig;
 use crate::units::MiddleboxSpec;
 
@@ -61,16 +61,16 @@ impl PathTopology {
     }
 
     /// Returns the link of one direction.
-    pub const fn link_mut(&mut self, direction: Direction) -> &mut LinkConfig {
+    pub const fn link_mut(&mut self, direction: LinkDirection) -> &mut LinkConfig {
         match direction {
-            Direction::Forward => &mut self.forward,
-            Direction::Backward => &mut self.backward,
+            LinkDirection::Forward => &mut self.forward,
+            LinkDirection::Backward => &mut self.backward,
         }
     }
 
     /// Returns the addresses of a host on this path, IPv4 first.
     #[must_use]
-    pub fn addresses(&self, host: Host) -> Vec<IpAddr> {
+    pub fn addresses(&self, host: HostRole) -> Vec<IpAddr> {
         let ipv4 = self.ipv4.map(|both| IpAddr::V4(both[host as usize]));
         let ipv6 = self.ipv6.map(|both| IpAddr::V6(both[host as usize]));
         ipv4.into_iter().chain(ipv6).collect()

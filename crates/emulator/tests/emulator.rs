@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use eyas_emulator::{
-    Direction, Emulator, Host, LinkChange, LinkConfig, LossConfig, MiddleboxConfig, Scenario,
-    Topology,
+    Emulator, HostRole, LinkChange, LinkConfig, LinkDirection, LossConfig, MiddleboxConfig,
+    Scenario, Topology,
 };
 
 /// Far longer than any operation here takes.
@@ -60,7 +60,7 @@ fn milliseconds(number: u64) -> Duration {
     Duration::from_millis(number)
 }
 
-fn udp(emulator: &Emulator, host: Host, address: SocketAddr) -> UdpSocket {
+fn udp(emulator: &Emulator, host: HostRole, address: SocketAddr) -> UdpSocket {
     let socket = emulator.namespace(host).run_in(|| UdpSocket::bind(address)).unwrap().unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket
@@ -70,9 +70,9 @@ fn udp(emulator: &Emulator, host: Host, address: SocketAddr) -> UdpSocket {
 fn sockets(emulator: &Emulator, path: &str, v6: bool) -> (UdpSocket, UdpSocket, SocketAddr) {
     let path = emulator.topology().path(path).unwrap();
     let address_of = |host| SocketAddr::new(path.addresses(host)[usize::from(v6)], 5000);
-    let client = udp(emulator, Host::Client, address_of(Host::Client));
-    let server = udp(emulator, Host::Server, address_of(Host::Server));
-    (client, server, address_of(Host::Server))
+    let client = udp(emulator, HostRole::Client, address_of(HostRole::Client));
+    let server = udp(emulator, HostRole::Server, address_of(HostRole::Server));
+    (client, server, address_of(HostRole::Server))
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn packets_of_both_families_are_delayed() {
         assert!(sent.elapsed() >= milliseconds(40), "not before the delay has passed");
     }
     let counters = emulator.counters().unwrap();
-    for direction in [Direction::Forward, Direction::Backward] {
+    for direction in [LinkDirection::Forward, LinkDirection::Backward] {
         let link = counters.paths[0].direction(direction).link;
         assert_eq!(link.delivered.packets, 2, "and there are no other packets: {link:?}");
     }
@@ -118,20 +118,20 @@ fn losses_are_counted_and_links_change() {
         client.send_to(&[number], to).unwrap();
     }
     assert_eq!([next(), next()], [[0], [3]]);
-    emulator.change_link("wifi", Direction::Forward, LinkChange::Down).unwrap();
+    emulator.change_link("wifi", LinkDirection::Forward, LinkChange::Down).unwrap();
     client.send_to(&[4], to).unwrap();
     // The cut is in effect when the call returns, and the packet is on the device before the repair
     // is requested; the engine reads devices before requests.
     while emulator.counters().unwrap().paths[0].forward.link.offered.packets < 5 {
         std::thread::sleep(milliseconds(5));
     }
-    emulator.change("wifi", Direction::Forward, LinkConfig::default()).unwrap();
-    emulator.change_link("wifi", Direction::Forward, LinkChange::Up).unwrap();
+    emulator.change("wifi", LinkDirection::Forward, LinkConfig::default()).unwrap();
+    emulator.change_link("wifi", LinkDirection::Forward, LinkChange::Up).unwrap();
     client.send_to(&[5], to).unwrap();
     assert_eq!(next(), [5]);
     let forward = emulator.counters().unwrap().paths[0].forward.clone();
     assert_eq!(forward.link.total_dropped().packets, 3);
-    let known = emulator.change_link("lte", Direction::Forward, LinkChange::Up).unwrap_err();
+    let known = emulator.change_link("lte", LinkDirection::Forward, LinkChange::Up).unwrap_err();
     assert_eq!(known.to_string(), "there is no path \"lte\"; there are wifi");
 }
 
@@ -182,12 +182,12 @@ fn tcp_passes_a_nat_and_its_packets_are_captured() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("capture.pcapng");
     emulator.capture(None, &file).unwrap();
-    let address = emulator.address("path", Host::Server).unwrap();
+    let address = emulator.address("path", HostRole::Server).unwrap();
     let outside = topology.paths[0].nat_address().unwrap();
-    let server = emulator.namespace(Host::Server);
+    let server = emulator.namespace(HostRole::Server);
     let listener = server.run_in(|| TcpListener::bind((address, 0))).unwrap().unwrap();
     let address_of = listener.local_addr().unwrap();
-    let client = emulator.namespace(Host::Client);
+    let client = emulator.namespace(HostRole::Client);
     let mut ours =
         client.run_in(|| TcpStream::connect_timeout(&address_of, PATIENCE)).unwrap().unwrap();
     let (mut theirs, from) = listener.accept().unwrap();
@@ -231,7 +231,7 @@ fn no_process_inside_survives() {
         return;
     }
     let emulator = Emulator::start(&Topology::single(&LinkConfig::default())).unwrap();
-    let mut command = emulator.namespace(Host::Server).command("sh");
+    let mut command = emulator.namespace(HostRole::Server).command("sh");
     // A grandchild in its own session, which ignores all signals that it can.
     command.args(["-c", "trap '' HUP TERM INT; setsid sleep 1000 & echo $!; wait"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();

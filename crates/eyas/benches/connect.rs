@@ -15,7 +15,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::process::ExitCode;
 
 use eyas::race::candidate::{Security, Transport};
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters, race::memory};
 
 /// The name of the peer, which is not looked up in DNS.
@@ -62,7 +62,7 @@ fn usage() -> ExitCode {
 fn memory_of(case: &str) -> Option<MemoryStore> {
     match case {
         "connect" => Some(MemoryStore::none()),
-        "connect-remembered" => Some(MemoryStore::in_memory(memory::Config::default())),
+        "connect-remembered" => Some(MemoryStore::in_memory(memory::MemoryConfig::default())),
         _ => None,
     }
 }
@@ -74,7 +74,7 @@ fn connect(memory: MemoryStore, repetitions: u64) -> Result<(), Box<dyn std::err
     let security = SecurityParameters::platform().accept_any_certificate();
     let endpoint =
         Endpoint::builder().resolver(resolver).memory(memory).security(security).build()?;
-    let host = Host::parse(PEER)?;
+    let host = TargetHost::parse(PEER)?;
     let target = Target::plain(host, port, vec![Transport::Tcp], Security::None);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use eyas::quinn::crypto::rustls::QuicClientConfig;
 use eyas::race::policy::Policy;
 use eyas::rustls::{self, ClientConfig};
-use eyas::{Connection, Endpoint, Host, Security, Target, Transport, quinn};
+use eyas::{Connection, Endpoint, Security, Target, TargetHost, Transport, quinn};
 
 /// The QUIC configuration of the protocol.
 pub(crate) fn quic_config(
@@ -29,7 +29,7 @@ pub(crate) async fn connect(
     (host, port, alpn): (&str, u16, &str),
     config: quinn::ClientConfig,
 ) -> Result<Connection, Box<dyn Error>> {
-    let host = Host::parse(host)?;
+    let host = TargetHost::parse(host)?;
     let target = Target::plain(host, port, vec![Transport::Quic], Security::Tls).with_alpn([alpn]);
     let race = endpoint
         .preconnection(target)

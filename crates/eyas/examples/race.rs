@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::fmt::Write;
 
-use eyas::{Endpoint, Host, Target};
+use eyas::{Endpoint, Target, TargetHost};
 
 pub(crate) async fn explain(endpoint: &Endpoint, target: Target) -> Result<String, Box<dyn Error>> {
     let mut reported = String::new();
@@ -30,6 +30,6 @@ pub(crate) async fn explain(endpoint: &Endpoint, target: Target) -> Result<Strin
 async fn main() -> Result<(), Box<dyn Error>> {
     let host = std::env::args().nth(1).ok_or("which host?")?;
     let endpoint = Endpoint::builder().build()?;
-    print!("{}", explain(&endpoint, Target::https(Host::parse(&host)?, 443)).await?);
+    print!("{}", explain(&endpoint, Target::https(TargetHost::parse(&host)?, 443)).await?);
     Ok(())
 }

@@ -8,11 +8,11 @@ use std::error::Error;
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
+use eyas::sctp::protocol::config::{AssociationConfig, MultipathConfig};
 use eyas::sctp::protocol::identifier::StreamId;
 use eyas::sctp::protocol::message::SendInfo;
 use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
-use eyas::{Endpoint, Host, Security, Target, Transport};
+use eyas::{Endpoint, Security, Target, TargetHost, Transport};
 
 const SERVER: [&str; 2] = ["127.0.0.11", "127.0.0.12"];
 const CLIENT: [&str; 2] = ["127.0.0.13", "127.0.0.14"];
@@ -25,7 +25,7 @@ fn addresses(texts: [&str; 2]) -> Result<Vec<IpAddr>, std::net::AddrParseError> 
 /// New data on all paths, rather than on the primary one.
 fn multipath() -> AssociationConfig {
     let mut config = AssociationConfig::default();
-    config.multipath = Some(Multipath::default());
+    config.multipath = Some(MultipathConfig::default());
     config
 }
 
@@ -48,7 +48,7 @@ pub(crate) async fn connect(udp: u16) -> Result<SctpAssociation, Box<dyn Error>>
         .build()?;
     // One address is enough: the server announces the others in the handshake.
     let transports = vec![Transport::SctpUdp];
-    let target = Target::plain(Host::parse(SERVER[0])?, PORT, transports, Security::None);
+    let target = Target::plain(TargetHost::parse(SERVER[0])?, PORT, transports, Security::None);
     let race = endpoint.preconnection(target);
     let connection = race.connect().await?;
     connection.into_sctp().map_err(|_| "only SCTP was raced".into())

@@ -15,9 +15,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use eyas::race::candidate::{Candidate, Origin, Security, Transport};
+use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::sctp::protocol::message::SendInfo;
 use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
@@ -106,7 +106,7 @@ async fn connect(address: SocketAddr) -> Result<SctpAssociation, Box<dyn Error>>
         .sctp_encapsulation_port(address.port())
         .sctp_association(config())
         .build()?;
-    let host = Host::parse(&address.ip().to_string())?;
+    let host = TargetHost::parse(&address.ip().to_string())?;
     let target = Target::plain(host, PORT, vec![Transport::SctpUdp], Security::None);
     let policy = Policy { transports: vec![Transport::SctpUdp], ..Policy::default() };
     let connection = endpoint.preconnection(target).policy(policy).connect().await?;
@@ -169,7 +169,7 @@ async fn associations(count: u64) -> Result<(), Box<dyn Error>> {
     let udp = listener.encapsulation_port().ok_or("the listener has no UDP port")?;
     let builder = Endpoint::builder().memory(MemoryStore::none()).sctp_encapsulation_port(udp);
     let endpoint = builder.build()?;
-    let host = Host::parse("127.0.0.1")?;
+    let host = TargetHost::parse("127.0.0.1")?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
     let connect = async || {
         let candidate = Candidate {
@@ -179,7 +179,7 @@ async fn associations(count: u64) -> Result<(), Box<dyn Error>> {
             alpn: Vec::new(),
             ech: None,
             priority: None,
-            origin: Origin::Literal,
+            origin: AddressOrigin::Literal,
         };
         let connected = endpoint.attempt(&host, candidate, None).await;
         let connection = connected.map_err(|failure| failure.to_string())?;

@@ -5,19 +5,19 @@
 use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Candidate, Security, Transport};
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_race::io::AttemptId;
-use eyas_race::target::Host;
+use eyas_race::target::TargetHost;
 use rustls_pki_types::ServerName;
 use tokio::sync::mpsc;
 #[cfg(feature = "sctp")]
 use tokio::sync::oneshot;
 
-use crate::connection_info::{ConnectionInfo, Timings};
-use crate::connector::Connector;
+use crate::connection_info::{ConnectionInfo, ConnectionTimings};
+use crate::connector::EndpointConnector;
 use crate::driver_event::DriverEvent;
 use crate::failure::failure;
-use event::{Established, Event};
+use event::{AttemptEvent, EstablishedTransport};
 use opening::RaceOpening;
 
 pub(crate) mod event;
@@ -39,11 +39,11 @@ mod tcp_connect;
 pub(crate) mod tls;
 
 /// The candidate to try, and what the transport needs beyond it.
-pub(crate) struct Attempt {
+pub(crate) struct CandidateAttempt {
     pub(crate) candidate: Candidate,
     pub(crate) server_name: Result<ServerName<'static>, String>,
     pub(crate) initial_rtt: Option<Duration>,
-    /// The origin of the times in [`Timings`].
+    /// The origin of the times in [`ConnectionTimings`].
     pub(crate) origin: Instant,
     /// Whether no other attempt races this one.
     pub(crate) is_unraced: bool,
@@ -66,11 +66,11 @@ pub(crate) struct Attempt {
 }
 
 /// Sends the events of an attempt to its driver, in order.
-pub(crate) struct Reporter {
+pub(crate) struct AttemptReporter {
     to: Option<(AttemptId, mpsc::Sender<DriverEvent>)>,
 }
 
-impl Reporter {
+impl AttemptReporter {
     /// Returns a reporter for an attempt that is not observed.
     pub(crate) const fn none() -> Self {
         Self { to: None }
@@ -80,34 +80,34 @@ impl Reporter {
         Self { to: Some((id, to)) }
     }
 
-    pub(crate) async fn report(&self, event: Event) {
+    pub(crate) async fn report(&self, event: AttemptEvent) {
         if let Some((id, sender)) = &self.to {
             // A driver that has ended has also dropped the attempt, or is about to.
             let _ = sender.send(DriverEvent::Attempt(*id, event)).await;
         }
     }
 
-    async fn progress(&self, level: Level, rtt: Option<Duration>) {
-        self.report(Event::Progress { level, rtt }).await;
+    async fn progress(&self, level: EvidenceLevel, rtt: Option<Duration>) {
+        self.report(AttemptEvent::Progress { level, rtt }).await;
     }
 }
 
 /// Returns the name that the peer's certificate must be valid for.
-pub(crate) fn server_name(host: &Host) -> Result<ServerName<'static>, String> {
+pub(crate) fn server_name(host: &TargetHost) -> Result<ServerName<'static>, String> {
     match host {
-        Host::Name(name) => ServerName::try_from(name.clone())
+        TargetHost::Name(name) => ServerName::try_from(name.clone())
             .map_err(|_| format!("`{name}` is not a name that a certificate can be verified for")),
-        Host::Literal(ip, _) => Ok(ServerName::IpAddress((*ip).into())),
+        TargetHost::Literal(ip, _) => Ok(ServerName::IpAddress((*ip).into())),
     }
 }
 
-impl Attempt {
+impl CandidateAttempt {
     /// Connects.
     pub(crate) async fn run(
         self,
-        connector: &Connector,
-        reporter: &Reporter,
-    ) -> Result<Established, Failure> {
+        connector: &EndpointConnector,
+        reporter: &AttemptReporter,
+    ) -> Result<EstablishedTransport, AttemptFailure> {
         let (until_first_byte, origin) = (self.until_first_byte, self.origin);
         let mut attempt = self;
         let opening = attempt.opening.take();
@@ -115,21 +115,21 @@ impl Attempt {
         if let Some(opening) = opening {
             opening.exchange(&mut established, origin, reporter).await?;
         } else if until_first_byte {
-            reporter.progress(Level::Security, established.info.rtt).await;
+            reporter.progress(EvidenceLevel::Security, established.info.rtt).await;
             first_byte::wait(&mut established).await?;
-            reporter.progress(Level::FirstByte, established.info.rtt).await;
+            reporter.progress(EvidenceLevel::FirstByte, established.info.rtt).await;
         }
         if established.has_fallen_back() {
-            reporter.report(Event::FellBack).await;
+            reporter.report(AttemptEvent::FellBack).await;
         }
         Ok(established)
     }
 
     async fn establish(
         self,
-        connector: &Connector,
-        reporter: &Reporter,
-    ) -> Result<Established, Failure> {
+        connector: &EndpointConnector,
+        reporter: &AttemptReporter,
+    ) -> Result<EstablishedTransport, AttemptFailure> {
         tracing::trace!(candidate = %self.candidate, initial_rtt = ?self.initial_rtt, "attempt");
         match (self.candidate.transport, self.candidate.security) {
             (Transport::Tcp | Transport::Mptcp, Security::None | Security::Tls) => {
@@ -144,8 +144,8 @@ impl Attempt {
             #[cfg(feature = "sctp")]
             (Transport::SctpUdp, Security::Dtls) => sctp_dtls::run(self, connector, reporter).await,
             (transport, security) => Err(failure(
-                Cause::Unsupported,
-                Level::Started,
+                FailureCause::Unsupported,
+                EvidenceLevel::Started,
                 format!("this build does not support {transport} with security {security}"),
             )),
         }
@@ -158,7 +158,8 @@ impl Attempt {
             None => Vec::new(),
         };
         let Candidate { transport, address, .. } = self.candidate;
-        let timings = Timings { started: self.origin.elapsed(), ..Timings::default() };
+        let timings =
+            ConnectionTimings { started: self.origin.elapsed(), ..ConnectionTimings::default() };
         ConnectionInfo { timings, reasons, ..ConnectionInfo::new(transport, address) }
     }
 }

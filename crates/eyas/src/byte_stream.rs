@@ -15,8 +15,8 @@ use tokio_rustls::TlsStream;
 
 use crate::attempt::mptcp;
 use crate::connection_info::ConnectionInfo;
-use crate::feedback::Feedback;
-use crate::linger;
+use crate::feedback::ConnectionFeedback;
+use crate::graceful_close;
 #[cfg(feature = "quic")]
 use crate::quic_stream::QuicStream;
 #[cfg(feature = "sctp")]
@@ -36,8 +36,8 @@ pub struct ByteStream {
     /// `None` once it was converted, or is being dropped.
     transport: Option<ByteTransport>,
     info: Arc<ConnectionInfo>,
-    feedback: Feedback,
-    ahead: Ahead,
+    feedback: ConnectionFeedback,
+    ahead: ReadAhead,
     read_any: bool,
     is_write_vectored: bool,
     is_shut_down: bool,
@@ -47,14 +47,14 @@ pub struct ByteStream {
 }
 
 /// What reads return before the transport is read again.
-enum Ahead {
+enum ReadAhead {
     /// What is still unread of the data that arrived before the caller received the stream.
     Data(Bytes),
     /// The error that came after data that had to be returned first.
     Error(io::Error),
 }
 
-impl Ahead {
+impl ReadAhead {
     const NOTHING: Self = Self::Data(Bytes::new());
 
     fn is_nothing(&self) -> bool {
@@ -119,7 +119,7 @@ impl ByteStream {
     pub(crate) fn new(
         mut transport: ByteTransport,
         info: Arc<ConnectionInfo>,
-        feedback: Feedback,
+        feedback: ConnectionFeedback,
         read_ahead: Bytes,
     ) -> Self {
         let is_write_vectored = transport.bytes().is_write_vectored();
@@ -128,7 +128,7 @@ impl ByteStream {
             transport: Some(transport),
             info,
             feedback,
-            ahead: Ahead::Data(read_ahead),
+            ahead: ReadAhead::Data(read_ahead),
             read_any: false,
             is_write_vectored,
             is_shut_down: false,
@@ -178,7 +178,7 @@ impl ByteStream {
             before = buf.filled().len();
             match self.bytes().poll_read(cx, buf) {
                 Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(error)) => self.ahead = Ahead::Error(error),
+                Poll::Ready(Err(error)) => self.ahead = ReadAhead::Error(error),
                 Poll::Pending => break,
             }
         }
@@ -218,7 +218,7 @@ impl ByteStream {
     }
 
     /// Returns a handle for reporting to the memory how the connection fared.
-    pub fn feedback(&self) -> &Feedback {
+    pub fn feedback(&self) -> &ConnectionFeedback {
         &self.feedback
     }
 }
@@ -242,14 +242,14 @@ impl AsyncRead for ByteStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match mem::replace(&mut self.ahead, Ahead::NOTHING) {
-            Ahead::Data(mut data) if !data.is_empty() => {
+        match mem::replace(&mut self.ahead, ReadAhead::NOTHING) {
+            ReadAhead::Data(mut data) if !data.is_empty() => {
                 buf.put_slice(&data.split_to(data.len().min(buf.remaining())));
-                self.ahead = Ahead::Data(data);
+                self.ahead = ReadAhead::Data(data);
                 return Poll::Ready(Ok(()));
             }
-            Ahead::Data(_) => {}
-            Ahead::Error(error) => {
+            ReadAhead::Data(_) => {}
+            ReadAhead::Error(error) => {
                 return Poll::Ready(Err(in_words(error, self.transport().reads_records())));
             }
         }
@@ -316,8 +316,8 @@ impl Drop for ByteStream {
             return;
         }
         match self.transport.take() {
-            Some(ByteTransport::Tcp(tcp)) => linger::tcp(&self.runtime, tcp),
-            Some(ByteTransport::Tls(tls)) => linger::tcp(&self.runtime, into_socket(*tls)),
+            Some(ByteTransport::Tcp(tcp)) => graceful_close::tcp(&self.runtime, tcp),
+            Some(ByteTransport::Tls(tls)) => graceful_close::tcp(&self.runtime, into_socket(*tls)),
             // The others linger below.
             _ => {}
         }

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 /// The wall-clock time at the start, advanced by the monotonic clock. So observations can be
 /// compared with those of other processes, and setting the wall clock does not disturb a race.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct RaceClock {
     epoch: Duration,
     origin: Instant,
 }
 
-impl Clock {
+impl RaceClock {
     pub(crate) fn start() -> Self {
         Self { epoch: crate::memory_store::now(), origin: Instant::now() }
     }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use eyas_race::candidate::Candidate;
 use eyas_race::dns::{DnsFailure, RecordType};
-use eyas_race::evidence::{Cause, CertificateFault, Failure};
+use eyas_race::evidence::{AttemptFailure, CertificateFault, FailureCause};
 use eyas_race::io::RaceFailure;
-use eyas_race::target::{Host, Target};
+use eyas_race::target::{Target, TargetHost};
 use eyas_race::trace::Trace;
 
 /// The maximum number of candidates listed in a message; the trace has them all.
@@ -44,7 +44,7 @@ impl ConnectError {
 
     /// Returns every candidate that was tried and how it failed, in the order in which they were
     /// started.
-    pub fn attempts(&self) -> Vec<(&Candidate, Option<&Failure>)> {
+    pub fn attempts(&self) -> Vec<(&Candidate, Option<&AttemptFailure>)> {
         match &self.failure {
             RaceFailure::AllFailed(tried) => {
                 tried.iter().map(|(candidate, failure)| (candidate, Some(failure))).collect()
@@ -58,7 +58,7 @@ impl ConnectError {
 
     /// Returns what was wrong with the server's certificate, if that is why there is no connection.
     /// If several candidates failed this way, the first failure is returned.
-    pub fn certificate(&self) -> Option<(CertificateFault, &Failure)> {
+    pub fn certificate(&self) -> Option<(CertificateFault, &AttemptFailure)> {
         let failures = self.attempts().into_iter().filter_map(|(_, failure)| failure);
         let mut faults =
             failures.filter_map(|failure| Some((failure.peer_certificate()?, failure)));
@@ -68,7 +68,7 @@ impl ConnectError {
     /// Returns the failure of the first attempt whose peer rejected our certificate during the
     /// handshake, if nothing was wrong with the certificate of any peer. With TLS 1.3, a peer can
     /// also do so after its handshake, on the connection.
-    pub fn rejected_by_peer(&self) -> Option<&Failure> {
+    pub fn rejected_by_peer(&self) -> Option<&AttemptFailure> {
         if self.certificate().is_some() {
             return None;
         }
@@ -80,20 +80,20 @@ impl ConnectError {
 
     /// Returns the most informative cause: one reported by the peer itself (certificate, TLS,
     /// protocol) takes precedence over one from the network, and a refusal over silence.
-    pub fn cause(&self) -> Option<Cause> {
+    pub fn cause(&self) -> Option<FailureCause> {
         let causes = self
             .attempts()
             .into_iter()
-            .map(|(_, failure)| failure.map_or(Cause::Deadline, |failure| failure.cause));
+            .map(|(_, failure)| failure.map_or(FailureCause::Deadline, |failure| failure.cause));
         causes.min_by_key(|cause| match cause {
-            Cause::Certificate => 0,
-            Cause::Tls => 1,
-            Cause::Protocol => 2,
-            Cause::Reset => 3,
-            Cause::Refused => 4,
-            Cause::Unreachable => 5,
-            Cause::Silent => 6,
-            Cause::Deadline => 7,
+            FailureCause::Certificate => 0,
+            FailureCause::Tls => 1,
+            FailureCause::Protocol => 2,
+            FailureCause::Reset => 3,
+            FailureCause::Refused => 4,
+            FailureCause::Unreachable => 5,
+            FailureCause::Silent => 6,
+            FailureCause::Deadline => 7,
             _ => 8,
         })
     }
@@ -111,9 +111,11 @@ impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let port = self.target().port;
         match &self.target().host {
-            Host::Name(name) => write!(f, "cannot connect to {name}:{port}: ")?,
-            Host::Literal(ip, _) if ip.is_ipv6() => write!(f, "cannot connect to [{ip}]:{port}: ")?,
-            Host::Literal(ip, _) => write!(f, "cannot connect to {ip}:{port}: ")?,
+            TargetHost::Name(name) => write!(f, "cannot connect to {name}:{port}: ")?,
+            TargetHost::Literal(ip, _) if ip.is_ipv6() => {
+                write!(f, "cannot connect to [{ip}]:{port}: ")?
+            }
+            TargetHost::Literal(ip, _) => write!(f, "cannot connect to {ip}:{port}: ")?,
         }
         match &self.failure {
             RaceFailure::NoAddress(failures) => no_address(f, failures),
@@ -162,17 +164,17 @@ impl ConnectError {
 
     fn write_advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let advice = match self.cause() {
-            Some(Cause::Certificate) => "check the certificate presented to the peer",
-            Some(Cause::Tls | Cause::Protocol) => {
+            Some(FailureCause::Certificate) => "check the certificate presented to the peer",
+            Some(FailureCause::Tls | FailureCause::Protocol) => {
                 "check that the port serves the expected protocol"
             }
-            Some(Cause::Refused) => "check the port, and that the service is running",
-            Some(Cause::Unreachable) => "check the routes to it",
-            Some(Cause::Silent | Cause::Deadline) => {
+            Some(FailureCause::Refused) => "check the port, and that the service is running",
+            Some(FailureCause::Unreachable) => "check the routes to it",
+            Some(FailureCause::Silent | FailureCause::Deadline) => {
                 "check that the host is up and no firewall drops the packets"
             }
-            Some(Cause::Unsupported) => "allow a transport that this host supports",
-            Some(Cause::Local) => "the fault is on this host, not at the peer",
+            Some(FailureCause::Unsupported) => "allow a transport that this host supports",
+            Some(FailureCause::Local) => "the fault is on this host, not at the peer",
             _ => return Ok(()),
         };
         write!(f, "; {advice}")
@@ -192,7 +194,7 @@ const fn advice(fault: CertificateFault) -> &'static str {
     }
 }
 
-fn cause_text(failure: &Failure) -> String {
+fn cause_text(failure: &AttemptFailure) -> String {
     if failure.detail.is_empty() {
         failure.cause.to_string()
     } else {
@@ -237,22 +239,22 @@ fn dns_text(failure: &DnsFailure) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use eyas_race::candidate::{Origin, Security, Transport};
-    use eyas_race::evidence::{Fault, Level, NetworkId};
+    use eyas_race::candidate::{AddressOrigin, Security, Transport};
+    use eyas_race::evidence::{CertificateFailure, EvidenceLevel, NetworkId};
     use eyas_race::io::NetworkView;
-    use eyas_race::memory::View;
+    use eyas_race::memory::MemoryView;
     use eyas_race::policy::Policy;
-    use eyas_race::race::Setup;
-    use eyas_race::trace::{Header, SCHEMA_VERSION};
+    use eyas_race::race::RaceSetup;
+    use eyas_race::trace::{SCHEMA_VERSION, TraceHeader};
 
     use super::*;
 
     fn error(failure: RaceFailure) -> ConnectError {
-        let host = Host::Name("a.test".into());
-        let setup = Setup {
+        let host = TargetHost::Name("a.test".into());
+        let setup = RaceSetup {
             target: Target::plain(host, 443, vec![Transport::Tcp], Security::Tls),
             policy: Policy::default(),
-            view: View::empty(),
+            view: MemoryView::empty(),
             network: NetworkView {
                 id: NetworkId("home".into()),
                 sources: Vec::new(),
@@ -262,7 +264,7 @@ mod tests {
             seed: 1,
         };
         let started_at = std::time::Duration::ZERO;
-        let header = Header { version: SCHEMA_VERSION, started_at, setup };
+        let header = TraceHeader { version: SCHEMA_VERSION, started_at, setup };
         ConnectError::new(failure, Trace { header, steps: Vec::new() })
     }
 
@@ -274,18 +276,21 @@ mod tests {
             alpn: vec![],
             ech: None,
             priority: None,
-            origin: Origin::Caller,
+            origin: AddressOrigin::Caller,
         }
     }
 
     /// A failure of every kind, with a text as it is.
-    fn failures() -> Vec<Failure> {
-        let fault =
-            |fault, cause, detail| Failure::new(cause, Level::Transport, detail).with_fault(fault);
-        let of_peer =
-            |which, detail| fault(Fault::PeerCertificate(which), Cause::Certificate, detail);
-        let of_own = |which, cause, detail| fault(Fault::OwnCertificate(which), cause, detail);
-        let without = |cause, detail| Failure::new(cause, Level::Transport, detail);
+    fn failures() -> Vec<AttemptFailure> {
+        let fault = |fault, cause, detail| {
+            AttemptFailure::new(cause, EvidenceLevel::Transport, detail).with_fault(fault)
+        };
+        let of_peer = |which, detail| {
+            fault(CertificateFailure::PeerCertificate(which), FailureCause::Certificate, detail)
+        };
+        let of_own =
+            |which, cause, detail| fault(CertificateFailure::OwnCertificate(which), cause, detail);
+        let without = |cause, detail| AttemptFailure::new(cause, EvidenceLevel::Transport, detail);
         use CertificateFault as Which;
         vec![
             of_peer(Which::Expired, "the certificate expired on 2002-01-01, 24 years ago"),
@@ -296,43 +301,47 @@ mod tests {
             of_peer(Which::Other, "the certificate is not accepted"),
             of_own(
                 Which::Missing,
-                Cause::Certificate,
+                FailureCause::Certificate,
                 "the peer ended the handshake: it requires a client certificate",
             ),
             of_own(
                 Which::UnknownIssuer,
-                Cause::Certificate,
+                FailureCause::Certificate,
                 "the peer ended the handshake: it does not trust the issuer of our certificate",
             ),
             of_own(
                 Which::Other,
-                Cause::Tls,
+                FailureCause::Tls,
                 "the peer ended the DTLS session: it does not accept our certificate",
             ),
-            without(Cause::Certificate, "the server presented no certificate"),
-            without(Cause::Tls, "the peer supports none of the offered application protocols"),
-            without(Cause::Protocol, "the peer does not speak TLS"),
-            without(Cause::Reset, "the peer closed the connection during the handshake"),
-            without(Cause::Refused, "nothing is listening on this port"),
-            without(Cause::Unreachable, "there is no route to it (ICMP from 198.51.100.1)"),
-            without(Cause::Silent, "nothing came back"),
-            without(Cause::Deadline, ""),
-            without(Cause::Unsupported, "this host does not support it"),
-            without(Cause::Local, "this host has no free local port"),
+            without(FailureCause::Certificate, "the server presented no certificate"),
+            without(
+                FailureCause::Tls,
+                "the peer supports none of the offered application protocols",
+            ),
+            without(FailureCause::Protocol, "the peer does not speak TLS"),
+            without(FailureCause::Reset, "the peer closed the connection during the handshake"),
+            without(FailureCause::Refused, "nothing is listening on this port"),
+            without(FailureCause::Unreachable, "there is no route to it (ICMP from 198.51.100.1)"),
+            without(FailureCause::Silent, "nothing came back"),
+            without(FailureCause::Deadline, ""),
+            without(FailureCause::Unsupported, "this host does not support it"),
+            without(FailureCause::Local, "this host has no free local port"),
         ]
     }
 
     /// What is decided about a failed race with these failures, and the advice.
-    type Decisions = (Option<CertificateFault>, Option<CertificateFault>, Option<Cause>, String);
+    type Decisions =
+        (Option<CertificateFault>, Option<CertificateFault>, Option<FailureCause>, String);
 
-    fn decisions(failures: Vec<Failure>) -> Decisions {
+    fn decisions(failures: Vec<AttemptFailure>) -> Decisions {
         let attempts = failures.into_iter().map(|failure| (candidate(), failure));
         let error = error(RaceFailure::AllFailed(attempts.collect()));
         let text = error.to_string();
         let advice = text.rsplit_once("; ").map_or("", |(_, advice)| advice);
         (
             error.certificate().map(|(fault, _)| fault),
-            error.rejected_by_peer().and_then(Failure::own_certificate),
+            error.rejected_by_peer().and_then(AttemptFailure::own_certificate),
             error.cause(),
             advice.to_owned(),
         )
@@ -349,7 +358,7 @@ mod tests {
         for failure in &failures {
             let expected = decisions(vec![failure.clone()]);
             for detail in &texts {
-                let changed = Failure { detail: detail.clone(), ..failure.clone() };
+                let changed = AttemptFailure { detail: detail.clone(), ..failure.clone() };
                 assert_eq!(decisions(vec![changed]), expected, "{failure}, as {detail:?}");
             }
             known.push(expected);
@@ -359,7 +368,7 @@ mod tests {
         assert!(known.len() > failures.len() * 2 / 3, "{known:?}");
         for detail in &texts {
             let all = |detail: Option<&String>| {
-                let change = |failure: &Failure| Failure {
+                let change = |failure: &AttemptFailure| AttemptFailure {
                     detail: detail.unwrap_or(&failure.detail).clone(),
                     ..failure.clone()
                 };
@@ -384,6 +393,9 @@ mod tests {
         assert_eq!(of(9), (None, None));
         let both = vec![failures().swap_remove(8), failures().swap_remove(0)];
         let (peer, own, cause, _) = decisions(both);
-        assert_eq!((peer, own, cause), (Some(Which::Expired), None, Some(Cause::Certificate)));
+        assert_eq!(
+            (peer, own, cause),
+            (Some(Which::Expired), None, Some(FailureCause::Certificate))
+        );
     }
 }

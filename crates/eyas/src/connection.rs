@@ -6,12 +6,12 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 #[cfg(feature = "sctp")]
-use eyas_race::evidence::Failure;
+use eyas_race::evidence::AttemptFailure;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf, ReadHalf, WriteHalf};
 
 use crate::byte_stream::{ByteStream, ByteTransport};
 use crate::connection_info::ConnectionInfo;
-pub use crate::feedback::Feedback;
+pub use crate::feedback::ConnectionFeedback;
 #[cfg(feature = "sctp")]
 use crate::sctp::SctpStreams;
 use crate::tcp_status::TcpStatus;
@@ -43,7 +43,7 @@ impl Connection {
     pub(crate) fn new(
         transport: ByteTransport,
         info: ConnectionInfo,
-        feedback: Feedback,
+        feedback: ConnectionFeedback,
         read_ahead: Bytes,
     ) -> Self {
         Self { stream: ByteStream::new(transport, Arc::new(info), feedback, read_ahead) }
@@ -127,7 +127,7 @@ impl Connection {
     pub async fn sctp_stream(
         &self,
         stream: crate::sctp::protocol::identifier::StreamId,
-    ) -> Option<Result<ByteStream, Failure>> {
+    ) -> Option<Result<ByteStream, AttemptFailure>> {
         Some(self.sctp_streams()?.stream(stream).await)
     }
 
@@ -184,7 +184,7 @@ impl Connection {
 
     /// Returns a handle for reporting to the memory how the connection fared; it can outlive
     /// `self`.
-    pub fn feedback(&self) -> Feedback {
+    pub fn feedback(&self) -> ConnectionFeedback {
         self.stream.feedback().clone()
     }
 
@@ -196,7 +196,7 @@ impl Connection {
     }
 
     /// Reports to the memory that the connection was established but turned out not to work.
-    pub fn broke(&self, failure: eyas_race::evidence::Failure) {
+    pub fn broke(&self, failure: eyas_race::evidence::AttemptFailure) {
         self.stream.feedback().broke(failure);
     }
 }

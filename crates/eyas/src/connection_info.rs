@@ -5,8 +5,8 @@ mod json;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use eyas_race::candidate::{Alpn, Candidate, Security, Transport};
-use eyas_race::evidence::Failure;
+use eyas_race::candidate::{AlpnName, Candidate, Security, Transport};
+use eyas_race::evidence::AttemptFailure;
 use rustls_pki_types::CertificateDer;
 
 pub use self::json::ConnectionInfoJson;
@@ -30,9 +30,9 @@ pub struct ConnectionInfo {
     /// The peer's address.
     pub remote: SocketAddr,
     /// The negotiated application protocol.
-    pub alpn: Option<Alpn>,
+    pub alpn: Option<AlpnName>,
     /// When each stage of the connection was reached.
-    pub timings: Timings,
+    pub timings: ConnectionTimings,
     /// The round-trip time of the handshake, if it was measured.
     pub rtt: Option<Duration>,
     /// Whether the memory determined this choice.
@@ -41,7 +41,7 @@ pub struct ConnectionInfo {
     /// text for people.
     pub reasons: Vec<String>,
     /// The candidates that failed before this one won, and how.
-    pub failed: Vec<(Candidate, Failure)>,
+    pub failed: Vec<(Candidate, AttemptFailure)>,
     /// The certificate chain presented by the peer, end-entity certificate first.
     pub peer_certificates: Vec<CertificateDer<'static>>,
 }
@@ -58,7 +58,7 @@ impl ConnectionInfo {
             local: None,
             remote,
             alpn: None,
-            timings: Timings::default(),
+            timings: ConnectionTimings::default(),
             rtt: None,
             from_memory: false,
             reasons: Vec::new(),
@@ -74,7 +74,8 @@ impl ConnectionInfo {
         local: Option<SocketAddr>,
         remote: SocketAddr,
     ) -> Self {
-        let timings = Timings { transport: Some(Duration::ZERO), ..Timings::default() };
+        let timings =
+            ConnectionTimings { transport: Some(Duration::ZERO), ..ConnectionTimings::default() };
         Self { local, timings, ..Self::new(transport, remote) }
     }
 }
@@ -83,7 +84,7 @@ impl ConnectionInfo {
 /// on a listener, from the moment when the peer was accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Timings {
+pub struct ConnectionTimings {
     /// DNS returned the first address.
     pub dns: Option<Duration>,
     /// The winning attempt started.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use eyas_race::candidate::Alpn;
+use eyas_race::candidate::AlpnName;
 #[cfg(feature = "quic")]
 use quinn::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig};
 use rustls::ClientConfig;
@@ -12,9 +12,9 @@ use rustls::client::danger::ServerCertVerifier;
 
 use crate::local_addresses::LocalAddresses;
 #[cfg(feature = "quic")]
-use crate::network::Network;
+use crate::network::CurrentNetwork;
 #[cfg(feature = "quic")]
-use crate::quic_sockets::Sockets;
+use crate::quic_sockets::QuicSockets;
 #[cfg(feature = "sctp")]
 use crate::sctp::dtls::Identity;
 use crate::{Error, SecurityParameters};
@@ -24,11 +24,11 @@ use crate::{Error, SecurityParameters};
 const MAX_CONFIGS: usize = 8;
 
 #[derive(Debug)]
-pub(crate) struct Connector {
+pub(crate) struct EndpointConnector {
     stream_tls: ClientConfig,
     stream_configs: ConfigCache<Arc<ClientConfig>>,
     #[cfg(feature = "quic")]
-    quic: Quic,
+    quic: QuicConnector,
     #[cfg(feature = "sctp")]
     sctp: crate::sctp::client::Clients,
     /// The verifier that all configurations use.
@@ -43,7 +43,7 @@ pub(crate) struct Connector {
 
 /// What the DTLS sessions of an endpoint use.
 #[cfg(feature = "sctp")]
-pub(crate) struct Dtls {
+pub(crate) struct DtlsConnector {
     /// The verifier of server certificates.
     pub(crate) verifier: Arc<dyn ServerCertVerifier>,
     /// The identity for servers that request one.
@@ -54,20 +54,20 @@ pub(crate) struct Dtls {
 
 /// What all QUIC attempts share.
 #[cfg(feature = "quic")]
-struct Quic {
+struct QuicConnector {
     tls: ClientConfig,
     /// Indexed by whether early data is allowed.
     configs: [ConfigCache<Arc<QuicClientConfig>>; 2],
     tokens: Arc<dyn quinn::TokenStore>,
     early_data: bool,
-    sockets: Sockets,
-    network: Network,
+    sockets: QuicSockets,
+    network: CurrentNetwork,
 }
 
-impl Connector {
+impl EndpointConnector {
     pub(crate) fn new(
         security: &SecurityParameters,
-        #[cfg(feature = "quic")] network: Network,
+        #[cfg(feature = "quic")] network: CurrentNetwork,
         fast_open: bool,
         mptcp: bool,
         local_addresses: LocalAddresses,
@@ -77,13 +77,13 @@ impl Connector {
             stream_tls: security.stream_config(Arc::clone(&verifier))?,
             stream_configs: ConfigCache::default(),
             #[cfg(feature = "quic")]
-            quic: Quic {
+            quic: QuicConnector {
                 // Separate, because a TLS session over TCP must not be resumed over QUIC.
                 tls: security.client_config(Arc::clone(&verifier))?,
                 configs: Default::default(),
                 tokens: security.quic_tokens(),
                 early_data: security.allows_early_data(),
-                sockets: Sockets::default(),
+                sockets: QuicSockets::default(),
                 network,
             },
             #[cfg(feature = "sctp")]
@@ -98,7 +98,7 @@ impl Connector {
         })
     }
 
-    pub(crate) fn stream_tls(&self, alpn: &[Alpn]) -> Arc<ClientConfig> {
+    pub(crate) fn stream_tls(&self, alpn: &[AlpnName]) -> Arc<ClientConfig> {
         self.stream_configs.get(alpn, || Arc::new(with_alpn(&self.stream_tls, alpn)))
     }
 
@@ -106,7 +106,7 @@ impl Connector {
     #[cfg(feature = "quic")]
     pub(crate) fn quic_tls(
         &self,
-        alpn: &[Alpn],
+        alpn: &[AlpnName],
         early_data: bool,
     ) -> Result<Arc<QuicClientConfig>, NoInitialCipherSuite> {
         self.quic.configs[usize::from(early_data)].try_get(alpn, || {
@@ -129,12 +129,12 @@ impl Connector {
     }
 
     #[cfg(feature = "quic")]
-    pub(crate) fn quic_sockets(&self) -> &Sockets {
+    pub(crate) fn quic_sockets(&self) -> &QuicSockets {
         &self.quic.sockets
     }
 
     #[cfg(feature = "quic")]
-    pub(crate) fn network(&self) -> &Network {
+    pub(crate) fn network(&self) -> &CurrentNetwork {
         &self.quic.network
     }
 
@@ -145,8 +145,8 @@ impl Connector {
 
     /// Returns what DTLS sessions use.
     #[cfg(feature = "sctp")]
-    pub(crate) fn dtls(&self) -> Result<Dtls, Error> {
-        Ok(Dtls {
+    pub(crate) fn dtls(&self) -> Result<DtlsConnector, Error> {
+        Ok(DtlsConnector {
             verifier: Arc::clone(&self.verifier),
             identity: self.security.dtls_identity()?,
             has_certificate: self.security.has_client_certificate(),
@@ -175,21 +175,21 @@ impl Connector {
     }
 }
 
-fn with_alpn(config: &ClientConfig, alpn: &[Alpn]) -> ClientConfig {
+fn with_alpn(config: &ClientConfig, alpn: &[AlpnName]) -> ClientConfig {
     let mut config = config.clone();
     config.alpn_protocols = alpn.iter().map(|name| name.clone().into_bytes()).collect();
     config
 }
 
 #[cfg(feature = "quic")]
-impl fmt::Debug for Quic {
+impl fmt::Debug for QuicConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Quic").field("sockets", &self.sockets).finish_non_exhaustive()
     }
 }
 
 /// Configurations by the protocols that they offer, each created once.
-struct ConfigCache<T>(Mutex<Vec<(Vec<Alpn>, T)>>);
+struct ConfigCache<T>(Mutex<Vec<(Vec<AlpnName>, T)>>);
 
 impl<T> Default for ConfigCache<T> {
     fn default() -> Self {
@@ -198,14 +198,14 @@ impl<T> Default for ConfigCache<T> {
 }
 
 impl<T: Clone> ConfigCache<T> {
-    fn get(&self, alpn: &[Alpn], create: impl FnOnce() -> T) -> T {
+    fn get(&self, alpn: &[AlpnName], create: impl FnOnce() -> T) -> T {
         match self.try_get(alpn, || Ok::<_, std::convert::Infallible>(create())) {
             Ok(config) => config,
             Err(never) => match never {},
         }
     }
 
-    fn try_get<E>(&self, alpn: &[Alpn], create: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    fn try_get<E>(&self, alpn: &[AlpnName], create: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let mut configs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, config)) = configs.iter().find(|(offered, _)| offered == alpn) {
             return Ok(config.clone());

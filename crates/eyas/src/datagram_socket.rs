@@ -10,14 +10,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use eyas_race::candidate::Family;
+use eyas_race::candidate::AddressFamily;
 use socket2::{SockRef, Socket};
 use tokio::io::Interest;
 #[cfg(feature = "sctp")]
 use tokio::io::Ready;
 use tokio::net::UdpSocket;
 
-use crate::icmp::{self, Report};
+use crate::icmp::{self, IcmpReport};
 
 /// How often a send is tried, because the call may return an earlier packet's error.
 const MAX_SENDS: usize = 4;
@@ -35,7 +35,8 @@ pub(crate) struct DatagramSocket {
 impl DatagramSocket {
     /// Enables reports. Must be called inside a tokio runtime.
     pub(crate) fn new(socket: Socket) -> io::Result<Self> {
-        let family = if socket.local_addr()?.is_ipv4() { Family::V4 } else { Family::V6 };
+        let family =
+            if socket.local_addr()?.is_ipv4() { AddressFamily::V4 } else { AddressFamily::V6 };
         icmp::enable_reports(&socket, family)?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket: UdpSocket::from_std(socket.into())? })
@@ -79,7 +80,7 @@ impl DatagramSocket {
     pub(crate) fn take_reports(
         &self,
         limit: usize,
-        mut take: impl FnMut(Report),
+        mut take: impl FnMut(IcmpReport),
     ) -> io::Result<()> {
         let read = || -> io::Result<()> {
             for _ in 0..limit {
@@ -97,7 +98,11 @@ impl DatagramSocket {
 
     /// Waits until something is reported, and takes the reports.
     #[cfg(feature = "quic")]
-    pub(crate) async fn reports(&self, limit: usize, take: impl FnMut(Report)) -> io::Result<()> {
+    pub(crate) async fn reports(
+        &self,
+        limit: usize,
+        take: impl FnMut(IcmpReport),
+    ) -> io::Result<()> {
         self.socket.ready(Interest::ERROR).await?;
         self.take_reports(limit, take)
     }

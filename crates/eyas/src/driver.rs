@@ -11,25 +11,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Candidate, Transport};
-use eyas_race::dns::{Answer, Query, Records};
-use eyas_race::evidence::{Cause, Evidence, Level};
-use eyas_race::io::{AttemptId, Input, NetworkChange, NetworkView, Output, RaceFailure};
-use eyas_race::race::{Attempt as RaceAttempt, Race, Setup};
-use eyas_race::trace::Journal;
+use eyas_race::dns::{DnsAnswer, DnsQuery, DnsRecords};
+use eyas_race::evidence::{Evidence, EvidenceLevel, FailureCause};
+use eyas_race::io::{AttemptId, NetworkChange, NetworkView, RaceFailure, RaceInput, RaceOutput};
+use eyas_race::race::{Race, RaceAttempt, RaceSetup};
+use eyas_race::trace::RaceJournal;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::abort_on_drop::AbortOnDrop;
-use crate::attempt::event::{Established, Event};
+use crate::attempt::event::{AttemptEvent, EstablishedTransport};
 use crate::attempt::opening::RaceOpening;
-use crate::attempt::{Attempt, Reporter, server_name};
-use crate::clock::Clock;
+use crate::attempt::{AttemptReporter, CandidateAttempt, server_name};
+use crate::clock::RaceClock;
 use crate::driver_event::DriverEvent;
 use crate::events;
-use crate::memory_store::Observation;
-use crate::preconnection::{Allowed, Peer};
-use crate::record::Record;
-use crate::tally::Tally;
-use crate::{Connection, Endpoint, Feedback, Resolver};
+use crate::memory_store::ObservedOutcome;
+use crate::preconnection::{AllowedAddresses, PeerParameters};
+use crate::race_counts::EndpointTally;
+use crate::shared_journal::SharedJournal;
+use crate::{Connection, ConnectionFeedback, Endpoint, Resolver};
 
 /// The maximum number of events and DNS answers that wait for the driver; beyond it, senders wait.
 const MAX_EVENTS: usize = 64;
@@ -41,32 +41,32 @@ pub(crate) struct ResultChannels {
     pub(crate) usable: Option<oneshot::Sender<Result<Connection, RaceFailure>>>,
     /// Dropped when the race is over and everything has been learnt.
     pub(crate) better: mpsc::Sender<Box<Connection>>,
-    pub(crate) record: Record,
+    pub(crate) record: SharedJournal,
 }
 
 /// The parameters of a race's attempts that the race itself does not decide.
 pub(crate) struct AttemptOptions {
-    pub(crate) peer: Peer,
+    pub(crate) peer: PeerParameters,
     /// What they send first, if the race runs until a peer has sent something.
     pub(crate) opening: Option<RaceOpening>,
-    pub(crate) allowed: Option<Allowed>,
+    pub(crate) allowed: Option<AllowedAddresses>,
 }
 
-struct Driver {
+struct RaceDriver {
     endpoint: Endpoint,
     race: Race,
     options: AttemptOptions,
-    clock: Clock,
+    clock: RaceClock,
     results: ResultChannels,
     /// Attempts in progress; dropping one cancels it.
     attempts: BTreeMap<AttemptId, AbortOnDrop>,
     queries: Vec<AbortOnDrop>,
     /// Answers that are available without a query.
-    immediate_answers: Vec<Answer>,
+    immediate_answers: Vec<DnsAnswer>,
     /// Attempts that have been answered and wait for the signal to proceed.
     held: BTreeMap<AttemptId, oneshot::Sender<()>>,
     /// Attempts that are complete but not delivered to the caller.
-    complete: Vec<(AttemptId, Box<Established>)>,
+    complete: Vec<(AttemptId, Box<EstablishedTransport>)>,
     sender: mpsc::Sender<DriverEvent>,
     /// Notifies when an attempt of any race has ended; `None` until that matters.
     slot_freed: Option<watch::Receiver<()>>,
@@ -81,14 +81,14 @@ struct Driver {
 pub(crate) async fn run(
     endpoint: Endpoint,
     options: AttemptOptions,
-    clock: Clock,
+    clock: RaceClock,
     results: ResultChannels,
 ) {
     let mut network = endpoint.network().changes();
     let (sender, mut events) = mpsc::channel(MAX_EVENTS);
     complete_setup(&endpoint, &clock, &results.record).await;
-    let mut driver = Driver {
-        race: results.record.with(|journal| journal.race()),
+    let mut driver = RaceDriver {
+        race: results.record.with_journal(|journal| journal.race()),
         endpoint,
         options,
         clock,
@@ -108,24 +108,24 @@ pub(crate) async fn run(
     driver.feed_slots();
     while !driver.run_until_network_change(&mut network, &mut events).await {
         if let Some(view) = network.borrow_and_update().clone() {
-            driver.handle(DriverEvent::Network(view));
+            driver.handle_event(DriverEvent::Network(view));
         }
     }
-    driver.results.record.with(Journal::close);
+    driver.results.record.with_journal(RaceJournal::close);
     driver.endpoint.memory().flush().await;
 }
 
 /// Completes the set-up of a race that was started with what was available without waiting.
-async fn complete_setup(endpoint: &Endpoint, clock: &Clock, record: &Record) {
+async fn complete_setup(endpoint: &Endpoint, clock: &RaceClock, record: &SharedJournal) {
     let network = endpoint.network().view().await;
-    record.with(|journal| {
+    record.with_journal(|journal| {
         let current = journal.setup();
         if current.network != *network {
-            let mut setup = Setup::clone(current);
+            let mut setup = RaceSetup::clone(current);
             let memory = endpoint.memory();
             setup.view = memory.view(&network.id, &setup.target.host, current.view.trust());
             setup.network = NetworkView::clone(&network);
-            *journal = Journal::new(Arc::new(setup), clock.now());
+            *journal = RaceJournal::new(Arc::new(setup), clock.now());
         }
     });
 }
@@ -139,7 +139,7 @@ async fn notified(receiver: Option<&mut watch::Receiver<()>>) {
     }
 }
 
-impl Driver {
+impl RaceDriver {
     /// Runs the race until the network changes. Returns whether the race is over.
     async fn run_until_network_change(
         &mut self,
@@ -166,7 +166,7 @@ impl Driver {
                 () = &mut timer, if wake_at.is_some() && !is_due => DriverEvent::TimerExpired,
             };
             for _ in 0..MAX_BURST {
-                self.handle(event);
+                self.handle_event(event);
                 match events.try_recv() {
                     Ok(next) => event = next,
                     Err(_) => break,
@@ -183,30 +183,32 @@ impl Driver {
         let now = self.clock.now();
         loop {
             let output = self.race.poll_output(now);
-            self.results.record.with(|journal| journal.note_polls(now, 1));
+            self.results.record.with_journal(|journal| journal.note_polls(now, 1));
             match output {
-                Output::Timeout(time) if self.immediate_answers.is_empty() => return Some(time),
-                Output::Timeout(_) => self.feed_immediate_answers(now),
-                Output::Finished => return None,
-                Output::Query(query) => self.query(query),
-                Output::Start { id, candidate, initial_rtt, background: _ } => {
+                RaceOutput::Timeout(time) if self.immediate_answers.is_empty() => {
+                    return Some(time);
+                }
+                RaceOutput::Timeout(_) => self.feed_immediate_answers(now),
+                RaceOutput::Finished => return None,
+                RaceOutput::Query(query) => self.query(query),
+                RaceOutput::Start { id, candidate, initial_rtt, background: _ } => {
                     self.start(id, candidate, initial_rtt);
                 }
-                Output::Proceed { id } => {
+                RaceOutput::Proceed { id } => {
                     if let Some(proceed) = self.held.remove(&id) {
                         // An attempt that has ended needs no notification.
                         let _ = proceed.send(());
                     }
                 }
-                Output::Close { id, why: _ } => {
+                RaceOutput::Close { id, why: _ } => {
                     self.held.remove(&id);
                     self.attempts.remove(&id);
                     self.complete.retain(|(complete, _)| *complete != id);
                 }
-                Output::Usable(id) => self.deliver_usable(id),
-                Output::Better(id) => self.deliver_better(id),
-                Output::Learn(evidence) => self.learn(evidence),
-                Output::Failed(failure) => self.fail(failure),
+                RaceOutput::Usable(id) => self.deliver_usable(id),
+                RaceOutput::Better(id) => self.deliver_better(id),
+                RaceOutput::Learn(evidence) => self.learn(evidence),
+                RaceOutput::Failed(failure) => self.fail(failure),
             }
         }
     }
@@ -214,71 +216,71 @@ impl Driver {
     fn feed_immediate_answers(&mut self, now: Duration) {
         for answer in std::mem::take(&mut self.immediate_answers) {
             self.record_first_address(&answer);
-            self.feed_at(now, Input::Answer(answer));
+            self.feed_at(now, RaceInput::Answer(answer));
         }
     }
 
-    fn handle(&mut self, event: DriverEvent) {
+    fn handle_event(&mut self, event: DriverEvent) {
         let input = match event {
-            DriverEvent::TimerExpired => Input::Tick,
+            DriverEvent::TimerExpired => RaceInput::Tick,
             // Report the free slots before polling the race.
             DriverEvent::SlotFreed => return,
             DriverEvent::Answer(answer) => {
                 self.record_first_address(&answer);
-                Input::Answer(answer)
+                RaceInput::Answer(answer)
             }
             DriverEvent::Network(network) => {
                 let setup = self.race.setup();
                 let (host, trust) = (&setup.target.host, setup.view.trust());
                 let view = self.endpoint.memory().view(&network.id, host, trust);
                 let network = (*network).clone();
-                Input::NetworkChanged(Box::new(NetworkChange { network, view }))
+                RaceInput::NetworkChanged(Box::new(NetworkChange { network, view }))
             }
             // Ignore events of an attempt that has been closed.
             DriverEvent::Attempt(id, _) if !self.attempts.contains_key(&id) => return,
-            DriverEvent::Attempt(id, Event::Progress { level, rtt }) => {
-                Input::Progress { id, level, rtt }
+            DriverEvent::Attempt(id, AttemptEvent::Progress { level, rtt }) => {
+                RaceInput::Progress { id, level, rtt }
             }
-            DriverEvent::Attempt(id, Event::FellBack) => Input::FellBack { id },
-            DriverEvent::Attempt(id, Event::Failed(failure)) => {
-                self.count(id, Tally::failed);
+            DriverEvent::Attempt(id, AttemptEvent::FellBack) => RaceInput::FellBack { id },
+            DriverEvent::Attempt(id, AttemptEvent::Failed(failure)) => {
+                self.count(id, EndpointTally::failed);
                 if let Some(attempt) = self.race.attempt(id) {
                     events::failure(&self.race, &attempt.candidate, &failure);
                 }
                 self.attempts.remove(&id);
-                Input::Failed { id, failure }
+                RaceInput::Failed { id, failure }
             }
-            DriverEvent::Attempt(id, Event::Ready(established)) => {
-                self.count(id, Tally::completed);
+            DriverEvent::Attempt(id, AttemptEvent::Ready(established)) => {
+                self.count(id, EndpointTally::completed);
                 self.attempts.remove(&id);
                 let info = &established.info;
                 let (alpn, rtt) = (info.alpn.clone(), info.rtt);
                 self.complete.push((id, established));
-                Input::Ready { id, alpn, rtt }
+                RaceInput::Ready { id, alpn, rtt }
             }
         };
         self.feed(input);
     }
 
-    fn count(&self, id: AttemptId, outcome: impl Fn(&Tally, Transport)) {
+    fn count(&self, id: AttemptId, outcome: impl Fn(&EndpointTally, Transport)) {
         if let Some(attempt) = self.race.attempt(id) {
             outcome(self.endpoint.tally(), attempt.candidate.transport);
         }
     }
 
-    fn feed(&mut self, input: Input) {
+    fn feed(&mut self, input: RaceInput) {
         self.feed_at(self.clock.now(), input);
     }
 
-    fn feed_at(&mut self, now: Duration, input: Input) {
-        self.results.record.with(|journal| journal.note_input(now, &input));
+    fn feed_at(&mut self, now: Duration, input: RaceInput) {
+        self.results.record.with_journal(|journal| journal.note_input(now, &input));
         self.race.handle_input(now, input);
     }
 
-    fn query(&mut self, query: Query) {
+    fn query(&mut self, query: DnsQuery) {
         let port = self.race.setup().target.port;
         let allowed = self.options.allowed.clone();
-        let filter = move |mut answer: Answer| {
+        let filter = move |mut answer: DnsAnswer| {
             if let Some(allowed) = &allowed {
                 allowed.filter(&mut answer);
             }
@@ -314,13 +316,13 @@ impl Driver {
         let candidate = self.on_interface(candidate);
         let setup = self.race.setup();
         let host = self.options.peer.certificate_host.as_ref().unwrap_or(&setup.target.host);
-        let attempt = Attempt {
+        let attempt = CandidateAttempt {
             candidate,
             server_name: server_name(host),
             initial_rtt,
             origin: self.clock.origin(),
             is_unraced: false,
-            until_first_byte: setup.policy.win_at >= Level::FirstByte,
+            until_first_byte: setup.policy.win_at >= EvidenceLevel::FirstByte,
             opening: self.options.opening.clone(),
             #[cfg(feature = "sctp")]
             proceed,
@@ -331,7 +333,7 @@ impl Driver {
             #[cfg(feature = "quic")]
             without_keep_alive: self.options.peer.without_keep_alive,
         };
-        let reporter = Reporter::new(id, self.sender.clone());
+        let reporter = AttemptReporter::new(id, self.sender.clone());
         let endpoint = self.endpoint.clone();
         // Taken now, so that the remaining slots are counted correctly; the race counts them too.
         let slot = endpoint.limit().try_take();
@@ -339,11 +341,11 @@ impl Driver {
         let task = AbortOnDrop::spawn(async move {
             let slot = match slot {
                 Some(slot) => slot,
-                None => endpoint.limit().take().await,
+                None => endpoint.limit().acquire().await,
             };
             let event = match attempt.run(endpoint.connector(), &reporter).await {
-                Ok(established) => Event::Ready(Box::new(established)),
-                Err(failure) => Event::Failed(failure),
+                Ok(established) => AttemptEvent::Ready(Box::new(established)),
+                Err(failure) => AttemptEvent::Failed(failure),
             };
             drop(slot);
             reporter.report(event).await;
@@ -365,9 +367,9 @@ impl Driver {
         candidate
     }
 
-    fn record_first_address(&mut self, answer: &Answer) {
+    fn record_first_address(&mut self, answer: &DnsAnswer) {
         if self.first_address.is_none()
-            && matches!(&answer.records, Ok(Records::A(_) | Records::Aaaa(_)))
+            && matches!(&answer.records, Ok(DnsRecords::A(_) | DnsRecords::Aaaa(_)))
         {
             self.first_address = Some(self.clock.origin().elapsed());
         }
@@ -387,7 +389,7 @@ impl Driver {
         let free = limit.free();
         if self.reported_slots != Some(free) {
             self.reported_slots = Some(free);
-            self.feed(Input::Slots(free));
+            self.feed(RaceInput::Slots(free));
         }
     }
 
@@ -431,14 +433,18 @@ impl Driver {
         (evidence.network, network_name) = self.endpoint.network().final_id(&evidence.network);
         events::learnt(&evidence);
         let trust = self.race.setup().view.trust().clone();
-        self.endpoint.memory().learn_in_background(Observation { evidence, trust, network_name });
+        self.endpoint.memory().learn_in_background(ObservedOutcome {
+            evidence,
+            trust,
+            network_name,
+        });
     }
 
     /// Returns the completed attempt as a connection for the caller.
     fn connection(&mut self, id: AttemptId) -> Option<Connection> {
         let index = self.complete.iter().position(|(complete, _)| *complete == id)?;
         let (_, established) = self.complete.swap_remove(index);
-        let Established { transport, mut info, read_ahead } = *established;
+        let EstablishedTransport { transport, mut info, read_ahead } = *established;
         let attempt = self.race.attempt(id)?;
         self.endpoint.tally().used(attempt.candidate.transport);
         info.timings.dns = self.first_address;
@@ -454,20 +460,20 @@ impl Driver {
         Some(Connection::new(transport, info, self.feedback(candidate), read_ahead))
     }
 
-    fn feedback(&self, candidate: Candidate) -> Feedback {
+    fn feedback(&self, candidate: Candidate) -> ConnectionFeedback {
         if self.endpoint.memory().is_disabled() {
-            return Feedback::none();
+            return ConnectionFeedback::none();
         }
         let endpoint = self.endpoint.clone();
         let setup = self.race.setup();
         let (network, host) = (setup.network.id.clone(), setup.target.host.clone());
         let trust = setup.view.trust().clone();
         let is_planned_mptcp = candidate.transport == Transport::Mptcp;
-        Feedback::new(move |level, failure| {
+        ConnectionFeedback::new(move |level, failure| {
             // Of a candidate for TCP, whose endpoint uses MPTCP where it can, a fallback is no failure.
             let (level, failure) = match failure {
-                Some(failure) if failure.cause == Cause::FellBack && !is_planned_mptcp => {
-                    (Level::FirstByte, None)
+                Some(failure) if failure.cause == FailureCause::FellBack && !is_planned_mptcp => {
+                    (EvidenceLevel::FirstByte, None)
                 }
                 failure => (level, failure),
             };
@@ -484,7 +490,7 @@ impl Driver {
                 sent_again: None,
             };
             events::learnt(&evidence);
-            let observation = Observation { evidence, trust: trust.clone(), network_name };
+            let observation = ObservedOutcome { evidence, trust: trust.clone(), network_name };
             endpoint.memory().learn_in_background(observation);
         })
     }

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use eyas_race::dns::Answer;
+use eyas_race::dns::DnsAnswer;
 use eyas_race::io::{AttemptId, NetworkView};
 
-use crate::attempt::event::Event;
+use crate::attempt::event::AttemptEvent;
 
 /// An event from outside the race.
 pub(crate) enum DriverEvent {
-    Attempt(AttemptId, Event),
-    Answer(Answer),
+    Attempt(AttemptId, AttemptEvent),
+    Answer(DnsAnswer),
     Network(Arc<NetworkView>),
     SlotFreed,
     TimerExpired,

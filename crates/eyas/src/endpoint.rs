@@ -6,22 +6,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Candidate, Transport};
-use eyas_race::evidence::{Failure, Trust};
+use eyas_race::evidence::{AttemptFailure, TrustContext};
 use eyas_race::io::NetworkView;
-use eyas_race::target::{Host, Target};
+use eyas_race::target::{Target, TargetHost};
 
-use crate::attempt::{Attempt, Reporter, server_name};
-use crate::connector::Connector;
+use crate::attempt::{AttemptReporter, CandidateAttempt, server_name};
+use crate::connector::EndpointConnector;
 use crate::limit::{AttemptLimit, DEFAULT_ATTEMPTS};
 use crate::local_addresses::LocalAddresses;
-use crate::network::Network;
+use crate::network::CurrentNetwork;
+use crate::race_counts::{AttemptCounts, EndpointTally, RaceCounts};
 #[cfg(feature = "sctp")]
 use crate::sctp::client::Clients;
 #[cfg(feature = "sctp")]
 use crate::sctp::protocol::config::AssociationConfig;
-use crate::tally::{AttemptCounts, RaceCounts, Tally};
 use crate::{
-    Connection, Error, Feedback, MemoryStore, Preconnection, Resolver, SecurityParameters,
+    Connection, ConnectionFeedback, Error, MemoryStore, Preconnection, Resolver, SecurityParameters,
 };
 
 #[cfg(feature = "quic")]
@@ -30,7 +30,7 @@ mod network_changes;
 mod secure;
 
 #[cfg(feature = "quic")]
-pub use early::Early;
+pub use early::EarlyConnection;
 pub use network_changes::NetworkChanges;
 
 /// The state shared by all connections of a program: security parameters, resolver, memory, and one
@@ -38,24 +38,24 @@ pub use network_changes::NetworkChanges;
 /// clone or connection is dropped.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    shared: Arc<Shared>,
+    shared: Arc<EndpointState>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    connector: Connector,
+struct EndpointState {
+    connector: EndpointConnector,
     resolver: Resolver,
     memory: MemoryStore,
     /// The name of the security parameters in the memory.
     trust: String,
-    network: Network,
+    network: CurrentNetwork,
     limit: AttemptLimit,
-    forwards: Forwards,
-    tally: Tally,
+    forwards: PortForwards,
+    tally: EndpointTally,
 }
 
 /// Ports to connect to, by the requested host and port.
-type Forwards = BTreeMap<(Host, u16), u16>;
+type PortForwards = BTreeMap<(TargetHost, u16), u16>;
 
 /// Builds an [`Endpoint`].
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ pub struct EndpointBuilder {
     max_attempts_in_flight: usize,
     mptcp: bool,
     fast_open: bool,
-    forwards: Forwards,
+    forwards: PortForwards,
     local_addresses: Vec<IpAddr>,
     #[cfg(feature = "sctp")]
     sctp_encapsulation_port: u16,
@@ -86,7 +86,7 @@ impl Default for EndpointBuilder {
             max_attempts_in_flight: DEFAULT_ATTEMPTS,
             mptcp: false,
             fast_open: false,
-            forwards: Forwards::new(),
+            forwards: PortForwards::new(),
             local_addresses: Vec::new(),
             #[cfg(feature = "sctp")]
             sctp_encapsulation_port: crate::sctp::ENCAPSULATION_PORT,
@@ -175,7 +175,7 @@ impl EndpointBuilder {
     /// Connects to port `to` when `port` of `host` is requested, for a port that is forwarded
     /// elsewhere. Names and certificates remain those of the target. To use another address than
     /// the one from DNS, call [`Resolver::overriding`] with the port that is connected to.
-    pub fn forwarding(mut self, host: Host, port: u16, to: u16) -> Self {
+    pub fn forwarding(mut self, host: TargetHost, port: u16, to: u16) -> Self {
         self.forwards.insert((host, port), to);
         self
     }
@@ -183,9 +183,9 @@ impl EndpointBuilder {
     /// Builds the endpoint. Sockets are opened when they are first needed.
     pub fn build(self) -> Result<Endpoint, Error> {
         let secret = self.memory.secret();
-        let network = Network::new(self.resolver.clone(), secret);
+        let network = CurrentNetwork::new(self.resolver.clone(), secret);
         let (fast_open, mptcp) = (self.fast_open, self.mptcp);
-        let connector = Connector::new(
+        let connector = EndpointConnector::new(
             &self.security,
             #[cfg(feature = "quic")]
             network.clone(),
@@ -202,7 +202,7 @@ impl EndpointBuilder {
             };
             connector.with_sctp(clients.bound_to(addresses))
         };
-        let shared = Shared {
+        let shared = EndpointState {
             connector,
             network,
             resolver: self.resolver,
@@ -210,7 +210,7 @@ impl EndpointBuilder {
             trust: self.security.name(&secret),
             forwards: self.forwards,
             limit: AttemptLimit::new(self.max_attempts_in_flight),
-            tally: Tally::default(),
+            tally: EndpointTally::default(),
         };
         Ok(Endpoint { shared: Arc::new(shared) })
     }
@@ -241,10 +241,14 @@ impl Endpoint {
 
     /// Returns whom connections to this host trust, for the memory. `certificate_host` is the host
     /// that the certificate must be valid for, if another one was given.
-    pub(crate) fn trust(&self, host: &Host, certificate_host: Option<&Host>) -> Trust {
+    pub(crate) fn trust(
+        &self,
+        host: &TargetHost,
+        certificate_host: Option<&TargetHost>,
+    ) -> TrustContext {
         let certificate_host =
             certificate_host.filter(|certificate_host| *certificate_host != host).cloned();
-        Trust { parameters: self.shared.trust.clone(), certificate_host }
+        TrustContext { parameters: self.shared.trust.clone(), certificate_host }
     }
 
     /// Reads this machine's addresses and routes from the kernel now, and watches for changes from
@@ -256,7 +260,7 @@ impl Endpoint {
 
     /// Returns the outcomes so far of the attempts of all races over one transport.
     pub fn attempts(&self, transport: Transport) -> AttemptCounts {
-        self.shared.tally.of(transport)
+        self.shared.tally.transport_counts(transport)
     }
 
     /// Returns the outcomes of all races so far.
@@ -277,7 +281,7 @@ impl Endpoint {
         self.shared.connector.sctp().ended().await;
     }
 
-    pub(crate) fn tally(&self) -> &Tally {
+    pub(crate) fn tally(&self) -> &EndpointTally {
         &self.shared.tally
     }
 
@@ -297,7 +301,7 @@ impl Endpoint {
         self.shared.network.view().await
     }
 
-    pub(crate) fn network(&self) -> &Network {
+    pub(crate) fn network(&self) -> &CurrentNetwork {
         &self.shared.network
     }
 
@@ -305,7 +309,7 @@ impl Endpoint {
         &self.shared.limit
     }
 
-    pub(crate) fn connector(&self) -> &Connector {
+    pub(crate) fn connector(&self) -> &EndpointConnector {
         &self.shared.connector
     }
 
@@ -317,11 +321,11 @@ impl Endpoint {
     /// transport.
     pub async fn attempt(
         &self,
-        host: &Host,
+        host: &TargetHost,
         candidate: Candidate,
         initial_rtt: Option<Duration>,
-    ) -> Result<Connection, Failure> {
-        let attempt = Attempt {
+    ) -> Result<Connection, AttemptFailure> {
+        let attempt = CandidateAttempt {
             candidate,
             server_name: server_name(host),
             initial_rtt,
@@ -338,11 +342,11 @@ impl Endpoint {
             #[cfg(feature = "quic")]
             without_keep_alive: false,
         };
-        let established = attempt.run(&self.shared.connector, &Reporter::none()).await?;
+        let established = attempt.run(&self.shared.connector, &AttemptReporter::none()).await?;
         Ok(Connection::new(
             established.transport,
             established.info,
-            Feedback::none(),
+            ConnectionFeedback::none(),
             established.read_ahead,
         ))
     }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use eyas_race::candidate::Candidate;
-use eyas_race::evidence::{Evidence, Failure};
+use eyas_race::evidence::{AttemptFailure, Evidence};
 use eyas_race::io::RaceFailure;
-use eyas_race::race::{Attempt, Race};
+use eyas_race::race::{Race, RaceAttempt};
 use tracing::debug;
 
 /// The target of the events.
@@ -24,7 +24,7 @@ pub(crate) fn plan(race: &Race) {
 }
 
 /// An attempt starts.
-pub(crate) fn start(race: &Race, candidate: &Candidate, attempt: Option<&Attempt>) {
+pub(crate) fn start(race: &Race, candidate: &Candidate, attempt: Option<&RaceAttempt>) {
     debug!(
         target: TARGET,
         host = %race.setup().target.host,
@@ -35,7 +35,7 @@ pub(crate) fn start(race: &Race, candidate: &Candidate, attempt: Option<&Attempt
 }
 
 /// An attempt has failed by itself.
-pub(crate) fn failure(race: &Race, candidate: &Candidate, failure: &Failure) {
+pub(crate) fn failure(race: &Race, candidate: &Candidate, failure: &AttemptFailure) {
     let host = &race.setup().target.host;
     debug!(target: TARGET, %host, %candidate, cause = failure.cause.name(), %failure, "failure");
 }

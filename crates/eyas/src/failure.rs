@@ -4,42 +4,52 @@
 use std::io;
 use std::net::SocketAddr;
 
-use eyas_race::evidence::{Cause, CertificateFault, Failure, Fault, Level};
+use eyas_race::evidence::{
+    AttemptFailure, CertificateFailure, CertificateFault, EvidenceLevel, FailureCause,
+};
 use nix::libc;
 use rustls::{AlertDescription, InvalidMessage};
 
-use crate::icmp::{IcmpCause, Report};
+use crate::icmp::{IcmpCause, IcmpReport};
 use crate::security::certificate_fault;
-pub(crate) use host_fault::{Call, HostFault};
+pub(crate) use host_fault::{HostFault, SocketCall};
 
 mod host_fault;
 
-pub(crate) fn failure(cause: Cause, reached: Level, detail: impl Into<String>) -> Failure {
-    Failure::new(cause, reached, detail)
+pub(crate) fn failure(
+    cause: FailureCause,
+    reached: EvidenceLevel,
+    detail: impl Into<String>,
+) -> AttemptFailure {
+    AttemptFailure::new(cause, reached, detail)
 }
 
 /// Classifies an error of a connection, or of the security layer that reads from one.
-pub(crate) fn io_failure(error: &io::Error, reached: Level) -> Failure {
-    call_failure(error, reached, Call::Pending, None)
+pub(crate) fn io_failure(error: &io::Error, reached: EvidenceLevel) -> AttemptFailure {
+    call_failure(error, reached, SocketCall::Pending, None)
 }
 
 /// Classifies an error of a call that opens a socket or binds it.
-pub(crate) fn open_failure(error: &io::Error, call: Call) -> Failure {
-    call_failure(error, Level::Started, call, None)
+pub(crate) fn open_failure(error: &io::Error, call: SocketCall) -> AttemptFailure {
+    call_failure(error, EvidenceLevel::Started, call, None)
 }
 
 /// Classifies an error of a call that sends the first packet to this peer.
-pub(crate) fn send_failure(error: &io::Error, call: Call, peer: SocketAddr) -> Failure {
-    call_failure(error, Level::Started, call, Some(peer))
+pub(crate) fn send_failure(
+    error: &io::Error,
+    call: SocketCall,
+    peer: SocketAddr,
+) -> AttemptFailure {
+    call_failure(error, EvidenceLevel::Started, call, Some(peer))
 }
 
 fn call_failure(
     error: &io::Error,
-    reached: Level,
-    call: Call,
+    reached: EvidenceLevel,
+    call: SocketCall,
     peer: Option<SocketAddr>,
-) -> Failure {
-    if let Some(fault) = HostFault::of(error, call, peer) {
+) -> AttemptFailure {
+    if let Some(fault) = HostFault::from_error(error, call, peer) {
         return fault.failure(error, reached);
     }
     if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
@@ -51,14 +61,16 @@ fn call_failure(
     };
     let detail = match (cause, error.kind()) {
         // The same text as for an ICMP error.
-        (Cause::Refused, io::ErrorKind::ConnectionRefused) if error.raw_os_error().is_some() => {
+        (FailureCause::Refused, io::ErrorKind::ConnectionRefused)
+            if error.raw_os_error().is_some() =>
+        {
             "nothing is listening on this port".into()
         }
-        (Cause::Reset, io::ErrorKind::UnexpectedEof) => {
+        (FailureCause::Reset, io::ErrorKind::UnexpectedEof) => {
             "the peer closed the connection during the handshake".into()
         }
-        (Cause::Local, _) => format!("{error}: {}", HostFault::Other),
-        (Cause::Unsupported, _) => format!("{error}: {}", HostFault::NoPrivilege),
+        (FailureCause::Local, _) => format!("{error}: {}", HostFault::Other),
+        (FailureCause::Unsupported, _) => format!("{error}: {}", HostFault::NoPrivilege),
         _ => error.to_string(),
     };
     failure(cause, reached, detail)
@@ -66,108 +78,117 @@ fn call_failure(
 
 /// Classifies a pending error of a connect, where the system reports an ICMP error only as an errno
 /// value.
-pub(crate) fn connect_failure(error: &io::Error) -> Failure {
+pub(crate) fn connect_failure(error: &io::Error) -> AttemptFailure {
     let cause = match error.raw_os_error() {
-        Some(libc::EACCES | libc::ENONET | libc::EOPNOTSUPP) => Cause::Unreachable,
-        Some(libc::ENOPROTOOPT | libc::EPROTO) => Cause::Refused,
-        _ => return io_failure(error, Level::Started),
+        Some(libc::EACCES | libc::ENONET | libc::EOPNOTSUPP) => FailureCause::Unreachable,
+        Some(libc::ENOPROTOOPT | libc::EPROTO) => FailureCause::Refused,
+        _ => return io_failure(error, EvidenceLevel::Started),
     };
-    failure(cause, Level::Started, error.to_string())
+    failure(cause, EvidenceLevel::Started, error.to_string())
 }
 
 /// Classifies an ICMP report about an unanswered attempt.
-pub(crate) fn icmp_failure(report: &Report) -> Failure {
+pub(crate) fn icmp_failure(report: &IcmpReport) -> AttemptFailure {
     if report.is_by_own_firewall() {
         let detail = format!("{report}: {}", HostFault::Forbidden);
-        return failure(Cause::Local, Level::Started, detail);
+        return failure(FailureCause::Local, EvidenceLevel::Started, detail);
     }
     let cause = match report.cause {
-        IcmpCause::PortUnreachable | IcmpCause::ProtocolUnreachable => Cause::Refused,
+        IcmpCause::PortUnreachable | IcmpCause::ProtocolUnreachable => FailureCause::Refused,
         IcmpCause::NoRoute
         | IcmpCause::Prohibited
         | IcmpCause::AddressUnreachable
-        | IcmpCause::TooBig(_) => Cause::Unreachable,
+        | IcmpCause::TooBig(_) => FailureCause::Unreachable,
     };
-    failure(cause, Level::Started, report.to_string())
+    failure(cause, EvidenceLevel::Started, report.to_string())
 }
 
-fn errno_cause(code: i32, reached: Level) -> Cause {
+fn errno_cause(code: i32, reached: EvidenceLevel) -> FailureCause {
     match code {
-        libc::ECONNREFUSED => Cause::Refused,
+        libc::ECONNREFUSED => FailureCause::Refused,
         libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EHOSTDOWN | libc::ENONET => {
-            Cause::Unreachable
+            FailureCause::Unreachable
         }
-        libc::ETIMEDOUT => Cause::Silent,
+        libc::ETIMEDOUT => FailureCause::Silent,
         libc::ECONNRESET | libc::ECONNABORTED | libc::EPIPE | libc::ENOTCONN => {
-            if reached == Level::Started { Cause::Refused } else { Cause::Reset }
+            if reached == EvidenceLevel::Started {
+                FailureCause::Refused
+            } else {
+                FailureCause::Reset
+            }
         }
-        libc::EACCES | libc::ENOPROTOOPT | libc::EOPNOTSUPP => Cause::Unsupported,
-        libc::EPROTO | libc::EMSGSIZE => Cause::Protocol,
-        _ => Cause::Local,
+        libc::EACCES | libc::ENOPROTOOPT | libc::EOPNOTSUPP => FailureCause::Unsupported,
+        libc::EPROTO | libc::EMSGSIZE => FailureCause::Protocol,
+        _ => FailureCause::Local,
     }
 }
 
-fn error_kind_cause(kind: io::ErrorKind, reached: Level) -> Cause {
+fn error_kind_cause(kind: io::ErrorKind, reached: EvidenceLevel) -> FailureCause {
     match kind {
         io::ErrorKind::UnexpectedEof
         | io::ErrorKind::ConnectionReset
         | io::ErrorKind::ConnectionAborted
         | io::ErrorKind::BrokenPipe
         | io::ErrorKind::NotConnected => {
-            if reached == Level::Started {
-                Cause::Refused
+            if reached == EvidenceLevel::Started {
+                FailureCause::Refused
             } else {
-                Cause::Reset
+                FailureCause::Reset
             }
         }
-        io::ErrorKind::ConnectionRefused => Cause::Refused,
-        io::ErrorKind::TimedOut => Cause::Silent,
-        io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied => Cause::Unsupported,
-        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Cause::Protocol,
-        _ => Cause::Local,
+        io::ErrorKind::ConnectionRefused => FailureCause::Refused,
+        io::ErrorKind::TimedOut => FailureCause::Silent,
+        io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied => FailureCause::Unsupported,
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => FailureCause::Protocol,
+        _ => FailureCause::Local,
     }
 }
 
 /// Classifies an error of TLS over a byte stream. Those of certificates are described by
 /// [`explained`](crate::security::explained).
-pub(crate) fn tls_failure(error: &rustls::Error, reached: Level) -> Failure {
+pub(crate) fn tls_failure(error: &rustls::Error, reached: EvidenceLevel) -> AttemptFailure {
     use rustls::Error as Tls;
     let fault = match error {
-        Tls::InvalidCertificate(why) => Some(Fault::PeerCertificate(certificate_fault(why))),
-        Tls::AlertReceived(alert) => alert_fault(u8::from(*alert)).map(Fault::OwnCertificate),
+        Tls::InvalidCertificate(why) => {
+            Some(CertificateFailure::PeerCertificate(certificate_fault(why)))
+        }
+        Tls::AlertReceived(alert) => {
+            alert_fault(u8::from(*alert)).map(CertificateFailure::OwnCertificate)
+        }
         _ => None,
     };
     let (cause, detail) = match error {
-        Tls::InvalidCertificate(_) => (Cause::Certificate, error.to_string()),
+        Tls::InvalidCertificate(_) => (FailureCause::Certificate, error.to_string()),
         Tls::NoCertificatesPresented => {
-            (Cause::Certificate, "the server presented no certificate".into())
+            (FailureCause::Certificate, "the server presented no certificate".into())
         }
         Tls::AlertReceived(alert) => {
             let code = u8::from(*alert);
             (alert_cause(code), format!("the peer ended the handshake: {}", alert_name(code)))
         }
-        Tls::NoApplicationProtocol => {
-            (Cause::Tls, "the peer supports none of the offered application protocols".into())
-        }
+        Tls::NoApplicationProtocol => (
+            FailureCause::Tls,
+            "the peer supports none of the offered application protocols".into(),
+        ),
         Tls::InvalidMessage(InvalidMessage::InvalidContentType) => {
-            (Cause::Protocol, "the peer does not speak TLS".into())
+            (FailureCause::Protocol, "the peer does not speak TLS".into())
         }
         Tls::InvalidMessage(_)
         | Tls::InappropriateMessage { .. }
         | Tls::InappropriateHandshakeMessage { .. }
         | Tls::PeerMisbehaved(_)
         | Tls::PeerSentOversizedRecord
-        | Tls::DecryptError => (Cause::Protocol, error.to_string()),
-        _ => (Cause::Tls, error.to_string()),
+        | Tls::DecryptError => (FailureCause::Protocol, error.to_string()),
+        _ => (FailureCause::Tls, error.to_string()),
     };
-    Failure { fault, ..failure(cause, reached, detail) }
+    AttemptFailure { fault, ..failure(cause, reached, detail) }
 }
 
 /// Returns the kind of failure that a TLS alert (RFC 8446 §6.2) represents, from either side.
-pub(crate) fn alert_cause(code: u8) -> Cause {
+pub(crate) fn alert_cause(code: u8) -> FailureCause {
     match alert_fault(code) {
-        Some(_) => Cause::Certificate,
-        None => Cause::Tls,
+        Some(_) => FailureCause::Certificate,
+        None => FailureCause::Tls,
     }
 }
 

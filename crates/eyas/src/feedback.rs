@@ -4,22 +4,22 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 
-type Learn = dyn Fn(Level, Option<Failure>) + Send + Sync;
+type LearnOutcome = dyn Fn(EvidenceLevel, Option<AttemptFailure>) + Send + Sync;
 
 /// Reports to the memory how a connection fared after the race. Cheap to clone; all clones belong
 /// to the same connection.
 #[derive(Clone)]
-pub struct Feedback(Option<Arc<Sink>>);
+pub struct ConnectionFeedback(Option<Arc<FeedbackSink>>);
 
-struct Sink {
+struct FeedbackSink {
     first_byte: AtomicBool,
     broken: AtomicBool,
-    learn: Box<Learn>,
+    learn: Box<LearnOutcome>,
 }
 
-impl Feedback {
+impl ConnectionFeedback {
     /// Returns a handle for connections that are not remembered: those accepted by a listener.
     pub(crate) fn none() -> Self {
         Self(None)
@@ -27,8 +27,10 @@ impl Feedback {
 
     /// Creates a handle for callers that keep a memory of their own: `learn` is called with how far
     /// the connection came, and how it failed.
-    pub fn new(learn: impl Fn(Level, Option<Failure>) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(Sink {
+    pub fn new(
+        learn: impl Fn(EvidenceLevel, Option<AttemptFailure>) + Send + Sync + 'static,
+    ) -> Self {
+        Self(Some(Arc::new(FeedbackSink {
             first_byte: AtomicBool::new(false),
             broken: AtomicBool::new(false),
             learn: Box::new(learn),
@@ -41,7 +43,7 @@ impl Feedback {
         if let Some(sink) = &self.0
             && !sink.first_byte.swap(true, Ordering::Relaxed)
         {
-            (sink.learn)(Level::FirstByte, None);
+            (sink.learn)(EvidenceLevel::FirstByte, None);
         }
     }
 
@@ -52,13 +54,14 @@ impl Feedback {
             && !sink.first_byte.swap(true, Ordering::Relaxed)
         {
             let detail = "a device on the path removes MPTCP after the handshake";
-            let failure = Failure::new(Cause::FellBack, Level::Answered, detail);
+            let failure =
+                AttemptFailure::new(FailureCause::FellBack, EvidenceLevel::Answered, detail);
             (sink.learn)(failure.reached, Some(failure));
         }
     }
 
     /// Reports that the connection turned out not to work. Only the first call has an effect.
-    pub fn broke(&self, failure: Failure) {
+    pub fn broke(&self, failure: AttemptFailure) {
         if let Some(sink) = &self.0
             && !sink.broken.swap(true, Ordering::Relaxed)
         {
@@ -67,7 +70,7 @@ impl Feedback {
     }
 }
 
-impl fmt::Debug for Feedback {
+impl fmt::Debug for ConnectionFeedback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Feedback").field("remembered", &self.0.is_some()).finish()
     }
@@ -82,9 +85,9 @@ mod tests {
     #[test]
     fn a_fallback_takes_the_place_of_the_first_byte() {
         let reported = Arc::new(Mutex::new(Vec::new()));
-        let feedback = Feedback::new({
+        let feedback = ConnectionFeedback::new({
             let reported = Arc::clone(&reported);
-            move |level, failure: Option<Failure>| {
+            move |level, failure: Option<AttemptFailure>| {
                 let cause = failure.map(|failure| failure.cause);
                 reported.lock().expect("not poisoned").push((level, cause));
             }
@@ -93,6 +96,6 @@ mod tests {
         feedback.first_byte_seen();
         feedback.fell_back();
         let reported = reported.lock().expect("not poisoned");
-        assert_eq!(*reported, [(Level::Answered, Some(Cause::FellBack))]);
+        assert_eq!(*reported, [(EvidenceLevel::Answered, Some(FailureCause::FellBack))]);
     }
 }

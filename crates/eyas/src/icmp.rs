@@ -19,7 +19,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use bytes::Bytes;
-use eyas_race::candidate::Family;
+use eyas_race::candidate::AddressFamily;
 use nix::libc;
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
@@ -37,7 +37,7 @@ const QUOTED_BYTES: usize = 20;
 
 /// An ICMP error report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Report {
+pub(crate) struct IcmpReport {
     /// The destination of the packet that the report is about.
     pub(crate) remote: SocketAddr,
     pub(crate) cause: IcmpCause,
@@ -78,7 +78,7 @@ impl std::fmt::Display for IcmpCause {
     }
 }
 
-impl Report {
+impl IcmpReport {
     /// Returns whether a rule of this host's own firewall rejected the packet: the report comes from
     /// an address of this host, and the packet was for another one. A host that does not answer on
     /// the link is reported by this host too, but as that.
@@ -98,7 +98,7 @@ fn is_own(address: IpAddr) -> bool {
     std::net::UdpSocket::bind((address, 0)).is_ok()
 }
 
-impl std::fmt::Display for Report {
+impl std::fmt::Display for IcmpReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.sender {
             Some(sender) => write!(f, "{} (ICMP from {sender})", self.cause),
@@ -111,19 +111,19 @@ impl std::fmt::Display for Report {
 ///
 /// # Errors
 /// If the socket does not support the option, like MPTCP sockets (observed up to Linux 6.18).
-pub(crate) fn enable_reports(socket: &impl AsFd, family: Family) -> io::Result<()> {
+pub(crate) fn enable_reports(socket: &impl AsFd, family: AddressFamily) -> io::Result<()> {
     set_reports(socket, family, true)
 }
 
 /// Disables reports; those that were not read yet are lost.
-pub(crate) fn disable_reports(socket: &impl AsFd, family: Family) -> io::Result<()> {
+pub(crate) fn disable_reports(socket: &impl AsFd, family: AddressFamily) -> io::Result<()> {
     set_reports(socket, family, false)
 }
 
-fn set_reports(socket: &impl AsFd, family: Family, enabled: bool) -> io::Result<()> {
+fn set_reports(socket: &impl AsFd, family: AddressFamily, enabled: bool) -> io::Result<()> {
     match family {
-        Family::V4 => setsockopt(socket, sockopt::Ipv4RecvErr, &enabled)?,
-        Family::V6 => setsockopt(socket, sockopt::Ipv6RecvErr, &enabled)?,
+        AddressFamily::V4 => setsockopt(socket, sockopt::Ipv4RecvErr, &enabled)?,
+        AddressFamily::V6 => setsockopt(socket, sockopt::Ipv6RecvErr, &enabled)?,
     }
     Ok(())
 }
@@ -151,7 +151,7 @@ pub(crate) fn is_icmp_report(error: &io::Error) -> bool {
 ///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] once none is left.
-pub(crate) fn read(socket: &impl AsFd) -> io::Result<Option<Report>> {
+pub(crate) fn read(socket: &impl AsFd) -> io::Result<Option<IcmpReport>> {
     let mut packet = [0; QUOTED_BYTES];
     let mut slices = [IoSliceMut::new(&mut packet)];
     let mut control = nix::cmsg_space!(
@@ -187,7 +187,7 @@ pub(crate) fn read(socket: &impl AsFd) -> io::Result<Option<Report>> {
     let quoted = packet.get(..length).unwrap_or(&packet);
     let quoted = (!is_local).then(|| Bytes::copy_from_slice(quoted));
     let sender = sender.filter(|sender| !is_local && !sender.is_unspecified());
-    Ok(cause.map(|cause| Report { remote, cause, sender, quoted }))
+    Ok(cause.map(|cause| IcmpReport { remote, cause, sender, quoted }))
 }
 
 fn to_address(address: &SockaddrStorage) -> Option<SocketAddr> {

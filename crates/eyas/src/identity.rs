@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use eyas_race::target::Host;
+use eyas_race::target::TargetHost;
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair};
 use rustls::CertificateError;
 use rustls_pki_types::pem::PemObject;
@@ -251,9 +251,9 @@ fn certificate_name(name: &str) -> Result<String, Error> {
         Some(rest) => ("*.", rest),
         None => ("", name),
     };
-    match Host::parse(rest) {
-        Ok(Host::Name(host)) => Ok(format!("{wildcard}{host}")),
-        Ok(Host::Literal(address, 0)) if wildcard.is_empty() => Ok(address.to_string()),
+    match TargetHost::parse(rest) {
+        Ok(TargetHost::Name(host)) => Ok(format!("{wildcard}{host}")),
+        Ok(TargetHost::Literal(address, 0)) if wildcard.is_empty() => Ok(address.to_string()),
         _ => Err(Error::Identity(format!(
             "{name:?} cannot be in a certificate: give a host such as example.org, or an address"
         ))),

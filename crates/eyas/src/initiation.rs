@@ -7,20 +7,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas_race::evidence::NetworkId;
 use eyas_race::io::{NetworkView, RaceFailure};
-use eyas_race::memory::View;
+use eyas_race::memory::MemoryView;
 use eyas_race::plan::Plan;
 use eyas_race::policy::Policy;
-use eyas_race::race::Setup;
+use eyas_race::race::RaceSetup;
 use eyas_race::target::Target;
-use eyas_race::trace::{Journal, Trace};
+use eyas_race::trace::{RaceJournal, Trace};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::abort_on_drop::AbortOnDrop;
-use crate::attempt::opening::{Opening, RaceOpening};
-use crate::clock::Clock;
+use crate::attempt::opening::{OpeningBytes, RaceOpening};
+use crate::clock::RaceClock;
 use crate::driver::{self, AttemptOptions, ResultChannels};
 use crate::preconnection::RaceParameters;
-use crate::record::Record;
+use crate::shared_journal::SharedJournal;
 use crate::{ConnectError, Connection, Endpoint};
 
 /// The maximum number of better connections that wait for the caller; a race has few transports.
@@ -38,7 +38,7 @@ pub struct Initiation {
     /// Better connections received while [`finished`](Self::finished) was awaited, at most one for
     /// each transport.
     buffered: VecDeque<Box<Connection>>,
-    record: Record,
+    record: SharedJournal,
     task: Option<AbortOnDrop>,
     opening: Option<OpeningControl>,
 }
@@ -46,13 +46,13 @@ pub struct Initiation {
 /// Controls the opening of a race that runs until a peer has sent something.
 #[derive(Debug)]
 struct OpeningControl {
-    opening: watch::Sender<Opening>,
+    opening: watch::Sender<OpeningBytes>,
     is_up: watch::Sender<bool>,
 }
 
 impl OpeningControl {
     fn new() -> (Self, RaceOpening) {
-        let opening = watch::Sender::new(Opening::Pending);
+        let opening = watch::Sender::new(OpeningBytes::Pending);
         let is_up = watch::Sender::new(false);
         let race_opening = RaceOpening { opening: opening.subscribe(), is_up: is_up.clone() };
         (Self { opening, is_up }, race_opening)
@@ -61,9 +61,9 @@ impl OpeningControl {
 
 /// The record of a race, which can be read while the race runs and afterwards. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Recording(Record);
+pub struct RaceRecording(SharedJournal);
 
-impl Recording {
+impl RaceRecording {
     /// Returns the recording of a connection to this target for which nothing was raced, such as one to
     /// a socket of the file system.
     pub fn empty(target: Target) -> Self {
@@ -73,9 +73,9 @@ impl Recording {
             pref64: Vec::new(),
             lacking: Vec::new(),
         };
-        let (policy, view) = (Policy::default(), View::empty());
-        let setup = Setup { target, policy, view, network, seed: 0 };
-        Self(Record::new(Journal::new(Arc::new(setup), Duration::ZERO)))
+        let (policy, view) = (Policy::default(), MemoryView::empty());
+        let setup = RaceSetup { target, policy, view, network, seed: 0 };
+        Self(SharedJournal::new(RaceJournal::new(Arc::new(setup), Duration::ZERO)))
     }
 
     /// Returns the trace of the race so far.
@@ -89,8 +89,8 @@ impl Initiation {
         let (usable_sender, usable) = oneshot::channel();
         let (better_sender, better) = mpsc::channel(MAX_BETTER);
         let (control, race_opening) = OpeningControl::new();
-        let clock = Clock::start();
-        let record = Record::new(Journal::new(Arc::new(parameters.setup), clock.now()));
+        let clock = RaceClock::start();
+        let record = SharedJournal::new(RaceJournal::new(Arc::new(parameters.setup), clock.now()));
         let results = ResultChannels {
             usable: Some(usable_sender),
             better: better_sender,
@@ -143,18 +143,18 @@ impl Initiation {
     /// Sets the bytes that every attempt sends once its transport and security are established; the
     /// first peer that answers wins. They must be safe to send to several peers. Has no effect
     /// unless the race runs [until the peer has spoken](crate::Preconnection::until_spoken).
-    /// [`Timings::opened`](crate::Timings::opened) of the connection says whether they have been
+    /// [`ConnectionTimings::opened`](crate::ConnectionTimings::opened) of the connection says whether they have been
     /// sent.
     pub fn open_with(&self, opening: Bytes) {
-        self.set_opening(Opening::Send(opening));
+        self.set_opening(OpeningBytes::Send(opening));
     }
 
     /// Declares that nothing can be sent to several peers: the race is then decided like any other.
     pub fn open_without(&self) {
-        self.set_opening(Opening::None);
+        self.set_opening(OpeningBytes::None);
     }
 
-    fn set_opening(&self, opening: Opening) {
+    fn set_opening(&self, opening: OpeningBytes) {
         if let Some(control) = &self.opening {
             control.opening.send_replace(opening);
         }
@@ -207,8 +207,8 @@ impl Initiation {
     }
 
     /// Returns a handle to the record of the race, which outlives `self`.
-    pub fn recording(&self) -> Recording {
-        Recording(self.record.clone())
+    pub fn recording(&self) -> RaceRecording {
+        RaceRecording(self.record.clone())
     }
 
     /// Returns the current plan, with the reasons of every entry.

@@ -3,31 +3,31 @@
 //! | module or type | purpose | source |
 //! | --- | --- | --- |
 //! | [`Endpoint`], [`EndpointBuilder`] | the state shared by all connections of a program | RFC 9622 §6 |
-//! | [`Target`], [`Host`] | the peer to reach, and the protocols spoken there | RFC 9622 §6.1 |
+//! | [`Target`], [`TargetHost`] | the peer to reach, and the protocols spoken there | RFC 9622 §6.1 |
 //! | [`Preconnection`], [`Initiation`] | from a target to a connection, and then to a better one | RFC 9622 §6, §7 |
 //! | [`Connection`], [`ByteStream`] | the connection that won | RFC 9622 §9 |
-//! | [`ConnectionInfo`], [`Recording`], [`AttemptCounts`], [`RaceCounts`] | why it won, and how the other attempts ended | RFC 9622 §9 |
+//! | [`ConnectionInfo`], [`RaceRecording`], [`AttemptCounts`], [`RaceCounts`] | why it won, and how the other attempts ended | RFC 9622 §9 |
 //! | [`TcpStatus`], [`TcpReading`], [`TcpProbe`] | what the kernel knows of a TCP connection | |
-//! | [`Feedback`] | reports to the memory how a connection fared | |
+//! | [`ConnectionFeedback`] | reports to the memory how a connection fared | |
 //! | [`Error`], [`ConnectError`], [`CertificateFault`] | what went wrong, and what to do about it | |
 //! | [`Listener`], [`ListenParameters`] | the passive side: TCP, MPTCP, TLS, QUIC and SCTP on one port number | RFC 9622 §7.2 |
 //! | [`sockets`] | TCP and UDP on one port number, for servers with accept loops of their own | RFC 9622 §7.2 |
 //! | [`MemoryStore`] | what earlier races learnt, in one file for several processes | RFC 9622 §6 |
 //! | [`Resolver`] | DNS, with one query per record type | HEv3 §4 |
 //! | [`SecurityParameters`], [`ServerIdentity`], [`KeyFingerprint`] | trust and own certificates | RFC 9622 §6.3 |
-//! | `Early` | a request in the first flight of QUIC | RFC 9001 §4.6 |
+//! | `EarlyConnection` | a request in the first flight of QUIC | RFC 9001 §4.6 |
 //! | `sctp` | SCTP messages, streams and paths | RFC 6458 |
 //! | [`race`] | what to try, when, and what won | HEv3 |
 //!
-//! Most programs need only the first four rows. `sctp` and `Early` require the features `sctp` and
+//! Most programs need only the first four rows. `sctp` and `EarlyConnection` require the features `sctp` and
 //! `quic`.
 //!
 //! ```no_run
-//! use eyas::{Endpoint, Host, MemoryStore, Target};
+//! use eyas::{Endpoint, MemoryStore, Target, TargetHost};
 //!
 //! # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
 //! let endpoint = Endpoint::builder().memory(MemoryStore::default()).build()?;
-//! let target = Target::https(Host::parse("www.example.org")?, 443);
+//! let target = Target::https(TargetHost::parse("www.example.org")?, 443);
 //! let mut initiation = endpoint.preconnection(target).initiate();
 //! let usable = initiation.usable().await?;
 //! println!("{} to {}", usable.info().transport, usable.info().remote);
@@ -83,11 +83,11 @@ mod error;
 mod events;
 mod failure;
 mod feedback;
+mod graceful_close;
 mod icmp;
 mod identity;
 mod initiation;
 mod limit;
-mod linger;
 mod listener;
 mod local_addresses;
 mod memory_store;
@@ -101,15 +101,15 @@ mod private_key;
 mod quic_sockets;
 #[cfg(feature = "quic")]
 mod quic_stream;
-mod record;
+mod race_counts;
 mod resolver;
 #[cfg(feature = "sctp")]
 pub mod sctp;
 mod security;
+mod shared_journal;
 pub mod sockets;
 #[cfg(feature = "quic")]
 mod stateless_reset;
-mod tally;
 mod tcp_status;
 #[cfg(all(test, feature = "quic"))]
 #[path = "../tests/namespace/mod.rs"]
@@ -123,26 +123,26 @@ pub mod zone;
 pub use attempt::quic::probe_quic;
 pub use byte_stream::ByteStream;
 pub use connect_error::ConnectError;
-pub use connection::{Connection, Feedback};
-pub use connection_info::{ConnectionInfo, ConnectionInfoJson, Timings};
+pub use connection::{Connection, ConnectionFeedback};
+pub use connection_info::{ConnectionInfo, ConnectionInfoJson, ConnectionTimings};
 #[cfg(feature = "quic")]
-pub use endpoint::Early;
+pub use endpoint::EarlyConnection;
 pub use endpoint::{Endpoint, EndpointBuilder, NetworkChanges};
 pub use error::Error;
 pub use identity::{ServerIdentity, certificates_from_pem, is_self_signed_by_eyas};
-pub use initiation::{Initiation, Recording};
+pub use initiation::{Initiation, RaceRecording};
 pub use listener::{ListenParameters, Listener};
 pub use memory_store::MemoryStore;
 pub use preconnection::Preconnection;
 pub use private_key::{private_key_from_encrypted_pem, private_key_from_pem};
+pub use race_counts::{AttemptCounts, RaceCounts};
 pub use resolver::{NameSource, Resolver};
 pub use security::{KeyFingerprint, KeyFingerprintError, SecurityParameters};
-pub use tally::{AttemptCounts, RaceCounts};
 pub use tcp_status::{TcpProbe, TcpReading, TcpStatus};
 
-pub use eyas_race::candidate::{Alpn, Candidate, Security, Transport};
+pub use eyas_race::candidate::{AlpnName, Candidate, Security, Transport};
 pub use eyas_race::evidence::CertificateFault;
-pub use eyas_race::target::{Host, Target};
+pub use eyas_race::target::{Target, TargetHost};
 
 /// Compiles the example of the README.
 #[cfg(all(doctest, feature = "quic", feature = "sqlite"))]

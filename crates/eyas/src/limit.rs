@@ -17,7 +17,7 @@ pub(crate) struct AttemptLimit {
 
 /// One attempt in flight; dropping it frees the slot.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct AttemptSlot {
     permit: Option<OwnedSemaphorePermit>,
     freed: watch::Sender<()>,
 }
@@ -39,20 +39,20 @@ impl AttemptLimit {
     }
 
     /// Takes a slot if one is free.
-    pub(crate) fn try_take(&self) -> Option<Slot> {
+    pub(crate) fn try_take(&self) -> Option<AttemptSlot> {
         let permit = Arc::clone(&self.free).try_acquire_owned().ok()?;
-        Some(Slot { permit: Some(permit), freed: self.freed.clone() })
+        Some(AttemptSlot { permit: Some(permit), freed: self.freed.clone() })
     }
 
     /// Waits for a free slot.
-    pub(crate) async fn take(&self) -> Slot {
+    pub(crate) async fn acquire(&self) -> AttemptSlot {
         // The semaphore is never closed.
         let permit = Arc::clone(&self.free).acquire_owned().await.ok();
-        Slot { permit, freed: self.freed.clone() }
+        AttemptSlot { permit, freed: self.freed.clone() }
     }
 }
 
-impl Drop for Slot {
+impl Drop for AttemptSlot {
     fn drop(&mut self) {
         drop(self.permit.take());
         // Usually there are enough slots, and nothing waits.

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use eyas_race::candidate::{Alpn, Transport};
+use eyas_race::candidate::{AlpnName, Transport};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
@@ -15,7 +15,7 @@ use crate::sctp::SctpListener;
 #[cfg(feature = "sctp")]
 use crate::sctp::protocol::config::AssociationConfig;
 use crate::security::ClientKeys;
-use crate::sockets::Bound;
+use crate::sockets::BoundAddress;
 use crate::{Connection, Error, KeyFingerprint, ServerIdentity};
 
 mod bind;
@@ -40,8 +40,8 @@ pub struct ListenParameters {
     security: Option<ServerIdentity>,
     /// The keys that clients may have; `None` requests no client certificates.
     client_keys: Option<ClientKeys>,
-    alpn: Vec<Alpn>,
-    notices: Notices,
+    alpn: Vec<AlpnName>,
+    notices: ListenerNotices,
     /// quinn's defaults if `None`.
     #[cfg(feature = "quic")]
     quic_transport: Option<Arc<quinn::TransportConfig>>,
@@ -65,7 +65,7 @@ impl ListenParameters {
             security: None,
             client_keys: None,
             alpn: Vec::new(),
-            notices: Notices::default(),
+            notices: ListenerNotices::default(),
             #[cfg(feature = "quic")]
             quic_transport: None,
             #[cfg(feature = "sctp")]
@@ -111,7 +111,7 @@ impl ListenParameters {
     /// Sets the application protocols, most preferred first. Each is offered over the transports
     /// that [carry](Transport::carries) it.
     #[must_use]
-    pub fn with_alpn<A: Into<Alpn>>(mut self, alpn: impl IntoIterator<Item = A>) -> Self {
+    pub fn with_alpn<A: Into<AlpnName>>(mut self, alpn: impl IntoIterator<Item = A>) -> Self {
         self.alpn = alpn.into_iter().map(Into::into).collect();
         self
     }
@@ -121,7 +121,7 @@ impl ListenParameters {
     /// the task that accepts, so it must not block. Accepting resumes by itself.
     #[must_use]
     pub fn notices(mut self, observer: impl Fn(String) + Send + Sync + 'static) -> Self {
-        self.notices = Notices(Some(Arc::new(observer)));
+        self.notices = ListenerNotices(Some(Arc::new(observer)));
         self
     }
 
@@ -216,7 +216,7 @@ pub struct Listener {
 #[derive(Clone)]
 struct AcceptContext {
     ready: mpsc::Sender<Connection>,
-    notices: Notices,
+    notices: ListenerNotices,
 }
 
 impl AcceptContext {
@@ -237,9 +237,9 @@ impl AcceptContext {
 
 /// The caller's observer of errors while accepting.
 #[derive(Clone, Default)]
-struct Notices(Option<Arc<dyn Fn(String) + Send + Sync>>);
+struct ListenerNotices(Option<Arc<dyn Fn(String) + Send + Sync>>);
 
-impl std::fmt::Debug for Notices {
+impl std::fmt::Debug for ListenerNotices {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Notices")
     }
@@ -260,12 +260,12 @@ impl Listener {
     ///
     /// # Errors
     /// If the parameters are inconsistent, there is no socket, or SCTP cannot be served.
-    pub fn from_bound(bound: Bound, parameters: &ListenParameters) -> Result<Self, Error> {
+    pub fn from_bound(bound: BoundAddress, parameters: &ListenParameters) -> Result<Self, Error> {
         let sockets = bind::selected(bound, parameters)?;
         Self::start(parameters, sockets)
     }
 
-    fn start(parameters: &ListenParameters, sockets: Bound) -> Result<Self, Error> {
+    fn start(parameters: &ListenParameters, sockets: BoundAddress) -> Result<Self, Error> {
         let (sender, receiver) = mpsc::channel(MAX_BACKLOG);
         let context = AcceptContext { ready: sender, notices: parameters.notices.clone() };
         let mut tasks = JoinSet::new();

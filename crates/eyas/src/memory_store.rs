@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use eyas_race::evidence::{Evidence, NetworkId, Trust};
-use eyas_race::memory::{Config, Memory, Record, View};
-use eyas_race::target::Host;
+use eyas_race::evidence::{Evidence, NetworkId, TrustContext};
+use eyas_race::memory::{Memory, MemoryConfig, MemoryRecord, MemoryView};
+use eyas_race::target::TargetHost;
 
 #[cfg(feature = "sqlite")]
 mod file;
@@ -20,8 +20,8 @@ mod set_aside;
 mod sqlite;
 
 #[cfg(feature = "sqlite")]
-use file::File;
-pub(crate) use secret::Secret;
+use file::MemoryFile;
+pub(crate) use secret::InstallationSecret;
 
 /// The maximum number of warnings kept for the caller; beyond it, the oldest are dropped.
 const MAX_WARNINGS: usize = 32;
@@ -35,53 +35,53 @@ const MAX_QUEUED: usize = 256;
 /// process. The file amounts to a browsing history, so it is readable by its owner only.
 #[derive(Clone, Debug)]
 pub struct MemoryStore {
-    handle: Arc<Handle>,
+    handle: Arc<StoreHandle>,
 }
 
 /// The state that clones share; dropping the last one writes what is still queued.
 #[derive(Debug)]
-struct Handle(Arc<Inner>);
+struct StoreHandle(Arc<StoreState>);
 
-impl Drop for Handle {
+impl Drop for StoreHandle {
     fn drop(&mut self) {
         self.0.write_queued();
     }
 }
 
 #[derive(Debug)]
-struct Inner {
-    config: Config,
+struct StoreState {
+    config: MemoryConfig,
     is_disabled: bool,
     /// Whether writing waits for the disk.
     writes_to_disk: bool,
-    storage: Mutex<Storage>,
+    storage: Mutex<StoreBackend>,
     /// Observations not yet written; emptied only while holding `storage`, which preserves the
     /// order.
-    queued: Mutex<VecDeque<Observation>>,
+    queued: Mutex<VecDeque<ObservedOutcome>>,
     warnings: Mutex<VecDeque<String>>,
 }
 
 /// The outcome of an attempt, with facts that the race does not know.
 #[derive(Debug)]
-pub(crate) struct Observation {
+pub(crate) struct ObservedOutcome {
     pub(crate) evidence: Evidence,
     /// Whom the attempt trusted.
-    pub(crate) trust: Trust,
+    pub(crate) trust: TrustContext,
     /// The readable name of the network, if known.
     pub(crate) network_name: Option<String>,
 }
 
 #[derive(Debug)]
-enum Storage {
+enum StoreBackend {
     Disabled,
     Memory(Memory),
     #[cfg(feature = "sqlite")]
-    File(Box<File>),
+    File(Box<MemoryFile>),
 }
 
 impl Default for MemoryStore {
     fn default() -> Self {
-        Self::in_memory(Config::default())
+        Self::in_memory(MemoryConfig::default())
     }
 }
 
@@ -92,32 +92,35 @@ impl MemoryStore {
     /// alone: there is a warning then, and [`is_persistent`](Self::is_persistent) returns false.
     #[cfg(feature = "sqlite")]
     pub fn open(path: impl AsRef<std::path::Path>) -> Self {
-        Self::open_with(path, Config::default())
+        Self::open_with(path, MemoryConfig::default())
     }
 
     /// Like [`open`](Self::open), with custom lifetimes and limits.
     #[cfg(feature = "sqlite")]
-    pub fn open_with(path: impl AsRef<std::path::Path>, config: Config) -> Self {
+    pub fn open_with(path: impl AsRef<std::path::Path>, config: MemoryConfig) -> Self {
         let mut warnings = Vec::new();
-        let file = File::open(path.as_ref(), &config, now(), &mut warnings);
-        let store = Self::new(config, Storage::File(Box::new(file)));
+        let file = MemoryFile::open(path.as_ref(), &config, now(), &mut warnings);
+        let store = Self::new(config, StoreBackend::File(Box::new(file)));
         store.inner().warn(warnings);
         store
     }
 
     /// Keeps the memory until this process exits.
-    pub fn in_memory(config: Config) -> Self {
+    pub fn in_memory(config: MemoryConfig) -> Self {
         Self::in_memory_with(config, [])
     }
 
     /// Like [`in_memory`](Self::in_memory), with initial rows, as [`Self::entries`] of another
     /// store returns them.
-    pub fn in_memory_with(config: Config, records: impl IntoIterator<Item = Record>) -> Self {
+    pub fn in_memory_with(
+        config: MemoryConfig,
+        records: impl IntoIterator<Item = MemoryRecord>,
+    ) -> Self {
         let mut memory = Memory::new(config.clone());
-        for Record { key, entry } in records {
+        for MemoryRecord { key, entry } in records {
             memory.insert(key, entry);
         }
-        Self::new(config, Storage::Memory(memory))
+        Self::new(config, StoreBackend::Memory(memory))
     }
 
     /// Adds a problem that [`Self::warnings`] returns, such as why there is no file.
@@ -129,65 +132,65 @@ impl MemoryStore {
 
     /// Stores nothing and knows nothing: private mode.
     pub fn none() -> Self {
-        Self::new(Config::default(), Storage::Disabled)
+        Self::new(MemoryConfig::default(), StoreBackend::Disabled)
     }
 
-    fn new(config: Config, storage: Storage) -> Self {
-        let writes_to_disk = !matches!(storage, Storage::Disabled | Storage::Memory(_));
-        let inner = Inner {
+    fn new(config: MemoryConfig, storage: StoreBackend) -> Self {
+        let writes_to_disk = !matches!(storage, StoreBackend::Disabled | StoreBackend::Memory(_));
+        let inner = StoreState {
             config,
-            is_disabled: matches!(storage, Storage::Disabled),
+            is_disabled: matches!(storage, StoreBackend::Disabled),
             writes_to_disk,
             storage: Mutex::new(storage),
             queued: Mutex::default(),
             warnings: Mutex::default(),
         };
-        Self { handle: Arc::new(Handle(Arc::new(inner))) }
+        Self { handle: Arc::new(StoreHandle(Arc::new(inner))) }
     }
 
     /// Returns whether the memory outlives this process: there is a file, and it can be used.
     pub fn is_persistent(&self) -> bool {
         match &*self.storage() {
-            Storage::Disabled | Storage::Memory(_) => false,
+            StoreBackend::Disabled | StoreBackend::Memory(_) => false,
             #[cfg(feature = "sqlite")]
-            Storage::File(file) => file.is_open(),
+            StoreBackend::File(file) => file.is_open(),
         }
     }
 
     /// Returns the secret for the names in this memory.
-    pub(crate) fn secret(&self) -> Secret {
+    pub(crate) fn secret(&self) -> InstallationSecret {
         match &*self.storage() {
-            Storage::Disabled | Storage::Memory(_) => Secret::for_process(),
+            StoreBackend::Disabled | StoreBackend::Memory(_) => InstallationSecret::for_process(),
             #[cfg(feature = "sqlite")]
-            Storage::File(file) => file.secret(),
+            StoreBackend::File(file) => file.secret(),
         }
     }
 
     /// Returns the configuration.
-    pub fn config(&self) -> &Config {
+    pub fn config(&self) -> &MemoryConfig {
         &self.inner().config
     }
 
     /// Returns every row that has not expired, ordered by key.
-    pub fn entries(&self) -> Vec<Record> {
+    pub fn entries(&self) -> Vec<MemoryRecord> {
         let now = now();
         let mut records = match &mut *self.storage() {
-            Storage::Disabled => Vec::new(),
-            Storage::Memory(memory) => memory.records().collect(),
+            StoreBackend::Disabled => Vec::new(),
+            StoreBackend::Memory(memory) => memory.records().collect(),
             #[cfg(feature = "sqlite")]
-            Storage::File(file) => self.unwrap_outcome(file.records()),
+            StoreBackend::File(file) => self.unwrap_outcome(file.records()),
         };
         records.retain(|record| !record.entry.is_expired(now, &self.inner().config));
         records
     }
 
     /// Deletes what is known about this host on every network. Returns the number of rows deleted.
-    pub fn forget(&self, host: &Host) -> usize {
+    pub fn forget(&self, host: &TargetHost) -> usize {
         match &mut *self.storage() {
-            Storage::Disabled => 0,
-            Storage::Memory(memory) => memory.forget(host),
+            StoreBackend::Disabled => 0,
+            StoreBackend::Memory(memory) => memory.forget(host),
             #[cfg(feature = "sqlite")]
-            Storage::File(file) => self.unwrap_outcome(file.forget(host)),
+            StoreBackend::File(file) => self.unwrap_outcome(file.forget(host)),
         }
     }
 
@@ -195,10 +198,10 @@ impl MemoryStore {
     /// started from now on cannot be linked to those used before.
     pub fn clear(&self) {
         match &mut *self.storage() {
-            Storage::Disabled => {}
-            Storage::Memory(memory) => memory.clear(),
+            StoreBackend::Disabled => {}
+            StoreBackend::Memory(memory) => memory.clear(),
             #[cfg(feature = "sqlite")]
-            Storage::File(file) => self.unwrap_outcome(file.clear()),
+            StoreBackend::File(file) => self.unwrap_outcome(file.clear()),
         }
     }
 
@@ -210,23 +213,23 @@ impl MemoryStore {
     }
 
     /// Returns what a race with this host on this network, under this trust, needs to know.
-    pub fn view(&self, network: &NetworkId, host: &Host, trust: &Trust) -> View {
+    pub fn view(&self, network: &NetworkId, host: &TargetHost, trust: &TrustContext) -> MemoryView {
         let now = now();
         match &mut *self.storage() {
-            Storage::Disabled => View::empty(),
-            Storage::Memory(memory) => memory.view(network, host, trust, now),
+            StoreBackend::Disabled => MemoryView::empty(),
+            StoreBackend::Memory(memory) => memory.view(network, host, trust, now),
             #[cfg(feature = "sqlite")]
-            Storage::File(file) => {
+            StoreBackend::File(file) => {
                 let rows = self.unwrap_outcome(file.rows_for(network, host));
-                View::from_rows(rows, trust, now, &self.inner().config)
+                MemoryView::from_rows(rows, trust, now, &self.inner().config)
             }
         }
     }
 
     /// Stores one outcome that was seen under this trust.
-    pub fn learn(&self, evidence: &Evidence, trust: &Trust) {
+    pub fn learn(&self, evidence: &Evidence, trust: &TrustContext) {
         let (evidence, trust) = (evidence.clone(), trust.clone());
-        let observation = Observation { evidence, trust, network_name: None };
+        let observation = ObservedOutcome { evidence, trust, network_name: None };
         self.inner().learn(&mut self.storage(), &observation);
     }
 
@@ -236,7 +239,7 @@ impl MemoryStore {
     }
 
     /// Stores one outcome without waiting for the disk. It is visible in this store at once.
-    pub(crate) fn learn_in_background(&self, observation: Observation) {
+    pub(crate) fn learn_in_background(&self, observation: ObservedOutcome) {
         let queued = {
             let mut queued = lock(&self.inner().queued);
             queued.push_back(observation);
@@ -260,22 +263,22 @@ impl MemoryStore {
         }
     }
 
-    fn inner(&self) -> &Arc<Inner> {
+    fn inner(&self) -> &Arc<StoreState> {
         &self.handle.0
     }
 
     /// Returns the stored rows, including everything learnt so far.
-    fn storage(&self) -> MutexGuard<'_, Storage> {
+    fn storage(&self) -> MutexGuard<'_, StoreBackend> {
         self.inner().write_and_lock()
     }
 
     #[cfg(feature = "sqlite")]
-    fn unwrap_outcome<T>(&self, outcome: file::Outcome<T>) -> T {
+    fn unwrap_outcome<T>(&self, outcome: file::WithWarnings<T>) -> T {
         self.inner().unwrap_outcome(outcome)
     }
 }
 
-impl Inner {
+impl StoreState {
     fn write_queued(&self) {
         drop(self.write_and_lock());
     }
@@ -286,7 +289,7 @@ impl Inner {
         self.storage.try_lock().is_ok_and(|_storage| lock(&self.queued).is_empty())
     }
 
-    fn write_and_lock(&self) -> MutexGuard<'_, Storage> {
+    fn write_and_lock(&self) -> MutexGuard<'_, StoreBackend> {
         let mut storage = lock(&self.storage);
         loop {
             let Some(observation) = lock(&self.queued).pop_front() else { return storage };
@@ -294,23 +297,23 @@ impl Inner {
         }
     }
 
-    fn learn(&self, storage: &mut Storage, observation: &Observation) {
+    fn learn(&self, storage: &mut StoreBackend, observation: &ObservedOutcome) {
         match storage {
-            Storage::Disabled => {}
-            Storage::Memory(memory) => {
-                let Observation { evidence, trust, network_name } = observation;
+            StoreBackend::Disabled => {}
+            StoreBackend::Memory(memory) => {
+                let ObservedOutcome { evidence, trust, network_name } = observation;
                 memory.learn(evidence, trust);
                 if let Some(name) = network_name {
                     memory.name_network(&evidence.network, name, evidence.at);
                 }
             }
             #[cfg(feature = "sqlite")]
-            Storage::File(file) => self.unwrap_outcome(file.learn(observation, &self.config)),
+            StoreBackend::File(file) => self.unwrap_outcome(file.learn(observation, &self.config)),
         }
     }
 
     #[cfg(feature = "sqlite")]
-    fn unwrap_outcome<T>(&self, outcome: file::Outcome<T>) -> T {
+    fn unwrap_outcome<T>(&self, outcome: file::WithWarnings<T>) -> T {
         self.warn(outcome.warnings);
         outcome.value
     }

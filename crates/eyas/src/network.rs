@@ -15,7 +15,7 @@ use tokio::sync::{Notify, watch};
 use crate::Resolver;
 use crate::abort_on_drop::AbortOnDrop;
 use crate::built_in;
-use crate::memory_store::Secret;
+use crate::memory_store::InstallationSecret;
 
 mod advertisements;
 mod identity;
@@ -24,11 +24,11 @@ mod routes;
 pub(crate) mod sources;
 mod watcher;
 
-use advertisements::{Advertised, Advertisements, Held};
-use identity::Identity;
-use routes::Route;
+use advertisements::{AdvertisedPrefix, HeldPrefixes, RouterAdvertisements};
+use identity::NetworkIdentity;
+use routes::HostRoute;
 #[cfg(feature = "sctp")]
-pub(crate) use watcher::Watcher;
+pub(crate) use watcher::NetlinkWatcher;
 
 /// How long a snapshot is valid if the kernel does not report changes.
 const RECHECK_AFTER: Duration = Duration::from_secs(2);
@@ -40,31 +40,31 @@ const MAX_CACHED_SOURCES: usize = 256;
 
 /// The current network, for all races of an endpoint.
 #[derive(Clone, Debug)]
-pub(crate) struct Network {
-    shared: Arc<Shared>,
+pub(crate) struct CurrentNetwork {
+    shared: Arc<SharedNetwork>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedNetwork {
     resolver: Resolver,
     /// The one that the network provides, for questions about the network itself.
     own_resolver: Resolver,
-    secret: Secret,
-    state: Mutex<State>,
+    secret: InstallationSecret,
+    state: Mutex<NetworkState>,
     /// Tells the task that watches for changes that it may have to look again at another time.
     rescheduled: Arc<Notify>,
     changes: watch::Sender<Option<Arc<NetworkView>>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    current: Option<Snapshot>,
+struct NetworkState {
+    current: Option<NetworkSnapshot>,
     /// A snapshot taken without waiting while there was none, until a complete one is taken.
-    preliminary: Option<(Identity, NetworkView)>,
+    preliminary: Option<(NetworkIdentity, NetworkView)>,
     /// The task that watches for changes; it ends with the endpoint.
     watching: Option<AbortOnDrop>,
     /// The NAT64 prefixes that routers have advertised.
-    advertised: Held,
+    advertised: HeldPrefixes,
     /// When to look for NAT64 prefixes again, if this network needs them.
     look_again: Option<Instant>,
     /// The kernel's source addresses since its last change notification.
@@ -72,19 +72,19 @@ struct State {
 }
 
 #[derive(Clone, Debug)]
-struct Snapshot {
-    identity: Identity,
+struct NetworkSnapshot {
+    identity: NetworkIdentity,
     view: Arc<NetworkView>,
     taken_at: Instant,
 }
 
-impl Network {
+impl CurrentNetwork {
     /// Creates the network; its identity is a hash with this secret.
-    pub(crate) fn new(resolver: Resolver, secret: Secret) -> Self {
+    pub(crate) fn new(resolver: Resolver, secret: InstallationSecret) -> Self {
         let changes = watch::Sender::new(None);
         let own_resolver = resolver.of_network();
         let (state, rescheduled) = (Mutex::default(), Arc::default());
-        let shared = Shared { resolver, own_resolver, secret, state, rescheduled, changes };
+        let shared = SharedNetwork { resolver, own_resolver, secret, state, rescheduled, changes };
         Self { shared: Arc::new(shared) }
     }
 
@@ -122,7 +122,7 @@ impl Network {
         let mut state = self.lock();
         let Some(snapshot) = state.current.as_mut() else { return (id.clone(), None) };
         if snapshot.identity.is_provisional() && snapshot.identity.id() == id {
-            let now = Identity::read(&self.shared.secret);
+            let now = NetworkIdentity::read(&self.shared.secret);
             if now.is_same_network(&snapshot.identity) {
                 snapshot.identity = now;
                 let view =
@@ -164,7 +164,7 @@ impl Network {
     }
 
     /// Returns whether changes are detected; starts detection if this has not been tried before.
-    fn is_watched(&self, state: &mut State) -> bool {
+    fn is_watched(&self, state: &mut NetworkState) -> bool {
         match &state.watching {
             Some(watching) => !watching.is_finished(),
             None => {
@@ -200,7 +200,7 @@ impl Network {
         };
         let view = Arc::new(view);
         state.current =
-            Some(Snapshot { identity, view: Arc::clone(&view), taken_at: Instant::now() });
+            Some(NetworkSnapshot { identity, view: Arc::clone(&view), taken_at: Instant::now() });
         drop(state);
         if has_changed {
             self.shared.resolver.clear_cache();
@@ -215,8 +215,8 @@ impl Network {
     async fn prefixes(
         &self,
         view: &NetworkView,
-        routes: &[Route],
-    ) -> (Vec<pref64::Prefix>, Option<Instant>) {
+        routes: &[HostRoute],
+    ) -> (Vec<pref64::Ipv6Prefix>, Option<Instant>) {
         if !pref64::is_needed(view) {
             return (Vec::new(), None);
         }
@@ -225,20 +225,20 @@ impl Network {
         if !advertised.is_empty() {
             return (advertised, until);
         }
-        let Shared { resolver, own_resolver, .. } = &*self.shared;
+        let SharedNetwork { resolver, own_resolver, .. } = &*self.shared;
         let (found, after) = pref64::discover(own_resolver, resolver).await;
         (found, Some(Instant::now() + after))
     }
 
     fn start_watching(&self) -> Option<AbortOnDrop> {
-        let watcher = match watcher::Watcher::new() {
+        let watcher = match watcher::NetlinkWatcher::new() {
             Ok(watcher) => watcher,
             Err(error) => {
                 tracing::debug!(%error, "changes of the network will go unnoticed");
                 return None;
             }
         };
-        let advertisements = Advertisements::new()
+        let advertisements = RouterAdvertisements::new()
             .inspect_err(|error| tracing::debug!(%error, "advertised prefixes will go unnoticed"))
             .ok();
         let rescheduled = Arc::clone(&self.shared.rescheduled);
@@ -254,7 +254,7 @@ impl Network {
                     },
                     advertised = advertised(advertisements.as_ref()) => {
                         let Some(shared) = shared.upgrade() else { return };
-                        if !(Self { shared }).take(advertised) {
+                        if !(Self { shared }).set_advertised(advertised) {
                             continue;
                         }
                         false
@@ -280,19 +280,19 @@ impl Network {
     }
 
     /// Takes advertised prefixes over; returns whether that changes anything.
-    fn take(&self, advertised: Vec<Advertised>) -> bool {
+    fn set_advertised(&self, advertised: Vec<AdvertisedPrefix>) -> bool {
         let mut state = self.lock();
         let now = Instant::now();
-        advertised.into_iter().fold(false, |changes, new| state.advertised.take(now, new) | changes)
+        advertised.into_iter().fold(false, |changes, new| state.advertised.add(now, new) | changes)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, NetworkState> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Waits for advertised prefixes.
-async fn advertised(advertisements: Option<&Advertisements>) -> Vec<Advertised> {
+async fn advertised(advertisements: Option<&RouterAdvertisements>) -> Vec<AdvertisedPrefix> {
     match advertisements {
         Some(advertisements) => match advertisements.next().await {
             Ok(advertised) => advertised,
@@ -340,8 +340,8 @@ pub(crate) fn own_addresses() -> Vec<IpAddr> {
 }
 
 /// Reads the current state from the kernel, without NAT64 prefixes.
-fn read(secret: &Secret) -> (Identity, NetworkView) {
-    let identity = Identity::read(secret);
+fn read(secret: &InstallationSecret) -> (NetworkIdentity, NetworkView) {
+    let identity = NetworkIdentity::read(secret);
     let (id, sources) = (identity.id().clone(), sources::sources(identity.routes()));
     (identity, NetworkView { id, sources, pref64: Vec::new(), lacking: lacking() })
 }

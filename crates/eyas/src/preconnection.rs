@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eyas_race::candidate::Security;
-use eyas_race::dns::{Answer, Records};
-use eyas_race::evidence::Trust;
+use eyas_race::dns::{DnsAnswer, DnsRecords};
+use eyas_race::evidence::TrustContext;
 use eyas_race::io::NetworkView;
 use eyas_race::plan::{Plan, PlanRequest, plan};
 use eyas_race::policy::Policy;
-use eyas_race::race::Setup;
-use eyas_race::resolve::Resolution;
-use eyas_race::target::{Host, Service, Target};
+use eyas_race::race::RaceSetup;
+use eyas_race::resolve::RaceResolution;
+use eyas_race::target::{Target, TargetHost, TargetService};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
-use crate::clock::Clock;
+use crate::clock::RaceClock;
 use crate::{ConnectError, Connection, Endpoint, Initiation, Resolver};
 
 /// How long a dry run waits for DNS.
@@ -35,16 +35,16 @@ pub struct Preconnection {
     target: Target,
     policy: Policy,
     seed: Option<u64>,
-    peer: Peer,
+    peer: PeerParameters,
     until_spoken: bool,
-    allowed: Option<Allowed>,
+    allowed: Option<AllowedAddresses>,
 }
 
 /// What is known about the peer beyond the target.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Peer {
+pub(crate) struct PeerParameters {
     /// The host that its certificate must be valid for, if that is not the target's.
-    pub(crate) certificate_host: Option<Host>,
+    pub(crate) certificate_host: Option<TargetHost>,
     /// The UDP port at which it expects SCTP, if that is not the one of the endpoint.
     #[cfg(feature = "sctp")]
     pub(crate) encapsulation_port: Option<u16>,
@@ -59,7 +59,7 @@ pub(crate) struct Peer {
 impl Preconnection {
     pub(crate) fn new(endpoint: Endpoint, target: Target) -> Self {
         let mut policy = Policy::default();
-        if let Service::Plain { transports, .. } = &target.service
+        if let TargetService::Plain { transports, .. } = &target.service
             && !transports.is_empty()
         {
             policy.transports.clone_from(transports);
@@ -69,7 +69,7 @@ impl Preconnection {
             target,
             policy,
             seed: None,
-            peer: Peer::default(),
+            peer: PeerParameters::default(),
             until_spoken: false,
             allowed: None,
         }
@@ -93,7 +93,7 @@ impl Preconnection {
     /// Sets the host for which the peer's certificate must be valid, and which is sent to the peer
     /// as server name, if it differs from the target's: an alternative service must present a
     /// certificate for its origin (RFC 7838 §2.1). The memory is still keyed by the target.
-    pub fn certificate_for(mut self, host: Host) -> Self {
+    pub fn certificate_for(mut self, host: TargetHost) -> Self {
         self.peer.certificate_host = Some(host);
         self
     }
@@ -148,7 +148,7 @@ impl Preconnection {
     /// Ignores the addresses returned by DNS for which `allowed` returns `false`. A target that is
     /// an address itself is not checked.
     pub fn allowing(mut self, allowed: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> Self {
-        self.allowed = Some(Allowed(Arc::new(allowed)));
+        self.allowed = Some(AllowedAddresses(Arc::new(allowed)));
         self
     }
 
@@ -179,14 +179,19 @@ impl Preconnection {
     /// Returns what would be tried, in which order and why. This queries DNS but connects to
     /// nothing.
     pub async fn plan(&self) -> Plan {
-        let clock = Clock::start();
+        let clock = RaceClock::start();
         let network = self.endpoint.network().view().await;
         let seed = self.seed_or_random();
         let trust = self.trust();
         let (target, policy) = (self.target.clone(), self.policy.clone());
         let setup = setup(&self.endpoint, target, &trust, policy, seed, &network);
-        let mut resolution =
-            Resolution::new(&setup.target, &setup.network, &setup.policy, setup.seed, clock.now());
+        let mut resolution = RaceResolution::new(
+            &setup.target,
+            &setup.network,
+            &setup.policy,
+            setup.seed,
+            clock.now(),
+        );
         let resolver = self.endpoint.resolver();
         let resolve = async {
             let mut queries = FuturesUnordered::new();
@@ -216,12 +221,12 @@ impl Preconnection {
     }
 
     /// Returns whom the attempts trust, for the memory.
-    fn trust(&self) -> Trust {
+    fn trust(&self) -> TrustContext {
         let trust = self.endpoint.trust(&self.target.host, self.peer.certificate_host.as_ref());
         #[cfg(feature = "quic")]
         if self.peer.quic_config.is_some() {
             let parameters = format!("{}{CUSTOM_QUIC}", trust.parameters);
-            return Trust { parameters, ..trust };
+            return TrustContext { parameters, ..trust };
         }
         trust
     }
@@ -233,24 +238,24 @@ impl Preconnection {
 
 /// The parameters of a race.
 pub(crate) struct RaceParameters {
-    pub(crate) setup: Setup,
-    pub(crate) peer: Peer,
+    pub(crate) setup: RaceSetup,
+    pub(crate) peer: PeerParameters,
     pub(crate) until_spoken: bool,
-    pub(crate) allowed: Option<Allowed>,
+    pub(crate) allowed: Option<AllowedAddresses>,
 }
 
 /// Which addresses may be connected to.
 #[derive(Clone)]
-pub(crate) struct Allowed(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
+pub(crate) struct AllowedAddresses(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
 
-impl Allowed {
+impl AllowedAddresses {
     /// Removes addresses that are not allowed.
-    pub(crate) fn filter(&self, answer: &mut Answer) {
+    pub(crate) fn filter(&self, answer: &mut DnsAnswer) {
         let keep = |ip: IpAddr| (self.0)(ip);
         match &mut answer.records {
-            Ok(Records::A(addresses)) => addresses.retain(|ip| keep((*ip).into())),
-            Ok(Records::Aaaa(addresses)) => addresses.retain(|ip| keep((*ip).into())),
-            Ok(Records::Https(records)) => {
+            Ok(DnsRecords::A(addresses)) => addresses.retain(|ip| keep((*ip).into())),
+            Ok(DnsRecords::Aaaa(addresses)) => addresses.retain(|ip| keep((*ip).into())),
+            Ok(DnsRecords::Https(records)) => {
                 for record in records {
                     record.ipv4_hint.retain(|ip| keep((*ip).into()));
                     record.ipv6_hint.retain(|ip| keep((*ip).into()));
@@ -261,7 +266,7 @@ impl Allowed {
     }
 }
 
-impl fmt::Debug for Allowed {
+impl fmt::Debug for AllowedAddresses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Allowed")
     }
@@ -277,15 +282,15 @@ fn random_seed() -> u64 {
 pub(crate) fn setup(
     endpoint: &Endpoint,
     target: Target,
-    trust: &Trust,
+    trust: &TrustContext,
     mut policy: Policy,
     seed: u64,
     network: &NetworkView,
-) -> Setup {
+) -> RaceSetup {
     if policy.address_table.is_none() {
         policy.address_table = endpoint.resolver().address_table();
     }
-    Setup {
+    RaceSetup {
         view: endpoint.memory().view(&network.id, &target.host, trust),
         target,
         policy,

@@ -41,7 +41,7 @@ pub fn private_key_from_encrypted_pem(
 }
 
 fn private_key(pem: &[u8], passphrase: Option<&[u8]>) -> Result<PrivateKeyDer<'static>, Error> {
-    let key = match Encrypted::find(pem) {
+    let key = match EncryptedKey::find(pem) {
         None => PrivateKeyDer::from_pem_slice(pem)
             .map_err(|error| unusable(pem_fault(&error, "private key")))?,
         Some(encrypted) => match passphrase {
@@ -108,7 +108,7 @@ fn unsupported_kind(key: &PrivateKeyDer<'_>) -> Option<&'static str> {
 }
 
 /// An encrypted key in a PEM text.
-enum Encrypted {
+enum EncryptedKey {
     Pkcs8(Vec<u8>),
     /// RFC 1421 §4.6, as OpenSSL wrote it before PKCS #8.
     Legacy {
@@ -121,7 +121,7 @@ enum Encrypted {
 
 const LEGACY_LABELS: [&str; 3] = ["RSA PRIVATE KEY", "EC PRIVATE KEY", "DSA PRIVATE KEY"];
 
-impl Encrypted {
+impl EncryptedKey {
     /// Returns the first private key, if it is encrypted.
     fn find(pem: &[u8]) -> Option<Result<Self, Error>> {
         let text = String::from_utf8_lossy(pem);

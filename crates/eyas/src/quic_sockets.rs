@@ -18,7 +18,7 @@ mod socket;
 pub(crate) mod unanswered;
 
 use socket::QuicSocket;
-use unanswered::Unanswered;
+use unanswered::UnansweredAttempts;
 
 /// How long cancelled attempts have to send their CONNECTION_CLOSE.
 const CLOSE_TIME: Duration = Duration::from_millis(20);
@@ -26,30 +26,30 @@ const CLOSE_TIME: Duration = Duration::from_millis(20);
 /// The UDP sockets of an endpoint, one per address family, opened when first needed and shared
 /// by all its attempts and connections.
 #[derive(Debug, Default)]
-pub(crate) struct Sockets {
-    v4: OnceCell<Shared>,
-    v6: OnceCell<Shared>,
+pub(crate) struct QuicSockets {
+    v4: OnceCell<SharedSocket>,
+    v6: OnceCell<SharedSocket>,
 }
 
 /// The socket of one family.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedSocket {
     pub(crate) endpoint: quinn::Endpoint,
-    pub(crate) unanswered: Arc<Unanswered>,
+    pub(crate) unanswered: Arc<UnansweredAttempts>,
     /// Whether a connection was ever established, which may outlive the endpoint.
     has_connected: AtomicBool,
     runtime: Handle,
 }
 
-impl Sockets {
+impl QuicSockets {
     /// Returns the socket for `peer`; if `local` is given, always the same one bound to it.
     pub(crate) async fn for_peer(
         &self,
         peer: SocketAddr,
         local: Option<IpAddr>,
-    ) -> io::Result<&Shared> {
+    ) -> io::Result<&SharedSocket> {
         let cell = if peer.is_ipv4() { &self.v4 } else { &self.v6 };
-        cell.get_or_try_init(|| async { Shared::open(peer, local) }).await
+        cell.get_or_try_init(|| async { SharedSocket::open(peer, local) }).await
     }
 
     /// Waits until no connection is left.
@@ -60,7 +60,7 @@ impl Sockets {
     }
 }
 
-impl Shared {
+impl SharedSocket {
     fn open(peer: SocketAddr, local: Option<IpAddr>) -> io::Result<Self> {
         use socket2::{Domain, Protocol, Socket, Type};
         let socket = Socket::new(Domain::for_address(peer), Type::DGRAM, Some(Protocol::UDP))?;
@@ -71,7 +71,7 @@ impl Shared {
             Ipv4Addr::UNSPECIFIED.into()
         };
         socket.bind(&SocketAddr::new(local.unwrap_or(any), 0).into())?;
-        let unanswered = Arc::new(Unanswered::default());
+        let unanswered = Arc::new(UnansweredAttempts::default());
         let endpoint = quinn::Endpoint::new_with_abstract_socket(
             quinn::EndpointConfig::default(),
             None,
@@ -89,7 +89,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedSocket {
     /// Closes the socket if no connection was ever established: it need not stay open for the
     /// closing period of cancelled attempts (RFC 9000 §10.2: three probe timeouts, 3 s for a peer
     /// that never answered). Otherwise quinn closes it after the last connection.

@@ -9,14 +9,15 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::runtime::Handle;
 
-use crate::linger::{self, Acknowledgement};
+use crate::graceful_close::{self, FinishAcknowledgement};
 
-type Halves = (quinn::SendStream, quinn::RecvStream);
-type Opening = Pin<Box<dyn Future<Output = Result<Halves, quinn::ConnectionError>> + Send>>;
+type StreamHalves = (quinn::SendStream, quinn::RecvStream);
+type OpeningStream =
+    Pin<Box<dyn Future<Output = Result<StreamHalves, quinn::ConnectionError>> + Send>>;
 
 /// Who opens the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum StreamRole {
     /// The client opens it.
     Client,
     /// The server waits for the client's.
@@ -26,32 +27,32 @@ pub(crate) enum Role {
 /// A bidirectional stream that is opened, or waited for, at its first use.
 ///
 /// Once it was shut down it may be dropped at once: the connection then stays open in the background
-/// until the peer has acknowledged everything ([`linger`]).
+/// until the peer has acknowledged everything ([`graceful_close`]).
 pub(crate) struct QuicStream {
     connection: quinn::Connection,
-    role: Role,
-    state: State,
+    role: StreamRole,
+    state: StreamState,
     /// Whether our side is finished, or will be as soon as the stream is open.
     is_shut_down: bool,
     /// Of a stream that was shut down; created by the first flush.
-    acknowledgement: Option<Acknowledgement>,
+    acknowledgement: Option<FinishAcknowledgement>,
     runtime: Handle,
 }
 
-enum State {
+enum StreamState {
     Unused,
     /// In a mutex that is never locked, only to make the type `Sync`.
-    Opening(Mutex<Opening>),
+    Opening(Mutex<OpeningStream>),
     Open(quinn::SendStream, quinn::RecvStream),
 }
 
 impl QuicStream {
     /// Must be called inside a tokio runtime.
-    pub(crate) fn new(connection: quinn::Connection, role: Role) -> Self {
+    pub(crate) fn new(connection: quinn::Connection, role: StreamRole) -> Self {
         Self {
             connection,
             role,
-            state: State::Unused,
+            state: StreamState::Unused,
             is_shut_down: false,
             acknowledgement: None,
             runtime: Handle::current(),
@@ -65,17 +66,17 @@ impl QuicStream {
     fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             match &mut self.state {
-                State::Open(..) => return Poll::Ready(Ok(())),
-                State::Unused => {
+                StreamState::Open(..) => return Poll::Ready(Ok(())),
+                StreamState::Unused => {
                     let (connection, role) = (self.connection.clone(), self.role);
-                    self.state = State::Opening(Mutex::new(Box::pin(async move {
+                    self.state = StreamState::Opening(Mutex::new(Box::pin(async move {
                         match role {
-                            Role::Client => connection.open_bi().await,
-                            Role::Server => connection.accept_bi().await,
+                            StreamRole::Client => connection.open_bi().await,
+                            StreamRole::Server => connection.accept_bi().await,
                         }
                     })));
                 }
-                State::Opening(opening) => {
+                StreamState::Opening(opening) => {
                     let opening =
                         opening.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
                     match ready!(opening.as_mut().poll(cx)) {
@@ -83,10 +84,10 @@ impl QuicStream {
                             if self.is_shut_down {
                                 finish(&mut send)?;
                             }
-                            self.state = State::Open(send, recv);
+                            self.state = StreamState::Open(send, recv);
                         }
                         Err(error) => {
-                            self.state = State::Unused;
+                            self.state = StreamState::Unused;
                             return Poll::Ready(Err(error.into()));
                         }
                     }
@@ -104,8 +105,8 @@ impl AsyncRead for QuicStream {
     ) -> Poll<io::Result<()>> {
         ready!(self.poll_open(cx))?;
         match &mut self.state {
-            State::Open(_, recv) => AsyncRead::poll_read(Pin::new(recv), cx, buf),
-            State::Unused | State::Opening(_) => Poll::Pending,
+            StreamState::Open(_, recv) => AsyncRead::poll_read(Pin::new(recv), cx, buf),
+            StreamState::Unused | StreamState::Opening(_) => Poll::Pending,
         }
     }
 }
@@ -126,8 +127,8 @@ impl AsyncWrite for QuicStream {
         }
         ready!(self.poll_open(cx))?;
         match &mut self.state {
-            State::Open(send, _) => AsyncWrite::poll_write(Pin::new(send), cx, buf),
-            State::Unused | State::Opening(_) => Poll::Pending,
+            StreamState::Open(send, _) => AsyncWrite::poll_write(Pin::new(send), cx, buf),
+            StreamState::Unused | StreamState::Opening(_) => Poll::Pending,
         }
     }
 
@@ -136,9 +137,9 @@ impl AsyncWrite for QuicStream {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         match &this.state {
-            State::Open(send, _) if this.is_shut_down => this
+            StreamState::Open(send, _) if this.is_shut_down => this
                 .acknowledgement
-                .get_or_insert_with(|| linger::acknowledgement(send))
+                .get_or_insert_with(|| graceful_close::acknowledgement(send))
                 .as_mut()
                 .poll(cx),
             _ => Poll::Ready(Ok(())),
@@ -151,24 +152,24 @@ impl AsyncWrite for QuicStream {
         }
         // A client that has written nothing opens the stream, so that the server reads its end. A
         // server cannot: its side ends once the client has opened the stream.
-        if self.role == Role::Client {
+        if self.role == StreamRole::Client {
             ready!(self.poll_open(cx))?;
         }
         self.is_shut_down = true;
         match &mut self.state {
-            State::Open(send, _) => Poll::Ready(finish(send)),
-            State::Unused | State::Opening(_) => Poll::Ready(Ok(())),
+            StreamState::Open(send, _) => Poll::Ready(finish(send)),
+            StreamState::Unused | StreamState::Opening(_) => Poll::Ready(Ok(())),
         }
     }
 }
 
 impl Drop for QuicStream {
     fn drop(&mut self) {
-        let state = std::mem::replace(&mut self.state, State::Unused);
-        if let State::Open(send, recv) = state
+        let state = std::mem::replace(&mut self.state, StreamState::Unused);
+        if let StreamState::Open(send, recv) = state
             && self.is_shut_down
         {
-            linger::quic(&self.runtime, self.connection.clone(), send, recv);
+            graceful_close::quic(&self.runtime, self.connection.clone(), send, recv);
         }
     }
 }

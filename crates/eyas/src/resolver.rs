@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use eyas_race::dns::{Answer, DnsFailure, Query};
+use eyas_race::dns::{DnsAnswer, DnsFailure, DnsQuery};
 use eyas_race::policy::AddressTable;
 use hickory_proto::op::Message;
 use tokio::sync::OnceCell;
@@ -31,9 +31,9 @@ mod records;
 mod service_parameters;
 mod system;
 
-use name_servers::{Found, NameServers, ServerOptions, Transport};
-use overrides::{Overrides, normalised};
-use system::System;
+use name_servers::{FoundRecords, NameServers, QueryTransport, ServerOptions};
+use overrides::{AddressOverrides, normalised};
+use system::SystemResolver;
 
 pub use name_source::NameSource;
 
@@ -47,15 +47,15 @@ pub(crate) const MAX_RECORDS: usize = 256;
 /// A DNS resolver. Cheap to clone; clones share the cache and the connections.
 #[derive(Clone, Debug)]
 pub struct Resolver {
-    shared: Arc<Shared>,
-    overrides: Arc<Overrides>,
+    shared: Arc<SharedResolver>,
+    overrides: Arc<AddressOverrides>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    source: Source,
+struct SharedResolver {
+    source: ResolverSource,
     /// What this host is configured with.
-    system: System,
+    system: SystemResolver,
     #[cfg(feature = "encrypted-dns")]
     security: crate::SecurityParameters,
     /// The server that the caller named, at its addresses, once it was needed.
@@ -64,7 +64,7 @@ struct Shared {
 
 /// The servers to query.
 #[derive(Clone, Debug)]
-enum Source {
+enum ResolverSource {
     System,
     Server(SocketAddr),
     #[cfg(feature = "encrypted-dns")]
@@ -84,20 +84,20 @@ impl Resolver {
     /// the order of its `nsswitch.conf`, all of which are read again when they change; and by
     /// getaddrinfo(3) where that configuration is not understood whole.
     pub fn system() -> Self {
-        Self::new(Source::System)
+        Self::new(ResolverSource::System)
     }
 
     /// Uses this server, over UDP, and over TCP for answers that do not fit. Neither it nor the
     /// servers below are asked for names in the host's hosts file.
     pub fn server(address: SocketAddr) -> Self {
-        Self::new(Source::Server(address))
+        Self::new(ResolverSource::Server(address))
     }
 
     /// Uses this server over TLS (DoT, RFC 7858; usually port 853). Its certificate must be valid
     /// for `name`.
     #[cfg(feature = "encrypted-dns")]
     pub fn tls(address: SocketAddr, name: impl Into<String>) -> Self {
-        Self::new(Source::Tls(address, name.into()))
+        Self::new(ResolverSource::Tls(address, name.into()))
     }
 
     /// Sets the trust in DoT and DoH servers. The default is the platform's trust. No other
@@ -106,8 +106,8 @@ impl Resolver {
     #[must_use]
     pub fn with_security(self, security: crate::SecurityParameters) -> Self {
         let source = self.shared.source.clone();
-        let (system, named) = (System::new(), Mutex::default());
-        let shared = Arc::new(Shared { source, system, security, named });
+        let (system, named) = (SystemResolver::new(), Mutex::default());
+        let shared = Arc::new(SharedResolver { source, system, security, named });
         Self { shared, ..self }
     }
 
@@ -115,18 +115,18 @@ impl Resolver {
     /// name in the URL is resolved by the system's resolver.
     #[cfg(feature = "encrypted-dns")]
     pub fn https(url: &str) -> Result<Self, Error> {
-        encrypted::HttpsUrl::parse(url).map(|server| Self::new(Source::Https(server)))
+        encrypted::HttpsUrl::parse(url).map(|server| Self::new(ResolverSource::Https(server)))
     }
 
-    fn new(source: Source) -> Self {
-        let shared = Shared {
+    fn new(source: ResolverSource) -> Self {
+        let shared = SharedResolver {
             source,
-            system: System::new(),
+            system: SystemResolver::new(),
             #[cfg(feature = "encrypted-dns")]
             security: crate::SecurityParameters::platform(),
             named: Mutex::default(),
         };
-        Self { shared: Arc::new(shared), overrides: Arc::new(Overrides::default()) }
+        Self { shared: Arc::new(shared), overrides: Arc::new(AddressOverrides::default()) }
     }
 
     /// Resolves `host` at `port` to these addresses without asking DNS, like curl's `--resolve`. A
@@ -161,32 +161,37 @@ impl Resolver {
     }
 
     /// Returns the answer that is known without a query, if there is one.
-    pub(crate) fn known(&self, query: &Query, port: u16) -> Option<Answer> {
+    pub(crate) fn known(&self, query: &DnsQuery, port: u16) -> Option<DnsAnswer> {
         let records = self.overrides.answer(query, port)?;
-        Some(Answer { id: query.id, records, protected: true })
+        Some(DnsAnswer { id: query.id, records, protected: true })
     }
 
     /// Sends one query about a target with this port. A name with a dot at the end is not searched.
     /// Dropping the future cancels it.
-    pub async fn query(&self, query: &Query, port: u16) -> Answer {
+    pub async fn query(&self, query: &DnsQuery, port: u16) -> DnsAnswer {
         self.query_as(query, port, query.name.ends_with('.')).await
     }
 
     /// Returns whether the name of this query of a race is taken as it is. So are all names that
     /// records refer to, which are complete in DNS.
-    pub(crate) fn is_absolute(target: &Target, query: &Query) -> bool {
+    pub(crate) fn is_absolute(target: &Target, query: &DnsQuery) -> bool {
         let (_, host) = overrides::split_owner(&query.name, target.port);
         target.absolute || target.host.name() != Some(host)
     }
 
     /// Sends one query, about a name that is searched or not.
-    pub(crate) async fn query_as(&self, query: &Query, port: u16, is_absolute: bool) -> Answer {
+    pub(crate) async fn query_as(
+        &self,
+        query: &DnsQuery,
+        port: u16,
+        is_absolute: bool,
+    ) -> DnsAnswer {
         if let Some(answer) = self.known(query, port) {
             return answer;
         }
         let answer = self.shared.answer(query, port, is_absolute);
-        let Found { records, is_authentic } = answer.await;
-        Answer { id: query.id, records, protected: is_authentic }
+        let FoundRecords { records, is_authentic } = answer.await;
+        DnsAnswer { id: query.id, records, protected: is_authentic }
     }
 
     /// Returns who answers for `host`, and why, as the configuration is now. A host with a dot at the
@@ -198,7 +203,7 @@ impl Resolver {
         }
         let system = self.shared.system.source_of(&name, host.ends_with('.'));
         match (&self.shared.source, system) {
-            (Source::System, system) => system,
+            (ResolverSource::System, system) => system,
             (_, system @ (NameSource::HostsFile { .. } | NameSource::Localhost)) => system,
             (source, _) => NameSource::Server { server: source.to_string() },
         }
@@ -210,7 +215,7 @@ impl Resolver {
     pub fn searched_names(&self, host: &str) -> Vec<String> {
         let name = normalised(host);
         match self.shared.source {
-            Source::System if !host.ends_with('.') && !self.overrides.has(&name) => {
+            ResolverSource::System if !host.ends_with('.') && !self.overrides.has(&name) => {
                 self.shared.system.searched_names(&name)
             }
             _ => Vec::new(),
@@ -232,7 +237,7 @@ impl Resolver {
 
     /// Returns whether the system's servers are used.
     pub(crate) fn is_system(&self) -> bool {
-        matches!(self.shared.source, Source::System)
+        matches!(self.shared.source, ResolverSource::System)
     }
 
     /// Returns the host's own table of address preferences, if it has one.
@@ -247,13 +252,13 @@ impl Resolver {
     }
 }
 
-impl Shared {
+impl SharedResolver {
     /// Returns the answer to a query, which is authentic if it came over a protected channel.
-    async fn answer(&self, query: &Query, port: u16, is_absolute: bool) -> Found {
+    async fn answer(&self, query: &DnsQuery, port: u16, is_absolute: bool) -> FoundRecords {
         let name = normalised(&query.name);
         let (prefix, host) = overrides::split_owner(&name, port);
-        if matches!(self.source, Source::System) {
-            let asked = system::Asked { host, prefix, is_absolute };
+        if matches!(self.source, ResolverSource::System) {
+            let asked = system::AskedName { host, prefix, is_absolute };
             return self.system.query(asked, query.record_type).await;
         }
         if let Some(found) = self.system.hosts_answer(host, query.record_type) {
@@ -262,15 +267,15 @@ impl Shared {
         let named = self.named();
         let found = match named.get_or_try_init(|| self.find()).await {
             Ok(servers) => servers.query(&name, query.record_type).await,
-            Err(why) => Found { records: Err(why), is_authentic: false },
+            Err(why) => FoundRecords { records: Err(why), is_authentic: false },
         };
         self.check(&named, found.records.as_ref().err());
-        Found { is_authentic: self.source.is_protected(), ..found }
+        FoundRecords { is_authentic: self.source.is_protected(), ..found }
     }
 
     /// Passes on a query of somebody else.
     async fn forward(&self, query: &Message) -> Result<Vec<u8>, DnsFailure> {
-        if matches!(self.source, Source::System) {
+        if matches!(self.source, ResolverSource::System) {
             return self.system.forward(query).await;
         }
         let named = self.named();
@@ -300,21 +305,21 @@ impl Shared {
         })?;
         let (timeout, attempts) = (QUERY_TIMEOUT, RETRIES + 1);
         let options = ServerOptions { timeout, attempts, ..ServerOptions::default() };
-        Ok(NameServers::over(transports, options))
+        Ok(NameServers::from_transports(transports, options))
     }
 
     /// Returns how to ask the server that the caller named, at each of its addresses.
-    async fn transports(&self) -> Result<Vec<Transport>, Error> {
+    async fn transports(&self) -> Result<Vec<QueryTransport>, Error> {
         match &self.source {
             // Its servers are those of the configuration.
-            Source::System => Ok(Vec::new()),
-            Source::Server(address) => Ok(vec![(*address).into()]),
+            ResolverSource::System => Ok(Vec::new()),
+            ResolverSource::Server(address) => Ok(vec![(*address).into()]),
             #[cfg(feature = "encrypted-dns")]
-            Source::Tls(address, name) => {
+            ResolverSource::Tls(address, name) => {
                 Ok(vec![encrypted::over_tls(*address, name, &self.security)?])
             }
             #[cfg(feature = "encrypted-dns")]
-            Source::Https(url) => url.servers(&self.system, &self.security).await,
+            ResolverSource::Https(url) => url.servers(&self.system, &self.security).await,
         }
     }
 
@@ -327,7 +332,7 @@ impl Shared {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ResolverSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::System => f.write_str("the host's resolver"),
@@ -340,7 +345,7 @@ impl fmt::Display for Source {
     }
 }
 
-impl Source {
+impl ResolverSource {
     /// Returns whether the server's address is that of a name.
     fn is_looked_up(&self) -> bool {
         match self {

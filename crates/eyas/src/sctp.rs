@@ -40,7 +40,7 @@
 //! for all its sockets. SCTP inside DTLS has an endpoint of its own, so an unencrypted packet can
 //! never be taken for a protected one.
 //!
-//! An attempt pauses at the INIT ACK, reports `Answered` and waits for `Output::Proceed`. A loser
+//! An attempt pauses at the INIT ACK, reports `Answered` and waits for `RaceOutput::Proceed`. A loser
 //! is dropped there, before its COOKIE ECHO, so the server never holds state for it. An association
 //! that is dropped later shuts down once its data has been delivered, or once its peer has accepted
 //! nothing for long; what must count it until then, such as a server's permit, is held by

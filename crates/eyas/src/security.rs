@@ -26,7 +26,7 @@ pub use key::{KeyFingerprint, KeyFingerprintError};
 #[cfg(feature = "sctp")]
 pub(crate) use rejections::keeping;
 #[cfg(feature = "quic")]
-pub(crate) use rejections::{Rejection, observed_call};
+pub(crate) use rejections::{CertificateRejection, observed_call};
 pub(crate) use rejections::{certificate_fault, explained, observed};
 
 /// The maximum number of sessions kept for resumption per endpoint and transport.
@@ -40,7 +40,7 @@ const MAX_SESSIONS: usize = 256;
 /// but the ClientHello is sent in clear, as RFC 9460 specifies for clients without ECH.
 #[derive(Clone, Debug)]
 pub struct SecurityParameters {
-    trust: Trust,
+    trust: TrustSource,
     added_roots: Vec<CertificateDer<'static>>,
     client: Option<ClientIdentity>,
     resumption: bool,
@@ -54,7 +54,7 @@ pub struct SecurityParameters {
 }
 
 #[derive(Clone, Debug)]
-enum Trust {
+enum TrustSource {
     Platform,
     Roots(Vec<CertificateDer<'static>>),
     Keys(Vec<KeyFingerprint>),
@@ -77,7 +77,7 @@ impl SecurityParameters {
     /// Trusts the platform's roots.
     pub fn platform() -> Self {
         Self {
-            trust: Trust::Platform,
+            trust: TrustSource::Platform,
             added_roots: Vec::new(),
             client: None,
             resumption: true,
@@ -92,7 +92,7 @@ impl SecurityParameters {
     /// Trusts only these roots.
     #[must_use]
     pub fn with_roots(mut self, roots: impl IntoIterator<Item = CertificateDer<'static>>) -> Self {
-        self.trust = Trust::Roots(roots.into_iter().collect());
+        self.trust = TrustSource::Roots(roots.into_iter().collect());
         self
     }
 
@@ -107,7 +107,7 @@ impl SecurityParameters {
     /// certificates have, like a client that already knows the server.
     #[must_use]
     pub fn with_pinned_keys(mut self, keys: impl IntoIterator<Item = KeyFingerprint>) -> Self {
-        self.trust = Trust::Keys(keys.into_iter().collect());
+        self.trust = TrustSource::Keys(keys.into_iter().collect());
         self
     }
 
@@ -128,7 +128,7 @@ impl SecurityParameters {
     /// of the certificate's key.
     #[must_use]
     pub fn accept_any_certificate(mut self) -> Self {
-        self.trust = Trust::AnyCertificate;
+        self.trust = TrustSource::AnyCertificate;
         self
     }
 
@@ -281,14 +281,14 @@ impl SecurityParameters {
         provider: &Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ServerCertVerifier>, Error> {
         match &self.trust {
-            Trust::AnyCertificate => Ok(Arc::new(verifier::AcceptAny::new(provider))),
-            Trust::Keys(keys) => Ok(Arc::new(key::PinnedKeyVerifier::new(provider, keys))),
-            Trust::Platform => {
+            TrustSource::AnyCertificate => Ok(Arc::new(verifier::AcceptAny::new(provider))),
+            TrustSource::Keys(keys) => Ok(Arc::new(key::PinnedKeyVerifier::new(provider, keys))),
+            TrustSource::Platform => {
                 let inner = self.platform_verifier(provider);
                 let added = self.added_roots.clone();
                 Ok(Arc::new(verifier::accepting_anchors(inner, added, true)))
             }
-            Trust::Roots(roots) => {
+            TrustSource::Roots(roots) => {
                 let mut store = RootCertStore::empty();
                 for root in roots.iter().chain(&self.added_roots) {
                     store.add(root.clone()).map_err(unusable_root)?;

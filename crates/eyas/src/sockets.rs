@@ -12,7 +12,7 @@ use crate::tcp_status;
 
 mod throttle;
 
-pub use throttle::Throttle;
+pub use throttle::ReportThrottle;
 
 /// The maximum number of connections that the kernel establishes before they are accepted: as many as the host allows
 /// (`net.core.somaxconn`), to which listen(2) reduces it.
@@ -24,7 +24,7 @@ const UDP_BUFFER: usize = 2 * 1024 * 1024;
 
 /// The kinds of socket to bind at each address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedSockets {
     /// The protocol of the stream listener.
     pub stream: Option<StreamProtocol>,
     /// Whether to bind a UDP socket.
@@ -89,7 +89,7 @@ pub fn is_out_of_descriptors(error: &io::Error) -> bool {
 
 /// The sockets bound at one address.
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundAddress {
     /// The address, with the port number shared by its sockets.
     pub address: SocketAddr,
     /// The stream listener, if one was requested.
@@ -114,7 +114,10 @@ pub struct BindError {
 ///
 /// # Errors
 /// Names the address that could not be bound; no sockets are bound then.
-pub fn bind(addresses: &[SocketAddr], wanted: Wanted) -> Result<Vec<Bound>, BindError> {
+pub fn bind(
+    addresses: &[SocketAddr],
+    wanted: WantedSockets,
+) -> Result<Vec<BoundAddress>, BindError> {
     let needs_free_port = addresses.iter().any(|address| address.port() == 0);
     let mut tries = if needs_free_port { PORT_TRIES } else { 1 };
     loop {
@@ -126,7 +129,10 @@ pub fn bind(addresses: &[SocketAddr], wanted: Wanted) -> Result<Vec<Bound>, Bind
     }
 }
 
-fn bind_once(addresses: &[SocketAddr], wanted: Wanted) -> Result<Vec<Bound>, BindError> {
+fn bind_once(
+    addresses: &[SocketAddr],
+    wanted: WantedSockets,
+) -> Result<Vec<BoundAddress>, BindError> {
     let mut port = 0;
     let mut all = Vec::with_capacity(addresses.len());
     for requested in addresses {
@@ -149,8 +155,8 @@ fn serves_ipv4_too(address: SocketAddr, all: &[SocketAddr]) -> bool {
     address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) && !all.iter().any(SocketAddr::is_ipv4)
 }
 
-fn bind_one(address: SocketAddr, wanted: Wanted, v6_only: bool) -> io::Result<Bound> {
-    let mut bound = Bound { address, tcp: None, udp: None };
+fn bind_one(address: SocketAddr, wanted: WantedSockets, v6_only: bool) -> io::Result<BoundAddress> {
+    let mut bound = BoundAddress { address, tcp: None, udp: None };
     if let Some(protocol) = wanted.stream {
         let listener = listen(bound.address, protocol, v6_only)?;
         // Only the port: an MPTCP socket does not report the interface of a link-local address.

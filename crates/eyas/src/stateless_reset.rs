@@ -33,9 +33,9 @@ const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A key of HMAC-SHA-256.
 #[derive(Clone)]
-struct Key([u8; KEY]);
+struct ResetKey([u8; KEY]);
 
-impl Key {
+impl ResetKey {
     /// Derives a key for one purpose. The parts are preceded by their lengths, so that no two lists
     /// of parts are the same text.
     fn derive(secret: &[u8], parts: &[&[u8]]) -> Self {
@@ -61,7 +61,7 @@ fn mac(key: &[u8]) -> Hmac<Sha256> {
         .unwrap_or_else(|_| Hmac::<Sha256>::new(&Default::default()))
 }
 
-impl HmacKey for Key {
+impl HmacKey for ResetKey {
     fn sign(&self, data: &[u8], signature_out: &mut [u8]) {
         signature_out.copy_from_slice(&self.hash(data)[..signature_out.len()]);
     }
@@ -78,7 +78,7 @@ impl HmacKey for Key {
 }
 
 /// Generates connection IDs that it recognises after a restart.
-struct ConnectionIds(Key);
+struct ConnectionIds(ResetKey);
 
 impl ConnectionIds {
     fn check(&self, nonce: &[u8]) -> [u8; CHECK] {
@@ -130,7 +130,7 @@ impl ServerIdentity {
         let address = address.to_string();
         let derive = |purpose: &str| {
             let parts: [&[u8]; 3] = [purpose.as_bytes(), address.as_bytes(), machine];
-            Key::derive(self.secret(), &parts)
+            ResetKey::derive(self.secret(), &parts)
         };
         let mut config =
             quinn::EndpointConfig::new(Arc::new(derive("eyas QUIC stateless reset tokens")));
@@ -157,7 +157,7 @@ mod tests {
         let address: SocketAddr = address.parse().expect("an address");
         let address = address.to_string();
         let parts: [&[u8]; 3] = [b"eyas QUIC stateless reset tokens", address.as_bytes(), machine];
-        Key::derive(identity.secret(), &parts).hash(b"an ID")
+        ResetKey::derive(identity.secret(), &parts).hash(b"an ID")
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_connection_id_is_recognised_under_its_key_only() {
-        let ids = |secret: &[u8]| ConnectionIds(Key::derive(secret, &[b"IDs"]));
+        let ids = |secret: &[u8]| ConnectionIds(ResetKey::derive(secret, &[b"IDs"]));
         let (mut issuer, restarted, other) = (ids(b"secret"), ids(b"secret"), ids(b"other"));
         let mut accepted = 0;
         for _ in 0..1000 {

@@ -13,10 +13,10 @@ pub(crate) const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(60);
 /// A handle to a TCP connection that asks the kernel about it, wherever its stream is. It does not
 /// keep the connection open. Cheap to clone.
 #[derive(Clone)]
-pub struct TcpStatus(Arc<Slot>);
+pub struct TcpStatus(Arc<DescriptorSlot>);
 
 /// The descriptor, until its owner closes it. Whoever uses it holds the lock.
-struct Slot(Mutex<Option<RawFd>>);
+struct DescriptorSlot(Mutex<Option<RawFd>>);
 
 /// What the kernel knows of a TCP connection. For MPTCP it is about the first subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,14 +46,14 @@ impl TcpStatus {
 
     /// Returns what the kernel knows, or `None` if the connection is closed.
     pub fn read(&self) -> Option<TcpReading> {
-        self.0.with(kernel::read)?
+        self.0.with_descriptor(kernel::read)?
     }
 
     /// Has the kernel send a keep-alive probe (RFC 9293 §3.8.4) now, unless something was received
     /// within [`PROBE_AFTER`](Self::PROBE_AFTER). [`read`](Self::read) says when the peer has answered it. The usual
     /// time until such probes applies again once the value is dropped.
     pub fn probe(&self) -> TcpProbe {
-        self.0.with(|socket| kernel::probe_after(socket, Self::PROBE_AFTER));
+        self.0.with_descriptor(|socket| kernel::probe_after(socket, Self::PROBE_AFTER));
         TcpProbe(self.clone())
     }
 }
@@ -70,12 +70,12 @@ pub struct TcpProbe(TcpStatus);
 
 impl Drop for TcpProbe {
     fn drop(&mut self) {
-        self.0.0.with(|socket| kernel::probe_after(socket, KEEP_ALIVE_AFTER));
+        self.0.0.with_descriptor(|socket| kernel::probe_after(socket, KEEP_ALIVE_AFTER));
     }
 }
 
-impl Slot {
-    fn with<T>(&self, ask: impl FnOnce(std::os::fd::BorrowedFd<'_>) -> T) -> Option<T> {
+impl DescriptorSlot {
+    fn with_descriptor<T>(&self, ask: impl FnOnce(std::os::fd::BorrowedFd<'_>) -> T) -> Option<T> {
         let slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let descriptor = (*slot)?;
         #[expect(unsafe_code, reason = "the stream is owned by whoever reads it")]
@@ -90,7 +90,7 @@ pub(crate) struct TcpGuard(TcpStatus);
 
 impl TcpGuard {
     pub(crate) fn new(stream: &TcpStream) -> Self {
-        Self(TcpStatus(Arc::new(Slot(Mutex::new(Some(stream.as_raw_fd()))))))
+        Self(TcpStatus(Arc::new(DescriptorSlot(Mutex::new(Some(stream.as_raw_fd()))))))
     }
 
     pub(crate) fn status(&self) -> TcpStatus {

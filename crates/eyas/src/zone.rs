@@ -7,19 +7,19 @@
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::ops::Range;
 
-use eyas_race::target::{Host, TargetError, parse_port};
+use eyas_race::target::{TargetError, TargetHost, parse_port};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::{if_indextoname, if_nametoindex};
 
-/// Parses a host as [`Host::parse`] does, with zones by the name or number of an interface of this
+/// Parses a host as [`TargetHost::parse`] does, with zones by the name or number of an interface of this
 /// host.
 ///
 /// # Errors
 /// If it is not a host, or there is no such interface.
-pub fn parse_host(text: &str) -> Result<Host, TargetError> {
-    let host = Host::parse_with_scopes(text, index_of)?;
+pub fn parse_host(text: &str) -> Result<TargetHost, TargetError> {
+    let host = TargetHost::parse_with_scopes(text, index_of)?;
     match &host {
-        Host::Literal(_, scope @ 1..) if !exists(*scope) => {
+        TargetHost::Literal(_, scope @ 1..) if !exists(*scope) => {
             Err(TargetError::Interface(scope.to_string()))
         }
         _ => Ok(host),
@@ -32,8 +32,8 @@ pub fn parse_host(text: &str) -> Result<Host, TargetError> {
 /// If it is not an address, or there is no such interface.
 pub fn parse_address(text: &str, port: u16) -> Result<SocketAddr, TargetError> {
     match parse_host(text)? {
-        Host::Literal(ip, scope) => Ok(with_scope(ip, port, scope)),
-        Host::Name(_) => Err(TargetError::Address(text.to_owned())),
+        TargetHost::Literal(ip, scope) => Ok(with_scope(ip, port, scope)),
+        TargetHost::Name(_) => Err(TargetError::Address(text.to_owned())),
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
         let number = [format!("fe80::1%{index}"), format!("[fe80::1%25{index}]")];
         let name =
             ["fe80::1%lo", "[fe80::1%lo]", "fe80::1%25lo", "[fe80::1%25lo]", "fe80::1%25l%6F"];
-        let expected = Host::Literal("fe80::1".parse().expect("an address"), index);
+        let expected = TargetHost::Literal("fe80::1".parse().expect("an address"), index);
         for text in number.iter().map(String::as_str).chain(name) {
             assert_eq!(parse_host(text).as_ref(), Ok(&expected), "{text}");
             let address = parse_address(text, 53).expect(text);

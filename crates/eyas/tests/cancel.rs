@@ -7,9 +7,9 @@ mod ports;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration;
 
-use eyas::race::candidate::{Candidate, Origin, Security, Transport};
+use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 
 /// How long a closed socket may take to disappear before it counts as a leak.
@@ -62,15 +62,15 @@ async fn cancelled_quic_attempt(endpoint: &Endpoint, peer: &SilentPeer) {
         alpn: vec!["h3".into()],
         ech: None,
         priority: None,
-        origin: Origin::Caller,
+        origin: AddressOrigin::Caller,
     };
-    let host = Host::Literal(peer.address.ip(), 0);
+    let host = TargetHost::Literal(peer.address.ip(), 0);
     let attempt = endpoint.attempt(&host, candidate, Some(PATIENCE));
     tokio::time::timeout(Duration::from_millis(50), attempt).await.unwrap_err();
 }
 
 async fn cancelled_connect(endpoint: &Endpoint, peer: &SilentPeer, transports: Vec<Transport>) {
-    let host = Host::Literal(peer.address.ip(), 0);
+    let host = TargetHost::Literal(peer.address.ip(), 0);
     let target = Target::plain(host, peer.address.port(), transports.clone(), Security::Tls);
     let policy = Policy { transports, ..Policy::default() };
     let connecting = endpoint.preconnection(target).policy(policy).connect();
@@ -92,7 +92,11 @@ async fn cancelled_connects_leave_nothing_open() {
     }
     assert!(falls_to(of_endpoint).await, "{} > {of_endpoint}", open_descriptors());
     let before = open_descriptors();
-    drop(endpoint.preconnection(Target::https(Host::Literal(peer.address.ip(), 0), 1)).initiate());
+    drop(
+        endpoint
+            .preconnection(Target::https(TargetHost::Literal(peer.address.ip(), 0), 1))
+            .initiate(),
+    );
     assert!(falls_to(before).await);
     cancelled_quic_attempt(&endpoint, &peer).await;
     drop(endpoint);

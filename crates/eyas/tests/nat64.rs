@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::io::NetworkView;
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::{Endpoint, MemoryStore, Resolver};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -83,7 +83,7 @@ fn endpoint(resolver: Resolver) -> Endpoint {
 /// Connects to `198.18.0.8`, which is behind the NAT64.
 async fn reach(endpoint: &Endpoint, port: u16, host: &str) -> SocketAddr {
     let transports = vec![Transport::Tcp];
-    let target = Target::plain(Host::parse(host).unwrap(), port, transports, Security::None);
+    let target = Target::plain(TargetHost::parse(host).unwrap(), port, transports, Security::None);
     let connection = endpoint.preconnection(target).connect().await.unwrap();
     connection.tcp().unwrap().peer_addr().unwrap()
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::sctp::protocol::endpoint::PathState;
 use eyas::sctp::protocol::event::{Event, OwnAddressChange};
@@ -59,7 +59,8 @@ async fn connect(
         .build()
         .unwrap();
     let transports = vec![Transport::SctpUdp];
-    let target = Target::plain(Host::parse(to).unwrap(), PORT, transports.clone(), Security::None);
+    let target =
+        Target::plain(TargetHost::parse(to).unwrap(), PORT, transports.clone(), Security::None);
     let policy = Policy { transports, ..Policy::default() };
     endpoint.preconnection(target).policy(policy).connect().await.unwrap()
 }

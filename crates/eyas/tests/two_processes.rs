@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyas::MemoryStore;
-use eyas::race::candidate::{Candidate, Origin, Security, Transport};
-use eyas::race::evidence::{Evidence, Level, NetworkId, Trust};
-use eyas::race::memory::Verdict;
-use eyas::race::target::Host;
+use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
+use eyas::race::evidence::{Evidence, EvidenceLevel, NetworkId, TrustContext};
+use eyas::race::memory::MemoryVerdict;
+use eyas::race::target::TargetHost;
 
 /// Environment variables of the processes that the test starts: the file, and the name of the
 /// process.
@@ -31,7 +31,7 @@ fn candidate() -> Candidate {
         alpn: vec![],
         ech: None,
         priority: None,
-        origin: Origin::Address,
+        origin: AddressOrigin::Address,
     }
 }
 
@@ -47,20 +47,20 @@ fn learn(store: &MemoryStore, host: &str) {
     let evidence = Evidence {
         at: now(),
         network: network(),
-        host: Host::Name(host.into()),
+        host: TargetHost::Name(host.into()),
         candidate: candidate(),
-        level: Level::FirstByte,
+        level: EvidenceLevel::FirstByte,
         failure: None,
         doubt: None,
         rtt: Some(Duration::from_millis(20)),
         sent_again: None,
     };
-    store.learn(&evidence, &Trust::default());
+    store.learn(&evidence, &TrustContext::default());
 }
 
 fn knows(store: &MemoryStore, host: &str) -> bool {
-    let view = store.view(&network(), &Host::Name(host.into()), &Trust::default());
-    matches!(view.verdict(&candidate(), now()), Verdict::Good { .. })
+    let view = store.view(&network(), &TargetHost::Name(host.into()), &TrustContext::default());
+    matches!(view.verdict(&candidate(), now()), MemoryVerdict::Good { .. })
 }
 
 fn host_of(process: &str, number: usize) -> String {

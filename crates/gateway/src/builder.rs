@@ -3,20 +3,20 @@
 use std::sync::{Arc, PoisonError};
 
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
-use eyas_relay::pseudonym::Pseudonym;
+use eyas_relay::pseudonym::ProxyPseudonym;
 use thiserror::Error;
 use tokio::sync::Semaphore;
 
-use crate::forwarded::Network;
-use crate::limits::Limits;
-use crate::notices::Notices;
-use crate::pool::Pool;
+use crate::forwarded::TrustedNetwork;
+use crate::limits::GatewayLimits;
+use crate::notices::NoticeReceiver;
+use crate::pool::UpstreamPool;
 use crate::service::Gateway;
-use crate::shared::Shared;
-use crate::upgrade::Protocols;
+use crate::shared::SharedGateway;
+use crate::upgrade::UpgradeProtocols;
 use crate::upstream::Upstream;
 
-type Observer = Box<dyn Fn(String) + Send + Sync>;
+type BuilderObserver = Box<dyn Fn(String) + Send + Sync>;
 
 /// Why a gateway could not be built.
 #[derive(Debug, Error)]
@@ -26,15 +26,15 @@ pub struct GatewayError(String);
 /// Builds a [`Gateway`]; see [`Gateway::builder`].
 pub struct GatewayBuilder {
     upstream: Upstream,
-    limits: Limits,
-    trusted: Vec<Network>,
+    limits: GatewayLimits,
+    trusted: Vec<TrustedNetwork>,
     proxy_protocol: bool,
     allows_http3: bool,
-    upgrades: Protocols,
+    upgrades: UpgradeProtocols,
     refuses_raw_targets: bool,
     security: Option<SecurityParameters>,
     memory: Option<MemoryStore>,
-    notices: Option<Observer>,
+    notices: Option<BuilderObserver>,
 }
 
 impl Gateway {
@@ -42,11 +42,11 @@ impl Gateway {
     pub fn builder(upstream: Upstream) -> GatewayBuilder {
         GatewayBuilder {
             upstream,
-            limits: Limits::default(),
+            limits: GatewayLimits::default(),
             trusted: Vec::new(),
             proxy_protocol: false,
             allows_http3: true,
-            upgrades: Protocols::default(),
+            upgrades: UpgradeProtocols::default(),
             refuses_raw_targets: false,
             security: None,
             memory: None,
@@ -57,14 +57,14 @@ impl Gateway {
 
 impl GatewayBuilder {
     /// Sets the limits of the upstream.
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: GatewayLimits) -> Self {
         self.limits = limits;
         self
     }
 
     /// Trusts the `Forwarded`, `X-Forwarded-*` and `X-Real-IP` fields of clients in this network,
     /// and appends to them; may be called repeatedly. Those of other clients are removed.
-    pub fn trust(mut self, network: Network) -> Self {
+    pub fn trust(mut self, network: TrustedNetwork) -> Self {
         self.trusted.push(network);
         self
     }
@@ -130,9 +130,9 @@ impl GatewayBuilder {
         let limits = self.limits;
         let connections = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
         let endpoint = endpoint(connections, self.security, self.memory.unwrap_or_default())?;
-        let pool = Pool::new(limits.idle_connections, limits.keep_time);
+        let pool = UpstreamPool::new(limits.idle_connections, limits.keep_time);
         let is_multiplexed = self.upstream.has_no_http1();
-        Ok(Gateway::new(Shared {
+        Ok(Gateway::new(SharedGateway {
             upstream: self.upstream,
             endpoint: endpoint.into(),
             limits,
@@ -140,14 +140,14 @@ impl GatewayBuilder {
             proxy_protocol: self.proxy_protocol,
             upgrades: self.upgrades,
             refuses_raw_targets: self.refuses_raw_targets,
-            pseudonym: Pseudonym::new(),
+            pseudonym: ProxyPseudonym::new(),
             pool: Arc::new(pool),
             allows_http3: self.allows_http3,
             is_multiplexed: is_multiplexed.into(),
             dialling: tokio::sync::Mutex::default(),
             permits: Arc::new(Semaphore::new(connections)),
             counters: Arc::default(),
-            notices: Notices::new(self.notices),
+            notices: NoticeReceiver::new(self.notices),
         }))
     }
 }

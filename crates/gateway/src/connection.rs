@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use eyas::Feedback;
-use eyas::race::evidence::{Cause, Failure, Level};
+use eyas::ConnectionFeedback;
+use eyas::race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_http::InputEnd;
 use http::{Request, Response};
 use hyper::client::conn::http1;
@@ -12,18 +12,18 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::{FailedAttempt, sent};
-use crate::interims::Interims;
-use crate::received::Received;
-use crate::request_body::Upload;
-use crate::share::Share;
+use crate::interims::RequestInterims;
+use crate::received::ReceivedBody;
+use crate::request_body::UploadBody;
+use crate::share::ConnectionShare;
 
 /// The client connection that a connection belongs to: with the PROXY protocol a single one, otherwise none.
-pub(crate) type Owner = Option<(SocketAddr, SocketAddr)>;
+pub(crate) type ConnectionOwner = Option<(SocketAddr, SocketAddr)>;
 
 /// The connection that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    pub(crate) owner: Owner,
+pub(crate) struct WantedConnection {
+    pub(crate) owner: ConnectionOwner,
     /// Whether only HTTP/1.1 will do: to switch to another protocol, and behind a PROXY header, since such a
     /// connection serves one client.
     pub(crate) http1_only: bool,
@@ -31,45 +31,45 @@ pub(crate) struct Wanted {
     pub(crate) opened_since: Option<Instant>,
 }
 
-impl Wanted {
+impl WantedConnection {
     /// Returns what a request needs that may switch to another protocol.
-    pub(crate) fn new(owner: Owner, switches: bool) -> Self {
+    pub(crate) fn new(owner: ConnectionOwner, switches: bool) -> Self {
         Self { owner, http1_only: switches || owner.is_some(), opened_since: None }
     }
 }
 
 /// A connection, or a share of one.
 #[derive(Debug)]
-pub(crate) enum Connection {
+pub(crate) enum UpstreamConnection {
     /// One over HTTP/1.1, which serves one request at a time.
     Http1(Http1Connection),
     /// A stream's share of one over HTTP/2 or HTTP/3.
-    Shared(Share),
+    Shared(ConnectionShare),
 }
 
 #[derive(Debug)]
 pub(crate) struct Http1Connection {
-    pub(crate) sender: http1::SendRequest<Upload>,
+    pub(crate) sender: http1::SendRequest<UploadBody>,
     /// Where informational responses without end are cut off.
     input_end: InputEnd,
     cut: CancellationToken,
     /// For the memory, if it was raced.
-    feedback: Option<Feedback>,
+    feedback: Option<ConnectionFeedback>,
 }
 
 impl Http1Connection {
     /// Returns a connection, and the token on which its task must end.
     pub(crate) fn new(
-        sender: http1::SendRequest<Upload>,
+        sender: http1::SendRequest<UploadBody>,
         input_end: InputEnd,
-        feedback: Option<Feedback>,
+        feedback: Option<ConnectionFeedback>,
     ) -> (Self, CancellationToken) {
         let cut = CancellationToken::new();
         (Self { sender, input_end, cut: cut.clone(), feedback }, cut)
     }
 }
 
-impl Connection {
+impl UpstreamConnection {
     /// Waits until a request can be sent. A reused connection is ready once its task has seen the end of the
     /// last response.
     pub(crate) async fn ready(&mut self) -> hyper::Result<()> {
@@ -83,9 +83,9 @@ impl Connection {
     /// where the error gives it back.
     pub(crate) async fn send(
         &mut self,
-        mut request: Request<Upload>,
-        interims: &Interims,
-    ) -> Result<Response<Received>, FailedAttempt> {
+        mut request: Request<UploadBody>,
+        interims: &RequestInterims,
+    ) -> Result<Response<ReceivedBody>, FailedAttempt> {
         match self {
             Self::Http1(connection) => {
                 interims.listen(&mut request);
@@ -105,7 +105,7 @@ impl Connection {
         }
     }
 
-    fn feedback(&self) -> Option<&Feedback> {
+    fn feedback(&self) -> Option<&ConnectionFeedback> {
         match self {
             Self::Http1(connection) => connection.feedback.as_ref(),
             Self::Shared(share) => Some(&share.feedback),
@@ -121,12 +121,16 @@ impl Connection {
 
     /// Tells the memory that the upstream accepted the connection, which then ended without a response: another
     /// address or transport may be better.
-    pub(crate) fn broke(&self, cause: Option<Cause>, detail: String) {
+    pub(crate) fn broke(&self, cause: Option<FailureCause>, detail: String) {
         // Over QUIC it was authenticated as well.
         let is_quic = matches!(self, Self::Shared(share) if share.is_http3());
-        let reached = if is_quic { Level::Security } else { Level::Transport };
+        let reached = if is_quic { EvidenceLevel::Security } else { EvidenceLevel::Transport };
         if let Some(feedback) = self.feedback() {
-            feedback.broke(Failure::new(cause.unwrap_or(Cause::Reset), reached, detail));
+            feedback.broke(AttemptFailure::new(
+                cause.unwrap_or(FailureCause::Reset),
+                reached,
+                detail,
+            ));
         }
     }
 

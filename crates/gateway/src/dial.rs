@@ -7,34 +7,37 @@ use std::time::Duration;
 
 use eyas::Initiation;
 use eyas::race::candidate::{Security, Transport};
-use eyas::race::evidence::{self, Cause, Level};
+use eyas::race::evidence::{self, EvidenceLevel, FailureCause};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Service, Target};
+use eyas::race::target::{Target, TargetHost, TargetService};
 use eyas_relay::proxy_status::ErrorType;
 use tokio::net::UnixStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout};
 
-use crate::connection::{Connection, Wanted};
-use crate::failure::Failure;
+use crate::connection::{UpstreamConnection, WantedConnection};
+use crate::failure::UpstreamFailure;
 use crate::handshake;
-use crate::shared::Shared;
-use crate::stats::Counters;
-use crate::upstream::{Address, Scheme};
+use crate::shared::SharedGateway;
+use crate::stats::GatewayCounters;
+use crate::upstream::{UpstreamAddress, UpstreamScheme};
 
 /// The limit on connections that are opened because the ones before ended before HTTP had begun on them.
 const MAX_STARTED: u32 = 3;
 
 /// Opens a connection. One that many requests share is opened by one of them for all that wait for it, and so is its
 /// failure theirs.
-pub(crate) async fn connect(shared: &Arc<Shared>, wanted: Wanted) -> Result<Connection, Failure> {
+pub(crate) async fn connect(
+    shared: &Arc<SharedGateway>,
+    wanted: WantedConnection,
+) -> Result<UpstreamConnection, UpstreamFailure> {
     let is_shared = !wanted.http1_only && shared.is_multiplexed.load(Relaxed);
     if !is_shared {
         return dial(shared, wanted).await;
     }
     let asked = Instant::now();
     let mut last = shared.dialling.lock().await;
-    if let Some(connection) = shared.pool.take(wanted) {
+    if let Some(connection) = shared.pool.acquire(wanted) {
         return Ok(connection);
     }
     if let Some((began, failure)) = &*last
@@ -48,9 +51,12 @@ pub(crate) async fn connect(shared: &Arc<Shared>, wanted: Wanted) -> Result<Conn
     dialled
 }
 
-async fn dial(shared: &Arc<Shared>, wanted: Wanted) -> Result<Connection, Failure> {
+async fn dial(
+    shared: &Arc<SharedGateway>,
+    wanted: WantedConnection,
+) -> Result<UpstreamConnection, UpstreamFailure> {
     match &shared.upstream.0 {
-        Address::Unix(path) => {
+        UpstreamAddress::Unix(path) => {
             let (permit, limit) = (permit(shared).await?, shared.limits.connect_time);
             let connecting = timeout(limit, UnixStream::connect(path)).await;
             let stream = connecting
@@ -58,13 +64,13 @@ async fn dial(shared: &Arc<Shared>, wanted: Wanted) -> Result<Connection, Failur
                 .map_err(|error| unreachable_because(shared, &error))?;
             let connection = handshake::http1(shared, wanted, (stream, None), permit).await;
             let connection = connection.map_err(|error| unreachable_because(shared, &error))?;
-            Counters::count(&shared.counters.connections);
+            GatewayCounters::count(&shared.counters.connections);
             Ok(connection)
         }
-        Address::Host { .. } if wanted.http1_only && shared.upstream.has_no_http1() => {
-            Err(Failure::NoUpgrade)
+        UpstreamAddress::Host { .. } if wanted.http1_only && shared.upstream.has_no_http1() => {
+            Err(UpstreamFailure::NoUpgrade)
         }
-        Address::Host { host, port, scheme } => {
+        UpstreamAddress::Host { host, port, scheme } => {
             let mut started = 0;
             loop {
                 let permit = permit(shared).await?;
@@ -75,9 +81,9 @@ async fn dial(shared: &Arc<Shared>, wanted: Wanted) -> Result<Connection, Failur
                     // Its host went down just after the kernel had accepted the connection. Nothing of a request was
                     // sent, and the next race finds another address of the upstream.
                     Err(failure) if started < MAX_STARTED => {
-                        let (cause, reached) = (Cause::Reset, Level::Transport);
+                        let (cause, reached) = (FailureCause::Reset, EvidenceLevel::Transport);
                         let detail = failure.to_string();
-                        feedback.broke(evidence::Failure::new(cause, reached, detail));
+                        feedback.broke(evidence::AttemptFailure::new(cause, reached, detail));
                     }
                     result => return result,
                 }
@@ -88,11 +94,11 @@ async fn dial(shared: &Arc<Shared>, wanted: Wanted) -> Result<Connection, Failur
 
 /// Races for a connection to the upstream.
 async fn win(
-    shared: &Arc<Shared>,
-    host: &Host,
-    (port, scheme): (u16, Scheme),
-    wanted: Wanted,
-) -> Result<eyas::Connection, Failure> {
+    shared: &Arc<SharedGateway>,
+    host: &TargetHost,
+    (port, scheme): (u16, UpstreamScheme),
+    wanted: WantedConnection,
+) -> Result<eyas::Connection, UpstreamFailure> {
     let (target, policy) = race(shared, host, (port, scheme), wanted);
     // HTTP/3 does it while there are requests.
     let preconnection = shared.endpoint().preconnection(target).without_quic_keep_alive();
@@ -100,8 +106,8 @@ async fn win(
     let connection = initiation.usable().await.map_err(|error| {
         let (error_type, text) = (ErrorType::from(&error), error.to_string());
         match error_type.is_connect_timeout() {
-            true => Failure::ConnectTimedOut(error_type, text),
-            false => Failure::Unreachable(error_type, text),
+            true => UpstreamFailure::ConnectTimedOut(error_type, text),
+            false => UpstreamFailure::Unreachable(error_type, text),
         }
     })?;
     match wanted.http1_only || initiation.is_over() {
@@ -112,7 +118,7 @@ async fn win(
 }
 
 /// Waits for the permit for another connection.
-async fn permit(shared: &Shared) -> Result<OwnedSemaphorePermit, Failure> {
+async fn permit(shared: &SharedGateway) -> Result<OwnedSemaphorePermit, UpstreamFailure> {
     if let Ok(permit) = Arc::clone(&shared.permits).try_acquire_owned() {
         return Ok(permit);
     }
@@ -121,25 +127,25 @@ async fn permit(shared: &Shared) -> Result<OwnedSemaphorePermit, Failure> {
     let waiting = Arc::clone(&shared.permits).acquire_owned();
     match timeout(shared.limits.connect_time, waiting).await {
         Ok(Ok(permit)) => Ok(permit),
-        Ok(Err(_)) | Err(_) => Err(Failure::Busy(shared.limits.connections)),
+        Ok(Err(_)) | Err(_) => Err(UpstreamFailure::Busy(shared.limits.connections)),
     }
 }
 
 /// Returns what a new connection is raced for: HTTP/3 over QUIC beside the older versions over TCP, where it may be
 /// used.
 fn race(
-    shared: &Shared,
-    host: &Host,
-    (port, scheme): (u16, Scheme),
-    wanted: Wanted,
+    shared: &SharedGateway,
+    host: &TargetHost,
+    (port, scheme): (u16, UpstreamScheme),
+    wanted: WantedConnection,
 ) -> (Target, Policy) {
-    let has_http3 = !wanted.http1_only && (scheme == Scheme::H3 || shared.allows_http3);
+    let has_http3 = !wanted.http1_only && (scheme == UpstreamScheme::H3 || shared.allows_http3);
     let (stream_alpn, quic_alpn): (&[&str], &[&str]) = match scheme {
-        Scheme::H3 => (&[], &["h3"]),
-        Scheme::Https if wanted.http1_only => (&["http/1.1"], &[]),
-        Scheme::Https if has_http3 => (&["h2", "http/1.1"], &["h3"]),
-        Scheme::Https => (&["h2", "http/1.1"], &[]),
-        Scheme::Http | Scheme::H2c => (&[], &[]),
+        UpstreamScheme::H3 => (&[], &["h3"]),
+        UpstreamScheme::Https if wanted.http1_only => (&["http/1.1"], &[]),
+        UpstreamScheme::Https if has_http3 => (&["h2", "http/1.1"], &["h3"]),
+        UpstreamScheme::Https => (&["h2", "http/1.1"], &[]),
+        UpstreamScheme::Http | UpstreamScheme::H2c => (&[], &[]),
     };
     let transports = match (stream_alpn.is_empty(), quic_alpn.is_empty()) {
         (_, true) => vec![Transport::Tcp],
@@ -150,7 +156,7 @@ fn race(
         true => {
             let alpn = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
             let (stream_alpn, quic_alpn) = (alpn(stream_alpn), alpn(quic_alpn));
-            let service = Service::Http { stream_alpn, quic_alpn };
+            let service = TargetService::Http { stream_alpn, quic_alpn };
             Target { service, ..Target::https(host.clone(), port) }
         }
         false => Target::plain(host.clone(), port, transports.clone(), Security::None),
@@ -161,14 +167,14 @@ fn race(
 
 /// Implements the late switch: a connection over HTTP/3 that becomes ready after the race was won is used for later
 /// requests.
-fn await_better(shared: &Arc<Shared>, scheme: Scheme, mut initiation: Initiation) {
+fn await_better(shared: &Arc<SharedGateway>, scheme: UpstreamScheme, mut initiation: Initiation) {
     let weak = Arc::downgrade(shared);
     tokio::spawn(async move {
         while let Some(connection) = initiation.better().await {
             let Some(shared) = weak.upgrade() else { return };
             let permit = Arc::clone(&shared.permits).try_acquire_owned();
             let Some(permit) = permit.ok().filter(|_| !shared.pool.has_http3()) else { continue };
-            let wanted = Wanted::new(None, false);
+            let wanted = WantedConnection::new(None, false);
             // Its first share is not used.
             match start(&shared, wanted, (connection, scheme), permit).await {
                 Ok(_) => tracing::debug!("changed to the better connection"),
@@ -181,33 +187,33 @@ fn await_better(shared: &Arc<Shared>, scheme: Scheme, mut initiation: Initiation
 
 /// Starts the version of HTTP that a connection has negotiated.
 async fn start(
-    shared: &Shared,
-    wanted: Wanted,
-    (connection, scheme): (eyas::Connection, Scheme),
+    shared: &SharedGateway,
+    wanted: WantedConnection,
+    (connection, scheme): (eyas::Connection, UpstreamScheme),
     permit: OwnedSemaphorePermit,
-) -> Result<Connection, Failure> {
+) -> Result<UpstreamConnection, UpstreamFailure> {
     let unreachable = |error: io::Error| unreachable_because(shared, &error);
     let counters = &shared.counters;
     if connection.quic().is_some() {
         let started = handshake::http3(shared, scheme, &connection, permit).await;
         let share = started.map_err(unreachable)?;
-        Counters::count(&counters.connections);
-        Counters::count(&counters.http3_connections);
+        GatewayCounters::count(&counters.connections);
+        GatewayCounters::count(&counters.http3_connections);
         return Ok(share);
     }
     let is_http2 = match scheme {
-        Scheme::Http | Scheme::H3 => false,
-        Scheme::H2c => true,
-        Scheme::Https => connection.info().alpn.as_deref() == Some("h2"),
+        UpstreamScheme::Http | UpstreamScheme::H3 => false,
+        UpstreamScheme::H2c => true,
+        UpstreamScheme::Https => connection.info().alpn.as_deref() == Some("h2"),
     };
     let stream = connection.into_stream().map_err(|_| {
         let text = format!("{} closed at once", shared.upstream);
-        Failure::Unreachable(ErrorType::ConnectionTerminated, text)
+        UpstreamFailure::Unreachable(ErrorType::ConnectionTerminated, text)
     })?;
     if is_http2 {
         let share = handshake::http2(shared, scheme, stream, permit).await.map_err(unreachable)?;
-        Counters::count(&counters.connections);
-        Counters::count(&counters.http2_connections);
+        GatewayCounters::count(&counters.connections);
+        GatewayCounters::count(&counters.http2_connections);
         return Ok(share);
     }
     if !wanted.http1_only {
@@ -216,16 +222,16 @@ async fn start(
     let feedback = Some(stream.feedback().clone());
     let raced = (stream, feedback);
     let connection = handshake::http1(shared, wanted, raced, permit).await.map_err(unreachable)?;
-    Counters::count(&counters.connections);
+    GatewayCounters::count(&counters.connections);
     Ok(connection)
 }
 
-fn timed_out(shared: &Shared, limit: Duration) -> Failure {
+fn timed_out(shared: &SharedGateway, limit: Duration) -> UpstreamFailure {
     let text = format!("{} accepted no connection within {limit:?}", shared.upstream);
-    Failure::ConnectTimedOut(ErrorType::ConnectionTimeout, text)
+    UpstreamFailure::ConnectTimedOut(ErrorType::ConnectionTimeout, text)
 }
 
-fn unreachable_because(shared: &Shared, error: &io::Error) -> Failure {
+fn unreachable_because(shared: &SharedGateway, error: &io::Error) -> UpstreamFailure {
     let error_type = match error.kind() {
         io::ErrorKind::ConnectionRefused => ErrorType::ConnectionRefused,
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
@@ -233,5 +239,8 @@ fn unreachable_because(shared: &Shared, error: &io::Error) -> Failure {
         }
         _ => ErrorType::DestinationUnavailable,
     };
-    Failure::Unreachable(error_type, format!("cannot connect to {}: {error}", shared.upstream))
+    UpstreamFailure::Unreachable(
+        error_type,
+        format!("cannot connect to {}: {error}", shared.upstream),
+    )
 }

@@ -12,12 +12,12 @@ const CLOSED: u8 = 2;
 
 /// A gate that a body waits for.
 #[derive(Debug, Default)]
-pub(crate) struct Gate {
+pub(crate) struct BodyGate {
     state: AtomicU8,
     waker: AtomicWaker,
 }
 
-impl Gate {
+impl BodyGate {
     /// Returns an open gate.
     pub(crate) fn opened() -> Self {
         Self { state: AtomicU8::new(OPEN), waker: AtomicWaker::new() }
@@ -65,7 +65,7 @@ mod tests {
     #[tokio::test]
     async fn the_first_decision_is_final_and_wakes_waiters() {
         for opens in [true, false] {
-            let gate = Arc::new(Gate::default());
+            let gate = Arc::new(BodyGate::default());
             let waiting = Arc::clone(&gate);
             let waiting = tokio::spawn(async move { poll_fn(|cx| waiting.poll_open(cx)).await });
             tokio::task::yield_now().await;

@@ -8,15 +8,15 @@ use http::{HeaderValue, Response, StatusCode, header};
 use thiserror::Error;
 
 use crate::request_body::UploadError;
-use crate::validation::Rejection;
+use crate::validation::RequestRejection;
 
 /// Why there is no response from the upstream. The text is for the operator, and may contain addresses that
 /// clients must not see.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum UpstreamFailure {
     /// The request is rejected before it is forwarded.
     #[error("{}", .0.text)]
-    Refused(Rejection),
+    Refused(RequestRejection),
     /// The request was forwarded in a loop.
     #[error("a loop: the upstream leads back to this gateway")]
     Loop,
@@ -46,19 +46,19 @@ pub(crate) enum Failure {
     Malformed(ErrorType, String),
 }
 
-impl Failure {
+impl UpstreamFailure {
     /// Returns the reason for counters.
-    pub(crate) const fn reason(&self) -> Reason {
+    pub(crate) const fn reason(&self) -> FailureReason {
         match self {
-            Self::Refused(_) | Self::NoUpgrade => Reason::Refused,
-            Self::Loop => Reason::Loop,
-            Self::Upload(_) => Reason::Upload,
-            Self::Busy(_) => Reason::Busy,
-            Self::Unreachable(..) => Reason::Unreachable,
-            Self::ConnectTimedOut(..) => Reason::ConnectTimedOut,
-            Self::Silent(_) => Reason::Silent,
-            Self::Closed(_) => Reason::Closed,
-            Self::Malformed(..) => Reason::Malformed,
+            Self::Refused(_) | Self::NoUpgrade => FailureReason::Refused,
+            Self::Loop => FailureReason::Loop,
+            Self::Upload(_) => FailureReason::Upload,
+            Self::Busy(_) => FailureReason::Busy,
+            Self::Unreachable(..) => FailureReason::Unreachable,
+            Self::ConnectTimedOut(..) => FailureReason::ConnectTimedOut,
+            Self::Silent(_) => FailureReason::Silent,
+            Self::Closed(_) => FailureReason::Closed,
+            Self::Malformed(..) => FailureReason::Malformed,
         }
     }
 
@@ -106,7 +106,7 @@ impl Failure {
     const fn error_type(&self) -> ErrorType {
         match self {
             // What the gateway does not support, as opposed to what is wrong with the request.
-            Self::Refused(Rejection { status: StatusCode::NOT_IMPLEMENTED, .. }) => {
+            Self::Refused(RequestRejection { status: StatusCode::NOT_IMPLEMENTED, .. }) => {
                 ErrorType::HttpRequestDenied
             }
             Self::Refused(_) | Self::Upload(_) => ErrorType::HttpRequestError,
@@ -163,7 +163,7 @@ fn reason_phrase(status: StatusCode) -> &'static str {
 
 /// Why there was no response from the upstream, for counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum FailureReason {
     Refused,
     Loop,
     Upload,
@@ -175,7 +175,7 @@ pub(crate) enum Reason {
     Malformed,
 }
 
-impl Reason {
+impl FailureReason {
     /// The names used in metrics, in the order of the variants.
     pub(crate) const NAMES: [&'static str; 9] = [
         "refused",
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn responses_have_a_reason_without_addresses() {
-        let failure = Failure::Unreachable(
+        let failure = UpstreamFailure::Unreachable(
             ErrorType::ConnectionRefused,
             "10.1.2.3:3000 refused it".to_owned(),
         );
@@ -212,7 +212,7 @@ mod tests {
             "{status}"
         );
         assert!(!status.contains("10.1.2.3"), "{status}");
-        assert_eq!(Failure::Silent(Duration::from_secs(1)).response().status(), 504);
-        assert!(Failure::Busy(7).response().headers().contains_key("retry-after"));
+        assert_eq!(UpstreamFailure::Silent(Duration::from_secs(1)).response().status(), 504);
+        assert!(UpstreamFailure::Busy(7).response().headers().contains_key("retry-after"));
     }
 }

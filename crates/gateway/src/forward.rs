@@ -10,21 +10,21 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas_http::serve::InterimResponses;
 use http::{Request, Response, header};
 use tokio::time::{Instant, sleep};
 
-use crate::attempt::{FailedAttempt, Fate, describe, malformed};
-use crate::connection::{Connection, Owner, Wanted};
+use crate::attempt::{FailedAttempt, RequestFate, describe, malformed};
+use crate::connection::{ConnectionOwner, UpstreamConnection, WantedConnection};
 use crate::dial;
-use crate::failure::Failure;
-use crate::interims::Interims;
-use crate::received::Received;
-use crate::request_body::{Progress, Upload};
-use crate::response_body::Lease;
-use crate::shared::Shared;
-use crate::stats::Counters;
+use crate::failure::UpstreamFailure;
+use crate::interims::RequestInterims;
+use crate::received::ReceivedBody;
+use crate::request_body::{UploadBody, UploadProgress};
+use crate::response_body::ConnectionLease;
+use crate::shared::SharedGateway;
+use crate::stats::GatewayCounters;
 
 /// The limit on repetitions of a request that may have been received.
 const MAX_REPEATS: u32 = 2;
@@ -33,20 +33,20 @@ const MAX_OPENED: u32 = 4;
 
 /// Sends a request, and waits for the head of its response.
 pub(crate) async fn send(
-    shared: &Arc<Shared>,
-    mut wanted: Wanted,
-    mut request: Request<Upload>,
-) -> Result<(Response<Received>, Lease), Failure> {
+    shared: &Arc<SharedGateway>,
+    mut wanted: WantedConnection,
+    mut request: Request<UploadBody>,
+) -> Result<(Response<ReceivedBody>, ConnectionLease), UpstreamFailure> {
     let (upload, owner) = (Arc::clone(request.body().progress()), wanted.owner);
     let client = request.extensions_mut().remove::<InterimResponses>();
     let (mut opened, mut repeats) = (0, 0);
     loop {
         // A repetition must not meet the next of the connections that have ended without notice.
-        let reused = if repeats == 0 { shared.pool.take(wanted) } else { None };
+        let reused = if repeats == 0 { shared.pool.acquire(wanted) } else { None };
         let is_new = reused.is_none();
         let connection = match reused {
             Some(connection) => {
-                Counters::count(&shared.counters.reused);
+                GatewayCounters::count(&shared.counters.reused);
                 connection
             }
             None => {
@@ -63,13 +63,14 @@ pub(crate) async fn send(
             }
             Err(FailedAttempt { fate, failure, .. })
                 if repeats < MAX_REPEATS
-                    && (fate == Fate::Unprocessed || (fate == Fate::Ended && is_idempotent)) =>
+                    && (fate == RequestFate::Unprocessed
+                        || (fate == RequestFate::Ended && is_idempotent)) =>
             {
                 request = copy.ok_or(failure)?;
                 // One whose streams end may go on for a while, as that of a server that is being stopped.
                 wanted.opened_since = Some(began);
                 repeats += 1;
-                Counters::count(&shared.counters.repeated);
+                GatewayCounters::count(&shared.counters.repeated);
             }
             Err(FailedAttempt { failure, .. }) => return Err(failure),
         }
@@ -78,26 +79,26 @@ pub(crate) async fn send(
 
 /// Returns a response with the lease of its connection.
 fn leased(
-    shared: &Shared,
-    owner: Owner,
-    (response, connection): (Response<Received>, Connection),
-    upload: Arc<Progress>,
-) -> (Response<Received>, Lease) {
+    shared: &SharedGateway,
+    owner: ConnectionOwner,
+    (response, connection): (Response<ReceivedBody>, UpstreamConnection),
+    upload: Arc<UploadProgress>,
+) -> (Response<ReceivedBody>, ConnectionLease) {
     let (pool, counters) = (Arc::clone(&shared.pool), Arc::clone(&shared.counters));
     let status = response.status();
     let is_refused = status.is_client_error() || status.is_server_error();
     let connection = Some(connection);
-    (response, Lease { connection, is_refused, owner, pool, upload, counters })
+    (response, ConnectionLease { connection, is_refused, owner, pool, upload, counters })
 }
 
 /// Returns a copy of the request, if it can be sent twice: without a body and an upgrade.
-fn copy_for_retry(request: &Request<Upload>) -> Option<Request<Upload>> {
+fn copy_for_retry(request: &Request<UploadBody>) -> Option<Request<UploadBody>> {
     let can_repeat = !request.headers().contains_key(header::UPGRADE)
         && http_body::Body::is_end_stream(request.body());
     if !can_repeat {
         return None;
     }
-    let mut copy = Request::new(Upload::none());
+    let mut copy = Request::new(UploadBody::none());
     *copy.method_mut() = request.method().clone();
     *copy.uri_mut() = request.uri().clone();
     *copy.version_mut() = request.version();
@@ -107,16 +108,16 @@ fn copy_for_retry(request: &Request<Upload>) -> Option<Request<Upload>> {
 }
 
 async fn attempt(
-    shared: &Shared,
-    mut connection: Connection,
-    (request, is_new): (Request<Upload>, bool),
+    shared: &SharedGateway,
+    mut connection: UpstreamConnection,
+    (request, is_new): (Request<UploadBody>, bool),
     client: Option<InterimResponses>,
-) -> Result<(Response<Received>, Connection), FailedAttempt> {
+) -> Result<(Response<ReceivedBody>, UpstreamConnection), FailedAttempt> {
     if let Err(error) = connection.ready().await {
         return Err(FailedAttempt::unsent(request, describe(&error)));
     }
     let upload = Arc::clone(request.body().progress());
-    let interims = Interims::new(&upload, client, &connection.input_end());
+    let interims = RequestInterims::new(&upload, client, &connection.input_end());
     let result = {
         let sent = connection.send(request, &interims);
         interims.limit(with_timeout(shared, &upload, sent)).await
@@ -125,7 +126,7 @@ async fn attempt(
         Ok(Some(result)) => result,
         Ok(None) => {
             connection.cut();
-            return Err(FailedAttempt::new(Failure::Silent(shared.limits.response_time)));
+            return Err(FailedAttempt::new(UpstreamFailure::Silent(shared.limits.response_time)));
         }
         Err(too_many) => {
             connection.cut();
@@ -146,7 +147,10 @@ async fn attempt(
 }
 
 /// Limits the number of fields, which only hyper's HTTP/1.1 does itself.
-fn check_fields(shared: &Shared, response: &Response<Received>) -> Result<(), FailedAttempt> {
+fn check_fields(
+    shared: &SharedGateway,
+    response: &Response<ReceivedBody>,
+) -> Result<(), FailedAttempt> {
     let limit = shared.limits.header_fields;
     match response.headers().len() > limit {
         true => {
@@ -158,13 +162,13 @@ fn check_fields(shared: &Shared, response: &Response<Received>) -> Result<(), Fa
 }
 
 /// Tells the memory, and other requests, what the failure of a connection means for them.
-fn remember(connection: &Connection, failed: &FailedAttempt, is_new: bool) {
-    if failed.fate == Fate::Unprocessed {
+fn remember(connection: &UpstreamConnection, failed: &FailedAttempt, is_new: bool) {
+    if failed.fate == RequestFate::Unprocessed {
         connection.retire();
     }
     // A connection that had been used before may have gone stale, and a reset tells of a restart.
-    let is_of_path = matches!(failed.cause, Some(Cause::Silent | Cause::Protocol));
-    if failed.fate == Fate::Ended && (is_new || is_of_path) {
+    let is_of_path = matches!(failed.cause, Some(FailureCause::Silent | FailureCause::Protocol));
+    if failed.fate == RequestFate::Ended && (is_new || is_of_path) {
         connection.broke(failed.cause, failed.failure.to_string());
     }
 }
@@ -172,8 +176,8 @@ fn remember(connection: &Connection, failed: &FailedAttempt, is_new: bool) {
 /// Waits for a response as long as the upstream accepts data or the client is to send some. Returns `None` on a
 /// timeout.
 async fn with_timeout<T>(
-    shared: &Shared,
-    upload: &Progress,
+    shared: &SharedGateway,
+    upload: &UploadProgress,
     responding: impl Future<Output = T>,
 ) -> Option<T> {
     let limit = shared.limits.response_time;

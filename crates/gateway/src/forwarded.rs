@@ -10,7 +10,7 @@ use std::str::FromStr;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use thiserror::Error;
 
-use crate::peer::Peer;
+use crate::peer::RequestPeer;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
@@ -18,17 +18,17 @@ const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto
 
 /// A network of trusted proxies: `10.0.0.0/8`, `2001:db8::/32`, or a single address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
+pub struct TrustedNetwork {
     address: IpAddr,
     bits: u8,
 }
 
-/// The error of parsing a [`Network`].
+/// The error of parsing a [`TrustedNetwork`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("expected an address, or a network such as 10.0.0.0/8 or 2001:db8::/32")]
 pub struct NetworkError;
 
-impl FromStr for Network {
+impl FromStr for TrustedNetwork {
     type Err = NetworkError;
 
     fn from_str(text: &str) -> Result<Self, NetworkError> {
@@ -43,7 +43,7 @@ impl FromStr for Network {
     }
 }
 
-impl Network {
+impl TrustedNetwork {
     /// Returns whether an address is in the network.
     pub fn contains(&self, address: IpAddr) -> bool {
         let bits = u32::from(self.bits);
@@ -66,7 +66,7 @@ pub(crate) fn is_claim(name: &HeaderName) -> bool {
 }
 
 /// Adds the client and the requested host. Existing values come from a trusted proxy.
-pub(crate) fn add(headers: &mut HeaderMap, peer: &Peer, host: &HeaderValue) {
+pub(crate) fn add(headers: &mut HeaderMap, peer: &RequestPeer, host: &HeaderValue) {
     let proto = if peer.secure { "https" } else { "http" };
     let host_text = host.to_str().unwrap_or_default();
     let element = format!("for={};host=\"{host_text}\";proto={proto}", node(peer.ip()));
@@ -149,7 +149,7 @@ mod tests {
         for (name, value) in before {
             headers.append(*name, HeaderValue::from_static(value));
         }
-        let peer = Peer { remote: client.parse().ok(), secure, ..Peer::default() };
+        let peer = RequestPeer { remote: client.parse().ok(), secure, ..RequestPeer::default() };
         add(&mut headers, &peer, &HeaderValue::from_static("a.example:8443"));
         headers
     }
@@ -233,14 +233,14 @@ mod tests {
             ("2001:db8::/32", "2001:db8:ffff::1", "2001:db9::1"),
             ("0.0.0.0/0", "255.0.0.1", "::1"),
         ] {
-            let network: Network = network.parse().unwrap();
+            let network: TrustedNetwork = network.parse().unwrap();
             assert!(network.contains(inside.parse().unwrap()), "{network:?}");
             assert!(!network.contains(outside.parse().unwrap()), "{network:?}");
         }
         let mapped = "::ffff:10.0.0.1".parse().unwrap();
-        assert!("10.0.0.0/8".parse::<Network>().unwrap().contains(mapped));
+        assert!("10.0.0.0/8".parse::<TrustedNetwork>().unwrap().contains(mapped));
         for text in ["", "a", "10.0.0.0/33", "::/129", "10.0.0.0/-1", "10.0.0.0/"] {
-            assert!(text.parse::<Network>().is_err(), "{text}");
+            assert!(text.parse::<TrustedNetwork>().is_err(), "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use eyas::Feedback;
+use eyas::ConnectionFeedback;
 use eyas_http::proxy_protocol::{self, Addresses};
 use eyas_http::{EarlyAnswer, Http3Sender, Patience};
 use hyper::client::conn::http1::Builder;
@@ -15,10 +15,10 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use crate::connection::{Connection, Http1Connection, Wanted};
+use crate::connection::{Http1Connection, UpstreamConnection, WantedConnection};
 use crate::share::{MAX_STREAMS, SharedSender};
-use crate::shared::Shared;
-use crate::upstream::Scheme;
+use crate::shared::SharedGateway;
+use crate::upstream::UpstreamScheme;
 
 /// The interval of PINGs on a connection over HTTP/2 with requests in flight, and the time for the answer. So a
 /// host that has disappeared is noticed long before a response would be late.
@@ -33,11 +33,11 @@ const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_STREAMS as u32;
 
 /// Starts HTTP/1.1 on a stream to the upstream.
 pub(crate) async fn http1<T>(
-    shared: &Shared,
-    wanted: Wanted,
-    (mut stream, feedback): (T, Option<Feedback>),
+    shared: &SharedGateway,
+    wanted: WantedConnection,
+    (mut stream, feedback): (T, Option<ConnectionFeedback>),
     permit: OwnedSemaphorePermit,
-) -> io::Result<Connection>
+) -> io::Result<UpstreamConnection>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -50,7 +50,7 @@ where
     let mut builder = Builder::new();
     let limits = &shared.limits;
     builder
-        .max_buf_size(limits.header_bytes.max(crate::Limits::MIN_HEADER_BYTES))
+        .max_buf_size(limits.header_bytes.max(crate::GatewayLimits::MIN_HEADER_BYTES))
         .max_headers(limits.header_fields)
         .preserve_header_case(true)
         // RFC 9112 §5.2: a gateway replaces each obs-fold in a response by spaces.
@@ -71,16 +71,16 @@ where
         counters.open.fetch_sub(1, Relaxed);
         drop(permit);
     });
-    Ok(Connection::Http1(connected))
+    Ok(UpstreamConnection::Http1(connected))
 }
 
 /// Starts HTTP/2 on a stream to the upstream, and returns the first share of it.
 pub(crate) async fn http2(
-    shared: &Shared,
-    scheme: Scheme,
+    shared: &SharedGateway,
+    scheme: UpstreamScheme,
     stream: eyas::ByteStream,
     permit: OwnedSemaphorePermit,
-) -> io::Result<Connection> {
+) -> io::Result<UpstreamConnection> {
     let feedback = stream.feedback().clone();
     let header_bytes = u32::try_from(shared.limits.header_bytes).unwrap_or(u32::MAX);
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
@@ -103,7 +103,7 @@ pub(crate) async fn http2(
     });
     shared.is_multiplexed.store(true, Relaxed);
     // Where HTTP/3 would be better, the next race is to find out whether it works by now.
-    let is_fallback = scheme == Scheme::Https && shared.allows_http3;
+    let is_fallback = scheme == UpstreamScheme::Https && shared.allows_http3;
     let until = is_fallback.then(|| Instant::now() + shared.limits.fallback_time);
     let share = shared.pool.share(SharedSender::Http2(sender), scheme, feedback, until);
     share.ok_or_else(|| io::Error::other("no request fits on a new connection"))
@@ -111,11 +111,11 @@ pub(crate) async fn http2(
 
 /// Starts HTTP/3 on a QUIC connection to the upstream, and returns the first share of it.
 pub(crate) async fn http3(
-    shared: &Shared,
-    scheme: Scheme,
+    shared: &SharedGateway,
+    scheme: UpstreamScheme,
     connection: &eyas::Connection,
     permit: OwnedSemaphorePermit,
-) -> io::Result<Connection> {
+) -> io::Result<UpstreamConnection> {
     let quic = connection.quic().cloned().ok_or(io::ErrorKind::NotConnected)?;
     let started = Http3Sender::start(quic, shared.limits.header_bytes, PATIENCE).await;
     let sender = started.map_err(io::Error::other)?;

@@ -4,37 +4,37 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, he
 
 use crate::fields;
 use crate::forwarded;
-use crate::peer::Peer;
-use crate::shared::Shared;
-use crate::validation::{Framing, ValidRequest};
+use crate::peer::RequestPeer;
+use crate::shared::SharedGateway;
+use crate::validation::{BodyFraming, ValidRequest};
 
 const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 
 /// The content of a request, after its body was peeked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum RequestContent {
     None,
     Length(u64),
     Open,
 }
 
-impl Content {
+impl RequestContent {
     /// Returns the content by the framing and by whether the body has already ended.
-    pub(crate) fn of(framing: Framing, is_over: bool) -> Self {
+    pub(crate) fn from_framing(framing: BodyFraming, is_over: bool) -> Self {
         match framing {
-            Framing::Nothing | Framing::Length(0) => Self::None,
-            Framing::Open if is_over => Self::None,
-            Framing::Length(length) => Self::Length(length),
-            Framing::Open => Self::Open,
+            BodyFraming::Nothing | BodyFraming::Length(0) => Self::None,
+            BodyFraming::Open if is_over => Self::None,
+            BodyFraming::Length(length) => Self::Length(length),
+            BodyFraming::Open => Self::Open,
         }
     }
 }
 
 /// Returns the head of a request for the upstream, in HTTP/1.1 and without its framing.
 pub(crate) fn for_upstream(
-    shared: &Shared,
+    shared: &SharedGateway,
     valid: &ValidRequest,
-    (from, peer): (&mut request::Parts, &Peer),
+    (from, peer): (&mut request::Parts, &RequestPeer),
 ) -> Option<Request<()>> {
     let is_trusted = peer.ip().is_some_and(|ip| shared.trusts(ip));
     let mut headers = fields::of_request(std::mem::take(&mut from.headers), is_trusted);
@@ -64,23 +64,23 @@ pub(crate) fn for_upstream(
 }
 
 /// Sets the framing of the body.
-pub(crate) fn frame<B>(request: &mut Request<B>, content: Content) {
+pub(crate) fn frame<B>(request: &mut Request<B>, content: RequestContent) {
     let anticipates_content = [Method::POST, Method::PUT, Method::PATCH].contains(request.method());
     let headers = request.headers_mut();
     match content {
         // RFC 9110 §8.6: a method that anticipates content announces that there is none.
-        Content::None if anticipates_content => {
+        RequestContent::None if anticipates_content => {
             headers.insert(header::CONTENT_LENGTH, 0.into());
         }
-        Content::None => {}
-        Content::Length(length) => {
+        RequestContent::None => {}
+        RequestContent::Length(length) => {
             headers.insert(header::CONTENT_LENGTH, length.into());
         }
-        Content::Open => {
+        RequestContent::Open => {
             headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
     }
-    if content == Content::None {
+    if content == RequestContent::None {
         headers.remove(header::EXPECT);
     }
 }

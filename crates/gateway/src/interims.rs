@@ -9,20 +9,20 @@ use eyas_http::{InformationalLimit, InputEnd, TooManyInformational};
 use http::{HeaderMap, Request, Response, StatusCode};
 
 use crate::fields;
-use crate::request_body::{Progress, Upload};
+use crate::request_body::{UploadBody, UploadProgress};
 
 /// What becomes of the informational responses to one request.
 #[derive(Clone)]
-pub(crate) struct Interims {
-    upload: Arc<Progress>,
+pub(crate) struct RequestInterims {
+    upload: Arc<UploadProgress>,
     client: Option<InterimResponses>,
     limit: Arc<InformationalLimit>,
 }
 
-impl Interims {
+impl RequestInterims {
     /// Creates it for a connection whose input ends where there are too many.
     pub(crate) fn new(
-        upload: &Arc<Progress>,
+        upload: &Arc<UploadProgress>,
         client: Option<InterimResponses>,
         end: &InputEnd,
     ) -> Self {
@@ -31,7 +31,7 @@ impl Interims {
     }
 
     /// Has hyper report those to this request, and counts them, since hyper has no limit.
-    pub(crate) fn listen(&self, request: &mut Request<Upload>) {
+    pub(crate) fn listen(&self, request: &mut Request<UploadBody>) {
         let this = self.clone();
         hyper::ext::on_informational(request, move |response| {
             if this.limit.count(response.headers()).is_ok() {

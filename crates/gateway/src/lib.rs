@@ -71,11 +71,11 @@ mod validation;
 mod websocket;
 
 pub use builder::{GatewayBuilder, GatewayError};
-pub use forwarded::{Network, NetworkError};
-pub use limits::Limits;
+pub use forwarded::{NetworkError, TrustedNetwork};
+pub use limits::GatewayLimits;
 pub use response_body::{ResponseBody, ResponseBodyError};
 pub use service::Gateway;
-pub use stats::Stats;
+pub use stats::GatewayStats;
 pub use upstream::{Upstream, UpstreamError};
 
 /// Compiles the example of the README.

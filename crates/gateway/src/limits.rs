@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The limits of a [`Gateway`](crate::Gateway) towards its upstream. Those of clients are limits of
 /// the server in front of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct GatewayLimits {
     /// Connections to the upstream, including idle and upgraded ones: 4096 by default. Further
     /// requests wait for [`Self::connect_time`], and are then answered with 503.
     pub connections: usize,
@@ -35,7 +35,7 @@ pub struct Limits {
     pub header_fields: usize,
 }
 
-impl Limits {
+impl GatewayLimits {
     /// The smallest useful [`Self::header_bytes`]: hyper's minimum buffer.
     pub const MIN_HEADER_BYTES: usize = 8 * 1024;
 
@@ -49,7 +49,7 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for GatewayLimits {
     fn default() -> Self {
         Self {
             connections: 4096,

@@ -4,18 +4,18 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{FailureReason, UpstreamFailure};
 
 /// The shortest time between two notices with the same reason.
 const MIN_INTERVAL: Duration = Duration::from_secs(5);
 
-type Observer = Box<dyn Fn(String) + Send + Sync>;
+type NoticeObserver = Box<dyn Fn(String) + Send + Sync>;
 
 /// The receiver of notices.
 #[derive(Default)]
-pub(crate) struct Notices {
-    observer: Option<Observer>,
-    last: Mutex<[LastNotice; Reason::NAMES.len()]>,
+pub(crate) struct NoticeReceiver {
+    observer: Option<NoticeObserver>,
+    last: Mutex<[LastNotice; FailureReason::NAMES.len()]>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,19 +24,19 @@ struct LastNotice {
     suppressed: u64,
 }
 
-impl fmt::Debug for Notices {
+impl fmt::Debug for NoticeReceiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Notices")
     }
 }
 
-impl Notices {
-    pub(crate) fn new(observer: Option<Observer>) -> Self {
+impl NoticeReceiver {
+    pub(crate) fn new(observer: Option<NoticeObserver>) -> Self {
         Self { observer, last: Mutex::default() }
     }
 
     /// Reports a failure, unless the same one was reported recently.
-    pub(crate) fn report(&self, failure: &Failure, what: impl FnOnce() -> String) {
+    pub(crate) fn report(&self, failure: &UpstreamFailure, what: impl FnOnce() -> String) {
         let Some(observer) = &self.observer else { return };
         let Some(suppressed) = self.due(failure.reason(), Instant::now()) else { return };
         let more = match suppressed {
@@ -48,7 +48,7 @@ impl Notices {
     }
 
     /// The number of unreported failures since the last report; `None` if this one is not reported.
-    fn due(&self, reason: Reason, now: Instant) -> Option<u64> {
+    fn due(&self, reason: FailureReason, now: Instant) -> Option<u64> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let last = &mut last[reason as usize];
         if last.at.is_some_and(|at| now.saturating_duration_since(at) < MIN_INTERVAL) {
@@ -66,13 +66,13 @@ mod tests {
 
     #[test]
     fn repeated_notices_are_logged_once_and_counted() {
-        let notices = Notices::default();
+        let notices = NoticeReceiver::default();
         let now = Instant::now();
-        assert_eq!(notices.due(Reason::Closed, now), Some(0));
-        assert_eq!(notices.due(Reason::Closed, now), None);
-        assert_eq!(notices.due(Reason::Closed, now), None);
-        assert_eq!(notices.due(Reason::Silent, now), Some(0));
-        assert_eq!(notices.due(Reason::Closed, now + MIN_INTERVAL), Some(2));
-        assert_eq!(notices.due(Reason::Closed, now + 2 * MIN_INTERVAL), Some(0));
+        assert_eq!(notices.due(FailureReason::Closed, now), Some(0));
+        assert_eq!(notices.due(FailureReason::Closed, now), None);
+        assert_eq!(notices.due(FailureReason::Closed, now), None);
+        assert_eq!(notices.due(FailureReason::Silent, now), Some(0));
+        assert_eq!(notices.due(FailureReason::Closed, now + MIN_INTERVAL), Some(2));
+        assert_eq!(notices.due(FailureReason::Closed, now + 2 * MIN_INTERVAL), Some(0));
     }
 }

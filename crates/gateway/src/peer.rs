@@ -7,16 +7,16 @@ use http::Extensions;
 
 /// The client that sent a request, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Peer {
+pub(crate) struct RequestPeer {
     pub(crate) remote: Option<SocketAddr>,
     pub(crate) local: Option<SocketAddr>,
     pub(crate) secure: bool,
     pub(crate) early: bool,
 }
 
-impl Peer {
+impl RequestPeer {
     /// Returns the client that the server in front reports. Without such a server nothing is known.
-    pub(crate) fn of(extensions: &Extensions) -> Self {
+    pub(crate) fn from_extensions(extensions: &Extensions) -> Self {
         let Some(info) = extensions.get::<PeerInfo>() else { return Self::default() };
         Self {
             remote: Some(canonical(info.remote)),

@@ -5,21 +5,21 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use eyas::Feedback;
+use eyas::ConnectionFeedback;
 use tokio::time::Instant;
 
-use crate::connection::{Connection, Http1Connection, Owner, Wanted};
-use crate::share::{Share, SharedSender, Streams};
-use crate::upstream::Scheme;
+use crate::connection::{ConnectionOwner, Http1Connection, UpstreamConnection, WantedConnection};
+use crate::share::{ConnectionShare, ConnectionStreams, SharedSender};
+use crate::upstream::UpstreamScheme;
 
 #[derive(Debug)]
-struct Idle {
+struct IdleConnection {
     connection: Http1Connection,
-    owner: Owner,
+    owner: ConnectionOwner,
     since: Instant,
 }
 
-impl Idle {
+impl IdleConnection {
     fn is_usable(&self, now: Instant, keep_time: Duration) -> bool {
         !self.connection.sender.is_closed() && now.duration_since(self.since) < keep_time
     }
@@ -27,18 +27,18 @@ impl Idle {
 
 /// A connection over HTTP/2 or HTTP/3.
 #[derive(Debug)]
-struct Multiplexed {
+struct MultiplexedConnection {
     sender: SharedSender,
-    scheme: Scheme,
-    feedback: Feedback,
-    streams: Streams,
+    scheme: UpstreamScheme,
+    feedback: ConnectionFeedback,
+    streams: ConnectionStreams,
     opened: Instant,
     used: Instant,
     /// When it gets no more requests, so that a better one is looked for.
     until: Option<Instant>,
 }
 
-impl Multiplexed {
+impl MultiplexedConnection {
     fn is_usable(&self, now: Instant, keep_time: Duration) -> bool {
         !self.sender.is_closed()
             && !self.streams.are_over()
@@ -46,42 +46,42 @@ impl Multiplexed {
             && (self.streams.are_in_use() || now.duration_since(self.used) < keep_time)
     }
 
-    fn share(&mut self, now: Instant) -> Option<Connection> {
-        let share = Share::new(&self.sender, self.scheme, &self.feedback, &self.streams)?;
+    fn share(&mut self, now: Instant) -> Option<UpstreamConnection> {
+        let share = ConnectionShare::new(&self.sender, self.scheme, &self.feedback, &self.streams)?;
         self.used = now;
-        Some(Connection::Shared(share))
+        Some(UpstreamConnection::Shared(share))
     }
 }
 
 /// The idle connections over HTTP/1.1, in the order of their last use, and those over HTTP/2 and HTTP/3.
 #[derive(Debug)]
-pub(crate) struct Pool {
-    connections: Mutex<Connections>,
+pub(crate) struct UpstreamPool {
+    connections: Mutex<PooledConnections>,
     limit: usize,
     keep_time: Duration,
     is_sweeping: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Connections {
-    idle: VecDeque<Idle>,
+struct PooledConnections {
+    idle: VecDeque<IdleConnection>,
     /// Those over HTTP/3 come first.
-    multiplexed: Vec<Multiplexed>,
+    multiplexed: Vec<MultiplexedConnection>,
 }
 
-impl Pool {
+impl UpstreamPool {
     pub(crate) fn new(limit: usize, keep_time: Duration) -> Self {
         let is_sweeping = AtomicBool::new(false);
         Self { connections: Mutex::default(), limit, keep_time, is_sweeping }
     }
 
     /// Takes a connection that is still usable: a share of one, or the most recently used one.
-    pub(crate) fn take(&self, wanted: Wanted) -> Option<Connection> {
+    pub(crate) fn acquire(&self, wanted: WantedConnection) -> Option<UpstreamConnection> {
         let now = Instant::now();
         let mut connections = self.lock();
         if !wanted.http1_only {
             connections.multiplexed.retain(|one| one.is_usable(now, self.keep_time));
-            let is_other = |one: &&mut Multiplexed| {
+            let is_other = |one: &&mut MultiplexedConnection| {
                 wanted.opened_since.is_none_or(|since| one.opened >= since)
             };
             let mut others = connections.multiplexed.iter_mut().filter(is_other);
@@ -97,16 +97,16 @@ impl Pool {
         while let Some(at) = idle.iter().rposition(|one| one.owner == wanted.owner) {
             let one = idle.remove(at)?;
             if one.is_usable(now, self.keep_time) {
-                return Some(Connection::Http1(one.connection));
+                return Some(UpstreamConnection::Http1(one.connection));
             }
         }
         None
     }
 
     /// Keeps a connection after a request, and closes the oldest one if there are too many.
-    pub(crate) fn put(self: &Arc<Self>, connection: Connection, owner: Owner) {
+    pub(crate) fn keep(self: &Arc<Self>, connection: UpstreamConnection, owner: ConnectionOwner) {
         // A share is returned by dropping it.
-        let Connection::Http1(connection) = connection else { return };
+        let UpstreamConnection::Http1(connection) = connection else { return };
         if connection.sender.is_closed() || self.limit == 0 {
             return;
         }
@@ -114,7 +114,7 @@ impl Pool {
         if connections.idle.len() >= self.limit {
             connections.idle.pop_front();
         }
-        connections.idle.push_back(Idle { connection, owner, since: Instant::now() });
+        connections.idle.push_back(IdleConnection { connection, owner, since: Instant::now() });
         drop(connections);
         self.sweep_later();
     }
@@ -123,14 +123,15 @@ impl Pool {
     pub(crate) fn share(
         self: &Arc<Self>,
         sender: SharedSender,
-        scheme: Scheme,
-        feedback: Feedback,
+        scheme: UpstreamScheme,
+        feedback: ConnectionFeedback,
         until: Option<Instant>,
-    ) -> Option<Connection> {
+    ) -> Option<UpstreamConnection> {
         let now = Instant::now();
-        let (is_http3, streams) = (sender.is_http3(), Streams::new());
+        let (is_http3, streams) = (sender.is_http3(), ConnectionStreams::new());
         let (opened, used) = (now, now);
-        let mut connection = Multiplexed { sender, scheme, feedback, streams, opened, used, until };
+        let mut connection =
+            MultiplexedConnection { sender, scheme, feedback, streams, opened, used, until };
         let share = connection.share(now);
         let mut connections = self.lock();
         let at = if is_http3 { 0 } else { connections.multiplexed.len() };
@@ -143,8 +144,9 @@ impl Pool {
     /// Returns whether there is a connection over HTTP/3.
     pub(crate) fn has_http3(&self) -> bool {
         let (now, connections) = (Instant::now(), self.lock());
-        let is_http3 =
-            |one: &Multiplexed| one.sender.is_http3() && one.is_usable(now, self.keep_time);
+        let is_http3 = |one: &MultiplexedConnection| {
+            one.sender.is_http3() && one.is_usable(now, self.keep_time)
+        };
         connections.multiplexed.iter().any(is_http3)
     }
 
@@ -152,7 +154,7 @@ impl Pool {
     pub(crate) fn close_oldest(&self) {
         let mut connections = self.lock();
         if connections.idle.pop_front().is_none() {
-            let is_free = |one: &Multiplexed| !one.streams.are_in_use();
+            let is_free = |one: &MultiplexedConnection| !one.streams.are_in_use();
             let free = connections.multiplexed.iter().position(is_free);
             free.map(|at| connections.multiplexed.remove(at));
         }
@@ -178,12 +180,12 @@ impl Pool {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Connections> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, PooledConnections> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn sweep(pool: Weak<Pool>, interval: Duration) {
+async fn sweep(pool: Weak<UpstreamPool>, interval: Duration) {
     loop {
         tokio::time::sleep(interval).await;
         match pool.upgrade() {

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas_http::Http3Body;
 use eyas_http::serve::malformed::{check_connection_fields, content_length};
 use http::{Method, Response, StatusCode, Version};
@@ -14,7 +14,7 @@ use thiserror::Error;
 
 /// The body of a response from the upstream.
 #[derive(Debug)]
-pub(crate) enum Received {
+pub(crate) enum ReceivedBody {
     /// Over HTTP/1.1 or HTTP/2.
     Hyper(Incoming),
     Http3(Box<Http3Received>),
@@ -41,7 +41,7 @@ pub(crate) struct Http3Received {
     next: Option<Result<Frame<Bytes>, eyas_http::Error>>,
 }
 
-impl Received {
+impl ReceivedBody {
     /// Checks the head of a response over HTTP/3, as far as the h3 crate does not: a malformed one must not be
     /// forwarded (RFC 9114 §4.1.2, §10.3).
     pub(crate) fn over_http3(
@@ -75,7 +75,7 @@ impl Received {
     }
 
     /// Returns what is to be remembered of the path to the upstream after an error, if that is the cause.
-    pub(crate) fn cause(&self) -> Option<Cause> {
+    pub(crate) fn cause(&self) -> Option<FailureCause> {
         match self {
             Self::Hyper(_) => None,
             Self::Http3(received) => received.body.cause(),
@@ -131,7 +131,7 @@ impl Http3Received {
     }
 }
 
-impl Body for Received {
+impl Body for ReceivedBody {
     type Data = Bytes;
     type Error = ReceivedError;
 

@@ -13,7 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use thiserror::Error;
 
-use crate::expect::Gate;
+use crate::expect::BodyGate;
 use crate::fields;
 
 /// Any error.
@@ -41,19 +41,19 @@ pub(crate) enum UploadError {
 
 /// The progress of a body, for the task that waits for the response.
 #[derive(Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct UploadProgress {
     bytes: AtomicU64,
     /// The upstream is ready for data that the client has not sent yet.
     awaited: AtomicBool,
     over: AtomicBool,
     error: Mutex<Option<UploadError>>,
-    pub(crate) gate: Gate,
+    pub(crate) gate: BodyGate,
 }
 
-impl Progress {
+impl UploadProgress {
     /// Creates the progress of a body, which may have to wait until the gate opens.
     pub(crate) fn new(waits: bool) -> Arc<Self> {
-        let gate = if waits { Gate::default() } else { Gate::opened() };
+        let gate = if waits { BodyGate::default() } else { BodyGate::opened() };
         Arc::new(Self { gate, ..Self::default() })
     }
 
@@ -85,26 +85,26 @@ impl Progress {
 }
 
 /// The body for the upstream.
-pub(crate) struct Upload {
+pub(crate) struct UploadBody {
     /// `None` once it has ended.
     body: Option<AnyBody>,
     /// The frame that was peeked at.
     first: Option<Frame<Bytes>>,
     /// The number of bytes that are missing, if the length was announced.
     left: Option<u64>,
-    progress: Arc<Progress>,
+    progress: Arc<UploadProgress>,
 }
 
-impl Upload {
+impl UploadBody {
     /// Returns an empty body.
     pub(crate) fn none() -> Self {
-        let progress = Progress::new(false);
+        let progress = UploadProgress::new(false);
         progress.over.store(true, Relaxed);
         Self { body: None, first: None, left: None, progress }
     }
 
     /// Wraps this body with its announced length.
-    pub(crate) fn new<B>(body: B, announced: Option<u64>, progress: Arc<Progress>) -> Self
+    pub(crate) fn new<B>(body: B, announced: Option<u64>, progress: Arc<UploadProgress>) -> Self
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
@@ -113,7 +113,7 @@ impl Upload {
         Self { body: Some(body), first: None, left: announced, progress }
     }
 
-    pub(crate) fn progress(&self) -> &Arc<Progress> {
+    pub(crate) fn progress(&self) -> &Arc<UploadProgress> {
         &self.progress
     }
 
@@ -149,7 +149,7 @@ impl Upload {
             }
         };
         match frame.into_data() {
-            Ok(data) => Poll::Ready(Some(self.take(data).and_then(|data| {
+            Ok(data) => Poll::Ready(Some(self.count(data).and_then(|data| {
                 // The upstream is to learn of the end together with the last data.
                 let has_ended = self.body.as_ref().is_some_and(|body| body.is_end_stream());
                 match has_ended.then(|| self.end()).flatten() {
@@ -168,7 +168,7 @@ impl Upload {
     }
 
     /// Counts bytes, and fails if there are more than announced.
-    fn take(&mut self, data: Bytes) -> Result<Bytes, BoxError> {
+    fn count(&mut self, data: Bytes) -> Result<Bytes, BoxError> {
         let length = data.len() as u64;
         if let Some(left) = &mut self.left {
             match left.checked_sub(length) {
@@ -207,7 +207,7 @@ fn upload_error(error: &BoxError) -> UploadError {
     }
 }
 
-impl Body for Upload {
+impl Body for UploadBody {
     type Data = Bytes;
     type Error = BoxError;
 

@@ -7,18 +7,18 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas_http::pipe::PipeBody;
 use http_body::{Body, Frame, SizeHint};
 use thiserror::Error;
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::connection::{Connection, Owner};
+use crate::connection::{ConnectionOwner, UpstreamConnection};
 use crate::fields;
-use crate::pool::Pool;
-use crate::received::Received;
-use crate::request_body::Progress;
-use crate::stats::Counters;
+use crate::pool::UpstreamPool;
+use crate::received::ReceivedBody;
+use crate::request_body::UploadProgress;
+use crate::stats::GatewayCounters;
 
 /// Why a response was aborted.
 #[derive(Debug, Error)]
@@ -36,10 +36,10 @@ pub enum ResponseBodyError {
 
 /// The body of a gateway's response.
 #[derive(Debug)]
-pub struct ResponseBody(Source);
+pub struct ResponseBody(BodySource);
 
 #[derive(Debug)]
-enum Source {
+enum BodySource {
     Generated(Option<Bytes>),
     Upstream(Box<FromUpstream>),
     Tunnel(PipeBody),
@@ -47,30 +47,30 @@ enum Source {
 
 /// A connection that is returned to the pool when its response has ended.
 #[derive(Debug)]
-pub(crate) struct Lease {
-    pub(crate) connection: Option<Connection>,
+pub(crate) struct ConnectionLease {
+    pub(crate) connection: Option<UpstreamConnection>,
     /// Whether the response is an error, and the rest of the request is therefore not wanted.
     pub(crate) is_refused: bool,
-    pub(crate) owner: Owner,
-    pub(crate) pool: Arc<Pool>,
-    pub(crate) upload: Arc<Progress>,
-    pub(crate) counters: Arc<Counters>,
+    pub(crate) owner: ConnectionOwner,
+    pub(crate) pool: Arc<UpstreamPool>,
+    pub(crate) upload: Arc<UploadProgress>,
+    pub(crate) counters: Arc<GatewayCounters>,
 }
 
-impl Lease {
+impl ConnectionLease {
     /// Returns the connection to the pool, if it can be reused. After an error the rest of the request is
     /// not sent (RFC 9112 §9.5): the upstream may never read it, and the client is to read the response.
     fn end(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         if self.upload.is_over() {
-            self.pool.put(connection, self.owner);
+            self.pool.keep(connection, self.owner);
         } else if self.is_refused {
             connection.cut();
         }
     }
 }
 
-impl Drop for Lease {
+impl Drop for ConnectionLease {
     fn drop(&mut self) {
         // A body that was not requested is never sent after the response.
         self.upload.gate.close();
@@ -79,8 +79,8 @@ impl Drop for Lease {
 
 #[derive(Debug)]
 struct FromUpstream {
-    body: Received,
-    lease: Lease,
+    body: ReceivedBody,
+    lease: ConnectionLease,
     idle_time: Duration,
     timer: Option<Pin<Box<Sleep>>>,
     is_waiting: bool,
@@ -89,18 +89,22 @@ struct FromUpstream {
 impl ResponseBody {
     /// Returns a body with this text, which may be empty.
     pub(crate) fn generated(text: Bytes) -> Self {
-        Self(Source::Generated((!text.is_empty()).then_some(text)))
+        Self(BodySource::Generated((!text.is_empty()).then_some(text)))
     }
 
     /// Returns a body with the data from a tunnel.
     pub(crate) fn from_tunnel(download: PipeBody) -> Self {
-        Self(Source::Tunnel(download))
+        Self(BodySource::Tunnel(download))
     }
 
     /// Returns a body with the data from the upstream.
-    pub(crate) fn from_upstream(body: Received, lease: Lease, idle_time: Duration) -> Self {
+    pub(crate) fn from_upstream(
+        body: ReceivedBody,
+        lease: ConnectionLease,
+        idle_time: Duration,
+    ) -> Self {
         let source = FromUpstream { body, lease, idle_time, timer: None, is_waiting: false };
-        Self(Source::Upstream(Box::new(source)))
+        Self(BodySource::Upstream(Box::new(source)))
     }
 }
 
@@ -128,10 +132,12 @@ impl FromUpstream {
                 Poll::Ready(Some(Ok(cleaned)))
             }
             Some(Err(error)) => {
-                Counters::count(&self.lease.counters.aborted_responses);
+                GatewayCounters::count(&self.lease.counters.aborted_responses);
                 let connection = self.lease.connection.take();
-                if let (Some(connection), Some(Cause::Silent)) = (connection, self.body.cause()) {
-                    connection.broke(Some(Cause::Silent), error.to_string());
+                if let (Some(connection), Some(FailureCause::Silent)) =
+                    (connection, self.body.cause())
+                {
+                    connection.broke(Some(FailureCause::Silent), error.to_string());
                 }
                 Poll::Ready(Some(Err(ResponseBodyError::Broken(error.into()))))
             }
@@ -158,7 +164,7 @@ impl FromUpstream {
             timer.as_mut().reset(Instant::now() + limit);
         }
         ready!(timer.as_mut().poll(cx));
-        Counters::count(&self.lease.counters.aborted_responses);
+        GatewayCounters::count(&self.lease.counters.aborted_responses);
         self.lease.connection = None;
         Poll::Ready(ResponseBodyError::Silent(limit))
     }
@@ -181,9 +187,11 @@ impl Body for ResponseBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
         match &mut self.0 {
-            Source::Generated(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
-            Source::Upstream(source) => source.poll(cx),
-            Source::Tunnel(download) => {
+            BodySource::Generated(text) => {
+                Poll::Ready(text.take().map(|text| Ok(Frame::data(text))))
+            }
+            BodySource::Upstream(source) => source.poll(cx),
+            BodySource::Tunnel(download) => {
                 Pin::new(download).poll_frame(cx).map_err(|_| ResponseBodyError::Ended)
             }
         }
@@ -191,19 +199,19 @@ impl Body for ResponseBody {
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Source::Generated(text) => text.is_none(),
-            Source::Upstream(source) => source.body.is_end_stream(),
-            Source::Tunnel(_) => false,
+            BodySource::Generated(text) => text.is_none(),
+            BodySource::Upstream(source) => source.body.is_end_stream(),
+            BodySource::Tunnel(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Source::Generated(text) => {
+            BodySource::Generated(text) => {
                 SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64))
             }
-            Source::Upstream(source) => source.body.size_hint(),
-            Source::Tunnel(_) => SizeHint::default(),
+            BodySource::Upstream(source) => source.body.size_hint(),
+            BodySource::Tunnel(_) => SizeHint::default(),
         }
     }
 }

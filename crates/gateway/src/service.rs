@@ -15,37 +15,37 @@ use http_body::Body;
 use hyper::upgrade::OnUpgrade;
 use tower_service::Service;
 
-use crate::connection::Wanted;
-use crate::failure::Failure;
+use crate::connection::WantedConnection;
+use crate::failure::UpstreamFailure;
 use crate::fields;
 use crate::forward;
-use crate::head::{self, Content};
-use crate::peer::Peer;
-use crate::received::Received;
-use crate::request_body::{BoxError, Progress, Upload};
+use crate::head::{self, RequestContent};
+use crate::peer::RequestPeer;
+use crate::received::ReceivedBody;
+use crate::request_body::{BoxError, UploadBody, UploadProgress};
 use crate::response_body::ResponseBody;
-use crate::shared::Shared;
-use crate::stats::Stats;
+use crate::shared::SharedGateway;
+use crate::stats::GatewayStats;
 use crate::tunnel;
 use crate::upgrade;
-use crate::validation::{Framing, Rejection, ValidRequest, has_raw_octets, validate};
+use crate::validation::{BodyFraming, RequestRejection, ValidRequest, has_raw_octets, validate};
 use crate::websocket;
 
 /// A tower service that forwards requests to an upstream. Clones share the same gateway.
 #[derive(Clone, Debug)]
-pub struct Gateway(Arc<Shared>);
+pub struct Gateway(Arc<SharedGateway>);
 
 impl Gateway {
-    pub(crate) fn new(shared: Shared) -> Self {
+    pub(crate) fn new(shared: SharedGateway) -> Self {
         Self(Arc::new(shared))
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &SharedGateway {
         &self.0
     }
 
     /// Returns the counters so far.
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> GatewayStats {
         self.0.counters.snapshot()
     }
 
@@ -61,11 +61,11 @@ impl Gateway {
         client: Option<SocketAddr>,
         is_over: bool,
     ) -> Result<Request<()>, StatusCode> {
-        let peer = Peer { remote: client, ..Peer::default() };
+        let peer = RequestPeer { remote: client, ..RequestPeer::default() };
         let valid = validate(&from, false).map_err(|rejection| rejection.status)?;
         let request = head::for_upstream(&self.0, &valid, (&mut from, &peer));
         let mut request = request.ok_or(StatusCode::BAD_REQUEST)?;
-        head::frame(&mut request, Content::of(valid.framing, is_over));
+        head::frame(&mut request, RequestContent::from_framing(valid.framing, is_over));
         Ok(request)
     }
 }
@@ -90,13 +90,13 @@ where
 }
 
 /// Answers a request, with an error response if necessary.
-async fn answer<B>(shared: &Arc<Shared>, request: Request<B>) -> Response<ResponseBody>
+async fn answer<B>(shared: &Arc<SharedGateway>, request: Request<B>) -> Response<ResponseBody>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
     let (mut from, body) = request.into_parts();
-    let peer = Peer::of(&from.extensions);
+    let peer = RequestPeer::from_extensions(&from.extensions);
     let (method, uri) = (from.method.clone(), from.uri.clone());
     match exchange(shared, (&mut from, &peer), body).await {
         Ok(response) => response,
@@ -117,10 +117,10 @@ fn printable(path: &str) -> String {
 }
 
 async fn exchange<B>(
-    shared: &Arc<Shared>,
-    (from, peer): (&mut request::Parts, &Peer),
+    shared: &Arc<SharedGateway>,
+    (from, peer): (&mut request::Parts, &RequestPeer),
     body: B,
-) -> Result<Response<ResponseBody>, Failure>
+) -> Result<Response<ResponseBody>, UpstreamFailure>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
@@ -129,9 +129,9 @@ where
         return Err(RAW_TARGET);
     }
     let protocol = from.extensions.remove::<ConnectProtocol>();
-    let valid = validate(from, protocol.is_some()).map_err(Failure::Refused)?;
+    let valid = validate(from, protocol.is_some()).map_err(UpstreamFailure::Refused)?;
     if shared.pseudonym.is_in(&from.headers) {
-        return Err(Failure::Loop);
+        return Err(UpstreamFailure::Loop);
     }
     let upgrade = websocket::is_requested(from).then(|| from.extensions.remove::<OnUpgrade>());
     let protocols = upgrade.is_none().then(|| shared.upgrades.requested(from)).flatten();
@@ -145,11 +145,17 @@ where
         if &*protocol != "websocket" {
             return Err(UNKNOWN_PROTOCOL);
         }
-        let client = Upload::new(body, None, Progress::new(false));
-        return open_websocket_on_stream(shared, Wanted::new(owner, true), client, forwarded).await;
+        let client = UploadBody::new(body, None, UploadProgress::new(false));
+        return open_websocket_on_stream(
+            shared,
+            WantedConnection::new(owner, true),
+            client,
+            forwarded,
+        )
+        .await;
     }
     if let Some(Some(client)) = upgrade {
-        return open_websocket(shared, Wanted::new(owner, true), client, forwarded).await;
+        return open_websocket(shared, WantedConnection::new(owner, true), client, forwarded).await;
     }
     // The case of names, which hyper keeps there: some applications mind it.
     from.extensions.remove::<OnUpgrade>();
@@ -161,7 +167,7 @@ where
         upgrade::request(forwarded.headers_mut(), protocols);
     }
     let (response, lease) =
-        forward::send(shared, Wanted::new(owner, switching.is_some()), forwarded).await?;
+        forward::send(shared, WantedConnection::new(owner, switching.is_some()), forwarded).await?;
     if let (Some((protocols, client)), StatusCode::SWITCHING_PROTOCOLS) =
         (switching, response.status())
     {
@@ -172,7 +178,7 @@ where
     }
     if response.headers().contains_key(header::TRANSFER_ENCODING) && !is_only_chunked(&response) {
         let text = "the only supported transfer coding is chunked".to_owned();
-        return Err(Failure::Malformed(ErrorType::HttpResponseTransferCoding, text));
+        return Err(UpstreamFailure::Malformed(ErrorType::HttpResponseTransferCoding, text));
     }
     let idle_time = shared.limits.idle_time;
     let mut response = response.map(|body| ResponseBody::from_upstream(body, lease, idle_time));
@@ -182,10 +188,10 @@ where
 
 /// Opens a tunnel for the protocol that the upstream has switched to.
 fn switch(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedGateway>,
     (protocols, client): (&HeaderValue, OnUpgrade),
-    mut response: Response<Received>,
-) -> Result<Response<ResponseBody>, Failure> {
+    mut response: Response<ReceivedBody>,
+) -> Result<Response<ResponseBody>, UpstreamFailure> {
     let protocol = upgrade::accepted(protocols, response.headers())
         .ok_or_else(|| upgrade_failed("it switched to a protocol that was not requested"))?;
     let upstream = hyper::upgrade::on(&mut response);
@@ -195,18 +201,18 @@ fn switch(
     Ok(response.map(|_| ResponseBody::generated(Bytes::new())))
 }
 
-const RAW_TARGET: Failure = Failure::Refused(Rejection {
+const RAW_TARGET: UpstreamFailure = UpstreamFailure::Refused(RequestRejection {
     status: StatusCode::BAD_REQUEST,
     text: "The request target must be ASCII.",
 });
 
-const UNWRITABLE: Failure = Failure::Refused(Rejection {
+const UNWRITABLE: UpstreamFailure = UpstreamFailure::Refused(RequestRejection {
     status: StatusCode::BAD_REQUEST,
     text: "The request target is invalid.",
 });
 
-fn upgrade_failed(text: &str) -> Failure {
-    Failure::Malformed(ErrorType::HttpUpgradeFailed, text.to_owned())
+fn upgrade_failed(text: &str) -> UpstreamFailure {
+    UpstreamFailure::Malformed(ErrorType::HttpUpgradeFailed, text.to_owned())
 }
 
 fn is_only_chunked<B>(response: &Response<B>) -> bool {
@@ -220,47 +226,47 @@ async fn upload<B>(
     valid: &ValidRequest,
     forwarded: &Request<()>,
     body: B,
-) -> Result<(Upload, Content), Failure>
+) -> Result<(UploadBody, RequestContent), UpstreamFailure>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let content = Content::of(valid.framing, body.is_end_stream());
+    let content = RequestContent::from_framing(valid.framing, body.is_end_stream());
     let announced = match content {
-        Content::None => match valid.framing {
+        RequestContent::None => match valid.framing {
             // HTTP/3 does not check that a client which announced nothing sends nothing.
-            Framing::Length(_) => Some(0),
-            Framing::Open | Framing::Nothing => return Ok((Upload::none(), content)),
+            BodyFraming::Length(_) => Some(0),
+            BodyFraming::Open | BodyFraming::Nothing => return Ok((UploadBody::none(), content)),
         },
-        Content::Length(length) => Some(length),
-        Content::Open => None,
+        RequestContent::Length(length) => Some(length),
+        RequestContent::Open => None,
     };
-    let progress = Progress::new(valid.expects_continue && content != Content::None);
-    let mut upload = Upload::new(body, announced, progress);
+    let progress = UploadProgress::new(valid.expects_continue && content != RequestContent::None);
+    let mut upload = UploadBody::new(body, announced, progress);
     // An HTTP/2 or HTTP/3 stream may end with the head, or a moment later. Methods that usually have no content
     // wait for that, so that the upstream does not get an empty chunked body.
     let is_rarely_sent = forwarded.method().is_safe() || forwarded.method() == http::Method::DELETE;
-    let waits = content == Content::None
-        || (content == Content::Open && is_rarely_sent && !valid.expects_continue);
-    if waits && upload.is_empty().await.map_err(Failure::Upload)? {
-        return Ok((Upload::none(), Content::None));
+    let waits = content == RequestContent::None
+        || (content == RequestContent::Open && is_rarely_sent && !valid.expects_continue);
+    if waits && upload.is_empty().await.map_err(UpstreamFailure::Upload)? {
+        return Ok((UploadBody::none(), RequestContent::None));
     }
     Ok((upload, content))
 }
 
-const UNKNOWN_PROTOCOL: Failure = Failure::Refused(Rejection {
+const UNKNOWN_PROTOCOL: UpstreamFailure = UpstreamFailure::Refused(RequestRejection {
     status: StatusCode::NOT_IMPLEMENTED,
     text: "The only supported protocol for CONNECT is websocket.",
 });
 
 /// Opens a WebSocket for a client that used extended CONNECT (RFC 8441 §5), or forwards the upstream's refusal.
 async fn open_websocket_on_stream(
-    shared: &Arc<Shared>,
-    wanted: Wanted,
-    client: Upload,
+    shared: &Arc<SharedGateway>,
+    wanted: WantedConnection,
+    client: UploadBody,
     forwarded: Request<()>,
-) -> Result<Response<ResponseBody>, Failure> {
-    let mut forwarded = forwarded.map(|()| Upload::none());
+) -> Result<Response<ResponseBody>, UpstreamFailure> {
+    let mut forwarded = forwarded.map(|()| UploadBody::none());
     *forwarded.method_mut() = http::Method::GET;
     let key = websocket::new_key().ok_or(UNWRITABLE)?;
     forwarded.headers_mut().insert(header::SEC_WEBSOCKET_KEY, key.clone());
@@ -288,12 +294,12 @@ async fn open_websocket_on_stream(
 
 /// Opens a WebSocket, or forwards the upstream's refusal.
 async fn open_websocket(
-    shared: &Arc<Shared>,
-    wanted: Wanted,
+    shared: &Arc<SharedGateway>,
+    wanted: WantedConnection,
     client: OnUpgrade,
     forwarded: Request<()>,
-) -> Result<Response<ResponseBody>, Failure> {
-    let mut forwarded = forwarded.map(|()| Upload::none());
+) -> Result<Response<ResponseBody>, UpstreamFailure> {
+    let mut forwarded = forwarded.map(|()| UploadBody::none());
     let key = forwarded.headers().get(header::SEC_WEBSOCKET_KEY).cloned();
     websocket::request_upgrade(forwarded.headers_mut());
     let (mut response, lease) = forward::send(shared, wanted, forwarded).await?;

@@ -3,30 +3,32 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use eyas::Feedback;
+use eyas::ConnectionFeedback;
 use eyas_http::{Http3FailureKind, Http3Sender};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, Version, header, uri};
 use hyper::client::conn::http2;
 
 use crate::attempt::{FailedAttempt, malformed, sent};
-use crate::failure::Failure;
-use crate::interims::Interims;
-use crate::received::Received;
-use crate::request_body::Upload;
-use crate::upstream::Scheme;
-use crate::validation::Rejection;
+use crate::failure::UpstreamFailure;
+use crate::interims::RequestInterims;
+use crate::received::ReceivedBody;
+use crate::request_body::UploadBody;
+use crate::upstream::UpstreamScheme;
+use crate::validation::RequestRejection;
 
 /// The limit on requests at a time of one connection, which every server should support (RFC 9113 §6.5.2, RFC 9114
 /// §6.1).
 pub(crate) const MAX_STREAMS: usize = 100;
 
-const NO_HOST: Failure =
-    Failure::Refused(Rejection { status: StatusCode::BAD_REQUEST, text: "The host is invalid." });
+const NO_HOST: UpstreamFailure = UpstreamFailure::Refused(RequestRejection {
+    status: StatusCode::BAD_REQUEST,
+    text: "The host is invalid.",
+});
 
 /// The sending side of a connection that many requests share.
 #[derive(Clone, Debug)]
 pub(crate) enum SharedSender {
-    Http2(http2::SendRequest<Upload>),
+    Http2(http2::SendRequest<UploadBody>),
     Http3(Http3Sender),
 }
 
@@ -46,7 +48,7 @@ impl SharedSender {
 
 /// The streams of one connection. Clones share the count.
 #[derive(Clone, Debug)]
-pub(crate) struct Streams(Arc<StreamCount>);
+pub(crate) struct ConnectionStreams(Arc<StreamCount>);
 
 #[derive(Debug)]
 struct StreamCount {
@@ -56,9 +58,9 @@ struct StreamCount {
 
 /// Counts a stream until it is dropped.
 #[derive(Debug)]
-struct StreamGuard(Streams);
+struct StreamGuard(ConnectionStreams);
 
-impl Streams {
+impl ConnectionStreams {
     pub(crate) fn new() -> Self {
         let (in_use, limit) = (AtomicUsize::new(0), AtomicUsize::new(MAX_STREAMS));
         Self(Arc::new(StreamCount { in_use, limit }))
@@ -99,20 +101,20 @@ impl Drop for StreamGuard {
 
 /// A stream's share of a connection.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub(crate) struct ConnectionShare {
     sender: SharedSender,
-    scheme: Scheme,
-    pub(crate) feedback: Feedback,
+    scheme: UpstreamScheme,
+    pub(crate) feedback: ConnectionFeedback,
     stream: StreamGuard,
 }
 
-impl Share {
+impl ConnectionShare {
     /// Returns a share, unless as many as possible are in use.
     pub(crate) fn new(
         sender: &SharedSender,
-        scheme: Scheme,
-        feedback: &Feedback,
-        streams: &Streams,
+        scheme: UpstreamScheme,
+        feedback: &ConnectionFeedback,
+        streams: &ConnectionStreams,
     ) -> Option<Self> {
         let (stream, sender, feedback) = (streams.begin()?, sender.clone(), feedback.clone());
         Some(Self { sender, scheme, feedback, stream })
@@ -138,9 +140,9 @@ impl Share {
     /// Sends a request in the form of HTTP/1.1, and waits for the head of its response.
     pub(crate) async fn send(
         &mut self,
-        mut request: Request<Upload>,
-        interims: &Interims,
-    ) -> Result<Response<Received>, FailedAttempt> {
+        mut request: Request<UploadBody>,
+        interims: &RequestInterims,
+    ) -> Result<Response<ReceivedBody>, FailedAttempt> {
         match &mut self.sender {
             SharedSender::Http2(sender) => {
                 to_multiplexed(&mut request, self.scheme, Version::HTTP_2);
@@ -160,10 +162,10 @@ impl Share {
 
 async fn send_over_http3(
     sender: &mut Http3Sender,
-    scheme: Scheme,
-    (mut request, streams): (Request<Upload>, &Streams),
-    interims: &Interims,
-) -> Result<Response<Received>, FailedAttempt> {
+    scheme: UpstreamScheme,
+    (mut request, streams): (Request<UploadBody>, &ConnectionStreams),
+    interims: &RequestInterims,
+) -> Result<Response<ReceivedBody>, FailedAttempt> {
     to_multiplexed(&mut request, scheme, Version::HTTP_3);
     let (parts, upload) = request.into_parts();
     let (method, progress) = (parts.method.clone(), Arc::clone(upload.progress()));
@@ -193,13 +195,13 @@ async fn send_over_http3(
     let response = begun.exchange(upload, received).await;
     let response =
         response.map_err(|failed| FailedAttempt::over_http3(&failed, None, &progress))?;
-    let checked = Received::over_http3(response, &method);
+    let checked = ReceivedBody::over_http3(response, &method);
     checked.map_err(|text| FailedAttempt::new(malformed(text)))
 }
 
 /// Turns the head of a request into that of HTTP/2 (RFC 9113 §8.3.1) or HTTP/3 (RFC 9114 §4.3.1): the host goes into
 /// the target, and the end of the stream ends the body.
-fn to_multiplexed(request: &mut Request<Upload>, scheme: Scheme, version: Version) {
+fn to_multiplexed(request: &mut Request<UploadBody>, scheme: UpstreamScheme, version: Version) {
     let host = request.headers_mut().remove(header::HOST);
     request.headers_mut().remove(header::TRANSFER_ENCODING);
     // hyper does not report a 100 Continue of HTTP/2.
@@ -214,7 +216,7 @@ fn to_multiplexed(request: &mut Request<Upload>, scheme: Scheme, version: Versio
 }
 
 /// Turns it back.
-fn to_http1(mut request: Request<Upload>) -> Request<Upload> {
+fn to_http1(mut request: Request<UploadBody>) -> Request<UploadBody> {
     let parts = std::mem::take(request.uri_mut()).into_parts();
     let host = parts.authority.and_then(|host| HeaderValue::from_str(host.as_str()).ok());
     let is_open = !http_body::Body::is_end_stream(request.body())
@@ -241,10 +243,10 @@ mod tests {
             for (framing, value) in [("content-length", "0"), ("x", "y")] {
                 let request = || {
                     let request = Request::put("/p?q").header("host", "a.example:81");
-                    request.header(framing, value).body(Upload::none()).expect("a request")
+                    request.header(framing, value).body(UploadBody::none()).expect("a request")
                 };
                 let mut sent = request();
-                to_multiplexed(&mut sent, Scheme::H2c, version);
+                to_multiplexed(&mut sent, UpstreamScheme::H2c, version);
                 assert_eq!(
                     (sent.uri().to_string(), sent.version()),
                     ("http://a.example:81/p?q".to_owned(), version)
@@ -259,7 +261,7 @@ mod tests {
 
     #[test]
     fn the_limit_follows_what_the_peer_allows() {
-        let streams = Streams::new();
+        let streams = ConnectionStreams::new();
         let guards: Vec<_> = std::iter::from_fn(|| streams.begin()).collect();
         assert_eq!(guards.len(), MAX_STREAMS);
         drop(guards);

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use eyas_http::metrics::Page;
 
-use crate::failure::Reason;
+use crate::failure::FailureReason;
 
 /// The counters of a gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct GatewayStats {
     /// Open connections to the upstream.
     pub open: u64,
     /// Connections made.
@@ -29,13 +29,13 @@ pub struct Stats {
     /// Responses aborted by the upstream.
     pub aborted_responses: u64,
     /// Requests without a response from the upstream, by reason, in the order of
-    /// [`Stats::REASONS`].
-    pub failures: [u64; Reason::NAMES.len()],
+    /// [`GatewayStats::REASONS`].
+    pub failures: [u64; FailureReason::NAMES.len()],
 }
 
-impl Stats {
+impl GatewayStats {
     /// Why there was no response: names used in metrics.
-    pub const REASONS: [&'static str; Reason::NAMES.len()] = Reason::NAMES;
+    pub const REASONS: [&'static str; FailureReason::NAMES.len()] = FailureReason::NAMES;
 
     /// Adds the metrics to a page.
     pub fn write(&self, page: &mut Page) {
@@ -70,7 +70,7 @@ impl Stats {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct GatewayCounters {
     pub(crate) open: AtomicU64,
     pub(crate) connections: AtomicU64,
     pub(crate) http2_connections: AtomicU64,
@@ -80,21 +80,21 @@ pub(crate) struct Counters {
     pub(crate) tunnels: AtomicU64,
     pub(crate) tunnels_opened: AtomicU64,
     pub(crate) aborted_responses: AtomicU64,
-    failures: [AtomicU64; Reason::NAMES.len()],
+    failures: [AtomicU64; FailureReason::NAMES.len()],
 }
 
-impl Counters {
+impl GatewayCounters {
     pub(crate) fn count(counter: &AtomicU64) {
         counter.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn failed(&self, reason: Reason) {
+    pub(crate) fn failed(&self, reason: FailureReason) {
         Self::count(&self.failures[reason as usize]);
     }
 
-    pub(crate) fn snapshot(&self) -> Stats {
+    pub(crate) fn snapshot(&self) -> GatewayStats {
         let read = |counter: &AtomicU64| counter.load(Relaxed);
-        Stats {
+        GatewayStats {
             open: read(&self.open),
             connections: read(&self.connections),
             http2_connections: read(&self.http2_connections),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use eyas_http::pipe::{PipeBody, pipe};
-use eyas_relay::copy::{ByteCounts, Duplex, Until, bidirectional};
+use eyas_relay::copy::{ByteCounts, CopyStream, CopyUntil, bidirectional};
 use futures_util::TryStreamExt as _;
 use http_body_util::BodyExt as _;
 use hyper::upgrade::OnUpgrade;
@@ -13,12 +13,12 @@ use hyper_util::rt::TokioIo;
 use tokio::io::join;
 use tokio_util::io::StreamReader;
 
-use crate::request_body::Upload;
-use crate::shared::Shared;
-use crate::stats::Counters;
+use crate::request_body::UploadBody;
+use crate::shared::SharedGateway;
+use crate::stats::GatewayCounters;
 
 /// Forwards data once both sides are upgraded, until one breaks, both have ended, or the idle time is over.
-pub(crate) fn open(shared: &Arc<Shared>, client: OnUpgrade, upstream: OnUpgrade) {
+pub(crate) fn open(shared: &Arc<SharedGateway>, client: OnUpgrade, upstream: OnUpgrade) {
     let shared = Arc::clone(shared);
     tokio::spawn(async move {
         let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) else { return };
@@ -28,8 +28,8 @@ pub(crate) fn open(shared: &Arc<Shared>, client: OnUpgrade, upstream: OnUpgrade)
 
 /// Does the same for a client that sends data in the body of its request, and returns the body of the response.
 pub(crate) fn open_on_stream(
-    shared: &Arc<Shared>,
-    client: Upload,
+    shared: &Arc<SharedGateway>,
+    client: UploadBody,
     upstream: OnUpgrade,
 ) -> PipeBody {
     let shared = Arc::clone(shared);
@@ -42,11 +42,15 @@ pub(crate) fn open_on_stream(
     download
 }
 
-async fn forward(shared: &Shared, mut client: impl Duplex, mut upstream: impl Duplex) {
+async fn forward(
+    shared: &SharedGateway,
+    mut client: impl CopyStream,
+    mut upstream: impl CopyStream,
+) {
     let counters = &shared.counters;
-    Counters::count(&counters.tunnels_opened);
+    GatewayCounters::count(&counters.tunnels_opened);
     counters.tunnels.fetch_add(1, Relaxed);
-    let until = (Until::Both, shared.limits.tunnel_idle_time);
+    let until = (CopyUntil::Both, shared.limits.tunnel_idle_time);
     let mut bytes = ByteCounts::default();
     let end = bidirectional(&mut client, &mut upstream, until, &mut bytes).await;
     tracing::debug!(?end, ?bytes, "a tunnel has ended");

@@ -6,9 +6,9 @@ use crate::fields;
 
 /// The protocols that pass beside WebSocket.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Protocols(Vec<String>);
+pub(crate) struct UpgradeProtocols(Vec<String>);
 
-impl Protocols {
+impl UpgradeProtocols {
     pub(crate) fn allow(&mut self, protocol: String) {
         self.0.push(protocol);
     }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     fn requested(allowed: &[&str], connection: &str, upgrade: &str) -> Option<String> {
-        let protocols = Protocols(allowed.iter().map(|&name| name.to_owned()).collect());
+        let protocols = UpgradeProtocols(allowed.iter().map(|&name| name.to_owned()).collect());
         let request = Request::post("/").header("connection", connection);
         let request = request.header("upgrade", upgrade).body(()).expect("a request");
         let value = protocols.requested(&request.into_parts().0)?;

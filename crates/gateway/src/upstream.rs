@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use eyas::race::target::{Host, parse_port};
+use eyas::race::target::{TargetHost, parse_port};
 use eyas::zone::parse_host;
 use http::HeaderValue;
 use thiserror::Error;
@@ -15,11 +15,11 @@ use thiserror::Error;
 /// because they would have to be added to that of each request, and removed from redirects and
 /// cookies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Upstream(pub(crate) Address);
+pub struct Upstream(pub(crate) UpstreamAddress);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Address {
-    Host { host: Host, port: u16, scheme: Scheme },
+pub(crate) enum UpstreamAddress {
+    Host { host: TargetHost, port: u16, scheme: UpstreamScheme },
     Unix(PathBuf),
 }
 
@@ -42,7 +42,7 @@ pub enum UpstreamError {
 
 /// How an upstream is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scheme {
+pub(crate) enum UpstreamScheme {
     /// HTTP/1.1 in the clear.
     Http,
     /// HTTP/2 in the clear, with prior knowledge (RFC 9113 §3.3).
@@ -53,7 +53,7 @@ pub(crate) enum Scheme {
     H3,
 }
 
-impl Scheme {
+impl UpstreamScheme {
     pub(crate) const fn is_secure(self) -> bool {
         matches!(self, Self::Https | Self::H3)
     }
@@ -79,16 +79,16 @@ impl FromStr for Upstream {
         if let Some(path) = text.strip_prefix("unix:") {
             let path = path.strip_prefix("//").unwrap_or(path);
             return match path.starts_with('/') {
-                true => Ok(Self(Address::Unix(path.into()))),
+                true => Ok(Self(UpstreamAddress::Unix(path.into()))),
                 false => Err(UpstreamError::Form),
             };
         }
         let (scheme, rest) = text.split_once("://").ok_or(UpstreamError::Form)?;
         let scheme = match scheme.to_ascii_lowercase().as_str() {
-            "http" => Scheme::Http,
-            "h2c" => Scheme::H2c,
-            "https" => Scheme::Https,
-            "h3" => Scheme::H3,
+            "http" => UpstreamScheme::Http,
+            "h2c" => UpstreamScheme::H2c,
+            "https" => UpstreamScheme::Https,
+            "h3" => UpstreamScheme::H3,
             _ => return Err(UpstreamError::Form),
         };
         let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -109,15 +109,17 @@ impl FromStr for Upstream {
         }
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let host = parse_host(host).map_err(|error| UpstreamError::Host(error.to_string()))?;
-        Ok(Self(Address::Host { host, port, scheme }))
+        Ok(Self(UpstreamAddress::Host { host, port, scheme }))
     }
 }
 
 impl fmt::Display for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Address::Host { host, port, scheme } => write!(f, "{}://{host}:{port}", scheme.name()),
-            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+            UpstreamAddress::Host { host, port, scheme } => {
+                write!(f, "{}://{host}:{port}", scheme.name())
+            }
+            UpstreamAddress::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
 }
@@ -125,20 +127,25 @@ impl fmt::Display for Upstream {
 impl Upstream {
     /// Returns whether it is never spoken to with HTTP/1.1.
     pub(crate) const fn has_no_http1(&self) -> bool {
-        matches!(self.0, Address::Host { scheme: Scheme::H2c | Scheme::H3, .. })
+        matches!(
+            self.0,
+            UpstreamAddress::Host { scheme: UpstreamScheme::H2c | UpstreamScheme::H3, .. }
+        )
     }
 
     /// Returns the host for requests without one, which HTTP/1.0 allows.
     pub(crate) fn authority(&self) -> HeaderValue {
         // The zone of an address means something on this host only, and is not sent.
-        let sent = |host: &Host| match host {
-            Host::Literal(ip, _) => Host::Literal(*ip, 0).to_string(),
-            Host::Name(name) => name.clone(),
+        let sent = |host: &TargetHost| match host {
+            TargetHost::Literal(ip, _) => TargetHost::Literal(*ip, 0).to_string(),
+            TargetHost::Name(name) => name.clone(),
         };
         let text = match &self.0 {
-            Address::Host { host, port, scheme } if *port == scheme.default_port() => sent(host),
-            Address::Host { host, port, .. } => format!("{}:{port}", sent(host)),
-            Address::Unix(_) => "localhost".to_owned(),
+            UpstreamAddress::Host { host, port, scheme } if *port == scheme.default_port() => {
+                sent(host)
+            }
+            UpstreamAddress::Host { host, port, .. } => format!("{}:{port}", sent(host)),
+            UpstreamAddress::Unix(_) => "localhost".to_owned(),
         };
         HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("localhost"))
     }

@@ -14,7 +14,7 @@ use crate::fields;
 
 /// Why a request is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rejection {
+pub(crate) struct RequestRejection {
     pub(crate) status: StatusCode,
     pub(crate) text: &'static str,
 }
@@ -27,7 +27,7 @@ pub(crate) struct ValidRequest {
     /// The requested host, with its port; `None` in HTTP/1.0 without `Host`.
     pub(crate) host: Option<HeaderValue>,
     /// The framing of its body.
-    pub(crate) framing: Framing,
+    pub(crate) framing: BodyFraming,
     /// Whether the client waits for 100 Continue before it sends its body.
     pub(crate) expects_continue: bool,
     /// Whether the client accepts trailers.
@@ -36,7 +36,7 @@ pub(crate) struct ValidRequest {
 
 /// The framing of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Framing {
+pub(crate) enum BodyFraming {
     /// It has this many bytes.
     Length(u64),
     /// Its length is not announced: it is chunked, or ends with its stream.
@@ -45,22 +45,25 @@ pub(crate) enum Framing {
     Nothing,
 }
 
-impl From<Malformed> for Rejection {
+impl From<Malformed> for RequestRejection {
     fn from(malformed: Malformed) -> Self {
         bad(malformed.0)
     }
 }
 
-const fn bad(text: &'static str) -> Rejection {
-    Rejection { status: StatusCode::BAD_REQUEST, text }
+const fn bad(text: &'static str) -> RequestRejection {
+    RequestRejection { status: StatusCode::BAD_REQUEST, text }
 }
 
-const fn refused(status: StatusCode, text: &'static str) -> Rejection {
-    Rejection { status, text }
+const fn refused(status: StatusCode, text: &'static str) -> RequestRejection {
+    RequestRejection { status, text }
 }
 
 /// Validates the head of a request. `is_tunnel` is set for an extended CONNECT.
-pub(crate) fn validate(head: &request::Parts, is_tunnel: bool) -> Result<ValidRequest, Rejection> {
+pub(crate) fn validate(
+    head: &request::Parts,
+    is_tunnel: bool,
+) -> Result<ValidRequest, RequestRejection> {
     match head.method {
         Method::CONNECT if !is_tunnel => {
             return Err(refused(StatusCode::NOT_IMPLEMENTED, "Tunnels are not supported."));
@@ -87,7 +90,7 @@ pub(crate) fn validate(head: &request::Parts, is_tunnel: bool) -> Result<ValidRe
 }
 
 /// Rejects values with leading or trailing space (RFC 9113 §8.2.1, RFC 9114 §4.2), which HTTP/1 would remove.
-fn check_values(headers: &HeaderMap) -> Result<(), Rejection> {
+fn check_values(headers: &HeaderMap) -> Result<(), RequestRejection> {
     let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let is_odd = |value: &HeaderValue| {
         let bytes = value.as_bytes();
@@ -100,7 +103,7 @@ fn check_values(headers: &HeaderMap) -> Result<(), Rejection> {
 }
 
 /// Rejects connection-specific fields in HTTP/2 and HTTP/3 (RFC 9113 §8.2.2, RFC 9114 §4.2).
-fn check_hops(head: &request::Parts) -> Result<(), Rejection> {
+fn check_hops(head: &request::Parts) -> Result<(), RequestRejection> {
     if head.headers.get_all(header::CONNECTION).iter().any(|value| value.to_str().is_err()) {
         return Err(bad("Connection must be a list of names."));
     }
@@ -108,8 +111,8 @@ fn check_hops(head: &request::Parts) -> Result<(), Rejection> {
 }
 
 /// Returns path and query (RFC 9112 §3.2.1), or `*`.
-fn target(head: &request::Parts) -> Result<String, Rejection> {
-    const INVALID: Rejection = bad("The request target is not a path.");
+fn target(head: &request::Parts) -> Result<String, RequestRejection> {
+    const INVALID: RequestRejection = bad("The request target is not a path.");
     if let Some(scheme) = head.uri.scheme_str()
         && !matches!(scheme, "http" | "https")
     {
@@ -146,7 +149,7 @@ pub(crate) fn has_raw_octets(head: &request::Parts) -> bool {
 }
 
 /// Returns the requested host (RFC 9112 §3.2, RFC 9113 §8.3.1, RFC 9114 §4.3.1).
-fn host(head: &request::Parts, is_http1: bool) -> Result<Option<HeaderValue>, Rejection> {
+fn host(head: &request::Parts, is_http1: bool) -> Result<Option<HeaderValue>, RequestRejection> {
     let mut fields = head.headers.get_all(header::HOST).iter();
     let (field, another) = (fields.next(), fields.next());
     if another.is_some() {
@@ -175,21 +178,21 @@ fn host(head: &request::Parts, is_http1: bool) -> Result<Option<HeaderValue>, Re
 }
 
 /// Returns the framing of the body (RFC 9112 §6.3).
-fn framing(head: &request::Parts, is_http1: bool) -> Result<Framing, Rejection> {
+fn framing(head: &request::Parts, is_http1: bool) -> Result<BodyFraming, RequestRejection> {
     let length = malformed::content_length(&head.headers)?;
     let mut codings = head.headers.get_all(header::TRANSFER_ENCODING).iter();
     let (coding, another) = (codings.next(), codings.next());
     match (coding, length) {
-        (None, Some(length)) => Ok(Framing::Length(length)),
-        (None, None) if is_http1 => Ok(Framing::Nothing),
-        (None, None) => Ok(Framing::Open),
+        (None, Some(length)) => Ok(BodyFraming::Length(length)),
+        (None, None) if is_http1 => Ok(BodyFraming::Nothing),
+        (None, None) => Ok(BodyFraming::Open),
         (Some(_), Some(_)) => Err(bad("Content-Length and Transfer-Encoding contradict.")),
         (Some(_), None) if head.version == Version::HTTP_10 => {
             Err(bad("HTTP/1.0 does not support Transfer-Encoding."))
         }
         (Some(coding), None) => {
             match another.is_none() && coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
-                true => Ok(Framing::Open),
+                true => Ok(BodyFraming::Open),
                 false => Err(refused(
                     StatusCode::NOT_IMPLEMENTED,
                     "The only supported transfer coding is chunked.",
@@ -199,7 +202,7 @@ fn framing(head: &request::Parts, is_http1: bool) -> Result<Framing, Rejection> 
     }
 }
 
-fn expects_continue(head: &request::Parts) -> Result<bool, Rejection> {
+fn expects_continue(head: &request::Parts) -> Result<bool, RequestRejection> {
     let mut expectations = head.headers.get_all(header::EXPECT).iter().peekable();
     // RFC 9110 §10.1.1: HTTP/1.0 has no interim responses.
     if expectations.peek().is_none() || head.version == Version::HTTP_10 {

@@ -38,7 +38,7 @@ impl Shared {
             resolver = resolver.overriding(host, port, addresses);
         }
         let without_memory = endpoint(&roots, &resolver, MemoryStore::none())?;
-        let memory = MemoryStore::in_memory(memory::Config::default());
+        let memory = MemoryStore::in_memory(memory::MemoryConfig::default());
         let with_memory = endpoint(&roots, &resolver, memory)?;
         Ok(Self { roots, resolver, without_memory, with_memory })
     }

@@ -3,9 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use eyas::{
-    ConnectionInfo, Feedback, Recording,
+    ConnectionFeedback, ConnectionInfo, RaceRecording,
     race::{
-        evidence::{Cause, Failure, Level},
+        evidence::{AttemptFailure, EvidenceLevel, FailureCause},
         trace::Trace,
     },
 };
@@ -15,13 +15,17 @@ use crate::{Error, alt_svc::Service};
 /// The details of a connection and of the race that led to it.
 pub(crate) struct ConnectionReport {
     info: Arc<ConnectionInfo>,
-    feedback: Feedback,
+    feedback: ConnectionFeedback,
     alternative: Option<Service>,
-    recording: Recording,
+    recording: RaceRecording,
 }
 
 impl ConnectionReport {
-    pub(crate) fn new(info: Arc<ConnectionInfo>, feedback: Feedback, recording: Recording) -> Self {
+    pub(crate) fn new(
+        info: Arc<ConnectionInfo>,
+        feedback: ConnectionFeedback,
+        recording: RaceRecording,
+    ) -> Self {
         Self { info, feedback, alternative: None, recording }
     }
 
@@ -39,7 +43,7 @@ impl ConnectionReport {
     }
 
     /// Returns what belongs to the candidate rather than to this connection.
-    pub(crate) fn handles(&self) -> (Recording, Feedback) {
+    pub(crate) fn handles(&self) -> (RaceRecording, ConnectionFeedback) {
         (self.recording.clone(), self.feedback.clone())
     }
 
@@ -72,25 +76,33 @@ impl ConnectionReport {
 
     /// Reports to the memory that the connection was established and then ended without a response.
     pub(crate) fn failed(&self, error: &Error) {
-        self.report_failure(error.path_failure().unwrap_or(Cause::Reset), Level::Security, error);
+        self.report_failure(
+            error.path_failure().unwrap_or(FailureCause::Reset),
+            EvidenceLevel::Security,
+            error,
+        );
     }
 
     /// Reports to the memory that the connection ended in the middle of a response, if that is
     /// informative about the path.
     pub(crate) fn failed_in_body(&self, error: &Error) {
         if let Some(cause) = error.path_failure() {
-            self.report_failure(cause, Level::FirstByte, error);
+            self.report_failure(cause, EvidenceLevel::FirstByte, error);
         }
     }
 
     /// Reports to the memory that the peer fell silent after it had answered, and that it could not
     /// be reached again either.
     pub(crate) fn fell_silent(&self, detail: String) {
-        self.feedback.broke(Failure::new(Cause::Silent, Level::FirstByte, detail));
+        self.feedback.broke(AttemptFailure::new(
+            FailureCause::Silent,
+            EvidenceLevel::FirstByte,
+            detail,
+        ));
     }
 
-    fn report_failure(&self, cause: Cause, reached: Level, error: &Error) {
-        self.feedback.broke(Failure::new(cause, reached, error.detail().to_owned()));
+    fn report_failure(&self, cause: FailureCause, reached: EvidenceLevel, error: &Error) {
+        self.feedback.broke(AttemptFailure::new(cause, reached, error.detail().to_owned()));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use eyas::race::{
     candidate::Transport,
-    target::{Host, Service, Target},
+    target::{Target, TargetHost, TargetService},
 };
 use url::Url;
 
@@ -27,17 +27,17 @@ pub(crate) fn parse(text: &str) -> Result<Url, Error> {
 }
 
 /// Returns the target at this destination, for these versions of HTTP.
-pub(crate) fn target(host: Host, port: u16, https: bool, versions: Versions) -> Target {
+pub(crate) fn target(host: TargetHost, port: u16, https: bool, versions: Versions) -> Target {
     if !https {
         return Target::http(host, port);
     }
     let (stream_alpn, quic_alpn) = (versions.stream_alpn(), versions.quic_alpn());
-    let service = Service::Http { stream_alpn, quic_alpn };
+    let service = TargetService::Http { stream_alpn, quic_alpn };
     Target { service, ..Target::https(host, port) }
 }
 
 /// Returns the destination of a URL: its host, its port, and whether TLS is required.
-pub(crate) fn destination(url: &Url) -> Result<(Host, u16, bool), Error> {
+pub(crate) fn destination(url: &Url) -> Result<(TargetHost, u16, bool), Error> {
     let refuse = |why: String| Error::new(Kind::Url, why);
     let host = host_of(url).map_err(|error| refuse(error.to_string()))?;
     let https = url.scheme() == "https";

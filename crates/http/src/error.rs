@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, error::Error as StdError, fmt};
 
-use eyas::race::{evidence::Cause, trace::Trace};
+use eyas::race::{evidence::FailureCause, trace::Trace};
 
 use crate::{Redirect, zoned_url};
 
@@ -209,7 +209,7 @@ struct Inner {
     source: Option<Box<dyn StdError + Send + Sync>>,
     trace: Option<Box<Trace>>,
     /// The cause of the broken connection, if it is informative about its path.
-    path_failure: Option<Cause>,
+    path_failure: Option<FailureCause>,
     /// Whether the detail already states what to do next, more precisely than the kind could.
     has_advice: bool,
     /// The redirects that were followed before.
@@ -261,13 +261,13 @@ impl Error {
     }
 
     /// Sets the cause of the broken connection, if it is informative about its path.
-    pub(crate) fn with_path_failure(mut self, cause: Option<Cause>) -> Self {
+    pub(crate) fn with_path_failure(mut self, cause: Option<FailureCause>) -> Self {
         self.0.path_failure = cause;
         self
     }
 
     /// Returns the cause of the broken connection, if it is informative about its path.
-    pub(crate) fn path_failure(&self) -> Option<Cause> {
+    pub(crate) fn path_failure(&self) -> Option<FailureCause> {
         self.0.path_failure
     }
 

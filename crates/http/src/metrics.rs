@@ -10,7 +10,7 @@ mod page;
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
-use eyas::sockets::{self, BindError, StreamProtocol, Wanted};
+use eyas::sockets::{self, BindError, StreamProtocol, WantedSockets};
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::{
@@ -46,7 +46,7 @@ pub fn start(
     tasks: &TaskTracker,
     stop: &CancellationToken,
 ) -> Result<SocketAddr, BindError> {
-    let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: false };
+    let wanted = WantedSockets { stream: Some(StreamProtocol::Tcp), udp: false };
     let bound = sockets::bind(&[address], wanted)?;
     let bound_address = bound.first().map_or(address, |socket| socket.address);
     let render = Arc::new(render);

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr};
 
-use eyas::race::target::{Host, TargetError};
+use eyas::race::target::{TargetError, TargetHost};
 use eyas::zone::{in_url, interface_name, parse_host};
 use url::Url;
 
@@ -51,10 +51,10 @@ pub(crate) fn join(base: &Url, reference: &str) -> Result<Url, UrlError> {
 ///
 /// # Errors
 /// If it has none, or the host is not valid.
-pub fn host_of(url: &Url) -> Result<Host, TargetError> {
+pub fn host_of(url: &Url) -> Result<TargetHost, TargetError> {
     match address(url).and_then(scoped) {
-        Some((ip, scope)) => Ok(Host::Literal(ip.into(), scope)),
-        None => Host::parse(url.host_str().ok_or(TargetError::Empty)?),
+        Some((ip, scope)) => Ok(TargetHost::Literal(ip.into(), scope)),
+        None => TargetHost::parse(url.host_str().ok_or(TargetError::Empty)?),
     }
 }
 
@@ -85,7 +85,7 @@ fn without_zone(text: &str) -> Result<Cow<'_, str>, TargetError> {
     }
     let Some(at) = in_url(text, start) else { return Ok(text.into()) };
     let literal = &text[at.clone()];
-    let Host::Literal(IpAddr::V6(ip), scope) = parse_host(literal)? else {
+    let TargetHost::Literal(IpAddr::V6(ip), scope) = parse_host(literal)? else {
         return Err(TargetError::Address(literal.to_owned()));
     };
     Ok(format!("{}[{}]{}", &text[..at.start], with_scope(ip, scope), &text[at.end..]).into())
@@ -121,8 +121,8 @@ mod tests {
 
     fn loopback() -> u32 {
         match parse_host("fe80::1%lo").expect("lo") {
-            Host::Literal(_, scope) => scope,
-            Host::Name(name) => panic!("{name}"),
+            TargetHost::Literal(_, scope) => scope,
+            TargetHost::Name(name) => panic!("{name}"),
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
             ] {
                 let text = format!("{before}{zone}{after}");
                 let url = parse_url(&text).expect(&text);
-                assert_eq!(host_of(&url), Ok(Host::Literal(ip, index)), "{text}");
+                assert_eq!(host_of(&url), Ok(TargetHost::Literal(ip, index)), "{text}");
                 assert_eq!(sent_host(&url), "[fe80::1]", "{text}");
                 assert!(shown(&url).contains("[fe80::1%25lo]"), "{}", shown(&url));
             }
@@ -190,16 +190,16 @@ mod tests {
         ] {
             let to = join(&base, reference).expect(reference);
             let ip = host.parse().expect("an address");
-            assert_eq!(host_of(&to), Ok(Host::Literal(ip, scope)), "{reference}");
+            assert_eq!(host_of(&to), Ok(TargetHost::Literal(ip, scope)), "{reference}");
             assert_eq!(to.path(), path, "{reference}");
         }
         let to = join(&base, "http://[2001:db8::1]/").expect("a URL");
-        let global = Host::Literal("2001:db8::1".parse().expect("an address"), 0);
+        let global = TargetHost::Literal("2001:db8::1".parse().expect("an address"), 0);
         assert_eq!(host_of(&to), Ok(global));
         assert!(join(&base, "//[fe80::2%25nosuch0]/").is_err());
         let elsewhere = parse_url("http://a.test/").expect("a URL");
         let to = join(&elsewhere, "http://[fe80::1]/").expect("a URL");
-        let plain = Host::Literal("fe80::1".parse().expect("an address"), 0);
+        let plain = TargetHost::Literal("fe80::1".parse().expect("an address"), 0);
         assert_eq!(host_of(&to), Ok(plain), "there is no link to stay on");
     }
 }

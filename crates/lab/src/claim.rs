@@ -26,18 +26,18 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::Results;
-use crate::situation::Grid;
-use crate::statistics::{Interval, Summary};
+use crate::run::RunResults;
+use crate::situation::SituationGrid;
+use crate::statistics::{ConfidenceInterval, SampleSummary};
 use error::{ClaimError, ClaimErrorReason};
 
-pub(crate) use basis::Basis;
+pub(crate) use basis::JudgingBasis;
 pub use error::ExpressionError;
-pub use expression::{Expression, Function, Operator, Series, Span};
-pub use judged::Judged;
+pub use expression::{AxisSeries, AxisSpan, BinaryOperator, ClaimExpression, SeriesFunction};
+pub use judged::JudgedPoints;
 pub(crate) use trials::summaries;
-pub(crate) use verdict::Estimate;
-pub use verdict::{CheckVerdict, Outcome, Verdict};
+pub(crate) use verdict::IntervalEstimate;
+pub use verdict::{CheckVerdict, ClaimOutcome, ClaimVerdict};
 
 /// A claim as a plan writes it.
 #[derive(Clone, Debug, Deserialize)]
@@ -70,9 +70,9 @@ struct CheckText {
 }
 
 impl CheckText {
-    fn bounds(&self) -> Bounds {
+    fn bounds(&self) -> CheckBounds {
         let Self { at_least, at_most, above, below, .. } = *self;
-        Bounds { at_least, at_most, above, below }
+        CheckBounds { at_least, at_most, above, below }
     }
 }
 
@@ -88,12 +88,12 @@ pub struct Claim {
     /// A note for readers, such as why something does not reproduce.
     pub note: String,
     /// The checks, which must all hold.
-    pub checks: Vec<Check>,
+    pub checks: Vec<ClaimCheck>,
 }
 
 /// A number and its bounds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Check {
+pub struct ClaimCheck {
     /// The expression as text.
     pub text: String,
     /// A description.
@@ -101,15 +101,15 @@ pub struct Check {
     /// The unit.
     pub unit: String,
     /// The parsed expression.
-    pub value: Expression,
+    pub value: ClaimExpression,
     /// The bounds of the mean over the runs.
-    pub bounds: Bounds,
+    pub bounds: CheckBounds,
 }
 
 /// The bounds of a number. Without bounds it is shown but not judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Bounds {
+pub struct CheckBounds {
     /// The inclusive minimum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
@@ -124,7 +124,7 @@ pub struct Bounds {
     pub below: Option<f64>,
 }
 
-impl Bounds {
+impl CheckBounds {
     /// Returns whether a number is within the bounds.
     #[must_use]
     pub fn contains(&self, number: f64) -> bool {
@@ -170,29 +170,29 @@ impl Bounds {
 /// Evaluates an expression over live points, with its uncertainty, whether they are judged or not;
 /// `None` if something was not measured.
 pub(crate) fn estimate(
-    value: &Expression,
-    basis: Basis<'_>,
-    results: &Results,
-) -> Option<(f64, Option<Interval>)> {
-    let everything = Basis { judged: &[], ..basis };
+    value: &ClaimExpression,
+    basis: JudgingBasis<'_>,
+    results: &RunResults,
+) -> Option<(f64, Option<ConfidenceInterval>)> {
+    let everything = JudgingBasis { judged: &[], ..basis };
     trials::measure(value, everything, results).map(|estimate| (estimate.value, estimate.interval))
 }
 
 impl Claim {
-    pub(crate) fn parse(text: ClaimText, grid: &Grid) -> Result<Self, ClaimError> {
+    pub(crate) fn parse(text: ClaimText, grid: &SituationGrid) -> Result<Self, ClaimError> {
         let refused = |reason| ClaimError { id: text.id.clone(), reason };
         let judged = text.check.iter().any(|check| !check.bounds().is_empty());
         if !judged {
             return Err(refused(ClaimErrorReason::NoBounds));
         }
         let check = |check: &CheckText| {
-            let value = Expression::parse(&check.value, grid).map_err(|cause| {
+            let value = ClaimExpression::parse(&check.value, grid).map_err(|cause| {
                 refused(ClaimErrorReason::Expression { value: check.value.clone(), cause })
             })?;
             if !value.has_interval() {
                 return Err(refused(ClaimErrorReason::NoInterval(check.value.clone())));
             }
-            Ok(Check {
+            Ok(ClaimCheck {
                 text: check.value.clone(),
                 about: check.about.clone(),
                 unit: check.unit.clone(),
@@ -211,23 +211,23 @@ impl Claim {
     }
 
     /// Judges the claim.
-    pub(crate) fn judge(&self, basis: Basis<'_>, results: &Results) -> Verdict {
+    pub(crate) fn judge(&self, basis: JudgingBasis<'_>, results: &RunResults) -> ClaimVerdict {
         let checks: Vec<_> = self.checks.iter().map(|check| check.judge(basis, results)).collect();
-        Verdict {
+        ClaimVerdict {
             id: self.id.clone(),
             text: self.text.clone(),
             published: self.published.clone(),
             measured: checks.first().and_then(|check| check.measured),
             interval: checks.first().and_then(|check| check.interval),
-            outcome: Outcome::of_all(&checks),
+            outcome: ClaimOutcome::of_all(&checks),
             note: self.note.clone(),
             checks,
         }
     }
 }
 
-impl Check {
-    fn judge(&self, basis: Basis<'_>, results: &Results) -> CheckVerdict {
+impl ClaimCheck {
+    fn judge(&self, basis: JudgingBasis<'_>, results: &RunResults) -> CheckVerdict {
         let estimate = if basis.grid.is_pooled() {
             trials::measure(&self.value, basis, results)
         } else {
@@ -235,8 +235,10 @@ impl Check {
         };
         let outcome = match self.bounds.judge(estimate) {
             // A shorter run has not shown what a claim about the whole one needs.
-            Outcome::Refused if basis.shortened => Outcome::NotJudged,
-            Outcome::NotMeasured if self.is_excluded(basis, results) => Outcome::NotJudged,
+            ClaimOutcome::Refused if basis.shortened => ClaimOutcome::NotJudged,
+            ClaimOutcome::NotMeasured if self.is_excluded(basis, results) => {
+                ClaimOutcome::NotJudged
+            }
             outcome => outcome,
         };
         CheckVerdict {
@@ -251,20 +253,20 @@ impl Check {
     }
 
     /// Returns whether it was measured, but only at points that are not judged.
-    fn is_excluded(&self, basis: Basis<'_>, results: &Results) -> bool {
-        let everything = Basis { judged: &[], ..basis };
+    fn is_excluded(&self, basis: JudgingBasis<'_>, results: &RunResults) -> bool {
+        let everything = JudgingBasis { judged: &[], ..basis };
         !basis.judged.is_empty() && trials::measure(&self.value, everything, results).is_some()
     }
 
     /// Evaluates the expression for each run and returns the mean.
-    fn over_runs(&self, basis: Basis<'_>, results: &Results) -> Option<Estimate> {
+    fn over_runs(&self, basis: JudgingBasis<'_>, results: &RunResults) -> Option<IntervalEstimate> {
         let samples: Option<Vec<f64>> = (0..basis.grid.runs as usize)
             .map(|run| {
                 let read = |point: &str, measure: &_| basis.value(results, point, measure, run);
                 self.value.evaluate(basis, &read)?.single()
             })
             .collect();
-        let Summary { value, interval, .. } = Summary::of(&samples?)?;
-        Some(Estimate { value, interval })
+        let SampleSummary { value, interval, .. } = SampleSummary::from_samples(&samples?)?;
+        Some(IntervalEstimate { value, interval })
     }
 }

@@ -26,7 +26,7 @@
 //!
 //! Each module uses only those above it in this table; `cargo xtask tidy` enforces this.
 //!
-//! Everything that a run depends on is in its `Setup`, which is stored beside its numbers, so runs
+//! Everything that a run depends on is in its set-up, which is stored beside its numbers, so runs
 //! can execute on any thread, process or machine. A finished run is reused if neither the situation
 //! nor the code has changed. A report is made from `result.json` alone.
 

@@ -43,7 +43,7 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::run::RunResult;
-use crate::situation::live::Setup;
+use crate::situation::live::LiveSetup;
 
 #[cfg(all(target_os = "linux", feature = "live"))]
 mod all_transports;
@@ -85,9 +85,9 @@ mod traffic;
 mod trial;
 
 #[cfg(all(target_os = "linux", feature = "live"))]
-pub use testbed::Testbed;
+pub use testbed::LiveTestbed;
 #[cfg(all(target_os = "linux", feature = "live"))]
-pub use traffic::Traffic;
+pub use traffic::LinkTraffic;
 
 /// Why a live run failed.
 #[derive(Debug, thiserror::Error)]
@@ -109,7 +109,7 @@ pub enum LiveError {
 
 /// A situation that can be run here.
 #[cfg(all(target_os = "linux", feature = "live"))]
-trait Run {
+trait RunLive {
     /// Executes one run. Ends early, without a result, when `stop` is set.
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError>;
 }
@@ -119,10 +119,10 @@ trait Run {
 /// # Errors
 /// If the network cannot be emulated here, something inside it fails, or the run was stopped.
 #[cfg(all(target_os = "linux", feature = "live"))]
-pub fn run(setup: &Setup, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
-    let before = machine::Machine::now();
+pub fn run(setup: &LiveSetup, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
+    let before = machine::MachineReading::now();
     let mut run = crate::situation::live::with_experiment!(setup, one => one.run(seed, stop))?;
-    run.columns.extend(machine::Machine::now().since(&before));
+    run.columns.extend(machine::MachineReading::now().since(&before));
     Ok(run)
 }
 
@@ -131,7 +131,7 @@ pub fn run(setup: &Setup, seed: u64, stop: &AtomicBool) -> Result<RunResult, Liv
 /// # Errors
 /// Always.
 #[cfg(not(all(target_os = "linux", feature = "live")))]
-pub fn run(_: &Setup, _: u64, _: &AtomicBool) -> Result<RunResult, LiveError> {
+pub fn run(_: &LiveSetup, _: u64, _: &AtomicBool) -> Result<RunResult, LiveError> {
     let needs = "live experiments need Linux, and eyas-lab with its feature live";
     Err(LiveError::Testbed(needs.to_owned()))
 }

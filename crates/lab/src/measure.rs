@@ -6,8 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::run::RunResult;
-use crate::situation::{self, Setup, Situation};
-use crate::statistics::Statistic;
+use crate::situation::{self, SimulationSetup, Situation};
+use crate::statistics::TrialStatistic;
 
 /// One number of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +43,7 @@ pub enum Measure {
     Gap,
     /// `mean.NAME`, `p99.NAME` and so on: a statistic of one column over all trials of a live
     /// point.
-    Column(Statistic, String),
+    Column(TrialStatistic, String),
 }
 
 /// The text does not name a measure.
@@ -146,7 +146,7 @@ impl Measure {
     /// Returns the unit, as in its [label](Self::label); empty for a plain number.
     #[must_use]
     pub fn unit(&self) -> String {
-        if let Self::Column(Statistic::Count, _) = self {
+        if let Self::Column(TrialStatistic::Count, _) = self {
             return String::new();
         }
         let label = self.label();
@@ -157,17 +157,17 @@ impl Measure {
     /// Returns the value for one run of a situation; NaN if the run has no such value, such as the
     /// delay of a stream on which nothing arrived.
     #[must_use]
-    pub fn of(&self, situation: &Situation, run: &RunResult) -> f64 {
+    pub fn value(&self, situation: &Situation, run: &RunResult) -> f64 {
         match (self, situation) {
             (Self::Column(statistic, column), _) => {
-                run.columns.get(column).map_or(f64::NAN, |trials| statistic.of(trials))
+                run.columns.get(column).map_or(f64::NAN, |trials| statistic.compute(trials))
             }
             (_, Situation::Simulated(setup)) => self.simulated(setup, run),
             (_, Situation::Live(_) | Situation::Random(_)) => f64::NAN,
         }
     }
 
-    fn simulated(&self, setup: &Setup, run: &RunResult) -> f64 {
+    fn simulated(&self, setup: &SimulationSetup, run: &RunResult) -> f64 {
         let seconds = setup.time.duration.0.as_secs_f64();
         let megabits = |bytes: u64| bytes as f64 * 8.0 / 1e6 / seconds;
         let stream = |number: &u16| run.streams.get(usize::from(*number));
@@ -205,16 +205,16 @@ impl Measure {
 }
 
 /// Returns the axis label of a column's statistic, with the unit.
-fn column_label(statistic: Statistic, column: &str) -> String {
+fn column_label(statistic: TrialStatistic, column: &str) -> String {
     let of = match statistic {
-        Statistic::Mean => "mean".to_owned(),
-        Statistic::Deviation => "standard deviation".to_owned(),
-        Statistic::Count => "trials".to_owned(),
-        Statistic::Least => "minimum".to_owned(),
-        Statistic::Most => "maximum".to_owned(),
-        Statistic::MostOf(series) => format!("median maximum of series of {series}"),
-        Statistic::Percentile(50) => "median".to_owned(),
-        Statistic::Percentile(percent) => format!("{percent}th percentile"),
+        TrialStatistic::Mean => "mean".to_owned(),
+        TrialStatistic::Deviation => "standard deviation".to_owned(),
+        TrialStatistic::Count => "trials".to_owned(),
+        TrialStatistic::Least => "minimum".to_owned(),
+        TrialStatistic::Most => "maximum".to_owned(),
+        TrialStatistic::MostOf(series) => format!("median maximum of series of {series}"),
+        TrialStatistic::Percentile(50) => "median".to_owned(),
+        TrialStatistic::Percentile(percent) => format!("{percent}th percentile"),
     };
     let labelled = situation::columns().find(|(name, _)| *name == column);
     match labelled {

@@ -30,13 +30,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::claim::{Basis, Claim, Judged};
+use crate::claim::{Claim, JudgedPoints, JudgingBasis};
 use crate::printable::printable;
-use crate::situation::Grid;
+use crate::situation::SituationGrid;
 
-pub use file::{Drawing, Figure, FigurePart, PublishedRow, PublishedTable};
-pub use matrix::{Matrix, MatrixCell, MatrixColumn, MatrixRow};
-pub use shipped::{Shipped, shipped};
+pub use file::{FigureDrawing, FigurePart, PlanFigure, PublishedRow, PublishedTable};
+pub use matrix::{MatrixCell, MatrixColumn, MatrixRow, PlanMatrix};
+pub use shipped::{ShippedPlan, shipped};
 
 /// The error of parsing a plan, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,9 +55,9 @@ pub fn from_json(json: &str) -> Result<String, PlanError> {
 
 /// How to run a plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Options {
+pub struct PlanOptions {
     /// How much to run.
-    pub extent: Extent,
+    pub extent: PlanExtent,
     /// The number of runs per point, instead of the plan's.
     pub runs: Option<u32>,
     /// `PARAMETER=VALUE`: changes to the plan.
@@ -70,7 +70,7 @@ pub struct Options {
 /// How much of a plan is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Extent {
+pub enum PlanExtent {
     /// Only the shape of the curves: fewer and shorter runs, according to the plan's `[quick]`.
     Quick,
     /// Enough to judge the claims, according to the plan's `[standard]`; everything if it has none.
@@ -80,7 +80,7 @@ pub enum Extent {
     Full,
 }
 
-impl Extent {
+impl PlanExtent {
     /// Returns the suffix of directory names; `None` for the full extent.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
@@ -106,23 +106,23 @@ pub struct Plan {
     /// Notes for readers.
     pub notes: Vec<String>,
     /// Every situation that is run, and how often.
-    pub grid: Grid,
+    pub grid: SituationGrid,
     /// The figures.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<PlanFigure>,
     /// The tables of the publication.
     pub tables: Vec<PublishedTable>,
     /// One table of all curves; without columns if the plan has none.
-    pub matrix: Matrix,
+    pub matrix: PlanMatrix,
     /// The claims.
     pub claims: Vec<Claim>,
     /// The conditions under which claims are judged by a point.
-    pub judged: Vec<Judged>,
-    /// Whether the runs are shorter than the claims require, as with [`Extent::Quick`].
+    pub judged: Vec<JudgedPoints>,
+    /// Whether the runs are shorter than the claims require, as with [`PlanExtent::Quick`].
     pub shortened: bool,
     /// The settings of the command line.
     pub set: Vec<String>,
     /// The extent.
-    pub extent: Extent,
+    pub extent: PlanExtent,
 }
 
 impl Plan {
@@ -130,7 +130,7 @@ impl Plan {
     ///
     /// # Errors
     /// If it is not TOML, has unknown keys, or cannot be simulated; the message names the place.
-    pub fn parse(text: &str, options: &Options) -> Result<Self, PlanError> {
+    pub fn parse(text: &str, options: &PlanOptions) -> Result<Self, PlanError> {
         // An error quotes the text.
         file::read(text, options).map_err(|error| PlanError(printable(&error.0)))
     }
@@ -152,7 +152,7 @@ impl Plan {
     }
 
     /// Returns the basis on which its claims are judged.
-    pub(crate) fn basis(&self) -> Basis<'_> {
-        Basis { grid: &self.grid, judged: &self.judged, shortened: self.shortened }
+    pub(crate) fn basis(&self) -> JudgingBasis<'_> {
+        JudgingBasis { grid: &self.grid, judged: &self.judged, shortened: self.shortened }
     }
 }

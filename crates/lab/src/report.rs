@@ -45,8 +45,8 @@ mod tests;
 
 use std::path::Path;
 
-use crate::plan::Extent;
-use crate::results::{Document, ResultsError};
+use crate::plan::PlanExtent;
+use crate::results::{ResultsDocument, ResultsError};
 use markup::{escape, row};
 
 pub use markdown::{NoChapterError, ResultsPage, chapter};
@@ -61,13 +61,13 @@ const FILE: &str = "report.html";
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write(document: &Document, out: &Path) -> Result<(), ResultsError> {
+pub fn write(document: &ResultsDocument, out: &Path) -> Result<(), ResultsError> {
     crate::results::write_atomically(&out.join(FILE), page(document))
 }
 
 /// Returns the page as HTML.
 #[must_use]
-pub fn page(document: &Document) -> String {
+pub fn page(document: &ResultsDocument) -> String {
     let document = &*scale::readable(document);
     let sections: String = [
         head(document),
@@ -90,7 +90,7 @@ pub fn page(document: &Document) -> String {
 /// Returns each figure of the plan: its title, and a page that contains only the figure, for
 /// display in a notebook.
 #[must_use]
-pub fn figures(document: &Document) -> Vec<(String, String)> {
+pub fn figures(document: &ResultsDocument) -> Vec<(String, String)> {
     let document = &*scale::readable(document);
     let drawn = document.figures.iter().map(|figure| {
         let body = picture::section(document, figure);
@@ -111,7 +111,7 @@ fn html(title: &str, body: &str) -> String {
     )
 }
 
-fn head(document: &Document) -> String {
+fn head(document: &ResultsDocument) -> String {
     let run = &document.run;
     let seeds = match (run.seeds.first(), run.seeds.last()) {
         (Some(first), Some(last)) if first != last => format!("{first} to {last}"),
@@ -128,7 +128,7 @@ fn head(document: &Document) -> String {
         facts.push(row("set", &format!("<code>{}</code>", escape(&run.set.join(" ")))));
     }
     let quick = match run.extent {
-        Extent::Quick => {
+        PlanExtent::Quick => {
             let open =
                 document.claims_without_verdict().map_or_else(String::new, |open| open + " ");
             format!(
@@ -137,7 +137,7 @@ fn head(document: &Document) -> String {
                 escape(&open),
             )
         }
-        Extent::Standard | Extent::Full => String::new(),
+        PlanExtent::Standard | PlanExtent::Full => String::new(),
     };
     let notes: String =
         document.notes.iter().map(|note| format!("<p>{}</p>\n", escape(note))).collect();
@@ -150,7 +150,7 @@ fn head(document: &Document) -> String {
     )
 }
 
-fn figures_section(document: &Document) -> String {
+fn figures_section(document: &ResultsDocument) -> String {
     let pictures: String =
         document.figures.iter().map(|figure| picture::section(document, figure)).collect();
     match pictures.is_empty() {
@@ -159,7 +159,7 @@ fn figures_section(document: &Document) -> String {
     }
 }
 
-fn choices(document: &Document) -> String {
+fn choices(document: &ResultsDocument) -> String {
     if document.choices.is_empty() {
         return String::new();
     }
@@ -185,13 +185,13 @@ fn choices(document: &Document) -> String {
     )
 }
 
-fn emulated(document: &Document) -> String {
+fn emulated(document: &ResultsDocument) -> String {
     let items: String =
         document.emulated.iter().map(|item| format!("<li>{}</li>\n", escape(item))).collect();
     format!("<section>\n<h2>What was emulated, and how</h2>\n<ul>\n{items}</ul>\n</section>\n")
 }
 
-fn sources(document: &Document) -> String {
+fn sources(document: &ResultsDocument) -> String {
     let items: String =
         document.sources.iter().map(|source| format!("<li>{}</li>\n", escape(source))).collect();
     format!(

@@ -26,18 +26,22 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 pub use csv::to_csv;
-pub use document::{ChoiceRow, Document, PointRow, RunInfo, SCHEMA_VERSION};
-pub use matrix::{Grade, MatrixLine, MatrixNumber, MatrixTable};
-pub use outlier::Outlier;
-pub use store::Store;
+pub use document::{ChoiceRow, PointRow, ResultsDocument, RunInfo, SCHEMA_VERSION};
+pub use matrix::{MatrixLine, MatrixNumber, MatrixTable, NumberGrade};
+pub use outlier::NetworkOutlier;
+pub use store::RunStore;
 pub(crate) use store::{create_directory, read_file, write_atomically};
-pub use table::Table;
+pub use table::ResultsTable;
 
 /// Writes `result.csv` and `runs.csv` to an output directory.
 ///
 /// # Errors
 /// If they cannot be written.
-pub fn write_tables(document: &Document, table: &Table, out: &Path) -> Result<(), ResultsError> {
+pub fn write_tables(
+    document: &ResultsDocument,
+    table: &ResultsTable,
+    out: &Path,
+) -> Result<(), ResultsError> {
     write_atomically(&out.join("result.csv"), to_csv(document))?;
     write_atomically(&out.join("runs.csv"), table.to_csv())
 }
@@ -46,7 +50,7 @@ pub fn write_tables(document: &Document, table: &Table, out: &Path) -> Result<()
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn write_parquet(table: &Table, path: &Path) -> Result<(), ResultsError> {
+pub fn write_parquet(table: &ResultsTable, path: &Path) -> Result<(), ResultsError> {
     write_atomically(path, table.to_parquet())
 }
 

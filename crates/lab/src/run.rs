@@ -25,7 +25,7 @@ pub struct RunResult {
     pub columns: BTreeMap<String, Vec<f64>>,
     /// The observations of a program under test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed: Option<Observed>,
+    pub observed: Option<ProgramObservation>,
 }
 
 /// The percentile of keystrokes' delays that is judged.
@@ -50,7 +50,7 @@ pub(crate) fn with_waiting_keystrokes(
 
 /// The observations of a program under test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Observed {
+pub struct ProgramObservation {
     /// The version that the program reports, in one line.
     pub version: String,
     /// The packets of a run's first trial, one course for each fetch.
@@ -145,7 +145,7 @@ impl RunResult {
 
 /// All runs of an experiment, for each point in the order of their seeds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Results {
+pub struct RunResults {
     /// The runs by the identifier of their point.
     pub points: BTreeMap<String, Vec<RunResult>>,
     /// Points that were left out, by what they would have required.
@@ -154,7 +154,7 @@ pub struct Results {
     pub concurrent_runs: usize,
 }
 
-impl Results {
+impl RunResults {
     /// Returns all trials of a live point, over all its runs.
     #[must_use]
     pub fn pooled(&self, point: &str) -> RunResult {

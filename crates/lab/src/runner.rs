@@ -26,21 +26,21 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, Scope};
 
 use crate::live::{self, LiveError};
-use crate::plan::{Options, Plan, PlanError};
-use crate::results::{ResultsError, Store};
-use crate::run::{Results, RunResult};
+use crate::plan::{Plan, PlanError, PlanOptions};
+use crate::results::{ResultsError, RunStore};
+use crate::run::{RunResult, RunResults};
 use crate::simulation;
-use crate::situation::{Point, Situation};
+use crate::situation::{GridPoint, Situation};
 
-pub use merge::{MergeError, Merged, merge};
-pub use shard::{ParseShardError, Shard, ShardFile};
-pub use task::{Task, TaskError, TaskOutcome};
+pub use merge::{MergeError, MergedRuns, merge};
+pub use shard::{ParseShardError, PlanShard, ShardFile};
+pub use task::{RunTask, TaskError, TaskOutcome};
 pub use version::code_version;
-pub use worklist::{KeepError, Worklist};
+pub use worklist::{KeepError, RunWorklist};
 
 /// How to execute a plan.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub struct PlanJob {
     /// The output directory, in which finished runs are kept and found again.
     pub out: PathBuf,
     /// The number of concurrent runs; one if any of them must run alone.
@@ -53,7 +53,7 @@ pub struct Job {
 
 /// The progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct RunProgress {
     /// The number of finished runs.
     pub done: usize,
     /// Of these, those that had been finished before.
@@ -64,9 +64,9 @@ pub struct Progress {
 
 /// An event during execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<'a> {
+pub enum RunEvent<'a> {
     /// The progress: at the start, and after each run.
-    Progress(Progress),
+    Progress(RunProgress),
     /// The first run that was skipped because this machine lacks a certain requirement.
     Skipped {
         /// The point.
@@ -82,7 +82,7 @@ pub enum Event<'a> {
 pub enum RunError {
     /// It was stopped; finished runs are kept.
     #[error("stopped with {} of {} runs finished", .0.done, .0.total)]
-    Stopped(Progress),
+    Stopped(RunProgress),
     /// An error of the output directory.
     #[error(transparent)]
     Results(#[from] ResultsError),
@@ -114,14 +114,14 @@ pub fn seeds(plan: &Plan, first: u64) -> Vec<u64> {
 /// If it was stopped, or the output directory cannot be written.
 pub fn run(
     plan: &Plan,
-    job: &Job,
+    job: &PlanJob,
     stop: &AtomicBool,
-    report: impl FnMut(Event<'_>),
-) -> Result<Results, RunError> {
+    report: impl FnMut(RunEvent<'_>),
+) -> Result<RunResults, RunError> {
     let seeds = seeds(plan, job.seed);
     let all = in_rounds(plan, &seeds).collect();
     let (store, skipped) = execute(plan, all, job, stop, report)?;
-    Ok(Results {
+    Ok(RunResults {
         skipped,
         concurrent_runs: concurrent_runs(plan, job),
         ..collect(plan, &seeds, &store)
@@ -129,13 +129,13 @@ pub fn run(
 }
 
 /// Returns the finished runs of each point, in the order of their seeds.
-fn collect(plan: &Plan, seeds: &[u64], store: &Store) -> Results {
-    let runs = |point: &Point| {
+fn collect(plan: &Plan, seeds: &[u64], store: &RunStore) -> RunResults {
+    let runs = |point: &GridPoint| {
         let runs = seeds.iter().filter_map(|seed| store.get(&point.id, *seed).cloned());
         (point.id.clone(), runs.collect())
     };
     let points = plan.grid.points.iter().map(runs).collect();
-    Results { points, ..Results::default() }
+    RunResults { points, ..RunResults::default() }
 }
 
 /// Executes the runs of one shard, and returns the progress. The runs are kept in the output
@@ -146,12 +146,12 @@ fn collect(plan: &Plan, seeds: &[u64], store: &Store) -> Results {
 /// be written.
 pub fn run_shard(
     text: &str,
-    options: &Options,
-    shard: Shard,
-    job: &Job,
+    options: &PlanOptions,
+    shard: PlanShard,
+    job: &PlanJob,
     stop: &AtomicBool,
-    mut report: impl FnMut(Event<'_>),
-) -> Result<Progress, RunError> {
+    mut report: impl FnMut(RunEvent<'_>),
+) -> Result<RunProgress, RunError> {
     let plan = Plan::parse(text, options)?;
     if plan.is_live() {
         return Err(RunError::LiveShard);
@@ -167,10 +167,11 @@ pub fn run_shard(
     file.claim(&job.out)?;
     let seeds = seeds(&plan, job.seed);
     let numbered = in_rounds(&plan, &seeds).enumerate();
-    let own_runs = numbered.filter(|(index, _)| Shard::at(*index, shard.of()) == shard);
-    let mut last = Progress::default();
+    let own_runs =
+        numbered.filter(|(index, _)| PlanShard::from_place(*index, shard.count()) == shard);
+    let mut last = RunProgress::default();
     execute(&plan, own_runs.map(|(_, run)| run).collect(), job, stop, |event| {
-        if let Event::Progress(now) = event {
+        if let RunEvent::Progress(now) = event {
             last = now;
         }
         report(event);
@@ -179,29 +180,29 @@ pub fn run_shard(
 }
 
 /// A run to be executed: its point and its seed.
-type Run<'a> = (&'a Point, u64);
+type PlannedRun<'a> = (&'a GridPoint, u64);
 /// Points that were left out, by what they would have required.
-type Skipped = BTreeMap<String, BTreeSet<String>>;
+type SkippedPoints = BTreeMap<String, BTreeSet<String>>;
 
 /// Executes these runs, except those that are already finished.
 fn execute<'a>(
     plan: &'a Plan,
-    runs: Vec<Run<'a>>,
-    job: &Job,
+    runs: Vec<PlannedRun<'a>>,
+    job: &PlanJob,
     stop: &AtomicBool,
-    mut report: impl FnMut(Event<'_>),
-) -> Result<(Store, Skipped), RunError> {
-    let mut store = Store::open(&job.out, &job.version)?;
+    mut report: impl FnMut(RunEvent<'_>),
+) -> Result<(RunStore, SkippedPoints), RunError> {
+    let mut store = RunStore::open(&job.out, &job.version)?;
     for point in &plan.grid.points {
         store.load(point);
     }
     let total = runs.len();
-    let is_open = |(point, seed): &Run<'_>| store.get(&point.id, *seed).is_none();
-    let open: Vec<Run<'_>> = runs.into_iter().filter(is_open).collect();
+    let is_open = |(point, seed): &PlannedRun<'_>| store.get(&point.id, *seed).is_none();
+    let open: Vec<PlannedRun<'_>> = runs.into_iter().filter(is_open).collect();
     let found = total - open.len();
-    let mut now = Progress { done: found, found, total };
-    report(Event::Progress(now));
-    let mut skipped = Skipped::new();
+    let mut now = RunProgress { done: found, found, total };
+    report(RunEvent::Progress(now));
+    let mut skipped = SkippedPoints::new();
     thread::scope(|scope| -> Result<(), RunError> {
         for (point, seed, result) in spawn_workers(scope, &open, concurrent_runs(plan, job), stop) {
             let kept = match result {
@@ -212,7 +213,7 @@ fn execute<'a>(
                     // Many points may lack the same requirement; it is reported once, and the
                     // result names all of them.
                     if !skipped.contains_key(&missing) {
-                        report(Event::Skipped { point, missing: &missing });
+                        report(RunEvent::Skipped { point, missing: &missing });
                     }
                     skipped.entry(missing).or_default().insert(point.to_owned());
                     Ok(())
@@ -228,7 +229,7 @@ fn execute<'a>(
                 return Err(cause.into());
             }
             now.done += 1;
-            report(Event::Progress(now));
+            report(RunEvent::Progress(now));
         }
         Ok(())
     })?;
@@ -245,7 +246,7 @@ type FinishedRun<'a> = (&'a str, u64, Result<RunResult, LiveError>);
 /// delivered in the order in which runs finish; the channel closes when no more runs are started.
 fn spawn_workers<'scope, 'env: 'scope>(
     scope: &'scope Scope<'scope, 'env>,
-    open: &'env [Run<'env>],
+    open: &'env [PlannedRun<'env>],
     concurrent_runs: usize,
     stop: &'env AtomicBool,
 ) -> mpsc::IntoIter<FinishedRun<'env>> {
@@ -267,7 +268,7 @@ fn spawn_workers<'scope, 'env: 'scope>(
     results.into_iter()
 }
 
-fn concurrent_runs(plan: &Plan, job: &Job) -> usize {
+fn concurrent_runs(plan: &Plan, job: &PlanJob) -> usize {
     match plan.grid.points.iter().any(|point| point.situation.runs_alone()) {
         true => 1,
         false => job.jobs.max(1),
@@ -288,9 +289,10 @@ fn execute_run(
 /// Returns the first run of every point, then the second of every point, so that the remaining time
 /// can be estimated early. The curves at one place, which are compared, follow one another, because
 /// the speed of a machine changes over time.
-fn in_rounds<'a>(plan: &'a Plan, seeds: &'a [u64]) -> impl Iterator<Item = (&'a Point, u64)> {
-    let scene = |point: &Point| plan.grid.scenes.iter().position(|scene| scene.id == point.scene);
-    let mut points: Vec<&Point> = plan.grid.points.iter().collect();
+fn in_rounds<'a>(plan: &'a Plan, seeds: &'a [u64]) -> impl Iterator<Item = (&'a GridPoint, u64)> {
+    let scene =
+        |point: &GridPoint| plan.grid.scenes.iter().position(|scene| scene.id == point.scene);
+    let mut points: Vec<&GridPoint> = plan.grid.points.iter().collect();
     points.sort_by(|left, right| {
         scene(left).cmp(&scene(right)).then_with(|| left.x.total_cmp(&right.x))
     });

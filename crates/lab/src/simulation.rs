@@ -29,9 +29,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::run::{PathResult, RivalResult, RunResult, with_waiting_keystrokes};
-use crate::situation::{Setup, Situation};
+use crate::situation::{SimulationSetup, Situation};
 
-use network::Network;
+use network::SimulatedNetwork;
 
 #[cfg(all(target_os = "linux", feature = "live"))]
 pub(crate) use application::{KEYSTROKE, stamped};
@@ -43,8 +43,8 @@ pub(crate) use options::config as association_config;
 
 /// Runs a set-up once. The same set-up and seed give the same result on any machine.
 #[must_use]
-pub fn run(setup: &Setup, seed: u64) -> RunResult {
-    measure(&mut Network::build(setup, seed), setup)
+pub fn run(setup: &SimulationSetup, seed: u64) -> RunResult {
+    measure(&mut SimulatedNetwork::build(setup, seed), setup)
 }
 
 /// Runs a situation once; `None` if it is a live one.
@@ -58,7 +58,7 @@ pub fn run_situation(situation: &Situation, seed: u64) -> Option<RunResult> {
 }
 
 /// Advances the network through the times of a set-up.
-fn measure(network: &mut Network, setup: &Setup) -> RunResult {
+fn measure(network: &mut SimulatedNetwork, setup: &SimulationSetup) -> RunResult {
     let from = setup.time.warm_up.0;
     let until = from + setup.time.duration.0;
     network.world.run_until(from);

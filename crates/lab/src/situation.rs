@@ -25,16 +25,17 @@ mod setup;
 
 use serde::{Deserialize, Serialize};
 
-pub use association::{AssociationSetup, Mapping, ProfileName, ReceiveOrderName};
-pub use bound::{Bound, LinkBound, Phase};
+pub use association::{AssociationSetup, MappingSetup, ProfileName, ReceiveOrderName};
+pub use bound::{LinkBound, PayloadBound, SteadyPhase};
 pub(crate) use error::RandomSetupError;
 pub use error::{AssociationSetupError, PathSetupError, SetupError};
-pub use grid::{Axis, Grid, Named, Point};
-pub use mode::Mode;
+pub use grid::{GridAxis, GridPoint, NamedLabel, SituationGrid};
+pub use mode::PacketMode;
 pub use queue_info::QueueInfo;
 pub use random::RandomSetup;
 pub use setup::{
-    AccessSetup, ApplicationSetup, BackEventSetup, EventSetup, PathSetup, RivalSetup, Setup, Times,
+    AccessSetup, ApplicationSetup, BackEventSetup, EventSetup, PathSetup, RivalSetup,
+    SimulationSetup, SimulationTimes,
 };
 
 /// One situation.
@@ -42,9 +43,9 @@ pub use setup::{
 #[serde(untagged)]
 pub enum Situation {
     /// On real sockets, between network namespaces.
-    Live(Box<live::Setup>),
+    Live(Box<live::LiveSetup>),
     /// In virtual time.
-    Simulated(Box<Setup>),
+    Simulated(Box<SimulationSetup>),
     /// In virtual time, in a network that is drawn from the seed of the run.
     Random(Box<RandomSetup>),
 }
@@ -62,7 +63,7 @@ pub(crate) fn is_share(column: &str) -> bool {
 impl Situation {
     /// Returns the simulated situation; `None` if it is live.
     #[must_use]
-    pub fn simulated(&self) -> Option<&Setup> {
+    pub fn simulated(&self) -> Option<&SimulationSetup> {
         match self {
             Self::Simulated(setup) => Some(setup),
             Self::Live(_) | Self::Random(_) => None,
@@ -80,7 +81,7 @@ impl Situation {
 
     /// Returns the live situation; `None` if it is simulated.
     #[must_use]
-    pub fn live(&self) -> Option<&live::Setup> {
+    pub fn live(&self) -> Option<&live::LiveSetup> {
         match self {
             Self::Live(setup) => Some(setup),
             Self::Simulated(_) | Self::Random(_) => None,
@@ -89,6 +90,6 @@ impl Situation {
 
     /// Returns whether nothing else may run meanwhile.
     pub(crate) fn runs_alone(&self) -> bool {
-        self.live().is_some_and(live::Setup::runs_alone)
+        self.live().is_some_and(live::LiveSetup::runs_alone)
     }
 }

@@ -7,39 +7,43 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub use interval::{ConfidenceInterval, IntervalMethod};
 pub(crate) use interval::{DRAWS, plausible_share, resample, seed_of};
-pub use interval::{Interval, Method};
 
 /// The longest series whose maximum can be estimated.
 const MAX_SERIES: u32 = 1_000_000;
 
 /// A number of a point with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct SampleSummary {
     /// The mean over the runs, or the value over all trials.
     pub value: f64,
     /// The 95 % confidence interval; `None` with a single run or trial.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     /// The number of runs or trials.
     pub samples: usize,
 }
 
-impl Summary {
+impl SampleSummary {
     /// Returns the mean of these numbers, one per run; `None` if there are none, or one of them is
     /// NaN.
     #[must_use]
-    pub fn of(samples: &[f64]) -> Option<Self> {
+    pub fn from_samples(samples: &[f64]) -> Option<Self> {
         if samples.is_empty() || samples.iter().any(|sample| !sample.is_finite()) {
             return None;
         }
         let value = samples.iter().sum::<f64>() / samples.len() as f64;
-        Some(Self { value, interval: Interval::student_t(samples), samples: samples.len() })
+        Some(Self {
+            value,
+            interval: ConfidenceInterval::student_t(samples),
+            samples: samples.len(),
+        })
     }
 }
 
 /// A statistic of many trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Statistic {
+pub enum TrialStatistic {
     /// `mean`: the mean.
     Mean,
     /// `deviation`: the standard deviation.
@@ -57,7 +61,7 @@ pub enum Statistic {
     Percentile(u8),
 }
 
-impl FromStr for Statistic {
+impl FromStr for TrialStatistic {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -79,7 +83,7 @@ impl FromStr for Statistic {
     }
 }
 
-impl fmt::Display for Statistic {
+impl fmt::Display for TrialStatistic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mean => f.write_str("mean"),
@@ -93,7 +97,7 @@ impl fmt::Display for Statistic {
     }
 }
 
-impl Statistic {
+impl TrialStatistic {
     /// Returns whether it is an extreme of all trials, which resampled trials never exceed.
     pub(crate) const fn is_extreme(self) -> bool {
         matches!(self, Self::Least | Self::Most)
@@ -101,14 +105,14 @@ impl Statistic {
 
     /// Returns the statistic of these trials; NaN if there are too few.
     #[must_use]
-    pub fn of(self, trials: &[f64]) -> f64 {
+    pub fn compute(self, trials: &[f64]) -> f64 {
         let count = trials.len() as f64;
         match self {
             Self::Count => count,
             _ if trials.is_empty() => f64::NAN,
             Self::Mean => trials.iter().sum::<f64>() / count,
             Self::Deviation => {
-                let mean = Self::Mean.of(trials);
+                let mean = Self::Mean.compute(trials);
                 let squares: f64 = trials.iter().map(|trial| (trial - mean).powi(2)).sum();
                 (squares / (count - 1.0)).sqrt()
             }
@@ -139,17 +143,17 @@ pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
 
 /// A regression line by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+pub struct RegressionLine {
     /// The slope: y per x.
     pub slope: f64,
     /// R²: the fraction of the variance of y that it explains.
     pub r_squared: f64,
 }
 
-impl Line {
+impl RegressionLine {
     /// Returns the line through these points; `None` with fewer than two different values of x.
     #[must_use]
-    pub fn through(xs: &[f64], ys: &[f64]) -> Option<Self> {
+    pub fn fit(xs: &[f64], ys: &[f64]) -> Option<Self> {
         let count = xs.len().min(ys.len()) as f64;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
         let (middle, height) = (mean(xs), mean(ys));
@@ -171,32 +175,35 @@ mod tests {
 
     #[test]
     fn a_single_sample_has_no_interval() {
-        assert_eq!(Summary::of(&[4.0]), Some(Summary { value: 4.0, interval: None, samples: 1 }));
-        assert_eq!(Summary::of(&[]), None);
-        assert_eq!(Summary::of(&[1.0, f64::NAN]), None);
-        let same = Summary::of(&[2.0, 2.0]).unwrap();
-        assert_eq!(same.interval.map(Interval::half_width), Some(0.0));
+        assert_eq!(
+            SampleSummary::from_samples(&[4.0]),
+            Some(SampleSummary { value: 4.0, interval: None, samples: 1 })
+        );
+        assert_eq!(SampleSummary::from_samples(&[]), None);
+        assert_eq!(SampleSummary::from_samples(&[1.0, f64::NAN]), None);
+        let same = SampleSummary::from_samples(&[2.0, 2.0]).unwrap();
+        assert_eq!(same.interval.map(ConfidenceInterval::half_width), Some(0.0));
     }
 
     #[test]
     fn statistics_are_computed_from_trials() {
         let trials = [4.0, 1.0, 3.0, 2.0, 5.0];
-        let of = |name: &str| name.parse::<Statistic>().unwrap().of(&trials);
+        let of = |name: &str| name.parse::<TrialStatistic>().unwrap().compute(&trials);
         assert_eq!((of("mean"), of("p50"), of("count")), (3.0, 3.0, 5.0));
         assert_eq!((of("least"), of("most"), of("p25")), (1.0, 5.0, 2.0));
         assert!((of("p90") - 4.6).abs() < 1e-12 && (of("deviation") - 1.5811).abs() < 1e-4);
-        assert!(Statistic::Mean.of(&[]).is_nan());
+        assert!(TrialStatistic::Mean.compute(&[]).is_nan());
         for refused in ["p0", "p100", "median", "p"] {
-            assert!(refused.parse::<Statistic>().is_err(), "{refused}");
+            assert!(refused.parse::<TrialStatistic>().is_err(), "{refused}");
         }
     }
 
     #[test]
     fn regression_lines_have_a_slope_and_a_fit() {
-        let line = Line::through(&[1.0, 2.0, 3.0], &[3.0, 5.0, 7.0]).unwrap();
+        let line = RegressionLine::fit(&[1.0, 2.0, 3.0], &[3.0, 5.0, 7.0]).unwrap();
         assert!((line.slope - 2.0).abs() < 1e-12 && (line.r_squared - 1.0).abs() < 1e-12);
-        let bent = Line::through(&[0.0, 1.0, 2.0], &[0.0, 1.0, 0.0]).unwrap();
+        let bent = RegressionLine::fit(&[0.0, 1.0, 2.0], &[0.0, 1.0, 0.0]).unwrap();
         assert!(bent.slope.abs() < 1e-12 && bent.r_squared < 1e-12);
-        assert_eq!(Line::through(&[1.0, 1.0], &[1.0, 2.0]), None);
+        assert_eq!(RegressionLine::fit(&[1.0, 1.0], &[1.0, 2.0]), None);
     }
 }

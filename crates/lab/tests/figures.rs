@@ -8,8 +8,8 @@ use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 
 use eyas_lab::measure::Measure;
-use eyas_lab::plan::{Options, Plan, shipped};
-use eyas_lab::runner::{Job, run};
+use eyas_lab::plan::{Plan, PlanOptions, shipped};
+use eyas_lab::runner::{PlanJob, run};
 
 /// Long enough for every path to be past its slow start.
 const TIMES: [&str; 2] = ["time.warm_up=4 s", "time.duration=6 s"];
@@ -23,7 +23,7 @@ fn table_of(name: &str, values: &str, points: &[&str], measures: &[&str]) -> Str
     let mut set: Vec<String> = TIMES.iter().map(|text| (*text).to_owned()).collect();
     set.push(format!("sweep.values={values}"));
     let plan = shipped().iter().find(|shipped| shipped.name == name).expect("a shipped plan");
-    let options = Options { runs: Some(1), set, ..Options::default() };
+    let options = PlanOptions { runs: Some(1), set, ..PlanOptions::default() };
     let mut plan = Plan::parse(plan.text, &options).expect("a plan");
     let wanted: Vec<f64> = plan.grid.points.iter().map(|point| point.x).collect();
     let places: Vec<f64> = wanted.into_iter().filter(|x| values.contains(&x.to_string())).collect();
@@ -32,7 +32,7 @@ fn table_of(name: &str, values: &str, points: &[&str], measures: &[&str]) -> Str
         points.iter().any(is_wanted) || (points.is_empty() && places.contains(&point.x))
     });
     let out = tempfile::tempdir().expect("a directory");
-    let job = Job { out: out.path().to_owned(), jobs: 2, seed: 1, version: String::new() };
+    let job = PlanJob { out: out.path().to_owned(), jobs: 2, seed: 1, version: String::new() };
     let results = run(&plan, &job, &AtomicBool::new(false), |_| {}).expect("all runs");
     let measures: Vec<Measure> =
         measures.iter().map(|measure| measure.parse().expect("a measure")).collect();
@@ -46,7 +46,7 @@ fn table_of(name: &str, values: &str, points: &[&str], measures: &[&str]) -> Str
             let _ = write!(
                 text,
                 "{:>14.3}",
-                measure.of(&point.situation, &results.points[&point.id][0])
+                measure.value(&point.situation, &results.points[&point.id][0])
             );
         }
     }

@@ -5,20 +5,25 @@
 use std::sync::atomic::AtomicBool;
 
 use eyas_lab::live::{self, LiveError};
-use eyas_lab::plan::{Extent, Options, Plan, shipped};
+use eyas_lab::plan::{Plan, PlanExtent, PlanOptions, shipped};
 use eyas_lab::run::RunResult;
-use eyas_lab::situation::live::Setup;
+use eyas_lab::situation::live::LiveSetup;
 
 /// Runs one point of a built-in plan once, reduced in size; `None` without root.
 fn run(name: &str, point: &str, set: &[&str], stop: bool) -> Option<Result<RunResult, LiveError>> {
     let set = set.iter().map(|text| (*text).to_owned()).collect();
-    with(name, point, Options { extent: Extent::Quick, set, ..Options::default() }, stop)
+    with(
+        name,
+        point,
+        PlanOptions { extent: PlanExtent::Quick, set, ..PlanOptions::default() },
+        stop,
+    )
 }
 
 fn with(
     name: &str,
     point: &str,
-    options: Options,
+    options: PlanOptions,
     stop: bool,
 ) -> Option<Result<RunResult, LiveError>> {
     if !rustix::process::geteuid().is_root() {
@@ -28,7 +33,7 @@ fn with(
     let shipped = shipped().iter().find(|shipped| shipped.name == name).unwrap();
     let plan = Plan::parse(shipped.text, &options).unwrap();
     let point = plan.grid.points.iter().find(|one| one.id == point).unwrap();
-    let setup: &Setup = point.situation.live().unwrap();
+    let setup: &LiveSetup = point.situation.live().unwrap();
     Some(live::run(setup, 1, &AtomicBool::new(stop)))
 }
 
@@ -104,10 +109,10 @@ fn a_third_party_client_is_measured_by_its_packets() {
     let client = "id = 'any'\nversion = 'curl --version'
         command = 'curl -sS -o /dev/null --cacert {ca} {url}'";
     let run = |point: &str, set: &str| {
-        let options = Options {
+        let options = PlanOptions {
             set: vec!["clients=[]".to_owned(), set.to_owned()],
             clients: vec![client.to_owned()],
-            ..Options::default()
+            ..PlanOptions::default()
         };
         match with("he-clients", point, options, false)? {
             Err(LiveError::Missing(what)) => {
@@ -139,12 +144,12 @@ fn a_third_party_client_is_measured_by_its_packets() {
 
 #[test]
 fn a_client_that_sends_nothing_is_not_a_network_failure() {
-    let options = Options {
+    let options = PlanOptions {
         set: vec!["clients=[]".to_owned(), "live.trials=1".to_owned()],
         clients: vec![
             "id = 'mute'\nversion = 'echo 1'\ncommand = 'echo no {url} today >&2'".to_owned(),
         ],
-        ..Options::default()
+        ..PlanOptions::default()
     };
     match with("he-clients", "v6-rst_mute_0ms", options, false) {
         Some(Err(LiveError::Missing(why))) if why.contains("queried no name") => {

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::draw::{Purpose, Stream};
+use super::draw::{DrawStream, StreamPurpose};
 
 /// The spacing of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Spacing {
+pub enum ArrivalSpacing {
     /// Exponentially distributed gaps, as from independent users.
     Poisson,
     /// Equal gaps.
@@ -23,7 +23,7 @@ pub enum Spacing {
 /// The rate of arrivals per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rate {
+pub enum ArrivalRate {
     /// A constant rate.
     Fixed(f64),
     /// A linear change from one rate to another, which then stays constant.
@@ -37,7 +37,7 @@ pub enum Rate {
     },
 }
 
-impl Rate {
+impl ArrivalRate {
     /// Returns whether the rate is positive and finite.
     pub fn is_usable(self) -> bool {
         let fits = |rate: f64| rate.is_finite() && rate >= 0.0;
@@ -71,66 +71,66 @@ impl Rate {
 
 /// The arrival process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Arrivals {
+pub struct ArrivalProcess {
     /// The spacing.
-    pub spacing: Spacing,
+    pub spacing: ArrivalSpacing,
     /// The rate.
-    pub rate: Rate,
+    pub rate: ArrivalRate,
 }
 
-impl Arrivals {
+impl ArrivalProcess {
     /// Returns a Poisson process with this rate per second.
     pub const fn poisson(rate: f64) -> Self {
-        Self { spacing: Spacing::Poisson, rate: Rate::Fixed(rate) }
+        Self { spacing: ArrivalSpacing::Poisson, rate: ArrivalRate::Fixed(rate) }
     }
 
     /// Returns constant arrivals with this rate per second.
     pub const fn constant(rate: f64) -> Self {
-        Self { spacing: Spacing::Constant, rate: Rate::Fixed(rate) }
+        Self { spacing: ArrivalSpacing::Constant, rate: ArrivalRate::Fixed(rate) }
     }
 }
 
 /// When arrivals end: whichever limit is reached first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Extent {
+pub struct LoadExtent {
     /// The duration.
     pub duration: Option<Duration>,
     /// The maximum number of requests.
     pub requests: Option<u64>,
 }
 
-impl Extent {
+impl LoadExtent {
     /// Returns a limit by duration.
     pub const fn lasting(duration: Duration) -> Self {
         Self { duration: Some(duration), requests: None }
     }
 
     /// Returns a limit by number of requests.
-    pub const fn of(requests: u64) -> Self {
+    pub const fn from_requests(requests: u64) -> Self {
         Self { duration: None, requests: Some(requests) }
     }
 }
 
 /// The arrival times since the start, in order.
 #[derive(Clone, Debug)]
-pub struct Schedule {
-    arrivals: Arrivals,
-    extent: Extent,
-    gaps: Stream,
+pub struct ArrivalSchedule {
+    arrivals: ArrivalProcess,
+    extent: LoadExtent,
+    gaps: DrawStream,
     /// The arrivals so far, of the process of rate 1.
     count: f64,
     returned: u64,
 }
 
-impl Schedule {
+impl ArrivalSchedule {
     /// Creates a schedule. The same seed gives the same schedule.
-    pub fn new(arrivals: Arrivals, extent: Extent, seed: u64) -> Self {
-        let gaps = Stream::new(seed, Purpose::Gaps);
+    pub fn new(arrivals: ArrivalProcess, extent: LoadExtent, seed: u64) -> Self {
+        let gaps = DrawStream::new(seed, StreamPurpose::Gaps);
         Self { arrivals, extent, gaps, count: 0.0, returned: 0 }
     }
 }
 
-impl Iterator for Schedule {
+impl Iterator for ArrivalSchedule {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
@@ -138,8 +138,8 @@ impl Iterator for Schedule {
             return None;
         }
         match self.arrivals.spacing {
-            Spacing::Poisson => self.count += self.gaps.exponential(),
-            Spacing::Constant => self.count = self.returned as f64,
+            ArrivalSpacing::Poisson => self.count += self.gaps.exponential(),
+            ArrivalSpacing::Constant => self.count = self.returned as f64,
         }
         let at = Duration::try_from_secs_f64(self.arrivals.rate.time_of(self.count)?).ok()?;
         if self.extent.duration.is_some_and(|end| at >= end) {

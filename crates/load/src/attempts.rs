@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The outcomes of the attempts over one transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attempts {
+pub struct TransportAttempts {
     /// Attempts started.
     pub started: u64,
     /// Attempts whose handshakes all completed, whether they won or not.
@@ -16,14 +16,14 @@ pub struct Attempts {
     pub failed: u64,
 }
 
-impl From<AttemptCounts> for Attempts {
+impl From<AttemptCounts> for TransportAttempts {
     fn from(counts: AttemptCounts) -> Self {
         let AttemptCounts { started, completed, used, failed, .. } = counts;
         Self { started, completed, used, failed }
     }
 }
 
-impl Attempts {
+impl TransportAttempts {
     pub(super) fn since(&self, before: &Self) -> Self {
         Self {
             started: self.started.saturating_sub(before.started),

@@ -9,22 +9,22 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::draw::Draws;
-use super::worker::{Generated, InFlight, Running, lock};
+use super::draw::RequestDraws;
+use super::worker::{ArrivalsEnd, InFlight, RunningWorker, lock};
 
 /// How long a client waits after a failure: a server that refuses would otherwise get requests as
 /// fast as this machine can fail.
 const PAUSE: Duration = Duration::from_millis(100);
 
-impl Running {
+impl RunningWorker {
     /// Runs the clients of this worker until the end of the load.
     pub(super) async fn run_clients(
         self: &Arc<Self>,
         (worker, clients): (usize, usize),
         stop: &CancellationToken,
-    ) -> Generated {
+    ) -> ArrivalsEnd {
         let load = &self.prepared.load;
-        let draws = Draws::new(
+        let draws = RequestDraws::new(
             load.hit_rate,
             self.prepared.choices.len(),
             self.prepared.objects.len(),
@@ -50,11 +50,11 @@ impl Running {
         tasks.detach_all();
         let ended = self.now();
         let arriving_until = load.extent.duration.map_or(ended, |duration| duration.min(ended));
-        Generated { arriving_until, fell_behind: false }
+        ArrivalsEnd { arriving_until, fell_behind: false }
     }
 }
 
-async fn client(running: Arc<Running>, draws: Arc<Mutex<Draws>>) {
+async fn client(running: Arc<RunningWorker>, draws: Arc<Mutex<RequestDraws>>) {
     let end = running.prepared.load.extent.duration.unwrap_or(Duration::MAX);
     while running.now() < end && running.prepared.begin() {
         let Some(draw) = lock(&draws).next() else { return };

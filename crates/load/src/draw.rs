@@ -7,7 +7,7 @@ use rand_pcg::{Pcg64Mcg, rand_core::Rng as _};
 /// The purpose of a random stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-pub(super) enum Purpose {
+pub(super) enum StreamPurpose {
     Gaps = 1,
     Hits = 2,
     Outcomes = 3,
@@ -16,10 +16,10 @@ pub(super) enum Purpose {
 
 /// A random stream.
 #[derive(Clone, Debug)]
-pub(super) struct Stream(Pcg64Mcg);
+pub(super) struct DrawStream(Pcg64Mcg);
 
-impl Stream {
-    pub(super) fn new(seed: u64, purpose: Purpose) -> Self {
+impl DrawStream {
+    pub(super) fn new(seed: u64, purpose: StreamPurpose) -> Self {
         let half = |number| u128::from(derive(seed, purpose as u64, number));
         Self(Pcg64Mcg::new(half(0) << 64 | half(1)))
     }
@@ -43,7 +43,7 @@ impl Stream {
 
 /// The random choices for one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Draw {
+pub struct RequestDraw {
     /// Whether the memory is made to know the outcome.
     pub is_hit: bool,
     /// The index of its outcome.
@@ -54,29 +54,29 @@ pub struct Draw {
 
 /// The random choices of consecutive requests.
 #[derive(Clone, Debug)]
-pub struct Draws {
+pub struct RequestDraws {
     hit_rate: f64,
     outcomes: usize,
     objects: usize,
-    streams: [Stream; 3],
+    streams: [DrawStream; 3],
 }
 
-impl Draws {
+impl RequestDraws {
     /// Creates choices with the probability of a hit, and uniformly distributed outcomes and
     /// objects.
     pub fn new(hit_rate: f64, outcomes: usize, objects: usize, seed: u64) -> Self {
-        let streams = [Purpose::Hits, Purpose::Outcomes, Purpose::Objects];
-        let streams = streams.map(|purpose| Stream::new(seed, purpose));
+        let streams = [StreamPurpose::Hits, StreamPurpose::Outcomes, StreamPurpose::Objects];
+        let streams = streams.map(|purpose| DrawStream::new(seed, purpose));
         Self { hit_rate, outcomes, objects, streams }
     }
 }
 
-impl Iterator for Draws {
-    type Item = Draw;
+impl Iterator for RequestDraws {
+    type Item = RequestDraw;
 
-    fn next(&mut self) -> Option<Draw> {
+    fn next(&mut self) -> Option<RequestDraw> {
         let [hits, outcomes, objects] = &mut self.streams;
-        Some(Draw {
+        Some(RequestDraw {
             is_hit: hits.unit() < self.hit_rate,
             outcome: outcomes.below(self.outcomes),
             object: objects.below(self.objects),
@@ -91,7 +91,7 @@ mod tests {
     const MANY: usize = 100_000;
 
     fn hits(rate: f64) -> usize {
-        Draws::new(rate, 2, 1, 5).take(MANY).filter(|draw| draw.is_hit).count()
+        RequestDraws::new(rate, 2, 1, 5).take(MANY).filter(|draw| draw.is_hit).count()
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn outcomes_are_equally_likely_and_independent_of_hits() {
-        let draws: Vec<Draw> = Draws::new(0.5, 2, 3, 9).take(MANY).collect();
+        let draws: Vec<RequestDraw> = RequestDraws::new(0.5, 2, 3, 9).take(MANY).collect();
         let first = draws.iter().filter(|draw| draw.outcome == 0).count();
         let both = draws.iter().filter(|draw| draw.outcome == 0 && draw.is_hit).count();
         let object = draws.iter().filter(|draw| draw.object == 2).count();
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn an_additional_object_does_not_change_the_hits() {
-        let hits = |objects| Draws::new(0.3, 2, objects, 4).take(50).map(|draw| draw.is_hit);
+        let hits = |objects| RequestDraws::new(0.3, 2, objects, 4).take(50).map(|draw| draw.is_hit);
         assert!(hits(1).eq(hits(7)));
     }
 }

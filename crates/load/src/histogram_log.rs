@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
-use super::Progress;
+use super::LoadProgress;
 
 /// Nanoseconds per unit of the maximum value, which the format expects in milliseconds.
 const NANOS_IN_MILLI: f64 = 1e6;
@@ -42,7 +42,7 @@ impl<W: Write> HistogramLog<W> {
     ///
     /// # Errors
     /// The error from writing.
-    pub fn add(&mut self, progress: &Progress<'_>) -> io::Result<()> {
+    pub fn add(&mut self, progress: &LoadProgress<'_>) -> io::Result<()> {
         let from = progress.elapsed.saturating_sub(progress.interval);
         for (name, times) in progress.tally.times.named() {
             if times.is_empty() {
@@ -91,14 +91,14 @@ mod tests {
     use hdrhistogram::serialization::Deserializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
-    use super::super::tally::{Exchange, RequestError, Tally};
+    use super::super::load_tally::{LoadExchange, LoadTally, RequestError};
     use super::*;
 
-    fn tally(millis: u64) -> Tally {
-        let mut tally = Tally::default();
+    fn tally(millis: u64) -> LoadTally {
+        let mut tally = LoadTally::default();
         let result = Err(RequestError { kind: "connect", detail: String::new() });
         let late = Duration::from_millis(millis);
-        tally.record(Exchange { late, total: late, is_hit: false, result });
+        tally.record(LoadExchange { late, total: late, is_hit: false, result });
         tally
     }
 
@@ -107,7 +107,7 @@ mod tests {
         let mut log = HistogramLog::new(Vec::new(), UNIX_EPOCH).expect("memory");
         for second in 1..=2 {
             let tally = tally(second * 10);
-            log.add(&Progress {
+            log.add(&LoadProgress {
                 elapsed: Duration::from_secs(second),
                 interval: Duration::from_secs(1),
                 tally: &tally,

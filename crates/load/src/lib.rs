@@ -9,7 +9,7 @@
 //! | module | purpose |
 //! | --- | --- |
 //! | `arrivals`, `draw` | when requests arrive, and their random choices: pure |
-//! | `tally` | the counters: pure, of bounded size |
+//! | `load_tally` | the counters: pure, of bounded size |
 //! | `attempts` | the outcomes of attempts |
 //! | `outcome` | the summary of a run, also as data |
 //! | `load` | the description of a load, and what makes it impossible |
@@ -24,13 +24,13 @@
 //! ```no_run
 //! use std::time::Duration;
 //!
-//! use eyas_load::{Arrivals, Extent, Load, Stop, run};
+//! use eyas_load::{run, ArrivalProcess, Load, LoadExtent, LoadStop};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut load = Load::new("http://127.0.0.1:8080/bytes/1024".parse()?);
-//! load.arrivals = Arrivals::poisson(400.0);
-//! load.extent = Extent::lasting(Duration::from_secs(60));
-//! let outcome = run(&load, &Stop::default(), |_| {})?;
+//! load.arrivals = ArrivalProcess::poisson(400.0);
+//! load.extent = LoadExtent::lasting(Duration::from_secs(60));
+//! let outcome = run(&load, &LoadStop::default(), |_| {})?;
 //! println!("{:.1}/s answered", outcome.answered_per_second());
 //! # Ok(())
 //! # }
@@ -47,25 +47,28 @@ mod closed_loop;
 mod draw;
 mod histogram_log;
 mod load;
+mod load_tally;
 mod outcome;
 mod pool;
 mod prepare;
 mod request;
 mod run;
 mod series;
-mod tally;
 mod timer;
 mod worker;
 
-pub use arrivals::{Arrivals, Extent, Rate, Schedule, Spacing};
-pub use attempts::Attempts;
-pub use draw::{Draw, Draws};
+pub use arrivals::{ArrivalProcess, ArrivalRate, ArrivalSchedule, ArrivalSpacing, LoadExtent};
+pub use attempts::TransportAttempts;
+pub use draw::{RequestDraw, RequestDraws};
 pub use histogram_log::HistogramLog;
-pub use load::{Connections, Load, LoadError, Progress, Stop};
-pub use outcome::{ErrorRow, Outcome, Percentiles, Summary, WinnerRow};
+pub use load::{ConnectionUse, Load, LoadError, LoadProgress, LoadStop};
+pub use load_tally::{
+    CompleteResponse, ErrorGroup, LoadExchange, LoadTally, OpeningTimes, RequestError,
+    ResponseCarrier, TimeHistograms,
+};
+pub use outcome::{ErrorRow, LoadOutcome, LoadSummary, TimePercentiles, WinnerRow};
 pub use run::run;
-pub use series::Series;
-pub use tally::{Answer, ErrorGroup, Exchange, Opening, RequestError, Tally, Times, Winner};
+pub use series::SeriesWriter;
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -12,12 +12,12 @@ use http::{HeaderMap, HeaderValue, Method, header::ACCEPT, header::USER_AGENT};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::arrivals::{Arrivals, Extent};
-use super::tally::Tally;
+use super::arrivals::{ArrivalProcess, LoadExtent};
+use super::load_tally::LoadTally;
 
 /// The use of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Connections {
+pub enum ConnectionUse {
     /// Each request opens and closes its own.
     PerRequest,
     /// They are kept open, and opened as needed.
@@ -37,19 +37,19 @@ pub struct Load {
     /// Paths to request instead of the URL's, one chosen at random for each request.
     pub objects: Vec<String>,
     /// The arrival process.
-    pub arrivals: Arrivals,
+    pub arrivals: ArrivalProcess,
     /// A closed loop in place of the arrivals: this many clients, each of which sends a request once
     /// the last one has ended. Times are then measured from sending.
     pub clients: Option<usize>,
     /// When arrivals end.
-    pub extent: Extent,
-    /// How long requests in flight at the end of [`Extent::duration`] may take before they are
+    pub extent: LoadExtent,
+    /// How long requests in flight at the end of [`LoadExtent::duration`] may take before they are
     /// cancelled and count as unfinished; `None` is as long as their timeout.
     pub patience: Option<Duration>,
     /// Requests that arrive before this time are sent but not counted.
     pub warm_up: Duration,
     /// The use of connections.
-    pub connections: Connections,
+    pub connections: ConnectionUse,
     /// The allowed versions of HTTP.
     pub versions: Versions,
     /// HTTP/1.0 with its Keep-Alive option (RFC 2068 §19.7.1) where HTTP/1 is spoken.
@@ -97,12 +97,12 @@ impl Load {
         Self {
             url,
             objects: Vec::new(),
-            arrivals: Arrivals::poisson(10.0),
+            arrivals: ArrivalProcess::poisson(10.0),
             clients: None,
-            extent: Extent::lasting(Duration::from_secs(10)),
+            extent: LoadExtent::lasting(Duration::from_secs(10)),
             patience: None,
             warm_up: Duration::ZERO,
-            connections: Connections::PerRequest,
+            connections: ConnectionUse::PerRequest,
             versions: Versions::ALL,
             http1_0: false,
             endpoint: Endpoint::builder()
@@ -194,9 +194,9 @@ pub enum LoadError {
 
 /// Stops a load early; the results so far are still returned. Clones stop the same load.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(pub(super) CancellationToken);
+pub struct LoadStop(pub(super) CancellationToken);
 
-impl Stop {
+impl LoadStop {
     /// Starts no further requests and cancels those in flight.
     pub fn stop(&self) {
         self.0.cancel();
@@ -210,15 +210,15 @@ impl Stop {
 
 /// The progress of a load, reported every second.
 #[derive(Debug)]
-pub struct Progress<'a> {
+pub struct LoadProgress<'a> {
     /// The time since the start.
     pub elapsed: Duration,
     /// The time covered by the tally.
     pub interval: Duration,
     /// What happened since the last report, without the warm-up.
-    pub tally: &'a Tally,
+    pub tally: &'a LoadTally,
     /// What happened so far.
-    pub total: &'a Tally,
+    pub total: &'a LoadTally,
     /// Requests in flight.
     pub in_flight: usize,
     /// Whether the load is still warming up.

@@ -8,17 +8,17 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use super::Load;
-use super::attempts::Attempts;
-use super::tally::Tally;
-use super::worker::Finished;
+use super::attempts::TransportAttempts;
+use super::load_tally::LoadTally;
+use super::worker::FinalReport;
 
 /// The result of a load.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct LoadOutcome {
     /// Everything that was counted.
-    pub tally: Tally,
+    pub tally: LoadTally,
     /// The outcomes of the attempts over each transport that was tried.
-    pub attempts: BTreeMap<Transport, Attempts>,
+    pub attempts: BTreeMap<Transport, TransportAttempts>,
     /// The maximum number of requests in flight.
     pub most_in_flight: usize,
     /// Requests of the warm-up, which are not counted elsewhere.
@@ -34,10 +34,10 @@ pub struct Outcome {
     warm_up: Duration,
 }
 
-impl Outcome {
+impl LoadOutcome {
     pub(super) fn new(load: &Load) -> Self {
         Self {
-            tally: Tally::default(),
+            tally: LoadTally::default(),
             attempts: BTreeMap::new(),
             most_in_flight: 0,
             warm_up_requests: 0,
@@ -49,7 +49,7 @@ impl Outcome {
         }
     }
 
-    pub(super) fn add(&mut self, finished: &Finished) {
+    pub(super) fn add(&mut self, finished: &FinalReport) {
         for (transport, attempts) in &finished.attempts {
             self.attempts.entry(*transport).or_default().add(attempts);
         }
@@ -73,18 +73,21 @@ impl Outcome {
     }
 
     /// Returns the attempts over all transports.
-    pub fn all_attempts(&self) -> Attempts {
-        let mut all = Attempts::default();
+    pub fn all_attempts(&self) -> TransportAttempts {
+        let mut all = TransportAttempts::default();
         self.attempts.values().for_each(|attempts| all.add(attempts));
         all
     }
 
     /// Returns all of it as data.
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self) -> LoadSummary {
         let tally = &self.tally;
         let attempts = self.all_attempts();
-        let times = tally.times.named().map(|(name, times)| (name.into(), Percentiles::of(times)));
-        Summary {
+        let times = tally
+            .times
+            .named()
+            .map(|(name, times)| (name.into(), TimePercentiles::from_histogram(times)));
+        LoadSummary {
             interrupted: self.is_interrupted,
             fell_behind: self.fell_behind,
             arriving_s: self.arriving.as_secs_f64(),
@@ -115,7 +118,7 @@ impl Outcome {
 
 /// The result of a load as data. Fields may be added, but are never renamed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct LoadSummary {
     /// Whether it was stopped early.
     pub interrupted: bool,
     /// Whether this machine could not start requests as fast as they were to arrive.
@@ -153,13 +156,13 @@ pub struct Summary {
     pub hits: u64,
     /// By name: `late`, `dns`, `connect`, `security`, `first-byte`, `total`; those without values
     /// are omitted.
-    pub times_ms: BTreeMap<String, Percentiles>,
+    pub times_ms: BTreeMap<String, TimePercentiles>,
     /// Responses by status.
     pub statuses: BTreeMap<String, u64>,
     /// Responses by connection type, most frequent first.
     pub winners: Vec<WinnerRow>,
     /// Attempts by transport.
-    pub attempts: BTreeMap<String, Attempts>,
+    pub attempts: BTreeMap<String, TransportAttempts>,
     /// Attempts per connection; `null` without connections.
     pub attempts_per_connection: Option<f64>,
     /// Attempts that completed their handshakes but were not used.
@@ -171,7 +174,7 @@ pub struct Summary {
 
 /// The distribution of a time, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Percentiles {
+pub struct TimePercentiles {
     /// The number of values.
     pub count: u64,
     /// The minimum.
@@ -192,9 +195,9 @@ pub struct Percentiles {
     pub max: f64,
 }
 
-impl Percentiles {
+impl TimePercentiles {
     /// Returns the percentiles of a histogram of nanoseconds, unless it is empty.
-    pub fn of(times: &Histogram<u64>) -> Option<Self> {
+    pub fn from_histogram(times: &Histogram<u64>) -> Option<Self> {
         let at = |quantile| millis(times.value_at_quantile(quantile) as f64);
         (!times.is_empty()).then(|| Self {
             count: times.len(),
@@ -236,8 +239,8 @@ pub struct ErrorRow {
     pub first: String,
 }
 
-fn winners(tally: &Tally) -> Vec<WinnerRow> {
-    let row = |(winner, answered): (&super::Winner, &u64)| WinnerRow {
+fn winners(tally: &LoadTally) -> Vec<WinnerRow> {
+    let row = |(winner, answered): (&super::ResponseCarrier, &u64)| WinnerRow {
         transport: winner.transport.name().to_owned(),
         family: winner.family.name().to_owned(),
         security: winner.security.name().to_owned(),
@@ -249,7 +252,7 @@ fn winners(tally: &Tally) -> Vec<WinnerRow> {
     rows
 }
 
-fn errors(tally: &Tally) -> Vec<ErrorRow> {
+fn errors(tally: &LoadTally) -> Vec<ErrorRow> {
     let row = |(kind, errors): (&&str, &super::ErrorGroup)| ErrorRow {
         kind: (*kind).to_owned(),
         count: errors.count,

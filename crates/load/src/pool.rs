@@ -9,28 +9,28 @@ use tokio::sync::oneshot;
 
 /// The connections of a worker. Requests that exceed their capacity wait, first come, first served.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct WorkerPool {
     /// The maximum number of connections.
     max_connections: usize,
     /// Concurrent requests on a connection that supports several.
     streams: usize,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PoolState {
     /// Idle connections that carry one request at a time, the one used last at the end.
     idle: Vec<DirectConnection>,
     /// Connections that carry several requests.
-    shared: Vec<Shared>,
+    shared: Vec<SharedConnection>,
     /// Connections open, opening or in use.
     open: usize,
-    waiting: VecDeque<oneshot::Sender<Acquired>>,
+    waiting: VecDeque<oneshot::Sender<AcquiredConnection>>,
     number: u64,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedConnection {
     connection: DirectConnection,
     number: u64,
     in_flight: usize,
@@ -38,44 +38,44 @@ struct Shared {
 
 /// What a request may do next.
 #[derive(Debug)]
-pub(super) enum Acquired {
+pub(super) enum AcquiredConnection {
     /// Use this connection.
-    Use(Lease),
+    Use(ConnectionLease),
     /// Open a connection.
-    Open(Slot),
+    Open(ConnectionSlot),
 }
 
 /// The right to one of the connections. Dropping it passes the right on.
 #[derive(Debug)]
-pub(super) struct Slot {
-    pool: Option<Arc<Pool>>,
+pub(super) struct ConnectionSlot {
+    pool: Option<Arc<WorkerPool>>,
 }
 
 /// A connection for one request. Dropping it without returning it closes it.
 #[derive(Debug)]
-pub(super) struct Lease {
+pub(super) struct ConnectionLease {
     pub(super) connection: DirectConnection,
-    reuse: Reuse,
+    reuse: ConnectionReuse,
 }
 
 #[derive(Debug)]
-enum Reuse {
+enum ConnectionReuse {
     /// The connection ends with the request.
     Never,
     /// The connection is returned after the request.
-    Exclusive(Slot),
+    Exclusive(ConnectionSlot),
     /// The connection carries other requests as well.
-    Shared { _part: Part },
+    Shared { _part: SharedUse },
 }
 
 /// One of the requests on a shared connection.
 #[derive(Debug)]
-struct Part {
-    pool: Arc<Pool>,
+struct SharedUse {
+    pool: Arc<WorkerPool>,
     number: u64,
 }
 
-impl Pool {
+impl WorkerPool {
     pub(super) fn new(max_connections: usize, streams: usize) -> Self {
         Self {
             max_connections: max_connections.max(1),
@@ -85,7 +85,7 @@ impl Pool {
     }
 
     /// Waits for a connection, or for the right to open one.
-    pub(super) async fn acquire(self: &Arc<Self>) -> Acquired {
+    pub(super) async fn acquire(self: &Arc<Self>) -> AcquiredConnection {
         loop {
             let waited = {
                 let mut state = self.lock();
@@ -104,30 +104,37 @@ impl Pool {
     }
 
     /// Adds a connection that was opened with the right to a slot.
-    pub(super) fn opened(self: &Arc<Self>, connection: DirectConnection, slot: Slot) -> Lease {
+    pub(super) fn opened(
+        self: &Arc<Self>,
+        connection: DirectConnection,
+        slot: ConnectionSlot,
+    ) -> ConnectionLease {
         if connection.version() < Version::HTTP_2 {
-            return Lease { connection, reuse: Reuse::Exclusive(slot) };
+            return ConnectionLease { connection, reuse: ConnectionReuse::Exclusive(slot) };
         }
         let Some(handle) = connection.share() else {
-            return Lease { connection, reuse: Reuse::Exclusive(slot) };
+            return ConnectionLease { connection, reuse: ConnectionReuse::Exclusive(slot) };
         };
         slot.keep();
         let mut state = self.lock();
         state.number += 1;
         let number = state.number;
-        state.shared.push(Shared { connection, number, in_flight: 1 });
-        let reuse = Reuse::Shared { _part: Part { pool: Arc::clone(self), number } };
-        let lease = Lease { connection: handle, reuse };
+        state.shared.push(SharedConnection { connection, number, in_flight: 1 });
+        let reuse = ConnectionReuse::Shared { _part: SharedUse { pool: Arc::clone(self), number } };
+        let lease = ConnectionLease { connection: handle, reuse };
         self.serve_waiting(state);
         lease
     }
 
     /// Returns what the next request may do at once, if anything.
-    fn next(self: &Arc<Self>, state: &mut State) -> Option<Acquired> {
+    fn next(self: &Arc<Self>, state: &mut PoolState) -> Option<AcquiredConnection> {
         while let Some(connection) = state.idle.pop() {
             let slot = self.slot();
             if !connection.is_closed() {
-                return Some(Acquired::Use(Lease { connection, reuse: Reuse::Exclusive(slot) }));
+                return Some(AcquiredConnection::Use(ConnectionLease {
+                    connection,
+                    reuse: ConnectionReuse::Exclusive(slot),
+                }));
             }
             // The lock is held, so the slot is returned explicitly.
             slot.keep();
@@ -142,23 +149,26 @@ impl Pool {
             && let Some(connection) = shared.connection.share()
         {
             shared.in_flight += 1;
-            let part = Part { pool: Arc::clone(self), number: shared.number };
-            return Some(Acquired::Use(Lease { connection, reuse: Reuse::Shared { _part: part } }));
+            let part = SharedUse { pool: Arc::clone(self), number: shared.number };
+            return Some(AcquiredConnection::Use(ConnectionLease {
+                connection,
+                reuse: ConnectionReuse::Shared { _part: part },
+            }));
         }
         if state.open < self.max_connections {
             state.open += 1;
-            return Some(Acquired::Open(self.slot()));
+            return Some(AcquiredConnection::Open(self.slot()));
         }
         None
     }
 
-    fn slot(self: &Arc<Self>) -> Slot {
-        Slot { pool: Some(Arc::clone(self)) }
+    fn slot(self: &Arc<Self>) -> ConnectionSlot {
+        ConnectionSlot { pool: Some(Arc::clone(self)) }
     }
 
     /// Gives free connections to waiting requests. Those that turn out not to be needed any more
     /// are dropped after the lock has been released.
-    fn serve_waiting(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+    fn serve_waiting(self: &Arc<Self>, mut state: MutexGuard<'_, PoolState>) {
         let mut unwanted = Vec::new();
         while !state.waiting.is_empty() {
             let Some(acquired) = self.next(&mut state) else { break };
@@ -170,25 +180,25 @@ impl Pool {
         drop(state);
         for acquired in unwanted {
             match acquired {
-                Acquired::Use(lease) => lease.return_to_pool(),
-                Acquired::Open(slot) => drop(slot),
+                AcquiredConnection::Use(lease) => lease.return_to_pool(),
+                AcquiredConnection::Open(slot) => drop(slot),
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Slot {
+impl ConnectionSlot {
     /// Keeps the slot taken.
     fn keep(mut self) {
         self.pool = None;
     }
 }
 
-impl Drop for Slot {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.take() {
             let mut state = pool.lock();
@@ -198,7 +208,7 @@ impl Drop for Slot {
     }
 }
 
-impl Drop for Part {
+impl Drop for SharedUse {
     fn drop(&mut self) {
         let mut state = self.pool.lock();
         if let Some(shared) = state.shared.iter_mut().find(|shared| shared.number == self.number) {
@@ -208,22 +218,22 @@ impl Drop for Part {
     }
 }
 
-impl Lease {
+impl ConnectionLease {
     /// Creates a lease of a connection that ends with its request.
     pub(super) fn alone(connection: DirectConnection) -> Self {
-        Self { connection, reuse: Reuse::Never }
+        Self { connection, reuse: ConnectionReuse::Never }
     }
 
     /// Returns the connection after the response was read completely, so that another request can
     /// use it.
     pub(super) async fn release(mut self) {
-        if matches!(self.reuse, Reuse::Exclusive(_)) && self.connection.ready().await {
+        if matches!(self.reuse, ConnectionReuse::Exclusive(_)) && self.connection.ready().await {
             self.return_to_pool();
         }
     }
 
     fn return_to_pool(self) {
-        if let Lease { connection, reuse: Reuse::Exclusive(mut slot) } = self
+        if let ConnectionLease { connection, reuse: ConnectionReuse::Exclusive(mut slot) } = self
             && let Some(pool) = slot.pool.take()
         {
             let mut state = pool.lock();

@@ -7,24 +7,24 @@ use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use http::Uri;
 
-use super::pool::Pool;
-use super::{Connections, Load, LoadError};
+use super::pool::WorkerPool;
+use super::{ConnectionUse, Load, LoadError};
 
 /// A load and the values derived from it.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedLoad {
     pub(super) load: Load,
     /// The absolute URIs that requests can ask for; at least one.
     pub(super) objects: Vec<Uri>,
     /// The ways to connect, one for each outcome; at least one.
-    pub(super) choices: Vec<Choice>,
+    pub(super) choices: Vec<OutcomeChoice>,
     /// Requests that the clients of a closed loop have begun, in all threads.
     pub(super) begun: AtomicU64,
 }
 
 /// The ways to connect with one outcome.
 #[derive(Debug)]
-pub(super) struct Choice {
+pub(super) struct OutcomeChoice {
     /// The policy if the memory does not know the outcome.
     pub(super) race: Policy,
     /// The policy if it does; `None` if the outcome is that of the last race.
@@ -33,14 +33,18 @@ pub(super) struct Choice {
     pub(super) background: Option<Policy>,
 }
 
-impl Prepared {
+impl PreparedLoad {
     pub(super) fn new(load: &Load) -> Result<Self, LoadError> {
         load.check()?;
         let load = load.clone();
         let objects = objects(&load)?;
         let choices = match load.outcomes.is_empty() {
-            true => vec![Choice { race: load.race.clone(), direct: None, background: None }],
-            false => load.outcomes.iter().map(|outcome| Choice::of(*outcome, &load)).collect(),
+            true => vec![OutcomeChoice { race: load.race.clone(), direct: None, background: None }],
+            false => load
+                .outcomes
+                .iter()
+                .map(|outcome| OutcomeChoice::for_outcome(*outcome, &load))
+                .collect(),
         };
         Ok(Self { load, objects, choices, begun: AtomicU64::new(0) })
     }
@@ -67,11 +71,11 @@ impl Prepared {
     }
 
     /// Returns the connections that a worker keeps, if any: its share of all.
-    pub(super) fn pool(&self, worker: usize) -> Option<Arc<Pool>> {
-        let Connections::Persistent { max_connections, streams } = self.load.connections else {
+    pub(super) fn pool(&self, worker: usize) -> Option<Arc<WorkerPool>> {
+        let ConnectionUse::Persistent { max_connections, streams } = self.load.connections else {
             return None;
         };
-        Some(Arc::new(Pool::new(share(max_connections, worker, self.load.threads), streams)))
+        Some(Arc::new(WorkerPool::new(share(max_connections, worker, self.load.threads), streams)))
     }
 }
 
@@ -81,10 +85,10 @@ fn share(all: usize, worker: usize, workers: usize) -> usize {
     all / workers + usize::from(worker < all % workers)
 }
 
-impl Choice {
+impl OutcomeChoice {
     /// Creates a choice whose outcome wins whenever it can: the others wait for it as long as a
     /// policy allows.
-    fn of(outcome: Transport, load: &Load) -> Self {
+    fn for_outcome(outcome: Transport, load: &Load) -> Self {
         let direct = Some(direct_policy(outcome, &load.race));
         let mut race = load.race.clone();
         race.transports.retain(|transport| *transport != outcome);

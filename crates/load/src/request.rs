@@ -3,30 +3,30 @@
 use std::time::Duration;
 
 use eyas::ConnectionInfo;
-use eyas::race::candidate::Family;
+use eyas::race::candidate::AddressFamily;
 use eyas::race::policy::Policy;
 use eyas_http::{Body, DirectConnection, Error, shortened, version_name};
 use http::header::{CONNECTION, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderValue, Method, Request, Version};
 
-use super::draw::Draw;
-use super::pool::{Acquired, Lease};
-use super::tally::{Answer, Opening, RequestError, Winner};
-use super::worker::{Running, lock};
+use super::draw::RequestDraw;
+use super::load_tally::{CompleteResponse, OpeningTimes, RequestError, ResponseCarrier};
+use super::pool::{AcquiredConnection, ConnectionLease};
+use super::worker::{RunningWorker, lock};
 
-impl Running {
+impl RunningWorker {
     /// Executes one request that was due at this time.
     pub(super) async fn execute(
         &self,
         at: Duration,
-        draw: Draw,
+        draw: RequestDraw,
         is_hit: &mut bool,
-    ) -> Result<(Answer, Lease), RequestError> {
+    ) -> Result<(CompleteResponse, ConnectionLease), RequestError> {
         let (mut lease, opened) = self.connection(draw, is_hit).await.map_err(error_of)?;
         let info = lease.connection.info();
         let opening = opened.then(|| opening(info));
         let (transport, security) = (info.transport, info.security);
-        let family = Family::of(info.remote.ip());
+        let family = AddressFamily::from_ip(info.remote.ip());
         let request = self.request(draw, &lease.connection);
         let response = lease.connection.send(request).await.map_err(error_of)?;
         let first_byte = self.now().saturating_sub(at);
@@ -46,26 +46,30 @@ impl Running {
         // An HTTP/1.0 server reports its version itself; the other versions are those of the
         // connection.
         let version = version_name(head.version.min(lease.connection.version()));
-        let winner = Winner { transport, family, security, version };
+        let winner = ResponseCarrier { transport, family, security, version };
         let status = head.status.as_u16();
-        Ok((Answer { status, winner, opening, first_byte, bytes }, lease))
+        Ok((CompleteResponse { status, winner, opening, first_byte, bytes }, lease))
     }
 
     /// Returns a connection, and whether it was opened for this request.
-    async fn connection(&self, draw: Draw, is_hit: &mut bool) -> Result<(Lease, bool), Error> {
+    async fn connection(
+        &self,
+        draw: RequestDraw,
+        is_hit: &mut bool,
+    ) -> Result<(ConnectionLease, bool), Error> {
         let Some(pool) = &self.pool else {
-            return Ok((Lease::alone(self.open(draw, is_hit).await?), true));
+            return Ok((ConnectionLease::alone(self.open(draw, is_hit).await?), true));
         };
         match pool.acquire().await {
-            Acquired::Use(lease) => Ok((lease, false)),
-            Acquired::Open(slot) => {
+            AcquiredConnection::Use(lease) => Ok((lease, false)),
+            AcquiredConnection::Open(slot) => {
                 let connection = self.open(draw, is_hit).await?;
                 Ok((pool.opened(connection, slot), true))
             }
         }
     }
 
-    async fn open(&self, draw: Draw, is_hit: &mut bool) -> Result<DirectConnection, Error> {
+    async fn open(&self, draw: RequestDraw, is_hit: &mut bool) -> Result<DirectConnection, Error> {
         let choice = &self.prepared.choices[draw.outcome];
         let direct = match (&choice.direct, draw.is_hit) {
             (_, false) => None,
@@ -82,7 +86,7 @@ impl Running {
             (None, ..) => self.direct.open(&choice.race).await?,
         };
         let info = connection.info();
-        *lock(&self.known) = Some((info.transport, Family::of(info.remote.ip())));
+        *lock(&self.known) = Some((info.transport, AddressFamily::from_ip(info.remote.ip())));
         Ok(connection)
     }
 
@@ -102,7 +106,7 @@ impl Running {
         Some(policy)
     }
 
-    fn request(&self, draw: Draw, connection: &DirectConnection) -> Request<Body> {
+    fn request(&self, draw: RequestDraw, connection: &DirectConnection) -> Request<Body> {
         let load = &self.prepared.load;
         let body = match load.body.is_empty() {
             true => Body::empty(),
@@ -120,11 +124,11 @@ impl Running {
     }
 }
 
-fn opening(info: &ConnectionInfo) -> Opening {
+fn opening(info: &ConnectionInfo) -> OpeningTimes {
     let timings = &info.timings;
     let dns = timings.dns.filter(|dns| !dns.is_zero());
     let transport = timings.transport.or(timings.answered).or(timings.security).unwrap_or_default();
-    Opening {
+    OpeningTimes {
         dns,
         connect: transport.saturating_sub(dns.unwrap_or_default()),
         security: timings.security.map(|security| security.saturating_sub(transport)),

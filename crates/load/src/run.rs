@@ -8,22 +8,22 @@ use eyas_http::{Direct, Versions};
 use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
-use super::load::{Load, LoadError, Progress, Stop};
-use super::outcome::Outcome;
-use super::prepare::Prepared;
-use super::tally::Tally;
-use super::worker::{Report, Worker};
+use super::load::{Load, LoadError, LoadProgress, LoadStop};
+use super::load_tally::LoadTally;
+use super::outcome::LoadOutcome;
+use super::prepare::PreparedLoad;
+use super::worker::{LoadWorker, WorkerReport};
 
 /// Runs the load and waits until it is over. `progress` is called every second, on this thread.
 ///
 /// # Errors
-/// What prevents it from starting. Later failures are part of the [`Outcome`].
+/// What prevents it from starting. Later failures are part of the [`LoadOutcome`].
 pub fn run(
     load: &Load,
-    stop: &Stop,
-    mut progress: impl FnMut(&Progress<'_>),
-) -> Result<Outcome, LoadError> {
-    let prepared = Arc::new(Prepared::new(load)?);
+    stop: &LoadStop,
+    mut progress: impl FnMut(&LoadProgress<'_>),
+) -> Result<LoadOutcome, LoadError> {
+    let prepared = Arc::new(PreparedLoad::new(load)?);
     let workers = workers(&prepared, stop)?;
     let (sender, reports) = mpsc::channel();
     let start = Instant::now();
@@ -49,7 +49,10 @@ pub fn run(
     outcome
 }
 
-fn workers(prepared: &Arc<Prepared>, stop: &Stop) -> Result<Vec<(Worker, Runtime)>, LoadError> {
+fn workers(
+    prepared: &Arc<PreparedLoad>,
+    stop: &LoadStop,
+) -> Result<Vec<(LoadWorker, Runtime)>, LoadError> {
     let load = &prepared.load;
     let most_in_flight = load.max_in_flight.max(load.clients.unwrap_or_default());
     let attempts = most_in_flight.saturating_mul(load.race.max_in_flight);
@@ -59,7 +62,7 @@ fn workers(prepared: &Arc<Prepared>, stop: &Stop) -> Result<Vec<(Worker, Runtime
             let direct = Direct::new(endpoint.clone(), load.url.as_str(), load.versions)?;
             let plain = Direct::new(endpoint.clone(), without_tls(&load.url), Versions::HTTP_1)?;
             let runtime = Builder::new_current_thread().enable_all().build()?;
-            Ok((Worker::new(prepared, number, endpoint, [direct, plain], &stop.0), runtime))
+            Ok((LoadWorker::new(prepared, number, endpoint, [direct, plain], &stop.0), runtime))
         })
         .collect()
 }
@@ -74,25 +77,25 @@ fn without_tls(url: &Url) -> String {
 
 /// Adds up the reports of the workers until all are done.
 fn collect(
-    prepared: &Prepared,
-    reports: &mpsc::Receiver<Report>,
+    prepared: &PreparedLoad,
+    reports: &mpsc::Receiver<WorkerReport>,
     start: Instant,
-    stop: &Stop,
-    progress: &mut impl FnMut(&Progress<'_>),
-) -> Result<Outcome, LoadError> {
+    stop: &LoadStop,
+    progress: &mut impl FnMut(&LoadProgress<'_>),
+) -> Result<LoadOutcome, LoadError> {
     let workers = prepared.load.threads.max(1);
-    let mut outcome = Outcome::new(&prepared.load);
-    let (mut tally, mut reported, mut in_flight) = (Tally::default(), 0, 0);
+    let mut outcome = LoadOutcome::new(&prepared.load);
+    let (mut tally, mut reported, mut in_flight) = (LoadTally::default(), 0, 0);
     let mut failed = None;
     let mut last = Duration::ZERO;
     for report in reports {
         match report {
-            Report::Interval { tally: part, in_flight: now } => {
+            WorkerReport::Interval { tally: part, in_flight: now } => {
                 tally.add(&part);
                 (reported, in_flight) = (reported + 1, in_flight + now);
             }
-            Report::Finished(Ok(finished)) => outcome.add(&finished),
-            Report::Finished(Err(cause)) => {
+            WorkerReport::Finished(Ok(finished)) => outcome.add(&finished),
+            WorkerReport::Finished(Err(cause)) => {
                 stop.stop();
                 failed = Some(cause);
             }
@@ -100,7 +103,7 @@ fn collect(
         if reported >= workers {
             let elapsed = start.elapsed();
             outcome.tally.add(&tally);
-            progress(&Progress {
+            progress(&LoadProgress {
                 elapsed,
                 interval: elapsed.saturating_sub(last),
                 tally: &tally,
@@ -108,7 +111,7 @@ fn collect(
                 in_flight,
                 is_warming_up: elapsed < prepared.load.warm_up,
             });
-            (tally, reported, in_flight, last) = (Tally::default(), 0, 0, elapsed);
+            (tally, reported, in_flight, last) = (LoadTally::default(), 0, 0, elapsed);
         }
     }
     outcome.tally.add(&tally);

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{Percentiles, Progress};
+use super::{LoadProgress, TimePercentiles};
 
 /// The columns, in order; times are milliseconds since the intended start.
 const COLUMNS: &str = "elapsed_s,interval_s,intended,answered,refused,failed,dropped,in_flight,\
@@ -10,9 +10,9 @@ const COLUMNS: &str = "elapsed_s,interval_s,intended,answered,refused,failed,dro
 
 /// Writes a line for each second of a load.
 #[derive(Debug)]
-pub struct Series<W>(W);
+pub struct SeriesWriter<W>(W);
 
-impl<W: Write> Series<W> {
+impl<W: Write> SeriesWriter<W> {
     /// Starts with the header line.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ impl<W: Write> Series<W> {
     ///
     /// # Errors
     /// The error from writing.
-    pub fn add(&mut self, progress: &Progress<'_>) -> io::Result<()> {
+    pub fn add(&mut self, progress: &LoadProgress<'_>) -> io::Result<()> {
         let tally = progress.tally;
         write!(
             self.0,
@@ -42,8 +42,8 @@ impl<W: Write> Series<W> {
             tally.opened,
             tally.bytes,
         )?;
-        match Percentiles::of(&tally.times.total) {
-            Some(Percentiles { mean, p50, p90, p99, max, .. }) => {
+        match TimePercentiles::from_histogram(&tally.times.total) {
+            Some(TimePercentiles { mean, p50, p90, p99, max, .. }) => {
                 writeln!(self.0, "{mean},{p50},{p90},{p99},{max}")
             }
             None => writeln!(self.0, ",,,,"),
@@ -60,16 +60,16 @@ impl<W: Write> Series<W> {
 mod tests {
     use std::time::Duration;
 
-    use super::super::tally::{Exchange, RequestError, Tally};
+    use super::super::load_tally::{LoadExchange, LoadTally, RequestError};
     use super::*;
 
     #[test]
     fn every_line_has_as_many_columns_as_the_first() {
-        let mut tally = Tally::default();
+        let mut tally = LoadTally::default();
         let result = Err(RequestError { kind: "connect", detail: String::new() });
         let zero = Duration::ZERO;
-        tally.record(Exchange { late: zero, total: zero, is_hit: false, result });
-        let progress = Progress {
+        tally.record(LoadExchange { late: zero, total: zero, is_hit: false, result });
+        let progress = LoadProgress {
             elapsed: Duration::from_secs(1),
             interval: Duration::from_secs(1),
             tally: &tally,
@@ -77,7 +77,7 @@ mod tests {
             in_flight: 2,
             is_warming_up: false,
         };
-        let mut series = Series::new(Vec::new()).expect("memory");
+        let mut series = SeriesWriter::new(Vec::new()).expect("memory");
         series.add(&progress).expect("memory");
         let text = String::from_utf8(series.into_inner()).expect("text");
         let widths: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();

@@ -14,9 +14,9 @@ use tokio::net::unix::pipe::Receiver;
 /// A kernel timer. To the runtime it is a non-blocking pipe from which eight bytes can be read
 /// whenever it has expired.
 #[derive(Debug)]
-pub(super) struct Timer(Receiver);
+pub(super) struct KernelTimer(Receiver);
 
-impl Timer {
+impl KernelTimer {
     /// Creates a timer. Must be called inside a tokio runtime.
     pub(super) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
@@ -25,7 +25,7 @@ impl Timer {
     }
 
     /// Waits for this time.
-    pub(super) async fn after(&self, wait: Duration) -> io::Result<()> {
+    pub(super) async fn sleep(&self, wait: Duration) -> io::Result<()> {
         if wait.is_zero() {
             return Ok(());
         }
@@ -58,10 +58,10 @@ mod tests {
 
     #[tokio::test]
     async fn it_never_wakes_early() {
-        let timer = Timer::new().expect("a timer");
+        let timer = KernelTimer::new().expect("a timer");
         for micros in [0, 1, 300, 1_500] {
             let (start, wait) = (Instant::now(), Duration::from_micros(micros));
-            timer.after(wait).await.expect("it expires");
+            timer.sleep(wait).await.expect("it expires");
             assert!(start.elapsed() >= wait, "{wait:?}");
         }
     }

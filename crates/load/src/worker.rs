@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use eyas::Endpoint;
-use eyas::race::candidate::{Family, Transport};
+use eyas::race::candidate::{AddressFamily, Transport};
 use eyas_http::Direct;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::arrivals::{Extent, Schedule};
-use super::attempts::Attempts;
-use super::draw::{Draw, Draws};
-use super::pool::Pool;
-use super::prepare::Prepared;
-use super::tally::{Exchange, RequestError, Tally};
-use super::timer::Timer;
+use super::arrivals::{ArrivalSchedule, LoadExtent};
+use super::attempts::TransportAttempts;
+use super::draw::{RequestDraw, RequestDraws};
+use super::load_tally::{LoadExchange, LoadTally, RequestError};
+use super::pool::WorkerPool;
+use super::prepare::PreparedLoad;
+use super::timer::KernelTimer;
 
 /// How often a worker reports.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
@@ -32,16 +32,16 @@ const MAX_LAG: Duration = Duration::from_millis(200);
 const BURST: usize = 16;
 
 /// A report of a worker.
-pub(super) enum Report {
+pub(super) enum WorkerReport {
     /// What has happened since the last report.
-    Interval { tally: Box<Tally>, in_flight: usize },
+    Interval { tally: Box<LoadTally>, in_flight: usize },
     /// The worker is done.
-    Finished(Result<Finished, io::Error>),
+    Finished(Result<FinalReport, io::Error>),
 }
 
 /// The final report.
-pub(super) struct Finished {
-    pub(super) attempts: BTreeMap<Transport, Attempts>,
+pub(super) struct FinalReport {
+    pub(super) attempts: BTreeMap<Transport, TransportAttempts>,
     pub(super) most_in_flight: usize,
     pub(super) warm_up: u64,
     /// When arrivals ended.
@@ -52,8 +52,8 @@ pub(super) struct Finished {
 }
 
 /// A worker before its start.
-pub(super) struct Worker {
-    prepared: Arc<Prepared>,
+pub(super) struct LoadWorker {
+    prepared: Arc<PreparedLoad>,
     number: usize,
     endpoint: Endpoint,
     direct: Direct,
@@ -62,30 +62,30 @@ pub(super) struct Worker {
 }
 
 /// A running worker.
-pub(super) struct Running {
-    pub(super) prepared: Arc<Prepared>,
+pub(super) struct RunningWorker {
+    pub(super) prepared: Arc<PreparedLoad>,
     pub(super) direct: Direct,
     /// The same destination without TLS.
     pub(super) plain: Direct,
-    pub(super) pool: Option<Arc<Pool>>,
+    pub(super) pool: Option<Arc<WorkerPool>>,
     /// The winner of the last race.
-    pub(super) known: Mutex<Option<(Transport, Family)>>,
+    pub(super) known: Mutex<Option<(Transport, AddressFamily)>>,
     endpoint: Endpoint,
     start: Instant,
-    tally: Mutex<Tally>,
+    tally: Mutex<LoadTally>,
     in_flight: AtomicUsize,
     /// Of the requests in flight, those that are counted.
     counted: AtomicUsize,
     most_in_flight: AtomicUsize,
     ended: Notify,
     warm_up: AtomicU64,
-    attempts_before: OnceLock<BTreeMap<Transport, Attempts>>,
+    attempts_before: OnceLock<BTreeMap<Transport, TransportAttempts>>,
     last_end: Mutex<Duration>,
 }
 
-impl Worker {
+impl LoadWorker {
     pub(super) fn new(
-        prepared: &Arc<Prepared>,
+        prepared: &Arc<PreparedLoad>,
         number: usize,
         endpoint: Endpoint,
         [direct, plain]: [Direct; 2],
@@ -96,15 +96,24 @@ impl Worker {
     }
 
     /// Runs on this thread until the end of the load.
-    pub(super) fn run(self, runtime: &Runtime, start: Instant, sender: &mpsc::Sender<Report>) {
+    pub(super) fn run(
+        self,
+        runtime: &Runtime,
+        start: Instant,
+        sender: &mpsc::Sender<WorkerReport>,
+    ) {
         let finished = runtime.block_on(self.work(start, sender));
         // If the run was abandoned, there is no receiver.
-        let _ = sender.send(Report::Finished(finished));
+        let _ = sender.send(WorkerReport::Finished(finished));
     }
 
-    async fn work(self, start: Instant, sender: &mpsc::Sender<Report>) -> io::Result<Finished> {
+    async fn work(
+        self,
+        start: Instant,
+        sender: &mpsc::Sender<WorkerReport>,
+    ) -> io::Result<FinalReport> {
         let pool = self.prepared.pool(self.number);
-        let running = Arc::new(Running {
+        let running = Arc::new(RunningWorker {
             prepared: Arc::clone(&self.prepared),
             direct: self.direct.clone(),
             plain: self.plain.clone(),
@@ -136,8 +145,8 @@ impl Worker {
         running.report(sender);
         let attempts = running.attempts_since_warm_up();
         let last_end = *lock(&running.last_end);
-        let Generated { arriving_until, fell_behind } = generated?;
-        let finished = Finished {
+        let ArrivalsEnd { arriving_until, fell_behind } = generated?;
+        let finished = FinalReport {
             attempts,
             most_in_flight: running.most_in_flight.load(Relaxed),
             warm_up: running.warm_up.load(Relaxed),
@@ -161,16 +170,16 @@ impl Worker {
     }
 
     /// Starts every request of this worker when it is due. Returns when arrivals have ended.
-    async fn generate(&self, running: &Arc<Running>) -> io::Result<Generated> {
+    async fn generate(&self, running: &Arc<RunningWorker>) -> io::Result<ArrivalsEnd> {
         let load = &self.prepared.load;
-        let schedule = Schedule::new(load.arrivals, load.extent, load.seed);
-        let draws = Draws::new(
+        let schedule = ArrivalSchedule::new(load.arrivals, load.extent, load.seed);
+        let draws = RequestDraws::new(
             load.hit_rate,
             self.prepared.choices.len(),
             self.prepared.objects.len(),
             load.seed,
         );
-        let timer = Timer::new()?;
+        let timer = KernelTimer::new()?;
         let (mut last, mut late_requests) = (Duration::ZERO, 0);
         let requests =
             schedule.zip(draws).skip(self.number).step_by(self.prepared.load.threads.max(1));
@@ -178,7 +187,7 @@ impl Worker {
         for (at, draw) in requests {
             // What is due by now cannot be started any more in the time that the load has.
             if running.now() > end.saturating_add(MAX_LAG) {
-                return Ok(Generated { arriving_until: running.now(), fell_behind: true });
+                return Ok(ArrivalsEnd { arriving_until: running.now(), fell_behind: true });
             }
             let wait = (running.start + at).saturating_duration_since(Instant::now());
             if wait.is_zero() {
@@ -188,20 +197,20 @@ impl Worker {
                 }
             } else {
                 tokio::select! {
-                    expired = timer.after(wait) => expired?,
+                    expired = timer.sleep(wait) => expired?,
                     () = self.stop.cancelled() => {}
                 }
             }
             if self.stop.is_cancelled() {
-                return Ok(Generated { arriving_until: running.now(), fell_behind: false });
+                return Ok(ArrivalsEnd { arriving_until: running.now(), fell_behind: false });
             }
             last = at;
             running.start_request(at, draw);
         }
-        Ok(Generated {
+        Ok(ArrivalsEnd {
             fell_behind: running.now().saturating_sub(last) > MAX_LAG && late_requests > 0,
             arriving_until: match load.extent {
-                Extent { duration: Some(end), requests: None } => end,
+                LoadExtent { duration: Some(end), requests: None } => end,
                 _ => last,
             },
         })
@@ -209,13 +218,13 @@ impl Worker {
 }
 
 /// How the arrivals of a worker ended.
-pub(super) struct Generated {
+pub(super) struct ArrivalsEnd {
     pub(super) arriving_until: Duration,
     pub(super) fell_behind: bool,
 }
 
 /// Reports every second what has happened.
-async fn report_intervals(running: Arc<Running>, sender: mpsc::Sender<Report>) {
+async fn report_intervals(running: Arc<RunningWorker>, sender: mpsc::Sender<WorkerReport>) {
     let mut ticks = tokio::time::interval_at((running.start + INTERVAL).into(), INTERVAL);
     loop {
         ticks.tick().await;
@@ -223,7 +232,7 @@ async fn report_intervals(running: Arc<Running>, sender: mpsc::Sender<Report>) {
     }
 }
 
-impl Running {
+impl RunningWorker {
     /// Returns when the load started.
     pub(super) const fn start(&self) -> Instant {
         self.start
@@ -245,7 +254,7 @@ impl Running {
         is_counted
     }
 
-    fn start_request(self: &Arc<Self>, at: Duration, draw: Draw) {
+    fn start_request(self: &Arc<Self>, at: Duration, draw: RequestDraw) {
         let is_counted = self.is_counted(at);
         let in_flight = self.in_flight.load(Relaxed);
         if in_flight >= self.prepared.most_in_flight() {
@@ -275,7 +284,7 @@ impl Running {
     }
 
     /// Executes one request from its intended start to its end. Returns whether it was answered.
-    pub(super) async fn exchange(&self, at: Duration, draw: Draw, is_counted: bool) -> bool {
+    pub(super) async fn exchange(&self, at: Duration, draw: RequestDraw, is_counted: bool) -> bool {
         let began = self.now();
         let mut is_hit = false;
         let limit = self.prepared.load.timeout;
@@ -295,7 +304,7 @@ impl Running {
         };
         if is_counted {
             let (late, total) = (began.saturating_sub(at), ended.saturating_sub(at));
-            lock(&self.tally).record(Exchange { late, total, is_hit, result });
+            lock(&self.tally).record(LoadExchange { late, total, is_hit, result });
             *lock(&self.last_end) = ended;
         }
         if let Some(lease) = lease {
@@ -318,19 +327,20 @@ impl Running {
         lock(&self.tally).record_unfinished(self.counted.load(Relaxed) as u64);
     }
 
-    fn report(&self, reports: &mpsc::Sender<Report>) {
+    fn report(&self, reports: &mpsc::Sender<WorkerReport>) {
         let tally = Box::new(std::mem::take(&mut *lock(&self.tally)));
         let in_flight = self.in_flight.load(Relaxed);
         // If the run was abandoned, there is no receiver.
-        let _ = reports.send(Report::Interval { tally, in_flight });
+        let _ = reports.send(WorkerReport::Interval { tally, in_flight });
     }
 
-    fn attempts(&self) -> BTreeMap<Transport, Attempts> {
-        let counted = |transport| (transport, Attempts::from(self.endpoint.attempts(transport)));
+    fn attempts(&self) -> BTreeMap<Transport, TransportAttempts> {
+        let counted =
+            |transport| (transport, TransportAttempts::from(self.endpoint.attempts(transport)));
         Transport::ALL.map(counted).into()
     }
 
-    fn attempts_since_warm_up(&self) -> BTreeMap<Transport, Attempts> {
+    fn attempts_since_warm_up(&self) -> BTreeMap<Transport, TransportAttempts> {
         let mut attempts = self.attempts();
         for (transport, before) in self.attempts_before.get().into_iter().flatten() {
             if let Some(now) = attempts.get_mut(transport) {
@@ -344,12 +354,12 @@ impl Running {
 
 /// Counts a request as in flight until it is dropped.
 pub(super) struct InFlight {
-    running: Arc<Running>,
+    running: Arc<RunningWorker>,
     is_counted: bool,
 }
 
 impl InFlight {
-    pub(super) fn new(running: &Arc<Running>, is_counted: bool) -> Self {
+    pub(super) fn new(running: &Arc<RunningWorker>, is_counted: bool) -> Self {
         let now = running.in_flight.fetch_add(1, Relaxed) + 1;
         running.most_in_flight.fetch_max(now, Relaxed);
         running.counted.fetch_add(usize::from(is_counted), Relaxed);

@@ -8,7 +8,9 @@ use eyas::race::candidate::{Security, Transport};
 use eyas::{Endpoint, SecurityParameters};
 use eyas_http::Versions;
 use eyas_http::serve::{Running, SctpService, Server, ServerBuilder};
-use eyas_load::{Arrivals, Connections, Extent, Load, LoadError, Outcome, Stop, run};
+use eyas_load::{
+    ArrivalProcess, ConnectionUse, Load, LoadError, LoadExtent, LoadOutcome, LoadStop, run,
+};
 use eyas_testserver::site::Site;
 use tokio::runtime::Runtime;
 
@@ -52,8 +54,8 @@ impl Served {
         load.endpoint = Endpoint::builder()
             .security(SecurityParameters::platform().accept_any_certificate().without_resumption())
             .sctp_encapsulation_port(sctp.unwrap_or(9899));
-        load.arrivals = Arrivals::poisson(500.0);
-        load.extent = Extent::of(SOME);
+        load.arrivals = ArrivalProcess::poisson(500.0);
+        load.extent = LoadExtent::from_requests(SOME);
         load
     }
 }
@@ -66,13 +68,13 @@ impl Drop for Served {
     }
 }
 
-fn run_load(load: &Load) -> Outcome {
-    run(load, &Stop::default(), |_| {}).expect("a load that can be run")
+fn run_load(load: &Load) -> LoadOutcome {
+    run(load, &LoadStop::default(), |_| {}).expect("a load that can be run")
 }
 
 /// Checks that all requests were answered, over this transport and version.
 #[track_caller]
-fn all_answered(outcome: &Outcome, transport: Transport, version: &str) {
+fn all_answered(outcome: &LoadOutcome, transport: Transport, version: &str) {
     let summary = outcome.summary();
     assert_eq!((summary.answered, summary.failed), (SOME, 0), "{summary:#?}");
     assert_eq!(summary.winners.len(), 1, "{summary:#?}");
@@ -83,13 +85,13 @@ fn all_answered(outcome: &Outcome, transport: Transport, version: &str) {
 #[test]
 fn every_version_is_carried_on_fresh_and_on_kept_connections() {
     let served = Served::start(builder());
-    let kept = Connections::Persistent { max_connections: 2, streams: 4 };
+    let kept = ConnectionUse::Persistent { max_connections: 2, streams: 4 };
     for (versions, transport, version) in [
         (Versions::HTTP_1, Transport::Tcp, "HTTP/1.1"),
         (Versions::HTTP_2, Transport::Tcp, "HTTP/2"),
         (Versions::HTTP_3, Transport::Quic, "HTTP/3"),
     ] {
-        for connections in [Connections::PerRequest, kept] {
+        for connections in [ConnectionUse::PerRequest, kept] {
             let load = Load { versions, connections, ..served.load("https", "/bytes/1024") };
             let outcome = run_load(&load);
             all_answered(&outcome, transport, version);
@@ -106,7 +108,7 @@ fn http_1_0_keeps_connections_if_configured() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
     load.http1_0 = true;
-    load.connections = Connections::Persistent { max_connections: 1, streams: 1 };
+    load.connections = ConnectionUse::Persistent { max_connections: 1, streams: 1 };
     let outcome = run_load(&load);
     all_answered(&outcome, Transport::Tcp, "HTTP/1.0");
     assert_eq!(outcome.tally.opened, 1);
@@ -137,7 +139,7 @@ fn no_association_stays_at_the_server() {
     let mut load = served.load("http", "/bytes/10");
     load.race.transports = vec![Transport::SctpUdp];
     for connections in
-        [Connections::PerRequest, Connections::Persistent { max_connections: 2, streams: 1 }]
+        [ConnectionUse::PerRequest, ConnectionUse::Persistent { max_connections: 2, streams: 1 }]
     {
         load.connections = connections;
         all_answered(&run_load(&load), Transport::SctpUdp, "HTTP/1.1");
@@ -157,7 +159,7 @@ fn without_named_outcomes_the_last_winner_is_remembered() {
     load.hit_rate = 1.0;
     // One after the other, so that the first has ended before the second begins.
     load.max_in_flight = 1;
-    load.arrivals = Arrivals::constant(20.0);
+    load.arrivals = ArrivalProcess::constant(20.0);
     let tally = run_load(&load).tally;
     assert_eq!((tally.answered + tally.dropped, tally.failed()), (SOME, 0));
     assert_eq!(tally.hits, tally.answered - 1);
@@ -167,7 +169,7 @@ fn without_named_outcomes_the_last_winner_is_remembered() {
 fn excess_requests_are_dropped_and_counted() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/slow?ms=2000");
-    load.arrivals = Arrivals::constant(1_000.0);
+    load.arrivals = ArrivalProcess::constant(1_000.0);
     load.max_in_flight = 4;
     let outcome = run_load(&load);
     let tally = &outcome.tally;
@@ -181,9 +183,9 @@ fn excess_requests_are_dropped_and_counted() {
 fn times_count_from_the_intended_start() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/slow?ms=50");
-    load.arrivals = Arrivals::constant(1_000.0);
-    load.extent = Extent::of(5);
-    load.connections = Connections::Persistent { max_connections: 1, streams: 1 };
+    load.arrivals = ArrivalProcess::constant(1_000.0);
+    load.extent = LoadExtent::from_requests(5);
+    load.connections = ConnectionUse::Persistent { max_connections: 1, streams: 1 };
     let outcome = run_load(&load);
     // One connection, 50 ms each: the fifth request waits for the four others.
     let longest = Duration::from_nanos(outcome.tally.times.total.max());
@@ -195,7 +197,7 @@ fn times_count_from_the_intended_start() {
 fn the_warm_up_is_done_and_not_counted() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
-    load.arrivals = Arrivals::constant(100.0);
+    load.arrivals = ArrivalProcess::constant(100.0);
     load.warm_up = Duration::from_millis(95);
     let outcome = run_load(&load);
     assert_eq!((outcome.warm_up_requests, outcome.tally.intended), (10, SOME - 10));
@@ -209,7 +211,7 @@ fn threads_share_the_load_and_its_connections() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
     load.threads = 3;
-    load.connections = Connections::Persistent { max_connections: 3, streams: 1 };
+    load.connections = ConnectionUse::Persistent { max_connections: 3, streams: 1 };
     let outcome = run_load(&load);
     all_answered(&outcome, Transport::Tcp, "HTTP/1.1");
     assert!(outcome.tally.opened <= 3);
@@ -226,8 +228,8 @@ fn refusals_failures_and_statuses_are_distinguished() {
     held.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a port");
     let port = held.local_addr().ok().and_then(|at| at.as_socket()).expect("an address").port();
     let mut load = Load::new(format!("http://127.0.0.1:{port}/").parse().expect("a URL"));
-    load.arrivals = Arrivals::constant(100.0);
-    load.extent = Extent::of(3);
+    load.arrivals = ArrivalProcess::constant(100.0);
+    load.extent = LoadExtent::from_requests(3);
     let summary = run_load(&load).summary();
     assert_eq!((summary.answered, summary.failed), (0, 3));
     assert_eq!(summary.errors[0].kind, "connect");
@@ -237,9 +239,9 @@ fn refusals_failures_and_statuses_are_distinguished() {
 fn a_stopped_load_reports_the_results_so_far() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
-    load.arrivals = Arrivals::constant(50.0);
-    load.extent = Extent::lasting(Duration::from_secs(3_600));
-    let stop = Stop::default();
+    load.arrivals = ArrivalProcess::constant(50.0);
+    load.extent = LoadExtent::lasting(Duration::from_secs(3_600));
+    let stop = LoadStop::default();
     let mut seconds = 0;
     let outcome = run(&load, &stop, |progress| {
         seconds += 1;
@@ -274,9 +276,9 @@ fn source_addresses_are_used_in_turn() {
 #[test]
 fn a_load_that_makes_no_sense_is_refused_at_once() {
     let url = |text: &str| text.parse().expect("a URL");
-    let ftp = run(&Load::new(url("ftp://a.example/")), &Stop::default(), |_| {});
+    let ftp = run(&Load::new(url("ftp://a.example/")), &LoadStop::default(), |_| {});
     assert!(matches!(ftp, Err(LoadError::Url(_))));
     let mut endless = Load::new(url("http://a.example/"));
-    endless.extent = Extent { duration: None, requests: None };
-    assert!(matches!(run(&endless, &Stop::default(), |_| {}), Err(LoadError::Endless)));
+    endless.extent = LoadExtent { duration: None, requests: None };
+    assert!(matches!(run(&endless, &LoadStop::default(), |_| {}), Err(LoadError::Endless)));
 }

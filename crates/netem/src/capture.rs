@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::header;
-use crate::packet::{Packet, Payload};
+use crate::packet::{Packet, PacketPayload};
 use crate::time::nanos;
 
 /// Types of blocks (§4).
@@ -32,7 +32,7 @@ pub struct CaptureInterface(u32);
 /// A capture file. What has been written can be taken out as it grows, so that the whole file need
 /// not be kept in memory.
 #[derive(Clone, Debug)]
-pub struct Capture {
+pub struct PacketCapture {
     contents: Vec<u8>,
     /// The maximum number of bytes buffered until they are taken out.
     limit: usize,
@@ -43,7 +43,7 @@ pub struct Capture {
     identification: u16,
 }
 
-impl Capture {
+impl PacketCapture {
     /// Creates a file that buffers at most `limit` bytes; further packets are dropped and
     /// counted.
     #[must_use]
@@ -89,7 +89,7 @@ impl Capture {
     }
 
     /// Captures a packet, with a comment if there is one.
-    pub fn packet<B: Payload>(
+    pub fn packet<B: PacketPayload>(
         &mut self,
         now: Duration,
         interface: CaptureInterface,
@@ -143,7 +143,7 @@ impl Capture {
     }
 
     /// Removes and returns everything written since the last call: the next piece of the file.
-    pub fn take(&mut self) -> Vec<u8> {
+    pub fn drain(&mut self) -> Vec<u8> {
         core::mem::take(&mut self.contents)
     }
 
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn blocks_have_their_declared_length() {
-        let mut capture = Capture::new(1 << 16);
+        let mut capture = PacketCapture::new(1 << 16);
         let interface = capture.interface("a link");
         capture.packet(Duration::from_secs(5), interface, &packet(9), None);
         capture.packet(Duration::from_secs(6), interface, &packet(8), Some("dropped"));
@@ -229,13 +229,13 @@ mod tests {
             (ENHANCED_PACKET, 32 + 28 + 12 + 4),
         ];
         assert_eq!(blocks(capture.contents()), kinds);
-        assert_eq!(capture.take().len(), kinds.iter().map(|(_, length)| length).sum());
+        assert_eq!(capture.drain().len(), kinds.iter().map(|(_, length)| length).sum());
         assert_eq!(capture.contents(), []);
     }
 
     #[test]
     fn excess_packets_are_counted() {
-        let mut capture = Capture::new(200).with_snapshot(40);
+        let mut capture = PacketCapture::new(200).with_snapshot(40);
         let interface = capture.interface("a");
         for _ in 0..5 {
             capture.packet(Duration::ZERO, interface, &packet(1000), None);

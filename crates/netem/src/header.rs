@@ -6,8 +6,8 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bytes::Bytes;
 
-use crate::middlebox::Sum;
-use crate::packet::{IPV4_HEADER, IPV6_HEADER, Packet, Payload};
+use crate::middlebox::OnesComplementSum;
+use crate::packet::{IPV4_HEADER, IPV6_HEADER, Packet, PacketPayload};
 
 /// The hop limit that is written; nothing here counts hops.
 const HOP_LIMIT: u8 = 64;
@@ -16,7 +16,7 @@ const DONT_FRAGMENT: u16 = 0x4000;
 
 /// Writes the header. Both addresses should be of the same family; if they are not, the destination
 /// is written as the unspecified address of the source's family.
-pub(crate) fn write<B: Payload>(packet: &Packet<B>, identification: u16, into: &mut Vec<u8>) {
+pub(crate) fn write<B: PacketPayload>(packet: &Packet<B>, identification: u16, into: &mut Vec<u8>) {
     match packet.source {
         IpAddr::V4(source) => {
             let destination = match packet.destination {
@@ -32,7 +32,7 @@ pub(crate) fn write<B: Payload>(packet: &Packet<B>, identification: u16, into: &
                 flags,
                 u16::from_be_bytes([HOP_LIMIT, packet.protocol]),
             ];
-            let sum = words.into_iter().fold(Sum::default(), Sum::word);
+            let sum = words.into_iter().fold(OnesComplementSum::default(), OnesComplementSum::word);
             let checksum = sum.bytes(&source.octets()).bytes(&destination).finish();
             words.into_iter().chain([checksum]).for_each(|word| into.extend(word.to_be_bytes()));
             into.extend(source.octets());

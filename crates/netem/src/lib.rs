@@ -34,8 +34,8 @@
 //! use core::time::Duration;
 //! use eyas_netem::link::LinkConfig;
 //! use eyas_netem::node::{Node, NodeInput, NodeOutput};
-//! use eyas_netem::packet::{Packet, protocol};
-//! use eyas_netem::world::{Direction, World};
+//! use eyas_netem::packet::{protocol, Packet};
+//! use eyas_netem::world::{LinkDirection, World};
 //!
 //! struct Host(Option<Packet>);
 //!
@@ -63,9 +63,9 @@
 //! let config = LinkConfig::new(10_000_000, Duration::from_millis(10));
 //! let link = world.connect((sender, 0), (receiver, 0), config.clone(), config);
 //! world.run_until(Duration::from_micros(11_199));
-//! assert_eq!(world.link_counters(link, Direction::Forward).delivered.packets, 0);
+//! assert_eq!(world.link_counters(link, LinkDirection::Forward).delivered.packets, 0);
 //! world.run_until(Duration::from_micros(11_200));
-//! assert_eq!(world.link_counters(link, Direction::Forward).delivered.packets, 1);
+//! assert_eq!(world.link_counters(link, LinkDirection::Forward).delivered.packets, 1);
 //! ```
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -29,19 +29,19 @@ use core::time::Duration;
 
 pub use config::{
     BitErrorConfig, BitErrorEffect, CoDelConfig, GilbertElliott, JitterDistribution, LinkChange,
-    LinkConfig, LossConfig, QueueConfig, RedConfig, Reordering,
+    LinkConfig, LossConfig, QueueConfig, RedConfig, ReorderingMode,
 };
-pub use counters::{Count, DropCause, LinkCounters};
-pub use trace::{MAX_OPPORTUNITIES, Trace, TraceError};
+pub use counters::{DropCause, LinkCounters, PacketCount};
+pub use trace::{DeliveryTrace, MAX_OPPORTUNITIES, TraceError};
 
 use crate::packet::{LinkPacket, Packet};
-use crate::random::Stream;
-use crate::time::{Nanos, nanos, transmission};
-use bit_error::Passage;
-use jitter::Jitter;
-use loss::Loss;
-use queue::Queue;
-use trace::Playback;
+use crate::random::RandomStream;
+use crate::time::{EpochNanos, nanos, transmission};
+use bit_error::BitErrorOutcome;
+use jitter::LinkJitter;
+use loss::LinkLoss;
+use queue::LinkQueue;
+use trace::TracePlayback;
 
 /// The maximum number of packets in flight in one direction. It bounds the memory of a link without
 /// a rate, or with a long delay; packets above it count as [`DropCause::QueueFull`].
@@ -49,18 +49,18 @@ pub const MAX_IN_FLIGHT: usize = 1 << 20;
 
 /// Random streams of a link, one for each use, so that enabling one does not change the others.
 #[derive(Clone, Debug)]
-struct Streams {
-    loss: Stream,
-    bit_error: Stream,
-    jitter: Stream,
-    duplication: Stream,
-    reordering: Stream,
+struct LinkStreams {
+    loss: RandomStream,
+    bit_error: RandomStream,
+    jitter: RandomStream,
+    duplication: RandomStream,
+    reordering: RandomStream,
 }
 
 /// A packet on its way to the far end.
 #[derive(Clone, Debug)]
 struct InFlight<P> {
-    arrives: Nanos,
+    arrives: EpochNanos,
     packet: P,
 }
 
@@ -70,30 +70,30 @@ struct InFlight<P> {
 #[derive(Clone, Debug)]
 pub struct Link<P = Packet> {
     rate: Option<u64>,
-    playback: Option<Playback>,
-    delay: Nanos,
-    jitter: Jitter,
+    playback: Option<TracePlayback>,
+    delay: EpochNanos,
+    jitter: LinkJitter,
     framing: usize,
     mtu: Option<usize>,
     bit_error: Option<BitErrorConfig>,
     duplication: f64,
-    reordering: Reordering,
+    reordering: ReorderingMode,
     up: bool,
     seed: u64,
-    now: Nanos,
+    now: EpochNanos,
     /// When the transmitter can take the next packet.
-    free_at: Nanos,
-    queue: Queue<P>,
-    loss: Loss,
-    streams: Streams,
+    free_at: EpochNanos,
+    queue: LinkQueue<P>,
+    loss: LinkLoss,
+    streams: LinkStreams,
     /// In the order of arrival; of equal times, in the order of sending.
     flight: VecDeque<InFlight<P>>,
     /// The latest arrival among the packets that keep their order.
-    last_arrival: Nanos,
+    last_arrival: EpochNanos,
     counters: LinkCounters,
     /// The transmission time of the last size: most packets are as large as the last one, and a
     /// division costs more than everything else.
-    last_transmission: Option<(usize, Nanos)>,
+    last_transmission: Option<(usize, EpochNanos)>,
 }
 
 impl<P: LinkPacket> Link<P> {
@@ -104,7 +104,7 @@ impl<P: LinkPacket> Link<P> {
         let rate = config.trace.as_ref().map_or(config.rate, |trace| Some(trace.rate()));
         Self {
             rate,
-            playback: config.trace.map(|trace| Playback::new(trace, 0)),
+            playback: config.trace.map(|trace| TracePlayback::new(trace, 0)),
             delay: nanos(config.delay),
             jitter,
             framing: config.framing,
@@ -116,14 +116,14 @@ impl<P: LinkPacket> Link<P> {
             seed,
             now: 0,
             free_at: 0,
-            queue: Queue::new(config.queue, seed),
-            loss: Loss::new(config.loss),
-            streams: Streams {
-                loss: Stream::new(seed, 1),
-                bit_error: Stream::new(seed, 2),
-                jitter: Stream::new(seed, 3),
-                duplication: Stream::new(seed, 4),
-                reordering: Stream::new(seed, 5),
+            queue: LinkQueue::new(config.queue, seed),
+            loss: LinkLoss::new(config.loss),
+            streams: LinkStreams {
+                loss: RandomStream::new(seed, 1),
+                bit_error: RandomStream::new(seed, 2),
+                jitter: RandomStream::new(seed, 3),
+                duplication: RandomStream::new(seed, 4),
+                reordering: RandomStream::new(seed, 5),
             },
             flight: VecDeque::new(),
             last_arrival: 0,
@@ -172,7 +172,7 @@ impl<P: LinkPacket> Link<P> {
             }
             LinkChange::Delay(delay) => self.delay = nanos(delay),
             LinkChange::Jitter(jitter) => self.jitter.set_amount(nanos(jitter)),
-            LinkChange::Loss(loss) => self.loss = Loss::new(loss),
+            LinkChange::Loss(loss) => self.loss = LinkLoss::new(loss),
         }
     }
 
@@ -187,7 +187,7 @@ impl<P: LinkPacket> Link<P> {
         self.framing = config.framing;
         self.mtu = config.mtu;
         self.queue.replace_discipline(config.queue, self.seed);
-        self.loss = Loss::new(config.loss);
+        self.loss = LinkLoss::new(config.loss);
         self.bit_error = config.bit_error;
         self.duplication = config.duplication;
         self.reordering = config.reordering;
@@ -198,10 +198,10 @@ impl<P: LinkPacket> Link<P> {
     }
 
     /// Uses a recorded rate from now on. One that is used already continues.
-    fn play(&mut self, now: Nanos, trace: Trace) {
+    fn play(&mut self, now: EpochNanos, trace: DeliveryTrace) {
         if self.playback.as_ref().is_none_or(|playback| *playback.trace() != trace) {
             self.change(Duration::from_nanos(now), LinkChange::Rate(Some(trace.rate())));
-            self.playback = Some(Playback::new(trace, now));
+            self.playback = Some(TracePlayback::new(trace, now));
         }
     }
 
@@ -212,16 +212,16 @@ impl<P: LinkPacket> Link<P> {
     }
 
     /// Returns the packets queued at `now`, excluding the one being transmitted.
-    pub fn queued(&mut self, now: Duration) -> Count {
+    pub fn queued(&mut self, now: Duration) -> PacketCount {
         self.advance(nanos(now));
-        Count { packets: self.queue.len() as u64, bytes: self.queue.bytes() as u64 }
+        PacketCount { packets: self.queue.len() as u64, bytes: self.queue.bytes() as u64 }
     }
 
     /// Returns the packets being transmitted or propagating to the far end.
     #[must_use]
-    pub fn in_flight(&self) -> Count {
+    pub fn in_flight(&self) -> PacketCount {
         let packets = self.flight.iter().map(|entry| entry.packet.len() as u64);
-        Count { packets: self.flight.len() as u64, bytes: packets.sum() }
+        PacketCount { packets: self.flight.len() as u64, bytes: packets.sum() }
     }
 
     /// Returns whether the link is up.
@@ -243,7 +243,7 @@ impl<P: LinkPacket> Link<P> {
         Duration::from_nanos(self.delay)
     }
 
-    pub(crate) fn offer_at(&mut self, now: Nanos, packet: P) -> Result<(), DropCause> {
+    pub(crate) fn offer_at(&mut self, now: EpochNanos, packet: P) -> Result<(), DropCause> {
         let length = packet.len();
         self.counters.offered.add(length);
         let now = self.advance(now);
@@ -254,7 +254,7 @@ impl<P: LinkPacket> Link<P> {
         admitted
     }
 
-    fn admit(&mut self, now: Nanos, mut packet: P) -> Result<(), DropCause> {
+    fn admit(&mut self, now: EpochNanos, mut packet: P) -> Result<(), DropCause> {
         if !self.up {
             return Err(DropCause::Down);
         }
@@ -277,11 +277,11 @@ impl<P: LinkPacket> Link<P> {
     }
 
     /// Returns whether [`Self::poll_at`] may have a packet at `now`.
-    pub(crate) fn is_due_at(&self, now: Nanos) -> bool {
+    pub(crate) fn is_due_at(&self, now: EpochNanos) -> bool {
         self.next().is_some_and(|next| next <= now)
     }
 
-    pub(crate) fn poll_at(&mut self, now: Nanos) -> Option<P> {
+    pub(crate) fn poll_at(&mut self, now: EpochNanos) -> Option<P> {
         let now = self.advance(now);
         self.flight.pop_front_if(|entry| entry.arrives <= now).map(|entry| {
             self.counters.delivered.add(entry.packet.len());
@@ -289,12 +289,12 @@ impl<P: LinkPacket> Link<P> {
         })
     }
 
-    pub(crate) fn next(&self) -> Option<Nanos> {
+    pub(crate) fn next(&self) -> Option<EpochNanos> {
         let waits = !self.queue.is_empty() && self.rate != Some(0);
         let arrival = self.flight.front().map(|entry| entry.arrives);
         match arrival {
             // A queued packet cannot arrive before one that has left, unless reordering allows it.
-            Some(arrival) if self.reordering == Reordering::Never || !waits => Some(arrival),
+            Some(arrival) if self.reordering == ReorderingMode::Never || !waits => Some(arrival),
             Some(arrival) => Some(arrival.min(self.free_at)),
             None if waits => Some(self.free_at),
             None => None,
@@ -302,17 +302,17 @@ impl<P: LinkPacket> Link<P> {
     }
 
     /// Sends the packets due by `now`, each at its time. Returns the effective time.
-    fn advance(&mut self, now: Nanos) -> Nanos {
+    fn advance(&mut self, now: EpochNanos) -> EpochNanos {
         self.now = self.now.max(now);
         while !self.queue.is_empty() && self.free_at <= self.now && self.rate != Some(0) {
-            let Some(packet) = self.queue.take(self.free_at, &mut self.counters) else { break };
+            let Some(packet) = self.queue.dequeue(self.free_at, &mut self.counters) else { break };
             self.send(self.free_at, packet);
         }
         self.now
     }
 
     /// Starts the transmission of a packet at `start`.
-    fn send(&mut self, start: Nanos, mut packet: P) {
+    fn send(&mut self, start: EpochNanos, mut packet: P) {
         let end = match &mut self.playback {
             Some(playback) => {
                 let bytes = wire_bytes(self.mtu, self.framing, &packet);
@@ -330,9 +330,9 @@ impl<P: LinkPacket> Link<P> {
         if let Some(config) = &self.bit_error {
             let wire = wire_bytes(self.mtu, self.framing, &packet);
             match bit_error::pass(config, &mut self.streams.bit_error, &mut packet, wire) {
-                Passage::Intact => {}
-                Passage::Corrupted => self.counters.corrupted.add(length),
-                Passage::Dropped => {
+                BitErrorOutcome::Intact => {}
+                BitErrorOutcome::Corrupted => self.counters.corrupted.add(length),
+                BitErrorOutcome::Dropped => {
                     self.counters.drop(DropCause::BitError, length);
                     return;
                 }
@@ -346,16 +346,18 @@ impl<P: LinkPacket> Link<P> {
     }
 
     /// Propagates a packet that left the transmitter at `end`.
-    fn propagate(&mut self, end: Nanos, packet: P) {
+    fn propagate(&mut self, end: EpochNanos, packet: P) {
         let arrives = end.saturating_add(self.delay);
         let mut arrives = self.jitter.arrival(end, arrives, &mut self.streams.jitter);
         match self.reordering {
-            Reordering::ByJitter => {}
-            Reordering::Late { probability, by } if self.streams.reordering.chance(probability) => {
+            ReorderingMode::ByJitter => {}
+            ReorderingMode::Late { probability, by }
+                if self.streams.reordering.chance(probability) =>
+            {
                 self.counters.late.add(packet.len());
                 arrives = arrives.max(self.last_arrival).saturating_add(nanos(by));
             }
-            Reordering::Late { .. } | Reordering::Never => {
+            ReorderingMode::Late { .. } | ReorderingMode::Never => {
                 arrives = arrives.max(self.last_arrival);
                 self.last_arrival = arrives;
             }
@@ -369,7 +371,7 @@ impl<P: LinkPacket> Link<P> {
         }
     }
 
-    fn transmission(&mut self, packet: &P) -> Nanos {
+    fn transmission(&mut self, packet: &P) -> EpochNanos {
         let Some(rate) = self.rate.filter(|rate| *rate > 0) else { return 0 };
         let bytes = wire_bytes(self.mtu, self.framing, packet);
         match self.last_transmission {
@@ -395,6 +397,6 @@ fn wire_bytes<P: LinkPacket>(mtu: Option<usize>, framing: usize, packet: &P) -> 
     payload + fragments * (header + framing)
 }
 
-fn jitter(config: &LinkConfig) -> Jitter {
-    Jitter::new(nanos(config.jitter), config.jitter_distribution, config.jitter_correlation)
+fn jitter(config: &LinkConfig) -> LinkJitter {
+    LinkJitter::new(nanos(config.jitter), config.jitter_distribution, config.jitter_correlation)
 }

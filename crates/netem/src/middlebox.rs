@@ -26,21 +26,21 @@ mod tests;
 use alloc::boxed::Box;
 use core::time::Duration;
 
-pub(crate) use checksum::Sum;
+pub(crate) use checksum::OnesComplementSum;
 
 use crate::node::{Node, NodeInput, NodeOutput};
-use crate::packet::{Packet, Payload, protocol};
+use crate::packet::{Packet, PacketPayload, protocol};
 
 /// One of the two sides of a middlebox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Side {
+pub enum MiddleboxSide {
     /// The hosts that it serves or guards.
     Inside,
     /// The rest of the world.
     Outside,
 }
 
-impl Side {
+impl MiddleboxSide {
     /// Returns the other side.
     #[must_use]
     pub const fn opposite(self) -> Self {
@@ -137,10 +137,10 @@ impl MiddleboxCounters {
 /// A device between an inside and an outside that passes, changes, drops or generates packets.
 pub trait Middlebox {
     /// Processes an incoming packet. Call [`Self::poll`] afterwards until it returns nothing.
-    fn handle(&mut self, now: Duration, from: Side, packet: Packet);
+    fn handle_packet(&mut self, now: Duration, from: MiddleboxSide, packet: Packet);
 
     /// Returns the next outgoing packet and its side.
-    fn poll(&mut self, now: Duration) -> Option<(Side, Packet)>;
+    fn poll(&mut self, now: Duration) -> Option<(MiddleboxSide, Packet)>;
 
     /// Returns when to call [`Self::poll`] next if no packet arrives.
     fn next_timeout(&self) -> Option<Duration> {
@@ -158,11 +158,11 @@ pub trait Middlebox {
 }
 
 impl<M: Middlebox + ?Sized> Middlebox for Box<M> {
-    fn handle(&mut self, now: Duration, from: Side, packet: Packet) {
-        (**self).handle(now, from, packet);
+    fn handle_packet(&mut self, now: Duration, from: MiddleboxSide, packet: Packet) {
+        (**self).handle_packet(now, from, packet);
     }
 
-    fn poll(&mut self, now: Duration) -> Option<(Side, Packet)> {
+    fn poll(&mut self, now: Duration) -> Option<(MiddleboxSide, Packet)> {
         (**self).poll(now)
     }
 
@@ -191,21 +191,25 @@ impl<M> MiddleboxNode<M> {
     pub const OUTSIDE: u32 = 1;
 }
 
-impl<M: Middlebox, B: Payload> Node<B> for MiddleboxNode<M> {
+impl<M: Middlebox, B: PacketPayload> Node<B> for MiddleboxNode<M> {
     fn handle_input(&mut self, now: Duration, input: NodeInput<B>) {
         if let NodeInput::Arrived { interface, packet } = input {
-            let from = if interface == Self::INSIDE { Side::Inside } else { Side::Outside };
-            self.0.handle(now, from, packet.to_bytes());
+            let from = if interface == Self::INSIDE {
+                MiddleboxSide::Inside
+            } else {
+                MiddleboxSide::Outside
+            };
+            self.0.handle_packet(now, from, packet.to_bytes());
         }
     }
 
     fn poll_output(&mut self, now: Duration) -> NodeOutput<B> {
         let back = |packet: Packet| packet.with_payload(B::from(packet.payload.clone()));
         match self.0.poll(now) {
-            Some((Side::Inside, packet)) => {
+            Some((MiddleboxSide::Inside, packet)) => {
                 NodeOutput::Transmit { interface: Self::INSIDE, packet: back(packet) }
             }
-            Some((Side::Outside, packet)) => {
+            Some((MiddleboxSide::Outside, packet)) => {
                 NodeOutput::Transmit { interface: Self::OUTSIDE, packet: back(packet) }
             }
             None => NodeOutput::Timeout(self.0.next_timeout()),
@@ -215,14 +219,14 @@ impl<M: Middlebox, B: Payload> Node<B> for MiddleboxNode<M> {
 
 /// The outgoing packets of a box, in order, and their counters.
 #[derive(Clone, Debug, Default)]
-struct Outgoing {
-    packets: alloc::collections::VecDeque<(Side, Packet)>,
+struct OutgoingPackets {
+    packets: alloc::collections::VecDeque<(MiddleboxSide, Packet)>,
     counters: MiddleboxCounters,
 }
 
-impl Outgoing {
+impl OutgoingPackets {
     /// Records an incoming packet, which is forwarded or dropped.
-    fn pass_or_drop(&mut self, from: Side, packet: Packet, passes: bool) {
+    fn pass_or_drop(&mut self, from: MiddleboxSide, packet: Packet, passes: bool) {
         self.counters.received += 1;
         if passes {
             self.pass(from, packet);
@@ -235,17 +239,17 @@ impl Outgoing {
         self.counters.dropped.count(packet.protocol);
     }
 
-    fn pass(&mut self, from: Side, packet: Packet) {
+    fn pass(&mut self, from: MiddleboxSide, packet: Packet) {
         self.counters.passed += 1;
         self.packets.push_back((from.opposite(), packet));
     }
 
-    fn generate(&mut self, to: Side, packet: Packet) {
+    fn generate(&mut self, to: MiddleboxSide, packet: Packet) {
         self.counters.generated += 1;
         self.packets.push_back((to, packet));
     }
 
-    fn next(&mut self) -> Option<(Side, Packet)> {
+    fn next(&mut self) -> Option<(MiddleboxSide, Packet)> {
         self.packets.pop_front()
     }
 }

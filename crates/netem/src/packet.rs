@@ -40,7 +40,7 @@ pub const IPV6_HEADER: usize = 40;
 
 /// The payload of a packet: bytes, or another type that the nodes of a world exchange, which has a
 /// length and can be encoded where bytes are needed.
-pub trait Payload: Clone + From<Bytes> {
+pub trait PacketPayload: Clone + From<Bytes> {
     /// Returns the number of bytes.
     fn len(&self) -> usize;
 
@@ -53,7 +53,7 @@ pub trait Payload: Clone + From<Bytes> {
     }
 }
 
-impl Payload for Bytes {
+impl PacketPayload for Bytes {
     #[inline]
     fn len(&self) -> usize {
         self.len()
@@ -90,7 +90,7 @@ impl Packet {
     }
 }
 
-impl<B: Payload> Packet<B> {
+impl<B: PacketPayload> Packet<B> {
     /// Appends the encoded IP header to `into`. The TTL is 64, and both addresses are written in
     /// the family of the source.
     pub fn write_header(&self, identification: u16, into: &mut Vec<u8>) {
@@ -175,7 +175,7 @@ pub trait LinkPacket: Clone {
     fn corrupt(&mut self, bits: &[u64]);
 }
 
-impl<B: Payload> LinkPacket for Packet<B> {
+impl<B: PacketPayload> LinkPacket for Packet<B> {
     fn len(&self) -> usize {
         self.len()
     }

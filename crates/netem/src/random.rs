@@ -24,9 +24,9 @@ const fn mix(seed: u64) -> u64 {
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Stream(Pcg64Mcg);
+pub(crate) struct RandomStream(Pcg64Mcg);
 
-impl Stream {
+impl RandomStream {
     /// Creates the stream for this purpose of an entity.
     pub(crate) fn new(seed: u64, purpose: u64) -> Self {
         let (high, low) = (derive(seed, purpose, 0), derive(seed, purpose, 1));
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn streams_differ_by_seed_and_purpose_and_repeat() {
-        let draw = |seed, purpose| Stream::new(seed, purpose).below(u64::MAX);
+        let draw = |seed, purpose| RandomStream::new(seed, purpose).below(u64::MAX);
         assert_eq!(draw(1, 2), draw(1, 2));
         assert_ne!(draw(1, 2), draw(1, 3));
         assert_ne!(draw(1, 2), draw(2, 2));
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn draws_are_the_same_in_every_version() {
-        let mut stream = Stream::new(7, 1);
+        let mut stream = RandomStream::new(7, 1);
         let draws = [stream.below(1000), stream.below(1000), stream.below(1000)];
         assert_eq!(draws, DRAWS);
     }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn chances_match_their_probability() {
-        let mut stream = Stream::new(3, 1);
+        let mut stream = RandomStream::new(3, 1);
         let hits = (0..100_000).filter(|_| stream.chance(0.1)).count();
         assert!((9_700..10_300).contains(&hits), "{hits}");
         assert!(!stream.chance(0.0) && stream.chance(1.0));

@@ -8,11 +8,11 @@ use core::time::Duration;
 use bytes::Bytes;
 
 use crate::node::{Node, NodeInput, NodeOutput};
-use crate::packet::{Packet, Payload};
+use crate::packet::{Packet, PacketPayload};
 
 /// One line of a routing table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Route {
+struct RouteEntry {
     prefix: IpAddr,
     length: u8,
     interface: u32,
@@ -23,7 +23,7 @@ struct Route {
 #[derive(Clone, Debug)]
 pub struct Router<B = Bytes> {
     /// Longest prefixes first; of equal length, in the order of adding.
-    routes: Vec<Route>,
+    routes: Vec<RouteEntry>,
     outgoing: VecDeque<(u32, Packet<B>)>,
     forwarded: u64,
     unroutable: u64,
@@ -35,7 +35,7 @@ impl<B> Default for Router<B> {
     }
 }
 
-impl<B: Payload> Router<B> {
+impl<B: PacketPayload> Router<B> {
     /// Creates a router without routes.
     #[must_use]
     pub fn new() -> Self {
@@ -47,7 +47,7 @@ impl<B: Payload> Router<B> {
     #[must_use]
     pub fn route(mut self, prefix: IpAddr, length: u8, interface: u32) -> Self {
         let index = self.routes.partition_point(|other| other.length >= length);
-        self.routes.insert(index, Route { prefix, length, interface });
+        self.routes.insert(index, RouteEntry { prefix, length, interface });
         self
     }
 
@@ -76,7 +76,7 @@ impl<B: Payload> Router<B> {
     }
 }
 
-impl Route {
+impl RouteEntry {
     fn matches(&self, destination: IpAddr) -> bool {
         let (prefix, destination, bits) = match (self.prefix, destination) {
             (IpAddr::V4(prefix), IpAddr::V4(destination)) => {
@@ -92,7 +92,7 @@ impl Route {
     }
 }
 
-impl<B: Payload> Node<B> for Router<B> {
+impl<B: PacketPayload> Node<B> for Router<B> {
     fn handle_input(&mut self, _now: Duration, input: NodeInput<B>) {
         if let NodeInput::Arrived { packet, .. } = input {
             match self.interface_to(packet.destination) {

@@ -6,16 +6,16 @@ use core::time::Duration;
 const SECOND: u64 = 1_000_000_000;
 
 /// Nanoseconds since the epoch of the caller.
-pub(crate) type Nanos = u64;
+pub(crate) type EpochNanos = u64;
 
 /// Converts `time` to nanoseconds, saturating.
-pub(crate) const fn nanos(time: Duration) -> Nanos {
+pub(crate) const fn nanos(time: Duration) -> EpochNanos {
     let whole = time.as_secs().saturating_mul(SECOND);
     whole.saturating_add(time.subsec_nanos() as u64)
 }
 
 /// The transmission time of `bytes` at `rate` bit/s, rounded up, so that no rate is ever exceeded.
-pub(crate) const fn transmission(bytes: u64, rate: u64) -> Nanos {
+pub(crate) const fn transmission(bytes: u64, rate: u64) -> EpochNanos {
     match bytes.checked_mul(8 * SECOND) {
         Some(bits) => bits.div_ceil(rate),
         None => {

@@ -6,7 +6,7 @@
 //! direction of a link, so an event costs the logarithm of the number of those that have something
 //! to do.
 //!
-//! The contents of a packet after its IP header are a type parameter, `Payload`, of which the world
+//! The contents of a packet after its IP header are a type parameter, `PacketPayload`, of which the world
 //! needs only the length. They are encoded to bytes only for consumers that look inside: a capture,
 //! a middlebox (whose output stays bytes), bit errors.
 
@@ -22,17 +22,17 @@ use core::time::Duration;
 
 use bytes::Bytes;
 
-pub use action::{Action, NodeChange, WorldChange};
-pub use observation::{Observation, Record, TapPoint};
+pub use action::{NodeChange, WorldAction, WorldChange};
+pub use observation::{TapPoint, WorldObservation, WorldRecord};
 
 use crate::link::{DropCause, Link, LinkChange, LinkConfig, LinkCounters};
 use crate::node::{Node, NodeInput, NodeOutput};
-use crate::packet::{Packet, Payload};
+use crate::packet::{Packet, PacketPayload};
 use crate::random;
-use crate::time::{Nanos, nanos};
-use action::Scheduled;
-use agenda::Agenda;
-use observation::{Observers, Tap};
+use crate::time::{EpochNanos, nanos};
+use action::ScheduledAction;
+use agenda::WorldAgenda;
+use observation::{CaptureTap, WorldObservers};
 
 /// The entity kind of a link for [`random::derive`].
 const LINK: u64 = 1;
@@ -59,7 +59,7 @@ pub struct LinkId(u32);
 
 /// One of the two directions of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Direction {
+pub enum LinkDirection {
     /// From the first end passed to [`World::connect`].
     Forward,
     /// Towards the first end.
@@ -87,7 +87,7 @@ struct LinkSlot<B> {
     link: Link<Packet<B>>,
     /// The node and its interface at the far end.
     to: (u32, u32),
-    tap: Tap,
+    tap: CaptureTap,
 }
 
 /// Nodes, links, and the time.
@@ -95,15 +95,15 @@ struct LinkSlot<B> {
 /// `N` is the type of all nodes: an enum, or `Box<dyn Node>`. `B` is the type of packet payloads:
 /// bytes, or values with a length, the only property that the world uses.
 pub struct World<N, B = Bytes> {
-    now: Nanos,
+    now: EpochNanos,
     seed: u64,
     nodes: Vec<NodeSlot<N>>,
     links: Vec<LinkSlot<B>>,
-    agenda: Agenda,
-    actions: BinaryHeap<Scheduled<N, B>>,
+    agenda: WorldAgenda,
+    actions: BinaryHeap<ScheduledAction<N, B>>,
     scheduled: u64,
     counters: WorldCounters,
-    observers: Observers,
+    observers: WorldObservers,
 }
 
 /// The entities of the agenda: nodes have even numbers, directions of links odd ones.
@@ -115,7 +115,7 @@ const fn link_entity(direction: u32) -> u32 {
     direction * 2 + 1
 }
 
-impl<N: Node<B>, B: Payload> World<N, B> {
+impl<N: Node<B>, B: PacketPayload> World<N, B> {
     /// Creates an empty world at time zero.
     #[must_use]
     pub fn new(seed: u64) -> Self {
@@ -124,11 +124,11 @@ impl<N: Node<B>, B: Payload> World<N, B> {
             seed,
             nodes: Vec::new(),
             links: Vec::new(),
-            agenda: Agenda::default(),
+            agenda: WorldAgenda::default(),
             actions: BinaryHeap::new(),
             scheduled: 0,
             counters: WorldCounters::default(),
-            observers: Observers::default(),
+            observers: WorldObservers::default(),
         }
     }
 
@@ -182,17 +182,17 @@ impl<N: Node<B>, B: Payload> World<N, B> {
                 slot.interfaces.resize(interface + 1, None);
             }
             slot.interfaces[interface] = Some(self.links.len() as u32);
-            self.links.push(LinkSlot { link, to: (to.0.0, to.1), tap: Tap::default() });
+            self.links.push(LinkSlot { link, to: (to.0.0, to.1), tap: CaptureTap::default() });
         }
         id
     }
 
     /// Schedules an action, at the current time if `time` has passed. Actions are executed before
     /// events at the same time.
-    pub fn at(&mut self, time: Duration, action: Action<N, B>) {
+    pub fn schedule(&mut self, time: Duration, action: WorldAction<N, B>) {
         self.scheduled += 1;
         let time = nanos(time).max(self.now);
-        self.actions.push(Scheduled { time, sequence: self.scheduled, action });
+        self.actions.push(ScheduledAction { time, sequence: self.scheduled, action });
     }
 
     /// Runs up to and including `time`.
@@ -204,11 +204,11 @@ impl<N: Node<B>, B: Payload> World<N, B> {
 
     /// Executes the next event and returns its time; `None` if there is none.
     pub fn step(&mut self) -> Option<Duration> {
-        self.step_by(Nanos::MAX).then(|| self.now())
+        self.step_by(EpochNanos::MAX).then(|| self.now())
     }
 
     /// Executes the next event up to and including `until`; returns whether there was one.
-    fn step_by(&mut self, until: Nanos) -> bool {
+    fn step_by(&mut self, until: EpochNanos) -> bool {
         let action = self.actions.peek().map(|scheduled| scheduled.time);
         match (action, self.agenda.first()) {
             (Some(time), first) if first.is_none_or(|(next, _)| time <= next) => {
@@ -282,21 +282,26 @@ impl<N: Node<B>, B: Payload> World<N, B> {
 
     /// Returns one direction of a link.
     #[must_use]
-    pub fn link(&self, id: LinkId, direction: Direction) -> &Link<Packet<B>> {
+    pub fn link(&self, id: LinkId, direction: LinkDirection) -> &Link<Packet<B>> {
         &self.links[Self::slot(id, direction)].link
     }
 
     /// Returns the counters of one direction of a link.
     #[must_use]
-    pub fn link_counters(&self, id: LinkId, direction: Direction) -> &LinkCounters {
+    pub fn link_counters(&self, id: LinkId, direction: LinkDirection) -> &LinkCounters {
         self.link(id, direction).counters()
     }
 
     /// Changes one direction of a link, or both, now.
-    pub fn change_link(&mut self, id: LinkId, direction: Option<Direction>, change: &LinkChange) {
+    pub fn change_link(
+        &mut self,
+        id: LinkId,
+        direction: Option<LinkDirection>,
+        change: &LinkChange,
+    ) {
         let now = self.now();
-        self.observers.record(now, Observation::Changed(id));
-        for side in [Direction::Forward, Direction::Backward] {
+        self.observers.record(now, WorldObservation::Changed(id));
+        for side in [LinkDirection::Forward, LinkDirection::Backward] {
             if direction.is_none_or(|direction| direction == side) {
                 let slot = Self::slot(id, side);
                 self.links[slot].link.change(now, change.clone());
@@ -305,11 +310,11 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         }
     }
 
-    const fn slot(id: LinkId, direction: Direction) -> usize {
+    const fn slot(id: LinkId, direction: LinkDirection) -> usize {
         id.0 as usize * 2 + direction as usize
     }
 
-    fn next(&self) -> Option<Nanos> {
+    fn next(&self) -> Option<EpochNanos> {
         let action = self.actions.peek().map(|scheduled| scheduled.time);
         let event = self.agenda.first().map(|(time, _)| time);
         match (action, event) {
@@ -318,17 +323,19 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         }
     }
 
-    fn execute(&mut self, action: Action<N, B>) {
+    fn execute(&mut self, action: WorldAction<N, B>) {
         match action {
-            Action::Link { link, direction, change } => self.change_link(link, direction, &change),
-            Action::Node(id, change) => {
+            WorldAction::Link { link, direction, change } => {
+                self.change_link(link, direction, &change)
+            }
+            WorldAction::Node(id, change) => {
                 let now = self.now();
                 change(&mut self.nodes[id.0 as usize].node, now);
                 if self.nodes[id.0 as usize].started {
                     self.deliver(id.0, NodeInput::Timer);
                 }
             }
-            Action::World(change) => change(self),
+            WorldAction::World(change) => change(self),
         }
     }
 
@@ -338,7 +345,8 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         let input = if slot.started { NodeInput::Timer } else { NodeInput::Start };
         slot.started = true;
         self.counters.events += 1;
-        self.observers.record(Duration::from_nanos(self.now), Observation::Timer(NodeId(node)));
+        self.observers
+            .record(Duration::from_nanos(self.now), WorldObservation::Timer(NodeId(node)));
         self.deliver(node, input);
     }
 

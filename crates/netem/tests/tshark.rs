@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas_netem::capture::Capture;
+use eyas_netem::capture::PacketCapture;
 use eyas_netem::packet::{Packet, protocol};
 
 /// The fields that tshark prints of each packet.
@@ -40,7 +40,7 @@ fn tshark_reads_a_capture() {
         writeln!(std::io::stderr(), "SKIPPED: tshark is not installed").unwrap();
         return;
     }
-    let mut capture = Capture::new(1 << 16);
+    let mut capture = PacketCapture::new(1 << 16);
     let (one, other) = (capture.interface("one →"), capture.interface("one ←"));
     // Ports 1000 and 2000, then what each protocol has in its header.
     let udp = [3, 232, 7, 208, 0, 9, 0, 0, 55];
@@ -62,7 +62,7 @@ fn tshark_reads_a_capture() {
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(&capture.take()).unwrap();
+    child.stdin.take().unwrap().write_all(&capture.drain()).unwrap();
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = text.lines().collect();

@@ -5,24 +5,24 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use eyas::race::candidate::Origin;
+use eyas::race::candidate::AddressOrigin;
 use eyas::sctp::protocol::identifier::StreamId;
-use eyas::{Candidate, Connection, ConnectionInfo, Endpoint, Host, Security};
+use eyas::{Candidate, Connection, ConnectionInfo, Endpoint, Security, TargetHost};
 use futures_util::future::try_join_all;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use crate::ALPN;
 use crate::driver::TestClock;
-use crate::driver::channel::{Channel, ChannelSource};
+use crate::driver::channel::{ChannelSource, TestChannel};
 use crate::driver::control::{ControlChannel, read_frame, write_frame};
 use crate::driver::data::{DataEvent, DataFlow, next_event};
-use crate::protocol::Reading;
+use crate::protocol::EndReading;
 use crate::protocol::client_session::{
     ClientInput, ClientOutput, ClientSession, TestFailure, TestOutcome,
 };
-use crate::protocol::frame::{Frame, Grant};
-use crate::protocol::goodput::Interval;
+use crate::protocol::frame::{PerfFrame, TestGrant};
+use crate::protocol::goodput::GoodputInterval;
 use crate::protocol::request::TestRequest;
 use crate::protocol::round_trips::{PingPhase, RoundTripSummary, RoundTrips};
 
@@ -35,7 +35,7 @@ pub struct TestConnector {
     /// The endpoint that has opened the first connection.
     pub endpoint: Endpoint,
     /// The host that certificates must be valid for.
-    pub host: Host,
+    pub host: TargetHost,
 }
 
 impl TestConnector {
@@ -48,7 +48,7 @@ impl TestConnector {
             alpn: is_secured.then(|| ALPN.to_owned()).into_iter().collect(),
             ech: None,
             priority: None,
-            origin: Origin::Caller,
+            origin: AddressOrigin::Caller,
         };
         let attempt = self.endpoint.attempt(&self.host, candidate, first.rtt);
         attempt.await.map_err(|failure| failure.to_string())
@@ -72,7 +72,7 @@ pub struct TestProgress {
     /// Whether it is about the client's data, as received by the server.
     pub up: bool,
     /// What was received.
-    pub interval: Interval,
+    pub interval: GoodputInterval,
     /// The last round trip.
     pub round_trip: Option<Duration>,
 }
@@ -122,27 +122,27 @@ struct ChannelOpener<'a> {
 
 impl ChannelOpener<'_> {
     /// Opens channel 0 and those for data, at once.
-    async fn attach_all(&self, grant: Grant) -> Result<Vec<Channel>, TestFailure> {
+    async fn attach_all(&self, grant: TestGrant) -> Result<Vec<TestChannel>, TestFailure> {
         let each = (0..=grant.request.streams).map(|number| self.attach(grant, number));
         try_join_all(each).await.map_err(TestFailure::Channel)
     }
 
-    async fn attach(&self, grant: Grant, number: u16) -> Result<Channel, String> {
+    async fn attach(&self, grant: TestGrant, number: u16) -> Result<TestChannel, String> {
         let mut channel = match &self.source {
             ChannelSource::Connections => {
-                Channel::from_connection(self.connector.connect(self.first).await?, None)
+                TestChannel::from_connection(self.connector.connect(self.first).await?, None)
             }
             ChannelSource::Quic(quic) => {
                 let opened = quic.open_bi().await;
-                Channel::from_quic(opened.map_err(|error| error.to_string())?)
+                TestChannel::from_quic(opened.map_err(|error| error.to_string())?)
             }
             ChannelSource::Sctp(streams, _) => {
                 // The control channel is stream 0.
                 let opened = streams.stream(StreamId(number + 1)).await;
-                Channel::from_stream(opened.map_err(|failure| failure.to_string())?)
+                TestChannel::from_stream(opened.map_err(|failure| failure.to_string())?)
             }
         };
-        let frame = Frame::Attach(grant.token, number);
+        let frame = PerfFrame::Attach(grant.token, number);
         let written = write_frame(&mut channel.stream, &frame).await;
         written.map_err(|error| error.to_string()).map(|()| channel)
     }
@@ -157,7 +157,7 @@ struct RunningTest {
     first_byte: Option<Duration>,
     pings: Arc<SharedPings>,
     pinging: JoinSet<()>,
-    channels: Vec<Channel>,
+    channels: Vec<TestChannel>,
     data: Option<DataFlow>,
     /// Data that flowed before the server knows of it could take all the space that the frame about it needs.
     starting: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -165,8 +165,8 @@ struct RunningTest {
 }
 
 /// What is to be done next.
-enum Step {
-    Attach(Grant),
+enum ClientStep {
+    Attach(TestGrant),
     WaitUntil(Duration),
     End(Result<Box<TestOutcome>, TestFailure>),
 }
@@ -199,12 +199,12 @@ impl RunningTest {
         let mut attaching = None;
         loop {
             let until = match self.next_step(&mut progress) {
-                Step::WaitUntil(until) => until,
-                Step::Attach(grant) => {
+                ClientStep::WaitUntil(until) => until,
+                ClientStep::Attach(grant) => {
                     attaching = Some(Box::pin(opener.attach_all(grant)));
                     continue;
                 }
-                Step::End(result) => return self.report(*result?),
+                ClientStep::End(result) => return self.report(*result?),
             };
             let input = tokio::select! {
                 biased;
@@ -229,11 +229,11 @@ impl RunningTest {
                     ClientInput::Reading(self.reading())
                 }
             };
-            self.handle(input);
+            self.handle_input(input);
         }
     }
 
-    fn handle(&mut self, input: ClientInput) {
+    fn handle_input(&mut self, input: ClientInput) {
         let now = self.clock.now();
         if self.data.is_some() {
             self.session.handle_input(now, ClientInput::Reading(self.reading()));
@@ -241,11 +241,11 @@ impl RunningTest {
         self.session.handle_input(now, input);
     }
 
-    fn reading(&self) -> Reading {
+    fn reading(&self) -> EndReading {
         self.data.as_ref().map(|data| data.reading(true)).unwrap_or_default()
     }
 
-    fn arrived(&mut self, frame: Option<Frame>) -> ClientInput {
+    fn arrived(&mut self, frame: Option<PerfFrame>) -> ClientInput {
         self.has_closed = frame.is_none();
         if frame.is_some() {
             self.first_byte.get_or_insert_with(|| self.test.began.elapsed());
@@ -253,15 +253,15 @@ impl RunningTest {
         frame.map_or(ClientInput::Lost, ClientInput::Frame)
     }
 
-    fn next_step(&mut self, progress: &mut impl FnMut(TestProgress)) -> Step {
+    fn next_step(&mut self, progress: &mut impl FnMut(TestProgress)) -> ClientStep {
         loop {
             match self.session.poll_output(self.clock.now()) {
                 ClientOutput::Send(frame) => {
                     if !self.control.send(frame) {
-                        self.handle(ClientInput::Lost);
+                        self.handle_input(ClientInput::Lost);
                     }
                 }
-                ClientOutput::Attach(grant) => return Step::Attach(grant),
+                ClientOutput::Attach(grant) => return ClientStep::Attach(grant),
                 ClientOutput::PingIdle => self.begin_pings(),
                 ClientOutput::Begin => {
                     self.pings.lock().0.set_phase(PingPhase::Omitted);
@@ -278,8 +278,8 @@ impl RunningTest {
                         data.stop_sending();
                     }
                 }
-                ClientOutput::End(result) => return Step::End(result),
-                ClientOutput::Timeout(until) => return Step::WaitUntil(until),
+                ClientOutput::End(result) => return ClientStep::End(result),
+                ClientOutput::Timeout(until) => return ClientStep::WaitUntil(until),
             }
         }
     }
@@ -297,11 +297,11 @@ impl RunningTest {
             ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
             let mut free_since = Duration::ZERO;
             loop {
-                let due = clock.at(ticks.tick().await);
+                let due = clock.time(ticks.tick().await);
                 // Time in which the channel took no ping counts; the lateness of a timer does not.
                 let begin = if free_since > due { due } else { clock.now() };
                 let Some(number) = pings.lock().0.send(begin) else { continue };
-                if write_frame(&mut writer, &Frame::Ping(number)).await.is_err() {
+                if write_frame(&mut writer, &PerfFrame::Ping(number)).await.is_err() {
                     return;
                 }
                 free_since = clock.now();
@@ -309,7 +309,7 @@ impl RunningTest {
         });
         let pings = Arc::clone(&self.pings);
         self.pinging.spawn(async move {
-            while let Ok(Frame::Pong(number)) = read_frame(&mut reader).await {
+            while let Ok(PerfFrame::Pong(number)) = read_frame(&mut reader).await {
                 let now = clock.now();
                 let mut pings = pings.lock();
                 match pings.0.answered(now, number) {
@@ -346,7 +346,7 @@ impl SharedPings {
     }
 }
 
-fn from_event(event: DataEvent, reading: Reading) -> ClientInput {
+fn from_event(event: DataEvent, reading: EndReading) -> ClientInput {
     match event {
         DataEvent::FirstByte => ClientInput::Reading(reading),
         DataEvent::SendingEnded => ClientInput::SendingEnded,

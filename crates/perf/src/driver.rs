@@ -26,11 +26,11 @@ impl TestClock {
     }
 
     pub(crate) fn now(self) -> Duration {
-        self.at(Instant::now())
+        self.time(Instant::now())
     }
 
     /// Returns the time of an instant.
-    pub(crate) fn at(self, instant: Instant) -> Duration {
+    pub(crate) fn time(self, instant: Instant) -> Duration {
         let micros = instant.saturating_duration_since(self.0).as_micros();
         Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
     }

@@ -11,14 +11,14 @@
 //!
 //! ```no_run
 //! use std::time::{Duration, Instant};
-//! use eyas::{Endpoint, Host, Security, SecurityParameters, Target, Transport};
+//! use eyas::{Endpoint, Security, SecurityParameters, Target, TargetHost, Transport};
 //! use eyas_perf::client::{PerfTest, TestConnector};
 //! use eyas_perf::protocol::request::TestRequest;
 //!
 //! # async fn measure() -> Result<(), Box<dyn std::error::Error>> {
 //! let security = SecurityParameters::platform().accept_any_certificate();
 //! let endpoint = Endpoint::builder().security(security).build()?;
-//! let host = Host::parse("server.example")?;
+//! let host = TargetHost::parse("server.example")?;
 //! let target = Target::plain(host.clone(), 7117, vec![Transport::Quic], Security::Tls)
 //!     .with_alpn([eyas_perf::ALPN]);
 //! let began = Instant::now();

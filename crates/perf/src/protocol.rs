@@ -48,7 +48,7 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The counters of one end, which only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct EndReading {
     /// Bytes of data received, on all channels.
     pub received: u64,
     /// Bytes of data that the transport has accepted for sending.
@@ -64,7 +64,7 @@ pub struct Reading {
 /// How a test ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Ended {
+pub enum TestEnd {
     /// Its time is over, or all its messages have arrived.
     Complete = 0,
     /// The client stopped it.
@@ -77,7 +77,7 @@ pub enum Ended {
     Lost = 4,
 }
 
-impl Ended {
+impl TestEnd {
     /// Returns the name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ impl Ended {
     }
 }
 
-impl TryFrom<u8> for Ended {
+impl TryFrom<u8> for TestEnd {
     type Error = ();
 
     fn try_from(code: u8) -> Result<Self, ()> {

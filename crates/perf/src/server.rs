@@ -20,13 +20,15 @@ use tokio::time::timeout;
 
 use crate::ALPN;
 use crate::driver::TestClock;
-use crate::driver::channel::{Channel, ChannelSource};
+use crate::driver::channel::{ChannelSource, TestChannel};
 use crate::driver::control::{ControlChannel, ReadError, read_frame, write_frame};
 use crate::driver::data::{DataEvent, DataFlow, next_event};
-use crate::protocol::frame::{Frame, FrameError, Grant, Refusal, RefusalKind, TestToken};
+use crate::protocol::frame::{
+    FrameError, PerfFrame, RefusalKind, TestGrant, TestRefusal, TestToken,
+};
 use crate::protocol::request::{MAX_STREAMS, ServerLimits, TestRequest};
 use crate::protocol::server_session::{ServerInput, ServerOutcome, ServerOutput, ServerSession};
-use crate::protocol::{Reading, STEP_TIME};
+use crate::protocol::{EndReading, STEP_TIME};
 
 /// Connections beside those of the tests that are allowed: of clients that are about to ask, or are refused.
 const SPARE_CONNECTIONS: usize = 64;
@@ -43,7 +45,7 @@ pub enum ServerEvent {
     /// A test is over.
     Ended(TestPeer, TestRequest, ServerOutcome),
     /// A client was refused.
-    Refused(TestPeer, Refusal),
+    Refused(TestPeer, TestRefusal),
 }
 
 /// A client, as the server sees it.
@@ -69,7 +71,7 @@ pub fn listen_parameters(parameters: ListenParameters) -> ListenParameters {
 #[derive(Debug)]
 pub struct PerfServer {
     listener: Listener,
-    shared: Arc<Shared>,
+    shared: Arc<SharedServer>,
 }
 
 impl PerfServer {
@@ -78,7 +80,10 @@ impl PerfServer {
         let connections = limits.tests.saturating_mul(usize::from(MAX_STREAMS) + 2);
         let connections = connections.saturating_add(SPARE_CONNECTIONS).min(Semaphore::MAX_PERMITS);
         let connections = Arc::new(Semaphore::new(connections));
-        Self { listener, shared: Arc::new(Shared { limits, connections, tests: Mutex::default() }) }
+        Self {
+            listener,
+            shared: Arc::new(SharedServer { limits, connections, tests: Mutex::default() }),
+        }
     }
 
     /// Returns the listener, for its address.
@@ -106,7 +111,7 @@ impl PerfServer {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedServer {
     limits: ServerLimits,
     connections: Arc<Semaphore>,
     tests: Mutex<BTreeMap<TestToken, RunningTest>>,
@@ -115,12 +120,12 @@ struct Shared {
 /// A test that occupies one of the places.
 #[derive(Debug)]
 struct RunningTest {
-    channels: mpsc::Sender<(u16, Channel)>,
+    channels: mpsc::Sender<(u16, TestChannel)>,
     /// Whether there was no other test while it ran.
     is_alone: Arc<AtomicBool>,
 }
 
-impl Shared {
+impl SharedServer {
     async fn serve(
         self: &Arc<Self>,
         mut connection: Connection,
@@ -131,16 +136,16 @@ impl Shared {
         let peer = TestPeer { remote: info.remote, transport: info.transport };
         let Ok(first) = timeout(STEP_TIME, read_frame(&mut connection)).await else { return };
         let refused = match first {
-            Ok(Frame::Attach(token, number)) => match self.channels(token) {
+            Ok(PerfFrame::Attach(token, number)) => match self.channels(token) {
                 Some(channels) => {
-                    let channel = Channel::from_connection(connection, Some(permit));
+                    let channel = TestChannel::from_connection(connection, Some(permit));
                     // The test may be over by now.
                     let _ = channels.try_send((number, channel));
                     return;
                 }
                 None => refusal(RefusalKind::NoTest, "there is no such test, or not any more"),
             },
-            Ok(Frame::Open(asked)) => match self.admit(asked) {
+            Ok(PerfFrame::Open(asked)) => match self.admit(asked) {
                 Ok(place) => {
                     let request = place.grant.request;
                     observer(ServerEvent::Granted(peer, request));
@@ -158,7 +163,7 @@ impl Shared {
         };
         observer(ServerEvent::Refused(peer, refused.clone()));
         let refuse = async {
-            if write_frame(&mut connection, &Frame::Refused(refused)).await.is_ok() {
+            if write_frame(&mut connection, &PerfFrame::Refused(refused)).await.is_ok() {
                 let _ = connection.shutdown().await;
                 // Closed before the client has read everything, a connection might be reset.
                 while tokio::io::AsyncReadExt::read_u8(&mut connection).await.is_ok() {}
@@ -171,11 +176,11 @@ impl Shared {
         self.tests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn channels(&self, token: TestToken) -> Option<mpsc::Sender<(u16, Channel)>> {
+    fn channels(&self, token: TestToken) -> Option<mpsc::Sender<(u16, TestChannel)>> {
         self.tests().get(&token).map(|test| test.channels.clone())
     }
 
-    fn admit(self: &Arc<Self>, asked: TestRequest) -> Result<Place, Refusal> {
+    fn admit(self: &Arc<Self>, asked: TestRequest) -> Result<TestPlace, TestRefusal> {
         let valid = asked.validated();
         let valid = valid.map_err(|error| refusal(RefusalKind::Request, error.to_string()))?;
         let mut token = TestToken([0; 16]);
@@ -197,38 +202,39 @@ impl Shared {
         let is_alone = Arc::new(AtomicBool::new(tests.is_empty()));
         let test = RunningTest { channels: channels.clone(), is_alone: Arc::clone(&is_alone) };
         tests.insert(token, test);
-        let grant = Grant { token, request: self.limits.grant(valid), bytes: self.limits.bytes };
-        Ok(Place { shared: Arc::clone(self), grant, channels, attached, is_alone })
+        let grant =
+            TestGrant { token, request: self.limits.grant(valid), bytes: self.limits.bytes };
+        Ok(TestPlace { shared: Arc::clone(self), grant, channels, attached, is_alone })
     }
 }
 
-fn refusal(kind: RefusalKind, text: impl Into<String>) -> Refusal {
-    Refusal { kind, text: text.into() }
+fn refusal(kind: RefusalKind, text: impl Into<String>) -> TestRefusal {
+    TestRefusal { kind, text: text.into() }
 }
 
 /// A place for a test; dropping it, or [leaving](Self::leave) it, makes it free.
-struct Place {
-    shared: Arc<Shared>,
-    grant: Grant,
-    channels: mpsc::Sender<(u16, Channel)>,
-    attached: mpsc::Receiver<(u16, Channel)>,
+struct TestPlace {
+    shared: Arc<SharedServer>,
+    grant: TestGrant,
+    channels: mpsc::Sender<(u16, TestChannel)>,
+    attached: mpsc::Receiver<(u16, TestChannel)>,
     is_alone: Arc<AtomicBool>,
 }
 
-impl Place {
+impl TestPlace {
     fn leave(&self) {
         self.shared.tests().remove(&self.grant.token);
     }
 }
 
-impl Drop for Place {
+impl Drop for TestPlace {
     fn drop(&mut self) {
         self.leave();
     }
 }
 
 /// Runs a test that was granted.
-async fn run_test(connection: Connection, mut place: Place) -> ServerOutcome {
+async fn run_test(connection: Connection, mut place: TestPlace) -> ServerOutcome {
     let source = ChannelSource::of_connection(&connection);
     let _accepting = accept_channels(&source, place.grant, &place.channels);
     let mut test = ServedTest {
@@ -262,7 +268,7 @@ async fn run_test(connection: Connection, mut place: Place) -> ServerOutcome {
             Some(_) = test.echo.join_next() => continue,
             () = test.clock.sleep_until(until) => ServerInput::Reading(test.reading(&place)),
         };
-        test.handle(input, &place);
+        test.handle_input(input, &place);
     };
     test.source.close();
     outcome
@@ -271,8 +277,8 @@ async fn run_test(connection: Connection, mut place: Place) -> ServerOutcome {
 /// Accepts the streams of a client whose connection has several.
 fn accept_channels(
     source: &ChannelSource,
-    grant: Grant,
-    channels: &mpsc::Sender<(u16, Channel)>,
+    grant: TestGrant,
+    channels: &mpsc::Sender<(u16, TestChannel)>,
 ) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     match source {
@@ -288,7 +294,7 @@ fn accept_channels(
                         Some(_) = attaching.join_next() => continue,
                     };
                     let Ok(stream) = stream else { return };
-                    let channel = async move { Some(Channel::from_quic(stream)) };
+                    let channel = async move { Some(TestChannel::from_quic(stream)) };
                     attaching.spawn(receive_attach(channel, grant.token, channels.clone()));
                 }
             });
@@ -299,7 +305,7 @@ fn accept_channels(
                 let channel = async move {
                     // The control channel is stream 0.
                     let opened = streams.stream(StreamId(number + 1)).await;
-                    opened.ok().map(Channel::from_stream)
+                    opened.ok().map(TestChannel::from_stream)
                 };
                 tasks.spawn(receive_attach(channel, grant.token, channels.clone()));
             }
@@ -310,14 +316,14 @@ fn accept_channels(
 
 /// Passes a channel on once the client has attached it. One that it attaches to something else is dropped.
 async fn receive_attach(
-    channel: impl Future<Output = Option<Channel>>,
+    channel: impl Future<Output = Option<TestChannel>>,
     token: TestToken,
-    channels: mpsc::Sender<(u16, Channel)>,
+    channels: mpsc::Sender<(u16, TestChannel)>,
 ) {
     let attach = async {
         let mut channel = channel.await?;
         match read_frame(&mut channel.stream).await {
-            Ok(Frame::Attach(of, number)) if of == token => Some((number, channel)),
+            Ok(PerfFrame::Attach(of, number)) if of == token => Some((number, channel)),
             _ => None,
         }
     };
@@ -334,18 +340,18 @@ struct ServedTest {
     clock: TestClock,
     source: ChannelSource,
     echo: JoinSet<()>,
-    channels: Vec<Channel>,
+    channels: Vec<TestChannel>,
     data: Option<DataFlow>,
     has_closed: bool,
 }
 
 impl ServedTest {
-    fn reading(&self, place: &Place) -> Reading {
+    fn reading(&self, place: &TestPlace) -> EndReading {
         let alone = place.is_alone.load(Relaxed);
         self.data.as_ref().map(|data| data.reading(alone)).unwrap_or_default()
     }
 
-    fn handle(&mut self, input: ServerInput, place: &Place) {
+    fn handle_input(&mut self, input: ServerInput, place: &TestPlace) {
         let now = self.clock.now();
         if self.data.is_some() {
             self.session.handle_input(now, ServerInput::Reading(self.reading(place)));
@@ -353,7 +359,7 @@ impl ServedTest {
         self.session.handle_input(now, input);
     }
 
-    fn attach(&mut self, number: u16, channel: Channel) -> ServerInput {
+    fn attach(&mut self, number: u16, channel: TestChannel) -> ServerInput {
         match number {
             0 => {
                 self.echo.spawn(echo(channel));
@@ -364,16 +370,16 @@ impl ServedTest {
     }
 
     /// Does what is to be done, and returns until when to wait, or how the test ended.
-    fn next_step(&mut self, place: &Place) -> Result<Duration, ServerOutcome> {
+    fn next_step(&mut self, place: &TestPlace) -> Result<Duration, ServerOutcome> {
         loop {
             match self.session.poll_output(self.clock.now()) {
                 ServerOutput::Send(frame) => {
-                    if matches!(frame, Frame::Summary(..)) {
+                    if matches!(frame, PerfFrame::Summary(..)) {
                         // The client may ask for its next test as soon as it has read this.
                         place.leave();
                     }
                     if !self.control.send(frame) {
-                        self.handle(ServerInput::Lost, place);
+                        self.handle_input(ServerInput::Lost, place);
                     }
                 }
                 ServerOutput::Begin => {
@@ -395,10 +401,10 @@ impl ServedTest {
 }
 
 /// Answers pings.
-async fn echo(channel: Channel) {
-    let Channel { mut stream, permit: _permit, .. } = channel;
-    while let Ok(Frame::Ping(number)) = read_frame(&mut stream).await {
-        if write_frame(&mut stream, &Frame::Pong(number)).await.is_err() {
+async fn echo(channel: TestChannel) {
+    let TestChannel { mut stream, permit: _permit, .. } = channel;
+    while let Ok(PerfFrame::Ping(number)) = read_frame(&mut stream).await {
+        if write_frame(&mut stream, &PerfFrame::Pong(number)).await.is_err() {
             return;
         }
     }

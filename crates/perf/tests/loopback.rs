@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{
-    Connection, Endpoint, Host, ListenParameters, Listener, MemoryStore, Security,
-    SecurityParameters, ServerIdentity, Target, Transport,
+    Connection, Endpoint, ListenParameters, Listener, MemoryStore, Security, SecurityParameters,
+    ServerIdentity, Target, TargetHost, Transport,
 };
 use eyas_perf::ALPN;
 use eyas_perf::client::{PerfTest, TestConnector, TestReport};
-use eyas_perf::protocol::Ended;
+use eyas_perf::protocol::TestEnd;
 use eyas_perf::protocol::client_session::TestFailure;
-use eyas_perf::protocol::frame::{Frame, HEADER, RefusalKind};
-use eyas_perf::protocol::request::{Direction, ServerLimits, TestRequest};
+use eyas_perf::protocol::frame::{HEADER, PerfFrame, RefusalKind};
+use eyas_perf::protocol::request::{ServerLimits, TestDirection, TestRequest};
 use eyas_perf::server::{PerfServer, ServerEvent, listen_parameters};
 use ports::own_port;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -77,7 +77,7 @@ impl TestServer {
             .sctp_encapsulation_port(self.sctp_port)
             .build()
             .expect("an endpoint");
-        let host = Host::Literal(self.address.ip(), 0);
+        let host = TargetHost::Literal(self.address.ip(), 0);
         let port = self.address.port();
         let mut target = Target::plain(host.clone(), port, vec![transport], self.security);
         if self.security != Security::None {
@@ -125,7 +125,7 @@ impl TestServer {
     }
 }
 
-fn short(direction: Direction) -> TestRequest {
+fn short(direction: TestDirection) -> TestRequest {
     let millis = Duration::from_millis;
     TestRequest {
         direction,
@@ -145,12 +145,12 @@ async fn data_flows_in_each_direction_over_each_transport() {
             if security == Security::None && transport == Transport::Quic {
                 continue;
             }
-            for direction in [Direction::Up, Direction::Down, Direction::AtOnce] {
+            for direction in [TestDirection::Up, TestDirection::Down, TestDirection::AtOnce] {
                 let what = format!("{transport} {security} {}", direction.name());
                 let report = server.test(transport, short(direction)).await;
                 let report = report.unwrap_or_else(|error| panic!("{what}: {error}"));
                 let outcome = &report.outcome;
-                assert_eq!(outcome.ended, Ended::Complete, "{what}: {outcome:?}");
+                assert_eq!(outcome.ended, TestEnd::Complete, "{what}: {outcome:?}");
                 assert_eq!(outcome.up.is_some(), direction.has_up(), "{what}");
                 assert_eq!(outcome.down.is_some(), direction.has_down(), "{what}");
                 for flow in outcome.up.iter().chain(&outcome.down) {
@@ -174,7 +174,7 @@ async fn data_flows_in_each_direction_over_each_transport() {
 async fn each_of_a_number_of_messages_arrives_and_ends_the_test() {
     let server = TestServer::new(Security::Tls, ServerLimits::default()).await;
     for transport in [Transport::Tcp, Transport::SctpUdp, Transport::Quic] {
-        for direction in [Direction::Up, Direction::Down, Direction::AtOnce] {
+        for direction in [TestDirection::Up, TestDirection::Down, TestDirection::AtOnce] {
             let request = TestRequest {
                 direction,
                 streams: 3,
@@ -185,7 +185,7 @@ async fn each_of_a_number_of_messages_arrives_and_ends_the_test() {
             };
             let report = server.test(transport, request).await.expect("a report");
             let what = format!("{transport} {}", direction.name());
-            assert_eq!(report.outcome.ended, Ended::Complete, "{what}");
+            assert_eq!(report.outcome.ended, TestEnd::Complete, "{what}");
             for flow in report.outcome.up.iter().chain(&report.outcome.down) {
                 assert_eq!(flow.bytes(), 200_000, "{what}: {:?}", report.outcome);
             }
@@ -196,7 +196,7 @@ async fn each_of_a_number_of_messages_arrives_and_ends_the_test() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_paced_sender_sends_no_more_than_its_rate() {
     let server = TestServer::new(Security::None, ServerLimits::default()).await;
-    let request = TestRequest { rate: 800_000, size: 1_000, ..short(Direction::Down) };
+    let request = TestRequest { rate: 800_000, size: 1_000, ..short(TestDirection::Down) };
     let report = server.test(Transport::Tcp, request).await.expect("a report");
     let goodput = report.outcome.down.expect("a flow").goodput().expect("data");
     // However late it runs, it does not make up for more than 100 ms.
@@ -212,21 +212,21 @@ async fn a_year_is_cut_to_what_the_server_allows() {
         time: Duration::from_secs(86_400),
         omit: Duration::ZERO,
         interval: Duration::from_secs(1),
-        ..short(Direction::Up)
+        ..short(TestDirection::Up)
     };
     let report = server.test(Transport::Tcp, request).await.expect("a report");
     assert_eq!(report.outcome.grant.request.time, limits.time);
-    assert_eq!(report.outcome.ended, Ended::Complete);
+    assert_eq!(report.outcome.ended, TestEnd::Complete);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_test_ends_at_the_bytes_that_the_server_allows() {
     let limits = ServerLimits { bytes: 1 << 20, ..ServerLimits::default() };
     let server = TestServer::new(Security::None, limits).await;
-    for direction in [Direction::Up, Direction::Down] {
+    for direction in [TestDirection::Up, TestDirection::Down] {
         let request = TestRequest { time: Duration::from_secs(50), ..short(direction) };
         let report = server.test(Transport::Tcp, request).await.expect("a report");
-        assert_eq!(report.outcome.ended, Ended::ByteLimit, "{direction:?}");
+        assert_eq!(report.outcome.ended, TestEnd::ByteLimit, "{direction:?}");
     }
 }
 
@@ -234,14 +234,14 @@ async fn a_test_ends_at_the_bytes_that_the_server_allows() {
 async fn a_server_at_its_limit_refuses_and_then_has_a_place_again() {
     let server =
         TestServer::new(Security::None, ServerLimits { tests: 1, ..ServerLimits::default() }).await;
-    let long = TestRequest { time: Duration::from_secs(50), ..short(Direction::Up) };
+    let long = TestRequest { time: Duration::from_secs(50), ..short(TestDirection::Up) };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let first = server.test_until(Transport::Tcp, long, async {
         let _ = stopped.await;
     });
     let second = async {
         server.event(|event| matches!(event, ServerEvent::Granted(..)).then_some(())).await;
-        let refused = server.test(Transport::SctpUdp, short(Direction::Up)).await;
+        let refused = server.test(Transport::SctpUdp, short(TestDirection::Up)).await;
         let Err(TestFailure::Refused(refusal)) = refused else { panic!("{refused:?}") };
         assert_eq!(refusal.kind, RefusalKind::Busy);
         assert!(refusal.text.contains("a test is running"), "{}", refusal.text);
@@ -250,17 +250,17 @@ async fn a_server_at_its_limit_refuses_and_then_has_a_place_again() {
     let (first, ()) = tokio::join!(first, second);
     // It may have been stopped before it began.
     if let Ok(first) = first {
-        assert_eq!(first.outcome.ended, Ended::Stopped);
+        assert_eq!(first.outcome.ended, TestEnd::Stopped);
     }
     server.event(|event| matches!(event, ServerEvent::Ended(..)).then_some(())).await;
-    server.test(Transport::Tcp, short(Direction::Up)).await.expect("a place");
+    server.test(Transport::Tcp, short(TestDirection::Up)).await.expect("a place");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_test_reports_what_was_measured() {
     let server = TestServer::new(Security::Tls, ServerLimits::default()).await;
     for transport in [Transport::Tcp, Transport::SctpUdp, Transport::Quic] {
-        for direction in [Direction::Up, Direction::Down] {
+        for direction in [TestDirection::Up, TestDirection::Down] {
             let long = TestRequest { time: Duration::from_secs(50), ..short(direction) };
             let (stop, stopped) = tokio::sync::oneshot::channel();
             let mut stop = Some(stop);
@@ -277,7 +277,7 @@ async fn a_stopped_test_reports_what_was_measured() {
             let what = format!("{transport} {}", direction.name());
             let report = timeout(TIMEOUT, run).await.unwrap_or_else(|_| panic!("{what} goes on"));
             let report = report.expect("a report");
-            assert_eq!(report.outcome.ended, Ended::Stopped, "{what}");
+            assert_eq!(report.outcome.ended, TestEnd::Stopped, "{what}");
             let flow = report.outcome.up.or(report.outcome.down).expect("a flow");
             assert!(flow.bytes() > 0, "{what}");
             assert!(report.outcome.server.is_some(), "{what}");
@@ -301,30 +301,30 @@ async fn garbage_is_not_answered_and_leaves_the_server_in_order() {
     let server = TestServer::new(Security::None, ServerLimits::default()).await;
     assert_eq!(answer(&server, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await, b"");
     assert_eq!(answer(&server, &[0xff; 100_000]).await, b"");
-    assert_eq!(answer(&server, &Frame::Start.encode()).await, b"");
+    assert_eq!(answer(&server, &PerfFrame::Start.encode()).await, b"");
     assert_eq!(answer(&server, &[]).await, b"");
-    let mut other = Frame::Open(TestRequest::default()).encode();
+    let mut other = PerfFrame::Open(TestRequest::default()).encode();
     other[HEADER + 5] = 9;
     let refused = answer(&server, &other).await;
-    let frame = Frame::parse(refused[0], &refused[HEADER..]).expect("a frame");
-    let Frame::Refused(refusal) = frame else { panic!("{frame:?}") };
+    let frame = PerfFrame::parse(refused[0], &refused[HEADER..]).expect("a frame");
+    let PerfFrame::Refused(refusal) = frame else { panic!("{frame:?}") };
     assert_eq!(refusal.kind, RefusalKind::Version);
     assert!(refusal.text.contains("version 9"), "{}", refusal.text);
-    server.test(Transport::Tcp, short(Direction::Up)).await.expect("it still works");
+    server.test(Transport::Tcp, short(TestDirection::Up)).await.expect("it still works");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_impossible_request_and_an_unknown_test_are_refused() {
     let server = TestServer::new(Security::None, ServerLimits::default()).await;
     let impossible = TestRequest { streams: 0, ..TestRequest::default() };
-    let kind_of = |octets: Vec<u8>| match Frame::parse(octets[0], &octets[HEADER..]) {
-        Ok(Frame::Refused(refusal)) => refusal.kind,
+    let kind_of = |octets: Vec<u8>| match PerfFrame::parse(octets[0], &octets[HEADER..]) {
+        Ok(PerfFrame::Refused(refusal)) => refusal.kind,
         other => panic!("{other:?}"),
     };
-    let refused = answer(&server, &Frame::Open(impossible).encode()).await;
+    let refused = answer(&server, &PerfFrame::Open(impossible).encode()).await;
     assert_eq!(kind_of(refused), RefusalKind::Request);
     let token = eyas_perf::protocol::frame::TestToken([3; 16]);
-    let refused = answer(&server, &Frame::Attach(token, 1).encode()).await;
+    let refused = answer(&server, &PerfFrame::Attach(token, 1).encode()).await;
     assert_eq!(kind_of(refused), RefusalKind::NoTest);
 }
 
@@ -334,7 +334,7 @@ async fn a_client_that_disappears_leaves_its_place() {
     let server =
         TestServer::new(Security::None, ServerLimits { tests: 1, ..ServerLimits::default() }).await;
     let mut stream = TcpStream::connect(server.address).await.expect("it connects");
-    stream.write_all(&Frame::Open(TestRequest::default()).encode()).await.expect("it is sent");
+    stream.write_all(&PerfFrame::Open(TestRequest::default()).encode()).await.expect("it is sent");
     let mut header = [0; HEADER];
     timeout(TIMEOUT, stream.read_exact(&mut header)).await.expect("in time").expect("an answer");
     drop(stream);
@@ -343,7 +343,7 @@ async fn a_client_that_disappears_leaves_its_place() {
         _ => None,
     });
     assert_eq!(outcome.await.ended, None);
-    server.test(Transport::Tcp, short(Direction::Up)).await.expect("a place");
+    server.test(Transport::Tcp, short(TestDirection::Up)).await.expect("a place");
 }
 
 /// Runs a client against a server that says this to its first frame, and then reads.
@@ -361,11 +361,14 @@ async fn against(script: Vec<u8>) -> TestFailure {
         }
     });
     let endpoint = Endpoint::builder().memory(MemoryStore::none()).build().expect("an endpoint");
-    let host = Host::Literal(address.ip(), 0);
+    let host = TargetHost::Literal(address.ip(), 0);
     let target = Target::plain(host.clone(), address.port(), vec![Transport::Tcp], Security::None);
     let connection = endpoint.preconnection(target).connect().await.expect("it connects");
-    let test =
-        PerfTest { request: short(Direction::Down), idle: Duration::ZERO, began: Instant::now() };
+    let test = PerfTest {
+        request: short(TestDirection::Down),
+        idle: Duration::ZERO,
+        began: Instant::now(),
+    };
     let connector = TestConnector { endpoint, host };
     let ran = timeout(TIMEOUT, test.run(connection, &connector, pending(), |_| {})).await;
     serving.abort();
@@ -376,16 +379,16 @@ async fn against(script: Vec<u8>) -> TestFailure {
 async fn a_hostile_server_is_found_out() {
     assert_eq!(against(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()).await, TestFailure::Lost);
     assert_eq!(against(vec![0x55; 10_000_000]).await, TestFailure::Lost);
-    let early = against(Frame::Ready.encode()).await;
+    let early = against(PerfFrame::Ready.encode()).await;
     assert!(matches!(early, TestFailure::Violation(_)), "{early:?}");
-    let many = Frame::Pong(1).encode().repeat(100_000);
+    let many = PerfFrame::Pong(1).encode().repeat(100_000);
     assert!(matches!(against(many).await, TestFailure::Violation(_)));
-    let grant = eyas_perf::protocol::frame::Grant {
+    let grant = eyas_perf::protocol::frame::TestGrant {
         token: eyas_perf::protocol::frame::TestToken([1; 16]),
-        request: TestRequest { streams: 60, ..short(Direction::Down) },
+        request: TestRequest { streams: 60, ..short(TestDirection::Down) },
         bytes: 1,
     };
-    let more = against(Frame::Accepted(grant).encode()).await;
+    let more = against(PerfFrame::Accepted(grant).encode()).await;
     assert!(matches!(more, TestFailure::Violation(_)), "{more:?}");
 }
 

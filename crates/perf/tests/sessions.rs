@@ -6,13 +6,13 @@ use std::time::Duration;
 use eyas_perf::protocol::client_session::{
     ClientInput, ClientOutput, ClientSession, TestFailure, TestOutcome,
 };
-use eyas_perf::protocol::frame::{Frame, Grant, Refusal, RefusalKind, TestToken};
-use eyas_perf::protocol::goodput::Interval;
-use eyas_perf::protocol::request::{Direction, ServerLimits, TestRequest};
+use eyas_perf::protocol::frame::{PerfFrame, RefusalKind, TestGrant, TestRefusal, TestToken};
+use eyas_perf::protocol::goodput::GoodputInterval;
+use eyas_perf::protocol::request::{ServerLimits, TestDirection, TestRequest};
 use eyas_perf::protocol::server_session::{
     ServerInput, ServerOutcome, ServerOutput, ServerSession,
 };
-use eyas_perf::protocol::{EndReport, Ended, GRACE, MAX_IDLE, Reading, STEP_TIME};
+use eyas_perf::protocol::{EndReading, EndReport, GRACE, MAX_IDLE, STEP_TIME, TestEnd};
 use proptest::prelude::*;
 
 const TOKEN: TestToken = TestToken([5; 16]);
@@ -40,8 +40,8 @@ struct World {
 }
 
 enum Arrival {
-    ToServer(Frame),
-    ToClient(Frame),
+    ToServer(PerfFrame),
+    ToClient(PerfFrame),
     Attached(u16),
     AllAttached,
     Closed,
@@ -70,13 +70,13 @@ impl World {
     }
 
     /// Returns the counters of an end: 0 is the client.
-    fn reading(&self, end: usize) -> Reading {
+    fn reading(&self, end: usize) -> EndReading {
         let flowed = |from: usize, late: Duration| {
             let begin = self.flowing[from].map(|begin| begin + late);
             begin.map_or(0, |begin| self.now.saturating_sub(begin).as_millis() as u64 * self.rate)
         };
         let received = flowed(1 - end, self.delay);
-        Reading { received, sent: flowed(end, Duration::ZERO), ..Reading::default() }
+        EndReading { received, sent: flowed(end, Duration::ZERO), ..EndReading::default() }
     }
 
     /// Lets both do what they have to, and returns when they have something to do next.
@@ -124,9 +124,9 @@ impl World {
     fn arrive(&mut self, arrival: Arrival) {
         let (now, readings) = (self.now, [self.reading(0), self.reading(1)]);
         let to_client = match arrival {
-            Arrival::ToServer(Frame::Open(asked)) => {
+            Arrival::ToServer(PerfFrame::Open(asked)) => {
                 let request = self.limits.grant(asked);
-                let grant = Grant { token: TOKEN, request, bytes: self.limits.bytes };
+                let grant = TestGrant { token: TOKEN, request, bytes: self.limits.bytes };
                 self.server = Some(ServerSession::new(grant, now));
                 return;
             }
@@ -184,7 +184,7 @@ impl World {
 #[test]
 fn a_client_gets_what_it_asks_for() {
     let request = TestRequest {
-        direction: Direction::AtOnce,
+        direction: TestDirection::AtOnce,
         time: millis(1_000),
         omit: millis(300),
         interval: millis(250),
@@ -193,7 +193,7 @@ fn a_client_gets_what_it_asks_for() {
     let world = World::new(request, ServerLimits::default(), millis(20), 1_000);
     let (outcome, server) = world.run();
     let outcome = outcome.expect("an outcome");
-    assert_eq!((outcome.ended, server.ended), (Ended::Complete, Some(Ended::Complete)));
+    assert_eq!((outcome.ended, server.ended), (TestEnd::Complete, Some(TestEnd::Complete)));
     for flow in [outcome.up.expect("up"), outcome.down.expect("down")] {
         assert_eq!(flow.intervals.len(), 4);
         assert_eq!((flow.bytes(), flow.duration()), (1_000_000, millis(1_000)));
@@ -204,19 +204,19 @@ fn a_client_gets_what_it_asks_for() {
 #[test]
 fn a_refusal_is_what_the_server_says() {
     let mut client = ClientSession::new(TestRequest::default(), Duration::ZERO, Duration::ZERO);
-    let refusal = Refusal { kind: RefusalKind::Busy, text: "later".to_owned() };
-    client.handle_input(millis(1), ClientInput::Frame(Frame::Refused(refusal.clone())));
+    let refusal = TestRefusal { kind: RefusalKind::Busy, text: "later".to_owned() };
+    client.handle_input(millis(1), ClientInput::Frame(PerfFrame::Refused(refusal.clone())));
     assert_eq!(
         client.poll_output(millis(1)),
-        ClientOutput::Send(Frame::Open(TestRequest::default()))
+        ClientOutput::Send(PerfFrame::Open(TestRequest::default()))
     );
     let failure = TestFailure::Refused(refusal);
     assert_eq!(failure.to_string(), "the server refused: later");
     assert_eq!(client.poll_output(millis(1)), ClientOutput::End(Err(failure)));
 }
 
-fn direction() -> impl Strategy<Value = Direction> {
-    prop_oneof![Just(Direction::Up), Just(Direction::Down), Just(Direction::AtOnce)]
+fn direction() -> impl Strategy<Value = TestDirection> {
+    prop_oneof![Just(TestDirection::Up), Just(TestDirection::Down), Just(TestDirection::AtOnce)]
 }
 
 fn request() -> impl Strategy<Value = TestRequest> {
@@ -232,37 +232,41 @@ fn request() -> impl Strategy<Value = TestRequest> {
     )
 }
 
-fn frame() -> impl Strategy<Value = Frame> {
+fn frame() -> impl Strategy<Value = PerfFrame> {
     let micros = |micros: u64| Duration::from_micros(micros);
     prop_oneof![
-        Just(Frame::Start),
-        Just(Frame::Finished),
-        Just(Frame::Stop),
-        Just(Frame::Ready),
-        Just(Frame::Open(TestRequest::default())),
-        Just(Frame::Attach(TOKEN, 1)),
-        any::<u64>().prop_map(Frame::Ping),
+        Just(PerfFrame::Start),
+        Just(PerfFrame::Finished),
+        Just(PerfFrame::Stop),
+        Just(PerfFrame::Ready),
+        Just(PerfFrame::Open(TestRequest::default())),
+        Just(PerfFrame::Attach(TOKEN, 1)),
+        any::<u64>().prop_map(PerfFrame::Ping),
         (request(), any::<u64>()).prop_map(|(request, bytes)| {
-            Frame::Accepted(Grant { token: TOKEN, request, bytes })
+            PerfFrame::Accepted(TestGrant { token: TOKEN, request, bytes })
         }),
         (any::<u64>(), any::<u64>(), any::<u64>()).prop_map(move |(start, length, bytes)| {
-            Frame::Interval(Interval { start: micros(start), length: micros(length), bytes })
+            PerfFrame::Interval(GoodputInterval {
+                start: micros(start),
+                length: micros(length),
+                bytes,
+            })
         }),
         (any::<u64>(), any::<u64>(), 0_u8..5).prop_map(move |(received, measured, ended)| {
             let measured = micros(measured);
-            let ended = Ended::try_from(ended).expect("a code");
-            Frame::Summary(EndReport { received, measured, ..EndReport::default() }, ended)
+            let ended = TestEnd::try_from(ended).expect("a code");
+            PerfFrame::Summary(EndReport { received, measured, ..EndReport::default() }, ended)
         }),
     ]
 }
 
-fn reading() -> impl Strategy<Value = Reading> {
+fn reading() -> impl Strategy<Value = EndReading> {
     (any::<u64>(), any::<u64>(), any::<Option<u64>>()).prop_map(
-        |(received, sent, retransmitted)| Reading {
+        |(received, sent, retransmitted)| EndReading {
             received,
             sent,
             retransmitted,
-            ..Reading::default()
+            ..EndReading::default()
         },
     )
 }
@@ -302,8 +306,8 @@ proptest! {
         let limits = ServerLimits { time: millis(most), bytes: u64::MAX, ..ServerLimits::default() };
         let (outcome, server) = World::new(request, limits, millis(delay), rate).run();
         let outcome = outcome.expect("an outcome");
-        prop_assert_eq!(outcome.ended, Ended::Complete);
-        prop_assert_eq!(server.ended, Some(Ended::Complete));
+        prop_assert_eq!(outcome.ended, TestEnd::Complete);
+        prop_assert_eq!(server.ended, Some(TestEnd::Complete));
         let granted = outcome.grant.request;
         prop_assert!(granted.duration() <= limits.time);
         for flow in outcome.up.iter().chain(&outcome.down) {
@@ -321,7 +325,7 @@ proptest! {
         request in request(),
         steps in prop::collection::vec((server_input(), 0_u64..5_000), 0..60),
     ) {
-        let grant = Grant { token: TOKEN, request, bytes: 1 << 62 };
+        let grant = TestGrant { token: TOKEN, request, bytes: 1 << 62 };
         let mut server = ServerSession::new(grant, Duration::ZERO);
         let longest = STEP_TIME + MAX_IDLE + request.duration() + GRACE + millis(5_000);
         let (mut now, mut ends, mut summaries) = (Duration::ZERO, 0, 0);
@@ -332,7 +336,7 @@ proptest! {
                 match server.poll_output(now) {
                     ServerOutput::Timeout(until) => break until,
                     ServerOutput::End(_) => ends += 1,
-                    ServerOutput::Send(Frame::Summary(..)) => summaries += 1,
+                    ServerOutput::Send(PerfFrame::Summary(..)) => summaries += 1,
                     _ => prop_assert_eq!(ends, 0, "nothing comes after the end"),
                 }
                 outputs += 1;
@@ -350,7 +354,7 @@ proptest! {
                 }
                 None => {
                     now = until;
-                    ServerInput::Reading(Reading::default())
+                    ServerInput::Reading(EndReading::default())
                 }
             };
             server.handle_input(now, input);
@@ -393,7 +397,7 @@ proptest! {
                 }
                 None => {
                     now = until;
-                    ClientInput::Reading(Reading::default())
+                    ClientInput::Reading(EndReading::default())
                 }
             };
             client.handle_input(now, input);

@@ -12,16 +12,16 @@ use eyas::sockets::subscriber;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::Limits;
+use crate::ProxyLimits;
 
 /// Counts clients, in total, by address and by user. The tables have at most one entry for each connection, so the
 /// limit on connections bounds them, too.
 #[derive(Debug)]
-pub(crate) struct Admission {
+pub(crate) struct ClientAdmission {
     connections: usize,
     per_client: usize,
     per_user: usize,
-    open: Mutex<Open>,
+    open: Mutex<OpenClients>,
     /// Notified when a client that was evicted has been disconnected.
     closed: Notify,
 }
@@ -31,12 +31,12 @@ pub(crate) struct Admission {
 const MAX_EVICTED: usize = 8;
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenClients {
     total: usize,
-    by_client: HashMap<IpAddr, Places>,
+    by_client: HashMap<IpAddr, ClientPlaces>,
     by_user: HashMap<String, usize>,
     /// The pending clients, oldest first.
-    pending: BTreeMap<u64, Pending>,
+    pending: BTreeMap<u64, PendingClient>,
     /// Clients that were evicted, and are not disconnected yet.
     evicted: usize,
     /// The number of the next client.
@@ -45,36 +45,36 @@ struct Open {
 
 /// The places of one address.
 #[derive(Clone, Copy, Debug, Default)]
-struct Places {
+struct ClientPlaces {
     all: usize,
     pending: usize,
 }
 
 #[derive(Debug)]
-struct Pending {
+struct PendingClient {
     client: IpAddr,
     evicted: CancellationToken,
 }
 
 /// The permit for one connection, released when dropped.
 #[derive(Debug)]
-pub(crate) struct Permit {
-    admission: Arc<Admission>,
+pub(crate) struct ClientPermit {
+    admission: Arc<ClientAdmission>,
     client: IpAddr,
-    place: Place,
+    place: PlaceState,
     evicted: CancellationToken,
 }
 
 #[derive(Debug)]
-enum Place {
+enum PlaceState {
     /// That of a pending client with this number, unless it was evicted.
     Pending(u64),
     /// That of a client which has named its destination, as this user if it had to be one.
     Settled(Option<String>),
 }
 
-impl Admission {
-    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
+impl ClientAdmission {
+    pub(crate) fn new(limits: &ProxyLimits) -> Arc<Self> {
         Arc::new(Self {
             connections: limits.connections,
             per_client: limits.connections_per_client,
@@ -99,7 +99,7 @@ impl Admission {
     ///
     /// # Errors
     /// Returns the reason, for the client, if a limit is reached.
-    pub(crate) fn admit(self: &Arc<Self>, client: IpAddr) -> Result<Permit, String> {
+    pub(crate) fn admit(self: &Arc<Self>, client: IpAddr) -> Result<ClientPermit, String> {
         let client = subscriber(client);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let of_client = open.by_client.get(&client).copied().unwrap_or_default().all;
@@ -115,8 +115,13 @@ impl Admission {
         let places = open.by_client.entry(client).or_default();
         places.all += 1;
         places.pending += 1;
-        open.pending.insert(number, Pending { client, evicted: evicted.clone() });
-        Ok(Permit { admission: Arc::clone(self), client, place: Place::Pending(number), evicted })
+        open.pending.insert(number, PendingClient { client, evicted: evicted.clone() });
+        Ok(ClientPermit {
+            admission: Arc::clone(self),
+            client,
+            place: PlaceState::Pending(number),
+            evicted,
+        })
     }
 
     /// Returns the permit for a client that has named its destination already, as this user if it had to be one.
@@ -127,7 +132,7 @@ impl Admission {
         self: &Arc<Self>,
         client: IpAddr,
         user: Option<&str>,
-    ) -> Result<Permit, String> {
+    ) -> Result<ClientPermit, String> {
         let mut permit = self.admit(client)?;
         permit.settle(user)?;
         Ok(permit)
@@ -139,14 +144,14 @@ impl Admission {
     }
 }
 
-impl Open {
+impl OpenClients {
     /// Frees the place of a pending client, if there is one.
     fn evict(&mut self) -> bool {
         let most = self.by_client.values().map(|places| places.pending).max().unwrap_or_default();
         let has_most = |client| self.by_client.get(client).is_some_and(|it| it.pending == most);
         let oldest = self.pending.iter().find(|(_, one)| has_most(&one.client));
         let Some(number) = oldest.map(|(number, _)| *number) else { return false };
-        if let Some(Pending { client, evicted }) = self.pending.remove(&number) {
+        if let Some(PendingClient { client, evicted }) = self.pending.remove(&number) {
             self.release_pending(client);
             self.evicted += 1;
             evicted.cancel();
@@ -173,7 +178,7 @@ impl Open {
     }
 }
 
-impl Permit {
+impl ClientPermit {
     /// Returns what is cancelled when another client gets the place of this one.
     pub(crate) fn evicted(&self) -> CancellationToken {
         self.evicted.clone()
@@ -185,7 +190,7 @@ impl Permit {
     /// # Errors
     /// Returns the reason, for the client, if it has been evicted or the user has too many connections.
     pub(crate) fn settle(&mut self, user: Option<&str>) -> Result<(), String> {
-        let Place::Pending(number) = self.place else { return Ok(()) };
+        let PlaceState::Pending(number) = self.place else { return Ok(()) };
         let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.pending.remove(&number).is_none() {
             return Err("the proxy needed your place for another client".to_owned());
@@ -193,30 +198,30 @@ impl Permit {
         if let Some(places) = open.by_client.get_mut(&self.client) {
             places.pending -= 1;
         }
-        self.place = Place::Settled(None);
+        self.place = PlaceState::Settled(None);
         let Some(user) = user else { return Ok(()) };
         let of_user = open.by_user.entry(user.to_owned()).or_default();
         if *of_user >= self.admission.per_user {
             return Err(format!("{user} has {of_user} connections, which is the limit"));
         }
         *of_user += 1;
-        self.place = Place::Settled(Some(user.to_owned()));
+        self.place = PlaceState::Settled(Some(user.to_owned()));
         Ok(())
     }
 }
 
-impl Drop for Permit {
+impl Drop for ClientPermit {
     fn drop(&mut self) {
         let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
         match &self.place {
-            Place::Pending(number) => match open.pending.remove(number) {
-                Some(Pending { client, .. }) => open.release_pending(client),
+            PlaceState::Pending(number) => match open.pending.remove(number) {
+                Some(PendingClient { client, .. }) => open.release_pending(client),
                 None => {
                     open.evicted -= 1;
                     self.admission.closed.notify_waiters();
                 }
             },
-            Place::Settled(user) => {
+            PlaceState::Settled(user) => {
                 open.release(self.client);
                 let of_user =
                     user.as_ref().and_then(|user| Some((user, open.by_user.get_mut(user)?)));
@@ -237,12 +242,12 @@ mod tests {
 
     use super::*;
 
-    fn admission(connections: usize, connections_per_client: usize) -> Arc<Admission> {
-        Admission::new(&Limits {
+    fn admission(connections: usize, connections_per_client: usize) -> Arc<ClientAdmission> {
+        ClientAdmission::new(&ProxyLimits {
             connections,
             connections_per_client,
             connections_per_user: 3,
-            ..Limits::default()
+            ..ProxyLimits::default()
         })
     }
 
@@ -308,7 +313,7 @@ mod tests {
         #[test]
         fn the_counts_are_those_of_the_permits(steps in prop::collection::vec((0_u8..4, 0_u8..4, any::<prop::sample::Index>()), 0..200)) {
             let admission = admission(6, 3);
-            let mut permits: Vec<Permit> = Vec::new();
+            let mut permits: Vec<ClientPermit> = Vec::new();
             for (step, host, index) in steps {
                 match step {
                     0 | 1 => permits.extend(admission.admit(IpAddr::from([192, 0, 2, host]))),

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use eyas::sockets;
-use eyas_relay::copy::Duplex;
+use eyas_relay::copy::CopyStream;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::report::Ending;
+use crate::report::ClientEnding;
 
 /// How long a client may take to get what was sent to it before its connection is reset.
 const DELIVERY_TIME: Duration = Duration::from_secs(5);
@@ -22,17 +22,17 @@ const DELIVERY_TIME: Duration = Duration::from_secs(5);
 const CHECK_EVERY: Duration = Duration::from_millis(10);
 
 /// The two directions of a client's stream.
-pub(crate) enum Client {
+pub(crate) enum ClientStream {
     /// TCP alone.
     Plain(TcpStream),
     /// TLS over TCP.
     Tls(Box<TlsStream<TcpStream>>),
     /// A tunnel through HTTP, which is reset unless it is shut down, and a token that is cancelled when the
     /// client gives it up.
-    Stream(Box<dyn Duplex + Send>, CancellationToken),
+    Stream(Box<dyn CopyStream + Send>, CancellationToken),
 }
 
-impl Client {
+impl ClientStream {
     /// Returns the TCP connection, if it belongs to this client alone.
     pub(crate) fn tcp(&self) -> Option<&TcpStream> {
         match self {
@@ -79,9 +79,12 @@ impl Client {
 
     /// Has the connection reset if the stream was cut off, so that it does not look complete. The reset
     /// waits until the client has what was sent, which may be a whole answer.
-    pub(crate) async fn cut_if_broken(&mut self, ending: &Ending) {
+    pub(crate) async fn cut_if_broken(&mut self, ending: &ClientEnding) {
         if let Some(tcp) = self.tcp()
-            && matches!(ending, Ending::Unanswered(_) | Ending::Destination(_) | Ending::Idle)
+            && matches!(
+                ending,
+                ClientEnding::Unanswered(_) | ClientEnding::Destination(_) | ClientEnding::Idle
+            )
         {
             let delivered = async {
                 while sockets::undelivered(tcp).is_some_and(|bytes| bytes > 0) {
@@ -94,7 +97,7 @@ impl Client {
     }
 }
 
-impl AsyncRead for Client {
+impl AsyncRead for ClientStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -108,7 +111,7 @@ impl AsyncRead for Client {
     }
 }
 
-impl AsyncWrite for Client {
+impl AsyncWrite for ClientStream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

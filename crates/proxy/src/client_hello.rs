@@ -36,9 +36,9 @@ pub fn first_flight(bytes: &[u8]) -> FirstFlight {
     let mut rest = bytes;
     loop {
         match record(rest) {
-            Record::Other => return FirstFlight::Other,
-            Record::Partial => return FirstFlight::Partial,
-            Record::Whole(fragment, after) => {
+            HelloRecord::Other => return FirstFlight::Other,
+            HelloRecord::Partial => return FirstFlight::Partial,
+            HelloRecord::Whole(fragment, after) => {
                 message.extend_from_slice(fragment);
                 rest = after;
             }
@@ -62,26 +62,26 @@ pub fn first_flight(bytes: &[u8]) -> FirstFlight {
     }
 }
 
-enum Record<'a> {
+enum HelloRecord<'a> {
     Partial,
     Other,
     /// Its contents, which are not empty, and the data after it.
     Whole(&'a [u8], &'a [u8]),
 }
 
-fn record(bytes: &[u8]) -> Record<'_> {
+fn record(bytes: &[u8]) -> HelloRecord<'_> {
     let may_be = |at: usize, is: fn(u8) -> bool| bytes.get(at).is_none_or(|byte| is(*byte));
     if !may_be(0, |byte| byte == HANDSHAKE) || !may_be(1, |byte| byte == 3) {
-        return Record::Other;
+        return HelloRecord::Other;
     }
-    let Some(&[.., high, low]) = bytes.get(..RECORD_HEAD) else { return Record::Partial };
+    let Some(&[.., high, low]) = bytes.get(..RECORD_HEAD) else { return HelloRecord::Partial };
     let length = usize::from(u16::from_be_bytes([high, low]));
     if length == 0 || length > MAX_RECORD {
-        return Record::Other;
+        return HelloRecord::Other;
     }
     match bytes[RECORD_HEAD..].split_at_checked(length) {
-        Some((fragment, after)) => Record::Whole(fragment, after),
-        None => Record::Partial,
+        Some((fragment, after)) => HelloRecord::Whole(fragment, after),
+        None => HelloRecord::Partial,
     }
 }
 

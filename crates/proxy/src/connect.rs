@@ -4,21 +4,21 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use eyas::{ConnectError, Connection, Initiation, Recording};
-use eyas_relay::destination::{Destination, Refusal, Refused};
+use eyas::{ConnectError, Connection, Initiation, RaceRecording};
+use eyas_relay::destination::{Destination, RefusedRequest, RequestRefusal};
 use eyas_relay::destination_stream::DestinationStream;
 use eyas_relay::permitted::PermittedRace;
 use eyas_relay::proxy_status::ErrorType;
 use eyas_relay::via::TunnelKind;
-use eyas_relay::via::lanes::Lanes;
+use eyas_relay::via::lanes::ProxyLanes;
 use http::HeaderValue;
 use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, timeout_at};
 
-use crate::client::Client;
+use crate::client::ClientStream;
 use crate::client_hello::{FirstFlight, MAX_CLIENT_HELLO, first_flight};
-use crate::report::{Ending, WonBy};
-use crate::shared::Shared;
+use crate::report::{ClientEnding, WonBy};
+use crate::shared::SharedProxy;
 
 /// How long a client that got a success reply may be silent before it is assumed to wait for the server. The
 /// race would start its next attempt after 250 ms.
@@ -30,7 +30,7 @@ const TLS_CLIENT_TIMEOUT: Duration = Duration::from_secs(3);
 const TLS_PORTS: [u16; 11] = [443, 465, 563, 636, 853, 989, 990, 993, 995, 5061, 8443];
 
 /// A connection to a destination.
-pub(crate) struct Connected {
+pub(crate) struct ConnectedDestination {
     pub(crate) stream: DestinationStream,
     pub(crate) won_by: WonBy,
     /// Data received from the client and not yet sent to the destination.
@@ -42,14 +42,14 @@ pub(crate) struct Connected {
 /// Why there is no connection.
 pub(crate) enum NoConnection {
     /// The client is still waiting for the reply.
-    Refused(Refused),
+    Refused(RefusedRequest),
     /// The client already has a success reply.
-    Unanswered(Refusal),
+    Unanswered(RequestRefusal),
     /// The client has disconnected.
     Left,
 }
 
-impl From<NoConnection> for Ending {
+impl From<NoConnection> for ClientEnding {
     fn from(failure: NoConnection) -> Self {
         match failure {
             NoConnection::Refused(refused) => Self::Refused(refused.why),
@@ -62,7 +62,7 @@ impl From<NoConnection> for Ending {
 /// A race to be run for a client.
 pub(crate) struct DestinationRace<'a> {
     race: PermittedRace,
-    shared: &'a Shared,
+    shared: &'a SharedProxy,
     destination: &'a Destination,
 }
 
@@ -72,15 +72,15 @@ impl<'a> DestinationRace<'a> {
     /// # Errors
     /// If the rules forbid the destination to this client.
     pub(crate) async fn new(
-        shared: &'a Shared,
+        shared: &'a SharedProxy,
         destination: &'a Destination,
         client: SocketAddr,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, RequestRefusal> {
         let (policy, rules) = (shared.policy.clone(), shared.rules_for(client.ip()).await);
         let here = destination.on_this_host();
-        let here = here.map_err(|cause| Refusal::NoAddress(cause.to_string()))?;
+        let here = here.map_err(|cause| RequestRefusal::NoAddress(cause.to_string()))?;
         let race = PermittedRace::new(&shared.endpoint, policy, rules, &here);
-        let race = race.map_err(|why| Refusal::NotAllowed(why.to_string()))?;
+        let race = race.map_err(|why| RequestRefusal::NotAllowed(why.to_string()))?;
         Ok(Self { race, shared, destination })
     }
 
@@ -88,7 +88,7 @@ impl<'a> DestinationRace<'a> {
     pub(crate) async fn establish(
         self,
         hops: Option<&HeaderValue>,
-        race: &mut Option<Recording>,
+        race: &mut Option<RaceRecording>,
     ) -> Result<RaceUp<'a>, NoConnection> {
         if let Some(via) = &self.shared.via {
             return Ok(RaceUp::Via(self.via(via, hops, race).await?));
@@ -104,7 +104,7 @@ impl<'a> DestinationRace<'a> {
     pub(crate) async fn transport(
         self,
         hops: Option<&HeaderValue>,
-        race: &mut Option<Recording>,
+        race: &mut Option<RaceRecording>,
     ) -> Result<DestinationStream, NoConnection> {
         if let Some(via) = &self.shared.via {
             return self.via(via, hops, race).await;
@@ -120,27 +120,27 @@ impl<'a> DestinationRace<'a> {
     /// Connects through another proxy.
     async fn via(
         &self,
-        via: &Lanes,
+        via: &ProxyLanes,
         hops: Option<&HeaderValue>,
-        race: &mut Option<Recording>,
+        race: &mut Option<RaceRecording>,
     ) -> Result<DestinationStream, NoConnection> {
         let reached = via.reach((TunnelKind::Bytes, self.destination), hops, race).await;
         reached.map_err(NoConnection::Refused)
     }
 
-    fn refusal(&self, error: &ConnectError) -> Refused {
-        let refused = Refused::from(error);
+    fn refusal(&self, error: &ConnectError) -> RefusedRequest {
+        let refused = RefusedRequest::from(error);
         match refused.why {
-            Refusal::NoAddress(_) if self.race.is_filtered() => {
-                Refused::prohibited(self.destination)
+            RequestRefusal::NoAddress(_) if self.race.is_filtered() => {
+                RefusedRequest::prohibited(self.destination)
             }
-            Refusal::TimedOut(_) if error.attempts().is_empty() => {
+            RequestRefusal::TimedOut(_) if error.attempts().is_empty() => {
                 let after = self.shared.limits.connect_time;
                 let text = format!(
                     "DNS returned no address for {} within {after:?}",
                     self.destination.given_host()
                 );
-                Refused::new(ErrorType::DnsTimeout, Refusal::TimedOut(text))
+                RefusedRequest::new(ErrorType::DnsTimeout, RequestRefusal::TimedOut(text))
             }
             _ => refused,
         }
@@ -159,13 +159,13 @@ impl RaceUp<'_> {
     /// Decides the race by the client's first data, of which `rest` has been read.
     pub(crate) async fn decide(
         self,
-        client: &mut Client,
+        client: &mut ClientStream,
         rest: Bytes,
-    ) -> Result<Connected, NoConnection> {
+    ) -> Result<ConnectedDestination, NoConnection> {
         match self {
             Self::Direct(race) => race.decide(client, rest).await,
             Self::Via(stream) => {
-                Ok(Connected { stream, won_by: WonBy::Transport, unsent: rest, sent: 0 })
+                Ok(ConnectedDestination { stream, won_by: WonBy::Transport, unsent: rest, sent: 0 })
             }
         }
     }
@@ -180,7 +180,11 @@ pub(crate) struct DirectRace<'a> {
 impl DirectRace<'_> {
     /// Continues the race until a server answers, if the client begins with a ClientHello. `rest` is data that
     /// the client has already sent.
-    async fn decide(mut self, client: &mut Client, rest: Bytes) -> Result<Connected, NoConnection> {
+    async fn decide(
+        mut self,
+        client: &mut ClientStream,
+        rest: Bytes,
+    ) -> Result<ConnectedDestination, NoConnection> {
         let mut first = BytesMut::from(&rest[..]);
         self.read_first_flight(client, &mut first).await?;
         let Self { race, mut initiation } = self;
@@ -204,14 +208,14 @@ impl DirectRace<'_> {
             Some(_) => (Bytes::new(), first.len() as u64),
             None => (first, 0),
         };
-        Ok(Connected { stream: stream(connection)?, won_by, unsent, sent })
+        Ok(ConnectedDestination { stream: stream(connection)?, won_by, unsent, sent })
     }
 
     /// Reads the client's first data until its kind is known, until the client has been silent for too long,
     /// or until the server sends something.
     async fn read_first_flight(
         &mut self,
-        client: &mut Client,
+        client: &mut ClientStream,
         first: &mut BytesMut,
     ) -> Result<(), NoConnection> {
         let began = Instant::now();
@@ -239,6 +243,8 @@ impl DirectRace<'_> {
 /// Returns the connection as a stream. Only closed QUIC connections cannot become one, and there is no QUIC.
 fn stream(connection: Connection) -> Result<DestinationStream, NoConnection> {
     connection.into_stream().map(DestinationStream::Direct).map_err(|_| {
-        NoConnection::Unanswered(Refusal::Failed("the connection was closed at once".to_owned()))
+        NoConnection::Unanswered(RequestRefusal::Failed(
+            "the connection was closed at once".to_owned(),
+        ))
     })
 }

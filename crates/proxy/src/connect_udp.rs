@@ -15,4 +15,4 @@ mod serve;
 mod stream;
 
 pub(crate) use serve::{UdpRoute, forward, reach, serve};
-pub(crate) use stream::{CapsuleStream, Event};
+pub(crate) use stream::{CapsuleEvent, CapsuleStream};

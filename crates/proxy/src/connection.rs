@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::{Bytes, BytesMut};
-use eyas::Recording;
-use eyas::race::evidence::{Cause, Failure, Level};
+use eyas::RaceRecording;
+use eyas::race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_http::HttpDatagrams;
 use eyas_http::serve::StreamServer;
-use eyas_relay::copy::{self, ByteCounts, End, Until};
-use eyas_relay::destination::{Destination, Refusal, Refused};
+use eyas_relay::copy::{self, ByteCounts, CopyEnd, CopyUntil};
+use eyas_relay::destination::{Destination, RefusedRequest, RequestRefusal};
 use eyas_relay::destination_stream::DestinationStream;
-use eyas_relay::handshake::Credentials;
-use eyas_relay::handshake::{Handshake, Protocol, Request, Step};
+use eyas_relay::handshake::ClientCredentials;
+use eyas_relay::handshake::{HandshakeProtocol, HandshakeRequest, HandshakeStep, ProxyHandshake};
 use eyas_relay::proxy_status::ErrorType;
 use eyas_relay::rules::ClientRules;
 use http::HeaderValue;
@@ -23,16 +23,16 @@ use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 
-use crate::admission::Permit;
-use crate::associate::{self, Setup};
-use crate::client::Client;
-use crate::connect::{Connected, DestinationRace, NoConnection, RaceUp};
+use crate::admission::ClientPermit;
+use crate::associate::{self, AssociationSetup};
+use crate::client::ClientStream;
+use crate::connect::{ConnectedDestination, DestinationRace, NoConnection, RaceUp};
 use crate::connect_udp::{self, UdpRoute};
 use crate::peers;
-use crate::report::{Datagrams, Ending, Report, WonBy};
-use crate::requester::Requester;
-use crate::shared::Shared;
-use crate::traffic::Traffic;
+use crate::report::{ClientEnding, DatagramReport, ProxyClientReport, WonBy};
+use crate::requester::RequestReader;
+use crate::shared::SharedProxy;
+use crate::traffic::DatagramTraffic;
 
 /// Bytes read at once before the client's destination is known.
 const READ: usize = 4 * 1024;
@@ -43,10 +43,10 @@ const REFUSAL_TIME: Duration = Duration::from_secs(5);
 /// Serves a client, and reports the outcome. An HTTP/2 connection is passed to `streams`, where each stream
 /// is a client with a report of its own.
 pub(crate) async fn serve(
-    shared: Arc<Shared>,
+    shared: Arc<SharedProxy>,
     tcp: TcpStream,
     client: SocketAddr,
-    (mut permit, streams): (Permit, Option<StreamServer>),
+    (mut permit, streams): (ClientPermit, Option<StreamServer>),
 ) {
     let mut client_state = ClientState::new(client);
     // Small messages of a handshake must not wait for one another's acknowledgement.
@@ -54,7 +54,7 @@ pub(crate) async fn serve(
     let evicted = permit.evicted();
     let serving = async {
         match (secured(&shared, tcp, streams.as_ref()).await, &streams) {
-            (Ok(Client::Tls(tls)), Some(streams)) if is_http2(&tls) => Err((tls, streams)),
+            (Ok(ClientStream::Tls(tls)), Some(streams)) if is_http2(&tls) => Err((tls, streams)),
             (Ok(tcp), _) => Ok(client_state.run(&shared, tcp, &mut permit).await),
             (Err(ending), _) => Ok(ending),
         }
@@ -63,9 +63,9 @@ pub(crate) async fn serve(
         ending = serving => ending,
         () = evicted.cancelled() => {
             let why = "it named no destination before its place was needed for another client";
-            Ok(Ending::Refused(Refusal::TimedOut(why.to_owned())))
+            Ok(ClientEnding::Refused(RequestRefusal::TimedOut(why.to_owned())))
         }
-        () = shared.abort.cancelled() => Ok(Ending::Stopped),
+        () = shared.abort.cancelled() => Ok(ClientEnding::Stopped),
     };
     drop(permit);
     match ending {
@@ -84,22 +84,22 @@ fn is_http2(tls: &TlsStream<TcpStream>) -> bool {
 
 /// Sets up TLS, if it is required: `streams` then has the certificates.
 async fn secured(
-    shared: &Shared,
+    shared: &SharedProxy,
     tcp: TcpStream,
     streams: Option<&StreamServer>,
-) -> Result<Client, Ending> {
-    let Some(streams) = streams else { return Ok(Client::Plain(tcp)) };
+) -> Result<ClientStream, ClientEnding> {
+    let Some(streams) = streams else { return Ok(ClientStream::Plain(tcp)) };
     let handshake = Box::pin(streams.handshake(tcp));
     let accepted = tokio::select! {
         accepted = timeout(shared.limits.handshake_time, handshake) => accepted,
-        () = shared.drain.cancelled() => return Err(Ending::Stopped),
+        () = shared.drain.cancelled() => return Err(ClientEnding::Stopped),
     };
     match accepted {
-        Ok(Ok(tls)) => Ok(Client::Tls(Box::new(tls))),
-        Ok(Err(error)) => {
-            Err(Ending::Refused(Refusal::Malformed(format!("it does not speak TLS: {error}"))))
-        }
-        Err(_) => Err(Ending::Refused(Refusal::TimedOut(
+        Ok(Ok(tls)) => Ok(ClientStream::Tls(Box::new(tls))),
+        Ok(Err(error)) => Err(ClientEnding::Refused(RequestRefusal::Malformed(format!(
+            "it does not speak TLS: {error}"
+        )))),
+        Err(_) => Err(ClientEnding::Refused(RequestRefusal::TimedOut(
             "its TLS handshake did not start in time".to_owned(),
         ))),
     }
@@ -111,15 +111,15 @@ pub(crate) struct ClientState {
     began: Instant,
     client: SocketAddr,
     pub(crate) user: Option<String>,
-    pub(crate) protocol: Option<Protocol>,
+    pub(crate) protocol: Option<HandshakeProtocol>,
     pub(crate) destination: Option<Destination>,
     /// The proxies that its request has passed.
     pub(crate) hops: Option<HeaderValue>,
     connection: Option<Arc<eyas::ConnectionInfo>>,
     won_by: Option<WonBy>,
-    race: Option<Recording>,
+    race: Option<RaceRecording>,
     pub(crate) bytes: ByteCounts,
-    datagrams: Option<Datagrams>,
+    datagrams: Option<DatagramReport>,
 }
 
 impl ClientState {
@@ -141,8 +141,8 @@ impl ClientState {
     }
 
     /// Reports the outcome.
-    pub(crate) fn report(self, shared: &Shared, end: Ending) {
-        shared.report(Report {
+    pub(crate) fn report(self, shared: &SharedProxy, end: ClientEnding) {
+        shared.report(ProxyClientReport {
             at: self.at,
             took: self.began.elapsed(),
             client: self.client,
@@ -159,14 +159,19 @@ impl ClientState {
         });
     }
 
-    async fn run(&mut self, shared: &Arc<Shared>, mut tcp: Client, permit: &mut Permit) -> Ending {
-        let mut handshake = Handshake::new(shared.users().is_some());
+    async fn run(
+        &mut self,
+        shared: &Arc<SharedProxy>,
+        mut tcp: ClientStream,
+        permit: &mut ClientPermit,
+    ) -> ClientEnding {
+        let mut handshake = ProxyHandshake::new(shared.users().is_some());
         let ip = self.client.ip();
-        let authenticate = |given: &Credentials| shared.authenticate(ip, Some(given));
+        let authenticate = |given: &ClientCredentials| shared.authenticate(ip, Some(given));
         let reading = read_request(&mut tcp, &mut handshake, authenticate);
         let requested = tokio::select! {
             requested = timeout(shared.limits.handshake_time, reading) => requested,
-            () = shared.drain.cancelled() => return Ending::Stopped,
+            () = shared.drain.cancelled() => return ClientEnding::Stopped,
         };
         self.protocol = handshake.protocol();
         self.user = handshake.user().map(str::to_owned);
@@ -174,31 +179,32 @@ impl ClientState {
         let request = match requested {
             Ok(Ok(request)) => request,
             Ok(Err(ending)) => {
-                if let Ending::Refused(_) = ending {
+                if let ClientEnding::Refused(_) = ending {
                     let _ = timeout(REFUSAL_TIME, close_gracefully(&mut tcp)).await;
                 }
                 return ending;
             }
             Err(_) => {
                 let why = "it did not name a destination in time".to_owned();
-                return Ending::Refused(Refusal::TimedOut(why));
+                return ClientEnding::Refused(RequestRefusal::TimedOut(why));
             }
         };
         self.destination = request.destination().cloned();
         if let Err(why) = permit.settle(self.user.as_deref()) {
-            let refused = Refused::new(ErrorType::ConnectionLimitReached, Refusal::Failed(why));
+            let refused =
+                RefusedRequest::new(ErrorType::ConnectionLimitReached, RequestRefusal::Failed(why));
             return refuse(&mut tcp, &handshake, refused).await;
         }
         let ended = match request.clone() {
-            Request::Connect(to) => self.connect(shared, &mut tcp, &to, handshake).await,
+            HandshakeRequest::Connect(to) => self.connect(shared, &mut tcp, &to, handshake).await,
             // Boxed, like the race, since an open connection would otherwise keep the memory for it.
-            Request::ConnectUdp(to) => {
+            HandshakeRequest::ConnectUdp(to) => {
                 Box::pin(self.connect_udp(shared, &mut tcp, &to, handshake)).await
             }
-            Request::Associate { port } => {
+            HandshakeRequest::Associate { port } => {
                 Box::pin(self.associate(shared, &mut tcp, port, handshake)).await
             }
-            Request::Forward { destination, head, body } => {
+            HandshakeRequest::Forward { destination, head, body } => {
                 let forwarded =
                     self.forward(shared, &mut tcp, &destination, (head, body, handshake));
                 Box::pin(forwarded).await
@@ -215,15 +221,15 @@ impl ClientState {
     /// Serves a client that requested a byte stream.
     async fn connect(
         &mut self,
-        shared: &Arc<Shared>,
-        tcp: &mut Client,
+        shared: &Arc<SharedProxy>,
+        tcp: &mut ClientStream,
         destination: &Destination,
-        handshake: Handshake,
-    ) -> Result<Ending, Ending> {
+        handshake: ProxyHandshake,
+    ) -> Result<ClientEnding, ClientEnding> {
         let rest = handshake.rest();
         let reached = tokio::select! {
             reached = Box::pin(self.reach(shared, destination)) => reached,
-            () = tcp.disconnected(rest.is_empty()) => return Err(Ending::Left),
+            () = tcp.disconnected(rest.is_empty()) => return Err(ClientEnding::Left),
         };
         let race = match reached {
             Ok(race) => race,
@@ -232,7 +238,7 @@ impl ClientState {
             }
             Err(failure) => return Err(failure.into()),
         };
-        tcp.write_all(&handshake.granted(None)).await.map_err(|_| Ending::Left)?;
+        tcp.write_all(&handshake.granted(None)).await.map_err(|_| ClientEnding::Left)?;
         drop(handshake);
         self.relay_bytes(shared, tcp, race, rest).await
     }
@@ -240,7 +246,7 @@ impl ClientState {
     /// Races to a destination until a transport is established.
     pub(crate) async fn reach<'a>(
         &mut self,
-        shared: &'a Shared,
+        shared: &'a SharedProxy,
         destination: &'a Destination,
     ) -> Result<RaceUp<'a>, NoConnection> {
         let race = DestinationRace::new(shared, destination, self.client).await;
@@ -252,17 +258,17 @@ impl ClientState {
     /// `rest` is data that the client has already sent.
     pub(crate) async fn relay_bytes(
         &mut self,
-        shared: &Shared,
-        tcp: &mut Client,
+        shared: &SharedProxy,
+        tcp: &mut ClientStream,
         race: RaceUp<'_>,
         rest: Bytes,
-    ) -> Result<Ending, Ending> {
+    ) -> Result<ClientEnding, ClientEnding> {
         let connected = Box::pin(race.decide(tcp, rest)).await?;
-        let Connected { mut stream, won_by, unsent, sent } = connected;
+        let ConnectedDestination { mut stream, won_by, unsent, sent } = connected;
         self.note_connection(&stream, won_by);
         self.bytes.sent = sent;
         self.write(&mut stream, &unsent).await?;
-        let kind = (Until::Both, shared.limits.idle_time);
+        let kind = (CopyUntil::Both, shared.limits.idle_time);
         let end = copy::bidirectional(tcp, &mut stream, kind, &mut self.bytes).await;
         Ok(self.ending(end, &stream))
     }
@@ -270,21 +276,21 @@ impl ClientState {
     /// Serves a client that requested datagrams to one destination.
     async fn connect_udp(
         &mut self,
-        shared: &Arc<Shared>,
-        tcp: &mut Client,
+        shared: &Arc<SharedProxy>,
+        tcp: &mut ClientStream,
         destination: &Destination,
-        handshake: Handshake,
-    ) -> Result<Ending, Ending> {
+        handshake: ProxyHandshake,
+    ) -> Result<ClientEnding, ClientEnding> {
         let rest = handshake.rest();
         let reached = tokio::select! {
             reached = self.reach_udp(shared, destination) => reached,
-            () = tcp.disconnected(rest.is_empty()) => return Err(Ending::Left),
+            () = tcp.disconnected(rest.is_empty()) => return Err(ClientEnding::Left),
         };
         let (route, _permit) = match reached {
             Ok(reached) => reached,
             Err(refused) => return Err(refuse(tcp, &handshake, refused).await),
         };
-        tcp.write_all(&handshake.granted(None)).await.map_err(|_| Ending::Left)?;
+        tcp.write_all(&handshake.granted(None)).await.map_err(|_| ClientEnding::Left)?;
         drop(handshake);
         Ok(self.relay_datagrams(shared, tcp, (destination, route), (&rest, None)).await)
     }
@@ -292,9 +298,9 @@ impl ClientState {
     /// Prepares to send datagrams to a destination. The tunnel counts until its permit is dropped.
     pub(crate) async fn reach_udp<'a>(
         &mut self,
-        shared: &'a Shared,
+        shared: &'a SharedProxy,
         destination: &Destination,
-    ) -> Result<(UdpRoute, SemaphorePermit<'a>), Refused> {
+    ) -> Result<(UdpRoute, SemaphorePermit<'a>), RefusedRequest> {
         let client = (self.client.ip(), self.hops.as_ref());
         connect_udp::reach(shared, destination, client, &mut self.race).await
     }
@@ -303,17 +309,17 @@ impl ClientState {
     /// ends. `received` is data that the client has already sent, and its datagrams beside the stream.
     pub(crate) async fn relay_datagrams(
         &mut self,
-        shared: &Shared,
-        client: &mut Client,
+        shared: &SharedProxy,
+        client: &mut ClientStream,
         (destination, route): (&Destination, UdpRoute),
         received: (&[u8], Option<HttpDatagrams>),
-    ) -> Ending {
+    ) -> ClientEnding {
         if let UdpRoute::Via(upstream) = &route {
             self.note_connection(upstream, WonBy::Transport);
         }
         let idle_time = shared.limits.idle_time;
-        let datagrams = self.datagrams.insert(Datagrams::default());
-        let mut traffic = Traffic::new(&mut self.bytes, datagrams);
+        let datagrams = self.datagrams.insert(DatagramReport::default());
+        let mut traffic = DatagramTraffic::new(&mut self.bytes, datagrams);
         let counts = &mut traffic;
         let ending = match route {
             UdpRoute::Direct(peer) => {
@@ -332,13 +338,13 @@ impl ClientState {
     /// Serves a client that requested an association.
     async fn associate(
         &mut self,
-        shared: &Arc<Shared>,
-        tcp: &mut Client,
+        shared: &Arc<SharedProxy>,
+        tcp: &mut ClientStream,
         port: Option<u16>,
-        handshake: Handshake,
-    ) -> Result<Ending, Ending> {
+        handshake: ProxyHandshake,
+    ) -> Result<ClientEnding, ClientEnding> {
         if !tcp.is_plain() {
-            let why = Refusal::Unsupported("datagrams would not be encrypted".to_owned());
+            let why = RequestRefusal::Unsupported("datagrams would not be encrypted".to_owned());
             return Err(refuse(tcp, &handshake, why.into()).await);
         }
         let _permit = match shared.admit_udp() {
@@ -360,18 +366,18 @@ impl ClientState {
         let (address, (socket, peers)) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                let why = Refusal::Failed(format!("cannot accept datagrams: {error}"));
+                let why = RequestRefusal::Failed(format!("cannot accept datagrams: {error}"));
                 return Err(refuse(tcp, &handshake, why.into()).await);
             }
         };
-        tcp.write_all(&handshake.granted(Some(address))).await.map_err(|_| Ending::Left)?;
+        tcp.write_all(&handshake.granted(Some(address))).await.map_err(|_| ClientEnding::Left)?;
         drop(handshake);
         // A NAT may have changed the port of a client on another machine.
         let port = port.filter(|_| self.client.ip().to_canonical().is_loopback());
         let destinations = shared.limits.association_destinations;
-        let setup = Setup { port, rules, destinations };
-        let datagrams = self.datagrams.insert(Datagrams::default());
-        let traffic = Traffic::new(&mut self.bytes, datagrams);
+        let setup = AssociationSetup { port, rules, destinations };
+        let datagrams = self.datagrams.insert(DatagramReport::default());
+        let traffic = DatagramTraffic::new(&mut self.bytes, datagrams);
         Ok(match peers {
             Some(peers) => associate::serve(shared, tcp, setup, (socket, peers), traffic).await,
             None => associate::serve_via(shared, tcp, &setup, socket, traffic).await,
@@ -381,11 +387,11 @@ impl ClientState {
     /// Serves a client that sent a request with a whole URL.
     async fn forward(
         &mut self,
-        shared: &Arc<Shared>,
-        tcp: &mut Client,
+        shared: &Arc<SharedProxy>,
+        tcp: &mut ClientStream,
         destination: &Destination,
-        (head, body, handshake): (Bytes, eyas_relay::body::Body, Handshake),
-    ) -> Result<Ending, Ending> {
+        (head, body, handshake): (Bytes, eyas_relay::body::BodyDelimiter, ProxyHandshake),
+    ) -> Result<ClientEnding, ClientEnding> {
         let race = match DestinationRace::new(shared, destination, self.client).await {
             Ok(race) => race,
             Err(why) => return Err(refuse(tcp, &handshake, why.into()).await),
@@ -399,21 +405,21 @@ impl ClientState {
                 Err(NoConnection::Unanswered(why)) => {
                     return Err(refuse(tcp, &handshake, why.into()).await);
                 }
-                Err(NoConnection::Left) => return Err(Ending::Left),
+                Err(NoConnection::Left) => return Err(ClientEnding::Left),
             },
-            () = tcp.failed() => return Err(Ending::Left),
+            () = tcp.failed() => return Err(ClientEnding::Left),
         };
         self.note_connection(&stream, WonBy::Transport);
         self.write(&mut stream, &head).await?;
-        let mut requester = Requester::new(tcp, handshake.into_rest(), body);
-        let kind = (Until::Destination, shared.limits.idle_time);
+        let mut requester = RequestReader::new(tcp, handshake.into_rest(), body);
+        let kind = (CopyUntil::Destination, shared.limits.idle_time);
         let end = copy::bidirectional(&mut requester, &mut stream, kind, &mut self.bytes).await;
         if !requester.has_all() && self.bytes.received > 0 {
             let rest = async {
                 match &end {
-                    End::Both => close_gracefully(tcp).await,
-                    End::Destination(_) => discard(tcp).await,
-                    End::Client(_) | End::Idle => Ok(()),
+                    CopyEnd::Both => close_gracefully(tcp).await,
+                    CopyEnd::Destination(_) => discard(tcp).await,
+                    CopyEnd::Client(_) | CopyEnd::Idle => Ok(()),
                 }
             };
             let _ = timeout(REFUSAL_TIME, rest).await;
@@ -427,27 +433,31 @@ impl ClientState {
     }
 
     /// Writes data to the destination that is not part of the copy.
-    async fn write(&mut self, stream: &mut DestinationStream, bytes: &[u8]) -> Result<(), Ending> {
+    async fn write(
+        &mut self,
+        stream: &mut DestinationStream,
+        bytes: &[u8],
+    ) -> Result<(), ClientEnding> {
         self.bytes.sent += bytes.len() as u64;
         let written = stream.write_all(bytes).await;
-        written.map_err(|error| Ending::Destination(error.to_string()))
+        written.map_err(|error| ClientEnding::Destination(error.to_string()))
     }
 
-    fn ending(&self, end: End, stream: &DestinationStream) -> Ending {
+    fn ending(&self, end: CopyEnd, stream: &DestinationStream) -> ClientEnding {
         match end {
-            End::Both => Ending::Done,
-            End::Idle => Ending::Idle,
-            End::Client(error) => Ending::Client(error.to_string()),
-            End::Destination(error) => {
+            CopyEnd::Both => ClientEnding::Done,
+            CopyEnd::Idle => ClientEnding::Idle,
+            CopyEnd::Client(error) => ClientEnding::Client(error.to_string()),
+            CopyEnd::Destination(error) => {
                 if self.bytes.received == 0 {
                     // It accepted the connection, and broke it without sending anything.
-                    stream.report_broken(Failure::new(
-                        Cause::Reset,
-                        Level::Transport,
+                    stream.report_broken(AttemptFailure::new(
+                        FailureCause::Reset,
+                        EvidenceLevel::Transport,
                         error.to_string(),
                     ));
                 }
-                Ending::Destination(error.to_string())
+                ClientEnding::Destination(error.to_string())
             }
         }
     }
@@ -455,62 +465,68 @@ impl ClientState {
 
 /// Exchanges messages with the client until its request is complete.
 async fn read_request(
-    tcp: &mut Client,
-    handshake: &mut Handshake,
-    authenticate: impl Fn(&Credentials) -> Result<Option<String>, Refusal>,
-) -> Result<Request, Ending> {
+    tcp: &mut ClientStream,
+    handshake: &mut ProxyHandshake,
+    authenticate: impl Fn(&ClientCredentials) -> Result<Option<String>, RequestRefusal>,
+) -> Result<HandshakeRequest, ClientEnding> {
     let mut read = BytesMut::with_capacity(READ);
     loop {
         let step = match handshake.step() {
-            Step::Authenticate(given) => handshake.authenticated(authenticate(&given)),
+            HandshakeStep::Authenticate(given) => handshake.authenticated(authenticate(&given)),
             step => step,
         };
         match step {
-            Step::More => {
+            HandshakeStep::More => {
                 read.clear();
                 match tcp.read_buf(&mut read).await {
-                    Ok(0) | Err(_) => return Err(Ending::Left),
-                    Ok(_) => handshake.put(&read),
+                    Ok(0) | Err(_) => return Err(ClientEnding::Left),
+                    Ok(_) => handshake.receive(&read),
                 }
             }
-            Step::Send(bytes) => tcp.write_all(&bytes).await.map_err(|_| Ending::Left)?,
-            Step::Authenticate(_) => {}
-            Step::Request(request) => return Ok(request),
-            Step::Close(bytes, why) => {
-                tcp.write_all(&bytes).await.map_err(|_| Ending::Left)?;
-                return Err(Ending::Refused(why));
+            HandshakeStep::Send(bytes) => {
+                tcp.write_all(&bytes).await.map_err(|_| ClientEnding::Left)?
+            }
+            HandshakeStep::Authenticate(_) => {}
+            HandshakeStep::Request(request) => return Ok(request),
+            HandshakeStep::Close(bytes, why) => {
+                tcp.write_all(&bytes).await.map_err(|_| ClientEnding::Left)?;
+                return Err(ClientEnding::Refused(why));
             }
         }
     }
 }
 
 /// Sends the client the refusal.
-async fn refuse(tcp: &mut Client, handshake: &Handshake, refused: Refused) -> Ending {
+async fn refuse(
+    tcp: &mut ClientStream,
+    handshake: &ProxyHandshake,
+    refused: RefusedRequest,
+) -> ClientEnding {
     let sending = async {
         tcp.write_all(&handshake.refusal(&refused)).await?;
         close_gracefully(tcp).await
     };
     // A client that has disconnected does not need the reason.
     let _ = timeout(REFUSAL_TIME, sending).await;
-    Ending::Refused(refused.why)
+    ClientEnding::Refused(refused.why)
 }
 
 /// Closes the connection so that the last data arrives: with unread data the system would reset it (RFC
 /// 9112 §9.6). However much the client sends, the caller limits the time.
-async fn close_gracefully(tcp: &mut Client) -> std::io::Result<()> {
+async fn close_gracefully(tcp: &mut ClientStream) -> std::io::Result<()> {
     tcp.shutdown().await?;
     discard(tcp).await
 }
 
 /// Reads and discards what a client still sends.
-async fn discard(tcp: &mut Client) -> std::io::Result<()> {
+async fn discard(tcp: &mut ClientStream) -> std::io::Result<()> {
     let mut scratch = vec![0; READ];
     while tcp.read(&mut scratch).await? > 0 {}
     Ok(())
 }
 
 /// Returns the address at which a client has reached the proxy.
-fn local_addr(client: &Client) -> std::io::Result<SocketAddr> {
+fn local_addr(client: &ClientStream) -> std::io::Result<SocketAddr> {
     client.tcp().ok_or(std::io::ErrorKind::NotConnected)?.local_addr()
 }
 

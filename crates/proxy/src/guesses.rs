@@ -20,16 +20,16 @@ const MAX_ENTRIES: usize = 4096;
 /// The wrong passwords of all clients.
 #[derive(Debug, Default)]
 pub(crate) struct GuessBrake {
-    by_client: HashMap<IpAddr, Debt>,
+    by_client: HashMap<IpAddr, GuessDebt>,
     /// Users who have authenticated from an address.
-    known: HashMap<(IpAddr, Vec<u8>), Debt>,
+    known: HashMap<(IpAddr, Vec<u8>), GuessDebt>,
 }
 
 /// When all wrong passwords are paid for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Debt(Duration);
+struct GuessDebt(Duration);
 
-impl Debt {
+impl GuessDebt {
     /// Returns for how long no further password is checked.
     fn wait(self, now: Duration) -> Option<Duration> {
         let owed = self.0.saturating_sub(now);
@@ -60,7 +60,7 @@ impl GuessBrake {
             (Some(debt), false) => debt.add(now),
             (None, true) => {
                 make_room(&mut self.known);
-                self.known.insert(key, Debt::default());
+                self.known.insert(key, GuessDebt::default());
             }
             (None, false) => {
                 if !self.by_client.contains_key(&client) {
@@ -72,7 +72,7 @@ impl GuessBrake {
     }
 }
 
-fn make_room<K: Clone + Eq + Hash>(debts: &mut HashMap<K, Debt>) {
+fn make_room<K: Clone + Eq + Hash>(debts: &mut HashMap<K, GuessDebt>) {
     if debts.len() < MAX_ENTRIES {
         return;
     }

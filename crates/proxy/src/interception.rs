@@ -3,8 +3,8 @@
 //!
 //! | module or type | purpose | source |
 //! | --- | --- | --- |
-//! | [`Translator`] | redirects connections to a listener, and tells programs why one failed; pure | RFC 3022, RFC 9293, RFC 792, RFC 4443 |
-//! | [`Names`] | which name an address represents; pure | |
+//! | [`FlowTranslator`] | redirects connections to a listener, and tells programs why one failed; pure | RFC 3022, RFC 9293, RFC 792, RFC 4443 |
+//! | [`RepresentedNames`] | which name an address represents; pure | |
 //! | [`dns`] | queries and answers; pure | RFC 1035 |
 //! | [`HOST`], [`PEER`] | the addresses inside | RFC 2544, RFC 4193 |
 //! | [`Running::intercept`](crate::Running::intercept) | a device, listeners, races | |
@@ -20,6 +20,8 @@ mod translator;
 mod translator_tests;
 
 pub use addresses::{HOST, PEER};
-pub use names::{FORGOTTEN, KEPT, MAX_NAMES, Names};
+pub use names::{FORGOTTEN, KEPT, MAX_NAMES, RepresentedNames};
 pub(crate) use serve::start;
-pub use translator::{Denial, Flow, LINGER, MAX_FLOWS, Output, Translator};
+pub use translator::{
+    FlowDenial, FlowTranslator, LINGER, MAX_FLOWS, ProgramFlow, TranslatorOutput,
+};

@@ -8,7 +8,7 @@
 //! | [`interception`] | programs whose connections are intercepted | RFC 9110 §3.7 |
 //! | [`users`] | the users of a proxy | RFC 1929, RFC 7617 |
 //! | [`Proxy`] | the proxy: its sockets, clients and races | |
-//! | [`Report`], [`Stats`] | the outcome of one client, and of all | |
+//! | [`ProxyClientReport`], [`ProxyStats`] | the outcome of one client, and of all | |
 //! | [`relay`] | what it shares with the tunnel and the gateway: requests, destinations, rules, other proxies | |
 //!
 //! ```no_run
@@ -50,10 +50,10 @@ mod unanswered;
 pub mod users;
 
 pub use eyas_relay as relay;
-pub use limits::Limits;
-pub use report::{Datagrams, Dropped, Ending, Report, WonBy};
-pub use server::{Proxy, ProxyBuilder, ProxyError, Running};
-pub use stats::Stats;
+pub use limits::ProxyLimits;
+pub use report::{ClientEnding, DatagramReport, DropReason, ProxyClientReport, WonBy};
+pub use server::{Proxy, ProxyBuilder, ProxyError, RunningProxy};
+pub use stats::ProxyStats;
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The limits of a [`Proxy`](crate::Proxy). Each of them bounds something that a client or a destination
 /// could otherwise grow without limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ProxyLimits {
     /// Open client connections: 4096 by default. Beyond them, the oldest client that has not
     /// yet named a destination makes room; if there is none, further ones are closed at once.
     pub connections: usize,
@@ -32,7 +32,7 @@ pub struct Limits {
     pub grace: Duration,
 }
 
-impl Limits {
+impl ProxyLimits {
     /// Returns these limits, lowered so that clients with one destination each and associations need at most this
     /// many descriptors. Looking up names and attempts to connect need some in addition
     /// ([`max_attempts_in_flight`](eyas::EndpointBuilder::max_attempts_in_flight)).
@@ -56,7 +56,7 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for ProxyLimits {
     fn default() -> Self {
         Self {
             connections: 4096,
@@ -78,16 +78,16 @@ mod tests {
 
     #[test]
     fn few_descriptors_are_divided_and_many_change_nothing() {
-        assert_eq!(Limits::default().within(20_000), Limits::default());
+        assert_eq!(ProxyLimits::default().within(20_000), ProxyLimits::default());
         for descriptors in [20, 224, 1_000, 10_000] {
-            let few = Limits::default().within(descriptors);
+            let few = ProxyLimits::default().within(descriptors);
             assert!(few.connections * 2 + few.associations * 3 <= descriptors, "{few:?}");
             assert!(few.connections * 3 > descriptors, "{few:?}");
             assert!(few.connections_per_client <= few.connections / 2, "{few:?}");
         }
-        let none = Limits::default().within(0);
+        let none = ProxyLimits::default().within(0);
         assert_eq!((none.connections, none.connections_per_client, none.associations), (1, 1, 1));
-        let many = Limits { connections: usize::MAX, ..Limits::default() };
+        let many = ProxyLimits { connections: usize::MAX, ..ProxyLimits::default() };
         assert!(many.within(1_000).connections < 1_000);
     }
 }

@@ -1,14 +1,14 @@
 //! The metrics of the proxy.
 
 use eyas_http::metrics::Page;
-use eyas_relay::destination::Refusal;
-use eyas_relay::handshake::Protocol;
+use eyas_relay::destination::RequestRefusal;
+use eyas_relay::handshake::HandshakeProtocol;
 
-use crate::report::{Dropped, Ending};
-use crate::stats::Stats;
+use crate::report::{ClientEnding, DropReason};
+use crate::stats::ProxyStats;
 
 /// Returns the page of metrics.
-pub(crate) fn render(stats: &Stats) -> String {
+pub(crate) fn render(stats: &ProxyStats) -> String {
     let mut page = Page::default();
     page.gauge("eyas_proxy_connections", "Clients connected now.");
     page.row(stats.open);
@@ -17,11 +17,14 @@ pub(crate) fn render(stats: &Stats) -> String {
     page.counter("eyas_proxy_connections_refused_total", "Clients closed at once by a limit.");
     page.row(stats.over_limit);
     page.counter("eyas_proxy_clients_total", "Clients that have disconnected, by protocol.");
-    page.rows("protocol", Protocol::ALL.map(Protocol::name).into_iter().zip(stats.protocols));
+    page.rows(
+        "protocol",
+        HandshakeProtocol::ALL.map(HandshakeProtocol::name).into_iter().zip(stats.protocols),
+    );
     page.counter("eyas_proxy_ended_total", "Clients that have disconnected, by how they ended.");
-    page.rows("end", Ending::NAMES.into_iter().zip(stats.endings));
+    page.rows("end", ClientEnding::NAMES.into_iter().zip(stats.endings));
     page.counter("eyas_proxy_refused_total", "Clients that got no connection, by reason.");
-    page.rows("reason", Refusal::NAMES.into_iter().zip(stats.refusals));
+    page.rows("reason", RequestRefusal::NAMES.into_iter().zip(stats.refusals));
     page.counter("eyas_proxy_races_won_total", "Races won, by what decided them.");
     let won = [("transport", stats.won_by_transport), ("first-byte", stats.won_by_first_byte)];
     page.rows("by", won);
@@ -36,7 +39,7 @@ pub(crate) fn render(stats: &Stats) -> String {
     let passed = [("sent", stats.datagrams_sent), ("received", stats.datagrams_received)];
     page.rows("direction", passed);
     page.counter("eyas_proxy_datagrams_dropped_total", "Datagrams that were dropped, by reason.");
-    page.rows("reason", Dropped::NAMES.into_iter().zip(stats.datagrams_dropped));
+    page.rows("reason", DropReason::NAMES.into_iter().zip(stats.datagrams_dropped));
     page.into_text()
 }
 
@@ -46,7 +49,7 @@ mod tests {
 
     #[test]
     fn every_family_is_described_and_every_row_has_a_value() {
-        let page = render(&Stats { sent: 7, ..Stats::default() });
+        let page = render(&ProxyStats { sent: 7, ..ProxyStats::default() });
         assert!(page.contains("eyas_proxy_bytes_total{direction=\"sent\"} 7\n"), "{page}");
         let rows: Vec<&str> = page.lines().filter(|line| !line.starts_with('#')).collect();
         assert!(rows.iter().all(|row| row.rsplit(' ').next().unwrap().parse::<u64>().is_ok()));

@@ -5,6 +5,6 @@ mod resolve;
 mod sockets;
 
 pub use address_selection::{ATTEMPT_DELAY, MAX_ADDRESSES};
-pub(crate) use address_selection::{AddressSelection, Sent};
+pub(crate) use address_selection::{AddressSelection, DatagramTarget};
 pub(crate) use resolve::resolve;
 pub(crate) use sockets::{PeerSockets, bind, receive};

@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use eyas::{ConnectionInfo, Recording};
-use eyas_relay::destination::{Destination, Refusal};
-use eyas_relay::handshake::Protocol;
+use eyas::{ConnectionInfo, RaceRecording};
+use eyas_relay::destination::{Destination, RequestRefusal};
+use eyas_relay::handshake::HandshakeProtocol;
 
 /// The outcome of one client, reported when it has disconnected.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Report {
+pub struct ProxyClientReport {
     /// When it connected.
     pub at: SystemTime,
     /// How long it was connected.
@@ -21,7 +21,7 @@ pub struct Report {
     /// The authenticated user.
     pub user: Option<String>,
     /// Its protocol, if detected.
-    pub protocol: Option<Protocol>,
+    pub protocol: Option<HandshakeProtocol>,
     /// Its destination, if it named one.
     pub destination: Option<Destination>,
     /// The connection to the destination, if there was one.
@@ -29,34 +29,34 @@ pub struct Report {
     /// What decided the race, if it was won.
     pub won_by: Option<WonBy>,
     /// The record of the race, if there was one.
-    pub race: Option<Recording>,
+    pub race: Option<RaceRecording>,
     /// Bytes from the client to the destination.
     pub sent: u64,
     /// Bytes from the destination to the client.
     pub received: u64,
     /// The counts of its datagrams, if it requested UDP.
-    pub datagrams: Option<Datagrams>,
+    pub datagrams: Option<DatagramReport>,
     /// How it ended.
-    pub end: Ending,
+    pub end: ClientEnding,
 }
 
 /// The datagrams of an association.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Datagrams {
+pub struct DatagramReport {
     /// From the client.
     pub sent: u64,
     /// To the client.
     pub received: u64,
-    /// In either direction, by reason, in the order of [`Dropped::NAMES`].
-    pub dropped: [u64; Dropped::NAMES.len()],
+    /// In either direction, by reason, in the order of [`DropReason::NAMES`].
+    pub dropped: [u64; DropReason::NAMES.len()],
     /// Why another proxy last refused to forward them to a destination.
-    pub refusal: Option<Refusal>,
+    pub refusal: Option<RequestRefusal>,
 }
 
 /// Why a datagram was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Dropped {
+pub enum DropReason {
     /// Its sender is not the client of the association.
     NotTheClient,
     /// It is a fragment (RFC 1928 §7).
@@ -73,7 +73,7 @@ pub enum Dropped {
     Unsolicited,
 }
 
-impl Dropped {
+impl DropReason {
     /// All names, in the order of the variants.
     pub const NAMES: [&str; 7] =
         ["stranger", "fragment", "malformed", "not-allowed", "no-way", "full", "unsolicited"];
@@ -102,13 +102,13 @@ impl WonBy {
 /// How a client ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ending {
+pub enum ClientEnding {
     /// Both sides ended their streams.
     Done,
     /// The client was refused, with this reason.
-    Refused(Refusal),
+    Refused(RequestRefusal),
     /// The client got a success reply, and then no server answered.
-    Unanswered(Refusal),
+    Unanswered(RequestRefusal),
     /// The client left before there was a connection.
     Left,
     /// The client broke the connection.
@@ -121,7 +121,7 @@ pub enum Ending {
     Stopped,
 }
 
-impl Ending {
+impl ClientEnding {
     /// Returns the name used in JSON and metrics.
     pub const fn name(&self) -> &'static str {
         match self {

@@ -5,26 +5,26 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use eyas_relay::body::Body;
-use eyas_relay::copy::Duplex;
+use eyas_relay::body::BodyDelimiter;
+use eyas_relay::copy::CopyStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Reads the body of the request, and nothing after it: neither another request, which may be meant for
 /// another server, nor the end of the stream, which servers take for an aborted request.
 #[derive(Debug)]
-pub(crate) struct Requester<'a, C> {
+pub(crate) struct RequestReader<'a, C> {
     client: &'a mut C,
     /// Data that was read together with the head.
     rest: Bytes,
-    body: Body,
+    body: BodyDelimiter,
     has_ended: bool,
 }
 
 /// The limit on data after a request that is discarded. Beyond it, nothing more is read.
 const MAX_DISCARDED: usize = 64 * 1024;
 
-impl<'a, C: Duplex> Requester<'a, C> {
-    pub(crate) fn new(client: &'a mut C, rest: Bytes, body: Body) -> Self {
+impl<'a, C: CopyStream> RequestReader<'a, C> {
+    pub(crate) fn new(client: &'a mut C, rest: Bytes, body: BodyDelimiter) -> Self {
         Self { client, rest, body, has_ended: false }
     }
 
@@ -35,7 +35,7 @@ impl<'a, C: Duplex> Requester<'a, C> {
 
     /// Returns how many of these bytes belong to the request.
     fn taken(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = self.body.take(bytes);
+        let taken = self.body.read(bytes);
         match self.body.is_broken() {
             true => Err(io::Error::new(io::ErrorKind::InvalidData, "its body is invalid")),
             false => Ok(taken),
@@ -58,7 +58,7 @@ impl<'a, C: Duplex> Requester<'a, C> {
     }
 }
 
-impl<C: Duplex> AsyncRead for Requester<'_, C> {
+impl<C: CopyStream> AsyncRead for RequestReader<'_, C> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -89,7 +89,7 @@ impl<C: Duplex> AsyncRead for Requester<'_, C> {
     }
 }
 
-impl<C: Duplex> AsyncWrite for Requester<'_, C> {
+impl<C: CopyStream> AsyncWrite for RequestReader<'_, C> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use eyas::sctp::SctpListener;
-use eyas::sockets::{self, Bound, StreamProtocol, Throttle, Wanted};
+use eyas::sockets::{self, BoundAddress, ReportThrottle, StreamProtocol, WantedSockets};
 use eyas::{Endpoint, ServerIdentity};
 use eyas_http::metrics;
 use eyas_http::serve::{
@@ -16,9 +16,9 @@ use eyas_http::serve::{
 };
 use eyas_relay::accept::accept_next;
 use eyas_relay::handshake::MAX_HEAD;
-use eyas_relay::rules::Rules;
-use eyas_relay::via::Via;
-use eyas_relay::via::lanes::Lanes;
+use eyas_relay::rules::DestinationRules;
+use eyas_relay::via::UpstreamProxy;
+use eyas_relay::via::lanes::ProxyLanes;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -26,12 +26,12 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::admission::Admission;
-use crate::shared::{Observers, Shared};
-use crate::stats::{Counters, Stats};
-use crate::streams::Streams;
-use crate::users::Users;
-use crate::{Limits, Report, connection};
+use crate::admission::ClientAdmission;
+use crate::shared::{ProxyObservers, SharedProxy};
+use crate::stats::{ProxyCounters, ProxyStats};
+use crate::streams::StreamService;
+use crate::users::ProxyUsers;
+use crate::{ProxyClientReport, ProxyLimits, connection};
 
 /// A proxy; see [`Proxy::builder`].
 #[derive(Debug)]
@@ -44,15 +44,15 @@ impl Proxy {
             endpoint,
             addresses: Vec::new(),
             policy: Policy { transports: vec![Transport::Tcp], ..Policy::default() },
-            rules: Rules::default(),
+            rules: DestinationRules::default(),
             users: None,
             via: None,
             security: None,
             client_certificates: None,
             sctp: None,
-            limits: Limits::default(),
+            limits: ProxyLimits::default(),
             metrics: None,
-            observers: Observers::default(),
+            observers: ProxyObservers::default(),
         }
     }
 }
@@ -64,15 +64,15 @@ pub struct ProxyBuilder {
     endpoint: Endpoint,
     addresses: Vec<SocketAddr>,
     policy: Policy,
-    rules: Rules,
-    users: Option<Arc<Users>>,
-    via: Option<Via>,
+    rules: DestinationRules,
+    users: Option<Arc<ProxyUsers>>,
+    via: Option<UpstreamProxy>,
     security: Option<ServerIdentity>,
     client_certificates: Option<ClientCertificates>,
     sctp: Option<SctpService>,
-    limits: Limits,
+    limits: ProxyLimits,
     metrics: Option<SocketAddr>,
-    observers: Observers,
+    observers: ProxyObservers,
 }
 
 /// Why a proxy could not be started.
@@ -107,20 +107,20 @@ impl ProxyBuilder {
     }
 
     /// Sets the rules for destinations.
-    pub fn rules(mut self, rules: Rules) -> Self {
+    pub fn rules(mut self, rules: DestinationRules) -> Self {
         self.rules = rules;
         self
     }
 
     /// Sets the users. Without users, and without certificates of clients, it listens only on loopback.
-    pub fn users(mut self, users: Users) -> Self {
+    pub fn users(mut self, users: ProxyUsers) -> Self {
         self.users = Some(Arc::new(users));
         self
     }
 
     /// Reaches destinations through another proxy, to which it races instead, and which resolves their
     /// names. Datagrams go through it by CONNECT-UDP (RFC 9298).
-    pub fn via(mut self, via: Via) -> Self {
+    pub fn via(mut self, via: UpstreamProxy) -> Self {
         self.via = Some(via);
         self
     }
@@ -147,7 +147,7 @@ impl ProxyBuilder {
     }
 
     /// Sets the limits on clients.
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: ProxyLimits) -> Self {
         self.limits = limits;
         self
     }
@@ -161,7 +161,7 @@ impl ProxyBuilder {
 
     /// Sets a function that is called with the outcome of each client. It is called by the serving
     /// tasks, so it must not block.
-    pub fn reports(mut self, observer: impl Fn(Report) + Send + Sync + 'static) -> Self {
+    pub fn reports(mut self, observer: impl Fn(ProxyClientReport) + Send + Sync + 'static) -> Self {
         self.observers.reports = Some(Arc::new(observer));
         self
     }
@@ -177,12 +177,13 @@ impl ProxyBuilder {
     ///
     /// # Errors
     /// If it would be open to everyone, cannot listen, or cannot use its certificate.
-    pub fn start(mut self) -> Result<Running, ProxyError> {
+    pub fn start(mut self) -> Result<RunningProxy, ProxyError> {
         if self.addresses.is_empty() {
             self = self.listen((std::net::Ipv4Addr::LOCALHOST, 0).into());
         }
         self.check_is_closed(self.addresses.iter().copied())?;
-        let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: self.security.is_some() };
+        let wanted =
+            WantedSockets { stream: Some(StreamProtocol::Tcp), udp: self.security.is_some() };
         let bound = sockets::bind(&self.addresses, wanted)?;
         self.start_on(bound)
     }
@@ -208,7 +209,7 @@ impl ProxyBuilder {
     ///
     /// # Errors
     /// Those of [`start`](Self::start) except those of binding, and [`ServeError::NoSocket`] if there is no socket.
-    pub fn start_on(self, mut bound: Vec<Bound>) -> Result<Running, ProxyError> {
+    pub fn start_on(self, mut bound: Vec<BoundAddress>) -> Result<RunningProxy, ProxyError> {
         if bound.is_empty() {
             return Err(ServeError::NoSocket.into());
         }
@@ -216,21 +217,21 @@ impl ProxyBuilder {
         let addresses: Vec<SocketAddr> = bound.iter().map(|one| one.address).collect();
         let mut policy = self.policy;
         policy.deadline = self.limits.connect_time;
-        let lanes = |via| Lanes::new(via, self.endpoint.clone(), policy.clone());
+        let lanes = |via| ProxyLanes::new(via, self.endpoint.clone(), policy.clone());
         let via = self.via.map(lanes);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedProxy {
             endpoint: self.endpoint,
             policy,
-            rules: Arc::new(Rules { resolved_elsewhere: via.is_some(), ..self.rules }),
+            rules: Arc::new(DestinationRules { resolved_elsewhere: via.is_some(), ..self.rules }),
             users: RwLock::new(self.users),
             guesses: std::sync::Mutex::default(),
             via,
-            admission: Admission::new(&self.limits),
+            admission: ClientAdmission::new(&self.limits),
             associations: Semaphore::new(self.limits.associations.min(Semaphore::MAX_PERMITS)),
             limits: self.limits,
             unanswered: std::sync::Mutex::default(),
             epoch: tokio::time::Instant::now(),
-            counters: Counters::default(),
+            counters: ProxyCounters::default(),
             observers: self.observers,
             drain: CancellationToken::new(),
             abort: CancellationToken::new(),
@@ -257,16 +258,16 @@ impl ProxyBuilder {
             let streams = http.as_ref().map(eyas_http::serve::Running::streams);
             shared.tasks.spawn(accept(Arc::clone(&shared), listener, streams));
         }
-        Ok(Running { shared, addresses, metrics, http })
+        Ok(RunningProxy { shared, addresses, metrics, http })
     }
 }
 
 /// Serves HTTP/3 on these sockets, SCTP if requested, and HTTP/2 on the connections passed to it.
 fn serve_http(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedProxy>,
     (identity, clients): (ServerIdentity, Option<ClientCertificates>),
     sctp: Option<SctpService>,
-    bound: Vec<Bound>,
+    bound: Vec<BoundAddress>,
 ) -> Result<eyas_http::serve::Running, ServeError> {
     let limits = eyas_http::serve::Limits {
         connections: shared.limits.connections,
@@ -280,7 +281,8 @@ fn serve_http(
     if let Some(clients) = clients {
         server = server.client_certificates(clients);
     }
-    let server = server.tunnels(true).extended_connect(true).service(Streams(Arc::clone(shared)));
+    let server =
+        server.tunnels(true).extended_connect(true).service(StreamService(Arc::clone(shared)));
     match sctp {
         Some(sctp) => server.sctp(sctp).start_on(bound),
         None => server.start_on(bound),
@@ -288,8 +290,8 @@ fn serve_http(
 }
 
 /// Accepts clients until the proxy stops.
-async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<StreamServer>) {
-    let throttle = Throttle::default();
+async fn accept(shared: Arc<SharedProxy>, listener: TcpListener, streams: Option<StreamServer>) {
+    let throttle = ReportThrottle::default();
     loop {
         let exhausted = |error: &io::Error| {
             if throttle.permits() {
@@ -320,15 +322,15 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<Stre
 
 /// A running proxy. Dropping it stops it at once.
 #[derive(Debug)]
-pub struct Running {
-    shared: Arc<Shared>,
+pub struct RunningProxy {
+    shared: Arc<SharedProxy>,
     addresses: Vec<SocketAddr>,
     metrics: Option<SocketAddr>,
     /// The server for HTTP/2, HTTP/3 and SCTP.
     http: Option<eyas_http::serve::Running>,
 }
 
-impl Running {
+impl RunningProxy {
     /// Returns the first address that it listens on, with the port that was chosen.
     pub fn local_addr(&self) -> SocketAddr {
         self.addresses[0]
@@ -350,13 +352,13 @@ impl Running {
     }
 
     /// Returns the counters so far.
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> ProxyStats {
         self.shared.stats()
     }
 
     /// Admits these users from the next client on; those that are connected go on. It has no effect
     /// on a proxy that was started without users, which is only for this machine.
-    pub fn replace_users(&self, users: Users) {
+    pub fn replace_users(&self, users: ProxyUsers) {
         let mut current = self.shared.users.write().unwrap_or_else(PoisonError::into_inner);
         if current.is_some() {
             *current = Some(Arc::new(users));
@@ -438,7 +440,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProxy {
     fn drop(&mut self) {
         self.shared.drain.cancel();
         self.shared.abort.cancel();

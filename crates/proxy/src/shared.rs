@@ -6,58 +6,58 @@ use std::time::Duration;
 
 use eyas::Endpoint;
 use eyas::race::policy::Policy;
-use eyas_relay::destination::{Destination, Refusal, Refused};
-use eyas_relay::handshake::Credentials;
+use eyas_relay::destination::{Destination, RefusedRequest, RequestRefusal};
+use eyas_relay::handshake::ClientCredentials;
 use eyas_relay::proxy_status::ErrorType;
-use eyas_relay::rules::{ClientRules, Rules};
-use eyas_relay::via::lanes::Lanes;
+use eyas_relay::rules::{ClientRules, DestinationRules};
+use eyas_relay::via::lanes::ProxyLanes;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::admission::Admission;
+use crate::admission::ClientAdmission;
 use crate::guesses::GuessBrake;
-use crate::stats::{Counters, Stats};
-use crate::unanswered::Unanswered;
-use crate::users::Users;
-use crate::{Limits, Report};
+use crate::stats::{ProxyCounters, ProxyStats};
+use crate::unanswered::UnansweredDestinations;
+use crate::users::ProxyUsers;
+use crate::{ProxyClientReport, ProxyLimits};
 
-type Observer<T> = Option<Arc<dyn Fn(T) + Send + Sync>>;
+type ProxyObserver<T> = Option<Arc<dyn Fn(T) + Send + Sync>>;
 
 /// The caller's functions for reports and notices.
 #[derive(Clone, Default)]
-pub(crate) struct Observers {
-    pub(crate) reports: Observer<Report>,
-    pub(crate) notices: Observer<String>,
+pub(crate) struct ProxyObservers {
+    pub(crate) reports: ProxyObserver<ProxyClientReport>,
+    pub(crate) notices: ProxyObserver<String>,
 }
 
-impl std::fmt::Debug for Observers {
+impl std::fmt::Debug for ProxyObservers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Observers").finish_non_exhaustive()
     }
 }
 
 /// The state that all clients share.
-pub(crate) struct Shared {
+pub(crate) struct SharedProxy {
     pub(crate) endpoint: Endpoint,
     pub(crate) policy: Policy,
-    pub(crate) rules: Arc<Rules>,
+    pub(crate) rules: Arc<DestinationRules>,
     /// Who may use it, at the moment.
-    pub(crate) users: RwLock<Option<Arc<Users>>>,
+    pub(crate) users: RwLock<Option<Arc<ProxyUsers>>>,
     /// The wrong passwords of clients, with times since `epoch`.
     pub(crate) guesses: Mutex<GuessBrake>,
     /// The other proxy through which destinations are reached.
-    pub(crate) via: Option<Lanes>,
-    pub(crate) limits: Limits,
-    pub(crate) admission: Arc<Admission>,
+    pub(crate) via: Option<ProxyLanes>,
+    pub(crate) limits: ProxyLimits,
+    pub(crate) admission: Arc<ClientAdmission>,
     /// One permit for each UDP association or CONNECT-UDP tunnel that may still be opened.
     pub(crate) associations: Semaphore,
     /// Destinations that have not answered QUIC, with times since `epoch`.
-    pub(crate) unanswered: Mutex<Unanswered>,
+    pub(crate) unanswered: Mutex<UnansweredDestinations>,
     pub(crate) epoch: Instant,
-    pub(crate) counters: Counters,
-    pub(crate) observers: Observers,
+    pub(crate) counters: ProxyCounters,
+    pub(crate) observers: ProxyObservers,
     /// Cancelled when no new clients are to be accepted.
     pub(crate) drain: CancellationToken,
     /// Cancelled when everything is to end now.
@@ -65,15 +65,15 @@ pub(crate) struct Shared {
     pub(crate) tasks: TaskTracker,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedProxy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shared").field("limits", &self.limits).finish_non_exhaustive()
     }
 }
 
-impl Shared {
+impl SharedProxy {
     /// Returns the counters so far.
-    pub(crate) fn stats(&self) -> Stats {
+    pub(crate) fn stats(&self) -> ProxyStats {
         let free = self.associations.available_permits();
         let associations = self.limits.associations.saturating_sub(free);
         self.counters.snapshot(self.admission.open(), associations)
@@ -83,20 +83,20 @@ impl Shared {
     pub(crate) fn authenticate(
         &self,
         client: IpAddr,
-        given: Option<&Credentials>,
-    ) -> Result<Option<String>, Refusal> {
+        given: Option<&ClientCredentials>,
+    ) -> Result<Option<String>, RequestRefusal> {
         let Some(users) = self.users() else { return Ok(None) };
-        let given = given.ok_or(Refusal::NoUser)?;
+        let given = given.ok_or(RequestRefusal::NoUser)?;
         let now = self.epoch.elapsed();
         let mut guesses = self.guesses.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(wait) = guesses.wait(now, client, &given.name) {
-            return Err(Refusal::TooManyGuesses(wait));
+            return Err(RequestRefusal::TooManyGuesses(wait));
         }
         let is_user = users.contains(given);
         guesses.note(now, client, &given.name, is_user);
         match is_user {
             true => Ok(Some(String::from_utf8_lossy(&given.name).into_owned())),
-            false => Err(Refusal::NoUser),
+            false => Err(RequestRefusal::NoUser),
         }
     }
 
@@ -106,7 +106,7 @@ impl Shared {
     }
 
     /// Returns who may use it; `None` is anybody.
-    pub(crate) fn users(&self) -> Option<Arc<Users>> {
+    pub(crate) fn users(&self) -> Option<Arc<ProxyUsers>> {
         self.users.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -123,15 +123,15 @@ impl Shared {
     }
 
     /// Returns the permit for one more UDP association or CONNECT-UDP tunnel.
-    pub(crate) fn admit_udp(&self) -> Result<SemaphorePermit<'_>, Refused> {
+    pub(crate) fn admit_udp(&self) -> Result<SemaphorePermit<'_>, RefusedRequest> {
         self.associations.try_acquire().map_err(|_| {
             let most = self.limits.associations;
             let text = format!("the proxy serves UDP to {most} clients, which is the limit");
-            Refused::new(ErrorType::ConnectionLimitReached, Refusal::Failed(text))
+            RefusedRequest::new(ErrorType::ConnectionLimitReached, RequestRefusal::Failed(text))
         })
     }
 
-    pub(crate) fn report(&self, report: Report) {
+    pub(crate) fn report(&self, report: ProxyClientReport) {
         self.counters.note(&report);
         if let Some(observer) = &self.observers.reports {
             observer(report);

@@ -2,27 +2,27 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use eyas_relay::destination::Refusal;
-use eyas_relay::handshake::Protocol;
+use eyas_relay::destination::RequestRefusal;
+use eyas_relay::handshake::HandshakeProtocol;
 
-use crate::report::{Dropped, Ending, Report, WonBy};
+use crate::report::{ClientEnding, DropReason, ProxyClientReport, WonBy};
 
 /// The counters of a proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct ProxyStats {
     /// Currently connected clients.
     pub open: usize,
     /// Clients accepted.
     pub accepted: u64,
     /// Clients closed at once because of a limit.
     pub over_limit: u64,
-    /// Disconnected clients by protocol, in the order of [`Protocol::ALL`].
-    pub protocols: [u64; Protocol::ALL.len()],
-    /// Disconnected clients by outcome, in the order of [`Ending::NAMES`].
-    pub endings: [u64; Ending::NAMES.len()],
-    /// Refused clients by reason, in the order of [`Refusal::NAMES`].
-    pub refusals: [u64; Refusal::NAMES.len()],
+    /// Disconnected clients by protocol, in the order of [`HandshakeProtocol::ALL`].
+    pub protocols: [u64; HandshakeProtocol::ALL.len()],
+    /// Disconnected clients by outcome, in the order of [`ClientEnding::NAMES`].
+    pub endings: [u64; ClientEnding::NAMES.len()],
+    /// Refused clients by reason, in the order of [`RequestRefusal::NAMES`].
+    pub refusals: [u64; RequestRefusal::NAMES.len()],
     /// Races decided by an established transport.
     pub won_by_transport: u64,
     /// Races decided by the server's first byte.
@@ -38,27 +38,27 @@ pub struct Stats {
     /// Datagrams to disconnected clients.
     pub datagrams_received: u64,
     /// Datagrams from or to disconnected clients that were dropped, in the order of
-    /// [`Dropped::NAMES`].
-    pub datagrams_dropped: [u64; Dropped::NAMES.len()],
+    /// [`DropReason::NAMES`].
+    pub datagrams_dropped: [u64; DropReason::NAMES.len()],
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct ProxyCounters {
     accepted: AtomicU64,
     over_limit: AtomicU64,
-    protocols: [AtomicU64; Protocol::ALL.len()],
-    endings: [AtomicU64; Ending::NAMES.len()],
-    refusals: [AtomicU64; Refusal::NAMES.len()],
+    protocols: [AtomicU64; HandshakeProtocol::ALL.len()],
+    endings: [AtomicU64; ClientEnding::NAMES.len()],
+    refusals: [AtomicU64; RequestRefusal::NAMES.len()],
     won_by_transport: AtomicU64,
     won_by_first_byte: AtomicU64,
     sent: AtomicU64,
     received: AtomicU64,
     datagrams_sent: AtomicU64,
     datagrams_received: AtomicU64,
-    datagrams_dropped: [AtomicU64; Dropped::NAMES.len()],
+    datagrams_dropped: [AtomicU64; DropReason::NAMES.len()],
 }
 
-impl Counters {
+impl ProxyCounters {
     pub(crate) fn accepted(&self) {
         self.accepted.fetch_add(1, Relaxed);
     }
@@ -68,7 +68,7 @@ impl Counters {
     }
 
     /// Counts a client that has disconnected.
-    pub(crate) fn note(&self, report: &Report) {
+    pub(crate) fn note(&self, report: &ProxyClientReport) {
         let one = |counter: &AtomicU64| counter.fetch_add(1, Relaxed);
         if let Some(protocol) = report.protocol {
             one(&self.protocols[protocol as usize]);
@@ -78,9 +78,9 @@ impl Counters {
                 one(&counters[at]);
             }
         };
-        count(&Ending::NAMES, &self.endings, report.end.name());
-        if let Ending::Refused(why) | Ending::Unanswered(why) = &report.end {
-            count(&Refusal::NAMES, &self.refusals, why.name());
+        count(&ClientEnding::NAMES, &self.endings, report.end.name());
+        if let ClientEnding::Refused(why) | ClientEnding::Unanswered(why) = &report.end {
+            count(&RequestRefusal::NAMES, &self.refusals, why.name());
         }
         match report.won_by {
             Some(WonBy::Transport) => _ = one(&self.won_by_transport),
@@ -98,9 +98,9 @@ impl Counters {
         }
     }
 
-    pub(crate) fn snapshot(&self, open: usize, associations: usize) -> Stats {
+    pub(crate) fn snapshot(&self, open: usize, associations: usize) -> ProxyStats {
         let read = |counter: &AtomicU64| counter.load(Relaxed);
-        Stats {
+        ProxyStats {
             open,
             accepted: read(&self.accepted),
             over_limit: read(&self.over_limit),

@@ -15,8 +15,8 @@ use eyas_http::StreamDatagrams;
 use eyas_http::pipe::{PipeBody, PipeBroken, pipe};
 use eyas_http::serve::{ConnectProtocol, PeerInfo, RequestBody};
 use eyas_relay::connect_udp::{self, CAPSULE_PROTOCOL, PROTOCOL};
-use eyas_relay::destination::{Destination, Refusal, Refused};
-use eyas_relay::handshake::{Protocol, http_credentials, http_destination};
+use eyas_relay::destination::{Destination, RefusedRequest, RequestRefusal};
+use eyas_relay::handshake::{HandshakeProtocol, http_credentials, http_destination};
 use eyas_relay::proxy_status::{self, ErrorType};
 use eyas_relay::pseudonym;
 use eyas_relay::via::TunnelKind;
@@ -35,21 +35,21 @@ use tokio_util::io::StreamReader;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower_service::Service;
 
-use crate::admission::Permit;
-use crate::client::Client;
+use crate::admission::ClientPermit;
+use crate::client::ClientStream;
 use crate::connect::NoConnection;
 use crate::connection::ClientState;
-use crate::report::Ending;
-use crate::shared::Shared;
+use crate::report::ClientEnding;
+use crate::shared::SharedProxy;
 
 /// The service that answers requests on streams.
 #[derive(Clone)]
-pub(crate) struct Streams(pub(crate) Arc<Shared>);
+pub(crate) struct StreamService(pub(crate) Arc<SharedProxy>);
 
-impl Service<Request<RequestBody>> for Streams {
-    type Response = Response<Answer>;
+impl Service<Request<RequestBody>> for StreamService {
+    type Response = Response<AnswerBody>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Answer>, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -72,14 +72,14 @@ impl Service<Request<RequestBody>> for Streams {
 
 /// The body of the response to a client on its stream.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum AnswerBody {
     /// A text, such as the reason of a refusal.
     Text(Option<Bytes>),
     /// The data of the destination, and a guard that is dropped when the client gives the stream up.
     Tunnel { body: PipeBody, _disconnect_guard: DropGuard },
 }
 
-impl Body for Answer {
+impl Body for AnswerBody {
     type Data = Bytes;
     type Error = PipeBroken;
 
@@ -98,9 +98,9 @@ impl Body for Answer {
     }
 }
 
-fn text((status, error): (StatusCode, ErrorType), why: &str) -> Response<Answer> {
+fn text((status, error): (StatusCode, ErrorType), why: &str) -> Response<AnswerBody> {
     let text = Bytes::from(format!("eyas proxy: {why}\n"));
-    let mut response = Response::new(Answer::Text(Some(text)));
+    let mut response = Response::new(AnswerBody::Text(Some(text)));
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, plain);
@@ -108,10 +108,10 @@ fn text((status, error): (StatusCode, ErrorType), why: &str) -> Response<Answer>
     response
 }
 
-fn refusal(refused: &Refused) -> Response<Answer> {
+fn refusal(refused: &RefusedRequest) -> Response<AnswerBody> {
     let status = StatusCode::from_u16(refused.http().0).unwrap_or(StatusCode::BAD_GATEWAY);
     let mut response = text((status, refused.error), &refused.why.to_string());
-    if refused.why == Refusal::NoUser {
+    if refused.why == RequestRefusal::NoUser {
         let challenge = HeaderValue::from_static("Basic realm=\"eyas proxy\"");
         response.headers_mut().insert(PROXY_AUTHENTICATE, challenge);
     }
@@ -122,10 +122,10 @@ fn refusal(refused: &Refused) -> Response<Answer> {
 }
 
 /// Sends the client its response.
-type Responder = oneshot::Sender<Response<Answer>>;
+type ResponseSender = oneshot::Sender<Response<AnswerBody>>;
 
 /// Serves a stream, and reports the outcome.
-async fn serve(shared: Arc<Shared>, request: Request<RequestBody>, responder: Responder) {
+async fn serve(shared: Arc<SharedProxy>, request: Request<RequestBody>, responder: ResponseSender) {
     let Some(client) = request.extensions().get::<PeerInfo>().map(|peer| peer.remote) else {
         return;
     };
@@ -139,34 +139,35 @@ async fn serve(shared: Arc<Shared>, request: Request<RequestBody>, responder: Re
             return;
         }
     };
-    let mut stream = Stream { shared: &shared, client_state: ClientState::new(client), client };
+    let mut stream =
+        StreamClient { shared: &shared, client_state: ClientState::new(client), client };
     let ending = tokio::select! {
         ending = stream.serve(request, responder, &mut permit) => ending,
-        () = shared.abort.cancelled() => Ending::Stopped,
+        () = shared.abort.cancelled() => ClientEnding::Stopped,
     };
     drop(permit);
     stream.client_state.report(&shared, ending);
 }
 
 /// A client on a stream.
-struct Stream<'a> {
-    shared: &'a Arc<Shared>,
+struct StreamClient<'a> {
+    shared: &'a Arc<SharedProxy>,
     client_state: ClientState,
     client: SocketAddr,
 }
 
-impl Stream<'_> {
+impl StreamClient<'_> {
     async fn serve(
         &mut self,
         request: Request<RequestBody>,
-        responder: Responder,
-        permit: &mut Permit,
-    ) -> Ending {
+        responder: ResponseSender,
+        permit: &mut ClientPermit,
+    ) -> ClientEnding {
         tracing::debug!(client = %self.client, version = ?request.version(), "request on a stream");
         let kind = tunnel_kind(&request);
         self.client_state.protocol = Some(match kind {
-            TunnelKind::Bytes => Protocol::Connect,
-            TunnelKind::Datagrams => Protocol::ConnectUdp,
+            TunnelKind::Bytes => HandshakeProtocol::Connect,
+            TunnelKind::Datagrams => HandshakeProtocol::ConnectUdp,
         });
         let destination = match self.read(&request, kind) {
             Ok(destination) => destination,
@@ -174,8 +175,8 @@ impl Stream<'_> {
         };
         self.client_state.destination = Some(destination.clone());
         if let Err(why) = permit.settle(self.client_state.user.as_deref()) {
-            let why = Refusal::Failed(why);
-            return refuse(responder, Refused::new(ErrorType::ConnectionLimitReached, why));
+            let why = RequestRefusal::Failed(why);
+            return refuse(responder, RefusedRequest::new(ErrorType::ConnectionLimitReached, why));
         }
         match kind {
             TunnelKind::Bytes => self.bytes(request, responder, destination).await,
@@ -186,12 +187,12 @@ impl Stream<'_> {
     async fn bytes(
         &mut self,
         request: Request<RequestBody>,
-        mut responder: Responder,
+        mut responder: ResponseSender,
         destination: Destination,
-    ) -> Ending {
+    ) -> ClientEnding {
         let reached = tokio::select! {
             reached = self.client_state.reach(self.shared, &destination) => reached,
-            () = responder.closed() => return Ending::Left,
+            () = responder.closed() => return ClientEnding::Left,
         };
         let race = match reached {
             Ok(race) => race,
@@ -199,7 +200,7 @@ impl Stream<'_> {
             Err(failure) => return failure.into(),
         };
         let granted = granted(request, responder, TunnelKind::Bytes).await;
-        let Some(mut client) = granted else { return Ending::Left };
+        let Some(mut client) = granted else { return ClientEnding::Left };
         let relayed =
             self.client_state.relay_bytes(self.shared, &mut client, race, Bytes::new()).await;
         relayed.unwrap_or_else(|ending| ending)
@@ -208,12 +209,12 @@ impl Stream<'_> {
     async fn datagrams(
         &mut self,
         mut request: Request<RequestBody>,
-        mut responder: Responder,
+        mut responder: ResponseSender,
         destination: Destination,
-    ) -> Ending {
+    ) -> ClientEnding {
         let reached = tokio::select! {
             reached = self.client_state.reach_udp(self.shared, &destination) => reached,
-            () = responder.closed() => return Ending::Left,
+            () = responder.closed() => return ClientEnding::Left,
         };
         let (route, _permit) = match reached {
             Ok(reached) => reached,
@@ -223,7 +224,7 @@ impl Stream<'_> {
         let datagrams = request.extensions_mut().remove::<StreamDatagrams>();
         let datagrams = datagrams.map(|datagrams| datagrams.open());
         let granted = granted(request, responder, TunnelKind::Datagrams).await;
-        let Some(mut client) = granted else { return Ending::Left };
+        let Some(mut client) = granted else { return ClientEnding::Left };
         let route = (&destination, route);
         self.client_state.relay_datagrams(self.shared, &mut client, route, (b"", datagrams)).await
     }
@@ -233,7 +234,7 @@ impl Stream<'_> {
         &mut self,
         request: &Request<RequestBody>,
         kind: TunnelKind,
-    ) -> Result<Destination, Refusal> {
+    ) -> Result<Destination, RequestRefusal> {
         let mut fields = request.headers().get_all(PROXY_AUTHORIZATION).iter();
         let field = fields.next().filter(|_| fields.next().is_none());
         let given = http_credentials(field.map(HeaderValue::as_bytes));
@@ -246,10 +247,12 @@ impl Stream<'_> {
         if request.method() != Method::CONNECT {
             let why =
                 "over HTTP/2, HTTP/3 and SCTP this proxy supports only CONNECT and CONNECT-UDP";
-            return Err(Refusal::Unsupported(why.to_owned()));
+            return Err(RequestRefusal::Unsupported(why.to_owned()));
         }
         if let Some(ConnectProtocol(name)) = request.extensions().get() {
-            return Err(Refusal::Unsupported(format!("CONNECT for {name} is not supported")));
+            return Err(RequestRefusal::Unsupported(format!(
+                "CONNECT for {name} is not supported"
+            )));
         }
         http_destination(request.uri().authority().map_or("", http::uri::Authority::as_str))
     }
@@ -268,19 +271,19 @@ fn tunnel_kind(request: &Request<RequestBody>) -> TunnelKind {
     if is_udp { TunnelKind::Datagrams } else { TunnelKind::Bytes }
 }
 
-fn refuse(responder: Responder, refused: Refused) -> Ending {
+fn refuse(responder: ResponseSender, refused: RefusedRequest) -> ClientEnding {
     // A client that has disconnected does not need the reason.
     let _ = responder.send(refusal(&refused));
-    Ending::Refused(refused.why)
+    ClientEnding::Refused(refused.why)
 }
 
 /// Sends a client its success response, and returns its stream: the bodies of request and response, or the
 /// upgraded HTTP/1 connection.
 async fn granted(
     mut request: Request<RequestBody>,
-    responder: Responder,
+    responder: ResponseSender,
     kind: TunnelKind,
-) -> Option<Client> {
+) -> Option<ClientStream> {
     let disconnect = CancellationToken::new();
     let has_streams = matches!(request.version(), Version::HTTP_2 | Version::HTTP_3);
     let respond = |answer| {
@@ -298,14 +301,14 @@ async fn granted(
         responder.send(response).ok()
     };
     if let Some(upgrade) = request.extensions_mut().remove::<OnUpgrade>() {
-        respond(Answer::Text(None))?;
+        respond(AnswerBody::Text(None))?;
         let stream = TokioIo::new(upgrade.await.ok()?);
-        return Some(Client::Stream(Box::new(stream), disconnect));
+        return Some(ClientStream::Stream(Box::new(stream), disconnect));
     }
     let (writer, body) = pipe();
     let _disconnect_guard = disconnect.clone().drop_guard();
-    respond(Answer::Tunnel { body, _disconnect_guard })?;
+    respond(AnswerBody::Tunnel { body, _disconnect_guard })?;
     let data = request.into_body().into_data_stream();
     let reader = StreamReader::new(data.map_err(io::Error::other));
-    Some(Client::Stream(Box::new(join(reader, writer)), disconnect))
+    Some(ClientStream::Stream(Box::new(join(reader, writer)), disconnect))
 }

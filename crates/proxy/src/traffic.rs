@@ -5,20 +5,20 @@ use std::time::Duration;
 use eyas_relay::copy::ByteCounts;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::report::{Datagrams, Dropped};
+use crate::report::{DatagramReport, DropReason};
 
 /// Counts of a client's datagrams, and the time of the last one.
-pub(crate) struct Traffic<'a> {
+pub(crate) struct DatagramTraffic<'a> {
     last_datagram_at: Instant,
     /// When the client's first datagram was forwarded, if it began a QUIC connection.
     quic_started_at: Option<Instant>,
     counts: &'a mut ByteCounts,
-    pub(crate) datagrams: &'a mut Datagrams,
+    pub(crate) datagrams: &'a mut DatagramReport,
 }
 
-impl<'a> Traffic<'a> {
+impl<'a> DatagramTraffic<'a> {
     /// Creates the counts of a client that has sent nothing yet.
-    pub(crate) fn new(counts: &'a mut ByteCounts, datagrams: &'a mut Datagrams) -> Self {
+    pub(crate) fn new(counts: &'a mut ByteCounts, datagrams: &'a mut DatagramReport) -> Self {
         Self { last_datagram_at: Instant::now(), quic_started_at: None, counts, datagrams }
     }
 
@@ -50,7 +50,7 @@ impl<'a> Traffic<'a> {
         self.datagrams.received += 1;
     }
 
-    pub(crate) fn dropped(&mut self, why: Dropped) {
+    pub(crate) fn dropped(&mut self, why: DropReason) {
         self.datagrams.dropped[why as usize] += 1;
     }
 

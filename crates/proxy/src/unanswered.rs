@@ -20,26 +20,26 @@ const MAX_DESTINATIONS: usize = 1024;
 
 /// The destinations that have not answered. Times are those since any fixed instant.
 #[derive(Debug, Default)]
-pub(crate) struct Unanswered {
+pub(crate) struct UnansweredDestinations {
     /// In the order in which they were last noted.
-    destinations: VecDeque<Silent>,
+    destinations: VecDeque<SilentDestination>,
 }
 
 #[derive(Debug)]
-struct Silent {
+struct SilentDestination {
     destination: Destination,
     since: Duration,
     times: u32,
 }
 
-impl Silent {
+impl SilentDestination {
     fn end(&self) -> Duration {
         let doubled = MIN_REFUSAL.saturating_mul(1 << self.times.saturating_sub(1).min(31));
         self.since.saturating_add(doubled.min(MAX_REFUSAL))
     }
 }
 
-impl Unanswered {
+impl UnansweredDestinations {
     /// Returns for how much longer a destination is refused, if it is.
     pub(crate) fn refused_for(&self, now: Duration, destination: &Destination) -> Option<Duration> {
         let silent = self.destinations.iter().find(|one| one.destination == *destination)?;
@@ -64,7 +64,7 @@ impl Unanswered {
                 self.destinations.pop_front();
             }
             let times = before.map_or(1, |one| one.times.saturating_add(1));
-            self.destinations.push_back(Silent {
+            self.destinations.push_back(SilentDestination {
                 destination: destination.clone(),
                 since: now,
                 times,
@@ -75,19 +75,19 @@ impl Unanswered {
 
 #[cfg(test)]
 mod tests {
-    use eyas::race::target::Host;
+    use eyas::race::target::TargetHost;
 
     use super::*;
 
     const NOW: Duration = Duration::from_secs(1000);
 
     fn to(port: u16) -> Destination {
-        Destination::new(Host::Name("far.test".to_owned()), port)
+        Destination::new(TargetHost::Name("far.test".to_owned()), port)
     }
 
     #[test]
     fn silence_is_remembered_longer_each_time_and_an_answer_ends_it() {
-        let mut unanswered = Unanswered::default();
+        let mut unanswered = UnansweredDestinations::default();
         let mut now = NOW;
         for minutes in [1, 2, 4, 8, 16, 32, 32] {
             unanswered.ended(now, &to(443), MIN_AGE, false);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_short_tunnel_changes_nothing() {
-        let mut unanswered = Unanswered::default();
+        let mut unanswered = UnansweredDestinations::default();
         unanswered.ended(NOW, &to(443), MIN_AGE / 2, false);
         assert_eq!(unanswered.refused_for(NOW, &to(443)), None);
         unanswered.ended(NOW, &to(443), MIN_AGE, false);
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_oldest_of_too_many_is_forgotten() {
-        let mut unanswered = Unanswered::default();
+        let mut unanswered = UnansweredDestinations::default();
         for port in 1..=1025 {
             unanswered.ended(NOW, &to(port), MIN_AGE, false);
         }

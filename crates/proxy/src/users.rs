@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use eyas_relay::handshake::Credentials;
+use eyas_relay::handshake::ClientCredentials;
 use thiserror::Error;
 
 /// The limit on users in one file. A longer file is probably something else.
@@ -10,9 +10,9 @@ const MAX_USERS: usize = 10_000;
 
 /// Names and passwords, which do not appear in debugging output.
 #[derive(Clone, Default)]
-pub struct Users(Vec<(Vec<u8>, Vec<u8>)>);
+pub struct ProxyUsers(Vec<(Vec<u8>, Vec<u8>)>);
 
-/// The error of parsing [`Users`].
+/// The error of parsing [`ProxyUsers`].
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum UsersError {
     /// A line has no colon, or an empty name or password.
@@ -29,7 +29,7 @@ pub enum UsersError {
     TooMany,
 }
 
-impl Users {
+impl ProxyUsers {
     /// Parses lines of `NAME:PASSWORD`. Empty lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
@@ -56,8 +56,8 @@ impl Users {
     }
 
     /// Returns whether this is one of the users, in a time that does not depend on how much of it matches.
-    pub(crate) fn contains(&self, given: &Credentials) -> bool {
-        let Credentials { name, password } = given;
+    pub(crate) fn contains(&self, given: &ClientCredentials) -> bool {
+        let ClientCredentials { name, password } = given;
         self.0.iter().fold(false, |found, (one, secret)| {
             found | (is_same(one, name) & is_same(secret, password))
         })
@@ -72,7 +72,7 @@ fn is_same(expected: &[u8], given: &[u8]) -> bool {
     std::hint::black_box(differences) == 0 && expected.len() == given.len()
 }
 
-impl fmt::Debug for Users {
+impl fmt::Debug for ProxyUsers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} users", self.0.len())
     }
@@ -84,9 +84,9 @@ mod tests {
 
     #[test]
     fn a_user_has_a_name_and_a_password() {
-        let users = Users::parse("# who may\n\nada:love:lace\nbob:x\n").expect("parses");
+        let users = ProxyUsers::parse("# who may\n\nada:love:lace\nbob:x\n").expect("parses");
         let contains = |name: &str, password: &str| {
-            users.contains(&Credentials { name: name.into(), password: password.into() })
+            users.contains(&ClientCredentials { name: name.into(), password: password.into() })
         };
         assert!(contains("ada", "love:lace") && contains("bob", "x"));
         for (name, password) in [("ada", "x"), ("ada", ""), ("", ""), ("ada", "love:lace\0")] {
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn another_kind_of_file_is_refused() {
-        let error = |text: &str| Users::parse(text).expect_err("refused");
+        let error = |text: &str| ProxyUsers::parse(text).expect_err("refused");
         assert_eq!(error("ada:x\nbob\n"), UsersError::Line(2));
         assert_eq!(error(":x"), UsersError::Line(1));
         assert_eq!(error("# none\n"), UsersError::Empty);

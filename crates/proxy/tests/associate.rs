@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use eyas::{Endpoint, Resolver};
 use eyas_proxy::associate::datagram;
-use eyas_proxy::{Dropped, Ending, Limits};
+use eyas_proxy::{ClientEnding, DropReason, ProxyLimits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
@@ -29,7 +29,7 @@ async fn echo(at: IpAddr) -> SocketAddr {
 
 impl Stage {
     /// Starts a proxy that resolves `name.test` at this port to both loopback addresses.
-    fn with_name(port: u16, limits: Limits) -> Self {
+    fn with_name(port: u16, limits: ProxyLimits) -> Self {
         let both = vec![IpAddr::from(Ipv6Addr::LOCALHOST), IpAddr::from(Ipv4Addr::LOCALHOST)];
         let resolver = Resolver::system().overriding("name.test", port, both);
         let endpoint = Endpoint::builder().resolver(resolver).build().expect("an endpoint");
@@ -69,7 +69,7 @@ async fn receive(socket: &UdpSocket) -> Vec<u8> {
 async fn datagrams_go_there_and_back_by_address_and_by_name() {
     let six = echo(Ipv6Addr::LOCALHOST.into()).await;
     let four = echo(Ipv4Addr::LOCALHOST.into()).await;
-    let stage = Stage::with_name(six.port(), Limits::default());
+    let stage = Stage::with_name(six.port(), ProxyLimits::default());
     let (tcp, at) = stage.associate().await;
     let at = at.expect("an association");
     let socket = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
@@ -85,7 +85,7 @@ async fn datagrams_go_there_and_back_by_address_and_by_name() {
     let report = stage.report().await;
     assert_eq!((report.sent, report.received), (11, 29));
     let datagrams = report.datagrams.expect("it requested UDP");
-    assert_eq!((datagrams.sent, datagrams.received, report.end), (3, 3, Ending::Done));
+    assert_eq!((datagrams.sent, datagrams.received, report.end), (3, 3, ClientEnding::Done));
     assert_eq!(stage.running.stats().associations, 0);
     // The association has ended with its connection.
     socket.connect(at).await.expect("an address");
@@ -102,7 +102,7 @@ async fn datagrams_go_there_and_back_by_address_and_by_name() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_family_that_does_not_answer_is_abandoned() {
     let four = echo(Ipv4Addr::LOCALHOST.into()).await;
-    let stage = Stage::with_name(four.port(), Limits::default());
+    let stage = Stage::with_name(four.port(), ProxyLimits::default());
     let (_tcp, at) = stage.associate().await;
     let at = at.expect("an association");
     let socket = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
@@ -122,7 +122,7 @@ async fn a_family_that_does_not_answer_is_abandoned() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sender_from_another_address_is_not_served() {
     let four = echo(Ipv4Addr::LOCALHOST.into()).await;
-    let stage = Stage::with_name(1, Limits::default());
+    let stage = Stage::with_name(1, ProxyLimits::default());
     let (tcp, at) = stage.associate().await;
     let at = at.expect("an association");
     let other = UdpSocket::bind("127.0.0.2:0").await.expect("loopback");
@@ -138,14 +138,14 @@ async fn a_sender_from_another_address_is_not_served() {
     drop(tcp);
     let datagrams = stage.report().await.datagrams.expect("it requested UDP");
     assert_eq!((datagrams.sent, datagrams.received), (2, 2));
-    assert_eq!(datagrams.dropped[Dropped::NotTheClient as usize], 2);
-    assert_eq!(datagrams.dropped[Dropped::Fragment as usize], 1);
+    assert_eq!(datagrams.dropped[DropReason::NotTheClient as usize], 2);
+    assert_eq!(datagrams.dropped[DropReason::Fragment as usize], 1);
     assert_eq!(stage.running.stats().datagrams_dropped, datagrams.dropped);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_number_of_associations_is_bounded() {
-    let stage = Stage::with_name(1, Limits { associations: 1, ..Limits::default() });
+    let stage = Stage::with_name(1, ProxyLimits { associations: 1, ..ProxyLimits::default() });
     let (first, at) = stage.associate().await;
     at.expect("an association");
     assert_eq!(stage.associate().await.1, Err(1));

@@ -13,13 +13,13 @@ use eyas::{Endpoint, Resolver, SecurityParameters, ServerIdentity};
 use eyas_http::serve::SctpService;
 use eyas_http::{Client, Connected, Versions};
 use eyas_proxy::associate::datagram;
-use eyas_proxy::connect_udp::capsule::{self, Capsules};
-use eyas_proxy::users::Users;
-use eyas_proxy::{Datagrams, Dropped, Ending, Limits, ProxyBuilder};
-use eyas_relay::destination::Refusal;
-use eyas_relay::handshake::Protocol;
-use eyas_relay::rules::Rules;
-use eyas_relay::via::Via;
+use eyas_proxy::connect_udp::capsule::{self, CapsuleReader};
+use eyas_proxy::users::ProxyUsers;
+use eyas_proxy::{ClientEnding, DatagramReport, DropReason, ProxyBuilder, ProxyLimits};
+use eyas_relay::destination::RequestRefusal;
+use eyas_relay::handshake::HandshakeProtocol;
+use eyas_relay::rules::DestinationRules;
+use eyas_relay::via::UpstreamProxy;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::timeout;
@@ -89,7 +89,7 @@ fn near(trusted: &CertificateDer<'static>, port: u16, user: &str, versions: Vers
         .security(SecurityParameters::platform().with_roots([trusted.clone()]))
         .build()
         .expect("an endpoint");
-    let via = Via::parse(&format!("https://{user}@proxy.test:{port}")).expect("a proxy");
+    let via = UpstreamProxy::parse(&format!("https://{user}@proxy.test:{port}")).expect("a proxy");
     Stage::new(endpoint, |proxy| proxy.via(via.versions(versions)))
 }
 
@@ -108,7 +108,7 @@ fn near_over_sctp(far: &FarProxy, user: &str) -> Stage {
         .sctp_encapsulation_port(sctp)
         .build()
         .expect("an endpoint");
-    let via = Via::parse(&format!("https://{user}@proxy.test:{port}")).expect("a proxy");
+    let via = UpstreamProxy::parse(&format!("https://{user}@proxy.test:{port}")).expect("a proxy");
     let via = via.versions(Versions::HTTP_1).sctp(true);
     // `sctp` adds its transports to these, which would otherwise be TCP.
     let policy = Policy { transports: Vec::new(), ..Policy::default() };
@@ -125,7 +125,7 @@ impl FarProxy {
     fn new(name_port: u16) -> Self {
         let identity = ServerIdentity::self_signed(["proxy.test"]).expect("a certificate");
         let trusted = identity.certificate().clone();
-        let users = Users::parse("ada:love\n").expect("users");
+        let users = ProxyUsers::parse("ada:love\n").expect("users");
         let sctp = SctpService::on_free_port();
         let stage = with_name(name_port, |proxy| proxy.users(users).security(identity).sctp(sctp));
         Self { stage, trusted }
@@ -145,7 +145,10 @@ fn with_name(port: u16, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Stage
         here,
     );
     let endpoint = Endpoint::builder().resolver(resolver).build().expect("an endpoint");
-    let rules = Rules { deny: vec!["*:1".parse().expect("a pattern")], ..Rules::default() };
+    let rules = DestinationRules {
+        deny: vec!["*:1".parse().expect("a pattern")],
+        ..DestinationRules::default()
+    };
     Stage::new(endpoint, |proxy| set(proxy.rules(rules)))
 }
 
@@ -166,14 +169,20 @@ async fn exchange_datagrams(near: &Stage, far: &Stage, server: SocketAddr, what:
     }
     drop(client.tcp);
     let report = near.report().await;
-    assert_eq!((report.sent, report.received, &report.end), (2 * bytes, 2 * bytes, &Ending::Done));
+    assert_eq!(
+        (report.sent, report.received, &report.end),
+        (2 * bytes, 2 * bytes, &ClientEnding::Done)
+    );
     let datagrams = report.datagrams.expect("it requested UDP");
     assert_eq!((datagrams.sent, datagrams.received, datagrams.refusal), (8, 8, None), "{what}");
     assert_eq!(datagrams.dropped.iter().sum::<u64>(), 0, "{what}");
     for _ in 0..2 {
         let report = far.report().await;
         assert_eq!((report.sent, report.received), (bytes, bytes), "{what}");
-        assert_eq!((report.protocol, &report.end), (Some(Protocol::ConnectUdp), &Ending::Done));
+        assert_eq!(
+            (report.protocol, &report.end),
+            (Some(HandshakeProtocol::ConnectUdp), &ClientEnding::Done)
+        );
         let datagrams = report.datagrams.expect("it requested UDP");
         assert_eq!((datagrams.sent, datagrams.received), (4, 4), "{what}");
         assert_eq!(report.destination.expect("one").port, server.port());
@@ -188,7 +197,7 @@ async fn datagrams_go_through_another_proxy_over_each_version() {
         let server = echo().await;
         let far = FarProxy::new(server.port());
         exchange_datagrams(&far.near("ada:love", versions), &far.stage, server, what).await;
-        assert_eq!(far.stage.running.stats().protocols[Protocol::ConnectUdp as usize], 2);
+        assert_eq!(far.stage.running.stats().protocols[HandshakeProtocol::ConnectUdp as usize], 2);
     }
 }
 
@@ -217,7 +226,7 @@ async fn datagrams_of_a_tunnel_go_through_another_proxy_over_sctp() {
     let path = format!("/.well-known/masque/udp/name.test/{}/", server.port());
     let (mut tcp, head) = request(&near, &path, UPGRADE).await;
     assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
-    let mut capsules = Capsules::default();
+    let mut capsules = CapsuleReader::default();
     for data in [&b"hello"[..], b"", &[7; 9000]] {
         let mut sent = BytesMut::new();
         capsule::write(&mut sent, data);
@@ -227,8 +236,8 @@ async fn datagrams_of_a_tunnel_go_through_another_proxy_over_sctp() {
     tcp.shutdown().await.expect("ends");
     assert_eq!(timeout(TIMEOUT, tcp.read(&mut [0; 9])).await.expect("ends").expect("well"), 0);
     for report in [near.report().await, far.stage.report().await] {
-        assert_eq!((report.sent, report.received, report.end), (9005, 9005, Ending::Done));
-        assert_eq!(report.protocol, Some(Protocol::ConnectUdp));
+        assert_eq!((report.sent, report.received, report.end), (9005, 9005, ClientEnding::Done));
+        assert_eq!(report.protocol, Some(HandshakeProtocol::ConnectUdp));
     }
     let (_tcp, head) = request(&near, "/.well-known/masque/udp/name.test/1/", UPGRADE).await;
     assert!(head.starts_with("HTTP/1.1 403 "), "{head}");
@@ -238,7 +247,7 @@ async fn datagrams_of_a_tunnel_go_through_another_proxy_over_sctp() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tunnels_and_associations_share_a_limit() {
     let server = echo().await;
-    let limits = Limits { associations: 1, ..Limits::default() };
+    let limits = ProxyLimits { associations: 1, ..ProxyLimits::default() };
     let stage = with_name(server.port(), |proxy| proxy.limits(limits));
     let path = format!("/.well-known/masque/udp/name.test/{}/", server.port());
     let (tcp, head) = request(&stage, &path, UPGRADE).await;
@@ -298,7 +307,7 @@ async fn over_http3_quic_datagrams_are_used_too() {
     assert!(!datagrams.send(&[&[7; 9000]]), "it is too long for a packet");
     tunnel.shutdown().await.expect("ends");
     let report = far.stage.report().await;
-    assert_eq!((report.sent, report.received, report.end), (1005, 1005, Ending::Done));
+    assert_eq!((report.sent, report.received, report.end), (1005, 1005, ClientEnding::Done));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -306,7 +315,8 @@ async fn datagrams_go_through_another_proxy_unencrypted_and_through_two() {
     let server = echo().await;
     let far = with_name(server.port(), |proxy| proxy);
     let behind = |stage: &Stage| {
-        let via = Via::parse(&format!("http://{}", stage.running.local_addr())).expect("a proxy");
+        let via = UpstreamProxy::parse(&format!("http://{}", stage.running.local_addr()))
+            .expect("a proxy");
         let endpoint = Endpoint::builder().build().expect("an endpoint");
         Stage::new(endpoint, |proxy| proxy.via(via))
     };
@@ -317,7 +327,7 @@ async fn datagrams_go_through_another_proxy_unencrypted_and_through_two() {
 
 /// Returns the report of an association through which this was sent, and which lasted until the other proxy had
 /// refused it.
-async fn refused(near: &Stage, sent: &[u8]) -> Datagrams {
+async fn refused(near: &Stage, sent: &[u8]) -> DatagramReport {
     // The refusal is reported only when the association is over.
     let mut waited = Duration::from_millis(50);
     loop {
@@ -339,12 +349,12 @@ async fn a_refusal_by_the_other_proxy_is_reported_and_its_datagrams_dropped() {
     let server = echo().await;
     let denied = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     for (versions, user, to, status, why) in [
-        (Versions::HTTP_3, "ada:love", denied, "403", Dropped::NotAllowed),
-        (Versions::HTTP_2, "ada:love", denied, "403", Dropped::NotAllowed),
-        (Versions::HTTP_1, "ada:love", denied, "403", Dropped::NotAllowed),
-        (Versions::HTTP_3, "ada:hate", server, "407", Dropped::Unreachable),
-        (Versions::HTTP_2, "ada:hate", server, "407", Dropped::Unreachable),
-        (Versions::HTTP_1, "ada:hate", server, "407", Dropped::Unreachable),
+        (Versions::HTTP_3, "ada:love", denied, "403", DropReason::NotAllowed),
+        (Versions::HTTP_2, "ada:love", denied, "403", DropReason::NotAllowed),
+        (Versions::HTTP_1, "ada:love", denied, "403", DropReason::NotAllowed),
+        (Versions::HTTP_3, "ada:hate", server, "407", DropReason::Unreachable),
+        (Versions::HTTP_2, "ada:hate", server, "407", DropReason::Unreachable),
+        (Versions::HTTP_1, "ada:hate", server, "407", DropReason::Unreachable),
     ] {
         let far = FarProxy::new(server.port());
         let near = far.near(user, versions);
@@ -352,7 +362,10 @@ async fn a_refusal_by_the_other_proxy_is_reported_and_its_datagrams_dropped() {
         // Associations that were over too early have other reports.
         loop {
             let end = far.stage.report().await.end;
-            if matches!(end, Ending::Refused(Refusal::NotAllowed(_) | Refusal::NoUser)) {
+            if matches!(
+                end,
+                ClientEnding::Refused(RequestRefusal::NotAllowed(_) | RequestRefusal::NoUser)
+            ) {
                 break;
             }
         }
@@ -429,7 +442,7 @@ async fn a_destination_that_does_not_answer_quic_is_refused_for_a_while() {
 
 const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: connect-udp\r\nCapsule-Protocol: ?1\r\n";
 
-async fn next(tcp: &mut TcpStream, capsules: &mut Capsules) -> Vec<u8> {
+async fn next(tcp: &mut TcpStream, capsules: &mut CapsuleReader) -> Vec<u8> {
     loop {
         if let Some(payload) = capsules.datagram().expect("capsules") {
             return payload.to_vec();
@@ -437,7 +450,7 @@ async fn next(tcp: &mut TcpStream, capsules: &mut Capsules) -> Vec<u8> {
         let mut read = [0; 1000];
         let length = timeout(TIMEOUT, tcp.read(&mut read)).await.expect("in time").expect("reads");
         assert!(length > 0, "it ended");
-        capsules.put(&read[..length]);
+        capsules.receive(&read[..length]);
     }
 }
 
@@ -456,7 +469,7 @@ async fn an_http1_connection_carries_capsules_until_the_client_disconnects() {
         // An unknown capsule, a datagram with an unknown context, and a datagram, split anywhere.
         let mut sent = BytesMut::from(&b"\x17\x03abc\0\x03\x02no"[..]);
         capsule::write(&mut sent, b"hello");
-        let mut capsules = Capsules::default();
+        let mut capsules = CapsuleReader::default();
         for byte in sent {
             tcp.write_all(&[byte]).await.expect("writes");
         }
@@ -464,7 +477,7 @@ async fn an_http1_connection_carries_capsules_until_the_client_disconnects() {
         tcp.shutdown().await.expect("leaves");
         assert_eq!(timeout(TIMEOUT, tcp.read(&mut [0; 9])).await.expect("ends").expect("well"), 0);
         let report = stage.report().await;
-        assert_eq!((report.sent, report.received, report.end), (5, 5, Ending::Done));
+        assert_eq!((report.sent, report.received, report.end), (5, 5, ClientEnding::Done));
     }
 }
 
@@ -480,7 +493,7 @@ async fn a_malformed_or_broken_client_is_disconnected() {
         tcp.write_all(sent).await.expect("writes");
         tcp.shutdown().await.expect("leaves");
         let _ = timeout(TIMEOUT, tcp.read(&mut [0; 9])).await.expect("it ends");
-        assert!(matches!(stage.report().await.end, Ending::Client(_)));
+        assert!(matches!(stage.report().await.end, ClientEnding::Client(_)));
     }
     for (target, fields, status) in [
         ("/.well-known/masque/udp/name.test/0/", UPGRADE, "400"),
@@ -492,7 +505,7 @@ async fn a_malformed_or_broken_client_is_disconnected() {
         let (tcp, head) = request(&stage, target, fields).await;
         drop(tcp);
         assert_eq!(head.split(' ').nth(1), Some(status), "{target} {head}");
-        assert!(matches!(stage.report().await.end, Ending::Refused(_)));
+        assert!(matches!(stage.report().await.end, ClientEnding::Refused(_)));
     }
 }
 
@@ -509,7 +522,7 @@ async fn a_client_that_does_not_read_is_bounded_and_an_idle_one_is_disconnected(
             }
         }
     });
-    let limits = Limits { idle_time: Duration::from_secs(2), ..Limits::default() };
+    let limits = ProxyLimits { idle_time: Duration::from_secs(2), ..ProxyLimits::default() };
     let stage = with_name(1, |proxy| proxy.limits(limits));
     let path = format!("/.well-known/masque/udp/127.0.0.1/{}/", address.port());
     let (mut tcp, _) = request(&stage, &path, UPGRADE).await;
@@ -519,7 +532,7 @@ async fn a_client_that_does_not_read_is_bounded_and_an_idle_one_is_disconnected(
         tcp.write_all(&sent).await.expect("the proxy keeps reading");
     }
     let report = stage.report().await;
-    assert_eq!(report.end, Ending::Idle);
+    assert_eq!(report.end, ClientEnding::Idle);
     let datagrams = report.datagrams.expect("it requested UDP");
     assert!(datagrams.sent > 0);
     // The buffers of the connection's sockets, and the data that waits for them.

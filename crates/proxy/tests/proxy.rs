@@ -8,12 +8,15 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use eyas::race::candidate::{Security, Transport};
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::{Endpoint, Resolver};
-use eyas_proxy::users::Users;
-use eyas_proxy::{Ending, Limits, Proxy, ProxyBuilder, ProxyError, Report, Running, WonBy};
-use eyas_relay::rules::Rules;
-use eyas_testserver::{Authority, Personality};
+use eyas_proxy::users::ProxyUsers;
+use eyas_proxy::{
+    ClientEnding, Proxy, ProxyBuilder, ProxyClientReport, ProxyError, ProxyLimits, RunningProxy,
+    WonBy,
+};
+use eyas_relay::rules::DestinationRules;
+use eyas_testserver::{ServerPersonality, TestAuthority};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
@@ -21,8 +24,8 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Stage {
-    running: Running,
-    reports: Receiver<Report>,
+    running: RunningProxy,
+    reports: Receiver<ProxyClientReport>,
     endpoint: Endpoint,
 }
 
@@ -61,7 +64,7 @@ impl Stage {
         (client, reply[3])
     }
 
-    fn report(&self) -> Report {
+    fn report(&self) -> ProxyClientReport {
         self.reports.recv_timeout(TIMEOUT).expect("a report")
     }
 }
@@ -131,7 +134,7 @@ async fn a_socks5_client_reaches_its_destination() {
     assert_eq!(read_all(&mut client).await, b"heard hello");
     drop(client);
     let report = stage.report();
-    assert_eq!((report.sent, report.received, report.end), (5, 11, Ending::Done));
+    assert_eq!((report.sent, report.received, report.end), (5, 11, ClientEnding::Done));
     assert_eq!(report.won_by, Some(WonBy::Transport));
     assert_eq!(stage.running.stats().protocols, [1, 0, 0, 0, 0, 0]);
 }
@@ -153,10 +156,10 @@ async fn a_destination_that_accepts_and_stays_silent_does_not_win() {
     assert_eq!(read_all(&mut client).await, client_hello());
     drop(client);
     let report = stage.report();
-    assert_eq!((report.won_by, report.end), (Some(WonBy::FirstByte), Ending::Done));
+    assert_eq!((report.won_by, report.end), (Some(WonBy::FirstByte), ClientEnding::Done));
     assert_eq!(report.sent, client_hello().len() as u64);
     assert!(report.connection.expect("a connection").remote.is_ipv4());
-    let name = Host::parse("name.test").expect("a name");
+    let name = TargetHost::parse("name.test").expect("a name");
     let target = Target::plain(name, port, vec![Transport::Tcp], Security::None);
     let began = std::time::Instant::now();
     loop {
@@ -209,7 +212,7 @@ async fn a_server_that_speaks_first_wins() {
     client.write_all(b"QUIT").await.unwrap();
     client.shutdown().await.unwrap();
     assert_eq!(read_all(&mut client).await, b"QUIT");
-    assert_eq!(stage.report().end, Ending::Done);
+    assert_eq!(stage.report().end, ClientEnding::Done);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -229,10 +232,16 @@ async fn a_refused_client_gets_the_cause() {
     let status =
         "\r\nproxy-status: eyas; error=connection_refused; details=\"cannot connect to name";
     assert!(response.contains(status), "{response}");
-    let rules = Rules { deny: vec!["*".parse().expect("a pattern")], ..Rules::default() };
+    let rules = DestinationRules {
+        deny: vec!["*".parse().expect("a pattern")],
+        ..DestinationRules::default()
+    };
     let stage = Stage::new(port, |proxy| proxy.rules(rules));
     assert_eq!(stage.socks(port).await.1, 2, "by its addresses");
-    let rules = Rules { deny: vec!["name.test".parse().expect("a pattern")], ..Rules::default() };
+    let rules = DestinationRules {
+        deny: vec!["name.test".parse().expect("a pattern")],
+        ..DestinationRules::default()
+    };
     let stage = Stage::new(port, |proxy| proxy.rules(rules));
     assert_eq!(stage.socks(port).await.1, 2, "by its name");
 }
@@ -265,7 +274,7 @@ async fn an_unknown_name_is_distinguished_from_a_dns_timeout() {
         (None, 6, "504 ", "dns_timeout"),
     ] {
         let connect_time = Duration::from_millis(if code.is_some() { 30_000 } else { 300 });
-        let limits = Limits { connect_time, ..Limits::default() };
+        let limits = ProxyLimits { connect_time, ..ProxyLimits::default() };
         let stage = Stage::with(dns(code).await, |proxy| proxy.limits(limits));
         assert_eq!(stage.socks(443).await.1, socks, "{code:?}");
         let mut client = stage.client().await;
@@ -273,22 +282,23 @@ async fn an_unknown_name_is_distinguished_from_a_dns_timeout() {
         let response = String::from_utf8(read_all(&mut client).await).expect("text");
         assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{code:?}: {response}");
         assert!(response.contains(&format!("eyas; error={error};")), "{code:?}: {response}");
-        let Ending::Refused(why) = stage.report().end else { panic!("{code:?}: no refusal") };
+        let ClientEnding::Refused(why) = stage.report().end else { panic!("{code:?}: no refusal") };
         assert_eq!(why.name(), if code.is_some() { "dns" } else { "timeout" }, "{code:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_destination_that_never_answers_is_given_up() {
-    let limits = || Limits { connect_time: Duration::from_millis(500), ..Limits::default() };
-    let authority = Authority::new(["name.test"]).expect("an authority");
-    let server = Personality::AllSwallowed.start(&authority).await.expect("a server");
+    let limits =
+        || ProxyLimits { connect_time: Duration::from_millis(500), ..ProxyLimits::default() };
+    let authority = TestAuthority::new(["name.test"]).expect("an authority");
+    let server = ServerPersonality::AllSwallowed.start(&authority).await.expect("a server");
     let port = server.local_addr().port();
     let resolver =
         Resolver::system().overriding("name.test", port, vec![Ipv4Addr::LOCALHOST.into()]);
     let stage = Stage::with(resolver, |proxy| proxy.limits(limits()));
     assert_eq!(stage.socks(port).await.1, 6, "no SYN ACK");
-    assert!(matches!(stage.report().end, Ending::Refused(_)));
+    assert!(matches!(stage.report().end, ClientEnding::Refused(_)));
     let (six, four, port) = both().await;
     silent(six);
     silent(four);
@@ -299,7 +309,7 @@ async fn a_destination_that_never_answers_is_given_up() {
     let read = tokio::time::timeout(TIMEOUT, client.read(&mut [0])).await.expect("an end");
     let error = read.expect_err("an end would look as if the server had ended it");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
-    assert!(matches!(stage.report().end, Ending::Unanswered(_)));
+    assert!(matches!(stage.report().end, ClientEnding::Unanswered(_)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -313,7 +323,7 @@ async fn a_client_that_leaves_ends_the_race() {
     let mut received = vec![0; client_hello().len()];
     server.read_exact(&mut received).await.unwrap();
     drop(client);
-    assert_eq!(stage.report().end, Ending::Left);
+    assert_eq!(stage.report().end, ClientEnding::Left);
     assert_eq!(
         tokio::time::timeout(TIMEOUT, server.read(&mut received)).await.unwrap().unwrap(),
         0
@@ -346,7 +356,7 @@ async fn a_request_with_a_url_is_forwarded_and_nothing_after_it() {
     );
     assert!(response.ends_with(&forwarded), "{response}");
     drop(client);
-    assert_eq!(stage.report().end, Ending::Done);
+    assert_eq!(stage.report().end, ClientEnding::Done);
 }
 
 /// Sends a long request before it reads anything, as simple clients do; returns the response.
@@ -372,7 +382,10 @@ async fn upload(stage: &Stage, port: u16) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_before_the_end_of_the_request_arrives() {
     let (six, four, port) = both().await;
-    let rules = Rules { deny: vec!["name.test".parse().expect("a pattern")], ..Rules::default() };
+    let rules = DestinationRules {
+        deny: vec!["name.test".parse().expect("a pattern")],
+        ..DestinationRules::default()
+    };
     let stage = Stage::new(port, |proxy| proxy.rules(rules));
     let denied = tokio::time::timeout(TIMEOUT, upload(&stage, port)).await.expect("no hang");
     assert!(denied.starts_with("HTTP/1.1 403 "), "{denied}");
@@ -405,30 +418,31 @@ async fn a_reset_by_the_destination_is_not_taken_for_its_end() {
     let mut read = Vec::new();
     let error = client.read_to_end(&mut read).await.expect_err("a reset");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
-    assert!(matches!(stage.report().end, Ending::Destination(_)));
+    assert!(matches!(stage.report().end, ClientEnding::Destination(_)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_have_limits() {
     let (six, _four, port) = both().await;
     silent(six);
-    let limits = Limits {
+    let limits = ProxyLimits {
         connections: 2,
         handshake_time: Duration::from_millis(50),
         idle_time: Duration::from_millis(50),
-        ..Limits::default()
+        ..ProxyLimits::default()
     };
     let stage = Stage::new(port, |proxy| proxy.limits(limits));
     let mut slow = stage.client().await;
     slow.write_all(b"\x05").await.unwrap();
     assert_eq!(read_all(&mut slow).await, b"");
-    assert!(matches!(stage.report().end, Ending::Refused(_)));
+    assert!(matches!(stage.report().end, ClientEnding::Refused(_)));
     let (mut idle, _) = stage.socks(port).await;
     idle.write_all(b"x").await.unwrap();
     assert!(idle.read(&mut [0]).await.is_err(), "it is reset");
-    assert_eq!(stage.report().end, Ending::Idle);
-    let stage =
-        Stage::new(port, |proxy| proxy.limits(Limits { connections: 2, ..Limits::default() }));
+    assert_eq!(stage.report().end, ClientEnding::Idle);
+    let stage = Stage::new(port, |proxy| {
+        proxy.limits(ProxyLimits { connections: 2, ..ProxyLimits::default() })
+    });
     let (_first, _) = stage.socks(port).await;
     let (_second, _) = stage.socks(port).await;
     let mut third = stage.client().await;
@@ -442,7 +456,7 @@ async fn an_open_proxy_does_not_start() {
     let everywhere: SocketAddr = "0.0.0.0:0".parse().expect("an address");
     let refused = Proxy::builder(endpoint.clone()).listen(everywhere).start();
     assert!(matches!(refused, Err(ProxyError::Open(_))), "{refused:?}");
-    let users = Users::parse("ada:lace\n").expect("users");
+    let users = ProxyUsers::parse("ada:lace\n").expect("users");
     let running = Proxy::builder(endpoint).listen(everywhere).users(users).start();
     assert_eq!(running.expect("a proxy").shutdown().await, 0);
 }
@@ -451,7 +465,7 @@ async fn an_open_proxy_does_not_start() {
 async fn a_proxy_that_stops_lets_clients_finish_and_then_cuts_them() {
     let (six, _four, port) = both().await;
     silent(six);
-    let limits = Limits { grace: Duration::from_millis(200), ..Limits::default() };
+    let limits = ProxyLimits { grace: Duration::from_millis(200), ..ProxyLimits::default() };
     let stage = Stage::new(port, |proxy| proxy.limits(limits));
     let (mut client, _) = stage.socks(port).await;
     client.write_all(b"x").await.unwrap();

@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use eyas::Endpoint;
-use eyas_proxy::users::Users;
-use eyas_proxy::{Limits, ProxyBuilder};
-use eyas_relay::via::Via;
+use eyas_proxy::users::ProxyUsers;
+use eyas_proxy::{ProxyBuilder, ProxyLimits};
+use eyas_relay::via::UpstreamProxy;
 use stage::{Stage, TIMEOUT};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
@@ -47,8 +47,8 @@ async fn closing() -> SocketAddr {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_that_name_no_destination_make_room() {
-    let users = Users::parse("ada:lace\n").expect("users");
-    let limits = Limits { connections: 4, ..Limits::default() };
+    let users = ProxyUsers::parse("ada:lace\n").expect("users");
+    let limits = ProxyLimits { connections: 4, ..ProxyLimits::default() };
     let stage = stage(|proxy| proxy.users(users).limits(limits));
     let to = closing().await;
     let mut silent = Vec::new();
@@ -74,7 +74,7 @@ async fn clients_that_name_no_destination_make_room() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn passwords_cannot_be_guessed_quickly() {
-    let users = Users::parse("ada:lace\nbob:x\n").expect("users");
+    let users = ProxyUsers::parse("ada:lace\nbob:x\n").expect("users");
     let stage = stage(|proxy| proxy.users(users));
     let to = closing().await;
     let known = connect(&stage, to, Some("bob:x")).await;
@@ -102,7 +102,7 @@ async fn passwords_cannot_be_guessed_quickly() {
 async fn a_proxy_that_reaches_itself_says_so() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
     let way_back = listener.local_addr().expect("bound");
-    let via = Via::parse(&format!("http://{way_back}")).expect("a proxy");
+    let via = UpstreamProxy::parse(&format!("http://{way_back}")).expect("a proxy");
     let stage = stage(|proxy| proxy.via(via));
     let proxy = stage.running.local_addr();
     tokio::spawn(async move {

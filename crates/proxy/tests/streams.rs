@@ -7,15 +7,15 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::sctp::SctpListener;
 use eyas::{ByteStream, Endpoint, Resolver, SecurityParameters, ServerIdentity};
 use eyas_http::serve::SctpService;
 use eyas_proxy::connect_udp::capsule;
-use eyas_proxy::users::Users;
-use eyas_proxy::{Ending, Proxy, Report, Running};
-use eyas_relay::handshake::Protocol;
-use eyas_relay::rules::Rules;
+use eyas_proxy::users::ProxyUsers;
+use eyas_proxy::{ClientEnding, Proxy, ProxyClientReport, RunningProxy};
+use eyas_relay::handshake::HandshakeProtocol;
+use eyas_relay::rules::DestinationRules;
 use h2::client::SendRequest;
 use h2::{Reason, RecvStream, SendStream};
 use http::{Method, Request, Response, StatusCode};
@@ -31,15 +31,15 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const ADA: &str = "Basic YWRhOmxvdmU=";
 
 struct Stage {
-    running: Running,
-    reports: Receiver<Report>,
+    running: RunningProxy,
+    reports: Receiver<ProxyClientReport>,
     h2: SendRequest<Bytes>,
     trusted: CertificateDer<'static>,
 }
 
 /// Connects to the proxy over TLS with this transport and application protocol.
 async fn stream(
-    running: &Running,
+    running: &RunningProxy,
     trusted: &CertificateDer<'static>,
     (transport, alpn): (Transport, &str),
 ) -> ByteStream {
@@ -52,7 +52,7 @@ async fn stream(
         .sctp_encapsulation_port(sctp)
         .build()
         .expect("an endpoint");
-    let host = Host::parse("proxy.test").expect("a name");
+    let host = TargetHost::parse("proxy.test").expect("a name");
     let target = Target::plain(host, port, vec![transport], Security::Tls).with_alpn([alpn]);
     let policy = Policy { transports: vec![transport], ..Policy::default() };
     let race = endpoint.preconnection(target).policy(policy).connect().await;
@@ -68,9 +68,12 @@ impl Stage {
         let trusted = identity.certificate().clone();
         let (sender, reports) = channel();
         let endpoint = Endpoint::builder().build().expect("an endpoint");
-        let rules = Rules { deny: vec!["*:1".parse().expect("a pattern")], ..Rules::default() };
+        let rules = DestinationRules {
+            deny: vec!["*:1".parse().expect("a pattern")],
+            ..DestinationRules::default()
+        };
         let running = Proxy::builder(endpoint)
-            .users(Users::parse("ada:love\n").expect("users"))
+            .users(ProxyUsers::parse("ada:love\n").expect("users"))
             .security(identity)
             .rules(rules)
             .sctp(SctpService::on_free_port())
@@ -110,7 +113,7 @@ impl Stage {
         (send, response.into_body())
     }
 
-    fn report(&self) -> Report {
+    fn report(&self) -> ProxyClientReport {
         self.reports.recv_timeout(TIMEOUT).expect("a report")
     }
 }
@@ -165,8 +168,8 @@ async fn each_stream_is_a_connection_of_its_own() {
         server.shutdown().await.expect("ends");
         assert_eq!(all(received).await.expect("ends well"), b"an answer");
         let report = stage.report();
-        assert_eq!((report.sent, report.received, report.end), (9, 9, Ending::Done));
-        assert_eq!(report.protocol, Some(Protocol::Connect));
+        assert_eq!((report.sent, report.received, report.end), (9, 9, ClientEnding::Done));
+        assert_eq!(report.protocol, Some(HandshakeProtocol::Connect));
         assert_eq!(report.user.as_deref(), Some("ada"));
         assert_eq!(report.connection.expect("a connection").remote, address);
     }
@@ -229,7 +232,7 @@ async fn a_failed_stream_gets_the_cause() {
         assert_eq!(challenged, status == StatusCode::PROXY_AUTHENTICATION_REQUIRED);
         let text = all(response.into_body()).await.expect("ends well");
         assert!(text.starts_with(b"eyas proxy: "), "{}", String::from_utf8_lossy(&text));
-        assert!(matches!(stage.report().end, Ending::Refused(_)));
+        assert!(matches!(stage.report().end, ClientEnding::Refused(_)));
     }
     assert_eq!(stage.running.stats().open, 0);
 }
@@ -265,7 +268,7 @@ async fn a_reset_is_forwarded_as_a_reset() {
     send.send_reset(Reason::CANCEL);
     let read = timeout(TIMEOUT, server.read_to_end(&mut Vec::new())).await.expect("it ends");
     drop(read);
-    assert!(matches!(stage.report().end, Ending::Client(_)));
+    assert!(matches!(stage.report().end, ClientEnding::Client(_)));
 
     let (_send, received) = stage.connect(address).await;
     let server = accept(&listener).await;
@@ -273,7 +276,7 @@ async fn a_reset_is_forwarded_as_a_reset() {
     drop(server);
     let error = all(received).await.expect_err("it was reset");
     assert!(error.is_reset(), "{error}");
-    assert!(matches!(stage.report().end, Ending::Destination(_)));
+    assert!(matches!(stage.report().end, ClientEnding::Destination(_)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -350,7 +353,7 @@ async fn datagrams_are_carried_by_a_stream_that_requests_them() {
     ] {
         let (_send, response) = request(protocol, port, user).await;
         assert_eq!(response.status(), status, "{protocol} {port}");
-        assert!(matches!(stage.report().end, Ending::Refused(_)));
+        assert!(matches!(stage.report().end, ClientEnding::Refused(_)));
     }
     let (mut send, response) = request("connect-udp", server.port(), ADA).await;
     assert_eq!(response.status(), StatusCode::OK);
@@ -363,13 +366,16 @@ async fn datagrams_are_carried_by_a_stream_that_requests_them() {
     send.send_data(Bytes::new(), true).expect("ends");
     assert_eq!(all(body).await.expect("ends well"), b"");
     let report = stage.report();
-    assert_eq!((report.sent, report.received, report.end), (5, 5, Ending::Done));
-    assert_eq!((report.protocol, report.user), (Some(Protocol::ConnectUdp), Some("ada".into())));
+    assert_eq!((report.sent, report.received, report.end), (5, 5, ClientEnding::Done));
+    assert_eq!(
+        (report.protocol, report.user),
+        (Some(HandshakeProtocol::ConnectUdp), Some("ada".into()))
+    );
     // A client that resets its stream is reported as such.
     let (mut send, response) = request("connect-udp", server.port(), ADA).await;
     assert_eq!(response.status(), StatusCode::OK);
     send.send_reset(Reason::CANCEL);
-    assert!(matches!(stage.report().end, Ending::Client(_)));
+    assert!(matches!(stage.report().end, ClientEnding::Client(_)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -396,5 +402,5 @@ async fn datagrams_go_over_an_sctp_association() {
     drop(client);
     let report = stage.report();
     assert_eq!((report.sent, report.received), (5, 5));
-    assert_eq!(report.protocol, Some(Protocol::ConnectUdp));
+    assert_eq!(report.protocol, Some(HandshakeProtocol::ConnectUdp));
 }

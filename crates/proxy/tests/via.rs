@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use eyas::{Endpoint, Resolver, SecurityParameters, ServerIdentity};
 use eyas_http::Versions;
-use eyas_proxy::users::Users;
-use eyas_proxy::{Ending, Limits, ProxyBuilder, WonBy};
-use eyas_relay::rules::Rules;
-use eyas_relay::via::Via;
+use eyas_proxy::users::ProxyUsers;
+use eyas_proxy::{ClientEnding, ProxyBuilder, ProxyLimits, WonBy};
+use eyas_relay::rules::DestinationRules;
+use eyas_relay::via::UpstreamProxy;
 use tokio::io::copy_bidirectional;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
@@ -52,16 +52,16 @@ impl Chain {
         let local = vec![IpAddr::from(Ipv4Addr::LOCALHOST)];
         let resolver = Resolver::system().overriding("name.test", name_port, local.clone());
         let far = Endpoint::builder().resolver(resolver).build().expect("an endpoint");
-        let users = Users::parse("ada:love:lace\n").expect("users");
+        let users = ProxyUsers::parse("ada:love:lace\n").expect("users");
         let far = Stage::new(far, |proxy| proxy.users(users).security(identity));
         let port = far.running.local_addr().port();
-        let near = near(trusted.clone(), (port, user), |via| via, Limits::default());
+        let near = near(trusted.clone(), (port, user), |via| via, ProxyLimits::default());
         Self { near, far, trusted, port }
     }
 
     /// Starts another near one, with the right password and the current port of the far one.
-    fn another_near(&self, set: impl FnOnce(Via) -> Via) -> Stage {
-        near(self.trusted.clone(), (self.port, "ada:love%3Alace"), set, Limits::default())
+    fn another_near(&self, set: impl FnOnce(UpstreamProxy) -> UpstreamProxy) -> Stage {
+        near(self.trusted.clone(), (self.port, "ada:love%3Alace"), set, ProxyLimits::default())
     }
 }
 
@@ -69,8 +69,8 @@ impl Chain {
 fn near(
     trusted: CertificateDer<'static>,
     to: (u16, &str),
-    set: impl FnOnce(Via) -> Via,
-    limits: Limits,
+    set: impl FnOnce(UpstreamProxy) -> UpstreamProxy,
+    limits: ProxyLimits,
 ) -> Stage {
     stage_via(trusted, to, |proxy, via| proxy.via(set(via)).limits(limits))
 }
@@ -79,14 +79,14 @@ fn near(
 fn stage_via(
     trusted: CertificateDer<'static>,
     (port, user): (u16, &str),
-    set: impl FnOnce(ProxyBuilder, Via) -> ProxyBuilder,
+    set: impl FnOnce(ProxyBuilder, UpstreamProxy) -> ProxyBuilder,
 ) -> Stage {
     // Nothing listens at the first address: connections to a proxy are raced as well.
     let both = vec![IpAddr::from(Ipv6Addr::LOCALHOST), IpAddr::from(Ipv4Addr::LOCALHOST)];
     let endpoint = Endpoint::builder()
         .resolver(Resolver::system().overriding("proxy.test", port, both))
         .security(SecurityParameters::platform().with_roots([trusted]));
-    let via = Via::parse(&format!("https://{user}@proxy.test:{port}")).expect("a proxy");
+    let via = UpstreamProxy::parse(&format!("https://{user}@proxy.test:{port}")).expect("a proxy");
     let endpoint = endpoint.build().expect("an endpoint");
     Stage::new(endpoint, |proxy| set(proxy, via))
 }
@@ -128,11 +128,11 @@ async fn a_destination_is_reached_through_another_proxy() {
     assert_eq!(code, 0);
     assert_eq!(converse(&mut client).await, b"220 hello bytes");
     let (near, far) = (chain.near.report().await, chain.far.report().await);
-    assert_eq!((near.sent, near.received, near.end), (5, 15, Ending::Done));
+    assert_eq!((near.sent, near.received, near.end), (5, 15, ClientEnding::Done));
     assert_eq!(near.won_by, Some(WonBy::Transport));
     let proxy = chain.far.running.local_addr();
     assert_eq!(near.connection.expect("a connection").remote, proxy);
-    assert_eq!((far.sent, far.received, far.end), (5, 15, Ending::Done));
+    assert_eq!((far.sent, far.received, far.end), (5, 15, ClientEnding::Done));
     assert_eq!(far.user.as_deref(), Some("ada"));
     assert_eq!(far.connection.expect("a connection").remote, server);
 }
@@ -142,7 +142,9 @@ async fn a_refusal_by_the_other_proxy_is_reported() {
     let server = greeting().await;
     let chain = Chain::new(server.port(), "ada:wrong");
     assert_eq!(chain.near.socks("name.test", server.port()).await.1, 1);
-    let Ending::Refused(why) = chain.near.report().await.end else { panic!("it was refused") };
+    let ClientEnding::Refused(why) = chain.near.report().await.end else {
+        panic!("it was refused")
+    };
     assert!(why.to_string().contains("407"), "{why}");
     assert!(!why.to_string().contains("wrong"), "{why}");
     let chain = Chain::new(server.port(), "ada:love%3Alace");
@@ -157,7 +159,11 @@ async fn the_rules_apply_to_names_that_the_other_proxy_looks_up() {
     let chain = Chain::new(server.port(), "ada:love%3Alace");
     let near = |allow: &str| {
         let rules = |text: &str| vec![text.parse().expect("a pattern")];
-        let rules = Rules { allow: rules(allow), deny: rules("*"), ..Rules::default() };
+        let rules = DestinationRules {
+            allow: rules(allow),
+            deny: rules("*"),
+            ..DestinationRules::default()
+        };
         let user = (chain.port, "ada:love%3Alace");
         stage_via(chain.trusted.clone(), user, |proxy, via| proxy.via(via).rules(rules))
     };
@@ -178,7 +184,7 @@ async fn a_client_without_tls_is_refused_where_tls_is_expected() {
     // It may get a TLS alert.
     let _ =
         tokio::time::timeout(TIMEOUT, socks.read_to_end(&mut Vec::new())).await.expect("it ends");
-    let Ending::Refused(why) = chain.far.report().await.end else { panic!("it was refused") };
+    let ClientEnding::Refused(why) = chain.far.report().await.end else { panic!("it was refused") };
     assert!(why.to_string().contains("does not speak TLS"), "{why}");
     let mut plain = TcpStream::connect(chain.far.running.local_addr()).await.expect("it listens");
     plain.write_all(b"CONNECT a.test:80 HTTP/1.1\r\nHost: a.test\r\n\r\n").await.expect("writes");
@@ -188,7 +194,7 @@ async fn a_client_without_tls_is_refused_where_tls_is_expected() {
     let is_told = read.starts_with("HTTP/1.1 400 ") && read.contains("This port speaks TLS");
     assert!(is_told, "{read}");
     drop(plain);
-    let Ending::Refused(why) = chain.far.report().await.end else { panic!("it was refused") };
+    let ClientEnding::Refused(why) = chain.far.report().await.end else { panic!("it was refused") };
     assert!(why.to_string().contains("does not speak TLS"), "{why}");
 }
 
@@ -216,12 +222,12 @@ async fn many_destinations_share_a_connection_of_each_version_that_can() {
         let races = reports.iter().filter(|report| report.race.is_some()).count();
         assert_eq!(races, if shares { 1 } else { 3 }, "{alpn}");
         for report in reports {
-            assert_eq!((report.sent, report.received, report.end), (5, 15, Ending::Done));
+            assert_eq!((report.sent, report.received, report.end), (5, 15, ClientEnding::Done));
             assert_eq!(report.connection.expect("one").alpn.as_deref(), Some(alpn));
         }
         for _ in 0..3 {
             let far = chain.far.report().await;
-            assert_eq!((far.sent, far.received, far.end), (5, 15, Ending::Done), "{alpn}");
+            assert_eq!((far.sent, far.received, far.end), (5, 15, ClientEnding::Done), "{alpn}");
             assert_eq!(far.user.as_deref(), Some("ada"), "{alpn}");
         }
     }
@@ -284,14 +290,14 @@ async fn without_udp_http2_is_used_and_a_broken_connection_is_replaced() {
     let reading = tokio::time::timeout(TIMEOUT, kept.read_to_end(&mut rest));
     assert!(reading.await.expect("it ends").is_err(), "a cut connection is reset");
     let report = chain.near.report().await;
-    assert!(matches!(report.end, Ending::Destination(_)), "{:?}", report.end);
+    assert!(matches!(report.end, ClientEnding::Destination(_)), "{:?}", report.end);
     assert_eq!(report.connection.expect("one").alpn.as_deref(), Some("h2"));
 
     let (mut client, code) = chain.near.socks("name.test", server.port()).await;
     assert_eq!(code, 0, "over a new connection");
     assert_eq!(converse(&mut client).await, b"220 hello bytes");
     let report = chain.near.report().await;
-    assert_eq!(report.end, Ending::Done);
+    assert_eq!(report.end, ClientEnding::Done);
     assert_eq!(report.connection.expect("one").alpn.as_deref(), Some("h2"));
 }
 
@@ -326,10 +332,10 @@ async fn a_malformed_proxy_response_is_reported_with_the_destination() {
         let _ = tls.read_to_end(&mut Vec::new()).await;
     })
     .await;
-    let stage = near(trusted, (port, "ada:x"), |via| via, Limits::default());
+    let stage = near(trusted, (port, "ada:x"), |via| via, ProxyLimits::default());
     for _ in 0..2 {
         assert_eq!(stage.socks("name.test", 80).await.1, 1);
-        let Ending::Refused(why) = stage.report().await.end else { panic!("it was refused") };
+        let ClientEnding::Refused(why) = stage.report().await.end else { panic!("it was refused") };
         let why = why.to_string();
         assert!(why.contains("https://proxy.test:") && why.contains("name.test:80"), "{why}");
     }
@@ -344,7 +350,7 @@ async fn endless_informational_responses_of_a_proxy_are_an_error() {
         while stream.write_all(&hints).await.is_ok() {}
     }
     let (trusted, port) = custom_proxy(b"http/1.1", hint_for_ever).await;
-    let over_tls = near(trusted, (port, "ada:x"), |via| via, Limits::default());
+    let over_tls = near(trusted, (port, "ada:x"), |via| via, ProxyLimits::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
     let via = format!("http://{}", listener.local_addr().expect("bound"));
     tokio::spawn(async move {
@@ -352,12 +358,12 @@ async fn endless_informational_responses_of_a_proxy_are_an_error() {
             tokio::spawn(hint_for_ever(stream));
         }
     });
-    let via = Via::parse(&via).expect("a proxy");
+    let via = UpstreamProxy::parse(&via).expect("a proxy");
     let endpoint = Endpoint::builder().build().expect("an endpoint");
     let plain = Stage::new(endpoint, |proxy| proxy.via(via));
     for stage in [over_tls, plain] {
         assert_eq!(stage.socks("name.test", 80).await.1, 1);
-        let Ending::Refused(why) = stage.report().await.end else { panic!("it was refused") };
+        let ClientEnding::Refused(why) = stage.report().await.end else { panic!("it was refused") };
         let expected = "more than 16 informational responses arrived without a final one";
         assert!(why.to_string().contains(expected), "{why}");
     }
@@ -378,22 +384,22 @@ async fn a_proxy_that_never_answers_does_not_hold_up_the_others() {
         }
     })
     .await;
-    let stage = near(trusted.clone(), (port, "ada:x"), |via| via, Limits::default());
+    let stage = near(trusted.clone(), (port, "ada:x"), |via| via, ProxyLimits::default());
     let (address, name) =
         (stage.running.local_addr(), b"\x05\x01\x00\x05\x01\x00\x03\x0bsilent.test\0\x50");
     let mut silent = TcpStream::connect(address).await.expect("it listens");
     silent.write_all(name).await.expect("writes");
     assert_eq!(stage.socks("name.test", 80).await.1, 2);
-    let Ending::Refused(why) = stage.report().await.end else { panic!("it was refused") };
+    let ClientEnding::Refused(why) = stage.report().await.end else { panic!("it was refused") };
     assert!(why.to_string().contains("403"), "{why}");
     drop(silent);
-    assert_eq!(stage.report().await.end, Ending::Left);
+    assert_eq!(stage.report().await.end, ClientEnding::Left);
 
     // The limit applies to the wait for an answer.
-    let limits = Limits { connect_time: Duration::from_secs(2), ..Limits::default() };
+    let limits = ProxyLimits { connect_time: Duration::from_secs(2), ..ProxyLimits::default() };
     let stage = near(trusted, (port, "ada:x"), |via| via, limits);
     assert_eq!(stage.socks("silent.test", 80).await.1, 6);
-    let Ending::Refused(why) = stage.report().await.end else { panic!("it was refused") };
+    let ClientEnding::Refused(why) = stage.report().await.end else { panic!("it was refused") };
     assert!(why.to_string().contains("https://proxy.test:"), "{why}");
 }
 
@@ -438,8 +444,8 @@ async fn a_tunnel_is_raced_where_the_other_proxy_has_restarted() {
     let (before, after) = (far(), far());
     let (port, to) = path_to(before.running.local_addr().port()).await;
     let trusted = identity.certificate().clone();
-    let set = |via: Via| via.versions(Versions::HTTP_3);
-    let near = near(trusted, (port, "ada:secret"), set, Limits::default());
+    let set = |via: UpstreamProxy| via.versions(Versions::HTTP_3);
+    let near = near(trusted, (port, "ada:secret"), set, ProxyLimits::default());
     let (mut client, code) = near.socks("name.test", server.port()).await;
     assert_eq!((code, converse(&mut client).await), (0, b"220 hello bytes".to_vec()));
     to.store(after.running.local_addr().port(), Ordering::SeqCst);
@@ -448,5 +454,5 @@ async fn a_tunnel_is_raced_where_the_other_proxy_has_restarted() {
         tokio::time::timeout(Duration::from_secs(20), near.socks("name.test", server.port()));
     let (mut client, code) = again.await.expect("it does not hang");
     assert_eq!((code, converse(&mut client).await), (0, b"220 hello bytes".to_vec()));
-    assert_eq!(after.report().await.end, Ending::Done);
+    assert_eq!(after.report().await.end, ClientEnding::Done);
 }

@@ -21,16 +21,18 @@ use std::{
     time::Duration,
 };
 
-use eyas_race::candidate::{Candidate, Origin, Security, Transport};
-use eyas_race::dns::{Answer, DnsFailure, Query, RecordType, Records};
-use eyas_race::evidence::{Cause, Evidence, Failure, Level, NetworkId, Trust};
-use eyas_race::io::{AttemptId, Input, NetworkView, Output, SourceAddress};
-use eyas_race::memory::{Config, Memory, View};
+use eyas_race::candidate::{AddressOrigin, Candidate, Security, Transport};
+use eyas_race::dns::{DnsAnswer, DnsFailure, DnsQuery, DnsRecords, RecordType};
+use eyas_race::evidence::{
+    AttemptFailure, Evidence, EvidenceLevel, FailureCause, NetworkId, TrustContext,
+};
+use eyas_race::io::{AttemptId, NetworkView, RaceInput, RaceOutput, SourceAddress};
+use eyas_race::memory::{Memory, MemoryConfig, MemoryView};
 use eyas_race::plan::{PlanRequest, plan};
 use eyas_race::policy::Policy;
-use eyas_race::race::{Race, Setup};
-use eyas_race::resolve::Resolution;
-use eyas_race::target::{Host, Target};
+use eyas_race::race::{Race, RaceSetup};
+use eyas_race::resolve::RaceResolution;
+use eyas_race::target::{Target, TargetHost};
 
 /// The cases, with a description of one operation.
 const CASES: [(&str, Case, &str); 7] = [
@@ -90,14 +92,14 @@ fn network() -> NetworkView {
     }
 }
 
-fn host(number: u32) -> Host {
-    Host::Name(format!("host{number}.test"))
+fn host(number: u32) -> TargetHost {
+    TargetHost::Name(format!("host{number}.test"))
 }
 
-fn setup(policy: Policy) -> Setup {
+fn setup(policy: Policy) -> RaceSetup {
     let target = Target::plain(host(0), 443, TRANSPORTS.to_vec(), Security::Tls);
     let policy = Policy { max_in_flight: 20, ..policy };
-    Setup { target, policy, view: View::empty(), network: network(), seed: 1 }
+    RaceSetup { target, policy, view: MemoryView::empty(), network: network(), seed: 1 }
 }
 
 /// A policy under which each candidate is tried once.
@@ -106,19 +108,19 @@ fn once() -> Policy {
 }
 
 /// Answers with this many A records, and with none of the other types.
-fn answer(query: &Query, addresses: u8) -> Answer {
+fn answer(query: &DnsQuery, addresses: u8) -> DnsAnswer {
     let records = match query.record_type {
         RecordType::A => {
-            Ok(Records::A((1..=addresses).map(|n| Ipv4Addr::new(192, 0, 2, n)).collect()))
+            Ok(DnsRecords::A((1..=addresses).map(|n| Ipv4Addr::new(192, 0, 2, n)).collect()))
         }
         _ => Err(DnsFailure::NoData),
     };
-    Answer { id: query.id, records, protected: false }
+    DnsAnswer { id: query.id, records, protected: false }
 }
 
-fn ready(id: u32) -> Input {
+fn ready(id: u32) -> RaceInput {
     let rtt = Some(Duration::from_millis(10));
-    Input::Ready { id: AttemptId(id), alpn: None, rtt }
+    RaceInput::Ready { id: AttemptId(id), alpn: None, rtt }
 }
 
 /// Runs a race until nothing is due any more or `starts` attempts have started.
@@ -126,17 +128,17 @@ fn run(race: &mut Race, mut now: Duration, addresses: u8, starts: u32) -> Durati
     let mut started = 0;
     loop {
         match race.poll_output(now) {
-            Output::Query(query) => {
-                race.handle_input(now, Input::Answer(answer(&query, addresses)))
+            RaceOutput::Query(query) => {
+                race.handle_input(now, RaceInput::Answer(answer(&query, addresses)))
             }
-            Output::Start { .. } => {
+            RaceOutput::Start { .. } => {
                 started += 1;
                 if started == starts {
                     return now;
                 }
             }
-            Output::Timeout(Some(next)) => now = next,
-            Output::Timeout(None) => return now,
+            RaceOutput::Timeout(Some(next)) => now = next,
+            RaceOutput::Timeout(None) => return now,
             output => {
                 black_box(output);
             }
@@ -157,9 +159,9 @@ fn events(policy: &Policy, repetitions: u64) {
     let now = run(&mut race, NOW, 2, 4);
     for n in 0..repetitions {
         let now = now + Duration::from_nanos(n);
-        let (id, level) = (AttemptId(3), Level::Answered);
-        race.handle_input(now, Input::Progress { id, level, rtt: Some(now - NOW) });
-        while !matches!(black_box(race.poll_output(now)), Output::Timeout(_)) {}
+        let (id, level) = (AttemptId(3), EvidenceLevel::Answered);
+        race.handle_input(now, RaceInput::Progress { id, level, rtt: Some(now - NOW) });
+        while !matches!(black_box(race.poll_output(now)), RaceOutput::Timeout(_)) {}
     }
 }
 
@@ -168,8 +170,8 @@ fn whole_race(policy: Policy, addresses: u8, candidates: u32) {
     let mut now = run(&mut race, NOW, addresses, candidates);
     now += Duration::from_millis(5);
     for id in 0..candidates - 1 {
-        let failure = Failure::new(Cause::Refused, Level::Started, "");
-        race.handle_input(now, Input::Failed { id: AttemptId(id), failure });
+        let failure = AttemptFailure::new(FailureCause::Refused, EvidenceLevel::Started, "");
+        race.handle_input(now, RaceInput::Failed { id: AttemptId(id), failure });
     }
     race.handle_input(now, ready(candidates - 1));
     run(&mut race, now, addresses, u32::MAX);
@@ -194,7 +196,7 @@ fn race_of_20_once(repetitions: u64) {
 }
 
 fn memory(rows: u32) -> Memory {
-    let mut memory = Memory::new(Config::default());
+    let mut memory = Memory::new(MemoryConfig::default());
     let mut next = 0;
     while memory.len() < rows as usize - 1 {
         let octets = [192, 0, 2, 1 + (next % 10) as u8];
@@ -210,15 +212,15 @@ fn memory(rows: u32) -> Memory {
                     alpn: Vec::new(),
                     ech: None,
                     priority: None,
-                    origin: Origin::Address,
+                    origin: AddressOrigin::Address,
                 },
-                level: Level::Security,
+                level: EvidenceLevel::Security,
                 failure: None,
                 doubt: None,
                 rtt: Some(Duration::from_millis(u64::from(next % 300))),
                 sent_again: None,
             },
-            &Trust::default(),
+            &TrustContext::default(),
         );
         next += 1;
     }
@@ -228,14 +230,14 @@ fn memory(rows: u32) -> Memory {
 fn plan_10000(repetitions: u64) {
     let memory = memory(10_000);
     let setup = setup(Policy::default());
-    let Setup { target, policy, network, seed, .. } = &setup;
-    let mut resolution = Resolution::new(target, network, policy, *seed, NOW);
+    let RaceSetup { target, policy, network, seed, .. } = &setup;
+    let mut resolution = RaceResolution::new(target, network, policy, *seed, NOW);
     while let Some(query) = resolution.poll_query() {
         resolution.handle_answer(NOW, answer(&query, 10));
     }
     let (services, notes) = (resolution.services(), resolution.notes());
     for _ in 0..repetitions {
-        let view = memory.view(&network.id, &target.host, &Trust::default(), NOW);
+        let view = memory.view(&network.id, &target.host, &TrustContext::default(), NOW);
         let plan = plan(&PlanRequest {
             target,
             policy,

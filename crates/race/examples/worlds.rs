@@ -18,14 +18,14 @@ use std::{
     time::Duration,
 };
 
-use eyas_race::candidate::{Candidate, Family, Security, Transport};
-use eyas_race::dns::{Answer, DnsFailure, HttpsRecord, Query, RecordType, Records};
-use eyas_race::evidence::{Cause, Failure, Level, NetworkId};
-use eyas_race::io::{AttemptId, Input, NetworkChange, NetworkView, Output, SourceAddress};
-use eyas_race::memory::View;
-use eyas_race::policy::{Losers, Policy};
-use eyas_race::race::{Race, Setup};
-use eyas_race::target::{Host, Target};
+use eyas_race::candidate::{AddressFamily, Candidate, Security, Transport};
+use eyas_race::dns::{DnsAnswer, DnsFailure, DnsQuery, DnsRecords, HttpsRecord, RecordType};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause, NetworkId};
+use eyas_race::io::{AttemptId, NetworkChange, NetworkView, RaceInput, RaceOutput, SourceAddress};
+use eyas_race::memory::MemoryView;
+use eyas_race::policy::{LoserPolicy, Policy};
+use eyas_race::race::{Race, RaceSetup};
+use eyas_race::target::{Target, TargetHost};
 
 const NOW: Duration = Duration::from_secs(1_800_000_000);
 /// A race with more steps than this spins, and is not compared further.
@@ -87,7 +87,7 @@ enum Fate {
     Works(Duration),
     Silent,
     Stalls(Duration),
-    Fails(Cause, Duration),
+    Fails(FailureCause, Duration),
 }
 
 /// What DNS returns for the names of a world.
@@ -107,13 +107,13 @@ enum Kind {
 struct World {
     dice: Dice,
     kind: Kind,
-    setup: Setup,
+    setup: RaceSetup,
     records: Vec<HttpsRecord>,
     hosts: Vec<IpAddr>,
     delays: [Duration; 3],
     protected: bool,
     fates: BTreeMap<(Transport, SocketAddr), Fate>,
-    events: Vec<(Duration, Input)>,
+    events: Vec<(Duration, RaceInput)>,
 }
 
 impl World {
@@ -180,17 +180,20 @@ impl World {
 
     fn draw_events(&mut self) {
         if self.dice.one_in(6) {
-            self.events.push((NOW + self.dice.time(300), Input::Cancel));
+            self.events.push((NOW + self.dice.time(300), RaceInput::Cancel));
         }
         if self.dice.one_in(6) {
-            let change =
-                NetworkChange { network: network(&mut self.dice, "cafe"), view: View::empty() };
-            self.events.push((NOW + self.dice.time(300), Input::NetworkChanged(Box::new(change))));
+            let change = NetworkChange {
+                network: network(&mut self.dice, "cafe"),
+                view: MemoryView::empty(),
+            };
+            self.events
+                .push((NOW + self.dice.time(300), RaceInput::NetworkChanged(Box::new(change))));
         }
         if self.dice.one_in(8) {
             let slots = self.dice.below(4) as usize;
-            self.events.push((NOW + Duration::from_millis(1), Input::Slots(slots)));
-            self.events.push((NOW + self.dice.time(300), Input::Slots(slots + 2)));
+            self.events.push((NOW + Duration::from_millis(1), RaceInput::Slots(slots)));
+            self.events.push((NOW + self.dice.time(300), RaceInput::Slots(slots + 2)));
         }
     }
 
@@ -214,8 +217,13 @@ impl World {
             2..=4 => Fate::Silent,
             5 => Fate::Stalls(dice.time(40)),
             _ => {
-                let causes =
-                    [Cause::Refused, Cause::Refused, Cause::Unreachable, Cause::Reset, Cause::Tls];
+                let causes = [
+                    FailureCause::Refused,
+                    FailureCause::Refused,
+                    FailureCause::Unreachable,
+                    FailureCause::Reset,
+                    FailureCause::Tls,
+                ];
                 Fate::Fails(dice.pick(&causes), dice.time(40))
             }
         };
@@ -224,7 +232,8 @@ impl World {
     }
 
     fn attempt(&mut self, now: Duration, id: AttemptId, candidate: &Candidate) {
-        let answered = |rtt| Input::Progress { id, level: Level::Answered, rtt: Some(rtt) };
+        let answered =
+            |rtt| RaceInput::Progress { id, level: EvidenceLevel::Answered, rtt: Some(rtt) };
         match self.fate(candidate) {
             Fate::Works(rtt) => {
                 self.events.push((now + rtt, answered(rtt)));
@@ -235,29 +244,29 @@ impl World {
             Fate::Silent => {}
             Fate::Stalls(rtt) => self.events.push((now + rtt, answered(rtt))),
             Fate::Fails(cause, after) => {
-                let failure = Failure::new(cause, Level::Started, "");
-                self.events.push((now + after, Input::Failed { id, failure }));
+                let failure = AttemptFailure::new(cause, EvidenceLevel::Started, "");
+                self.events.push((now + after, RaceInput::Failed { id, failure }));
             }
         }
     }
 
     fn complete(&mut self, at: Duration, id: AttemptId, rtt: Duration) {
-        let ready = Input::Ready { id, alpn: None, rtt: Some(rtt) };
+        let ready = RaceInput::Ready { id, alpn: None, rtt: Some(rtt) };
         self.events.push((at, ready));
-        let first_byte = Input::Progress { id, level: Level::FirstByte, rtt: None };
+        let first_byte = RaceInput::Progress { id, level: EvidenceLevel::FirstByte, rtt: None };
         if !self.setup.seed.is_multiple_of(3) {
             self.events.push((at + rtt, first_byte));
         }
     }
 
-    fn answer(&self, query: &Query) -> Input {
+    fn answer(&self, query: &DnsQuery) -> RaceInput {
         let records = match query.record_type {
             RecordType::Https if self.records.is_empty() => Err(DnsFailure::NoData),
-            RecordType::Https => Ok(Records::Https(self.records.clone())),
-            RecordType::Aaaa => Ok(Records::Aaaa(self.hosts.iter().filter_map(v6).collect())),
-            RecordType::A => Ok(Records::A(self.hosts.iter().filter_map(v4).collect())),
+            RecordType::Https => Ok(DnsRecords::Https(self.records.clone())),
+            RecordType::Aaaa => Ok(DnsRecords::Aaaa(self.hosts.iter().filter_map(v6).collect())),
+            RecordType::A => Ok(DnsRecords::A(self.hosts.iter().filter_map(v4).collect())),
         };
-        Input::Answer(Answer { id: query.id, records, protected: self.protected })
+        RaceInput::Answer(DnsAnswer { id: query.id, records, protected: self.protected })
     }
 
     /// Returns the decisions of the race, one per line, after the number and the properties of the
@@ -280,7 +289,7 @@ impl World {
             let output = race.poll_output(now);
             let since = (now - NOW).as_millis();
             match &output {
-                Output::Timeout(next) => {
+                RaceOutput::Timeout(next) => {
                     let plan = plan(&race);
                     if plan != planned {
                         _ = writeln!(text, "{since} plan{plan}");
@@ -296,20 +305,20 @@ impl World {
                     due.into_iter().for_each(|(_, input)| race.handle_input(now, input));
                     continue;
                 }
-                Output::Query(query) => {
+                RaceOutput::Query(query) => {
                     let delay = self.delays[query.record_type as usize];
                     let answer = self.answer(query);
                     self.events.push((now + delay, answer));
                 }
-                Output::Start { id, candidate, .. } => self.attempt(now, *id, candidate),
-                Output::Proceed { id } => {
+                RaceOutput::Start { id, candidate, .. } => self.attempt(now, *id, candidate),
+                RaceOutput::Proceed { id } => {
                     let candidate = race.attempt(*id).map(|attempt| attempt.candidate.clone());
                     if let Some(Fate::Works(rtt)) = candidate.map(|candidate| self.fate(&candidate))
                     {
                         self.complete(now + rtt, *id, rtt);
                     }
                 }
-                Output::Close { id, .. } => {
+                RaceOutput::Close { id, .. } => {
                     self.events.retain(|(_, input)| attempt_of(input) != Some(*id));
                 }
                 _ => {}
@@ -322,13 +331,13 @@ impl World {
     }
 }
 
-fn setup(dice: &mut Dice, kind: &Kind) -> Setup {
+fn setup(dice: &mut Dice, kind: &Kind) -> RaceSetup {
     let mut transports: Vec<Transport> =
         TRANSPORTS.into_iter().filter(|_| !dice.one_in(3)).collect();
     if transports.is_empty() || dice.one_in(2) {
         transports = vec![Transport::Quic, Transport::Tcp];
     }
-    let host = Host::Name("a.test".into());
+    let host = TargetHost::Name("a.test".into());
     let security = dice.pick(&[Security::Tls, Security::None]);
     let target = match kind {
         Kind::Plain | Kind::Families => Target::plain(host, 443, transports.clone(), security),
@@ -342,12 +351,21 @@ fn setup(dice: &mut Dice, kind: &Kind) -> Setup {
         // Set explicitly, so that a change of the default does not make every world differ.
         head_start: 50_u64.ms(),
         grace: dice.pick(&[0, 0, 100, 300]).ms(),
-        win_at: dice.pick(&[Level::Security, Level::Security, Level::Answered, Level::FirstByte]),
-        losers: if dice.one_in(4) { Losers::Finish(dice.time(300)) } else { Losers::Cancel },
+        win_at: dice.pick(&[
+            EvidenceLevel::Security,
+            EvidenceLevel::Security,
+            EvidenceLevel::Answered,
+            EvidenceLevel::FirstByte,
+        ]),
+        losers: if dice.one_in(4) {
+            LoserPolicy::Finish(dice.time(300))
+        } else {
+            LoserPolicy::Cancel
+        },
         max_in_flight: dice.pick(&[8, 8, 2, 20]),
         second_tries: dice.pick(&[0, 0, 3]),
         only_family: match kind {
-            Kind::Families => dice.pick(&[None, Some(Family::V4), Some(Family::V6)]),
+            Kind::Families => dice.pick(&[None, Some(AddressFamily::V4), Some(AddressFamily::V6)]),
             _ => None,
         },
         rely_on_ech: matches!(kind, Kind::Ech),
@@ -357,7 +375,7 @@ fn setup(dice: &mut Dice, kind: &Kind) -> Setup {
     if matches!(kind, Kind::Families) && !dice.one_in(3) {
         network.pref64 = vec![(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96)];
     }
-    Setup { target, policy, view: View::empty(), network, seed: dice.draw() }
+    RaceSetup { target, policy, view: MemoryView::empty(), network, seed: dice.draw() }
 }
 
 trait Milliseconds {
@@ -410,11 +428,11 @@ fn v4(ip: &IpAddr) -> Option<Ipv4Addr> {
     }
 }
 
-fn attempt_of(input: &Input) -> Option<AttemptId> {
+fn attempt_of(input: &RaceInput) -> Option<AttemptId> {
     match input {
-        Input::Progress { id, .. } | Input::Ready { id, .. } | Input::Failed { id, .. } => {
-            Some(*id)
-        }
+        RaceInput::Progress { id, .. }
+        | RaceInput::Ready { id, .. }
+        | RaceInput::Failed { id, .. } => Some(*id),
         _ => None,
     }
 }
@@ -432,27 +450,27 @@ fn plan(race: &Race) -> String {
     text
 }
 
-fn line(output: &Output) -> Option<String> {
+fn line(output: &RaceOutput) -> Option<String> {
     Some(match output {
-        Output::Query(query) => format!("ask {:?} {}", query.record_type, query.name),
-        Output::Start { id, candidate, background, .. } => {
+        RaceOutput::Query(query) => format!("ask {:?} {}", query.record_type, query.name),
+        RaceOutput::Start { id, candidate, background, .. } => {
             let background = if *background { " background" } else { "" };
             format!("start {} {}{background}", id.0, describe(candidate))
         }
-        Output::Proceed { id } => format!("proceed {}", id.0),
-        Output::Close { id, why } => format!("close {} {why:?}", id.0),
-        Output::Usable(id) => format!("usable {}", id.0),
-        Output::Better(id) => format!("better {}", id.0),
-        Output::Learn(evidence) => {
+        RaceOutput::Proceed { id } => format!("proceed {}", id.0),
+        RaceOutput::Close { id, why } => format!("close {} {why:?}", id.0),
+        RaceOutput::Usable(id) => format!("usable {}", id.0),
+        RaceOutput::Better(id) => format!("better {}", id.0),
+        RaceOutput::Learn(evidence) => {
             let failure = evidence.failure.as_ref().map_or("good", |failure| failure.cause.name());
             let describe = describe(&evidence.candidate);
             format!("learn {describe} {failure} {:?} {:?}", evidence.level, evidence.doubt)
         }
-        Output::Failed(failure) => {
+        RaceOutput::Failed(failure) => {
             let text = format!("{failure:?}");
             format!("failed {}", text.split(['(', '[']).next().unwrap_or_default())
         }
-        Output::Finished => "finished".into(),
+        RaceOutput::Finished => "finished".into(),
         _ => return None,
     })
 }

@@ -54,16 +54,16 @@ impl fmt::Display for Security {
 /// An address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Family {
+pub enum AddressFamily {
     /// IPv4.
     V4,
     /// IPv6.
     V6,
 }
 
-impl Family {
+impl AddressFamily {
     /// Returns the family of this address.
-    pub const fn of(address: IpAddr) -> Self {
+    pub const fn from_ip(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => Self::V4,
             IpAddr::V6(_) => Self::V6,
@@ -92,20 +92,20 @@ impl Family {
     }
 }
 
-impl fmt::Display for Family {
+impl fmt::Display for AddressFamily {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
 /// An application protocol name (RFC 7301), at most 255 octets, such as `h2` or `http/1.1`.
-pub type Alpn = String;
+pub type AlpnName = String;
 
 /// Where a candidate's address came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Origin {
+pub enum AddressOrigin {
     /// An IP literal from the caller.
     Literal,
     /// `localhost`, which is never resolved by DNS (RFC 6761 §6.3).
@@ -132,14 +132,14 @@ pub struct Candidate {
     /// The security layer; a race never weakens it.
     pub security: Security,
     /// The application protocols to offer, most preferred first; empty offers none.
-    pub alpn: Vec<Alpn>,
+    pub alpn: Vec<AlpnName>,
     /// An `ECHConfigList` to encrypt the ClientHello with (RFC 9848), as it was in the record.
     pub ech: Option<Vec<u8>>,
     /// `SvcPriority` of the record that this candidate comes from; `None` without a ServiceMode
     /// record.
     pub priority: Option<u16>,
     /// The origin of the address.
-    pub origin: Origin,
+    pub origin: AddressOrigin,
 }
 
 impl Candidate {
@@ -161,7 +161,7 @@ impl Candidate {
             alpn: Vec::new(),
             ech: None,
             priority: None,
-            origin: Origin::Address,
+            origin: AddressOrigin::Address,
         }
     }
 }

@@ -5,7 +5,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::candidate::{Alpn, Family};
+use crate::candidate::{AddressFamily, AlpnName};
 
 /// The record types that a race queries, each separately (HEv3 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -21,10 +21,10 @@ pub enum RecordType {
 
 impl RecordType {
     /// Returns the type of records with addresses of this family.
-    pub(crate) const fn of(family: Family) -> Self {
+    pub(crate) const fn from_family(family: AddressFamily) -> Self {
         match family {
-            Family::V6 => Self::Aaaa,
-            Family::V4 => Self::A,
+            AddressFamily::V6 => Self::Aaaa,
+            AddressFamily::V4 => Self::A,
         }
     }
 
@@ -46,8 +46,8 @@ pub struct QueryId(pub u32);
 
 /// A DNS query for the driver to send.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Query {
-    /// The identifier to return in the [`Answer`].
+pub struct DnsQuery {
+    /// The identifier to return in the [`DnsAnswer`].
     pub id: QueryId,
     /// The owner name, normalised, without a trailing dot (`_8443._https.example.com` included).
     pub name: String,
@@ -55,13 +55,13 @@ pub struct Query {
     pub record_type: RecordType,
 }
 
-/// The answer to a [`Query`].
+/// The answer to a [`DnsQuery`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct DnsAnswer {
     /// The query that this answers.
     pub id: QueryId,
     /// The records, or why there are none.
-    pub records: Result<Records, DnsFailure>,
+    pub records: Result<DnsRecords, DnsFailure>,
     /// Whether the answer arrived over a protected channel (DoT, DoH) or was validated.
     pub protected: bool,
 }
@@ -69,7 +69,7 @@ pub struct Answer {
 /// Records of one type. The resolver has followed CNAME chains, but not SVCB aliases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum Records {
+pub enum DnsRecords {
     /// HTTPS records; unknown keys are kept by number so that `mandatory` can be checked.
     Https(Vec<HttpsRecord>),
     /// IPv6 addresses.
@@ -88,7 +88,7 @@ pub struct HttpsRecord {
     /// The keys listed by the `mandatory` parameter.
     pub mandatory: Vec<u16>,
     /// The `alpn` parameter.
-    pub alpn: Vec<Alpn>,
+    pub alpn: Vec<AlpnName>,
     /// Whether `no-default-alpn` is present.
     pub no_default_alpn: bool,
     /// The `port` parameter.

@@ -6,12 +6,12 @@ use core::{fmt, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::candidate::{Candidate, Security};
-use crate::target::Host;
+use crate::target::TargetHost;
 
 /// How far an attempt got, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Level {
+pub enum EvidenceLevel {
     /// Packets were sent; nothing came back.
     Started,
     /// The peer answered: SYN ACK, INIT ACK, first QUIC packet.
@@ -30,7 +30,7 @@ pub enum Level {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Cause {
+pub enum FailureCause {
     /// The peer refused (RST, ICMP port or protocol unreachable, CONNECTION_REFUSED).
     Refused,
     /// No route, or ICMP host or network unreachable.
@@ -59,7 +59,7 @@ pub enum Cause {
     Local,
 }
 
-impl Cause {
+impl FailureCause {
     /// Returns the name used in JSON and messages.
     pub const fn name(self) -> &'static str {
         match self {
@@ -84,7 +84,7 @@ impl Cause {
     }
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for FailureCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -112,11 +112,11 @@ pub enum CertificateFault {
     Other,
 }
 
-/// Whose certificate an attempt failed for, and what was wrong with it. The [`Cause`] alone does not
-/// tell: [`Cause::Certificate`] covers both sides, and names that no certificate can be for.
+/// Whose certificate an attempt failed for, and what was wrong with it. The [`FailureCause`] alone does not
+/// tell: [`FailureCause::Certificate`] covers both sides, and names that no certificate can be for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fault {
+pub enum CertificateFailure {
     /// The peer's certificate was not accepted here.
     PeerCertificate(CertificateFault),
     /// Our certificate, or the lack of one, was not accepted by the peer.
@@ -128,34 +128,34 @@ pub enum Fault {
 /// What a program decides by is in `cause`, `reached` and `fault`; `detail` is made from the same
 /// error for people, and its wording may change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct AttemptFailure {
     /// The kind of failure.
-    pub cause: Cause,
+    pub cause: FailureCause,
     /// How far the attempt had got.
-    pub reached: Level,
+    pub reached: EvidenceLevel,
     /// Whose certificate is at fault, if one is. Traces from before this field lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fault: Option<Fault>,
+    pub fault: Option<CertificateFailure>,
     /// The error from the lower layer, as text for people.
     pub detail: String,
 }
 
-impl Failure {
+impl AttemptFailure {
     /// Creates a failure for which no certificate is to blame.
-    pub fn new(cause: Cause, reached: Level, detail: impl Into<String>) -> Self {
+    pub fn new(cause: FailureCause, reached: EvidenceLevel, detail: impl Into<String>) -> Self {
         Self { cause, reached, fault: None, detail: detail.into() }
     }
 
     /// Sets whose certificate is at fault.
     #[must_use]
-    pub fn with_fault(self, fault: Fault) -> Self {
+    pub fn with_fault(self, fault: CertificateFailure) -> Self {
         Self { fault: Some(fault), ..self }
     }
 
     /// Returns what was wrong with the peer's certificate, if that is why the attempt failed.
     pub const fn peer_certificate(&self) -> Option<CertificateFault> {
         match self.fault {
-            Some(Fault::PeerCertificate(fault)) => Some(fault),
+            Some(CertificateFailure::PeerCertificate(fault)) => Some(fault),
             _ => None,
         }
     }
@@ -164,27 +164,27 @@ impl Failure {
     /// [`CertificateFault::Missing`] if it requires one and was presented none.
     pub const fn own_certificate(&self) -> Option<CertificateFault> {
         match self.fault {
-            Some(Fault::OwnCertificate(fault)) => Some(fault),
+            Some(CertificateFailure::OwnCertificate(fault)) => Some(fault),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for AttemptFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let after = match self.reached {
-            Level::Started => "",
-            Level::Answered => " after an answer",
-            Level::Transport => " after the transport was up",
-            Level::Security => " after the security layer was up",
-            Level::FirstByte | Level::FullPacket => " after the first byte",
+            EvidenceLevel::Started => "",
+            EvidenceLevel::Answered => " after an answer",
+            EvidenceLevel::Transport => " after the transport was up",
+            EvidenceLevel::Security => " after the security layer was up",
+            EvidenceLevel::FirstByte | EvidenceLevel::FullPacket => " after the first byte",
         };
         write!(f, "{}{after}", self.cause)?;
         if self.detail.is_empty() { Ok(()) } else { write!(f, ": {}", self.detail) }
     }
 }
 
-impl core::error::Error for Failure {}
+impl core::error::Error for AttemptFailure {}
 
 /// The network that a race runs on: a keyed hash over default route and gateway (a PvD of RFC
 /// 7556). Evidence never crosses networks.
@@ -195,7 +195,7 @@ pub struct NetworkId(pub Arc<str>);
 /// The trust of an attempt. Evidence from the security level up is kept separate for each trust:
 /// what fails under one may work under another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Trust {
+pub struct TrustContext {
     /// A short name for the security parameters (roots, verification, own certificate, TLS
     /// versions); equal parameters have equal names. The driver chooses the name, which is only
     /// compared.
@@ -203,14 +203,14 @@ pub struct Trust {
     /// The host for which the certificate must be valid, if it is not the one connected to: an
     /// alternative service presents a certificate for its origin (RFC 7838 §2.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub certificate_host: Option<Host>,
+    pub certificate_host: Option<TargetHost>,
 }
 
 /// Why a failure is less significant than it seems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Doubt {
+pub enum FailureDoubt {
     /// The caller finished before a lost packet could have been retransmitted and answered: the
     /// peer may be silent, or a packet was lost.
     CutShort,
@@ -228,16 +228,16 @@ pub struct Evidence {
     /// The network on which it was observed.
     pub network: NetworkId,
     /// The peer's name as given by the caller.
-    pub host: Host,
+    pub host: TargetHost,
     /// The candidate that was tried.
     pub candidate: Candidate,
     /// How far it got.
-    pub level: Level,
+    pub level: EvidenceLevel,
     /// How it failed, if it did. Cancelled losers produce no evidence.
-    pub failure: Option<Failure>,
+    pub failure: Option<AttemptFailure>,
     /// Why the failure is less significant than it seems, if it is.
     #[serde(default)]
-    pub doubt: Option<Doubt>,
+    pub doubt: Option<FailureDoubt>,
     /// The round-trip time of the handshake, if it was measured.
     pub rtt: Option<Duration>,
     /// Whether the first packets were retransmitted before they were answered, for handshakes that
@@ -252,8 +252,8 @@ impl Evidence {
         self.failure.is_none()
             && self.level
                 >= match self.candidate.security {
-                    Security::None => Level::Transport,
-                    Security::Tls | Security::Dtls => Level::Security,
+                    Security::None => EvidenceLevel::Transport,
+                    Security::Tls | Security::Dtls => EvidenceLevel::Security,
                 }
     }
 }

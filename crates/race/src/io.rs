@@ -1,6 +1,6 @@
 //! The interface of the race: inputs, outputs, and time as an argument.
 //!
-//! Pass in an input, call `poll_output` until it returns [`Output::Timeout`], then wait for the
+//! Pass in an input, call `poll_output` until it returns [`RaceOutput::Timeout`], then wait for the
 //! next input or for that time. Inputs of the same instant may be passed in together before
 //! polling; their order then makes no difference. `now` must not go back; if it does, the race uses
 //! the latest value it has seen. Nothing here blocks, and no input that a peer or a resolver can
@@ -11,10 +11,10 @@ use core::{net::IpAddr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::candidate::{Alpn, Candidate, Transport};
-use crate::dns::{Answer, Query};
-use crate::evidence::{Evidence, Failure, Level, NetworkId};
-use crate::memory::View;
+use crate::candidate::{AlpnName, Candidate, Transport};
+use crate::dns::{DnsAnswer, DnsQuery};
+use crate::evidence::{AttemptFailure, Evidence, EvidenceLevel, NetworkId};
+use crate::memory::MemoryView;
 
 /// Identifies one attempt of one race; numbers are ascending in the order of starting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -24,17 +24,17 @@ pub struct AttemptId(pub u32);
 /// What the driver reports to the race.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Input {
+pub enum RaceInput {
     /// Time has passed; nothing else happened.
     Tick,
     /// DNS answered a query.
-    Answer(Answer),
+    Answer(DnsAnswer),
     /// The attempt reached this level.
     Progress {
         /// The attempt.
         id: AttemptId,
         /// The level reached.
-        level: Level,
+        level: EvidenceLevel,
         /// The round-trip time measured so far, if any.
         rtt: Option<Duration>,
     },
@@ -43,7 +43,7 @@ pub enum Input {
         /// The attempt.
         id: AttemptId,
         /// The negotiated application protocol.
-        alpn: Option<Alpn>,
+        alpn: Option<AlpnName>,
         /// The round-trip time of the handshake, if it was measured.
         rtt: Option<Duration>,
     },
@@ -58,7 +58,7 @@ pub enum Input {
         /// The attempt.
         id: AttemptId,
         /// How it failed.
-        failure: Failure,
+        failure: AttemptFailure,
     },
     /// How many more attempts this race may start under the limit shared by all races of the
     /// process; unlimited until first reported. Each start uses one up, and only this input
@@ -76,7 +76,7 @@ pub struct NetworkChange {
     /// The network as it is now.
     pub network: NetworkView,
     /// The memory's view of the target on that network; evidence never crosses networks.
-    pub view: View,
+    pub view: MemoryView,
 }
 
 /// What the race knows about its network.
@@ -119,9 +119,9 @@ pub struct SourceAddress {
 /// What the race asks the driver to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Output {
+pub enum RaceOutput {
     /// Send a DNS query.
-    Query(Query),
+    Query(DnsQuery),
     /// Start this attempt.
     Start {
         /// The number of the attempt.
@@ -210,9 +210,9 @@ pub enum RaceFailure {
     /// There were addresses, but no candidate that the policy allows.
     NoCandidate,
     /// Every candidate was tried and failed, in the order of starting.
-    AllFailed(Vec<(Candidate, Failure)>),
+    AllFailed(Vec<(Candidate, AttemptFailure)>),
     /// The deadline expired while these were in progress or had failed.
-    Deadline(Vec<(Candidate, Option<Failure>)>),
+    Deadline(Vec<(Candidate, Option<AttemptFailure>)>),
     /// The caller gave up.
     Cancelled,
     /// There is no network.

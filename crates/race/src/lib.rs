@@ -32,7 +32,7 @@
 //! ```
 //!
 //! A driver keeps the memory, which may be a file that other processes write to; a race gets the
-//! [`memory::View`] that it needs and returns [`io::Output::Learn`], so it never waits for the
+//! [`memory::MemoryView`] that it needs and returns [`io::RaceOutput::Learn`], so it never waits for the
 //! file. The race calls [`plan`] again whenever a fact changes, and skips what has already been
 //! started.
 #![cfg_attr(not(test), no_std)]

@@ -11,20 +11,20 @@
 //!
 //! | rule | where |
 //! | --- | --- |
-//! | a success is valid for [`Config::good_for`], and counts only from the security level up | [`PeerEntry::verdict_secured`] |
-//! | up to the transport, evidence applies to every client; from security up, only to its set-up | [`Secured`] |
-//! | failures back off from [`Config::bad_first`], doubling to [`Config::bad_max`] | [`Config::back_off`] |
-//! | a silence that was cut short backs off for [`Config::bad_doubtful`], unless it is repeated | [`Doubt::CutShort`](crate::evidence::Doubt) |
-//! | after the back-off, the candidate is re-tested beside a working connection | [`Verdict::RetestDue`] |
+//! | a success is valid for [`MemoryConfig::good_for`], and counts only from the security level up | [`PeerEntry::verdict_secured`] |
+//! | up to the transport, evidence applies to every client; from security up, only to its set-up | [`SecurityOutcome`] |
+//! | failures back off from [`MemoryConfig::bad_first`], doubling to [`MemoryConfig::bad_max`] | [`MemoryConfig::back_off`] |
+//! | a silence that was cut short backs off for [`MemoryConfig::bad_doubtful`], unless it is repeated | [`FailureDoubt::CutShort`](crate::evidence::FailureDoubt) |
+//! | after the back-off, the candidate is re-tested beside a working connection | [`MemoryVerdict::RetestDue`] |
 //! | failures of TLS or of the certificate concern the peer, never the network | [`learn_rows`] |
 //! | several hosts silent and none heard: the network drops the packets, until a host is heard | [`PathEntry`] |
-//! | handshakes with any peer that had to retransmit: the network is lossy | [`View::loss`] |
-//! | round-trip times to other hosts of a network: how long unknown hosts are waited for | [`View::longest_round_trip`] |
-//! | evidence never crosses networks | [`Key::network`] |
+//! | handshakes with any peer that had to retransmit: the network is lossy | [`MemoryView::loss`] |
+//! | round-trip times to other hosts of a network: how long unknown hosts are waited for | [`MemoryView::longest_round_trip`] |
+//! | evidence never crosses networks | [`MemoryKey::network`] |
 //! | everything is bounded, expires and can be forgotten | [`Memory`], [`forget_row`] |
 //!
 //! [`Memory`] is the whole store as a value. A driver that keeps rows elsewhere (such as in a file
-//! shared by several processes) uses [`learn_rows`], [`View::from_rows`] and [`forget_row`] on
+//! shared by several processes) uses [`learn_rows`], [`MemoryView::from_rows`] and [`forget_row`] on
 //! single rows instead; both use the same code.
 
 mod config;
@@ -40,17 +40,18 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub use config::Config;
-pub use distance::Distances;
+pub use config::MemoryConfig;
+pub use distance::PathDistances;
 pub use entry::{
-    DatedOutcome, Entry, NetworkEntry, Outcome, PathEntry, PeerEntry, RoundTrip, SilentHost,
+    DatedOutcome, EntryOutcome, MemoryEntry, NetworkEntry, PathEntry, PeerEntry, RoundTrip,
+    SilentHost,
 };
-pub use key::{Key, MalformedKey, Subject};
+pub use key::{MalformedKey, MemoryKey, MemorySubject};
 pub use learn::{forget_row, learn_rows, name_row};
-pub use loss::{Handshakes, Loss};
-pub use set_up::{Secured, SetUp};
-pub use store::{Memory, Record};
-pub use view::{Verdict, View};
+pub use loss::{HandshakeLoss, PathHandshakes};
+pub use set_up::{SecurityOutcome, SetUp};
+pub use store::{Memory, MemoryRecord};
+pub use view::{MemoryVerdict, MemoryView};
 
 pub(crate) use key::path_port;
 

@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::candidate::Family;
+use crate::candidate::AddressFamily;
 use crate::io::{NetworkView, SourceAddress};
 use crate::nat64;
 
@@ -12,23 +12,25 @@ mod tests;
 impl NetworkView {
     /// Returns whether the family has "connectivity" (HEv3 §4.1): a route, and a source that is
     /// neither loopback nor link-local.
-    pub fn has_connectivity(&self, family: Family) -> bool {
-        self.sources.iter().any(|source| is_routed(source) && Family::of(source.address) == family)
+    pub fn has_connectivity(&self, family: AddressFamily) -> bool {
+        self.sources
+            .iter()
+            .any(|source| is_routed(source) && AddressFamily::from_ip(source.address) == family)
     }
 
     /// Returns whether no family has connectivity. Loopback may still work.
     pub fn is_offline(&self) -> bool {
-        !self.has_connectivity(Family::V6) && !self.has_connectivity(Family::V4)
+        !self.has_connectivity(AddressFamily::V6) && !self.has_connectivity(AddressFamily::V4)
     }
 
     /// Returns the family that resolution waits for: the only one with connectivity, or else the
     /// one preferred by the policy (HEv3 §4.2).
-    pub fn preferred_family(&self, prefer_ipv4: bool) -> Family {
-        match (self.has_connectivity(Family::V6), self.has_connectivity(Family::V4)) {
-            (true, false) => Family::V6,
-            (false, true) => Family::V4,
-            _ if prefer_ipv4 => Family::V4,
-            _ => Family::V6,
+    pub fn preferred_family(&self, prefer_ipv4: bool) -> AddressFamily {
+        match (self.has_connectivity(AddressFamily::V6), self.has_connectivity(AddressFamily::V4)) {
+            (true, false) => AddressFamily::V6,
+            (false, true) => AddressFamily::V4,
+            _ if prefer_ipv4 => AddressFamily::V4,
+            _ => AddressFamily::V6,
         }
     }
 
@@ -37,15 +39,15 @@ impl NetworkView {
     pub fn reaches(&self, address: IpAddr) -> bool {
         address.is_loopback()
             || self.sources.iter().any(|source| {
-                Family::of(source.address) == Family::of(address)
+                AddressFamily::from_ip(source.address) == AddressFamily::from_ip(address)
                     && (is_routed(source) && !is_link_local(address) || is_on_link(source, address))
             })
     }
 
     /// Returns the IPv6 address that represents this IPv4 address here, if there is a PREF64 and
     /// either no IPv4 route (HEv3 §8.3) or only IPv6 is wanted.
-    pub fn synthesised(&self, address: Ipv4Addr, only: Option<Family>) -> Option<Ipv6Addr> {
-        if only != Some(Family::V6) && self.reaches(IpAddr::V4(address)) {
+    pub fn synthesised(&self, address: Ipv4Addr, only: Option<AddressFamily>) -> Option<Ipv6Addr> {
+        if only != Some(AddressFamily::V6) && self.reaches(IpAddr::V4(address)) {
             return None;
         }
         self.pref64
@@ -65,7 +67,7 @@ impl NetworkView {
 
     /// Returns the address to which packets for this one are sent: itself, or its translation
     /// behind NAT64.
-    pub fn on_the_wire(&self, address: IpAddr, only: Option<Family>) -> IpAddr {
+    pub fn on_the_wire(&self, address: IpAddr, only: Option<AddressFamily>) -> IpAddr {
         match address {
             IpAddr::V4(v4) => self.synthesised(v4, only).map_or(address, IpAddr::V6),
             IpAddr::V6(_) => address,
@@ -79,9 +81,10 @@ impl NetworkView {
     /// had an IPv4 route: without one, the peer is reached through a NAT64, as with 464XLAT (RFC
     /// 6877). So a translated address belongs to both families, and without NAT64 each address
     /// belongs to its own family.
-    pub fn admits(&self, only: Option<Family>, address: IpAddr) -> bool {
+    pub fn admits(&self, only: Option<AddressFamily>, address: IpAddr) -> bool {
         only.is_none_or(|family| {
-            family == Family::of(address) || family == Family::of(self.on_the_wire(address, only))
+            family == AddressFamily::from_ip(address)
+                || family == AddressFamily::from_ip(self.on_the_wire(address, only))
         })
     }
 

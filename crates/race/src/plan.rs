@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::candidate::Candidate;
 use crate::io::NetworkView;
-use crate::memory::{Verdict, View};
+use crate::memory::{MemoryVerdict, MemoryView};
 use crate::policy::Policy;
 use crate::resolve::ServiceInfo;
 use crate::target::Target;
@@ -47,7 +47,7 @@ mod tests;
 
 pub(crate) use second_try::{PROCESSING_TIME, patience_for};
 
-pub use crate::reason::{AddressRule, Reason, RecordFault};
+pub use crate::reason::{AddressRule, PlanReason, RecordFault};
 
 /// The maximum number of candidates in a plan; those of the least preferred addresses are left out.
 pub const MAX_CANDIDATES: usize = 256;
@@ -60,13 +60,13 @@ pub struct PlanRequest<'a> {
     /// The caller's policy.
     pub policy: &'a Policy,
     /// The services found in DNS so far
-    /// ([`Resolution::services`](crate::resolve::Resolution::services)).
+    /// ([`RaceResolution::services`](crate::resolve::RaceResolution::services)).
     pub services: &'a [ServiceInfo],
     /// The parts of the answers that were ignored
-    /// ([`Resolution::notes`](crate::resolve::Resolution::notes)).
-    pub notes: &'a [Reason],
+    /// ([`RaceResolution::notes`](crate::resolve::RaceResolution::notes)).
+    pub notes: &'a [PlanReason],
     /// What was learnt earlier.
-    pub view: &'a View,
+    pub view: &'a MemoryView,
     /// The network of the race.
     pub network: &'a NetworkView,
     /// Decides between equals.
@@ -79,12 +79,12 @@ pub struct PlanRequest<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The attempts, first to last.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<PlanEntry>,
     /// The candidates that are not tried.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedCandidate>,
     /// What did not become a candidate at all: records that were ignored, addresses beyond a limit;
     /// and notes that apply to all candidates.
-    pub notes: Vec<Reason>,
+    pub notes: Vec<PlanReason>,
     /// The delay of the second try for an unanswered attempt, if the round-trip time to its host is
     /// unknown.
     #[serde(default)]
@@ -96,7 +96,7 @@ pub struct Plan {
 
 /// One planned attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct PlanEntry {
     /// The candidate to try.
     pub candidate: Candidate,
     /// The delay after the start of the previous entry; zero for the first.
@@ -109,33 +109,33 @@ pub struct Entry {
     /// turn like any other.
     pub retest: bool,
     /// Why it has this rank.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<PlanReason>,
 }
 
 /// A candidate that is not tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dropped {
+pub struct DroppedCandidate {
     /// The candidate.
     pub candidate: Candidate,
     /// The reasons.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<PlanReason>,
 }
 
 /// A candidate that is not ranked yet.
 #[derive(Clone, Debug)]
-struct Draft {
+struct CandidateDraft {
     candidate: Candidate,
-    position: Position,
+    position: CandidatePosition,
     /// The remembered round-trip time to its address, over this transport or else another.
     rtt: Option<Duration>,
     /// What the memory knows about it.
-    verdict: Verdict,
-    reasons: Vec<Reason>,
+    verdict: MemoryVerdict,
+    reasons: Vec<PlanReason>,
 }
 
 /// The position of a candidate without regard to the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Position {
+struct CandidatePosition {
     /// 0 if the service provides the ECH that the caller relies on, or if none is needed; else 1.
     protection: u8,
     /// The group of services: `SvcPriority`, then the alias, then the host itself, then address
@@ -151,7 +151,7 @@ struct Position {
     second_family: bool,
 }
 
-impl Position {
+impl CandidatePosition {
     /// Returns the block within which the memory reorders candidates: services of equal priority.
     const fn block(&self) -> (u8, u32) {
         (self.protection, self.group)
@@ -166,9 +166,9 @@ impl Position {
 impl PlanRequest<'_> {
     /// Returns the verdict about a candidate, and the round-trip time to it over its transport, as
     /// far as the memory is used.
-    fn remembered(&self, candidate: &Candidate) -> (Verdict, Option<Duration>) {
+    fn remembered(&self, candidate: &Candidate) -> (MemoryVerdict, Option<Duration>) {
         if self.policy.ignore_memory {
-            return (Verdict::Unknown, None);
+            return (MemoryVerdict::Unknown, None);
         }
         let (verdict, round_trip) = self.view.verdict_and_round_trip(candidate, self.now);
         (verdict, round_trip.map(|round_trip| round_trip.smoothed))
@@ -181,12 +181,12 @@ pub fn plan(request: &PlanRequest<'_>) -> Plan {
     if found.drafts.is_empty()
         && let Some(mut last) = found.take_unroutable()
     {
-        last.reasons.push(Reason::LastResort);
+        last.reasons.push(PlanReason::LastResort);
         found.drafts.push(last);
     }
     let assessed = remembered::assess(request, found.drafts);
     let mut dropped = found.dropped;
-    dropped.extend(found.unroutable.into_iter().map(Draft::into_dropped));
+    dropped.extend(found.unroutable.into_iter().map(CandidateDraft::into_dropped));
     let mut notes = request.notes.to_vec();
     notes.extend(found.notes);
     let wait_times = second_try::wait_times(request);
@@ -196,8 +196,8 @@ pub fn plan(request: &PlanRequest<'_>) -> Plan {
     Plan { entries, dropped, notes, second_try_delay, is_lossy }
 }
 
-impl Draft {
-    fn into_dropped(self) -> Dropped {
-        Dropped { candidate: self.candidate, reasons: self.reasons }
+impl CandidateDraft {
+    fn into_dropped(self) -> DroppedCandidate {
+        DroppedCandidate { candidate: self.candidate, reasons: self.reasons }
     }
 }

@@ -5,8 +5,8 @@ use core::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::candidate::{Family, Transport};
-use crate::evidence::Level;
+use crate::candidate::{AddressFamily, Transport};
+use crate::evidence::EvidenceLevel;
 
 mod address_table;
 
@@ -44,7 +44,7 @@ pub struct Policy {
     /// If set, use only addresses of this family (`-4`, `-6` on the command line): the other one is
     /// neither queried nor tried. Behind a NAT64 an IPv4 peer belongs to both, because it is
     /// reached by IPv6 packets ([`NetworkView::admits`](crate::io::NetworkView::admits)).
-    pub only_family: Option<Family>,
+    pub only_family: Option<AddressFamily>,
     /// How much earlier a more preferred transport starts than the next one, without memory: 30 ms.
     pub head_start: Duration,
     /// How long a usable but less preferred connection waits for a more preferred one in progress:
@@ -55,8 +55,8 @@ pub struct Policy {
     /// [`ATTEMPT_DELAY_FLOOR`], and over a short path it completes a little later. Head start plus
     /// grace is the price if the more preferred transport does not work.
     pub grace: Duration,
-    /// The level at which an attempt wins: [`Level::Security`].
-    pub win_at: Level,
+    /// The level at which an attempt wins: [`EvidenceLevel::Security`].
+    pub win_at: EvidenceLevel,
     /// Continue with the more preferred transport after a less preferred one has won, and return it
     /// as `Better`.
     pub late_switch: bool,
@@ -112,7 +112,7 @@ pub struct Policy {
     #[serde(default = "lossy_head_start")]
     pub lossy_head_start: Duration,
     /// What happens to attempts that lost.
-    pub losers: Losers,
+    pub losers: LoserPolicy,
     /// The security layer of SCTP over UDP, for targets with security.
     #[serde(default)]
     pub sctp_security: SctpSecurity,
@@ -155,7 +155,7 @@ pub enum SctpSecurity {
 /// What happens to attempts that lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Losers {
+pub enum LoserPolicy {
     /// They are closed at once and yield no evidence. With the late switch, those that were planned
     /// before the winner and remain unanswered are instead closed at their first answer, or
     /// remembered as silent.
@@ -234,7 +234,7 @@ impl Policy {
                 return Err(PolicyError::TooLong { field, value, most });
             }
         }
-        if let Losers::Finish(value) = self.losers
+        if let LoserPolicy::Finish(value) = self.losers
             && value > AFTER_WIN_MAX
         {
             return Err(PolicyError::TooLong { field: "losers", value, most: AFTER_WIN_MAX });
@@ -262,7 +262,7 @@ impl Policy {
         if self.preferred_family_count == 0 {
             return Err(PolicyError::PreferredFamilyCount);
         }
-        if !(Level::Answered..=Level::FirstByte).contains(&self.win_at) {
+        if !(EvidenceLevel::Answered..=EvidenceLevel::FirstByte).contains(&self.win_at) {
             return Err(PolicyError::WinAt(self.win_at));
         }
         Ok(self)
@@ -279,7 +279,7 @@ impl Policy {
             late_switch: false,
             second_tries: 0,
             grace: Duration::ZERO,
-            losers: Losers::Finish(AFTER_WIN_MAX),
+            losers: LoserPolicy::Finish(AFTER_WIN_MAX),
             ignore_memory: true,
             ..self
         }
@@ -378,7 +378,7 @@ pub enum PolicyError {
     PreferredFamilyCount,
     /// No attempt can win at this level: an attempt that only started has reached no peer, and a
     /// full-sized packet is not part of any handshake.
-    WinAt(Level),
+    WinAt(EvidenceLevel),
 }
 
 impl fmt::Display for PolicyError {
@@ -389,10 +389,20 @@ impl fmt::Display for PolicyError {
                 write!(f, "{transport} is listed twice in the order of transports: list it once")
             }
             Self::TooShort { field, value, least } => {
-                write!(f, "{field} is {}, but must be at least {}", Span(*value), Span(*least))
+                write!(
+                    f,
+                    "{field} is {}, but must be at least {}",
+                    ReadableDuration(*value),
+                    ReadableDuration(*least)
+                )
             }
             Self::TooLong { field, value, most } => {
-                write!(f, "{field} is {}, but must be at most {}", Span(*value), Span(*most))
+                write!(
+                    f,
+                    "{field} is {}, but must be at most {}",
+                    ReadableDuration(*value),
+                    ReadableDuration(*most)
+                )
             }
             Self::MaxInFlight(value) => {
                 write!(f, "max_in_flight is {value}, but must be 1 to {IN_FLIGHT_MAX}")
@@ -406,7 +416,7 @@ impl fmt::Display for PolicyError {
             Self::WinAt(level) => write!(
                 f,
                 "no attempt can win {}: choose answered, transport, security or first-byte",
-                if *level < Level::Answered {
+                if *level < EvidenceLevel::Answered {
                     "when it starts"
                 } else {
                     "with a full-sized packet"
@@ -419,9 +429,9 @@ impl fmt::Display for PolicyError {
 impl core::error::Error for PolicyError {}
 
 /// A duration as people write it: `0 ms`, `250 ms`, `5 s`.
-struct Span(Duration);
+struct ReadableDuration(Duration);
 
-impl fmt::Display for Span {
+impl fmt::Display for ReadableDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_micros() as f64 {
             micros if micros >= 1e6 => write!(f, "{} s", micros / 1e6),
@@ -445,7 +455,7 @@ impl Default for Policy {
             only_family: None,
             head_start: Duration::from_millis(30),
             grace: Duration::from_millis(12),
-            win_at: Level::Security,
+            win_at: EvidenceLevel::Security,
             late_switch: true,
             late_switch_for: Duration::from_secs(3),
             refused_host_patience: Duration::from_millis(1_200),
@@ -454,7 +464,7 @@ impl Default for Policy {
             second_try_delay_min: second_try_delay_min(),
             lossy_second_try_delay: lossy_second_try_delay(),
             lossy_head_start: lossy_head_start(),
-            losers: Losers::Cancel,
+            losers: LoserPolicy::Cancel,
             sctp_security: SctpSecurity::Tls,
             max_in_flight: 8,
             deadline: Duration::from_secs(30),

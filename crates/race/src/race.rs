@@ -31,10 +31,10 @@
 //!           └── deadline, cancelled, network changed, made room
 //! ```
 //!
-//! An attempt in progress has a [`Purpose`]: to win; to provide an upgrade after a less preferred
+//! An attempt in progress has a [`AttemptPurpose`]: to win; to provide an upgrade after a less preferred
 //! one has won (the *late switch*); to be re-tested beside a working connection; to find out
 //! whether it is silent, because it was planned before the winner but not answered; or to end on
-//! its own and so yield evidence ([`Losers::Finish`](crate::policy::Losers)).
+//! its own and so yield evidence ([`LoserPolicy::Finish`](crate::policy::LoserPolicy)).
 //!
 //! An SCTP attempt stops at the INIT ACK, while the peer keeps no state for it, and proceeds when
 //! the race tells it to (`init_ack_gate`): a loser then leaves nothing behind at the peer.
@@ -110,30 +110,30 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use attempt::{Attempt, AttemptState, Purpose};
+pub use attempt::{AttemptPurpose, AttemptState, RaceAttempt};
 pub use background::MAX_BACKGROUND;
 
-use crate::evidence::Level;
-use crate::io::{AttemptId, Input, NetworkView, Output};
-use crate::memory::View;
+use crate::evidence::EvidenceLevel;
+use crate::io::{AttemptId, NetworkView, RaceInput, RaceOutput};
+use crate::memory::MemoryView;
 use crate::plan::Plan;
 use crate::policy::Policy;
 use crate::target::Target;
-use inbox::Inbox;
-use lookup::Lookup;
+use inbox::RaceInbox;
+use lookup::RaceLookup;
 use schedule::CandidateState;
-use turns::Slots;
-use waiting::Waiting;
+use turns::AttemptSlots;
+use waiting::WaitingEntries;
 
 /// The parameters of a race. Together with the inputs they determine every output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setup {
+pub struct RaceSetup {
     /// The target.
     pub target: Target,
     /// The caller's policy; see [`Policy::validated`].
     pub policy: Policy,
     /// What is remembered about the target on this network.
-    pub view: View,
+    pub view: MemoryView,
     /// The network of the race.
     pub network: NetworkView,
     /// Determines what is random: the order of records with equal priority, and whether this race
@@ -143,7 +143,7 @@ pub struct Setup {
 
 /// The state of the race as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum RaceStage {
     /// No attempt has won.
     Racing,
     /// This attempt reached `win_at` and is not complete yet; nothing else starts meanwhile.
@@ -162,25 +162,25 @@ enum Stage {
 /// A race to one target.
 #[derive(Clone, Debug)]
 pub struct Race {
-    setup: Arc<Setup>,
+    setup: Arc<RaceSetup>,
     started_at: Duration,
     now: Duration,
-    stage: Stage,
-    inbox: Inbox,
-    outbox: VecDeque<Output>,
-    lookup: Lookup,
+    stage: RaceStage,
+    inbox: RaceInbox,
+    outbox: VecDeque<RaceOutput>,
+    lookup: RaceLookup,
     plan: Plan,
     /// When the plan was made, which is when the memory was evaluated.
     planned_at: Duration,
-    waiting: Waiting,
+    waiting: WaitingEntries,
     /// In the order of starting: the index is the identifier.
-    attempts: Vec<Attempt>,
+    attempts: Vec<RaceAttempt>,
     /// The index of the first attempt on the current network.
     first_on_network: usize,
-    slots: Slots,
+    slots: AttemptSlots,
     /// The level at which an attempt beside the winner counts as heard: the first byte if the
     /// winner received one from its application, otherwise any answer.
-    heard_level: Level,
+    heard_level: EvidenceLevel,
     settled: bool,
     /// When the next decision is due without an input, as computed when the race was last settled.
     wake_at: Option<Duration>,
@@ -188,39 +188,39 @@ pub struct Race {
 
 impl Race {
     /// Starts a race now.
-    pub fn new(setup: impl Into<Arc<Setup>>, now: Duration) -> Self {
+    pub fn new(setup: impl Into<Arc<RaceSetup>>, now: Duration) -> Self {
         let setup = setup.into();
-        let lookup = Lookup::new(&setup, now);
+        let lookup = RaceLookup::new(&setup, now);
         Self {
             setup,
             started_at: now,
             now,
-            stage: Stage::Racing,
-            inbox: Inbox::default(),
+            stage: RaceStage::Racing,
+            inbox: RaceInbox::default(),
             outbox: VecDeque::new(),
             lookup,
             plan: Plan::default(),
             planned_at: now,
-            waiting: Waiting::default(),
+            waiting: WaitingEntries::default(),
             attempts: Vec::new(),
             first_on_network: 0,
-            slots: Slots::default(),
-            heard_level: Level::Answered,
+            slots: AttemptSlots::default(),
+            heard_level: EvidenceLevel::Answered,
             settled: false,
             wake_at: None,
         }
     }
 
     /// Stores an input. Its consequences are computed by the next [`Race::poll_output`].
-    pub fn handle_input(&mut self, now: Duration, input: Input) {
+    pub fn handle_input(&mut self, now: Duration, input: RaceInput) {
         self.advance(now);
         self.inbox.push(input);
         self.settled = false;
     }
 
-    /// Returns the next output. Call it until it returns [`Output::Timeout`], whose time is always
+    /// Returns the next output. Call it until it returns [`RaceOutput::Timeout`], whose time is always
     /// in the future.
-    pub fn poll_output(&mut self, now: Duration) -> Output {
+    pub fn poll_output(&mut self, now: Duration) -> RaceOutput {
         self.advance(now);
         // All outputs of earlier decisions are returned before new decisions are made.
         if !self.settled && self.outbox.is_empty() {
@@ -228,12 +228,12 @@ impl Race {
         }
         match self.outbox.pop_front() {
             Some(output) => output,
-            None => Output::Timeout(self.wake_at),
+            None => RaceOutput::Timeout(self.wake_at),
         }
     }
 
     /// Returns the parameters of the race, with the current network and view.
-    pub fn setup(&self) -> &Setup {
+    pub fn setup(&self) -> &RaceSetup {
         &self.setup
     }
 
@@ -248,22 +248,22 @@ impl Race {
     }
 
     /// Returns every attempt, in the order of starting.
-    pub fn attempts(&self) -> &[Attempt] {
+    pub fn attempts(&self) -> &[RaceAttempt] {
         &self.attempts
     }
 
     /// Returns the attempt with this number.
-    pub fn attempt(&self, id: AttemptId) -> Option<&Attempt> {
+    pub fn attempt(&self, id: AttemptId) -> Option<&RaceAttempt> {
         self.attempts.get(usize::try_from(id.0).ok()?)
     }
 
-    /// Returns whether [`Output::Finished`] has been decided.
+    /// Returns whether [`RaceOutput::Finished`] has been decided.
     pub fn is_over(&self) -> bool {
-        self.stage == Stage::Over
+        self.stage == RaceStage::Over
     }
 
     /// Returns whether an attempt beside the winner has been heard ([`Self::heard_level`]).
-    fn is_heard(&self, attempt: &Attempt) -> bool {
+    fn is_heard(&self, attempt: &RaceAttempt) -> bool {
         attempt.level >= self.heard_level
     }
 
@@ -288,22 +288,22 @@ impl Race {
     /// over.
     fn apply_inputs(&mut self) -> bool {
         let mut is_cancelled = false;
-        let mut inputs = self.inbox.take();
+        let mut inputs = self.inbox.drain();
         for input in inputs.drain(..) {
             // Inputs after the end are ignored.
-            if self.stage == Stage::Over {
+            if self.stage == RaceStage::Over {
                 break;
             }
             match input {
-                Input::Tick => {}
-                Input::Slots(slots) => self.slots = Slots::with_left(slots),
-                Input::NetworkChanged(change) => self.change_network(*change),
-                Input::Answer(answer) => self.lookup.store_answer(answer),
-                Input::Progress { id, level, rtt } => self.handle_progress(id, level, rtt),
-                Input::Ready { id, alpn, rtt } => self.handle_ready(id, alpn, rtt),
-                Input::FellBack { id } => self.handle_fallback(id),
-                Input::Failed { id, failure } => self.handle_failure(id, failure),
-                Input::Cancel => is_cancelled = true,
+                RaceInput::Tick => {}
+                RaceInput::Slots(slots) => self.slots = AttemptSlots::with_left(slots),
+                RaceInput::NetworkChanged(change) => self.change_network(*change),
+                RaceInput::Answer(answer) => self.lookup.store_answer(answer),
+                RaceInput::Progress { id, level, rtt } => self.handle_progress(id, level, rtt),
+                RaceInput::Ready { id, alpn, rtt } => self.handle_ready(id, alpn, rtt),
+                RaceInput::FellBack { id } => self.handle_fallback(id),
+                RaceInput::Failed { id, failure } => self.handle_failure(id, failure),
+                RaceInput::Cancel => is_cancelled = true,
             }
         }
         self.inbox.recycle(inputs);
@@ -319,7 +319,7 @@ impl Race {
     /// Sends the pending queries, and plans again if the services have changed.
     fn look_up(&mut self) {
         while let Some(query) = self.lookup.poll_query() {
-            self.outbox.push_back(Output::Query(query));
+            self.outbox.push_back(RaceOutput::Query(query));
         }
         if let Some(plan) = self.lookup.plan(&self.setup, self.now) {
             self.adopt(plan);
@@ -339,6 +339,6 @@ impl Race {
             }
         }
         returning.sort_unstable();
-        self.waiting = Waiting::new(untried, returning.into_iter().map(|(_, index)| index));
+        self.waiting = WaitingEntries::new(untried, returning.into_iter().map(|(_, index)| index));
     }
 }

@@ -8,10 +8,10 @@ use core::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::candidate::{Alpn, Family, Transport};
+use crate::candidate::{AddressFamily, AlpnName, Transport};
 use crate::dns::RecordType;
-use crate::evidence::Cause;
-use crate::memory::Loss;
+use crate::evidence::FailureCause;
+use crate::memory::HandshakeLoss;
 
 mod wording;
 
@@ -22,7 +22,7 @@ mod tests;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Reason {
+pub enum PlanReason {
     /// The memory knows that it works.
     KnownGood {
         /// The remembered round-trip time.
@@ -31,21 +31,21 @@ pub enum Reason {
     /// It failed recently, and is tried if nothing better is left.
     KnownBad {
         /// How it failed.
-        cause: Cause,
+        cause: FailureCause,
         /// The time until it is re-tested.
         retest_in: Duration,
     },
     /// It failed earlier and the back-off is over: it runs beside a working connection.
     RetestDue {
         /// How it failed.
-        cause: Cause,
+        cause: FailureCause,
     },
     /// Other peers on this network were silent over this path.
     NetworkSilent {
         /// The transport.
         transport: Transport,
         /// The address family.
-        family: Family,
+        family: AddressFamily,
         /// The port; 0 for transports where firewalls do not look at it.
         port: u16,
         /// The number of silent hosts.
@@ -61,7 +61,7 @@ pub enum Reason {
         /// The transport that works.
         than: Transport,
         /// The address family over which it works.
-        family: Family,
+        family: AddressFamily,
     },
     /// The race was over before it was started.
     NotStarted,
@@ -116,7 +116,7 @@ pub enum Reason {
     /// start, and unanswered candidates are tried again soon.
     NetworkLoses {
         /// The number of handshakes that had to retransmit, and of all.
-        loss: Loss,
+        loss: HandshakeLoss,
         /// The minimum head start.
         head_start: Duration,
         /// How often an unanswered candidate is tried again.
@@ -159,7 +159,7 @@ pub enum Reason {
     /// It is its family's turn: families alternate.
     FamilyTurn {
         /// The family.
-        family: Family,
+        family: AddressFamily,
     },
     /// It comes from the hint in an HTTPS record; the address query has not been answered yet.
     Hint {
@@ -188,19 +188,19 @@ pub enum Reason {
     /// The network has no route for its family.
     NoRoute {
         /// The family.
-        family: Family,
+        family: AddressFamily,
     },
     /// The policy allows only the other family.
     FamilyNotAllowed {
         /// The family that is not allowed.
-        family: Family,
+        family: AddressFamily,
     },
     /// There are HTTPS records, but none lists an application protocol over this transport.
     NotInAnyRecord {
         /// The transport.
         transport: Transport,
         /// The protocols that the caller supports over it.
-        wanted: Vec<Alpn>,
+        wanted: Vec<AlpnName>,
     },
     /// The record lists no application protocol that the caller supports over this transport.
     NotInRecord {
@@ -209,7 +209,7 @@ pub enum Reason {
         /// The transport.
         transport: Transport,
         /// The protocols listed by the record.
-        listed: Vec<Alpn>,
+        listed: Vec<AlpnName>,
     },
     /// The caller does not support this service over the transport.
     NotSpoken {

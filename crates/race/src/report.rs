@@ -7,13 +7,13 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::candidate::{Alpn, Security, Transport};
-use crate::dns::{Answer, DnsFailure, Query, RecordType, Records};
-use crate::evidence::Level;
-use crate::io::{CloseReason, Input, Output, RaceFailure};
-use crate::plan::{Plan, Reason};
-use crate::race::{Attempt, AttemptState, Race};
-use crate::trace::{Divergence, Event, Trace, replay};
+use crate::candidate::{AlpnName, Security, Transport};
+use crate::dns::{DnsAnswer, DnsFailure, DnsQuery, DnsRecords, RecordType};
+use crate::evidence::EvidenceLevel;
+use crate::io::{CloseReason, RaceFailure, RaceInput, RaceOutput};
+use crate::plan::{Plan, PlanReason};
+use crate::race::{AttemptState, Race, RaceAttempt};
+use crate::trace::{ReplayDivergence, Trace, TraceEvent, replay};
 
 mod json;
 mod memory_json;
@@ -25,15 +25,15 @@ pub use memory_json::MemoryRowJson;
 
 /// How a race went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct RaceReport {
     /// The connection that the caller got first; `None` if the race found none or is still running.
-    pub winner: Option<Winner>,
+    pub winner: Option<RaceWinner>,
     /// Every attempt, in the order of starting.
     pub attempts: Vec<AttemptReport>,
     /// Whether the memory determined the winner's rank.
     pub from_memory: bool,
     /// The connection that replaced the winner in a late switch.
-    pub upgraded_to: Option<Winner>,
+    pub upgraded_to: Option<RaceWinner>,
     /// Why there is no winner.
     pub failure: Option<RaceFailure>,
     /// The DNS queries and their answers.
@@ -45,7 +45,7 @@ pub struct Report {
 
 /// A connection that was passed to the caller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Winner {
+pub struct RaceWinner {
     /// The transport in use: plain TCP if MPTCP fell back.
     pub transport: Transport,
     /// The security layer.
@@ -53,7 +53,7 @@ pub struct Winner {
     /// Address and port.
     pub address: String,
     /// The negotiated application protocol.
-    pub alpn: Option<Alpn>,
+    pub alpn: Option<AlpnName>,
     /// When it was complete.
     pub ready_ms: f64,
 }
@@ -76,13 +76,13 @@ pub struct AttemptReport {
     /// When it ended or completed; `None` while it is in progress.
     pub ended_ms: Option<f64>,
     /// How far it got.
-    pub level: Level,
+    pub level: EvidenceLevel,
     /// The round-trip time of the handshake, if it was measured.
     pub rtt_ms: Option<f64>,
     /// Whether it ran beside a connection that already worked.
     pub background: bool,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: AttemptOutcome,
     /// Why it failed or was closed; otherwise why it was ranked where it was.
     pub reason: String,
 }
@@ -91,7 +91,7 @@ pub struct AttemptReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// Its connection was passed to the caller first.
     Won,
     /// Its connection was passed to the caller later, as the preferred one.
@@ -106,7 +106,7 @@ pub enum Outcome {
     UnderWay,
 }
 
-impl Outcome {
+impl AttemptOutcome {
     /// Returns the name used in JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -132,7 +132,7 @@ pub struct DnsReport {
     /// When it was answered, if it was.
     pub answered_ms: Option<f64>,
     /// The answer.
-    pub answer: Option<Answer>,
+    pub answer: Option<DnsAnswer>,
 }
 
 impl DnsReport {
@@ -140,9 +140,9 @@ impl DnsReport {
     #[must_use]
     pub fn records(&self) -> usize {
         match self.answer.as_ref().map(|answer| &answer.records) {
-            Some(Ok(Records::Https(records))) => records.len(),
-            Some(Ok(Records::Aaaa(records))) => records.len(),
-            Some(Ok(Records::A(records))) => records.len(),
+            Some(Ok(DnsRecords::Https(records))) => records.len(),
+            Some(Ok(DnsRecords::Aaaa(records))) => records.len(),
+            Some(Ok(DnsRecords::A(records))) => records.len(),
             Some(Err(_)) | None => 0,
         }
     }
@@ -154,18 +154,18 @@ impl DnsReport {
     }
 }
 
-impl Report {
+impl RaceReport {
     /// Creates the report of a recorded race.
     ///
     /// # Errors
     /// The first step at which a replay of the trace diverges.
-    pub fn from_trace(trace: &Trace) -> Result<Self, Divergence> {
-        Ok(Self::of(&replay(trace)?, trace))
+    pub fn from_trace(trace: &Trace) -> Result<Self, ReplayDivergence> {
+        Ok(Self::new(&replay(trace)?, trace))
     }
 
     /// Creates the report of a race and its trace.
-    pub fn of(race: &Race, trace: &Trace) -> Self {
-        let clock = Clock(race.started_at());
+    pub fn new(race: &Race, trace: &Trace) -> Self {
+        let clock = MillisecondClock(race.started_at());
         let last_in_state = |is_in: fn(&AttemptState) -> bool| {
             race.attempts().iter().rfind(|attempt| is_in(&attempt.state))
         };
@@ -196,9 +196,9 @@ fn plan_with_unstarted(race: &Race) -> Plan {
         return plan;
     }
     for entry in &mut plan.entries {
-        let tried = |attempt: &Attempt| attempt.candidate.is_same_attempt(&entry.candidate);
+        let tried = |attempt: &RaceAttempt| attempt.candidate.is_same_attempt(&entry.candidate);
         if !race.attempts().iter().any(tried) {
-            entry.reasons.push(Reason::NotStarted);
+            entry.reasons.push(PlanReason::NotStarted);
         }
     }
     plan
@@ -206,26 +206,26 @@ fn plan_with_unstarted(race: &Race) -> Plan {
 
 fn failure(trace: &Trace) -> Option<RaceFailure> {
     trace.steps.iter().rev().find_map(|step| match &step.event {
-        Event::Output(output) => match &**output {
-            Output::Failed(failure) => Some(failure.clone()),
+        TraceEvent::Output(output) => match &**output {
+            RaceOutput::Failed(failure) => Some(failure.clone()),
             _ => None,
         },
-        Event::Input(_) => None,
+        TraceEvent::Input(_) => None,
     })
 }
 
 /// Converts times to milliseconds since this start of the race.
 #[derive(Clone, Copy)]
-struct Clock(Duration);
+struct MillisecondClock(Duration);
 
-impl Clock {
+impl MillisecondClock {
     fn ms(self, at: Duration) -> f64 {
         milliseconds(at.saturating_sub(self.0))
     }
 
-    fn winner(self, attempt: &Attempt) -> Option<Winner> {
+    fn winner(self, attempt: &RaceAttempt) -> Option<RaceWinner> {
         let completion = attempt.completion()?;
-        Some(Winner {
+        Some(RaceWinner {
             transport: attempt.transport(),
             security: attempt.candidate.security,
             address: attempt.candidate.address.to_string(),
@@ -234,7 +234,7 @@ impl Clock {
         })
     }
 
-    fn attempt(self, attempt: &Attempt) -> AttemptReport {
+    fn attempt(self, attempt: &RaceAttempt) -> AttemptReport {
         let (outcome, reason) = outcome(attempt);
         AttemptReport {
             id: attempt.id.0,
@@ -253,11 +253,11 @@ impl Clock {
     }
 
     fn dns(self, trace: &Trace) -> Vec<DnsReport> {
-        let mut queries: Vec<(Query, DnsReport)> = Vec::new();
+        let mut queries: Vec<(DnsQuery, DnsReport)> = Vec::new();
         for step in &trace.steps {
             match &step.event {
-                Event::Output(output) => {
-                    let Output::Query(query) = &**output else { continue };
+                TraceEvent::Output(output) => {
+                    let RaceOutput::Query(query) = &**output else { continue };
                     let report = DnsReport {
                         name: query.name.clone(),
                         record_type: query.record_type,
@@ -267,7 +267,7 @@ impl Clock {
                     };
                     queries.push((query.clone(), report));
                 }
-                Event::Input(Input::Answer(answer)) => {
+                TraceEvent::Input(RaceInput::Answer(answer)) => {
                     let open = queries
                         .iter_mut()
                         .find(|(query, report)| query.id == answer.id && report.answer.is_none());
@@ -276,7 +276,7 @@ impl Clock {
                         report.answer = Some(answer.clone());
                     }
                 }
-                Event::Input(_) => {}
+                TraceEvent::Input(_) => {}
             }
         }
         queries.into_iter().map(|(_, report)| report).collect()
@@ -291,7 +291,7 @@ pub fn milliseconds(span: Duration) -> f64 {
     f64::from(seconds) * 1e3 + f64::from(span.subsec_micros()) / 1e3
 }
 
-fn outcome(attempt: &Attempt) -> (Outcome, String) {
+fn outcome(attempt: &RaceAttempt) -> (AttemptOutcome, String) {
     let (outcome, reason) = outcome_in_state(attempt);
     match (attempt.fell_back, reason.is_empty()) {
         (false, _) => (outcome, reason),
@@ -304,22 +304,23 @@ fn outcome(attempt: &Attempt) -> (Outcome, String) {
 const FALLBACK: &str =
     "MPTCP fell back to TCP: the peer or a device on the path does not support it";
 
-fn outcome_in_state(attempt: &Attempt) -> (Outcome, String) {
+fn outcome_in_state(attempt: &RaceAttempt) -> (AttemptOutcome, String) {
     let rank_reasons = || {
         let reasons: Vec<String> = attempt.reasons.iter().map(ToString::to_string).collect();
         reasons.join("; ")
     };
     match &attempt.state {
         AttemptState::UnderWay(_) | AttemptState::Complete(_) => {
-            (Outcome::UnderWay, rank_reasons())
+            (AttemptOutcome::UnderWay, rank_reasons())
         }
-        AttemptState::Usable(_) => (Outcome::Won, rank_reasons()),
-        AttemptState::Better(_) => (Outcome::Upgraded, rank_reasons()),
-        AttemptState::Failed { failure, .. } => (Outcome::Failed, failure.to_string()),
+        AttemptState::Usable(_) => (AttemptOutcome::Won, rank_reasons()),
+        AttemptState::Better(_) => (AttemptOutcome::Upgraded, rank_reasons()),
+        AttemptState::Failed { failure, .. } => (AttemptOutcome::Failed, failure.to_string()),
         AttemptState::Closed { why, completed, .. } => {
-            let outcome = if completed.is_some() { Outcome::Lost } else { Outcome::Closed };
+            let outcome =
+                if completed.is_some() { AttemptOutcome::Lost } else { AttemptOutcome::Closed };
             let reason = match why {
-                CloseReason::MadeRoom if attempt.level >= Level::Answered => {
+                CloseReason::MadeRoom if attempt.level >= EvidenceLevel::Answered => {
                     "it was not complete yet, and another candidate took its place"
                 }
                 why => why.description(),

@@ -1,6 +1,6 @@
 //! From DNS answers to service information.
 //!
-//! A [`Resolution`] stores which queries were sent and what the answers were. Everything else
+//! A [`RaceResolution`] stores which queries were sent and what the answers were. Everything else
 //! (which records apply, whether the race may begin, which hints are still valid) is derived from
 //! these each time, so answers may arrive in any order, and a late one is treated as if it had been
 //! first.
@@ -19,14 +19,14 @@
 use alloc::{borrow::ToOwned, sync::Arc, vec::Vec};
 use core::time::Duration;
 
-use crate::candidate::{Family, Origin};
-use crate::dns::{Answer, DnsFailure, Query, QueryId, RecordType};
+use crate::candidate::{AddressFamily, AddressOrigin};
+use crate::dns::{DnsAnswer, DnsFailure, DnsQuery, QueryId, RecordType};
 use crate::io::NetworkView;
-use crate::memory::View;
+use crate::memory::MemoryView;
 use crate::policy::Policy;
-use crate::race::Setup;
-use crate::reason::Reason;
-use crate::target::{Host, Target};
+use crate::race::RaceSetup;
+use crate::reason::PlanReason;
+use crate::target::{Target, TargetHost};
 
 mod chain;
 mod filter;
@@ -40,7 +40,7 @@ mod tests;
 pub use filter::{MAX_ADDRESSES, MAX_ALPN, MAX_ECH, MAX_RECORDS};
 pub use service::{ServiceAddress, ServiceInfo, ServiceKind};
 
-use chain::{Chain, End};
+use chain::{AliasChain, ChainEnd};
 use filter::FilteredAnswer;
 
 /// The maximum number of consecutive aliases (RFC 9460 §3.1 requires a limit; recursive resolvers
@@ -55,8 +55,8 @@ pub const MAX_QUESTIONS: usize = 3 * (1 + MAX_ALIASES) + 2 * (1 + MAX_NAMES);
 
 /// One query and its answer.
 #[derive(Clone, Debug)]
-struct Question {
-    query: Query,
+struct QueryState {
+    query: DnsQuery,
     sent: bool,
     answer: Option<Result<FilteredAnswer, DnsFailure>>,
     /// Whether the answer came over protected DNS.
@@ -65,14 +65,14 @@ struct Question {
 
 /// The DNS queries of one race, and their answers.
 #[derive(Clone, Debug)]
-pub struct Resolution {
+pub struct RaceResolution {
     /// The target, the network and the policy.
-    setup: Arc<Setup>,
-    questions: Vec<Question>,
+    setup: Arc<RaceSetup>,
+    questions: Vec<QueryState>,
     next_id: u32,
     /// When the first usable address was known.
     first_address_at: Option<Duration>,
-    derived: Derived,
+    derived: DerivedFacts,
     /// Whether an answer has arrived since `derived` was computed.
     is_stale: bool,
 }
@@ -80,8 +80,8 @@ pub struct Resolution {
 /// What follows from the answers. Only an answer changes it, so it is derived once for all answers
 /// of an instant.
 #[derive(Clone, Debug)]
-struct Derived {
-    chain: Chain,
+struct DerivedFacts {
+    chain: AliasChain,
     services: Arc<Vec<ServiceInfo>>,
     /// Whether there is a positive answer: an address that can be tried from here.
     has_address: bool,
@@ -93,10 +93,10 @@ struct Derived {
     is_complete: bool,
 }
 
-impl Derived {
+impl DerivedFacts {
     const fn nothing(services: Arc<Vec<ServiceInfo>>) -> Self {
         Self {
-            chain: Chain::none(),
+            chain: AliasChain::none(),
             services,
             has_address: false,
             is_settled: false,
@@ -106,7 +106,7 @@ impl Derived {
     }
 }
 
-impl Resolution {
+impl RaceResolution {
     /// Starts the resolution of this target on this network. Literals and `localhost` are complete
     /// at once.
     pub fn new(
@@ -116,10 +116,10 @@ impl Resolution {
         seed: u64,
         now: Duration,
     ) -> Self {
-        let setup = Setup {
+        let setup = RaceSetup {
             target: target.clone(),
             policy: policy.clone(),
-            view: View::empty(),
+            view: MemoryView::empty(),
             network: network.clone(),
             seed,
         };
@@ -129,7 +129,7 @@ impl Resolution {
     }
 
     /// Returns the resolution that a race with this set-up needs.
-    pub(crate) fn of(setup: Arc<Setup>, now: Duration) -> Self {
+    pub(crate) fn from_setup(setup: Arc<RaceSetup>, now: Duration) -> Self {
         let mut resolution = Self::unsent(setup);
         // If there are queries to send, nothing can be derived before there is an answer.
         resolution.is_stale = resolution.questions.is_empty();
@@ -137,13 +137,13 @@ impl Resolution {
         resolution
     }
 
-    fn unsent(setup: Arc<Setup>) -> Self {
+    fn unsent(setup: Arc<RaceSetup>) -> Self {
         let mut resolution = Self {
             setup,
             questions: Vec::new(),
             next_id: 0,
             first_address_at: None,
-            derived: Derived::nothing(Arc::default()),
+            derived: DerivedFacts::nothing(Arc::default()),
             is_stale: true,
         };
         resolution.query_host();
@@ -151,7 +151,7 @@ impl Resolution {
     }
 
     /// Returns the next query to send, or `None`. New answers can lead to new queries.
-    pub fn poll_query(&mut self) -> Option<Query> {
+    pub fn poll_query(&mut self) -> Option<DnsQuery> {
         let question = self.questions.iter_mut().find(|question| !question.sent)?;
         question.sent = true;
         Some(question.query.clone())
@@ -159,14 +159,14 @@ impl Resolution {
 
     /// Processes an answer. An answer to an unknown query is ignored; a second answer to a query
     /// replaces the first.
-    pub fn handle_answer(&mut self, now: Duration, answer: Answer) {
+    pub fn handle_answer(&mut self, now: Duration, answer: DnsAnswer) {
         self.store_answer(answer);
         self.apply_answers(now);
     }
 
     /// Stores an answer; others of the same instant may follow before
-    /// [`Resolution::apply_answers`].
-    pub(crate) fn store_answer(&mut self, answer: Answer) {
+    /// [`RaceResolution::apply_answers`].
+    pub(crate) fn store_answer(&mut self, answer: DnsAnswer) {
         let Some(question) =
             self.questions.iter_mut().find(|question| question.query.id == answer.id)
         else {
@@ -175,7 +175,7 @@ impl Resolution {
         let record_type = question.query.record_type;
         question.sent = true;
         question.answer =
-            Some(answer.records.and_then(|records| FilteredAnswer::of(record_type, records)));
+            Some(answer.records.and_then(|records| FilteredAnswer::new(record_type, records)));
         question.is_protected = answer.protected;
         self.is_stale = true;
     }
@@ -189,18 +189,20 @@ impl Resolution {
         }
     }
 
-    /// Returns the end of the Resolution Delay, when [`Resolution::may_move_on`] becomes true
+    /// Returns the end of the Resolution Delay, when [`RaceResolution::may_move_on`] becomes true
     /// without further answers. Only meaningful until the race has begun.
     pub fn next_timeout(&self) -> Option<Duration> {
         let end = self.first_address_at?.saturating_add(self.setup.policy.resolution_delay);
-        let Derived { has_address, is_settled, waits_for_records, is_complete, .. } = self.derived;
+        let DerivedFacts { has_address, is_settled, waits_for_records, is_complete, .. } =
+            self.derived;
         (has_address && !is_settled && !waits_for_records && !is_complete).then_some(end)
     }
 
     /// Returns whether there is enough to begin connecting (HEv3 §4.2), or nothing more to wait
     /// for.
     pub fn may_move_on(&self, now: Duration) -> bool {
-        let Derived { has_address, is_settled, waits_for_records, is_complete, .. } = self.derived;
+        let DerivedFacts { has_address, is_settled, waits_for_records, is_complete, .. } =
+            self.derived;
         let Some(first) = self.first_address_at else { return is_complete };
         let delay_is_over = now >= first.saturating_add(self.setup.policy.resolution_delay);
         is_complete || (has_address && !waits_for_records && (is_settled || delay_is_over))
@@ -212,26 +214,26 @@ impl Resolution {
         self.derived.services.to_vec()
     }
 
-    /// Like [`Resolution::services`], but without a copy.
+    /// Like [`RaceResolution::services`], but without a copy.
     pub(crate) const fn known_services(&self) -> &Arc<Vec<ServiceInfo>> {
         &self.derived.services
     }
 
     /// Returns what was ignored in the answers, and why.
-    pub fn notes(&self) -> Vec<Reason> {
+    pub fn notes(&self) -> Vec<PlanReason> {
         let chain = &self.derived.chain;
-        let mut notes: Vec<Reason> =
+        let mut notes: Vec<PlanReason> =
             self.questions.iter().flat_map(|question| question.notes()).collect();
         if self.records_unavailable(chain) {
-            notes.push(Reason::RecordsUnavailable { name: chain.owner.clone() });
+            notes.push(PlanReason::RecordsUnavailable { name: chain.owner.clone() });
         }
         if service::relies_on_records(self, chain) {
-            notes.push(Reason::OnlyWithEch { name: chain.owner.clone() });
+            notes.push(PlanReason::OnlyWithEch { name: chain.owner.clone() });
         }
         notes.extend(chain.notes.iter().cloned());
         let names = names::referenced(&chain.records, self.name()).count();
         if names > MAX_NAMES {
-            notes.push(Reason::TooManyNames { used: MAX_NAMES, ignored: names - MAX_NAMES });
+            notes.push(PlanReason::TooManyNames { used: MAX_NAMES, ignored: names - MAX_NAMES });
         }
         notes
     }
@@ -267,7 +269,7 @@ impl Resolution {
     fn query_host(&mut self) {
         let setup = Arc::clone(&self.setup);
         let target = &setup.target;
-        let Host::Name(name) = &target.host else { return };
+        let TargetHost::Name(name) = &target.host else { return };
         if target.host.is_localhost() {
             return;
         }
@@ -278,7 +280,7 @@ impl Resolution {
     }
 
     /// Queries the names to which the aliases and records so far refer.
-    fn query_references(&mut self, chain: &Chain) {
+    fn query_references(&mut self, chain: &AliasChain) {
         for alias in &chain.aliases {
             self.query(alias, RecordType::Https);
         }
@@ -299,10 +301,10 @@ impl Resolution {
         let only = self.setup.policy.only_family;
         let offline = self.setup.network.is_offline();
         let has = |family| self.setup.network.has_connectivity(family);
-        let wants_aaaa = only != Some(Family::V4) && (offline || has(Family::V6));
+        let wants_aaaa = only != Some(AddressFamily::V4) && (offline || has(AddressFamily::V6));
         let has_nat64 = !self.setup.network.pref64.is_empty();
-        let can_use_a = offline || has(Family::V4);
-        let wants_a = has_nat64 || (only != Some(Family::V6) && can_use_a);
+        let can_use_a = offline || has(AddressFamily::V4);
+        let wants_a = has_nat64 || (only != Some(AddressFamily::V6) && can_use_a);
         if wants_aaaa {
             self.query(name, RecordType::Aaaa);
         }
@@ -315,39 +317,39 @@ impl Resolution {
         if self.question(name, record_type).is_some() || self.questions.len() >= MAX_QUESTIONS {
             return;
         }
-        let query = Query { id: QueryId(self.next_id), name: name.to_owned(), record_type };
+        let query = DnsQuery { id: QueryId(self.next_id), name: name.to_owned(), record_type };
         self.next_id = self.next_id.wrapping_add(1);
-        self.questions.push(Question { query, sent: false, answer: None, is_protected: false });
+        self.questions.push(QueryState { query, sent: false, answer: None, is_protected: false });
     }
 
-    fn question(&self, name: &str, record_type: RecordType) -> Option<&Question> {
+    fn question(&self, name: &str, record_type: RecordType) -> Option<&QueryState> {
         self.questions.iter().find(|question| {
             question.query.record_type == record_type && question.query.name == name
         })
     }
 
-    fn chain(&self) -> Chain {
+    fn chain(&self) -> AliasChain {
         if !self.setup.target.asks_https_records() {
-            return Chain::none();
+            return AliasChain::none();
         }
-        Chain::follow(
+        AliasChain::follow(
             names::https_owner(self.name(), self.setup.target.port),
             self.setup.seed,
             |name| self.question(name, RecordType::Https)?.answer.as_ref(),
         )
     }
 
-    /// Brings [`Derived`] up to date with the answers.
-    fn derive(&mut self, chain: Chain, now: Duration) {
+    /// Brings [`DerivedFacts`] up to date with the answers.
+    fn derive(&mut self, chain: AliasChain, now: Duration) {
         let services = self.services_of(&chain);
         // Records that any attacker can withhold are not worth waiting for; with protected DNS only
         // the zone can (HEv3 §6.3).
         let relies = self.setup.policy.rely_on_ech && self.is_protected(&chain);
-        self.derived = Derived {
+        self.derived = DerivedFacts {
             has_address: services.iter().any(|service| self.is_usable(service)),
             is_settled: self.is_settled(&chain, &services)
                 && !self.awaits_known_good(&services, now),
-            waits_for_records: relies && chain.end == End::Pending,
+            waits_for_records: relies && chain.end == ChainEnd::Pending,
             is_complete: self.questions.iter().all(|question| question.answer.is_some()),
             services: Arc::new(services),
             chain,
@@ -357,21 +359,21 @@ impl Resolution {
         }
     }
 
-    fn services_of(&self, chain: &Chain) -> Vec<ServiceInfo> {
+    fn services_of(&self, chain: &AliasChain) -> Vec<ServiceInfo> {
         match &self.setup.target.host {
-            Host::Literal(ip, scope_id) => {
+            TargetHost::Literal(ip, scope_id) => {
                 let address = [(*ip, *scope_id)];
-                alloc::vec![service::local(&self.setup.target, &address, Origin::Literal)]
+                alloc::vec![service::local(&self.setup.target, &address, AddressOrigin::Literal)]
             }
             host if host.is_localhost() => {
                 alloc::vec![service::local(
                     &self.setup.target,
                     &service::LOCALHOST,
-                    Origin::Localhost
+                    AddressOrigin::Localhost
                 )]
             }
-            Host::Name(_) if self.records_unavailable(chain) => Vec::new(),
-            Host::Name(_) => service::list(self, chain),
+            TargetHost::Name(_) if self.records_unavailable(chain) => Vec::new(),
+            TargetHost::Name(_) => service::list(self, chain),
         }
     }
 
@@ -389,13 +391,13 @@ impl Resolution {
     /// service that it names, the answer of the preferred family. Addresses to which no record
     /// leads do not count while there are records, nor do hints that contradict DNS: they are used
     /// last.
-    fn is_settled(&self, chain: &Chain, services: &[ServiceInfo]) -> bool {
+    fn is_settled(&self, chain: &AliasChain, services: &[ServiceInfo]) -> bool {
         let has_records = !chain.records.is_empty();
         let counts = |service: &&ServiceInfo| !has_records || service.priority().is_some();
         let is_usable_now = |address: &ServiceAddress| {
-            address.origin != Origin::DeniedHint && self.can_use(address)
+            address.origin != AddressOrigin::DeniedHint && self.can_use(address)
         };
-        chain.end != End::Pending
+        chain.end != ChainEnd::Pending
             && services.iter().filter(counts).any(|service| {
                 service.addresses.iter().any(is_usable_now) && self.has_preferred_family(service)
             })
@@ -407,9 +409,9 @@ impl Resolution {
             self.setup.policy.only_family.unwrap_or_else(|| {
                 self.setup.network.preferred_family(self.setup.policy.prefer_ipv4)
             });
-        service.addresses.iter().any(|address| Family::of(address.ip) == family)
+        service.addresses.iter().any(|address| AddressFamily::from_ip(address.ip) == family)
             || self
-                .question(&service.name, RecordType::of(family))
+                .question(&service.name, RecordType::from_family(family))
                 .is_none_or(|question| question.answer.is_some())
     }
 
@@ -422,7 +424,7 @@ impl Resolution {
             services.iter().flat_map(|service| &service.addresses).any(|address| address.ip == ip)
         };
         let is_pending = |ip| {
-            let wanted = RecordType::of(Family::of(ip));
+            let wanted = RecordType::from_family(AddressFamily::from_ip(ip));
             let mut of_type =
                 self.questions.iter().filter(|question| question.query.record_type == wanted);
             of_type.any(|question| question.answer.is_none())
@@ -431,18 +433,18 @@ impl Resolution {
     }
 
     /// Returns whether the caller relies on the records and they are unavailable (RFC 9460 §3.1).
-    fn records_unavailable(&self, chain: &Chain) -> bool {
+    fn records_unavailable(&self, chain: &AliasChain) -> bool {
         let relies = self.setup.policy.rely_on_ech && self.is_protected(chain);
-        relies && chain.end == End::Unavailable
+        relies && chain.end == ChainEnd::Unavailable
     }
 
     /// Returns whether the DNS information about the records is protected: each HTTPS answer that
     /// led to them was. Before the first one, the answers about addresses decide; a single answer
     /// that could have been forged shows that the others need not be protected either.
-    fn is_protected(&self, chain: &Chain) -> bool {
+    fn is_protected(&self, chain: &AliasChain) -> bool {
         let first = names::https_owner(self.name(), self.setup.target.port);
         let on_the_way = core::iter::once(&first).chain(&chain.aliases);
-        let answered = |question: &&Question| question.answer.is_some();
+        let answered = |question: &&QueryState| question.answer.is_some();
         let mut of_records = on_the_way
             .filter_map(|owner| self.question(owner, RecordType::Https))
             .filter(answered)
@@ -455,9 +457,9 @@ impl Resolution {
     }
 }
 
-impl Question {
+impl QueryState {
     /// Returns the unused parts of the answer.
-    fn notes(&self) -> impl Iterator<Item = Reason> + '_ {
+    fn notes(&self) -> impl Iterator<Item = PlanReason> + '_ {
         let filtered = self.answer.as_ref().and_then(|answer| answer.as_ref().ok());
         filtered.into_iter().flat_map(|filtered| filtered.notes(&self.query))
     }

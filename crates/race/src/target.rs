@@ -9,7 +9,7 @@ use core::{
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use serde::{Deserialize, Serialize};
 
-use crate::candidate::{Alpn, Security, Transport};
+use crate::candidate::{AlpnName, Security, Transport};
 
 #[cfg(test)]
 mod tests;
@@ -17,24 +17,24 @@ mod tests;
 /// A host as named by the caller, after normalisation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Host {
+pub enum TargetHost {
     /// A DNS name in A-label form, lower case, without a trailing dot.
     Name(String),
     /// An address, with the IPv6 scope identifier if one was given (0: none).
     Literal(IpAddr, u32),
 }
 
-impl Host {
+impl TargetHost {
     /// Parses a host: a name in any case and script (UTS 46), with or without a trailing dot; an
     /// IPv4 address; or an IPv6 address with or without brackets, and with a numeric scope
     /// (`[fe80::1%2]`, or `%252` as in a URL, RFC 6874).
     ///
-    /// To accept the *name* of an interface as scope, use [`Host::parse_with_scopes`].
+    /// To accept the *name* of an interface as scope, use [`TargetHost::parse_with_scopes`].
     pub fn parse(text: &str) -> Result<Self, TargetError> {
         Self::parse_with_scopes(text, |_| None)
     }
 
-    /// Like [`Host::parse`], with a function that returns the index of a named interface.
+    /// Like [`TargetHost::parse`], with a function that returns the index of a named interface.
     pub fn parse_with_scopes(
         text: &str,
         index_of: impl Fn(&str) -> Option<u32>,
@@ -75,7 +75,7 @@ pub fn parse_port(text: &str) -> Option<u16> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for TargetHost {
     /// Formats the host as in a URL's authority: IPv6 in brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -87,7 +87,10 @@ impl fmt::Display for Host {
     }
 }
 
-fn parse_ipv6(text: &str, index_of: impl Fn(&str) -> Option<u32>) -> Result<Host, TargetError> {
+fn parse_ipv6(
+    text: &str,
+    index_of: impl Fn(&str) -> Option<u32>,
+) -> Result<TargetHost, TargetError> {
     let (address, scope) = match text.split_once('%') {
         None => (text, None),
         Some((address, zone)) => (address, Some(zone)),
@@ -103,7 +106,7 @@ fn parse_ipv6(text: &str, index_of: impl Fn(&str) -> Option<u32>) -> Result<Host
         Some(zone) => scope_of(zone, index_of)?,
     };
     // An IPv4-mapped address is IPv4 on the wire; as IPv6 it fails on sockets of IPv6 only.
-    Ok(Host::Literal(IpAddr::V6(address).to_canonical(), scope))
+    Ok(TargetHost::Literal(IpAddr::V6(address).to_canonical(), scope))
 }
 
 /// Returns the scope of a zone: the name of an interface, else a number. In a URL its `%` is `%25`
@@ -119,7 +122,7 @@ fn scope_of(zone: &str, index_of: impl Fn(&str) -> Option<u32>) -> Result<u32, T
         .ok_or_else(|| TargetError::Interface(escaped.unwrap_or(zone).to_owned()))
 }
 
-fn parse_name(text: &str) -> Result<Host, TargetError> {
+fn parse_name(text: &str) -> Result<TargetHost, TargetError> {
     if text.is_empty() {
         return Err(TargetError::Empty);
     }
@@ -133,7 +136,7 @@ fn parse_name(text: &str) -> Result<Host, TargetError> {
         .map_err(|_| TargetError::Name(text.to_owned()))?;
     let name = ascii.strip_suffix('.').unwrap_or(&ascii);
     if let Ok(address) = name.parse::<Ipv4Addr>() {
-        return Ok(Host::Literal(IpAddr::V4(address), 0));
+        return Ok(TargetHost::Literal(IpAddr::V4(address), 0));
     }
     // A name whose last label is a number would be read as an address by some and as a name by
     // others (WHATWG URL, "ends in a number"): refuse it.
@@ -146,7 +149,7 @@ fn parse_name(text: &str) -> Result<Host, TargetError> {
     if name.is_empty() {
         return Err(TargetError::Empty);
     }
-    Ok(Host::Name(name.to_owned()))
+    Ok(TargetHost::Name(name.to_owned()))
 }
 
 /// Why a text is not a valid host.
@@ -201,7 +204,7 @@ impl core::error::Error for TargetError {}
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// The peer.
-    pub host: Host,
+    pub host: TargetHost,
     /// Whether the host was given with a dot at the end: a resolver that searches names takes it as
     /// it is (RFC 1034 §3.1).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -209,15 +212,15 @@ pub struct Target {
     /// The port, unless a ServiceMode record specifies another one.
     pub port: u16,
     /// The service, which determines the DNS records queried and the ALPN offered.
-    pub service: Service,
+    pub service: TargetService,
     /// The required security; never weakened by an answer or by the memory.
     pub security: Security,
 }
 
 impl Target {
     /// Creates a target for HTTP over TLS, versions 1.1 to 3.
-    pub fn https(host: Host, port: u16) -> Self {
-        let service = Service::Http {
+    pub fn https(host: TargetHost, port: u16) -> Self {
+        let service = TargetService::Http {
             stream_alpn: vec!["h2".into(), "http/1.1".into()],
             quic_alpn: vec!["h3".into()],
         };
@@ -226,15 +229,21 @@ impl Target {
 
     /// Creates a target for HTTP/1.1 in clear text. HTTPS records are not queried, since they would
     /// offer TLS.
-    pub fn http(host: Host, port: u16) -> Self {
-        let service = Service::Http { stream_alpn: vec!["http/1.1".into()], quic_alpn: Vec::new() };
+    pub fn http(host: TargetHost, port: u16) -> Self {
+        let service =
+            TargetService::Http { stream_alpn: vec!["http/1.1".into()], quic_alpn: Vec::new() };
         Self { host, absolute: false, port, service, security: Security::None }
     }
 
     /// Creates a target for any other service at `host:port`, over any of these transports, without
     /// ALPN.
-    pub fn plain(host: Host, port: u16, transports: Vec<Transport>, security: Security) -> Self {
-        let service = Service::Plain { transports, alpn: Vec::new() };
+    pub fn plain(
+        host: TargetHost,
+        port: u16,
+        transports: Vec<Transport>,
+        security: Security,
+    ) -> Self {
+        let service = TargetService::Plain { transports, alpn: Vec::new() };
         Self { host, absolute: false, port, service, security }
     }
 
@@ -242,11 +251,11 @@ impl Target {
     /// transports that [carry](Transport::carries) it: `["h3", "h2"]` offers `h3` over QUIC and
     /// `h2` over the others.
     #[must_use]
-    pub fn with_alpn<A: Into<Alpn>>(mut self, protocols: impl IntoIterator<Item = A>) -> Self {
+    pub fn with_alpn<A: Into<AlpnName>>(mut self, protocols: impl IntoIterator<Item = A>) -> Self {
         let protocols = protocols.into_iter().map(Into::into);
         match &mut self.service {
-            Service::Plain { alpn, .. } => *alpn = protocols.collect(),
-            Service::Http { stream_alpn, quic_alpn } => {
+            TargetService::Plain { alpn, .. } => *alpn = protocols.collect(),
+            TargetService::Http { stream_alpn, quic_alpn } => {
                 (*quic_alpn, *stream_alpn) =
                     protocols.partition(|protocol| Transport::Quic.carries(protocol));
             }
@@ -263,7 +272,7 @@ impl Target {
 
     /// Returns whether HTTPS records are queried: for HTTP over TLS at a DNS name.
     pub fn asks_https_records(&self) -> bool {
-        matches!(self.service, Service::Http { .. })
+        matches!(self.service, TargetService::Http { .. })
             && self.security != Security::None
             && self.host.name().is_some()
             && !self.host.is_localhost()
@@ -281,25 +290,25 @@ impl fmt::Display for Target {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Service {
+pub enum TargetService {
     /// HTTP: HTTPS records are queried (RFC 9460 §9), `h3` implies QUIC.
     Http {
         /// The versions accepted over byte-stream transports, most preferred first: `h2`,
         /// `http/1.1`.
-        stream_alpn: Vec<Alpn>,
+        stream_alpn: Vec<AlpnName>,
         /// The versions accepted over QUIC, most preferred first: `h3`.
-        quic_alpn: Vec<Alpn>,
+        quic_alpn: Vec<AlpnName>,
     },
     /// Any other service at `host:port`: no HTTPS records are queried.
     Plain {
         /// The transports that the caller supports there.
         transports: Vec<Transport>,
         /// The application protocols to offer, most preferred first.
-        alpn: Vec<Alpn>,
+        alpn: Vec<AlpnName>,
     },
 }
 
-impl Service {
+impl TargetService {
     /// Returns whether the service is available over this transport.
     pub fn is_spoken_over(&self, transport: Transport) -> bool {
         match self {
@@ -309,12 +318,12 @@ impl Service {
     }
 
     /// Returns the application protocols to offer over this transport, most preferred first.
-    pub fn protocols_over(&self, transport: Transport) -> Vec<Alpn> {
+    pub fn protocols_over(&self, transport: Transport) -> Vec<AlpnName> {
         match self {
             Self::Http { .. } => self.http_over(transport).cloned().collect(),
             Self::Plain { alpn, .. } => {
-                let carried = |protocol: &&Alpn| transport.carries(protocol);
-                let carried: Vec<Alpn> = alpn.iter().filter(carried).cloned().collect();
+                let carried = |protocol: &&AlpnName| transport.carries(protocol);
+                let carried: Vec<AlpnName> = alpn.iter().filter(carried).cloned().collect();
                 // If none fits, the caller means them anyway, whatever usually carries them.
                 if carried.is_empty() { alpn.clone() } else { carried }
             }
@@ -322,7 +331,7 @@ impl Service {
     }
 
     /// Returns its versions of HTTP that are used over this transport.
-    fn http_over(&self, transport: Transport) -> impl Iterator<Item = &Alpn> {
+    fn http_over(&self, transport: Transport) -> impl Iterator<Item = &AlpnName> {
         let versions = match self {
             Self::Http { quic_alpn, .. } if transport.has_http3() => quic_alpn.as_slice(),
             Self::Http { stream_alpn, .. } => stream_alpn,

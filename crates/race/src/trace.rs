@@ -1,7 +1,7 @@
 //! The trace of a race: recorded, written, read, and replayed.
 //!
 //! One format serves as replay file, test vector and bug report, and as the input of `--explain`. A
-//! file contains one JSON object per line: the [`Header`], followed by the [`Step`]s. Parse the
+//! file contains one JSON object per line: the [`TraceHeader`], followed by the [`TraceStep`]s. Parse the
 //! first line as a [`HeaderVersion`] before anything else; a version other than [`SCHEMA_VERSION`]
 //! is rejected.
 
@@ -10,15 +10,15 @@ use core::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::io::{Input, Output};
-use crate::race::{Race, Setup};
+use crate::io::{RaceInput, RaceOutput};
+use crate::race::{Race, RaceSetup};
 
 mod journal;
 #[cfg(test)]
 mod tests;
 mod wording;
 
-pub use journal::Journal;
+pub use journal::RaceJournal;
 
 /// The version of the format that this crate writes and reads.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -27,7 +27,7 @@ pub const SCHEMA_VERSION: u32 = 2;
 /// against a runaway driver.
 pub const MAX_STEPS: usize = 100_000;
 
-/// The part of a [`Header`] that is common to all versions.
+/// The part of a [`TraceHeader`] that is common to all versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeaderVersion {
     /// The version of everything that follows.
@@ -62,69 +62,69 @@ impl core::error::Error for UnknownVersion {}
 
 /// The parameters of the race.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Header {
+pub struct TraceHeader {
     /// [`SCHEMA_VERSION`] of the crate that recorded.
     pub version: u32,
     /// When the race was created, on the driver's epoch.
     pub started_at: Duration,
     /// Its parameters.
-    pub setup: Setup,
+    pub setup: RaceSetup,
 }
 
 /// One call to the race.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct TraceStep {
     /// The time, on the driver's epoch.
     pub at: Duration,
     /// The input or output.
     #[serde(flatten)]
-    pub event: Event,
+    pub event: TraceEvent,
 }
 
 /// An input or output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Event {
+pub enum TraceEvent {
     /// An input from the driver.
-    Input(Input),
+    Input(RaceInput),
     /// An output of the race.
-    Output(Box<Output>),
+    Output(Box<RaceOutput>),
 }
 
 /// A whole race.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
     /// The parameters.
-    pub header: Header,
+    pub header: TraceHeader,
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TraceStep>,
 }
 
 /// A race that records all inputs and outputs. It has the same methods as the race, so a driver can
 /// use it instead.
 #[derive(Clone, Debug)]
-pub struct Recorder {
+pub struct TraceRecorder {
     race: Race,
     trace: Trace,
 }
 
-impl Recorder {
+impl TraceRecorder {
     /// Creates a race and starts recording.
-    pub fn new(setup: Setup, now: Duration) -> Self {
-        let header = Header { version: SCHEMA_VERSION, started_at: now, setup: setup.clone() };
+    pub fn new(setup: RaceSetup, now: Duration) -> Self {
+        let header = TraceHeader { version: SCHEMA_VERSION, started_at: now, setup: setup.clone() };
         Self { race: Race::new(setup, now), trace: Trace { header, steps: Vec::new() } }
     }
 
     /// Like [`Race::handle_input`].
-    pub fn handle_input(&mut self, now: Duration, input: Input) {
-        self.record(now, || Event::Input(input.clone()));
+    pub fn handle_input(&mut self, now: Duration, input: RaceInput) {
+        self.record(now, || TraceEvent::Input(input.clone()));
         self.race.handle_input(now, input);
     }
 
     /// Like [`Race::poll_output`].
-    pub fn poll_output(&mut self, now: Duration) -> Output {
+    pub fn poll_output(&mut self, now: Duration) -> RaceOutput {
         let output = self.race.poll_output(now);
-        self.record(now, || Event::Output(Box::new(output.clone())));
+        self.record(now, || TraceEvent::Output(Box::new(output.clone())));
         output
     }
 
@@ -143,16 +143,16 @@ impl Recorder {
         self.trace
     }
 
-    fn record(&mut self, at: Duration, event: impl FnOnce() -> Event) {
+    fn record(&mut self, at: Duration, event: impl FnOnce() -> TraceEvent) {
         if self.trace.steps.len() < MAX_STEPS {
-            self.trace.steps.push(Step { at, event: event() });
+            self.trace.steps.push(TraceStep { at, event: event() });
         }
     }
 }
 
 /// Where a replay diverged from the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Divergence {
+pub enum ReplayDivergence {
     /// The trace has another version.
     Version(UnknownVersion),
     /// An output differs.
@@ -162,9 +162,9 @@ pub enum Divergence {
         /// The time, on the driver's epoch.
         at: Duration,
         /// The recorded output.
-        recorded: Box<Output>,
+        recorded: Box<RaceOutput>,
         /// The output of the replay.
-        replayed: Box<Output>,
+        replayed: Box<RaceOutput>,
     },
 }
 
@@ -172,18 +172,18 @@ pub enum Divergence {
 ///
 /// # Errors
 /// The first step at which an output differs from the recording.
-pub fn replay(trace: &Trace) -> Result<Race, Divergence> {
+pub fn replay(trace: &Trace) -> Result<Race, ReplayDivergence> {
     let version = HeaderVersion { version: trace.header.version };
-    version.check().map_err(Divergence::Version)?;
+    version.check().map_err(ReplayDivergence::Version)?;
     let mut race = Race::new(trace.header.setup.clone(), trace.header.started_at);
-    for (step, Step { at, event }) in trace.steps.iter().enumerate() {
+    for (step, TraceStep { at, event }) in trace.steps.iter().enumerate() {
         match event {
-            Event::Input(input) => race.handle_input(*at, input.clone()),
-            Event::Output(recorded) => {
+            TraceEvent::Input(input) => race.handle_input(*at, input.clone()),
+            TraceEvent::Output(recorded) => {
                 let replayed = race.poll_output(*at);
                 if **recorded != replayed {
                     let (at, recorded, replayed) = (*at, recorded.clone(), Box::new(replayed));
-                    return Err(Divergence::Output { step, at, recorded, replayed });
+                    return Err(ReplayDivergence::Output { step, at, recorded, replayed });
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The notation of the tests of resolution and planning: the lines of a zone, and a [`Ladder`] of
+//! The notation of the tests of resolution and planning: the lines of a zone, and a [`TestedResolution`] of
 //! answers and waits.
 
 use alloc::{
@@ -9,14 +9,14 @@ use alloc::{
 };
 use core::{net::IpAddr, time::Duration};
 
-use crate::dns::{Answer, DnsFailure, HttpsRecord, Query, RecordType, Records};
+use crate::dns::{DnsAnswer, DnsFailure, DnsQuery, DnsRecords, HttpsRecord, RecordType};
 use crate::evidence::NetworkId;
 use crate::io::{NetworkView, SourceAddress};
-use crate::memory::View;
+use crate::memory::MemoryView;
 use crate::plan::{Plan, PlanRequest, plan};
 use crate::policy::Policy;
-use crate::resolve::Resolution;
-use crate::target::{Host, Target};
+use crate::resolve::RaceResolution;
+use crate::target::{Target, TargetHost};
 
 pub(crate) const fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
@@ -56,7 +56,7 @@ pub(crate) fn nat64() -> NetworkView {
 }
 
 pub(crate) fn https(host: &str, port: u16) -> Target {
-    Target::https(Host::parse(host).unwrap(), port)
+    Target::https(TargetHost::parse(host).unwrap(), port)
 }
 
 /// Parses a zone line without TTL and class: `example.com HTTPS 1 . alpn=h3,h2 port=8443`. `-` in
@@ -100,42 +100,42 @@ pub(crate) fn https_record(data: &str) -> HttpsRecord {
 }
 
 /// Returns the answer that consists of these lines of one name and type.
-pub(crate) fn records(lines: &[&str]) -> (String, RecordType, Records) {
+pub(crate) fn records(lines: &[&str]) -> (String, RecordType, DnsRecords) {
     let (name, record_type, _) = line(lines[0]);
     let data = lines.iter().map(|text| line(text).2).filter(|data| *data != "-");
     let records = match record_type {
-        RecordType::Https => Records::Https(data.map(https_record).collect()),
-        RecordType::Aaaa => Records::Aaaa(data.map(|data| data.parse().unwrap()).collect()),
-        RecordType::A => Records::A(data.map(|data| data.parse().unwrap()).collect()),
+        RecordType::Https => DnsRecords::Https(data.map(https_record).collect()),
+        RecordType::Aaaa => DnsRecords::Aaaa(data.map(|data| data.parse().unwrap()).collect()),
+        RecordType::A => DnsRecords::A(data.map(|data| data.parse().unwrap()).collect()),
     };
     (name, record_type, records)
 }
 
 /// A resolution under test: its queries, the answers, and when it moves on.
-pub(crate) struct Ladder {
-    pub(crate) resolution: Resolution,
+pub(crate) struct TestedResolution {
+    pub(crate) resolution: RaceResolution,
     pub(crate) target: Target,
     pub(crate) network: NetworkView,
     pub(crate) policy: Policy,
     pub(crate) seed: u64,
-    pub(crate) view: View,
+    pub(crate) view: MemoryView,
     pub(crate) now: Duration,
-    queries: Vec<Query>,
-    /// How many of them [`Ladder::asks`] has checked.
+    queries: Vec<DnsQuery>,
+    /// How many of them [`TestedResolution::asks`] has checked.
     checked: usize,
     protected: bool,
 }
 
-impl Ladder {
+impl TestedResolution {
     /// Creates a resolution for `https://example.com/` on this network.
-    pub(crate) fn on(network: NetworkView) -> Self {
-        Self::of(https("example.com", 443), network, Policy::default(), 7)
+    pub(crate) fn for_network(network: NetworkView) -> Self {
+        Self::new(https("example.com", 443), network, Policy::default(), 7)
     }
 
-    pub(crate) fn of(target: Target, network: NetworkView, policy: Policy, seed: u64) -> Self {
+    pub(crate) fn new(target: Target, network: NetworkView, policy: Policy, seed: u64) -> Self {
         let now = Duration::ZERO;
-        let resolution = Resolution::new(&target, &network, &policy, seed, now);
-        let view = View::empty();
+        let resolution = RaceResolution::new(&target, &network, &policy, seed, now);
+        let view = MemoryView::empty();
         Self {
             resolution,
             target,
@@ -183,33 +183,38 @@ impl Ladder {
         }
     }
 
-    pub(crate) fn after(mut self, milliseconds: u64) -> Self {
+    pub(crate) fn wait_milliseconds(mut self, milliseconds: u64) -> Self {
         self.now += ms(milliseconds);
         self
     }
 
-    fn give(&mut self, name: &str, record_type: RecordType, outcome: Result<Records, DnsFailure>) {
+    fn pass_answer(
+        &mut self,
+        name: &str,
+        record_type: RecordType,
+        outcome: Result<DnsRecords, DnsFailure>,
+    ) {
         self.poll();
         let query = self
             .queries
             .iter()
             .find(|query| query.name == name && query.record_type == record_type)
             .unwrap_or_else(|| panic!("{name} {record_type:?} was never queried"));
-        let answer = Answer { id: query.id, records: outcome, protected: self.protected };
+        let answer = DnsAnswer { id: query.id, records: outcome, protected: self.protected };
         self.resolution.handle_answer(self.now, answer);
     }
 
     /// Answers with these lines, all of one name and type.
     pub(crate) fn answers(mut self, lines: &[&str]) -> Self {
         let (name, record_type, records) = records(lines);
-        self.give(&name, record_type, Ok(records));
+        self.pass_answer(&name, record_type, Ok(records));
         self
     }
 
     /// Fails a query: `fails("example.com AAAA -", …)`.
     pub(crate) fn fails(mut self, question: &str, failure: DnsFailure) -> Self {
         let (name, record_type, _) = line(question);
-        self.give(&name, record_type, Err(failure));
+        self.pass_answer(&name, record_type, Err(failure));
         self
     }
 

@@ -4,19 +4,19 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use eyas_race::candidate::Transport;
-use eyas_race::dns::{Answer, HttpsRecord, Query, RecordType, Records};
+use eyas_race::dns::{DnsAnswer, DnsQuery, DnsRecords, HttpsRecord, RecordType};
 use eyas_race::evidence::NetworkId;
-use eyas_race::io::{Input, NetworkView, Output, SourceAddress};
-use eyas_race::memory::View;
+use eyas_race::io::{NetworkView, RaceInput, RaceOutput, SourceAddress};
+use eyas_race::memory::MemoryView;
 use eyas_race::policy::Policy;
-use eyas_race::race::{Race, Setup};
-use eyas_race::target::{Host, Target};
+use eyas_race::race::{Race, RaceSetup};
+use eyas_race::target::{Target, TargetHost};
 
 /// A race to `https://example.com/` on a dual-stack network, whose attempts are all silent.
 struct Scene {
     race: Race,
     now: Duration,
-    queries: Vec<Query>,
+    queries: Vec<DnsQuery>,
     starts: Vec<String>,
 }
 
@@ -34,8 +34,8 @@ impl Scene {
             pref64: vec![],
             lacking: vec![],
         };
-        let target = Target::https(Host::parse("example.com").unwrap(), 443);
-        let setup = Setup { target, policy, view: View::empty(), network, seed: 1 };
+        let target = Target::https(TargetHost::parse("example.com").unwrap(), 443);
+        let setup = RaceSetup { target, policy, view: MemoryView::empty(), network, seed: 1 };
         let now = Duration::ZERO;
         let race = Race::new(setup, now);
         let mut scene = Self { race, now, queries: vec![], starts: vec![] };
@@ -47,14 +47,14 @@ impl Scene {
     fn drain(&mut self) -> Option<Duration> {
         loop {
             match self.race.poll_output(self.now) {
-                Output::Query(query) => self.queries.push(query),
-                Output::Start { candidate, .. } => self.starts.push(format!(
+                RaceOutput::Query(query) => self.queries.push(query),
+                RaceOutput::Start { candidate, .. } => self.starts.push(format!(
                     "{} {} {}",
                     self.now.as_millis(),
                     candidate.transport,
                     candidate.address
                 )),
-                Output::Timeout(at) => return at,
+                RaceOutput::Timeout(at) => return at,
                 _ => {}
             }
         }
@@ -65,24 +65,24 @@ impl Scene {
         let end = Duration::from_millis(milliseconds);
         while let Some(at) = self.drain().filter(|at| *at <= end) {
             self.now = at;
-            self.race.handle_input(at, Input::Tick);
+            self.race.handle_input(at, RaceInput::Tick);
         }
         self.now = end;
-        self.race.handle_input(end, Input::Tick);
+        self.race.handle_input(end, RaceInput::Tick);
         self.drain();
     }
 
-    fn answer(&mut self, records: Records) {
+    fn answer(&mut self, records: DnsRecords) {
         let record_type = match records {
-            Records::Https(_) => RecordType::Https,
-            Records::Aaaa(_) => RecordType::Aaaa,
-            Records::A(_) => RecordType::A,
+            DnsRecords::Https(_) => RecordType::Https,
+            DnsRecords::Aaaa(_) => RecordType::Aaaa,
+            DnsRecords::A(_) => RecordType::A,
         };
-        let of_type = |query: &Query| query.record_type == record_type;
+        let of_type = |query: &DnsQuery| query.record_type == record_type;
         let at = self.queries.iter().position(of_type).expect("it was queried");
         let id = self.queries.remove(at).id;
-        let answer = Answer { id, records: Ok(records), protected: false };
-        self.race.handle_input(self.now, Input::Answer(answer));
+        let answer = DnsAnswer { id, records: Ok(records), protected: false };
+        self.race.handle_input(self.now, RaceInput::Answer(answer));
         self.drain();
     }
 
@@ -92,13 +92,13 @@ impl Scene {
     }
 }
 
-fn addresses(list: &[&str]) -> Records {
+fn addresses(list: &[&str]) -> DnsRecords {
     let parsed: Vec<IpAddr> = list.iter().map(|address| address.parse().unwrap()).collect();
     let v6 = |ip: &IpAddr| if let IpAddr::V6(ip) = ip { Some(*ip) } else { None };
     let v4 = |ip: &IpAddr| if let IpAddr::V4(ip) = ip { Some(*ip) } else { None };
     match parsed[0] {
-        IpAddr::V6(_) => Records::Aaaa(parsed.iter().filter_map(v6).collect()),
-        IpAddr::V4(_) => Records::A(parsed.iter().filter_map(v4).collect()),
+        IpAddr::V6(_) => DnsRecords::Aaaa(parsed.iter().filter_map(v6).collect()),
+        IpAddr::V4(_) => DnsRecords::A(parsed.iter().filter_map(v4).collect()),
     }
 }
 
@@ -126,7 +126,7 @@ fn tcp_only() -> Policy {
 #[test]
 fn late_ipv4_is_tried_next() {
     let mut scene = Scene::new(tcp_only());
-    scene.answer(Records::Https(vec![]));
+    scene.answer(DnsRecords::Https(vec![]));
     scene.answer(addresses(&["2001:db8::1", "2001:db8::2", "2001:db8::3"]));
     scene.until(100);
     scene.answer(addresses(&["192.0.2.1"]));
@@ -156,7 +156,7 @@ fn a_late_record_applies_to_the_remaining_candidates() {
     scene.answer(addresses(&["192.0.2.1"]));
     scene.until(120);
     assert_eq!(scene.started(), ["50 quic [2001:db8::1]:443", "100 tcp [2001:db8::1]:443"]);
-    scene.answer(Records::Https(vec![HttpsRecord {
+    scene.answer(DnsRecords::Https(vec![HttpsRecord {
         priority: 1,
         alpn: vec!["h2".into()],
         port: Some(8443),
@@ -177,7 +177,7 @@ fn a_late_record_applies_to_the_remaining_candidates() {
 #[test]
 fn an_address_replaces_its_hint() {
     let mut scene = Scene::new(tcp_only());
-    scene.answer(Records::Https(vec![HttpsRecord {
+    scene.answer(DnsRecords::Https(vec![HttpsRecord {
         priority: 1,
         alpn: vec!["h2".into()],
         ipv6_hint: vec!["2001:db8::1".parse().unwrap()],
@@ -200,14 +200,14 @@ fn an_address_replaces_its_hint() {
 #[test]
 fn where_the_record_lists_only_h3_and_udp_is_dropped_tcp_is_tried() {
     let mut scene = Scene::new(of_first_tries());
-    scene.answer(Records::Https(vec![HttpsRecord {
+    scene.answer(DnsRecords::Https(vec![HttpsRecord {
         priority: 1,
         alpn: vec!["h3".into()],
         no_default_alpn: true,
         ..HttpsRecord::default()
     }]));
     scene.answer(addresses(&["192.0.2.1"]));
-    scene.answer(Records::Aaaa(vec![]));
+    scene.answer(DnsRecords::Aaaa(vec![]));
     scene.until(29_000);
     assert_eq!(scene.started(), ["0 quic 192.0.2.1:443", "250 tcp 192.0.2.1:443"]);
 }

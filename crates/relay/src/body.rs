@@ -2,20 +2,20 @@
 
 /// Finds the end of the body after a request's head. Pure, and of a fixed size.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Body(State);
+pub struct BodyDelimiter(BodyState);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+enum BodyState {
     /// This many bytes are missing.
     Length(u64),
-    Chunked(Chunked),
+    Chunked(ChunkedState),
     /// The framing is invalid.
     Broken,
 }
 
 /// The next element of a chunked body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Chunked {
+enum ChunkedState {
     /// Digits of a chunk's size: the value and the number of digits so far.
     Size { value: u64, digits: u8 },
     /// The rest of the line of a chunk's size, and its length so far.
@@ -39,64 +39,64 @@ const MAX_EXTRA: usize = 8 * 1024;
 /// The limit on the digits of a chunk's size: 2⁶⁰ bytes are enough for any body.
 const MAX_DIGITS: u8 = 15;
 
-impl Body {
+impl BodyDelimiter {
     /// Returns an empty body.
     pub(crate) const fn none() -> Self {
-        Self(State::Length(0))
+        Self(BodyState::Length(0))
     }
 
     /// Returns a body of this length.
     pub(crate) const fn of_length(length: u64) -> Self {
-        Self(State::Length(length))
+        Self(BodyState::Length(length))
     }
 
     /// Returns a body in chunks.
     pub(crate) const fn chunked() -> Self {
-        Self(State::Chunked(Chunked::Size { value: 0, digits: 0 }))
+        Self(BodyState::Chunked(ChunkedState::Size { value: 0, digits: 0 }))
     }
 
     /// Returns whether the body has been read to its end.
     pub fn is_complete(&self) -> bool {
-        matches!(self.0, State::Length(0) | State::Chunked(Chunked::Done))
+        matches!(self.0, BodyState::Length(0) | BodyState::Chunked(ChunkedState::Done))
     }
 
     /// Returns whether its framing is invalid.
     pub fn is_broken(&self) -> bool {
-        self.0 == State::Broken
+        self.0 == BodyState::Broken
     }
 
     /// Reads the next bytes, and returns how many of them belong to the body.
-    pub fn take(&mut self, bytes: &[u8]) -> usize {
+    pub fn read(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
         while taken < bytes.len() && !self.is_complete() && !self.is_broken() {
             let rest = &bytes[taken..];
             taken += match &mut self.0 {
-                State::Length(left) | State::Chunked(Chunked::Data(left)) => {
+                BodyState::Length(left) | BodyState::Chunked(ChunkedState::Data(left)) => {
                     let some = usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len());
                     *left -= some as u64;
                     some
                 }
-                State::Chunked(chunked) => match chunked.next(rest[0]) {
+                BodyState::Chunked(chunked) => match chunked.next(rest[0]) {
                     Some(next) => {
                         *chunked = next;
                         1
                     }
                     None => {
-                        self.0 = State::Broken;
+                        self.0 = BodyState::Broken;
                         0
                     }
                 },
-                State::Broken => 0,
+                BodyState::Broken => 0,
             };
-            if self.0 == State::Chunked(Chunked::Data(0)) {
-                self.0 = State::Chunked(Chunked::DataEnd(true));
+            if self.0 == BodyState::Chunked(ChunkedState::Data(0)) {
+                self.0 = BodyState::Chunked(ChunkedState::DataEnd(true));
             }
         }
         taken
     }
 }
 
-impl Chunked {
+impl ChunkedState {
     /// Returns the state after this byte, or `None` if it is not allowed here.
     fn next(&self, byte: u8) -> Option<Self> {
         Some(match (self, byte) {
@@ -142,23 +142,23 @@ mod tests {
 
     use super::*;
 
-    fn taken(mut body: Body, bytes: &[u8]) -> (usize, bool, bool) {
-        let taken = body.take(bytes);
+    fn taken(mut body: BodyDelimiter, bytes: &[u8]) -> (usize, bool, bool) {
+        let taken = body.read(bytes);
         (taken, body.is_complete(), body.is_broken())
     }
 
     #[test]
     fn a_body_ends_where_its_length_says() {
-        assert_eq!(taken(Body::none(), b"GET"), (0, true, false));
-        assert_eq!(taken(Body::of_length(3), b"abcGET"), (3, true, false));
-        assert_eq!(taken(Body::of_length(9), b"abc"), (3, false, false));
+        assert_eq!(taken(BodyDelimiter::none(), b"GET"), (0, true, false));
+        assert_eq!(taken(BodyDelimiter::of_length(3), b"abcGET"), (3, true, false));
+        assert_eq!(taken(BodyDelimiter::of_length(9), b"abc"), (3, false, false));
     }
 
     #[test]
     fn a_chunked_body_ends_after_its_trailers() {
         let whole = b"5;a=\"b\"\r\nhello\r\nA \r\n0123456789\r\n0\r\nX: y\r\n\r\n";
         let with_more = [whole, &b"GET / HTTP/1.1\r\n"[..]].concat();
-        assert_eq!(taken(Body::chunked(), &with_more), (whole.len(), true, false));
+        assert_eq!(taken(BodyDelimiter::chunked(), &with_more), (whole.len(), true, false));
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
             b"0\r\nX: y\n\n",
             b"1;\na\r\n",
         ] {
-            assert!(taken(Body::chunked(), bytes).2, "{}", String::from_utf8_lossy(bytes));
+            assert!(taken(BodyDelimiter::chunked(), bytes).2, "{}", String::from_utf8_lossy(bytes));
         }
     }
 
@@ -183,14 +183,14 @@ mod tests {
         fn splitting_the_input_changes_nothing(bytes: Vec<u8>, digits in "[0-9a-f]{0,2}", cut in 0..64_usize) {
             let bytes = [digits.as_bytes(), b"\r\n", &bytes].concat();
             let cut = cut.min(bytes.len());
-            let mut parts = Body::chunked();
-            let mut count = parts.take(&bytes[..cut]);
+            let mut parts = BodyDelimiter::chunked();
+            let mut count = parts.read(&bytes[..cut]);
             if count == cut {
-                count += parts.take(&bytes[cut..]);
+                count += parts.read(&bytes[cut..]);
             }
             prop_assert_eq!(
                 (count, parts.is_complete(), parts.is_broken()),
-                taken(Body::chunked(), &bytes)
+                taken(BodyDelimiter::chunked(), &bytes)
             );
         }
     }

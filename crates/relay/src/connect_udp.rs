@@ -3,9 +3,9 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use eyas::race::target::{Host, parse_port};
+use eyas::race::target::{TargetHost, parse_port};
 
-use crate::destination::{Destination, Refusal};
+use crate::destination::{Destination, RequestRefusal};
 
 /// The protocol that is requested by Upgrade or extended CONNECT.
 pub const PROTOCOL: &str = "connect-udp";
@@ -23,8 +23,8 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 /// Returns the path for a destination, by the template `/.well-known/masque/udp/{target_host}/{target_port}/`.
 pub fn path(to: &Destination) -> String {
     let host = match &to.host {
-        Host::Name(_) => to.given_host(),
-        Host::Literal(ip, _) => ip.to_string(),
+        TargetHost::Name(_) => to.given_host(),
+        TargetHost::Literal(ip, _) => ip.to_string(),
     };
     format!("{PREFIX}{}/{}/", utf8_percent_encode(&host, RESERVED), to.port)
 }
@@ -33,10 +33,10 @@ pub fn path(to: &Destination) -> String {
 ///
 /// # Errors
 /// If it names none.
-pub fn destination(path: &str) -> Result<Destination, Refusal> {
+pub fn destination(path: &str) -> Result<Destination, RequestRefusal> {
     let malformed = || {
         let expected = "/.well-known/masque/udp/HOST/PORT/";
-        Refusal::Malformed(format!("CONNECT-UDP requires {expected}, not {path:?}"))
+        RequestRefusal::Malformed(format!("CONNECT-UDP requires {expected}, not {path:?}"))
     };
     let rest = path.strip_prefix(PREFIX).ok_or_else(malformed)?;
     let mut parts = rest.split('/');
@@ -92,7 +92,7 @@ mod tests {
             "/.well-known/masque/udp/%ff/53/",
             "/.well-known/masque/ip/a.example/53/",
         ] {
-            assert!(matches!(destination(path), Err(Refusal::Malformed(_))), "{path}");
+            assert!(matches!(destination(path), Err(RequestRefusal::Malformed(_))), "{path}");
         }
     }
 
@@ -103,7 +103,7 @@ mod tests {
                 true => std::net::Ipv6Addr::from_bits(ip).into(),
                 false => std::net::Ipv4Addr::from_bits(ip as u32).into(),
             };
-            let to = Destination::new(Host::Literal(ip, 0), port);
+            let to = Destination::new(TargetHost::Literal(ip, 0), port);
             let path = path(&to);
             prop_assert!(path.bytes().all(|byte| byte.is_ascii_graphic()), "{}", path);
             prop_assert_eq!(destination(&path), Ok(to));

@@ -34,7 +34,7 @@ pub struct ByteCounts {
 
 /// How a copy ended.
 #[derive(Debug)]
-pub enum End {
+pub enum CopyEnd {
     /// Both sides ended their streams.
     Both,
     /// The client broke the connection.
@@ -46,8 +46,8 @@ pub enum End {
 }
 
 /// A stream that can be copied from and to.
-pub trait Duplex: AsyncRead + AsyncWrite + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
+pub trait CopyStream: AsyncRead + AsyncWrite + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Unpin> CopyStream for T {}
 
 #[derive(Debug, Default)]
 struct OneDirection {
@@ -65,14 +65,14 @@ struct OneDirection {
 }
 
 /// The operation that failed.
-enum Fault {
+enum CopyFault {
     Reading(io::Error),
     Writing(io::Error),
 }
 
 /// When a copy ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
+pub enum CopyUntil {
     /// Both directions have ended.
     Both,
     /// The destination has sent everything, even if it reads no more: an HTTP server may answer before it
@@ -82,11 +82,11 @@ pub enum Until {
 
 /// Copies until both directions end, one side fails, or nothing moves for `idle`.
 pub async fn bidirectional(
-    client: &mut impl Duplex,
-    destination: &mut impl Duplex,
-    (until, idle): (Until, Duration),
+    client: &mut impl CopyStream,
+    destination: &mut impl CopyStream,
+    (until, idle): (CopyUntil, Duration),
     counts: &mut ByteCounts,
-) -> End {
+) -> CopyEnd {
     let (mut out, mut back) = (OneDirection::default(), OneDirection::default());
     let mut last_progress = Instant::now();
     let mut timer = pin!(sleep_until(last_progress + idle));
@@ -99,7 +99,7 @@ pub async fn bidirectional(
                 None => out.poll(cx, client, destination),
             };
             let sent = match sent {
-                Poll::Ready(Err(Fault::Writing(error))) if until == Until::Destination => {
+                Poll::Ready(Err(CopyFault::Writing(error))) if until == CopyUntil::Destination => {
                     back.broken = Some(error);
                     Poll::Pending
                 }
@@ -109,17 +109,17 @@ pub async fn bidirectional(
             counts.sent = before.sent + out.bytes;
             counts.received = before.received + back.bytes;
             match (sent, received) {
-                (Poll::Ready(Err(Fault::Reading(error))), _)
-                | (_, Poll::Ready(Err(Fault::Writing(error)))) => {
-                    return Poll::Ready(End::Client(error));
+                (Poll::Ready(Err(CopyFault::Reading(error))), _)
+                | (_, Poll::Ready(Err(CopyFault::Writing(error)))) => {
+                    return Poll::Ready(CopyEnd::Client(error));
                 }
-                (Poll::Ready(Err(Fault::Writing(error))), _)
-                | (_, Poll::Ready(Err(Fault::Reading(error)))) => {
-                    return Poll::Ready(End::Destination(error));
+                (Poll::Ready(Err(CopyFault::Writing(error))), _)
+                | (_, Poll::Ready(Err(CopyFault::Reading(error)))) => {
+                    return Poll::Ready(CopyEnd::Destination(error));
                 }
-                (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => return Poll::Ready(End::Both),
-                (_, Poll::Ready(Ok(()))) if until == Until::Destination => {
-                    return Poll::Ready(End::Both);
+                (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => return Poll::Ready(CopyEnd::Both),
+                (_, Poll::Ready(Ok(()))) if until == CopyUntil::Destination => {
+                    return Poll::Ready(CopyEnd::Both);
                 }
                 _ => {}
             }
@@ -129,7 +129,7 @@ pub async fn bidirectional(
             ready!(timer.as_mut().poll(cx));
             // The timer is reset only when it expires, and not with each byte.
             if last_progress + idle <= Instant::now() {
-                return Poll::Ready(End::Idle);
+                return Poll::Ready(CopyEnd::Idle);
             }
             timer.as_mut().reset(last_progress + idle);
         }
@@ -142,17 +142,17 @@ impl OneDirection {
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        from: &mut impl Duplex,
-        to: &mut impl Duplex,
-    ) -> Poll<Result<(), Fault>> {
+        from: &mut impl CopyStream,
+        to: &mut impl CopyStream,
+    ) -> Poll<Result<(), CopyFault>> {
         for _ in 0..TURN {
-            ready!(self.poll_waiting(cx, to)).map_err(Fault::Writing)?;
+            ready!(self.poll_waiting(cx, to)).map_err(CopyFault::Writing)?;
             if self.ended {
                 if let Some(error) = self.broken.take() {
-                    return Poll::Ready(Err(Fault::Reading(error)));
+                    return Poll::Ready(Err(CopyFault::Reading(error)));
                 }
                 if !self.done {
-                    ready!(Pin::new(&mut *to).poll_shutdown(cx)).map_err(Fault::Writing)?;
+                    ready!(Pin::new(&mut *to).poll_shutdown(cx)).map_err(CopyFault::Writing)?;
                     self.done = true;
                 }
                 return Poll::Ready(Ok(()));
@@ -163,7 +163,11 @@ impl OneDirection {
         Poll::Pending
     }
 
-    fn poll_waiting(&mut self, cx: &mut Context<'_>, to: &mut impl Duplex) -> Poll<io::Result<()>> {
+    fn poll_waiting(
+        &mut self,
+        cx: &mut Context<'_>,
+        to: &mut impl CopyStream,
+    ) -> Poll<io::Result<()>> {
         while self.written < self.waiting.len() {
             let some = ready!(Pin::new(&mut *to).poll_write(cx, &self.waiting[self.written..]))?;
             if some == 0 {
@@ -179,20 +183,20 @@ impl OneDirection {
     fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
-        from: &mut impl Duplex,
-        to: &mut impl Duplex,
-    ) -> Poll<Result<(), Fault>> {
+        from: &mut impl CopyStream,
+        to: &mut impl CopyStream,
+    ) -> Poll<Result<(), CopyFault>> {
         SCRATCH.with_borrow_mut(|scratch| {
             let mut piece = ReadBuf::new(scratch);
-            ready!(Pin::new(from).poll_read(cx, &mut piece)).map_err(Fault::Reading)?;
+            ready!(Pin::new(from).poll_read(cx, &mut piece)).map_err(CopyFault::Reading)?;
             let mut rest = piece.filled();
             self.ended = rest.is_empty();
             self.bytes += rest.len() as u64;
             while !rest.is_empty() {
-                match Pin::new(&mut *to).poll_write(cx, rest).map_err(Fault::Writing)? {
+                match Pin::new(&mut *to).poll_write(cx, rest).map_err(CopyFault::Writing)? {
                     Poll::Ready(0) => {
                         let error = io::ErrorKind::WriteZero.into();
-                        return Poll::Ready(Err(Fault::Writing(error)));
+                        return Poll::Ready(Err(CopyFault::Writing(error)));
                     }
                     Poll::Ready(some) => rest = &rest[some..],
                     Poll::Pending => break,
@@ -218,7 +222,7 @@ mod tests {
         let (mut far, mut server) = duplex(1000);
         let copying = tokio::spawn(async move {
             let mut counts = ByteCounts::default();
-            (bidirectional(&mut near, &mut far, (Until::Both, LONG), &mut counts).await, counts)
+            (bidirectional(&mut near, &mut far, (CopyUntil::Both, LONG), &mut counts).await, counts)
         });
         client.write_all(b"question").await.unwrap();
         client.shutdown().await.unwrap();
@@ -235,7 +239,7 @@ mod tests {
         assert!(read == expected);
         answering.await.unwrap();
         let (end, counts) = copying.await.unwrap();
-        assert!(matches!(end, End::Both), "{end:?}");
+        assert!(matches!(end, CopyEnd::Both), "{end:?}");
         assert_eq!(counts, ByteCounts { sent: 8, received: 1_000_000 });
     }
 
@@ -245,7 +249,7 @@ mod tests {
         let (mut far, mut server) = duplex(1000);
         let copying = tokio::spawn(async move {
             let mut counts = ByteCounts::default();
-            let idle = (Until::Both, Duration::from_secs(10));
+            let idle = (CopyUntil::Both, Duration::from_secs(10));
             (bidirectional(&mut near, &mut far, idle, &mut counts).await, counts)
         });
         for _ in 0..5 {
@@ -254,7 +258,7 @@ mod tests {
             server.read_u8().await.unwrap();
         }
         let (end, counts) = copying.await.unwrap();
-        assert!(matches!(end, End::Idle), "{end:?}");
+        assert!(matches!(end, CopyEnd::Idle), "{end:?}");
         assert_eq!(counts.sent, 5);
     }
 }

@@ -5,16 +5,16 @@ mod refusal;
 use std::fmt;
 use std::net::IpAddr;
 
-use eyas::race::target::{Host, TargetError};
+use eyas::race::target::{TargetError, TargetHost};
 use eyas::zone::{interface_name, parse_host};
 
-pub use refusal::{Refusal, Refused};
+pub use refusal::{RefusedRequest, RequestRefusal};
 
 /// The destination that a client requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
     /// The host, by name or by address.
-    pub host: Host,
+    pub host: TargetHost,
     /// Whether its name was given with a dot at the end: no search list applies to it
     /// ([`Target::absolute`](eyas::Target::absolute)).
     pub absolute: bool,
@@ -24,7 +24,7 @@ pub struct Destination {
 
 impl Destination {
     /// Returns the destination at this host, whose name is not absolute.
-    pub const fn new(host: Host, port: u16) -> Self {
+    pub const fn new(host: TargetHost, port: u16) -> Self {
         Self { host, absolute: false, port }
     }
 
@@ -34,17 +34,17 @@ impl Destination {
     ///
     /// # Errors
     /// If it is no host, or the port is 0.
-    pub fn parse(host: &str, port: u16) -> Result<Self, Refusal> {
-        let parsed = match Host::parse(host) {
+    pub fn parse(host: &str, port: u16) -> Result<Self, RequestRefusal> {
+        let parsed = match TargetHost::parse(host) {
             Err(TargetError::Interface(zone)) if !zone.is_empty() => {
                 let address = host.trim_start_matches('[').trim_end_matches(']');
-                Ok(Host::Name(format!("[{address}]")))
+                Ok(TargetHost::Name(format!("[{address}]")))
             }
             parsed => parsed,
         };
-        let parsed = parsed.map_err(|cause| Refusal::Malformed(cause.to_string()))?;
+        let parsed = parsed.map_err(|cause| RequestRefusal::Malformed(cause.to_string()))?;
         let absolute = parsed.name().is_some() && host.ends_with('.');
-        Ok(Self { absolute, ..Self::of(parsed, port)? })
+        Ok(Self { absolute, ..Self::from_host(parsed, port)? })
     }
 
     /// Returns the host as it was given: with the dot of an absolute name.
@@ -58,8 +58,8 @@ impl Destination {
     /// If there is no such interface.
     pub fn on_this_host(&self) -> Result<Self, TargetError> {
         let host = match &self.host {
-            Host::Name(name) if name.starts_with('[') => parse_host(name)?,
-            Host::Literal(_, scope @ 1..) if interface_name(*scope).is_none() => {
+            TargetHost::Name(name) if name.starts_with('[') => parse_host(name)?,
+            TargetHost::Literal(_, scope @ 1..) if interface_name(*scope).is_none() => {
                 return Err(TargetError::Interface(scope.to_string()));
             }
             host => host.clone(),
@@ -67,16 +67,16 @@ impl Destination {
         Ok(Self { host, ..self.clone() })
     }
 
-    fn of(host: Host, port: u16) -> Result<Self, Refusal> {
+    fn from_host(host: TargetHost, port: u16) -> Result<Self, RequestRefusal> {
         match port {
-            0 => Err(Refusal::Malformed("port 0 cannot be connected to".to_owned())),
+            0 => Err(RequestRefusal::Malformed("port 0 cannot be connected to".to_owned())),
             port => Ok(Self::new(host, port)),
         }
     }
 
     /// Returns the destination at this address.
-    pub(crate) fn literal(ip: IpAddr, port: u16) -> Result<Self, Refusal> {
-        Self::of(Host::Literal(ip.to_canonical(), 0), port)
+    pub(crate) fn literal(ip: IpAddr, port: u16) -> Result<Self, RequestRefusal> {
+        Self::from_host(TargetHost::Literal(ip.to_canonical(), 0), port)
     }
 }
 

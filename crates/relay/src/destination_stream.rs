@@ -5,13 +5,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use eyas::race::evidence::Failure;
+use eyas::race::evidence::AttemptFailure;
 use eyas::{ByteStream, ConnectionInfo};
 use eyas_http::HttpDatagrams;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::copy::Duplex;
+use crate::copy::CopyStream;
 
 /// A byte stream to a destination.
 pub enum DestinationStream {
@@ -20,7 +20,7 @@ pub enum DestinationStream {
     /// A tunnel through another proxy.
     Via {
         /// The stream of the tunnel, once that proxy has granted it.
-        stream: Box<dyn Duplex + Send>,
+        stream: Box<dyn CopyStream + Send>,
         /// The connection to that proxy.
         info: Arc<ConnectionInfo>,
         /// The datagrams beside the stream, if the connection supports them.
@@ -48,7 +48,7 @@ impl DestinationStream {
     }
 
     /// Reports to the memory that the peer broke the connection without a reply. A proxy has already replied.
-    pub fn report_broken(&self, failure: Failure) {
+    pub fn report_broken(&self, failure: AttemptFailure) {
         if let Self::Direct(stream) = self {
             stream.feedback().broke(failure);
         }

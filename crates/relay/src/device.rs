@@ -12,9 +12,9 @@ pub const MAX_PACKET: usize = 65_535;
 
 /// A non-blocking device without packet headers.
 #[derive(Debug)]
-pub struct Device(AsyncFd<File>);
+pub struct PacketDevice(AsyncFd<File>);
 
-impl Device {
+impl PacketDevice {
     /// Removing the interface is reported as an error of its device, not as readable.
     const INTEREST: Interest = Interest::READABLE.add(Interest::ERROR);
 

@@ -1,7 +1,7 @@
 //! The handshake of a proxy's client: SOCKS5, SOCKS4, SOCKS4a and HTTP, distinguished by their first
 //! byte.
 //!
-//! A [`Handshake`] is pure: bytes in, [`Step`]s out, no socket and no clock. The steps do not depend on how the
+//! A [`ProxyHandshake`] is pure: bytes in, [`HandshakeStep`]s out, no socket and no clock. The steps do not depend on how the
 //! bytes were split, and it buffers at most [`MAX_HEAD`] of them, and those of the last call.
 //!
 //! | first byte | protocol | source |
@@ -28,8 +28,8 @@ pub use socks5::{
     write_name as write_socks5_name,
 };
 
-use crate::body::Body;
-use crate::destination::{Destination, Refusal, Refused};
+use crate::body::BodyDelimiter;
+use crate::destination::{Destination, RefusedRequest, RequestRefusal};
 
 /// The limit on one message of a client before its destination is known, in bytes. SOCKS messages have at
 /// most 515; an HTTP head that is longer is answered 431.
@@ -37,14 +37,14 @@ pub const MAX_HEAD: usize = 16 * 1024;
 
 /// The name and password that a client gives. The password does not appear in debugging output.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Credentials {
+pub struct ClientCredentials {
     /// The name of a user.
     pub name: Vec<u8>,
     /// The password.
     pub password: Vec<u8>,
 }
 
-impl fmt::Debug for Credentials {
+impl fmt::Debug for ClientCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Credentials({:?})", String::from_utf8_lossy(&self.name))
     }
@@ -52,7 +52,7 @@ impl fmt::Debug for Credentials {
 
 /// The protocol between client and proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Protocol {
+pub enum HandshakeProtocol {
     /// SOCKS version 5.
     Socks5,
     /// SOCKS version 4, with names or without.
@@ -67,7 +67,7 @@ pub enum Protocol {
     Intercepted,
 }
 
-impl Protocol {
+impl HandshakeProtocol {
     /// All protocols.
     pub const ALL: [Self; 6] = [
         Self::Socks5,
@@ -93,7 +93,7 @@ impl Protocol {
 
 /// A client's request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum HandshakeRequest {
     /// A byte stream to this destination.
     Connect(Destination),
     /// Datagrams to this destination, as capsules on the connection.
@@ -105,7 +105,7 @@ pub enum Request {
         /// The head of the request for the destination.
         head: Bytes,
         /// The framing of the body.
-        body: Body,
+        body: BodyDelimiter,
     },
     /// Datagrams to any destination, for as long as the connection lasts (UDP ASSOCIATE).
     Associate {
@@ -114,7 +114,7 @@ pub enum Request {
     },
 }
 
-impl Request {
+impl HandshakeRequest {
     /// Returns the destination, if there is a single one.
     pub fn destination(&self) -> Option<&Destination> {
         match self {
@@ -126,39 +126,39 @@ impl Request {
     }
 }
 
-/// The next step of a [`Handshake`].
+/// The next step of a [`ProxyHandshake`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum HandshakeStep {
     /// Read more bytes from the client.
     More,
     /// Send this to the client.
     Send(Bytes),
-    /// Check these credentials, and call [`Handshake::authenticated`].
-    Authenticate(Credentials),
-    /// Handle the client's request, and reply with [`Handshake::granted`] or [`Handshake::refused`].
-    Request(Request),
+    /// Check these credentials, and call [`ProxyHandshake::authenticated`].
+    Authenticate(ClientCredentials),
+    /// Handle the client's request, and reply with [`ProxyHandshake::granted`] or [`ProxyHandshake::refused`].
+    Request(HandshakeRequest),
     /// Send this, which may be empty, to the client and disconnect it.
-    Close(Bytes, Refusal),
+    Close(Bytes, RequestRefusal),
 }
 
 /// The state of one client, up to its request.
 #[derive(Debug)]
-pub struct Handshake {
+pub struct ProxyHandshake {
     requires_user: bool,
-    stage: Stage,
-    protocol: Option<Protocol>,
+    stage: HandshakeStage,
+    protocol: Option<HandshakeProtocol>,
     user: Option<String>,
     /// The proxies that the request has passed, as its fields `Via` list them (RFC 9110 §7.6.3).
     hops: Option<HeaderValue>,
     /// What follows once the client is known to be a user.
-    awaiting: Option<Awaiting>,
+    awaiting: Option<AwaitingAuthentication>,
     unread: BytesMut,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum HandshakeStage {
     First,
-    Socks5(socks5::Stage),
+    Socks5(socks5::Socks5Stage),
     Socks4,
     Http,
     Authenticating,
@@ -168,33 +168,33 @@ enum Stage {
 
 /// What the credentials of a client came with.
 #[derive(Debug)]
-enum Awaiting {
+enum AwaitingAuthentication {
     /// Nothing: the request is the next message.
     Socks5,
     /// The request, or why it is refused to a user.
-    Http(Box<Result<(Protocol, Request), Refusal>>),
+    Http(Box<Result<(HandshakeProtocol, HandshakeRequest), RequestRefusal>>),
 }
 
 /// The result of reading one message.
-enum Read {
+enum MessageRead {
     /// It is incomplete.
     Partial,
     /// A message of this length; send this reply, and continue at that stage.
-    Next(usize, Bytes, Stage),
+    Next(usize, Bytes, HandshakeStage),
     /// A message of this length with credentials.
-    Authenticate(usize, Credentials, Awaiting),
+    Authenticate(usize, ClientCredentials, AwaitingAuthentication),
     /// A message of this length that contains the request.
-    Request(usize, Protocol, Request),
+    Request(usize, HandshakeProtocol, HandshakeRequest),
     /// Send this to the client and disconnect it.
-    Refused(Bytes, Refusal),
+    Refused(Bytes, RequestRefusal),
 }
 
-impl Handshake {
+impl ProxyHandshake {
     /// Starts the handshake of a client, which may have to authenticate as a user.
     pub fn new(requires_user: bool) -> Self {
         Self {
             requires_user,
-            stage: Stage::First,
+            stage: HandshakeStage::First,
             protocol: None,
             user: None,
             hops: None,
@@ -204,102 +204,112 @@ impl Handshake {
     }
 
     /// Adds bytes that were received from the client, for [`Self::step`].
-    pub fn put(&mut self, bytes: &[u8]) {
-        if self.stage != Stage::Over {
+    pub fn receive(&mut self, bytes: &[u8]) {
+        if self.stage != HandshakeStage::Over {
             self.unread.extend_from_slice(bytes);
         }
     }
 
-    /// Returns the next step. Call it until it returns [`Step::More`] or the handshake ends.
-    pub fn step(&mut self) -> Step {
+    /// Returns the next step. Call it until it returns [`HandshakeStep::More`] or the handshake ends.
+    pub fn step(&mut self) -> HandshakeStep {
         let read = match self.stage {
-            Stage::First => return self.detect_protocol(),
-            Stage::Socks5(stage) => socks5::read(&self.unread, stage, self.requires_user),
-            Stage::Socks4 => socks4::read(&self.unread, self.requires_user),
-            Stage::Http => http::read(&self.unread, self.requires_user, &mut self.hops),
-            Stage::Authenticating | Stage::Requested | Stage::Over => return Step::More,
+            HandshakeStage::First => return self.detect_protocol(),
+            HandshakeStage::Socks5(stage) => socks5::read(&self.unread, stage, self.requires_user),
+            HandshakeStage::Socks4 => socks4::read(&self.unread, self.requires_user),
+            HandshakeStage::Http => http::read(&self.unread, self.requires_user, &mut self.hops),
+            HandshakeStage::Authenticating | HandshakeStage::Requested | HandshakeStage::Over => {
+                return HandshakeStep::More;
+            }
         };
         match read {
-            Read::Partial => Step::More,
-            Read::Next(length, reply, stage) => {
+            MessageRead::Partial => HandshakeStep::More,
+            MessageRead::Next(length, reply, stage) => {
                 self.unread.advance(length);
                 self.stage = stage;
-                Step::Send(reply)
+                HandshakeStep::Send(reply)
             }
-            Read::Authenticate(length, credentials, awaiting) => {
+            MessageRead::Authenticate(length, credentials, awaiting) => {
                 self.unread.advance(length);
-                (self.stage, self.awaiting) = (Stage::Authenticating, Some(awaiting));
-                Step::Authenticate(credentials)
+                (self.stage, self.awaiting) = (HandshakeStage::Authenticating, Some(awaiting));
+                HandshakeStep::Authenticate(credentials)
             }
-            Read::Request(length, protocol, request) => {
+            MessageRead::Request(length, protocol, request) => {
                 self.unread.advance(length);
                 self.requested(protocol, request)
             }
-            Read::Refused(reply, refusal) => self.close(reply, refusal),
+            MessageRead::Refused(reply, refusal) => self.close(reply, refusal),
         }
     }
 
-    /// Returns the next step after [`Step::Authenticate`]: the client is this user, or none.
-    pub fn authenticated(&mut self, user: Result<Option<String>, Refusal>) -> Step {
+    /// Returns the next step after [`HandshakeStep::Authenticate`]: the client is this user, or none.
+    pub fn authenticated(&mut self, user: Result<Option<String>, RequestRefusal>) -> HandshakeStep {
         match (self.awaiting.take(), user) {
-            (None, _) => Step::More,
-            (Some(Awaiting::Socks5), Ok(user)) => {
+            (None, _) => HandshakeStep::More,
+            (Some(AwaitingAuthentication::Socks5), Ok(user)) => {
                 self.user = user;
-                self.stage = Stage::Socks5(socks5::Stage::Request);
-                Step::Send(socks5::authenticated(true))
+                self.stage = HandshakeStage::Socks5(socks5::Socks5Stage::Request);
+                HandshakeStep::Send(socks5::authenticated(true))
             }
-            (Some(Awaiting::Socks5), Err(why)) => self.close(socks5::authenticated(false), why),
-            (Some(Awaiting::Http(request)), Ok(user)) => {
+            (Some(AwaitingAuthentication::Socks5), Err(why)) => {
+                self.close(socks5::authenticated(false), why)
+            }
+            (Some(AwaitingAuthentication::Http(request)), Ok(user)) => {
                 self.user = user;
                 match *request {
                     Ok((protocol, request)) => self.requested(protocol, request),
-                    Err(why) => self.close(http::refusal(&Refused::from(why.clone())), why),
+                    Err(why) => self.close(http::refusal(&RefusedRequest::from(why.clone())), why),
                 }
             }
-            (Some(Awaiting::Http(_)), Err(why)) => {
-                self.close(http::refusal(&Refused::from(why.clone())), why)
+            (Some(AwaitingAuthentication::Http(_)), Err(why)) => {
+                self.close(http::refusal(&RefusedRequest::from(why.clone())), why)
             }
         }
     }
 
-    fn requested(&mut self, protocol: Protocol, request: Request) -> Step {
-        (self.stage, self.protocol) = (Stage::Requested, Some(protocol));
-        Step::Request(request)
+    fn requested(
+        &mut self,
+        protocol: HandshakeProtocol,
+        request: HandshakeRequest,
+    ) -> HandshakeStep {
+        (self.stage, self.protocol) = (HandshakeStage::Requested, Some(protocol));
+        HandshakeStep::Request(request)
     }
 
-    fn detect_protocol(&mut self) -> Step {
+    fn detect_protocol(&mut self) -> HandshakeStep {
         // RFC 9112 §2.2: old clients send an empty line after a body, before the next request.
         while self.unread.starts_with(b"\r\n") {
             self.unread.advance(2);
         }
         let (stage, protocol) = match self.unread.first() {
-            None => return Step::More,
-            Some(b'\r') if self.unread.len() == 1 => return Step::More,
-            Some(5) => (Stage::Socks5(socks5::Stage::Greeting), Protocol::Socks5),
-            Some(4) => (Stage::Socks4, Protocol::Socks4),
-            Some(b'A'..=b'Z') => (Stage::Http, Protocol::Http),
+            None => return HandshakeStep::More,
+            Some(b'\r') if self.unread.len() == 1 => return HandshakeStep::More,
+            Some(5) => {
+                (HandshakeStage::Socks5(socks5::Socks5Stage::Greeting), HandshakeProtocol::Socks5)
+            }
+            Some(4) => (HandshakeStage::Socks4, HandshakeProtocol::Socks4),
+            Some(b'A'..=b'Z') => (HandshakeStage::Http, HandshakeProtocol::Http),
             Some(22) => {
                 let why =
                     "it speaks TLS to the proxy: the proxy's URL begins with http:// or socks5://";
-                return self.close(Bytes::new(), Refusal::Malformed(why.to_owned()));
+                return self.close(Bytes::new(), RequestRefusal::Malformed(why.to_owned()));
             }
             Some(_) => {
                 let why = "it speaks neither SOCKS nor HTTP/1";
-                return self.close(Bytes::new(), Refusal::Malformed(why.to_owned()));
+                return self.close(Bytes::new(), RequestRefusal::Malformed(why.to_owned()));
             }
         };
         (self.stage, self.protocol) = (stage, Some(protocol));
         self.step()
     }
 
-    fn close(&mut self, reply: Bytes, refusal: Refusal) -> Step {
-        self.stage = Stage::Over;
+    fn close(&mut self, reply: Bytes, refusal: RequestRefusal) -> HandshakeStep {
+        self.stage = HandshakeStage::Over;
         self.unread = BytesMut::new();
-        Step::Close(reply, refusal)
+        HandshakeStep::Close(reply, refusal)
     }
 
     /// Returns the client's protocol, once it is known.
-    pub fn protocol(&self) -> Option<Protocol> {
+    pub fn protocol(&self) -> Option<HandshakeProtocol> {
         self.protocol
     }
 
@@ -317,28 +327,30 @@ impl Handshake {
     /// datagrams. It is empty for protocols in which the destination sends the reply.
     pub fn granted(&self, bound: Option<SocketAddr>) -> Bytes {
         match self.protocol {
-            Some(Protocol::Socks5) => socks5::reply(socks5::SUCCEEDED, bound),
-            Some(Protocol::Socks4) => socks4::reply(socks4::GRANTED),
-            Some(Protocol::Connect) => http::established(),
-            Some(Protocol::ConnectUdp) => http::switching(),
-            Some(Protocol::Http | Protocol::Intercepted) | None => Bytes::new(),
+            Some(HandshakeProtocol::Socks5) => socks5::reply(socks5::SUCCEEDED, bound),
+            Some(HandshakeProtocol::Socks4) => socks4::reply(socks4::GRANTED),
+            Some(HandshakeProtocol::Connect) => http::established(),
+            Some(HandshakeProtocol::ConnectUdp) => http::switching(),
+            Some(HandshakeProtocol::Http | HandshakeProtocol::Intercepted) | None => Bytes::new(),
         }
     }
 
     /// Returns the reply to a request that is refused.
-    pub fn refused(&self, why: &Refusal) -> Bytes {
-        self.refusal(&Refused::from(why.clone()))
+    pub fn refused(&self, why: &RequestRefusal) -> Bytes {
+        self.refusal(&RefusedRequest::from(why.clone()))
     }
 
     /// Returns the same with a precise cause.
-    pub fn refusal(&self, refused: &Refused) -> Bytes {
+    pub fn refusal(&self, refused: &RefusedRequest) -> Bytes {
         match self.protocol {
-            Some(Protocol::Socks5) => socks5::reply(refused.why.socks5(), None),
-            Some(Protocol::Socks4) => socks4::reply(socks4::REJECTED),
-            Some(Protocol::Connect | Protocol::ConnectUdp | Protocol::Http) => {
-                http::refusal(refused)
-            }
-            Some(Protocol::Intercepted) | None => Bytes::new(),
+            Some(HandshakeProtocol::Socks5) => socks5::reply(refused.why.socks5(), None),
+            Some(HandshakeProtocol::Socks4) => socks4::reply(socks4::REJECTED),
+            Some(
+                HandshakeProtocol::Connect
+                | HandshakeProtocol::ConnectUdp
+                | HandshakeProtocol::Http,
+            ) => http::refusal(refused),
+            Some(HandshakeProtocol::Intercepted) | None => Bytes::new(),
         }
     }
 

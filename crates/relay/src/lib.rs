@@ -15,14 +15,14 @@
 //! | [`proxy_status`], [`pseudonym`] | why a response comes from a proxy, and how that recognises its own requests | RFC 9209, RFC 9110 §7.6.3 |
 //!
 //! ```
-//! use eyas_relay::handshake::{Handshake, Request, Step};
+//! use eyas_relay::handshake::{HandshakeRequest, HandshakeStep, ProxyHandshake};
 //!
 //! // What a SOCKS5 client sends first: its methods, and then the destination.
-//! let mut handshake = Handshake::new(false);
+//! let mut handshake = ProxyHandshake::new(false);
 //! handshake.put(&[5, 1, 0]);
-//! assert_eq!(handshake.step(), Step::Send(vec![5, 0].into()));
+//! assert_eq!(handshake.step(), HandshakeStep::Send(vec![5, 0].into()));
 //! handshake.put(b"\x05\x01\x00\x03\x0bexample.org\x01\xbb");
-//! let Step::Request(Request::Connect(destination)) = handshake.step() else { panic!() };
+//! let HandshakeStep::HandshakeRequest(HandshakeRequest::Connect(destination)) = handshake.step() else { panic!() };
 //! assert_eq!(destination.to_string(), "example.org:443");
 //! ```
 

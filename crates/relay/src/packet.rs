@@ -1,4 +1,4 @@
-//! IP packets of a [`Device`](crate::device::Device): parsing, translation of addresses, and rejection.
+//! IP packets of a [`PacketDevice`](crate::device::PacketDevice): parsing, translation of addresses, and rejection.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,7 +13,7 @@ const HOP_LIMIT: u8 = 64;
 const QUOTED: (usize, usize) = (548, 1232);
 
 /// A packet, as far as it is parsed here.
-pub enum Packet<'a> {
+pub enum ParsedPacket<'a> {
     /// A TCP segment.
     Tcp {
         /// Its source.
@@ -21,7 +21,7 @@ pub enum Packet<'a> {
         /// Its destination.
         to: SocketAddr,
         /// The rest of it.
-        segment: Segment<'a>,
+        segment: TcpSegment<'a>,
     },
     /// A UDP datagram.
     Udp {
@@ -37,7 +37,7 @@ pub enum Packet<'a> {
 }
 
 /// A TCP segment without its addresses.
-pub struct Segment<'a> {
+pub struct TcpSegment<'a> {
     /// Its header, whose ports and checksum do not count.
     pub header: TcpHeader,
     payload: &'a [u8],
@@ -45,7 +45,7 @@ pub struct Segment<'a> {
 
 /// Why a packet is not delivered (RFC 792, RFC 1812 §5.2.7.1, RFC 4443 §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unreachable {
+pub enum UnreachableCause {
     /// There is no network.
     Network,
     /// There is no route to the host.
@@ -56,7 +56,7 @@ pub enum Unreachable {
     Port,
 }
 
-impl Unreachable {
+impl UnreachableCause {
     /// Returns the codes of ICMP and of ICMPv6.
     const fn codes(self) -> (u8, u8) {
         match self {
@@ -69,7 +69,7 @@ impl Unreachable {
 }
 
 /// Parses a packet from one host to another. Returns `None` if it is invalid, or of a kind that is never answered.
-pub fn read(bytes: &[u8]) -> Option<Packet<'_>> {
+pub fn read(bytes: &[u8]) -> Option<ParsedPacket<'_>> {
     let headers = PacketHeaders::from_ip_slice(bytes).ok()?;
     let (from, to) = match headers.net.as_ref()? {
         NetHeaders::Ipv4(ip, _) => (IpAddr::from(ip.source), IpAddr::from(ip.destination)),
@@ -81,25 +81,25 @@ pub fn read(bytes: &[u8]) -> Option<Packet<'_>> {
     }
     let payload = headers.payload.slice();
     match headers.transport {
-        Some(TransportHeader::Tcp(header)) => Some(Packet::Tcp {
+        Some(TransportHeader::Tcp(header)) => Some(ParsedPacket::Tcp {
             from: SocketAddr::new(from, header.source_port),
             to: SocketAddr::new(to, header.destination_port),
-            segment: Segment { header, payload },
+            segment: TcpSegment { header, payload },
         }),
-        Some(TransportHeader::Udp(header)) => Some(Packet::Udp {
+        Some(TransportHeader::Udp(header)) => Some(ParsedPacket::Udp {
             from: SocketAddr::new(from, header.source_port),
             to: SocketAddr::new(to, header.destination_port),
             payload,
         }),
         // An error is not answered by an error (RFC 1122 §3.2.2).
         Some(TransportHeader::Icmpv4(icmp)) => {
-            matches!(icmp.icmp_type, Icmpv4Type::EchoRequest(_)).then_some(Packet::Other)
+            matches!(icmp.icmp_type, Icmpv4Type::EchoRequest(_)).then_some(ParsedPacket::Other)
         }
         Some(TransportHeader::Icmpv6(icmp)) => {
-            matches!(icmp.icmp_type, Icmpv6Type::EchoRequest(_)).then_some(Packet::Other)
+            matches!(icmp.icmp_type, Icmpv6Type::EchoRequest(_)).then_some(ParsedPacket::Other)
         }
         Some(TransportHeader::Igmp(_)) => None,
-        None => Some(Packet::Other),
+        None => Some(ParsedPacket::Other),
     }
 }
 
@@ -109,14 +109,14 @@ fn is_host(ip: IpAddr) -> bool {
 }
 
 /// Returns a packet with this segment and these addresses, which must be of the same family.
-pub fn tcp(from: SocketAddr, to: SocketAddr, segment: &Segment<'_>) -> Option<Vec<u8>> {
+pub fn tcp(from: SocketAddr, to: SocketAddr, segment: &TcpSegment<'_>) -> Option<Vec<u8>> {
     let mut header = segment.header.clone();
     (header.source_port, header.destination_port) = (from.port(), to.port());
     written(ip(from.ip(), to.ip())?.tcp_header(header), segment.payload)
 }
 
 /// Returns a reset for the sender of a segment of no connection (RFC 9293 §3.5.2), unless that is a reset itself.
-pub fn reset(from: SocketAddr, to: SocketAddr, segment: &Segment<'_>) -> Option<Vec<u8>> {
+pub fn reset(from: SocketAddr, to: SocketAddr, segment: &TcpSegment<'_>) -> Option<Vec<u8>> {
     let received = &segment.header;
     if received.rst {
         return None;
@@ -140,7 +140,7 @@ pub fn udp(from: SocketAddr, to: SocketAddr, payload: &[u8]) -> Option<Vec<u8>> 
 }
 
 /// Returns an ICMP error for the sender of a packet that is not delivered.
-pub fn unreachable(refused: &[u8], router: IpAddr, why: Unreachable) -> Option<Vec<u8>> {
+pub fn unreachable(refused: &[u8], router: IpAddr, why: UnreachableCause) -> Option<Vec<u8>> {
     const DESTINATION_UNREACHABLE: (u8, u8) = (3, 1);
     let (code, code6) = why.codes();
     let headers = PacketHeaders::from_ip_slice(refused).ok()?;
@@ -159,7 +159,11 @@ pub fn unreachable(refused: &[u8], router: IpAddr, why: Unreachable) -> Option<V
 }
 
 /// Returns the same, unless the packet is of a kind that is never answered.
-pub fn unreachable_if_host(refused: &[u8], router: IpAddr, why: Unreachable) -> Option<Vec<u8>> {
+pub fn unreachable_if_host(
+    refused: &[u8],
+    router: IpAddr,
+    why: UnreachableCause,
+) -> Option<Vec<u8>> {
     read(refused)?;
     unreachable(refused, router, why)
 }
@@ -192,20 +196,20 @@ fn ip(from: IpAddr, to: IpAddr) -> Option<PacketBuilderStep<IpHeaders>> {
 
 fn written<T>(step: PacketBuilderStep<T>, payload: &[u8]) -> Option<Vec<u8>>
 where
-    PacketBuilderStep<T>: Written,
+    PacketBuilderStep<T>: WriteAfter,
 {
     let mut packet = Vec::new();
     step.write_after(payload, &mut packet).then_some(packet)
 }
 
 /// A header that can be written with its payload. The steps of the library share no trait.
-trait Written {
+trait WriteAfter {
     fn write_after(self, payload: &[u8], into: &mut Vec<u8>) -> bool;
 }
 
 macro_rules! written {
     ($($header:ty),*) => {
-        $(impl Written for PacketBuilderStep<$header> {
+        $(impl WriteAfter for PacketBuilderStep<$header> {
             fn write_after(self, payload: &[u8], into: &mut Vec<u8>) -> bool {
                 into.reserve(self.size(payload.len()));
                 self.write_to_vec(into, payload).is_ok()

@@ -9,7 +9,7 @@ use eyas::race::target::Target;
 use eyas::{Endpoint, Preconnection};
 
 use crate::destination::Destination;
-use crate::rules::{ClientRules, DenialReason, Verdict};
+use crate::rules::{ClientRules, DenialReason, RuleVerdict};
 
 /// A race to a destination, without security of its own.
 pub struct PermittedRace {
@@ -35,9 +35,9 @@ impl PermittedRace {
         let mut preconnection = endpoint.preconnection(target).policy(policy);
         let filtered = Arc::<AtomicBool>::default();
         match rules.of_destination(to) {
-            Verdict::Denied(why) => return Err(why),
-            Verdict::Allowed => {}
-            Verdict::ByAddress => {
+            RuleVerdict::Denied(why) => return Err(why),
+            RuleVerdict::Allowed => {}
+            RuleVerdict::ByAddress => {
                 let filtered = Arc::clone(&filtered);
                 preconnection = preconnection.allowing(move |ip| {
                     let is_allowed = rules.of_address(ip, port).is_ok();

@@ -2,7 +2,7 @@
 
 use eyas::ConnectError;
 use eyas::race::dns::DnsFailure;
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas::race::io::RaceFailure;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -108,13 +108,13 @@ impl From<&ConnectError> for ErrorType {
             RaceFailure::Deadline(_) => Self::ConnectionTimeout,
             RaceFailure::NoCandidate => Self::DestinationUnavailable,
             _ => match error.cause() {
-                Some(Cause::Certificate) => Self::TlsCertificateError,
-                Some(Cause::Tls) => Self::TlsProtocolError,
-                Some(Cause::Refused) => Self::ConnectionRefused,
-                Some(Cause::Unreachable) => Self::DestinationIpUnroutable,
-                Some(Cause::Reset) => Self::ConnectionTerminated,
-                Some(Cause::Silent | Cause::Deadline) => Self::ConnectionTimeout,
-                Some(Cause::Protocol) => Self::DestinationUnavailable,
+                Some(FailureCause::Certificate) => Self::TlsCertificateError,
+                Some(FailureCause::Tls) => Self::TlsProtocolError,
+                Some(FailureCause::Refused) => Self::ConnectionRefused,
+                Some(FailureCause::Unreachable) => Self::DestinationIpUnroutable,
+                Some(FailureCause::Reset) => Self::ConnectionTerminated,
+                Some(FailureCause::Silent | FailureCause::Deadline) => Self::ConnectionTimeout,
+                Some(FailureCause::Protocol) => Self::DestinationUnavailable,
                 _ => Self::ProxyInternalError,
             },
         }

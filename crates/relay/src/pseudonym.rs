@@ -7,15 +7,15 @@ use http::{HeaderMap, HeaderValue, Version, header};
 
 /// A unique name, which does not disclose its host.
 #[derive(Clone, Debug)]
-pub struct Pseudonym(String);
+pub struct ProxyPseudonym(String);
 
-impl Default for Pseudonym {
+impl Default for ProxyPseudonym {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Pseudonym {
+impl ProxyPseudonym {
     /// Returns a name that no other proxy has.
     pub fn new() -> Self {
         // Used only for its random keys.
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn it_is_recognised_by_itself_only() {
-        let (one, other) = (Pseudonym::new(), Pseudonym::new());
+        let (one, other) = (ProxyPseudonym::new(), ProxyPseudonym::new());
         let mut headers = HeaderMap::new();
         headers.append(header::VIA, HeaderValue::from_static("1.0 fred, 1.1 p.example.net (x)"));
         // Whoever wants a loop must not be able to hide it.

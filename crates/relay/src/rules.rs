@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use eyas::Resolver;
 use eyas::race::io::NetworkView;
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 
 use address::{is_local, is_own, spellings};
-pub use pattern::{Pattern, PatternError};
+pub use pattern::{PatternError, RulePattern};
 
 use crate::destination::Destination;
 
@@ -26,11 +26,11 @@ use crate::destination::Destination;
 /// takes an unspecified one for. `allow` applies to the address as it is: whoever allows an IPv4
 /// address has not allowed what is behind a translator or a 6to4 router.
 #[derive(Clone, Debug, Default)]
-pub struct Rules {
+pub struct DestinationRules {
     /// Destinations that are always allowed.
-    pub allow: Vec<Pattern>,
+    pub allow: Vec<RulePattern>,
     /// Destinations that are denied.
-    pub deny: Vec<Pattern>,
+    pub deny: Vec<RulePattern>,
     /// Whether names are looked up elsewhere, so that their addresses are not known here. A server that
     /// reaches destinations through another proxy sets it.
     pub resolved_elsewhere: bool,
@@ -38,7 +38,7 @@ pub struct Rules {
 
 /// The verdict on a destination before it is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RuleVerdict {
     /// It is allowed, whatever its addresses are.
     Allowed,
     /// It depends on its addresses.
@@ -71,14 +71,14 @@ impl fmt::Display for DenialReason {
 /// The rules as they apply to one client, on the network that the proxy is on.
 #[derive(Clone, Debug)]
 pub struct ClientRules {
-    rules: Arc<Rules>,
+    rules: Arc<DestinationRules>,
     client: IpAddr,
     network: Arc<NetworkView>,
 }
 
 impl ClientRules {
     /// Returns the rules for a client at this address.
-    pub fn new(rules: &Arc<Rules>, client: IpAddr, network: Arc<NetworkView>) -> Self {
+    pub fn new(rules: &Arc<DestinationRules>, client: IpAddr, network: Arc<NetworkView>) -> Self {
         Self { rules: Arc::clone(rules), client: client.to_canonical(), network }
     }
 
@@ -93,20 +93,22 @@ impl ClientRules {
     }
 
     /// Returns the verdict on this destination as the client named it.
-    pub fn of_destination(&self, to: &Destination) -> Verdict {
+    pub fn of_destination(&self, to: &Destination) -> RuleVerdict {
         match &to.host {
-            Host::Literal(ip, _) => match self.of_address(*ip, to.port) {
-                Ok(()) => Verdict::Allowed,
-                Err(why) => Verdict::Denied(why),
+            TargetHost::Literal(ip, _) => match self.of_address(*ip, to.port) {
+                Ok(()) => RuleVerdict::Allowed,
+                Err(why) => RuleVerdict::Denied(why),
             },
-            Host::Name(name) if self.rules.allow.iter().any(|one| one.has_name(name, to.port)) => {
-                Verdict::Allowed
+            TargetHost::Name(name)
+                if self.rules.allow.iter().any(|one| one.has_name(name, to.port)) =>
+            {
+                RuleVerdict::Allowed
             }
-            Host::Name(name) if self.rules.denies_name(name, to.port) => {
-                Verdict::Denied(DenialReason::Rule)
+            TargetHost::Name(name) if self.rules.denies_name(name, to.port) => {
+                RuleVerdict::Denied(DenialReason::Rule)
             }
             name if name.is_localhost() => self.of_localhost(to.port),
-            Host::Name(_) => Verdict::ByAddress,
+            TargetHost::Name(_) => RuleVerdict::ByAddress,
         }
     }
 
@@ -126,10 +128,10 @@ impl ClientRules {
 
     /// Returns the verdict on this machine's own name, which is not looked up in DNS (RFC 6761 §6.3): it is
     /// loopback in both families.
-    fn of_localhost(&self, port: u16) -> Verdict {
+    fn of_localhost(&self, port: u16) -> RuleVerdict {
         let both = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
         let verdict = both.into_iter().try_for_each(|ip| self.of_address(ip, port));
-        verdict.map_or_else(Verdict::Denied, |()| Verdict::Allowed)
+        verdict.map_or_else(RuleVerdict::Denied, |()| RuleVerdict::Allowed)
     }
 
     /// Returns an error if the client may not connect to this address.
@@ -149,13 +151,13 @@ impl ClientRules {
     }
 }
 
-impl Rules {
+impl DestinationRules {
     /// Returns whether a name is denied whatever its addresses are. `*` leaves those that are allowed as
     /// addresses, if they are known here.
     fn denies_name(&self, name: &str, port: u16) -> bool {
         let may_be_allowed =
             !self.resolved_elsewhere && self.allow.iter().any(|one| one.is_network(port));
-        let denies = |one: &Pattern| !(may_be_allowed && one.is_any());
+        let denies = |one: &RulePattern| !(may_be_allowed && one.is_any());
         self.deny.iter().any(|one| one.has_name(name, port) && denies(one))
     }
 }

@@ -15,9 +15,9 @@ use bytes::Bytes;
 use eyas::printable::printable;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Target, TargetError, parse_port};
+use eyas::race::target::{Target, TargetError, TargetHost, parse_port};
 use eyas::zone::{in_url, parse_host};
-use eyas::{Endpoint, Recording};
+use eyas::{Endpoint, RaceRecording};
 use eyas_http::{EarlyAnswer, InformationalLimit, Versions};
 use http::header::{CONNECTION, HOST, PROXY_AUTHORIZATION, UPGRADE};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
@@ -29,7 +29,7 @@ use thiserror::Error;
 use tokio::time::timeout;
 
 use crate::connect_udp::{self, CAPSULE_PROTOCOL, PROTOCOL};
-use crate::destination::{Destination, Refusal, Refused};
+use crate::destination::{Destination, RefusedRequest, RequestRefusal};
 use crate::destination_stream::DestinationStream;
 use crate::handshake::MAX_HEAD;
 use crate::proxy_status::ErrorType;
@@ -70,8 +70,8 @@ impl TunnelKind {
 
 /// An upstream proxy and the credentials for it.
 #[derive(Clone)]
-pub struct Via {
-    host: Host,
+pub struct UpstreamProxy {
+    host: TargetHost,
     /// Whether its name is absolute.
     absolute: bool,
     port: u16,
@@ -84,7 +84,7 @@ pub struct Via {
     authorization: Option<HeaderValue>,
 }
 
-/// The error of parsing a [`Via`].
+/// The error of parsing a [`UpstreamProxy`].
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ViaError {
     /// It is not a URL.
@@ -101,7 +101,7 @@ pub enum ViaError {
     Path,
 }
 
-impl Via {
+impl UpstreamProxy {
     /// Parses a URL such as `https://NAME:PASSWORD@proxy.example:8443`, in which reserved characters of name and
     /// password are percent-encoded (RFC 3986 §2.1).
     ///
@@ -123,7 +123,7 @@ impl Via {
         let absolute = authority.host().ends_with('.');
         let host = match zoned {
             Some(host) => host,
-            None => Host::parse(authority.host()).map_err(|_| ViaError::Url)?,
+            None => TargetHost::parse(authority.host()).map_err(|_| ViaError::Url)?,
         };
         let (user, place) = match authority.as_str().rsplit_once('@') {
             Some((user, place)) => (Some(user), place),
@@ -153,15 +153,15 @@ impl Via {
         self
     }
 
-    fn place(&self) -> Destination {
+    fn destination(&self) -> Destination {
         Destination { host: self.host.clone(), absolute: self.absolute, port: self.port }
     }
 
     /// Returns the authority for requests to the proxy, without a default port (RFC 9110 §4.2.3), and without a zone,
     /// which means nothing to it.
     fn authority(&self) -> String {
-        let mut place = self.place();
-        if let Host::Literal(_, zone) = &mut place.host {
+        let mut place = self.destination();
+        if let TargetHost::Literal(_, zone) = &mut place.host {
             *zone = 0;
         }
         match (self.is_secure, self.port) {
@@ -181,29 +181,30 @@ impl Via {
         endpoint: &Endpoint,
         policy: Policy,
         (request, (kind, to)): (Request<()>, (TunnelKind, &Destination)),
-        race: &mut Option<Recording>,
-    ) -> Result<DestinationStream, Refused> {
+        race: &mut Option<RaceRecording>,
+    ) -> Result<DestinationStream, RefusedRequest> {
         let deadline = policy.deadline;
         let transports: Vec<Transport> = policy.transports.clone();
         let target = Target::plain(self.host.clone(), self.port, transports, Security::None);
         let target = Target { absolute: self.absolute, ..target };
         let mut initiation = endpoint.preconnection(target).policy(policy).initiate();
         *race = Some(initiation.recording());
-        let unreachable =
-            |error| Refused::from_race(&error, format!("cannot reach the proxy {self}: {error}"));
+        let unreachable = |error| {
+            RefusedRequest::from_race(&error, format!("cannot reach the proxy {self}: {error}"))
+        };
         let connection = initiation.usable().await.map_err(unreachable)?;
         initiation.detach();
         let info = connection.shared_info();
         let gone = |_| {
             let text = format!("the proxy {self} closed the connection at once");
-            Refused::new(ErrorType::ConnectionTerminated, Refusal::Failed(text))
+            RefusedRequest::new(ErrorType::ConnectionTerminated, RequestRefusal::Failed(text))
         };
         let stream = connection.into_stream().map_err(gone)?;
         let upgrading = timeout(deadline, self.upgrade(stream, request, (kind, to))).await;
         let late = |_| {
             let text =
                 format!("the proxy {self} did not answer the {} in {deadline:?}", kind.name());
-            Refused::new(ErrorType::ConnectionReadTimeout, Refusal::TimedOut(text))
+            RefusedRequest::new(ErrorType::ConnectionReadTimeout, RequestRefusal::TimedOut(text))
         };
         let stream = Box::new(TokioIo::new(upgrading.map_err(late)??));
         Ok(DestinationStream::Via { stream, info, datagrams: None, _permit: None })
@@ -214,14 +215,14 @@ impl Via {
         stream: eyas::ByteStream,
         request: Request<()>,
         (kind, to): (TunnelKind, &Destination),
-    ) -> Result<hyper::upgrade::Upgraded, Refused> {
+    ) -> Result<hyper::upgrade::Upgraded, RefusedRequest> {
         let broke = |error: hyper::Error| {
             let error_type = match error.is_parse() {
                 true => ErrorType::HttpProtocolError,
                 false => ErrorType::ConnectionTerminated,
             };
             let text = format!("the proxy {self} does not answer: {error}");
-            Refused::new(error_type, Refusal::Failed(text))
+            RefusedRequest::new(error_type, RequestRefusal::Failed(text))
         };
         let mut builder = Builder::new();
         builder.max_buf_size(MAX_HEAD);
@@ -237,7 +238,7 @@ impl Via {
             TunnelKind::Datagrams => self.authority(),
         };
         let host = HeaderValue::try_from(host);
-        let host = host.map_err(|error| Refusal::Malformed(error.to_string()))?;
+        let host = host.map_err(|error| RequestRefusal::Malformed(error.to_string()))?;
         request.headers_mut().insert(HOST, host);
         if kind == TunnelKind::Datagrams {
             let path = request.uri().path_and_query().cloned();
@@ -254,7 +255,7 @@ impl Via {
         });
         let too_many = |too_many| {
             let text = format!("the proxy {self} does not answer: {too_many}");
-            Refused::new(ErrorType::HttpProtocolError, Refusal::Failed(text))
+            RefusedRequest::new(ErrorType::HttpProtocolError, RequestRefusal::Failed(text))
         };
         let response = interims.apply(sender.send_request(request)).await;
         let mut response = response.map_err(too_many)?.map_err(broke)?;
@@ -270,7 +271,10 @@ impl Via {
 
     /// Returns the request for a destination. For datagrams its target is this proxy (RFC 9298 §3); the form
     /// depends on the HTTP version.
-    fn request(&self, (kind, to): (TunnelKind, &Destination)) -> Result<Request<()>, Refusal> {
+    fn request(
+        &self,
+        (kind, to): (TunnelKind, &Destination),
+    ) -> Result<Request<()>, RequestRefusal> {
         let mut request = match kind {
             TunnelKind::Bytes => Request::builder().method(Method::CONNECT).uri(to.to_string()),
             TunnelKind::Datagrams => {
@@ -282,7 +286,7 @@ impl Via {
         if let Some(authorization) = &self.authorization {
             request = request.header(PROXY_AUTHORIZATION, authorization);
         }
-        request.body(()).map_err(|error| Refusal::Malformed(error.to_string()))
+        request.body(()).map_err(|error| RequestRefusal::Malformed(error.to_string()))
     }
 
     /// Returns the meaning of a status, with the first line of the response's body.
@@ -291,7 +295,7 @@ impl Via {
         status: StatusCode,
         (kind, to): (TunnelKind, &Destination),
         body: &[u8],
-    ) -> Refused {
+    ) -> RefusedRequest {
         let mut text =
             format!("the proxy {self} answered the {} to {to} with {status}", kind.name());
         let line =
@@ -310,22 +314,28 @@ impl Via {
                     Some(_) => "it does not accept this NAME:PASSWORD",
                 };
                 let text = format!("{text}: {next}");
-                Refused::new(ErrorType::ProxyConfigurationError, Refusal::Failed(text))
+                RefusedRequest::new(
+                    ErrorType::ProxyConfigurationError,
+                    RequestRefusal::Failed(text),
+                )
             }
-            StatusCode::FORBIDDEN => Refusal::NotAllowed(text).into(),
+            StatusCode::FORBIDDEN => RequestRefusal::NotAllowed(text).into(),
             StatusCode::NOT_FOUND
             | StatusCode::METHOD_NOT_ALLOWED
             | StatusCode::UPGRADE_REQUIRED
             | StatusCode::NOT_IMPLEMENTED
                 if kind == TunnelKind::Datagrams =>
             {
-                Refusal::Unsupported(format!("{text}: it may not support UDP (RFC 9298)")).into()
+                RequestRefusal::Unsupported(format!("{text}: it may not support UDP (RFC 9298)"))
+                    .into()
             }
-            StatusCode::GATEWAY_TIMEOUT => Refusal::TimedOut(text).into(),
+            StatusCode::GATEWAY_TIMEOUT => RequestRefusal::TimedOut(text).into(),
             StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => {
-                Refusal::HostUnreachable(text).into()
+                RequestRefusal::HostUnreachable(text).into()
             }
-            _ => Refused::new(ErrorType::DestinationUnavailable, Refusal::Failed(text)),
+            _ => {
+                RefusedRequest::new(ErrorType::DestinationUnavailable, RequestRefusal::Failed(text))
+            }
         }
     }
 }
@@ -342,14 +352,14 @@ fn authorization(user: &str) -> Result<HeaderValue, ViaError> {
     Ok(value)
 }
 
-impl fmt::Display for Via {
+impl fmt::Display for UpstreamProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.is_secure { "https" } else { "http" };
-        write!(f, "{scheme}://{}", self.place())
+        write!(f, "{scheme}://{}", self.destination())
     }
 }
 
-impl fmt::Debug for Via {
+impl fmt::Debug for UpstreamProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Via({self})")
     }
@@ -357,13 +367,13 @@ impl fmt::Debug for Via {
 
 /// Takes the zone of a link-local address out of a URL, for a parser that knows none (RFC 6874), and returns the host
 /// that has it.
-fn without_zone(url: &str) -> Result<(Cow<'_, str>, Option<Host>), ViaError> {
+fn without_zone(url: &str) -> Result<(Cow<'_, str>, Option<TargetHost>), ViaError> {
     let authority = url.find("://").map_or(0, |at| at + 3);
     let Some(at) = in_url(url, authority) else { return Ok((url.into(), None)) };
     let host = parse_host(&url[at.clone()]).map_err(ViaError::Host)?;
     let address = match host {
-        Host::Literal(ip, _) => Host::Literal(ip, 0),
-        Host::Name(_) => return Err(ViaError::Url),
+        TargetHost::Literal(ip, _) => TargetHost::Literal(ip, 0),
+        TargetHost::Name(_) => return Err(ViaError::Url),
     };
     Ok((format!("{}{address}{}", &url[..at.start], &url[at.end..]).into(), Some(host)))
 }
@@ -374,7 +384,8 @@ mod tests {
 
     #[test]
     fn a_url_names_a_proxy_and_its_credentials() {
-        let via = Via::parse("https://ada:love%3Alace@proxy.example:8443").expect("a proxy");
+        let via =
+            UpstreamProxy::parse("https://ada:love%3Alace@proxy.example:8443").expect("a proxy");
         assert_eq!((via.to_string().as_str(), via.is_secure), ("https://proxy.example:8443", true));
         let field = via.authorization.as_ref().expect("credentials");
         assert_eq!(field, &format!("Basic {}", BASE64_STANDARD.encode("ada:love:lace")));
@@ -384,7 +395,7 @@ mod tests {
             ("https://a/", "https://a:443"),
             ("http://[::1]:7", "http://[::1]:7"),
         ] {
-            assert_eq!(Via::parse(url).expect(url).to_string(), expected);
+            assert_eq!(UpstreamProxy::parse(url).expect(url).to_string(), expected);
         }
     }
 
@@ -396,7 +407,7 @@ mod tests {
             ("http://a.test:443", "http://a.test:443"),
             ("https://[::1]:7", "https://[::1]:7"),
         ] {
-            let via = Via::parse(url).expect("a proxy");
+            let via = UpstreamProxy::parse(url).expect("a proxy");
             let request = via.request((TunnelKind::Datagrams, &to)).expect("a request");
             let path = "/.well-known/masque/udp/2001%3Adb8%3A%3A1/53/";
             assert_eq!(request.uri().to_string(), format!("{origin}{path}"));
@@ -412,11 +423,11 @@ mod tests {
             ("http://[fe80::1%1]:81", "http://[fe80::1%1]:81", "[fe80::1]:81"),
             ("https://a.test.", "https://a.test.:443", "a.test."),
         ] {
-            let via = Via::parse(url).expect(url);
+            let via = UpstreamProxy::parse(url).expect(url);
             assert_eq!((via.to_string().as_str(), via.authority().as_str()), (shown, authority));
             assert_eq!(via.authorization.is_some(), url.contains("@["), "{url}");
         }
-        let error = Via::parse("http://[fe80::1%25nosuch0]").expect_err("there is none");
+        let error = UpstreamProxy::parse("http://[fe80::1%25nosuch0]").expect_err("there is none");
         assert_eq!(error, ViaError::Host(TargetError::Interface("nosuch0".to_owned())));
     }
 
@@ -430,7 +441,7 @@ mod tests {
             ("socks5://a", ViaError::Scheme("socks5".to_owned())),
             ("http://a/path", ViaError::Path),
         ] {
-            assert_eq!(Via::parse(url).expect_err(url), why, "{url}");
+            assert_eq!(UpstreamProxy::parse(url).expect_err(url), why, "{url}");
         }
     }
 }

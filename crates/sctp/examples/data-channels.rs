@@ -9,25 +9,26 @@ use std::time::Duration;
 
 use eyas_sctp::config::{ConnectOptions, EndpointConfig};
 use eyas_sctp::data_channel::{
-    ChannelEvent, ChannelOptions, DataChannels, Kind, Output, Role, Settings,
+    ChannelEvent, ChannelOptions, ChannelSettings, DataChannelOutput, DataChannels, DtlsRole,
+    MessageKind,
 };
 use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::io::{Ecn, Input, Output as EndpointOutput, Received, Transmit};
-use eyas_sctp::message::Reliability;
-use eyas_sctp::snap::Init;
+use eyas_sctp::message::MessageReliability;
+use eyas_sctp::snap::SnapInit;
 
 const PORT: u16 = 5000;
 
 struct Side {
     name: &'static str,
     endpoint: Endpoint,
-    settings: Settings,
+    settings: ChannelSettings,
 }
 
 impl Side {
-    fn new(name: &'static str, role: Role, seed: u8) -> Self {
+    fn new(name: &'static str, role: DtlsRole, seed: u8) -> Self {
         let endpoint = Endpoint::new(EndpointConfig::default(), [seed; 32], Duration::ZERO);
-        Self { name, endpoint, settings: Settings::new(role) }
+        Self { name, endpoint, settings: ChannelSettings::new(role) }
     }
 
     /// The SDP attribute of this side.
@@ -42,7 +43,8 @@ impl Side {
         own: &str,
         theirs: &str,
     ) -> Result<DataChannels, Box<dyn Error>> {
-        let (Some(own), Some(theirs)) = (Init::from_attribute(own), Init::from_attribute(theirs))
+        let (Some(own), Some(theirs)) =
+            (SnapInit::from_attribute(own), SnapInit::from_attribute(theirs))
         else {
             return Err("no INIT in the description: connect with a handshake".into());
         };
@@ -64,19 +66,25 @@ impl Side {
     ) -> Result<(), Box<dyn Error>> {
         loop {
             match channels.poll_output(now, &mut self.endpoint) {
-                Output::Endpoint(EndpointOutput::Transmit(transmit)) => wire.push_back(transmit),
-                Output::Endpoint(EndpointOutput::Timeout(_)) => return Ok(()),
-                Output::Channel(ChannelEvent::Opened { id, by_peer: true }) => {
+                DataChannelOutput::Endpoint(EndpointOutput::Transmit(transmit)) => {
+                    wire.push_back(transmit)
+                }
+                DataChannelOutput::Endpoint(EndpointOutput::Timeout(_)) => return Ok(()),
+                DataChannelOutput::Channel(ChannelEvent::Opened { id, by_peer: true }) => {
                     let label = channels.get(id).map_or("", |channel| channel.label());
                     log.push(format!("{}: the peer opened \"{label}\"", self.name));
                     let words = format!("welcome to {label}");
-                    channels.send(now, &mut self.endpoint, id, Kind::Text, words.into())?;
+                    channels.send(now, &mut self.endpoint, id, MessageKind::Text, words.into())?;
                 }
-                Output::Channel(ChannelEvent::Message { id, kind: Kind::Text, data }) => {
+                DataChannelOutput::Channel(ChannelEvent::Message {
+                    id,
+                    kind: MessageKind::Text,
+                    data,
+                }) => {
                     let (text, id) = (String::from_utf8_lossy(&data).into_owned(), id.0);
                     log.push(format!("{}: \"{text}\" on {id}", self.name));
                 }
-                Output::Channel(ChannelEvent::Closed { id }) => {
+                DataChannelOutput::Channel(ChannelEvent::Closed { id }) => {
                     log.push(format!("{}: {} is closed", self.name, id.0));
                 }
                 _ => {}
@@ -87,7 +95,7 @@ impl Side {
 
 fn exchange_messages() -> Result<Vec<String>, Box<dyn Error>> {
     let (mut client, mut server) =
-        (Side::new("client", Role::Client, 1), Side::new("server", Role::Server, 2));
+        (Side::new("client", DtlsRole::Client, 1), Side::new("server", DtlsRole::Server, 2));
     let addresses: [SocketAddr; 2] = ["192.0.2.1:9".parse()?, "192.0.2.2:9".parse()?];
     let (offer, answer) = (client.attribute(), server.attribute());
     let mut of_client = client.connect(addresses[1], &offer, &answer)?;
@@ -96,10 +104,10 @@ fn exchange_messages() -> Result<Vec<String>, Box<dyn Error>> {
     let mut now = Duration::ZERO;
     let chat = of_client.open(now, &mut client.endpoint, &ChannelOptions::new("chat"))?;
     let mut lossy = ChannelOptions::new("positions");
-    (lossy.ordered, lossy.reliability) = (false, Reliability::Retransmissions(0));
+    (lossy.ordered, lossy.reliability) = (false, MessageReliability::Retransmissions(0));
     let positions = of_client.open(now, &mut client.endpoint, &lossy)?;
-    of_client.send(now, &mut client.endpoint, chat, Kind::Text, "hello".into())?;
-    of_client.send(now, &mut client.endpoint, positions, Kind::Text, "1,2".into())?;
+    of_client.send(now, &mut client.endpoint, chat, MessageKind::Text, "hello".into())?;
+    of_client.send(now, &mut client.endpoint, positions, MessageKind::Text, "1,2".into())?;
 
     let (mut there, mut back, mut log) = (VecDeque::new(), VecDeque::new(), Vec::new());
     for round in 0..20 {

@@ -8,16 +8,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig, Selection};
+use eyas_sctp::config::{AlgorithmSelection, AssociationConfig, ConnectOptions, EndpointConfig};
 use eyas_sctp::congestion::{
-    Acknowledged, CongestionControl, CongestionControlFactory, CongestionEvent,
+    AcknowledgedData, CongestionControl, CongestionControlFactory, CongestionEvent,
 };
 use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::StreamId;
 use eyas_sctp::io::{Ecn, Input, Output, Received, Transmit};
 use eyas_sctp::message::SendInfo;
-use eyas_sctp::scheduler::{Scheduler, SchedulerFactory, StreamSlot, Turn};
+use eyas_sctp::scheduler::{Scheduler, SchedulerFactory, StreamSlot, StreamTurn};
 
 /// A fixed window, the known capacity of a leased line, regardless of losses.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ impl CongestionControl for FixedWindow {
         self.bytes
     }
 
-    fn on_acknowledged(&mut self, _acknowledged: &Acknowledged) {}
+    fn on_acknowledged(&mut self, _acknowledged: &AcknowledgedData) {}
 
     fn on_congestion(&mut self, _event: &CongestionEvent) {}
 
@@ -72,7 +72,7 @@ impl Scheduler for Waiting {
         self.streams.values().copied().find(|stream| eligible(*stream))
     }
 
-    fn on_sent(&mut self, turn: &Turn) {
+    fn on_sent(&mut self, turn: &StreamTurn) {
         if turn.ends_stream {
             self.streams.remove(&self.numbers[&turn.stream]);
         }
@@ -108,8 +108,8 @@ fn exchange_messages() -> Result<Vec<String>, Box<dyn Error>> {
         ["192.0.2.1:9899".parse()?, "192.0.2.2:9899".parse()?];
     let mut options = ConnectOptions::new(server_address, 7);
     options.association.congestion_control =
-        Selection::Custom(Arc::new(FixedWindow { bytes: 250_000 }));
-    options.association.scheduler = Selection::Custom(Arc::new(LowestFirst));
+        AlgorithmSelection::Custom(Arc::new(FixedWindow { bytes: 250_000 }));
+    options.association.scheduler = AlgorithmSelection::Custom(Arc::new(LowestFirst));
 
     let mut now = Duration::ZERO;
     let mut client = Endpoint::new(EndpointConfig::default(), [1; 32], now);

@@ -58,32 +58,32 @@ use core::{
     time::Duration,
 };
 
-use crate::auth::Authentication;
+use crate::auth::AssociationAuthentication;
 use crate::config::{AssociationConfig, InitialThreshold};
-use crate::counters::Counters;
-use crate::endpoint::Agreed;
-use crate::endpoint::cookie::Cookie;
-use crate::endpoint::registry::Peer;
+use crate::counters::EndpointCounters;
+use crate::endpoint::AgreedExtensions;
+use crate::endpoint::cookie::CookieContents;
+use crate::endpoint::registry::PeerPorts;
 use crate::event::Event;
 use crate::identifier::{AssociationId, PathId, VerificationTag};
 use crate::io::{Ecn, PeerIdentity};
-use crate::path::Paths;
-use crate::receive::Receiver;
-use crate::send::{Sender, Terms};
+use crate::path::AssociationPaths;
+use crate::receive::AssociationReceiver;
+use crate::send::{AssociationSender, SenderTerms};
 
 use control::ChunkQueues;
 use dynamic_address::DynamicAddress;
 use init_params::InitParams;
-use lingering::Lingering;
-use notifications::Notifications;
-use reconfiguration::Reconfiguration;
-use state::{CookieWait, Retry, State};
+use lingering::LingeringProgress;
+use notifications::NotificationQueue;
+use reconfiguration::ReconfigurationState;
+use state::{AssociationPhase, CookieWait, RetransmissionTimer};
 
 pub(crate) use collision::{CookieVerdict, InitVerdict};
 
 /// How a packet arrived.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct PacketArrival {
     pub(crate) remote: SocketAddr,
     pub(crate) local: Option<IpAddr>,
     pub(crate) ecn: Ecn,
@@ -92,7 +92,7 @@ pub(crate) struct Arrival {
 
 /// What is still sent after an association has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
+enum AssociationEnding {
     /// Nothing.
     DiscardQueued,
     /// The queued standalone chunks.
@@ -110,22 +110,22 @@ pub(crate) struct Association {
     peer_tag: VerificationTag,
     /// Who the peer is according to the layer below; `None` before its INIT ACK.
     peer_identity: Option<PeerIdentity>,
-    state: State,
-    agreed: Agreed,
-    authentication: Option<Box<Authentication>>,
+    state: AssociationPhase,
+    agreed: AgreedExtensions,
+    authentication: Option<Box<AssociationAuthentication>>,
     dynamic_address: Option<Box<DynamicAddress>>,
-    paths: Paths,
-    sender: Sender,
-    receiver: Receiver,
-    reconfiguration: Reconfiguration,
+    paths: AssociationPaths,
+    sender: AssociationSender,
+    receiver: AssociationReceiver,
+    reconfiguration: ReconfigurationState,
     queues: ChunkQueues,
-    events: Notifications,
+    events: NotificationQueue,
     /// Whether the tag or the addresses by which the association is looked up have changed.
     lookup_changed: bool,
     /// When pacing allows the next packet, if packets wait for that.
     paced_until: Option<Duration>,
     /// The progress that the peer has to make before the association can shut down.
-    lingering: Option<Box<Lingering>>,
+    lingering: Option<Box<LingeringProgress>>,
 }
 
 /// The identity and the configuration of a new association, whichever side initiated it.
@@ -141,10 +141,10 @@ pub(crate) struct AssociationSeed {
 
 impl AssociationSeed {
     /// Creates paths to the addresses that the user passed.
-    fn paths_to(&self, remotes: &[SocketAddr], local: Option<IpAddr>) -> Paths {
+    fn paths_to(&self, remotes: &[SocketAddr], local: Option<IpAddr>) -> AssociationPaths {
         let config = &self.config;
         let first = remotes.first().copied().unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
-        let mut paths = Paths::new(first, local, config, self.seed);
+        let mut paths = AssociationPaths::new(first, local, config, self.seed);
         for remote in remotes.iter().skip(1).take(config.max_peer_addresses) {
             // The user vouches for them (RFC 9260 §5.4, rule 1).
             if let Some(path) = paths.add(*remote, local, config) {
@@ -162,18 +162,19 @@ impl Association {
         base: AssociationSeed,
         own: &InitParams,
         peer: &InitParams,
-        mut paths: Paths,
-        state: State,
+        mut paths: AssociationPaths,
+        state: AssociationPhase,
     ) -> Self {
         paths.require_permit();
         set_initial_threshold(&mut paths, peer, &base.config);
         let agreed = own.offers.and(peer.offers);
         let authentication = authentication::agree(own, peer, agreed, &base.config, None);
         let reserved = authentication::reserved(authentication.as_deref(), agreed);
-        let sender = Sender::new(&base.config, terms(own, peer, agreed, reserved));
+        let sender = AssociationSender::new(&base.config, terms(own, peer, agreed, reserved));
         let inbound = own.inbound.min(peer.outbound);
         let (first, config) = (peer.initial_tsn, &*base.config);
-        let receiver = Receiver::new(config, first, inbound, agreed.interleaving, agreed.nr_sack);
+        let receiver =
+            AssociationReceiver::new(config, first, inbound, agreed.interleaving, agreed.nr_sack);
         Self {
             id: base.id,
             config: base.config,
@@ -189,9 +190,9 @@ impl Association {
             paths,
             sender,
             receiver,
-            reconfiguration: Reconfiguration::new(own.initial_tsn, peer.initial_tsn),
+            reconfiguration: ReconfigurationState::new(own.initial_tsn, peer.initial_tsn),
             queues: ChunkQueues::default(),
-            events: Notifications::default(),
+            events: NotificationQueue::default(),
             lookup_changed: false,
             paced_until: None,
             lingering: None,
@@ -209,9 +210,9 @@ impl Association {
         hold: bool,
     ) -> Box<Self> {
         let paths = base.paths_to(remotes, local);
-        let t1 = Retry::new(now, base.config.rto_initial, paths.primary());
+        let t1 = RetransmissionTimer::new(now, base.config.rto_initial, paths.primary());
         let unknown = InitParams::unknown();
-        let state = State::CookieWait(Box::new(CookieWait {
+        let state = AssociationPhase::CookieWait(Box::new(CookieWait {
             own: own.clone(),
             t1,
             hold,
@@ -228,14 +229,19 @@ impl Association {
     pub(crate) fn accept(
         now: Duration,
         base: AssociationSeed,
-        cookie: &Cookie,
-        arrival: &Arrival,
-        counters: &mut Counters,
+        cookie: &CookieContents,
+        arrival: &PacketArrival,
+        counters: &mut EndpointCounters,
     ) -> Box<Self> {
         // The address that the INIT ACK went to is confirmed by the cookie (RFC 9260 §5.4, rule 2).
-        let paths = Paths::new(cookie.remote, arrival.local, &base.config, base.seed);
-        let mut association =
-            Box::new(Self::new(base, &cookie.own, &cookie.peer, paths, State::Established));
+        let paths = AssociationPaths::new(cookie.remote, arrival.local, &base.config, base.seed);
+        let mut association = Box::new(Self::new(
+            base,
+            &cookie.own,
+            &cookie.peer,
+            paths,
+            AssociationPhase::Established,
+        ));
         association.peer_identity = arrival.peer;
         association.add_listed(&cookie.peer.addresses, cookie.remote);
         let primary = association.paths.primary();
@@ -252,17 +258,18 @@ impl Association {
 
     /// Returns the addresses by which packets without our tag are matched: none once the
     /// association has ended.
-    pub(crate) fn peers(&self) -> impl Iterator<Item = Peer> + '_ {
+    pub(crate) fn peers(&self) -> impl Iterator<Item = PeerPorts> + '_ {
         let (remote_port, local_port) = (self.remote_port, self.local_port);
         let identity = self.peer_identity;
-        let paths = self.paths.iter().filter(|_| !matches!(self.state, State::Closed));
-        paths.map(move |path| Peer { remote: path.remote, remote_port, local_port, identity })
+        let paths = self.paths.iter().filter(|_| !matches!(self.state, AssociationPhase::Closed));
+        paths.map(move |path| PeerPorts { remote: path.remote, remote_port, local_port, identity })
     }
 
     /// Returns whether the packet is from the peer, as far as the layer below knows. Any may be
     /// while an INIT is on its way, because its answer shows who the peer is.
-    pub(crate) fn is_from_peer(&self, arrival: &Arrival) -> bool {
-        let is_unknown = self.peer_identity.is_none() && matches!(self.state, State::CookieWait(_));
+    pub(crate) fn is_from_peer(&self, arrival: &PacketArrival) -> bool {
+        let is_unknown =
+            self.peer_identity.is_none() && matches!(self.state, AssociationPhase::CookieWait(_));
         is_unknown || self.peer_identity == arrival.peer
     }
 
@@ -284,7 +291,7 @@ impl Association {
 
     /// Returns whether the association has ended and nothing is left to send or read.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.state, State::Closed)
+        matches!(self.state, AssociationPhase::Closed)
             && self.events.is_empty()
             && self.queues.standalone.is_empty()
             && !self.receiver.is_readable()
@@ -292,7 +299,7 @@ impl Association {
 
     /// Returns whether the association has ended; queued chunks and events may remain.
     pub(crate) fn has_ended(&self) -> bool {
-        matches!(self.state, State::Closed)
+        matches!(self.state, AssociationPhase::Closed)
     }
 
     /// Returns whether events are queued.
@@ -306,18 +313,18 @@ impl Association {
     }
 
     /// Ends the association; `last` is its final event.
-    fn end(&mut self, ending: Ending, last: Event) {
+    fn end(&mut self, ending: AssociationEnding, last: Event) {
         // Later chunks of the same packet cannot end it again: the first reason is reported.
-        if matches!(self.state, State::Closed) {
+        if matches!(self.state, AssociationPhase::Closed) {
             return;
         }
         self.sender.fail_all(&mut self.paths);
         self.paths.stop();
         self.collect_events();
-        self.state = State::Closed;
+        self.state = AssociationPhase::Closed;
         self.lookup_changed = true;
         self.queues.control.clear();
-        if ending == Ending::DiscardQueued {
+        if ending == AssociationEnding::DiscardQueued {
             self.queues.standalone.clear();
         }
         self.paced_until = None;
@@ -353,7 +360,7 @@ impl Association {
         let inbound = own.inbound.min(peer.outbound);
         let first = peer.initial_tsn;
         self.receiver.restart(first, inbound, agreed.interleaving, agreed.nr_sack);
-        self.reconfiguration = Reconfiguration::new(own.initial_tsn, first);
+        self.reconfiguration = ReconfigurationState::new(own.initial_tsn, first);
     }
 
     /// Adds the further addresses that the peer listed, with the UDP port that it used (RFC 6951
@@ -369,15 +376,24 @@ impl Association {
 }
 
 /// Sets the initial slow-start threshold, if that is the peer's window.
-fn set_initial_threshold(paths: &mut Paths, peer: &InitParams, config: &AssociationConfig) {
+fn set_initial_threshold(
+    paths: &mut AssociationPaths,
+    peer: &InitParams,
+    config: &AssociationConfig,
+) {
     if config.initial_threshold == InitialThreshold::PeerWindow && peer.window > 0 {
         paths.set_initial_threshold(peer.window as usize);
     }
 }
 
 /// Returns the negotiated parameters of the sender.
-fn terms(own: &InitParams, peer: &InitParams, agreed: Agreed, reserved: usize) -> Terms {
-    Terms {
+fn terms(
+    own: &InitParams,
+    peer: &InitParams,
+    agreed: AgreedExtensions,
+    reserved: usize,
+) -> SenderTerms {
+    SenderTerms {
         initial_tsn: own.initial_tsn,
         peer_window: peer.window,
         outbound: own.outbound.min(peer.inbound),

@@ -24,7 +24,7 @@ mod offer;
 mod tests;
 
 pub use algorithm::HmacAlgorithm;
-pub use authentication::{Authentication, Verification};
+pub use authentication::{AssociationAuthentication, AuthVerification};
 pub use chunk_set::ChunkSet;
 pub use keys::SharedKeys;
 pub use offer::{AuthOffer, RANDOM_LEN};

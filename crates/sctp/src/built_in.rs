@@ -33,7 +33,7 @@ macro_rules! built_in {
 
             /// Returns a one-line description.
             #[must_use]
-            pub const fn about(self) -> &'static str {
+            pub const fn description(self) -> &'static str {
                 match self {
                     $(Self::$variant => $about,)+
                 }
@@ -55,7 +55,7 @@ macro_rules! built_in {
             }
         }
 
-        impl crate::config::Selection<$kind, dyn $factory> {
+        impl crate::config::AlgorithmSelection<$kind, dyn $factory> {
             /// Returns the factory of the selected one.
             pub(crate) fn factory(&self) -> &dyn $factory {
                 match self {

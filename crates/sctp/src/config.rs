@@ -20,11 +20,11 @@ mod selection;
 mod windows;
 
 pub use multipath::{
-    BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, FlightCap, Multipath, NrSackPolicy,
-    PathOrder, RtxPolicy, SackPath, StreamMapping, StreamPreference,
+    BufferSplitting, BurstLimit, ChunkRescheduling, CucVersion, FlightCap, MultipathConfig,
+    NrSackPolicy, PathOrder, RtxPolicy, SackPath, StreamMapping, StreamPreference,
 };
-pub use profile::{Choice, Profile};
-pub use selection::Selection;
+pub use profile::{MultipathProfile, ProfileChoice};
+pub use selection::AlgorithmSelection;
 pub use windows::{IdleWindow, InitialThreshold, InitialWindow, RttSampling, WindowAccounting};
 
 /// The configuration of an endpoint.
@@ -139,14 +139,14 @@ impl ConnectOptions {
 
 /// The marking of packets in each address family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Markings {
+pub struct FamilyMarkings {
     /// Over IPv4.
     pub v4: Marking,
     /// Over IPv6.
     pub v6: Marking,
 }
 
-impl Markings {
+impl FamilyMarkings {
     /// Returns the marking of packets to this address.
     #[must_use]
     pub fn towards(&self, remote: SocketAddr) -> Marking {
@@ -199,7 +199,7 @@ pub struct AssociationConfig {
     /// all paths ends the association no sooner than one of a single path.
     pub max_probe_interval: Option<Duration>,
     /// `HB.Max.Burst`: the number of unconfirmed addresses probed within one timeout (RFC 9260
-    /// §5.4). With [`Self::multipath`] at least [`Multipath::verification_burst`].
+    /// §5.4). With [`Self::multipath`] at least [`MultipathConfig::verification_burst`].
     pub hb_max_burst: u32,
     /// `Max.Burst`, in packets.
     pub max_burst: u32,
@@ -223,7 +223,7 @@ pub struct AssociationConfig {
     /// Whether small messages may wait for more to fill a packet (the opposite of `SCTP_NODELAY`).
     pub nagle: bool,
     /// DSCP, hop limit and mark of packets (`IP_TOS`, `IP_TTL`, `SO_MARK`).
-    pub markings: Markings,
+    pub markings: FamilyMarkings,
     /// The initial maximum packet size, in bytes of IP packet; each path discovers its own.
     pub mtu: u16,
     /// The largest packet size to probe for, in bytes of IP packet.
@@ -237,21 +237,21 @@ pub struct AssociationConfig {
     /// packet size (`SCTP_MAXSEG`).
     pub max_segment: Option<u16>,
     /// The congestion control of each path.
-    pub congestion_control: Selection<CongestionControlKind, dyn CongestionControlFactory>,
+    pub congestion_control: AlgorithmSelection<CongestionControlKind, dyn CongestionControlFactory>,
     /// The loss detection.
     pub loss_detection: LossDetection,
     /// The stream scheduler.
-    pub scheduler: Selection<SchedulerKind, dyn SchedulerFactory>,
+    pub scheduler: AlgorithmSelection<SchedulerKind, dyn SchedulerFactory>,
     /// The order in which waiting messages are passed to the application.
     pub receive_order: ReceiveOrder,
     /// The extensions offered to the peer.
-    pub extensions: Extensions,
+    pub extensions: OfferedExtensions,
     /// Whether local addresses that are added or removed are announced to the peer automatically
-    /// (`SCTP_AUTO_ASCONF`), if [`Extensions::dynamic_addresses`] was negotiated and the driver
+    /// (`SCTP_AUTO_ASCONF`), if [`OfferedExtensions::dynamic_addresses`] was negotiated and the driver
     /// reports them ([`crate::io::Input::LocalAddresses`]).
     pub auto_asconf: bool,
     /// The chunk types that the peer must authenticate (`SCTP_AUTH_CHUNK`), if
-    /// [`Extensions::authentication`] was negotiated, in addition to those that change addresses.
+    /// [`OfferedExtensions::authentication`] was negotiated, in addition to those that change addresses.
     pub authenticated_chunks: Vec<u8>,
     /// Keys shared with the peer (`SCTP_AUTH_KEY`, `SCTP_AUTH_ACTIVE_KEY`).
     pub shared_keys: SharedKeys,
@@ -263,7 +263,7 @@ pub struct AssociationConfig {
     pub stream_values: Vec<(StreamId, u16)>,
     /// Whether and how all paths carry new data concurrently (CMT-SCTP); with `None`, one path at a
     /// time is used, as in RFC 9260 §6.4.
-    pub multipath: Option<Multipath>,
+    pub multipath: Option<MultipathConfig>,
     /// The initial congestion window of a path, for window-based controllers.
     pub initial_window: InitialWindow,
     /// The initial slow-start threshold of a path.
@@ -307,17 +307,17 @@ impl Default for AssociationConfig {
             receive_buffer: 1 << 20,
             partial_delivery_point: None,
             nagle: false,
-            markings: Markings::default(),
+            markings: FamilyMarkings::default(),
             mtu: 1500,
             largest_mtu: 9000,
             path_mtu_discovery: true,
             packet_overhead: 0,
             max_segment: None,
-            congestion_control: Selection::default(),
+            congestion_control: AlgorithmSelection::default(),
             loss_detection: LossDetection::default(),
-            scheduler: Selection::default(),
+            scheduler: AlgorithmSelection::default(),
             receive_order: ReceiveOrder::default(),
-            extensions: Extensions::default(),
+            extensions: OfferedExtensions::default(),
             auto_asconf: false,
             authenticated_chunks: Vec::new(),
             shared_keys: SharedKeys::default(),
@@ -366,7 +366,7 @@ pub enum ReceiveOrder {
 /// The extensions offered to the peer, each used if the peer offers it too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Extensions {
+pub struct OfferedExtensions {
     /// I-DATA and I-FORWARD-TSN (RFC 8260). Not used with a peer that offers FORWARD-TSN and I-DATA
     /// but not I-FORWARD-TSN: that is Linux, if enabled there (`net.sctp.intl_enable`). Linux
     /// numbers the second fragment of a message 0, in both directions, where RFC 8260 §2.1 gives
@@ -393,7 +393,7 @@ pub struct Extensions {
     pub zero_checksum: bool,
 }
 
-impl Default for Extensions {
+impl Default for OfferedExtensions {
     fn default() -> Self {
         Self {
             interleaving: true,

@@ -20,7 +20,7 @@
 //! | `delivery_rate` | samples of the delivery rate of a path | draft-ietf-ccwg-bbr §4.1 |
 //!
 //! A controller belongs to one path. It counts bytes of user data, and is notified of every packet
-//! sent and of every SACK that acknowledged something on its path. [`Siblings`] contains what
+//! sent and of every SACK that acknowledged something on its path. [`SiblingPaths`] contains what
 //! coupled controllers need to know about the other paths.
 
 use crate::config::InitialWindow;
@@ -44,8 +44,8 @@ use bbr::Bbr;
 use cmt_rp_v1::CmtRpV1;
 use cmt_rp_v2::CmtRpV2;
 pub use control::{
-    Acknowledged, CongestionControl, CongestionControlFactory, CongestionEvent, CongestionKind,
-    Lost, Sent,
+    AcknowledgedData, CongestionControl, CongestionControlFactory, CongestionEvent, CongestionKind,
+    LostData, SentData,
 };
 use cubic::Cubic;
 pub(crate) use delivery_rate::nanoseconds;
@@ -58,8 +58,8 @@ use lia::Lia;
 use loss_window::WindowRules;
 use new_reno::NewReno;
 use olia::Olia;
-pub(crate) use siblings::Member;
-pub use siblings::{Siblings, Standing};
+pub(crate) use siblings::SiblingPath;
+pub use siblings::{PathStanding, SiblingPaths};
 
 /// The built-in ones, public in [`crate::config`].
 pub(crate) mod kind {
@@ -83,27 +83,27 @@ pub(crate) mod kind {
 
             /// As in RFC 9260 §7.2.
             NewReno("new-reno", "As in RFC 9260, each path for itself")
-                => Box::new(NewReno::new(mtu, WindowRules::of(config)));
+                => Box::new(NewReno::new(mtu, WindowRules::from_config(config)));
             /// RFC 9438.
             #[default]
             Cubic("cubic", "RFC 9438, each path for itself")
-                => Box::new(Cubic::new(mtu, WindowRules::of(config)));
+                => Box::new(Cubic::new(mtu, WindowRules::from_config(config)));
             /// Based on bandwidth and round-trip time, paced (draft-ietf-ccwg-bbr).
             Bbr("bbr", "By bandwidth and round trip, paced, each path for itself")
                 => Box::new(Bbr::new(mtu));
             /// CMT/RP, version 1: coupled by slow-start thresholds (Dreibholz et al., AINA 2010).
             CmtRpV1("cmt-rp-v1", "Coupled by slow-start thresholds (CMT/RP, version 1)")
-                => Box::new(CmtRpV1::new(mtu, WindowRules::of(config)));
+                => Box::new(CmtRpV1::new(mtu, WindowRules::from_config(config)));
             /// CMT/RP, version 2: coupled by bandwidth (Dreibholz et al., ICC 2012).
             CmtRpV2("cmt-rp-v2", "Coupled by bandwidth (CMT/RP, version 2)")
-                => Box::new(CmtRpV2::new(mtu, WindowRules::of(config)));
+                => Box::new(CmtRpV2::new(mtu, WindowRules::from_config(config)));
             /// Linked increases (RFC 6356).
             Lia("lia", "Coupled by linked increases (RFC 6356)")
-                => Box::new(Lia::new(mtu, WindowRules::of(config)));
+                => Box::new(Lia::new(mtu, WindowRules::from_config(config)));
             /// Opportunistic linked increases (Khalili et al., CoNEXT 2012;
             /// draft-khalili-mptcp-congestion-control).
             Olia("olia", "Coupled by opportunistic linked increases")
-                => Box::new(Olia::new(mtu, WindowRules::of(config)));
+                => Box::new(Olia::new(mtu, WindowRules::from_config(config)));
         }
     }
 }

@@ -3,7 +3,7 @@
 /// One counter for each way in which input can be wrong, and some for traffic. They only increase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Counters {
+pub struct EndpointCounters {
     /// Packets received.
     pub packets_in: u64,
     /// Packets sent.

@@ -23,11 +23,11 @@
 //! ```
 //! use core::time::Duration;
 //! use eyas_sctp::config::{ConnectOptions, EndpointConfig};
-//! use eyas_sctp::data_channel::{ChannelOptions, DataChannels, Kind, Output, Role, Settings};
+//! use eyas_sctp::data_channel::{ChannelOptions, ChannelSettings, DataChannelOutput, DataChannels, DtlsRole, MessageKind};
 //! use eyas_sctp::endpoint::Endpoint;
 //!
 //! let now = Duration::ZERO;
-//! let settings = Settings::new(Role::Client);
+//! let settings = ChannelSettings::new(DtlsRole::Client);
 //! let mut endpoint = Endpoint::new(EndpointConfig::default(), [7; 32], now);
 //! let mut options = ConnectOptions::new("192.0.2.1:9".parse().unwrap(), 5000);
 //! options.association = settings.association();
@@ -35,8 +35,8 @@
 //!
 //! let mut channels = DataChannels::new(&endpoint, association, settings);
 //! let chat = channels.open(now, &mut endpoint, &ChannelOptions::new("chat")).unwrap();
-//! channels.send(now, &mut endpoint, chat, Kind::Text, "hello".into()).unwrap();
-//! while let Output::Endpoint(output) = channels.poll_output(now, &mut endpoint) {
+//! channels.send(now, &mut endpoint, chat, MessageKind::Text, "hello".into()).unwrap();
+//! while let DataChannelOutput::Endpoint(output) = channels.poll_output(now, &mut endpoint) {
 //!     // Packets to send, until the endpoint returns its next timeout.
 //!     # if matches!(output, eyas_sctp::io::Output::Timeout(_)) { break }
 //! }
@@ -59,12 +59,12 @@ mod payload;
 mod receiving;
 mod settings;
 
-pub use channel::{Channel, ChannelState};
+pub use channel::{ChannelState, DataChannel};
 pub use channels::DataChannels;
 pub use counters::ChannelCounters;
 pub use error::ChannelError;
-pub use event::{ChannelEvent, Output};
-pub use payload::Kind;
+pub use event::{ChannelEvent, DataChannelOutput};
+pub use payload::MessageKind;
 #[cfg(feature = "internals")]
 pub use payload::ppid;
-pub use settings::{ChannelOptions, Role, Settings};
+pub use settings::{ChannelOptions, ChannelSettings, DtlsRole};

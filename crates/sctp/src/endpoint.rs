@@ -49,7 +49,7 @@ use crate::association::init_params::InitParams;
 use crate::association::{Association, AssociationSeed, addresses};
 use crate::auth::{AuthOffer, RANDOM_LEN};
 use crate::config::{AssociationConfig, ConnectOptions, EndpointConfig};
-use crate::counters::Counters;
+use crate::counters::EndpointCounters;
 use crate::error::Error;
 use crate::identifier::{AssociationId, StreamId, VerificationTag};
 use crate::message::{Message, SendInfo};
@@ -58,17 +58,17 @@ use crate::wire::ChunkType;
 
 use cookie::CookieKeys;
 use limit::{RateLimit, SourceLimits};
-use memory::Memory;
-use packet_buffer::Trainload;
-use random::Random;
-use registry::{Peer, Registry};
-use timers::Timers;
-use train::Train;
+use memory::SharedMemory;
+use packet_buffer::TrainContents;
+use random::RandomBytes;
+use registry::{AssociationRegistry, PeerPorts};
+use timers::AssociationTimers;
+use train::PacketTrain;
 
 pub use crate::path::PathState;
 pub use crate::send::{AssociationQueueInfo, QueueInfo};
 pub use association_mut::AssociationMut;
-pub use status::{Agreed, AssociationState, PathStatus, Status};
+pub use status::{AgreedExtensions, AssociationState, PathStatus, Status};
 pub use train::PacketMemory;
 
 /// The first port that is chosen for associations without one of their own (RFC 6335 §6).
@@ -86,24 +86,24 @@ pub struct Endpoint {
     /// The configuration of the last association opened here; most share one.
     connecting: Arc<AssociationConfig>,
     now: Duration,
-    counters: Counters,
-    random: Random,
+    counters: EndpointCounters,
+    random: RandomBytes,
     keys: CookieKeys,
-    registry: Registry,
-    timers: Timers,
+    registry: AssociationRegistry,
+    timers: AssociationTimers,
     /// Slots of associations that may have output.
     pending: VecDeque<u32>,
     /// Responses without an association, or of one that was dropped at its end.
-    answers: VecDeque<Trainload>,
+    answers: VecDeque<TrainContents>,
     limit: RateLimit,
     /// INIT ACKs whose cookie has not been returned, by source.
     init_acks: SourceLimits,
     /// Heartbeats to addresses that have never responded, by the peer that listed them.
     probes: SourceLimits,
-    train: Train,
+    train: PacketTrain,
     /// The addresses of this host that may be announced to peers, most preferred first.
     local_addresses: Vec<IpAddr>,
-    memory: Memory,
+    memory: SharedMemory,
 }
 
 impl Endpoint {
@@ -111,7 +111,7 @@ impl Endpoint {
     /// different for each run: tags, TSNs and the cookie keys are derived from it.
     #[must_use]
     pub fn new(config: EndpointConfig, seed: [u8; 32], now: Duration) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = RandomBytes::new(seed);
         let keys = CookieKeys::new(random.branch(), now, config.cookie_key_life);
         let mut limits = random.branch();
         let accepting = Arc::new(config.association.clone());
@@ -119,19 +119,19 @@ impl Endpoint {
             connecting: accepting.clone(),
             accepting,
             now,
-            counters: Counters::default(),
+            counters: EndpointCounters::default(),
             random,
             keys,
-            registry: Registry::default(),
-            timers: Timers::default(),
+            registry: AssociationRegistry::default(),
+            timers: AssociationTimers::default(),
             pending: VecDeque::new(),
             answers: VecDeque::new(),
             limit: RateLimit::new(config.max_out_of_the_blue_answers, now),
             init_acks: SourceLimits::new(config.max_init_acks_per_source, &mut limits),
             probes: SourceLimits::new(config.max_probes_per_source, &mut limits),
-            train: Train::new(config.packets),
+            train: PacketTrain::new(config.packets),
             local_addresses: config.addresses.clone(),
-            memory: Memory::new(&config),
+            memory: SharedMemory::new(&config),
             config,
         }
     }
@@ -175,7 +175,7 @@ impl Endpoint {
     /// # Errors
     /// If there is no such association.
     pub fn proceed(&mut self, now: Duration, id: AssociationId) -> Result<(), Error> {
-        self.with(now, id, |association, now, _| {
+        self.change_association(now, id, |association, now, _| {
             association.proceed(now);
             Ok(())
         })
@@ -193,7 +193,7 @@ impl Endpoint {
         data: Bytes,
     ) -> Result<(), Error> {
         self.record_queued(data.len());
-        self.with(now, id, |association, now, _| association.send(now, info, data))
+        self.change_association(now, id, |association, now, _| association.send(now, info, data))
     }
 
     /// Returns whether [`Self::send`] would have space for a message of this length now. This does
@@ -228,7 +228,7 @@ impl Endpoint {
     /// # Errors
     /// If there is no such association.
     pub fn shutdown(&mut self, now: Duration, id: AssociationId) -> Result<(), Error> {
-        self.with(now, id, Association::shutdown)
+        self.change_association(now, id, Association::shutdown)
     }
 
     /// Aborts an association and notifies the peer (RFC 9260 §9.1). An association that waits for
@@ -237,7 +237,7 @@ impl Endpoint {
     /// # Errors
     /// If there is no such association.
     pub fn abort(&mut self, now: Duration, id: AssociationId, reason: Bytes) -> Result<(), Error> {
-        self.with(now, id, |association, _, _| {
+        self.change_association(now, id, |association, _, _| {
             association.abort(reason);
             Ok(())
         })
@@ -301,7 +301,7 @@ impl Endpoint {
 
     /// Returns the counters over all associations, including those that have ended.
     #[must_use]
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> EndpointCounters {
         self.counters
     }
 
@@ -321,13 +321,13 @@ impl Endpoint {
     }
 
     /// Changes an association, which may have output afterwards.
-    fn with<T>(
+    fn change_association<T>(
         &mut self,
         now: Duration,
         id: AssociationId,
-        act: impl FnOnce(&mut Association, Duration, &mut Counters) -> Result<T, Error>,
+        act: impl FnOnce(&mut Association, Duration, &mut EndpointCounters) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.association_mut(now, id)?.with(act)
+        self.association_mut(now, id)?.change(act)
     }
 
     /// Marks the association in `slot` as possibly having output.
@@ -405,7 +405,7 @@ impl Endpoint {
         let remote_port = options.remote_port;
         let is_free = |endpoint: &Self, local_port: u16| {
             let taken = |remote: &SocketAddr| {
-                let peer = Peer { remote: *remote, remote_port, local_port, identity: None };
+                let peer = PeerPorts { remote: *remote, remote_port, local_port, identity: None };
                 endpoint.registry.is_taken(&peer)
             };
             !options.remotes.iter().any(taken)

@@ -15,7 +15,7 @@ use core::{
 use crate::event::Event;
 use crate::identifier::AssociationId;
 pub use crate::wire::StructPacket;
-use crate::wire::{Checksum, Packet};
+use crate::wire::{ChecksumKind, PacketParser};
 
 /// The ECN field of the IP header (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -186,6 +186,6 @@ pub struct Transmit<C = Bytes> {
 /// drivers that share a socket with another protocol.
 #[must_use]
 pub fn is_packet_for(datagram: &[u8], port: u16) -> bool {
-    Packet::header(datagram).is_ok_and(|header| header.destination_port == port)
-        && Checksum::Crc32c.accepts(datagram)
+    PacketParser::header(datagram).is_ok_and(|header| header.destination_port == port)
+        && ChecksumKind::Crc32c.accepts(datagram)
 }

@@ -22,7 +22,7 @@ pub struct SendInfo {
     /// Whether the peer is asked to acknowledge at once (RFC 7053).
     pub sack_immediately: bool,
     /// When to abandon the message.
-    pub reliability: Reliability,
+    pub reliability: MessageReliability,
     /// The path to use while it is active, instead of the primary one.
     pub path: Option<PathId>,
     /// A value that is returned if the message could not be delivered.
@@ -32,7 +32,7 @@ pub struct SendInfo {
 /// When a message is abandoned (RFC 3758, RFC 7496).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reliability {
+pub enum MessageReliability {
     /// Never.
     #[default]
     Reliable,
@@ -84,7 +84,7 @@ pub struct Message {
     /// delivery).
     pub ends: bool,
     /// The data, in the pieces in which it arrived; shares memory with the packets.
-    pub data: Pieces,
+    pub data: MessagePieces,
 }
 
 impl Message {
@@ -111,14 +111,14 @@ impl Message {
 /// Data in the pieces in which it arrived. A single piece, the usual case for small messages, needs
 /// no further allocation.
 #[derive(Clone, Debug)]
-pub enum Pieces {
+pub enum MessagePieces {
     /// The data arrived in one chunk.
     One(Bytes),
     /// The data arrived in several chunks, or there is none.
     Many(Vec<Bytes>),
 }
 
-impl Pieces {
+impl MessagePieces {
     /// Returns the number of bytes in all pieces.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -164,25 +164,25 @@ impl Pieces {
     }
 }
 
-impl Default for Pieces {
+impl Default for MessagePieces {
     fn default() -> Self {
         Self::Many(Vec::new())
     }
 }
 
-impl From<Bytes> for Pieces {
+impl From<Bytes> for MessagePieces {
     fn from(piece: Bytes) -> Self {
         Self::One(piece)
     }
 }
 
-impl From<Vec<Bytes>> for Pieces {
+impl From<Vec<Bytes>> for MessagePieces {
     fn from(pieces: Vec<Bytes>) -> Self {
         Self::Many(pieces)
     }
 }
 
-impl<'a> IntoIterator for &'a Pieces {
+impl<'a> IntoIterator for &'a MessagePieces {
     type Item = &'a Bytes;
     type IntoIter = core::slice::Iter<'a, Bytes>;
 
@@ -192,26 +192,26 @@ impl<'a> IntoIterator for &'a Pieces {
 }
 
 /// Equal if the bytes are the same, however they are cut.
-impl PartialEq for Pieces {
+impl PartialEq for MessagePieces {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().flatten().eq(other.iter().flatten())
     }
 }
 
-impl Eq for Pieces {}
+impl Eq for MessagePieces {}
 
 #[cfg(test)]
 mod tests {
-    use super::Pieces;
+    use super::MessagePieces;
     use bytes::Bytes;
 
     #[test]
     fn pieces_are_equal_however_they_are_cut() {
-        let mut cut = Pieces::from(Bytes::from_static(b"ab"));
+        let mut cut = MessagePieces::from(Bytes::from_static(b"ab"));
         cut.push(Bytes::from_static(b"c"));
-        assert_eq!(cut, Pieces::from(Bytes::from_static(b"abc")));
-        assert_ne!(cut, Pieces::from(Bytes::from_static(b"abd")));
+        assert_eq!(cut, MessagePieces::from(Bytes::from_static(b"abc")));
+        assert_ne!(cut, MessagePieces::from(Bytes::from_static(b"abd")));
         assert_eq!(cut.into_bytes(), "abc");
-        assert!(Pieces::default().is_empty());
+        assert!(MessagePieces::default().is_empty());
     }
 }

@@ -49,22 +49,22 @@ mod source;
 mod state;
 mod verification;
 
-pub use allowance::Allowance;
-use allowance::Pacer;
-use doubt::Doubt;
+use allowance::PathPacer;
+pub use allowance::SendAllowance;
+use doubt::DoubtTimer;
 use ecn::PathEcn;
-use estimates::Estimates;
+use estimates::PathEstimates;
 use failed::AdditionalHeartbeats;
-pub use flight::Progress;
-use flight_cap::Plateau;
+pub use flight::PathProgress;
+use flight_cap::RatePlateau;
 use heartbeat::HeartbeatTimer;
-pub use heartbeat::{HEARTBEAT_CHUNK, Heartbeat};
-use mtu::Mtu;
+pub use heartbeat::{HEARTBEAT_CHUNK, HeartbeatToSend};
 pub use mtu::MtuState;
+use mtu::PathMtu;
+pub use paths::AssociationPaths;
 pub(crate) use paths::MAX_PATHS;
-pub use paths::Paths;
 use return_wait::ReturnWait;
-pub use rto::Rto;
+pub use rto::RetransmissionTimeout;
 pub use state::PathState;
 
 /// Bytes of a UDP header, for paths with encapsulation (RFC 6951).
@@ -80,14 +80,14 @@ pub struct Path {
     /// The local address to send from; if `None`, it is left to the routing table.
     pub local: Option<IpAddr>,
     /// The retransmission timeout.
-    pub rto: Rto,
+    pub rto: RetransmissionTimeout,
     /// When T3-rtx expires, if it is running (RFC 9260 §6.3.2). Maintained by the sender.
     pub t3: Option<Duration>,
     /// The congestion control.
     pub congestion: Box<dyn CongestionControl>,
     state: PathState,
     errors: u32,
-    mtu: Mtu,
+    mtu: PathMtu,
     /// Bytes that the layers below add to each packet.
     overhead: usize,
     heartbeats: HeartbeatTimer,
@@ -98,11 +98,11 @@ pub struct Path {
     is_local_learnt: bool,
     outstanding: usize,
     rates: DeliveryRateEstimator,
-    estimates: Estimates,
-    pacer: Pacer,
+    estimates: PathEstimates,
+    pacer: PathPacer,
     cap: Option<FlightCap>,
-    plateau: Plateau,
-    doubt: Doubt,
+    plateau: RatePlateau,
+    doubt: DoubtTimer,
     /// Only set once the peer has sent data, too, and only with a cap.
     return_wait: Option<Box<ReturnWait>>,
     /// Whether buffers are short, so that the cap has no slack.
@@ -132,8 +132,12 @@ impl Path {
         local: Option<IpAddr>,
         config: &AssociationConfig,
     ) -> Self {
-        let mtu =
-            Mtu::new(config.mtu, config.largest_mtu, remote.is_ipv4(), config.path_mtu_discovery);
+        let mtu = PathMtu::new(
+            config.mtu,
+            config.largest_mtu,
+            remote.is_ipv4(),
+            config.path_mtu_discovery,
+        );
         let limit = config.multipath.as_ref().map_or_else(BurstLimit::default, |cmt| cmt.burst);
         // An address has to be verified before it can be used.
         let mut heartbeats = HeartbeatTimer::default();
@@ -142,7 +146,7 @@ impl Path {
             id,
             remote,
             local,
-            rto: Rto::new(config),
+            rto: RetransmissionTimeout::new(config),
             t3: None,
             congestion: config.congestion_control.factory().build(config, mtu.current()),
             state: PathState::Unconfirmed,
@@ -153,11 +157,11 @@ impl Path {
             is_local_learnt: false,
             outstanding: 0,
             rates: DeliveryRateEstimator::default(),
-            estimates: Estimates::default(),
-            pacer: Pacer::new(config.max_burst, limit, mtu.current()),
+            estimates: PathEstimates::default(),
+            pacer: PathPacer::new(config.max_burst, limit, mtu.current()),
             cap: config.multipath.as_ref().and_then(|cmt| cmt.flight_cap),
-            plateau: Plateau::default(),
-            doubt: Doubt::default(),
+            plateau: RatePlateau::default(),
+            doubt: DoubtTimer::default(),
             return_wait: None,
             cap_without_slack: false,
             mtu,

@@ -47,14 +47,14 @@ use core::time::Duration;
 
 pub use scheduler::ReceiveScheduler;
 
-use acknowledgement::{Acknowledgement, ReceivedPacket, SackPolicy};
-use borrowing::Borrowing;
-use delivery::Delivery;
-use dropped::Dropped;
-use reassembly::Reassembly;
+use acknowledgement::{ReceivedPacket, SackPolicy, SackState};
+use borrowing::BorrowedPackets;
+use delivery::DeliveryQueue;
+use dropped::DroppedMessage;
+use reassembly::MessageReassembly;
 use return_path::ReturnPath;
-use tracking::{Tracking, tsn_at};
-use window::Window;
+use tracking::{TsnTracking, tsn_at};
+use window::ReceiveWindow;
 
 use crate::config::{AssociationConfig, NrSackPolicy};
 use crate::event::Event;
@@ -64,14 +64,14 @@ use crate::serial::{Mid, Ssn, Tsn};
 use crate::wire::{CauseCode, GapBlock};
 
 /// A TSN that does not wrap.
-pub(crate) type Position = u64;
+pub(crate) type TsnPosition = u64;
 
 /// The maximum number of events that wait to be polled; further ones are dropped.
 const MAX_EVENTS: usize = 64;
 
 /// The sequence number of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Number {
+pub(crate) enum MessageNumber {
     /// None: the message is unordered.
     Unordered,
     /// The SSN of a DATA chunk.
@@ -93,12 +93,12 @@ pub enum DataOutcome {
     /// (RFC 9260 §6.5, §3.3.10.1).
     InvalidStream(StreamId),
     /// The peer violated the protocol: the association has to be aborted.
-    Violation(Violation),
+    Violation(DataViolation),
 }
 
 /// A protocol violation by the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Violation {
+pub enum DataViolation {
     /// A DATA chunk without data (RFC 9260 §3.3.10.9).
     NoUserData(Tsn),
     /// A chunk of the type that was not negotiated (RFC 8260 §2.2.1).
@@ -107,7 +107,7 @@ pub enum Violation {
     Inconsistent,
 }
 
-impl Violation {
+impl DataViolation {
     /// Returns the cause code of the ABORT (RFC 9260 §3.3.10).
     #[must_use]
     pub const fn cause_code(self) -> CauseCode {
@@ -124,14 +124,14 @@ impl Violation {
 /// [`Self::end_of_packet`]. If [`Self::sack_wanted`] returns true, call [`Self::write_sack`]; it
 /// may also be called earlier, to bundle a [`Self::sack_pending`] with another packet.
 #[derive(Debug)]
-pub struct Receiver {
-    tracking: Tracking,
-    acknowledgement: Acknowledgement,
+pub struct AssociationReceiver {
+    tracking: TsnTracking,
+    acknowledgement: SackState,
     return_path: ReturnPath,
-    window: Window,
-    borrowing: Borrowing,
-    reassembly: Reassembly,
-    delivery: Delivery,
+    window: ReceiveWindow,
+    borrowing: BorrowedPackets,
+    reassembly: MessageReassembly,
+    delivery: DeliveryQueue,
     inbound: u16,
     nr_sack: bool,
     nr_policy: NrSackPolicy,
@@ -145,7 +145,7 @@ pub struct Receiver {
     nr_blocks: Vec<GapBlock>,
 }
 
-impl Receiver {
+impl AssociationReceiver {
     /// Creates a receiver. `initial_tsn` is the peer's, `inbound` the number of streams that the
     /// peer may send on; `interleaving` and `nr_sack` state whether these were negotiated.
     #[must_use]
@@ -156,15 +156,15 @@ impl Receiver {
         interleaving: bool,
         nr_sack: bool,
     ) -> Self {
-        let window = Window::new(config.receive_buffer, config.window_accounting);
+        let window = ReceiveWindow::new(config.receive_buffer, config.window_accounting);
         let partial_delivery_point = config.partial_delivery_point.unwrap_or(window.buffer() / 4);
         Self {
-            tracking: Tracking::new(initial_tsn),
-            acknowledgement: Acknowledgement::new(SackPolicy::of(config)),
-            return_path: ReturnPath::of(config),
-            borrowing: Borrowing::default(),
-            reassembly: Reassembly::new(interleaving, nr_sack),
-            delivery: Delivery::new(scheduler::new(&config.receive_order)),
+            tracking: TsnTracking::new(initial_tsn),
+            acknowledgement: SackState::new(SackPolicy::from_config(config)),
+            return_path: ReturnPath::from_config(config),
+            borrowing: BorrowedPackets::default(),
+            reassembly: MessageReassembly::new(interleaving, nr_sack),
+            delivery: DeliveryQueue::new(scheduler::new(&config.receive_order)),
             inbound,
             nr_sack,
             nr_policy: config
@@ -246,7 +246,7 @@ impl Receiver {
     pub(crate) fn configure(&mut self, config: &AssociationConfig) {
         let point = config.partial_delivery_point.unwrap_or(self.window.buffer() / 4);
         self.partial_delivery_point = u32::try_from(point).unwrap_or(u32::MAX);
-        self.acknowledgement.policy = SackPolicy::of(config);
+        self.acknowledgement.policy = SackPolicy::from_config(config);
     }
 
     /// Returns the next event for the application.
@@ -331,12 +331,12 @@ impl Receiver {
         self.reset_tsns(initial_tsn);
         self.inbound = inbound;
         self.nr_sack = nr_sack;
-        self.reassembly = Reassembly::new(interleaving, nr_sack);
-        self.acknowledgement = Acknowledgement::new(self.acknowledgement.policy);
+        self.reassembly = MessageReassembly::new(interleaving, nr_sack);
+        self.acknowledgement = SackState::new(self.acknowledgement.policy);
     }
 
     /// Releases the memory of dropped data, and reports messages that were partly delivered.
-    fn release_dropped(&mut self, dropped: Vec<Dropped>) {
+    fn release_dropped(&mut self, dropped: Vec<DroppedMessage>) {
         for one in dropped {
             self.window.release(one.bytes, one.chunks);
             self.window.release_messages(one.messages);

@@ -33,8 +33,8 @@ mod virtual_time;
 mod weighted_fair_queueing;
 
 use fair_bandwidth::FairBandwidth;
-use fcfs::Fcfs;
-use priority::Priority;
+use fcfs::FcfsScheduler;
+use priority::PriorityScheduler;
 use round_robin::RoundRobin;
 use round_robin_packet::RoundRobinPacket;
 use weighted_fair_queueing::WeightedFairQueueing;
@@ -54,7 +54,7 @@ impl StreamSlot {
 
 /// What was sent from the stream that was chosen last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct StreamTurn {
     /// The stream.
     pub stream: StreamSlot,
     /// Bytes of user data; 0 if the message was abandoned instead.
@@ -81,7 +81,7 @@ pub trait Scheduler: fmt::Debug + Send + Sync {
     fn next(&mut self, eligible: &mut dyn FnMut(StreamSlot) -> bool) -> Option<StreamSlot>;
 
     /// Called when data of the stream was sent, or its first message was abandoned.
-    fn on_sent(&mut self, turn: &Turn);
+    fn on_sent(&mut self, turn: &StreamTurn);
 
     /// Called when a new packet begins.
     fn on_packet(&mut self) {}
@@ -102,8 +102,8 @@ pub(crate) mod kind {
     use alloc::boxed::Box;
 
     use super::{
-        FairBandwidth, Fcfs, Priority, RoundRobin, RoundRobinPacket, Scheduler, SchedulerFactory,
-        WeightedFairQueueing,
+        FairBandwidth, FcfsScheduler, PriorityScheduler, RoundRobin, RoundRobinPacket, Scheduler,
+        SchedulerFactory, WeightedFairQueueing,
     };
     use crate::built_in::built_in;
 
@@ -113,7 +113,7 @@ pub(crate) mod kind {
             fn build(by_chunk: bool) -> Box<dyn Scheduler>;
 
             /// First come, first served (`SCTP_SS_FCFS`).
-            Fcfs("fcfs", "First come, first served") => Box::new(Fcfs::default());
+            Fcfs("fcfs", "First come, first served") => Box::new(FcfsScheduler::default());
             /// Round-robin by message (`SCTP_SS_RR`).
             RoundRobin("round-robin", "Streams in turn, a message each")
                 => Box::new(RoundRobin::new(by_chunk));
@@ -122,7 +122,7 @@ pub(crate) mod kind {
                 => Box::new(RoundRobinPacket::default());
             /// Strict priority (`SCTP_SS_PRIO`).
             Priority("priority", "Strict priority, in turn among equals")
-                => Box::new(Priority::new(by_chunk));
+                => Box::new(PriorityScheduler::new(by_chunk));
             /// The same share of bytes for all (`SCTP_SS_FB`): a message on a stream that seldom sends
             /// one does not wait for what others have queued.
             #[default]

@@ -1,6 +1,6 @@
 //! The sending side of an association: from the user's message to its acknowledgement.
 //!
-//! [`Sender`] combines components that own their data and its sums:
+//! [`AssociationSender`] combines components that own their data and its sums:
 //!
 //! | component | data | source |
 //! | --- | --- | --- |
@@ -42,6 +42,7 @@ use crate::wire::chunk::{DATA_HEADER, I_DATA_HEADER};
 mod acknowledgement;
 #[cfg(any(test, debug_assertions))]
 mod audit;
+mod byte_tally;
 mod congestion_echo;
 mod enqueue;
 mod fill;
@@ -57,26 +58,25 @@ mod queue;
 mod restart;
 mod retransmission;
 mod rules;
-mod tally;
 #[cfg(test)]
 mod tests;
 
 pub use acknowledgement::SackOutcome;
-pub(crate) use queue::Allowance;
+pub(crate) use queue::BufferAllowance;
 pub use queue::{AssociationQueueInfo, QueueInfo};
-pub use retransmission::{Expired, TimeoutOutcome};
+pub use retransmission::{T3Expiry, TimeoutOutcome};
 
-use forwarding::Forwarding;
-use gap_blocks::Reported;
-use multipath::Concurrent;
-use outstanding::Outstanding;
+use forwarding::ForwardTsnState;
+use gap_blocks::ReportedGapBlocks;
+use multipath::ConcurrentTransfer;
+use outstanding::OutstandingData;
 use peer_window::PeerWindow;
 use queue::SendQueue;
-use rules::Rules;
+use rules::SenderRules;
 
 /// The negotiated parameters of the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Terms {
+pub struct SenderTerms {
     /// The TSN of our first chunk.
     pub initial_tsn: Tsn,
     /// The window that the peer advertised (`a_rwnd`), in bytes.
@@ -92,7 +92,7 @@ pub struct Terms {
     pub reserved: usize,
 }
 
-impl Terms {
+impl SenderTerms {
     /// Returns the length of a data chunk's header.
     fn chunk_header(&self) -> usize {
         if self.interleaving { I_DATA_HEADER } else { DATA_HEADER }
@@ -111,43 +111,43 @@ impl Terms {
 
 /// The sending side of one association.
 #[derive(Debug)]
-pub struct Sender {
-    terms: Terms,
-    rules: Rules,
+pub struct AssociationSender {
+    terms: SenderTerms,
+    rules: SenderRules,
     queue: SendQueue,
-    outstanding: Outstanding,
+    outstanding: OutstandingData,
     /// The gap ack blocks of the peer.
-    reported: Reported,
+    reported: ReportedGapBlocks,
     peer_window: PeerWindow,
-    forwarding: Forwarding,
+    forwarding: ForwardTsnState,
     /// The state of concurrent multipath transfer, if enabled.
-    multipath: Option<Box<Concurrent>>,
+    multipath: Option<Box<ConcurrentTransfer>>,
     /// The TSN up to which ECNE chunks belong to a window that has already been reduced.
     congestion_echoed: Option<Tsn>,
     /// Whether the peer has acknowledged none of what was sent so far.
     never_acknowledged: bool,
     #[cfg(any(test, debug_assertions))]
-    audit: audit::Audit,
+    audit: audit::SenderAudit,
 }
 
-impl Sender {
+impl AssociationSender {
     /// Creates a sender with nothing to send.
     #[must_use]
-    pub fn new(config: &AssociationConfig, terms: Terms) -> Self {
+    pub fn new(config: &AssociationConfig, terms: SenderTerms) -> Self {
         let cuc = config.multipath.as_ref().map(|choices| choices.cuc);
         Self {
             terms,
-            rules: Rules::new(config),
+            rules: SenderRules::new(config),
             queue: SendQueue::new(config, terms.interleaving),
-            outstanding: Outstanding::new(terms.initial_tsn, cuc),
-            reported: Reported::default(),
+            outstanding: OutstandingData::new(terms.initial_tsn, cuc),
+            reported: ReportedGapBlocks::default(),
             peer_window: PeerWindow::new(terms.peer_window),
-            forwarding: Forwarding::new(terms.initial_tsn),
-            multipath: Concurrent::new(config),
+            forwarding: ForwardTsnState::new(terms.initial_tsn),
+            multipath: ConcurrentTransfer::new(config),
             congestion_echoed: None,
             never_acknowledged: false,
             #[cfg(any(test, debug_assertions))]
-            audit: audit::Audit::default(),
+            audit: audit::SenderAudit::default(),
         }
     }
 
@@ -177,7 +177,7 @@ impl Sender {
 
     /// Returns the negotiated parameters.
     #[must_use]
-    pub fn terms(&self) -> &Terms {
+    pub fn terms(&self) -> &SenderTerms {
         &self.terms
     }
 

@@ -4,7 +4,7 @@
 //! which saves two round trips. Each side writes its INIT ([`Endpoint::init_out_of_band`]), reads
 //! that of the other side, and calls [`Endpoint::connect_out_of_band`] after the DTLS handshake.
 //! The draft has further rules, which are up to the code that writes the descriptions: an answer
-//! has the attribute only if the offer had one that [`Init::from_attribute`] accepts; later
+//! has the attribute only if the offer had one that [`SnapInit::from_attribute`] accepts; later
 //! descriptions repeat it unchanged; and if one side has none, both connect with a handshake.
 //!
 //! [`Endpoint::init_out_of_band`]: crate::endpoint::Endpoint::init_out_of_band
@@ -16,7 +16,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::wire::{Chunk, EncodeChunk, InitChunk, Parameter};
 
-/// The name of the attribute: the line is `a=sctp-init:` followed by [`Init::to_attribute`].
+/// The name of the attribute: the line is `a=sctp-init:` followed by [`SnapInit::to_attribute`].
 pub const ATTRIBUTE: &str = "sctp-init";
 
 /// The maximum length in bytes of an INIT that is read: several times what one with all extensions
@@ -25,12 +25,12 @@ const MAX_INIT: usize = 2048;
 
 /// An INIT chunk that was exchanged out of band.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Init {
+pub struct SnapInit {
     chunk: InitChunk,
 }
 
-impl Init {
-    pub(crate) fn of(chunk: &InitChunk) -> Self {
+impl SnapInit {
+    pub(crate) fn from_chunk(chunk: &InitChunk) -> Self {
         Self { chunk: chunk.clone() }
     }
 
@@ -87,7 +87,7 @@ impl Init {
 
 #[cfg(test)]
 mod tests {
-    use super::Init;
+    use super::SnapInit;
     use crate::identifier::VerificationTag;
     use crate::serial::Tsn;
     use crate::wire::{ChunkType, Parameter};
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_draft_examples_round_trip() {
-        let offer = Init::from_attribute(OFFER).unwrap();
+        let offer = SnapInit::from_attribute(OFFER).unwrap();
         assert_eq!(offer.chunk.initiate_tag, VerificationTag(0x896c_dd1d));
         assert_eq!(offer.chunk.a_rwnd, 0x0050_0000);
         assert_eq!((offer.chunk.outbound_streams, offer.chunk.inbound_streams), (65_535, 65_535));
@@ -108,19 +108,19 @@ mod tests {
             [Parameter::ForwardTsnSupported, Parameter::SupportedExtensions(types.to_vec().into())];
         assert!(offer.chunk.parameters.iter().eq(parameters));
         assert_eq!(offer.to_attribute(), OFFER);
-        assert_eq!(Init::from_attribute(ANSWER).unwrap().to_attribute(), ANSWER);
+        assert_eq!(SnapInit::from_attribute(ANSWER).unwrap().to_attribute(), ANSWER);
     }
 
     #[test]
     fn anything_but_an_init_is_ignored() {
-        let valid = Init::from_attribute(OFFER).unwrap().to_bytes();
+        let valid = SnapInit::from_attribute(OFFER).unwrap().to_bytes();
         let with = |at: usize, value: &[u8]| {
             let mut bytes = valid.to_vec();
             bytes[at..at + value.len()].copy_from_slice(value);
-            Init::from_bytes(&bytes)
+            SnapInit::from_bytes(&bytes)
         };
         let padded = [&valid[..], &[0, 0]].concat();
-        assert_eq!(Init::from_bytes(&padded), Init::from_bytes(&valid));
+        assert_eq!(SnapInit::from_bytes(&padded), SnapInit::from_bytes(&valid));
         for (what, read) in [
             ("an INIT ACK", with(0, &[2])),
             ("a tag of zero", with(4, &[0; 4])),
@@ -130,10 +130,10 @@ mod tests {
             ("longer than it is", with(2, &[0, 31])),
             ("shorter than its header", with(2, &[0, 19])),
             ("a parameter beyond the end", with(26, &[0, 99])),
-            ("more behind it", Init::from_bytes(&[&valid[..], &[0; 4]].concat())),
-            ("nothing", Init::from_bytes(&[])),
-            ("no Base64", Init::from_attribute("CookieMonster!")),
-            ("a text in Base64", Init::from_attribute("Q29va2llTW9uc3Rlcg==")),
+            ("more behind it", SnapInit::from_bytes(&[&valid[..], &[0; 4]].concat())),
+            ("nothing", SnapInit::from_bytes(&[])),
+            ("no Base64", SnapInit::from_attribute("CookieMonster!")),
+            ("a text in Base64", SnapInit::from_attribute("Q29va2llTW9uc3Rlcg==")),
         ] {
             assert_eq!(read, None, "{what}");
         }

@@ -36,17 +36,17 @@ mod walker;
 mod writer;
 
 pub use action::UnknownAction;
-pub use cause::{Cause, CauseCode, Causes};
-pub use checksum::Checksum;
+pub use cause::{CauseCode, Causes, ErrorCause};
+pub use checksum::ChecksumKind;
 pub use chunk::{
     AbortChunk, AsconfAckChunk, AsconfChunk, AuthChunk, Chunk, ChunkType, DataChunk, DataFlags,
-    DataHeader, EncodeChunk, ErrorChunk, ForwardTsnChunk, GapBlock, HeartbeatChunk,
-    IForwardTsnChunk, InitChunk, Order, ReconfigChunk, SackBuilder, SackChunk, SkippedMid,
-    SkippedSsn, UnknownChunk,
+    DataHeader, DataOrder, EncodeChunk, ErrorChunk, ForwardTsnChunk, GapBlock, HeartbeatChunk,
+    IForwardTsnChunk, InitChunk, ReconfigChunk, SackBuilder, SackChunk, SkippedMid, SkippedSsn,
+    UnknownChunk,
 };
-pub use packet::{Chunks, Header, Malformed, PACKET_HEADER, Packet};
+pub use packet::{CommonHeader, MalformedPacket, PACKET_HEADER, PacketChunks, PacketParser};
 pub use parameter::{Parameter, ParameterType, Parameters};
-pub use records::Records;
+pub use records::WireRecords;
 pub use struct_packet::{StructPacket, StructPackets};
 pub use unread_packet::UnreadPacket;
 pub use writer::{PacketSink, PacketWriter};

@@ -20,4 +20,4 @@ pub mod notification;
 pub mod number;
 
 pub use errno::Errno;
-pub use name::{IPV4_NAME, IPV6_NAME, Name, NameError, STORAGE};
+pub use name::{IPV4_NAME, IPV6_NAME, NameError, STORAGE, SocketName};

@@ -12,7 +12,7 @@ pub struct StackConfig {
     /// association is answered the way its packets came.
     pub encapsulation_port: u16,
     /// The local addresses, including loopback, most preferred first, until
-    /// [`crate::Input::LocalAddresses`] replaces them.
+    /// [`crate::StackInput::LocalAddresses`] replaces them.
     pub addresses: Vec<IpAddr>,
     /// The configuration of associations where no option applies: multipath, congestion control,
     /// loss detection. Values that options can set always begin with Linux's defaults.

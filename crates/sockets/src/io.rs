@@ -1,7 +1,7 @@
 //! The interface of a stack: inputs, outputs, and time as an argument.
 //!
 //! Pass in an input or make a call, then call [`crate::Stack::poll_output`] until it returns
-//! [`Output::Timeout`], then wait for the next input or call, or for that time.
+//! [`StackOutput::Timeout`], then wait for the next input or call, or for that time.
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use core::time::Duration;
 
 pub use eyas_sctp::io::{Ecn, Fragmentation, Received, Transmit, Unreachable};
 
-use crate::abi::Name;
+use crate::abi::SocketName;
 use crate::abi::number::poll;
 
 /// Identifies a socket. Never reused.
@@ -24,7 +24,7 @@ pub struct AssocId(pub i32);
 
 /// The address family of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-pub enum Domain {
+pub enum SocketDomain {
     /// `AF_INET`.
     Inet,
     /// `AF_INET6`; includes IPv4 addresses unless `IPV6_V6ONLY` is set.
@@ -33,7 +33,7 @@ pub enum Domain {
 
 /// The style of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-pub enum Style {
+pub enum SocketStyle {
     /// `SOCK_STREAM`: one association, or a listener (RFC 6458 §4).
     OneToOne,
     /// `SOCK_SEQPACKET`: any number of associations (RFC 6458 §3).
@@ -42,7 +42,7 @@ pub enum Style {
 
 /// What the driver passes to the stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
+pub enum StackInput {
     /// Time has passed; nothing else happened.
     Tick,
     /// One or more SCTP packets from one address: over UDP if the port of `remote` is not 0. Set
@@ -59,7 +59,7 @@ pub enum Input {
         /// host.
         quoted: Option<Bytes>,
     },
-    /// The packets of an [`Output::OutOfTheBlue`], if no other program of this host owns the port: they
+    /// The packets of an [`StackOutput::OutOfTheBlue`], if no other program of this host owns the port: they
     /// are answered with an ABORT where required (RFC 9260 §8.4).
     Refused(Received),
     /// All local addresses, including loopback, most preferred first.
@@ -68,16 +68,16 @@ pub enum Input {
 
 /// What the stack asks the driver to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum StackOutput {
     /// Send these packets: over UDP to the port of `remote`, or directly over IP if that is 0.
     Transmit(Transmit),
     /// Packets directly over IP for an SCTP port that is not bound here. Another program on this
-    /// host may own it through a raw socket; if not, pass in [`Input::Refused`]. Packets over UDP
+    /// host may own it through a raw socket; if not, pass in [`StackInput::Refused`]. Packets over UDP
     /// always belong to this stack and are answered here.
     OutOfTheBlue(Received),
     /// The `poll` result of this socket has changed. New sockets, including those from `accept` and
-    /// `peeloff`, begin with [`Readiness::NOTHING`].
-    Readiness(SocketId, Readiness),
+    /// `peeloff`, begin with [`PollReadiness::NOTHING`].
+    Readiness(SocketId, PollReadiness),
     /// Something more has arrived at a socket whose readiness already has
     /// [`POLLIN`](poll::POLLIN): an edge for `EPOLLET`.
     Arrived(SocketId),
@@ -92,9 +92,9 @@ pub enum Output {
 
 /// The result of `poll` for a socket, with Linux's bits ([`crate::abi::number::poll`]).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Readiness(pub u16);
+pub struct PollReadiness(pub u16);
 
-impl Readiness {
+impl PollReadiness {
     /// Not ready.
     pub const NOTHING: Self = Self(0);
 
@@ -105,7 +105,7 @@ impl Readiness {
     }
 }
 
-impl core::fmt::Debug for Readiness {
+impl core::fmt::Debug for PollReadiness {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let names = [
             (poll::POLLIN, "IN"),
@@ -125,7 +125,7 @@ impl core::fmt::Debug for Readiness {
 
 /// The arguments of a send call.
 #[derive(Clone, Debug, Default)]
-pub struct Outgoing<'a> {
+pub struct SendRequest<'a> {
     /// The message.
     pub data: Bytes,
     /// `msg_name`: empty if not given.
@@ -138,7 +138,7 @@ pub struct Outgoing<'a> {
 
 /// The result of a send call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct SendResult {
     /// The return value of the call.
     pub length: usize,
     /// The association.
@@ -152,11 +152,11 @@ pub struct Sent {
 
 /// The result of a receive call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Incoming {
+pub struct ReceiveResult {
     /// A message or a notification, or a part of one; empty at the end of the association.
     pub data: Bytes,
     /// `msg_name`: the peer.
-    pub name: Option<Name>,
+    pub name: Option<SocketName>,
     /// `msg_control`: control messages including `cmsghdr`s, each padded to 8 bytes. If the
     /// program's buffer is smaller, the caller must truncate them and set `MSG_CTRUNC`.
     pub control: Vec<u8>,
@@ -166,9 +166,9 @@ pub struct Incoming {
 
 /// The result of `close`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closing {
+pub enum CloseResult {
     /// It returns at once.
     Done,
-    /// A blocking call waits for [`Output::Closed`], at most this long (`SO_LINGER`).
+    /// A blocking call waits for [`StackOutput::Closed`], at most this long (`SO_LINGER`).
     Lingers(Duration),
 }

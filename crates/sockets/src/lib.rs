@@ -8,15 +8,15 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use eyas_sockets::{Errno, Name, Output, Stack, StackConfig};
+//! use eyas_sockets::{Errno, SocketName, Stack, StackConfig, StackOutput};
 //!
 //! let now = Duration::ZERO;
 //! let mut stack = Stack::new(StackConfig::default(), [7; 32], now);
 //! let socket = stack.socket(2, 1, 132).unwrap(); // AF_INET, SOCK_STREAM, IPPROTO_SCTP
-//! let peer = Name::new("192.0.2.1:5000".parse().unwrap());
+//! let peer = SocketName::new("192.0.2.1:5000".parse().unwrap());
 //! let association = stack.connect(now, socket, peer.as_bytes()).unwrap();
 //! // The INIT is sent; a non-blocking call returns EINPROGRESS.
-//! assert!(matches!(stack.poll_output(now), Output::Transmit(_)));
+//! assert!(matches!(stack.poll_output(now), StackOutput::Transmit(_)));
 //! assert_eq!(stack.connect_result(now, socket, association), Err(Errno::EINPROGRESS));
 //! ```
 //!
@@ -28,7 +28,7 @@
 //! Sockets differ in addresses, options and what they listen to, so each bound port is an endpoint
 //! of its own; packets are dispatched by port, by association and by address, and the endpoints
 //! take turns writing into the same packet memory. A call that would block returns `EAGAIN` until
-//! `Output::Retry`.
+//! `StackOutput::Retry`.
 //!
 //! Messages stay in the endpoint until a program reads them, so the receive window closes if it
 //! stops reading. A notification records how many messages preceded it, and is delivered after
@@ -70,10 +70,11 @@ mod settings;
 mod stack;
 pub mod status;
 
-pub use abi::{Errno, Name};
+pub use abi::{Errno, SocketName};
 pub use config::StackConfig;
 pub use io::{
-    AssocId, Closing, Domain, Incoming, Input, Outgoing, Output, Readiness, Sent, SocketId, Style,
+    AssocId, CloseResult, PollReadiness, ReceiveResult, SendRequest, SendResult, SocketDomain,
+    SocketId, SocketStyle, StackInput, StackOutput,
 };
 pub use stack::{Stack, needs_privileges};
 pub use status::StackStatus;

@@ -1,11 +1,11 @@
 //! The settings of a socket or an association, with Linux's defaults.
 //!
-//! A socket has [`Settings`] for future associations; each association starts with a copy.
+//! A socket has [`AssocSettings`] for future associations; each association starts with a copy.
 
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use eyas_sctp::config::{AssociationConfig, Marking, Markings, SchedulerKind, SharedKeys};
+use eyas_sctp::config::{AssociationConfig, FamilyMarkings, Marking, SchedulerKind, SharedKeys};
 use eyas_sctp::identifier::StreamId;
 
 use crate::abi::control::SndRcvInfo;
@@ -63,7 +63,7 @@ pub(crate) struct PeerAddrParams {
 
 /// The settings of an association.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct AssocSettings {
     pub(crate) rto: RtoInfo,
     pub(crate) init: InitMsg,
     pub(crate) association_max_retrans: u16,
@@ -93,7 +93,7 @@ pub(crate) struct Settings {
     pub(crate) keys: SharedKeys,
 }
 
-impl Default for Settings {
+impl Default for AssocSettings {
     fn default() -> Self {
         Self {
             rto: RtoInfo { initial: 3000, max: 60_000, min: 1000 },
@@ -157,8 +157,8 @@ pub(crate) struct SocketSettings {
     pub(crate) receive_buffer: usize,
     pub(crate) linger: Option<Duration>,
     /// `IP_TOS`, `IP_TTL`, `IPV6_TCLASS`, `IPV6_UNICAST_HOPS` and `SO_MARK`.
-    pub(crate) markings: Markings,
-    pub(crate) extensions: Extensions,
+    pub(crate) markings: FamilyMarkings,
+    pub(crate) extensions: ExtensionSettings,
     /// The UDP port of peers, if it was set for this socket.
     pub(crate) encapsulation_port: Option<u16>,
     pub(crate) authenticated_chunks: Vec<u8>,
@@ -167,7 +167,7 @@ pub(crate) struct SocketSettings {
 
 /// The extensions offered to peers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extensions {
+pub(crate) struct ExtensionSettings {
     pub(crate) partial_reliability: bool,
     pub(crate) reconfiguration: bool,
     pub(crate) interleaving: bool,
@@ -196,8 +196,8 @@ impl Default for SocketSettings {
             send_buffer: DEFAULT_BUFFER,
             receive_buffer: DEFAULT_BUFFER,
             linger: None,
-            markings: Markings::default(),
-            extensions: Extensions {
+            markings: FamilyMarkings::default(),
+            extensions: ExtensionSettings {
                 partial_reliability: true,
                 reconfiguration: false,
                 interleaving: false,
@@ -217,7 +217,7 @@ impl Default for SocketSettings {
 pub(crate) fn association_config(
     base: &AssociationConfig,
     socket: &SocketSettings,
-    association: &Settings,
+    association: &AssocSettings,
 ) -> AssociationConfig {
     let mut config = base.clone();
     let address = &association.peer_address;
@@ -271,13 +271,13 @@ pub(crate) fn association_config(
     config
 }
 
-fn markings(socket: &SocketSettings, address: &PeerAddrParams) -> Markings {
+fn markings(socket: &SocketSettings, address: &PeerAddrParams) -> FamilyMarkings {
     let of = |marking: Marking| match address.dscp {
         0 => marking,
         // `SPP_DSCP` takes precedence over the socket's (RFC 6458 §8.1.12).
         dscp => Marking { dscp_bits: dscp & !ECN_BITS, ..marking },
     };
-    Markings { v4: of(socket.markings.v4), v6: of(socket.markings.v6) }
+    FamilyMarkings { v4: of(socket.markings.v4), v6: of(socket.markings.v6) }
 }
 
 /// Returns the scheduler with this number in `SCTP_STREAM_SCHEDULER`.

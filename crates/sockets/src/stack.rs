@@ -46,14 +46,14 @@ use eyas_sctp::endpoint::{AssociationQueueInfo, Endpoint, PacketMemory, Status};
 use crate::abi::Errno;
 use crate::abi::number::socket::{AF_INET, AF_INET6, IPPROTO_SCTP, SOCK_SEQPACKET, SOCK_STREAM};
 use crate::config::StackConfig;
-use crate::io::{AssocId, Domain, Output, SocketId, Style};
-use crate::settings::{self, Settings, SocketSettings};
+use crate::io::{AssocId, SocketDomain, SocketId, SocketStyle, StackOutput};
+use crate::settings::{self, AssocSettings, SocketSettings};
 use crate::status::CounterStatus;
 
-use association::Assoc;
+use association::SocketAssociation;
 pub use ip_options::needs_privileges;
-use port::{Port, PortKey};
-use socket::Socket;
+use port::{PortKey, SharedPort};
+use socket::SctpSocket;
 
 /// The first number that is not a socket type.
 const SOCK_MAX: i32 = 11;
@@ -64,7 +64,7 @@ const MAX_UNKNOWN: usize = 256;
 ///
 /// Each call has the name of the system call or that of RFC 6458, and fails with Linux's errno.
 /// None of them blocks: a call that would block fails with `EAGAIN` (or `EINPROGRESS`), and should
-/// be repeated after [`Output::Retry`] for the socket. A call on a closed socket fails with
+/// be repeated after [`StackOutput::Retry`] for the socket. A call on a closed socket fails with
 /// `EBADF`.
 #[derive(Debug)]
 pub struct Stack {
@@ -73,9 +73,9 @@ pub struct Stack {
     seed: [u8; 32],
     seed_counter: u64,
     addresses: Vec<IpAddr>,
-    sockets: BTreeMap<SocketId, Socket>,
-    associations: BTreeMap<AssocId, Assoc>,
-    ports: BTreeMap<PortKey, Port>,
+    sockets: BTreeMap<SocketId, SctpSocket>,
+    associations: BTreeMap<AssocId, SocketAssociation>,
+    ports: BTreeMap<PortKey, SharedPort>,
     /// Ports by number.
     numbers: BTreeMap<u16, Vec<PortKey>>,
     /// Answers packets for unused ports.
@@ -87,7 +87,7 @@ pub struct Stack {
     dirty: VecDeque<PortKey>,
     /// Sockets whose `poll` result may have changed.
     touched: BTreeSet<SocketId>,
-    outputs: VecDeque<Output>,
+    outputs: VecDeque<StackOutput>,
     /// Associations whose end a `close` waits for.
     lingering: BTreeMap<AssocId, SocketId>,
     /// When to check whether associations have been idle for too long (`SCTP_AUTOCLOSE`).
@@ -143,17 +143,17 @@ impl Stack {
     /// `EPROTONOSUPPORT`, `EAFNOSUPPORT`, `EINVAL`; `ENOBUFS` if there are too many.
     pub fn socket(&mut self, domain: i32, kind: i32, protocol: i32) -> Result<SocketId, Errno> {
         let domain = match domain {
-            AF_INET => Domain::Inet,
-            AF_INET6 => Domain::Inet6,
+            AF_INET => SocketDomain::Inet,
+            AF_INET6 => SocketDomain::Inet6,
             _ => return Err(Errno::EAFNOSUPPORT),
         };
         if !(0..SOCK_MAX).contains(&kind) {
             return Err(Errno::EINVAL);
         }
         let style = match (kind, protocol) {
-            (SOCK_STREAM, IPPROTO_SCTP) => Style::OneToOne,
+            (SOCK_STREAM, IPPROTO_SCTP) => SocketStyle::OneToOne,
             // No other protocol has sockets of this type.
-            (SOCK_SEQPACKET, 0 | IPPROTO_SCTP) => Style::OneToMany,
+            (SOCK_SEQPACKET, 0 | IPPROTO_SCTP) => SocketStyle::OneToMany,
             _ => return Err(Errno::EPROTONOSUPPORT),
         };
         if self.sockets.len() >= self.config.max_sockets {
@@ -161,7 +161,7 @@ impl Stack {
         }
         let id = SocketId(self.next_socket);
         self.next_socket += 1;
-        self.sockets.insert(id, Socket::new(domain, style));
+        self.sockets.insert(id, SctpSocket::new(domain, style));
         self.touch_socket(id);
         Ok(id)
     }
@@ -179,11 +179,11 @@ impl Stack {
         self.now = self.now.max(now);
     }
 
-    fn socket_of(&self, socket: SocketId) -> Result<&Socket, Errno> {
+    fn socket_of(&self, socket: SocketId) -> Result<&SctpSocket, Errno> {
         self.sockets.get(&socket).ok_or(Errno::EBADF)
     }
 
-    fn socket_mut(&mut self, socket: SocketId) -> Result<&mut Socket, Errno> {
+    fn socket_mut(&mut self, socket: SocketId) -> Result<&mut SctpSocket, Errno> {
         self.sockets.get_mut(&socket).ok_or(Errno::EBADF)
     }
 
@@ -191,7 +191,11 @@ impl Stack {
         self.touched.insert(socket);
     }
 
-    fn association_config(&self, socket: &SocketSettings, own: &Settings) -> AssociationConfig {
+    fn association_config(
+        &self,
+        socket: &SocketSettings,
+        own: &AssocSettings,
+    ) -> AssociationConfig {
         settings::association_config(&self.config.association, socket, own)
     }
 

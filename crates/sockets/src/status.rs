@@ -5,7 +5,7 @@ use core::net::{IpAddr, SocketAddr};
 
 use serde::Serialize;
 
-use crate::io::{AssocId, Domain, Style};
+use crate::io::{AssocId, SocketDomain, SocketStyle};
 
 /// A snapshot of a stack.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -28,9 +28,9 @@ pub struct SocketStatus {
     /// Its number in this stack.
     pub id: u64,
     /// IPv4 or IPv6.
-    pub domain: Domain,
+    pub domain: SocketDomain,
     /// One-to-one or one-to-many.
-    pub style: Style,
+    pub style: SocketStyle,
     /// `closed`, `bound`, `listening`, `connecting`, `connected`, `ended`.
     pub state: &'static str,
     /// Its SCTP port, 0 if it has none yet.

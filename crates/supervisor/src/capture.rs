@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use eyas::sctp::{Tap, Train};
-use eyas_netem::capture::{Capture, CaptureInterface};
+use eyas_netem::capture::{CaptureInterface, PacketCapture};
 use eyas_netem::packet::{Packet, protocol};
 
 /// The size of the capture's buffer, in bytes: more than the longest train.
@@ -37,7 +37,7 @@ pub(crate) struct Recorder {
 }
 
 struct Inner {
-    capture: Capture,
+    capture: PacketCapture,
     interface: CaptureInterface,
     /// `None` once the file is closed.
     chunks: Option<SyncSender<Vec<u8>>>,
@@ -56,11 +56,11 @@ impl CaptureFile {
     /// If it cannot be opened.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = File::create(path)?;
-        let mut capture = Capture::new(BUFFER_BYTES);
+        let mut capture = PacketCapture::new(BUFFER_BYTES);
         let interface = capture.interface("eyas sctp");
         let (chunks, queue) = sync_channel(QUEUE_LENGTH);
         // The queue is empty, so this succeeds.
-        let _ = chunks.send(capture.take());
+        let _ = chunks.send(capture.drain());
         let writer = thread::Builder::new()
             .name("eyas-capture".to_owned())
             .spawn(move || write(file, &queue))?;
@@ -111,7 +111,7 @@ impl Tap for Recorder {
             capture.packet(now, *interface, &packet(train, contents), None);
         }
         // A train is dropped if the queue is full or closed.
-        if chunks.try_send(capture.take()).is_err() {
+        if chunks.try_send(capture.drain()).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }

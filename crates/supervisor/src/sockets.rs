@@ -12,7 +12,7 @@ use eyas::race::report::milliseconds;
 use eyas::sctp::{Buffers, Wires};
 use eyas_sctp::config::AssociationConfig;
 use eyas_sctp::io::Input as Arrival;
-use eyas_sockets::{Input, Output, Stack, StackConfig};
+use eyas_sockets::{Stack, StackConfig, StackInput, StackOutput};
 use nix::libc;
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::sync::Notify;
@@ -154,7 +154,7 @@ impl Sockets {
         self.start.elapsed()
     }
 
-    fn handle(&mut self, input: Input) {
+    fn handle(&mut self, input: StackInput) {
         self.calls.stack.handle_input(self.now(), input);
     }
 
@@ -223,22 +223,24 @@ impl Service for Sockets {
     fn notice(&mut self) -> Option<Notice> {
         loop {
             match self.calls.stack.poll_output(self.now()) {
-                Output::Transmit(transmit) => {
+                StackOutput::Transmit(transmit) => {
                     self.has_local_packets |= self.is_looped_back(transmit.remote);
                     let events = self.wires.send(transmit);
                     events.into_iter().filter_map(input).for_each(|input| self.handle(input));
                 }
-                Output::OutOfTheBlue(received) => {
+                StackOutput::OutOfTheBlue(received) => {
                     if self.other_stacks.may_refuse(Instant::now()) {
-                        self.handle(Input::Refused(received));
+                        self.handle(StackInput::Refused(received));
                     }
                 }
-                Output::Readiness(socket, bits) => return Some(Notice::Ready(socket.0, bits.0)),
-                Output::Arrived(socket) => return Some(Notice::Arrived(socket.0)),
-                Output::Retry(socket) => return Some(Notice::Retry(socket.0)),
-                Output::Closed(socket) => return Some(Notice::Closed(socket.0)),
-                Output::Timeout(_) if self.process_local_packets() => {}
-                Output::Timeout(time) => {
+                StackOutput::Readiness(socket, bits) => {
+                    return Some(Notice::Ready(socket.0, bits.0));
+                }
+                StackOutput::Arrived(socket) => return Some(Notice::Arrived(socket.0)),
+                StackOutput::Retry(socket) => return Some(Notice::Retry(socket.0)),
+                StackOutput::Closed(socket) => return Some(Notice::Closed(socket.0)),
+                StackOutput::Timeout(_) if self.process_local_packets() => {}
+                StackOutput::Timeout(time) => {
                     self.rounds = 0;
                     if time.is_some_and(|time| self.alarm.is_none_or(|alarm| time < alarm)) {
                         self.alarm = time;
@@ -304,13 +306,13 @@ fn deliver(supervisor: &Weak<Supervisor<Sockets>>, arrivals: Vec<Arrival>) -> bo
     true
 }
 
-fn input(arrival: Arrival) -> Option<Input> {
+fn input(arrival: Arrival) -> Option<StackInput> {
     match arrival {
-        Arrival::Packets(received) => Some(Input::Packets(received)),
+        Arrival::Packets(received) => Some(StackInput::Packets(received)),
         Arrival::Unreachable { remote, reason, quoted } => {
-            Some(Input::Unreachable { remote, reason, quoted })
+            Some(StackInput::Unreachable { remote, reason, quoted })
         }
-        Arrival::LocalAddresses(addresses) => Some(Input::LocalAddresses(addresses)),
+        Arrival::LocalAddresses(addresses) => Some(StackInput::LocalAddresses(addresses)),
         _ => None,
     }
 }
@@ -337,7 +339,7 @@ async fn run_timers(wake: Arc<Notify>, supervisor: Weak<Supervisor<Sockets>>) {
         // After this the next due time is reported.
         strong.with(|sockets| {
             sockets.alarm = None;
-            sockets.handle(Input::Tick);
+            sockets.handle(StackInput::Tick);
         });
     }
 }

@@ -7,19 +7,19 @@ use rcgen::{
 };
 use rustls_pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
-use crate::Credentials;
+use crate::ServerCredentials;
 
 /// The name in certificates for another host.
 const OTHER_NAME: &str = "other.test";
 
 /// A generated certificate authority.
-pub struct Authority {
+pub struct TestAuthority {
     root: CertificateDer<'static>,
     issuer: Issuer<'static, KeyPair>,
     names: Vec<String>,
 }
 
-impl Authority {
+impl TestAuthority {
     /// Creates an authority whose valid certificates are for these names and addresses, and also
     /// for `localhost`, 127.0.0.1 and ::1.
     pub fn new<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Result<Self, ServeError> {
@@ -35,19 +35,19 @@ impl Authority {
     }
 
     /// Returns a server's certificate and key.
-    pub fn identity(&self, credentials: Credentials) -> Result<ServerIdentity, ServeError> {
+    pub fn identity(&self, credentials: ServerCredentials) -> Result<ServerIdentity, ServeError> {
         let names = match credentials {
-            Credentials::WrongName => vec![OTHER_NAME.to_owned()],
+            ServerCredentials::WrongName => vec![OTHER_NAME.to_owned()],
             _ => self.names.clone(),
         };
         let key = KeyPair::generate().map_err(unusable)?;
         let mut params = CertificateParams::new(names).map_err(unusable)?;
         params.distinguished_name.push(DnType::CommonName, "eyas test server");
-        if credentials == Credentials::Expired {
+        if credentials == ServerCredentials::Expired {
             params.not_before = date_time_ymd(2001, 1, 1);
             params.not_after = date_time_ymd(2002, 1, 1);
         }
-        let certificate = if credentials == Credentials::UnknownIssuer {
+        let certificate = if credentials == ServerCredentials::UnknownIssuer {
             let (_, untrusted) = authority("untrusted test authority")?;
             params.signed_by(&key, &untrusted)
         } else {
@@ -59,7 +59,7 @@ impl Authority {
     }
 }
 
-impl std::fmt::Debug for Authority {
+impl std::fmt::Debug for TestAuthority {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Authority").field("names", &self.names).finish_non_exhaustive()
     }

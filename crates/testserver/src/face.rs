@@ -6,11 +6,11 @@ use eyas_http::serve::FaultConfig;
 
 /// The behaviour of a test server at one address.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Faces {
+pub struct ServerFaces {
     /// Over TCP.
-    pub tcp: Face,
+    pub tcp: TransportFace,
     /// Over QUIC.
-    pub quic: Face,
+    pub quic: TransportFace,
     /// Over SCTP.
     pub sctp: SctpFace,
     /// The fault in long bodies.
@@ -31,11 +31,11 @@ pub enum SctpFace {
 
 /// The behaviour of a test server over one transport at one address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Face {
+pub struct TransportFace {
     /// Whether and how it can be reached.
-    pub reach: Reach,
+    pub reach: TransportReach,
     /// The certificate that it presents.
-    pub credentials: Credentials,
+    pub credentials: ServerCredentials,
     /// Whether it supports none of the application protocols that an HTTP client offers.
     pub no_common_alpn: bool,
 }
@@ -43,7 +43,7 @@ pub struct Face {
 /// Whether and how a transport can be reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reach {
+pub enum TransportReach {
     /// Without a fault.
     #[default]
     Open,
@@ -60,7 +60,7 @@ pub enum Reach {
 /// The certificate that a transport presents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Credentials {
+pub enum ServerCredentials {
     /// A valid one from the test's own authority.
     #[default]
     Good,

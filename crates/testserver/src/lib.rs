@@ -3,10 +3,10 @@
 //!
 //! ```
 //! # async fn example() -> Result<(), eyas_http::serve::ServeError> {
-//! use eyas_testserver::{Authority, Personality};
+//! use eyas_testserver::{ServerPersonality, TestAuthority};
 //!
-//! let authority = Authority::new(["peer.test"])?;
-//! let server = Personality::UdpSwallowed.start(&authority).await?;
+//! let authority = TestAuthority::new(["peer.test"])?;
+//! let server = ServerPersonality::UdpSwallowed.start(&authority).await?;
 //! // A client that trusts `authority.root()` reaches it over TCP and never over QUIC.
 //! println!("https://localhost:{}/", server.local_addr().port());
 //! # Ok(())
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! A [`Site`](site::Site) is the service that answers requests, for
-//! [`ServerBuilder::service`](eyas_http::serve::ServerBuilder::service). A [`Personality`] is a name
-//! for a pair of [`Face`]s: the behaviour of the server over TCP and over QUIC, at one address.
+//! [`ServerBuilder::service`](eyas_http::serve::ServerBuilder::service). A [`ServerPersonality`] is a name
+//! for a pair of [`TransportFace`]s: the behaviour of the server over TCP and over QUIC, at one address.
 //! [`TestServer::start`] accepts any pair, and several addresses on one port.
 
 #![forbid(unsafe_code)]
@@ -29,9 +29,9 @@ mod stage;
 mod tcp_shim;
 mod udp_shim;
 
-pub use authority::Authority;
-pub use face::{Credentials, Face, Faces, Reach, SctpFace};
-pub use personality::{Personality, Side};
+pub use authority::TestAuthority;
+pub use face::{SctpFace, ServerCredentials, ServerFaces, TransportFace, TransportReach};
+pub use personality::{ServerPersonality, TransportSide};
 pub use stage::TestServer;
 
 /// Compiles the example of the README.

@@ -4,12 +4,15 @@ use std::{fmt, net::IpAddr, time::Duration};
 
 use eyas_http::serve::{FaultConfig, ServeError};
 
-use crate::{Authority, Credentials, Face, Faces, Reach, SctpFace, TestServer};
+use crate::{
+    SctpFace, ServerCredentials, ServerFaces, TestAuthority, TestServer, TransportFace,
+    TransportReach,
+};
 
 /// A kind of test server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Personality {
+pub enum ServerPersonality {
     /// HTTP/1.1, 2 and 3 without a fault.
     Healthy,
     /// Datagrams to the port are dropped, with neither an answer nor an ICMP error, as behind a
@@ -37,13 +40,13 @@ pub enum Personality {
     /// TCP connections are accepted, and then nothing is ever sent.
     TcpSilent,
     /// The certificate on this transport is from an untrusted issuer.
-    WrongCertificate(Side),
+    WrongCertificate(TransportSide),
     /// The certificate on this transport has expired.
-    ExpiredCertificate(Side),
+    ExpiredCertificate(TransportSide),
     /// The certificate on this transport is for another name.
-    WrongName(Side),
+    WrongName(TransportSide),
     /// This transport supports none of HTTP's ALPN names.
-    NoCommonAlpn(Side),
+    NoCommonAlpn(TransportSide),
     /// HTTP/1.1 over SCTP inside UDP and over TCP; no QUIC. SCTP packets sent directly over IP are
     /// dropped, as behind a firewall that drops protocol 132.
     SctpInsideUdp,
@@ -64,7 +67,7 @@ pub enum Personality {
 
 /// A transport of the test server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum TransportSide {
     /// HTTP/1.1 and 2 over TLS over TCP.
     Tcp,
     /// HTTP/3 over QUIC.
@@ -73,7 +76,7 @@ pub enum Side {
     Both,
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for TransportSide {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Tcp => "TCP",
@@ -83,64 +86,69 @@ impl fmt::Display for Side {
     }
 }
 
-impl Personality {
+impl ServerPersonality {
     /// Returns its behaviour over each transport.
-    pub fn faces(self) -> Faces {
-        let reach = |tcp, quic| Faces {
-            tcp: Face { reach: tcp, ..Face::default() },
-            quic: Face { reach: quic, ..Face::default() },
-            ..Faces::default()
+    pub fn faces(self) -> ServerFaces {
+        let reach = |tcp, quic| ServerFaces {
+            tcp: TransportFace { reach: tcp, ..TransportFace::default() },
+            quic: TransportFace { reach: quic, ..TransportFace::default() },
+            ..ServerFaces::default()
         };
-        let fault =
-            |after, reset| Faces { fault: Some(FaultConfig { after, reset }), ..Faces::default() };
+        let fault = |after, reset| ServerFaces {
+            fault: Some(FaultConfig { after, reset }),
+            ..ServerFaces::default()
+        };
         match self {
-            Self::Healthy => Faces::default(),
-            Self::UdpSwallowed => reach(Reach::Open, Reach::Swallowed),
-            Self::TcpOnly => reach(Reach::Open, Reach::Refused),
-            Self::Http3Only => reach(Reach::Refused, Reach::Open),
-            Self::TcpSwallowed => reach(Reach::Swallowed, Reach::Open),
-            Self::AllSwallowed => reach(Reach::Swallowed, Reach::Swallowed),
-            Self::TcpSlow { by } => reach(Reach::Slow(by), Reach::Open),
-            Self::QuicSlow { by } => reach(Reach::Open, Reach::Slow(by)),
-            Self::TcpSilent => reach(Reach::Silent, Reach::Open),
-            Self::WrongCertificate(side) => with_credentials(side, Credentials::UnknownIssuer),
-            Self::ExpiredCertificate(side) => with_credentials(side, Credentials::Expired),
-            Self::WrongName(side) => with_credentials(side, Credentials::WrongName),
+            Self::Healthy => ServerFaces::default(),
+            Self::UdpSwallowed => reach(TransportReach::Open, TransportReach::Swallowed),
+            Self::TcpOnly => reach(TransportReach::Open, TransportReach::Refused),
+            Self::Http3Only => reach(TransportReach::Refused, TransportReach::Open),
+            Self::TcpSwallowed => reach(TransportReach::Swallowed, TransportReach::Open),
+            Self::AllSwallowed => reach(TransportReach::Swallowed, TransportReach::Swallowed),
+            Self::TcpSlow { by } => reach(TransportReach::Slow(by), TransportReach::Open),
+            Self::QuicSlow { by } => reach(TransportReach::Open, TransportReach::Slow(by)),
+            Self::TcpSilent => reach(TransportReach::Silent, TransportReach::Open),
+            Self::WrongCertificate(side) => {
+                with_credentials(side, ServerCredentials::UnknownIssuer)
+            }
+            Self::ExpiredCertificate(side) => with_credentials(side, ServerCredentials::Expired),
+            Self::WrongName(side) => with_credentials(side, ServerCredentials::WrongName),
             Self::NoCommonAlpn(side) => {
-                on_side(side, Face { no_common_alpn: true, ..Face::default() })
+                on_side(side, TransportFace { no_common_alpn: true, ..TransportFace::default() })
             }
-            Self::SctpInsideUdp => {
-                Faces { sctp: SctpFace::InsideUdp, ..reach(Reach::Open, Reach::Refused) }
-            }
+            Self::SctpInsideUdp => ServerFaces {
+                sctp: SctpFace::InsideUdp,
+                ..reach(TransportReach::Open, TransportReach::Refused)
+            },
             Self::ResetInBody { after } => fault(after, true),
             Self::TruncatedBody { after } => fault(after, false),
         }
     }
 
     /// Starts a server of this kind on a free port of 127.0.0.1.
-    pub async fn start(self, authority: &Authority) -> Result<TestServer, ServeError> {
+    pub async fn start(self, authority: &TestAuthority) -> Result<TestServer, ServeError> {
         let loopback = IpAddr::from([127, 0, 0, 1]);
         TestServer::start(authority, &[(loopback, self.faces())]).await
     }
 }
 
-fn with_credentials(side: Side, credentials: Credentials) -> Faces {
-    on_side(side, Face { credentials, ..Face::default() })
+fn with_credentials(side: TransportSide, credentials: ServerCredentials) -> ServerFaces {
+    on_side(side, TransportFace { credentials, ..TransportFace::default() })
 }
 
 /// Returns this face on one side and a healthy one on the other.
-fn on_side(side: Side, face: Face) -> Faces {
-    let mut faces = Faces::default();
-    if side != Side::Quic {
+fn on_side(side: TransportSide, face: TransportFace) -> ServerFaces {
+    let mut faces = ServerFaces::default();
+    if side != TransportSide::Quic {
         faces.tcp = face;
     }
-    if side != Side::Tcp {
+    if side != TransportSide::Tcp {
         faces.quic = face;
     }
     faces
 }
 
-impl fmt::Display for Personality {
+impl fmt::Display for ServerPersonality {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Healthy => f.write_str("healthy"),

@@ -39,8 +39,8 @@ use tower_service::Service;
 
 pub use self::bytes::{MAX_BYTES, PATTERN_PERIOD, pattern_byte};
 use self::{
-    listing::Listings,
-    reply::{Reply, error, redirect, refusal},
+    listing::RecentListings,
+    reply::{SiteReply, error, redirect, refusal},
 };
 
 /// The longest wait of `/slow?ms=`: one minute.
@@ -55,7 +55,7 @@ pub const MAX_REDIRECTS: u32 = 100;
 pub struct Site {
     /// Canonical, so that a path can be compared with it.
     directory: Option<Arc<Path>>,
-    listings: Arc<Listings>,
+    listings: Arc<RecentListings>,
 }
 
 /// Why a directory cannot be served.
@@ -82,12 +82,12 @@ pub enum SiteError {
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The client of a request, and its connection's share of the budget.
-struct Client {
+struct SiteClient {
     peer: PeerInfo,
     allowance: Allowance,
 }
 
-impl Client {
+impl SiteClient {
     fn share(&self) -> &Arc<Share> {
         &self.allowance.share
     }
@@ -114,7 +114,7 @@ impl Site {
         }
     }
 
-    async fn route(&self, client: &Client, request: Request<RequestBody>) -> Reply {
+    async fn route(&self, client: &SiteClient, request: Request<RequestBody>) -> SiteReply {
         let path = request.uri().path();
         let (first, rest) = match path.trim_start_matches('/').split_once('/') {
             Some((first, rest)) => (first, Some(rest)),
@@ -141,11 +141,11 @@ impl Site {
         }
     }
 
-    async fn answer(self, mut request: Request<RequestBody>) -> Reply {
+    async fn answer(self, mut request: Request<RequestBody>) -> SiteReply {
         let peer = request.extensions_mut().remove();
         let allowance = request.extensions_mut().remove();
         let reply = match peer.zip(allowance) {
-            Some((peer, allowance)) => self.route(&Client { peer, allowance }, request).await,
+            Some((peer, allowance)) => self.route(&SiteClient { peer, allowance }, request).await,
             None => {
                 error(StatusCode::INTERNAL_SERVER_ERROR, "This site requires a server of eyas.")
             }
@@ -155,9 +155,9 @@ impl Site {
 }
 
 impl Service<Request<RequestBody>> for Site {
-    type Response = Reply;
+    type Response = SiteReply;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Reply, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<SiteReply, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -175,11 +175,11 @@ const ROUTES: &str = "Not found. The routes are: / (or /eyas), /bytes/N, /echo, 
                       /status/CODE, /redirect/N.";
 
 /// Answers GET and HEAD, and refuses other methods.
-fn get_or_head(request: &Request<RequestBody>, answer: impl FnOnce() -> Reply) -> Reply {
+fn get_or_head(request: &Request<RequestBody>, answer: impl FnOnce() -> SiteReply) -> SiteReply {
     refusal(request, &READ_METHODS).unwrap_or_else(answer)
 }
 
-fn bytes(request: &Request<RequestBody>, count: &str) -> Reply {
+fn bytes(request: &Request<RequestBody>, count: &str) -> SiteReply {
     let length = match count.parse::<u64>() {
         Ok(length) if length <= bytes::MAX_BYTES => length,
         _ => {
@@ -190,12 +190,12 @@ fn bytes(request: &Request<RequestBody>, count: &str) -> Reply {
         }
     };
     let reply = reply::ranged(request.headers(), length, |start, end| {
-        MeteredBody::of(bytes::Pattern::new(start, end))
+        MeteredBody::of(bytes::PatternRange::new(start, end))
     });
     reply::with_type(reply, "application/octet-stream")
 }
 
-async fn slow(request: &Request<RequestBody>) -> Reply {
+async fn slow(request: &Request<RequestBody>) -> SiteReply {
     if let Some(refusal) = refusal(request, &READ_METHODS) {
         return refusal;
     }
@@ -216,7 +216,7 @@ async fn slow(request: &Request<RequestBody>) -> Reply {
     }
 }
 
-fn status(code: &str) -> Reply {
+fn status(code: &str) -> SiteReply {
     let code = code.parse().ok().filter(|code| (200..600).contains(code));
     match code.and_then(|code| StatusCode::from_u16(code).ok()) {
         // RFC 9110 §6.4.1: these have no content.
@@ -226,7 +226,7 @@ fn status(code: &str) -> Reply {
     }
 }
 
-fn redirects(count: &str) -> Reply {
+fn redirects(count: &str) -> SiteReply {
     match count.parse::<u32>() {
         Ok(0) => reply::text(StatusCode::OK, "the end of the chain\n".into()),
         Ok(count) if count <= MAX_REDIRECTS => {

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
+use eyas::sockets::{self, BoundAddress, StreamProtocol, WantedSockets};
 use eyas_http::{
     Versions,
     serve::{AltSvcPolicy, Running, SctpService, ServeError, Server, ServerBuilder, Stats},
@@ -13,7 +13,10 @@ use eyas_http::{
 use http::HeaderValue;
 use tokio::{net::TcpListener, task::JoinSet};
 
-use crate::{Authority, Face, Faces, Reach, SctpFace, silent, site::Site, tcp_shim, udp_shim};
+use crate::{
+    SctpFace, ServerFaces, TestAuthority, TransportFace, TransportReach, silent, site::Site,
+    tcp_shim, udp_shim,
+};
 
 /// The application protocol of a server that supports none of those that clients offer.
 const UNSUPPORTED_ALPN: &[u8] = b"eyas-strange";
@@ -31,15 +34,15 @@ impl TestServer {
     /// Starts a server at each of these addresses, all with the same free port number, each with
     /// its own faces.
     pub async fn start(
-        authority: &Authority,
-        stages: &[(IpAddr, Faces)],
+        authority: &TestAuthority,
+        stages: &[(IpAddr, ServerFaces)],
     ) -> Result<Self, ServeError> {
         let wanted: Vec<SocketAddr> = stages.iter().map(|(ip, _)| (*ip, 0).into()).collect();
-        let both = Wanted { stream: Some(StreamProtocol::Tcp), udp: true };
+        let both = WantedSockets { stream: Some(StreamProtocol::Tcp), udp: true };
         let bound = sockets::bind(&wanted, both)?;
         let addresses = bound.iter().map(|bound| bound.address).collect();
         let mut this = Self { addresses, servers: Vec::new(), tasks: JoinSet::new() };
-        for (Bound { address, tcp, udp }, (_, faces)) in bound.into_iter().zip(stages) {
+        for (BoundAddress { address, tcp, udp }, (_, faces)) in bound.into_iter().zip(stages) {
             if let Some(tcp) = tcp {
                 this.stage_tcp(authority, faces, address, tcp).await?;
             }
@@ -80,15 +83,15 @@ impl TestServer {
 
     async fn stage_tcp(
         &mut self,
-        authority: &Authority,
-        faces: &Faces,
+        authority: &TestAuthority,
+        faces: &ServerFaces,
         address: SocketAddr,
         tcp: TcpListener,
     ) -> Result<(), ServeError> {
         let bind_error = |cause| ServeError::Bind { address, cause };
         match faces.tcp.reach {
-            Reach::Open => self.serve_tcp(authority, faces, address, tcp),
-            Reach::Slow(by) => {
+            TransportReach::Open => self.serve_tcp(authority, faces, address, tcp),
+            TransportReach::Slow(by) => {
                 let listener =
                     TcpListener::bind(free_port_at(address)).await.map_err(bind_error)?;
                 let inner = listener.local_addr().map_err(bind_error)?;
@@ -96,16 +99,16 @@ impl TestServer {
                 self.tasks.spawn(tcp_shim::run(tcp, inner, by));
                 Ok(())
             }
-            Reach::Silent => {
+            TransportReach::Silent => {
                 self.tasks.spawn(silent::accept(tcp));
                 Ok(())
             }
-            Reach::Swallowed => {
+            TransportReach::Swallowed => {
                 let full = silent::fill(tcp).await.map_err(bind_error)?;
                 self.tasks.spawn(silent::keep_alive(full));
                 Ok(())
             }
-            Reach::Refused => {
+            TransportReach::Refused => {
                 drop(tcp);
                 // Bound but not listening: connections are refused, and no other program gets the
                 // port.
@@ -118,15 +121,15 @@ impl TestServer {
 
     fn stage_quic(
         &mut self,
-        authority: &Authority,
-        faces: &Faces,
+        authority: &TestAuthority,
+        faces: &ServerFaces,
         address: SocketAddr,
         udp: UdpSocket,
     ) -> Result<(), ServeError> {
         let bind_error = |cause| ServeError::Bind { address, cause };
         match faces.quic.reach {
-            Reach::Open => self.serve_quic(authority, faces, address, udp),
-            Reach::Slow(by) => {
+            TransportReach::Open => self.serve_quic(authority, faces, address, udp),
+            TransportReach::Slow(by) => {
                 let socket = UdpSocket::bind(free_port_at(address)).map_err(bind_error)?;
                 socket.set_nonblocking(true).map_err(bind_error)?;
                 let inner = socket.local_addr().map_err(bind_error)?;
@@ -135,11 +138,11 @@ impl TestServer {
                 self.tasks.spawn(udp_shim::run(outer, inner, by));
                 Ok(())
             }
-            Reach::Silent | Reach::Swallowed => {
+            TransportReach::Silent | TransportReach::Swallowed => {
                 self.tasks.spawn(silent::keep_alive(udp));
                 Ok(())
             }
-            Reach::Refused => {
+            TransportReach::Refused => {
                 self.tasks
                     .spawn(silent::keep_alive(silent::ignore_datagrams(udp).map_err(bind_error)?));
                 Ok(())
@@ -150,14 +153,14 @@ impl TestServer {
     /// Serves HTTP/1.1 and 2 on this listener, for clients that know the server as `public`.
     fn serve_tcp(
         &mut self,
-        authority: &Authority,
-        faces: &Faces,
+        authority: &TestAuthority,
+        faces: &ServerFaces,
         public: SocketAddr,
         tcp: TcpListener,
     ) -> Result<(), ServeError> {
         let versions = Versions { http3: false, ..Versions::ALL };
         let alt_svc = match faces.quic.reach {
-            Reach::Refused => AltSvcPolicy::Off,
+            TransportReach::Refused => AltSvcPolicy::Off,
             _ => HeaderValue::try_from(format!("h3=\":{}\"; ma=86400", public.port()))
                 .map_or(AltSvcPolicy::Off, AltSvcPolicy::Field),
         };
@@ -166,7 +169,7 @@ impl TestServer {
         if faces.sctp == SctpFace::InsideUdp {
             builder = builder.sctp(SctpService::on_free_port());
         }
-        let bound = Bound { address: public, tcp: Some(tcp), udp: None };
+        let bound = BoundAddress { address: public, tcp: Some(tcp), udp: None };
         self.servers.push(builder.start_on(vec![bound])?);
         Ok(())
     }
@@ -174,14 +177,14 @@ impl TestServer {
     /// Serves HTTP/3 on this socket.
     fn serve_quic(
         &mut self,
-        authority: &Authority,
-        faces: &Faces,
+        authority: &TestAuthority,
+        faces: &ServerFaces,
         address: SocketAddr,
         udp: UdpSocket,
     ) -> Result<(), ServeError> {
         let versions = Versions { http1: false, http2: false, http3: true };
         let builder = builder(authority, &faces.quic, faces)?.versions(versions);
-        let bound = Bound { address, tcp: None, udp: Some(udp) };
+        let bound = BoundAddress { address, tcp: None, udp: Some(udp) };
         self.servers.push(builder.start_on(vec![bound])?);
         Ok(())
     }
@@ -192,7 +195,11 @@ fn free_port_at(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip(), 0)
 }
 
-fn builder(authority: &Authority, face: &Face, faces: &Faces) -> Result<ServerBuilder, ServeError> {
+fn builder(
+    authority: &TestAuthority,
+    face: &TransportFace,
+    faces: &ServerFaces,
+) -> Result<ServerBuilder, ServeError> {
     let builder = Server::builder().service(Site::new());
     let mut builder = builder.tls(authority.identity(face.credentials)?);
     if face.no_common_alpn {

@@ -23,12 +23,12 @@ const CLIENT_IDLE: Duration = Duration::from_secs(120);
 /// The maximum size of a datagram.
 const DATAGRAM: usize = 65_536;
 
-type Queue = mpsc::Sender<(Instant, Bytes)>;
+type DelayQueue = mpsc::Sender<(Instant, Bytes)>;
 
 /// Forwards datagrams to `inner`, delaying what clients send by `by`.
 pub(crate) async fn run(outer: UdpSocket, inner: SocketAddr, by: Duration) {
     let outer = Arc::new(outer);
-    let mut clients: HashMap<SocketAddr, Queue> = HashMap::new();
+    let mut clients: HashMap<SocketAddr, DelayQueue> = HashMap::new();
     let mut tasks = JoinSet::new();
     let mut buffer = vec![0; DATAGRAM];
     loop {

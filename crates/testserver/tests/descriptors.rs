@@ -6,7 +6,7 @@ mod stage;
 
 use std::time::Duration;
 
-use eyas_testserver::{Personality, Side};
+use eyas_testserver::{ServerPersonality, TransportSide};
 use tokio::time::{sleep, timeout};
 
 use crate::stage::{SOON, Stage};
@@ -28,11 +28,11 @@ async fn wait_for_closing(before: usize, what: &str) {
 #[tokio::test]
 async fn nothing_is_left_open() {
     for personality in [
-        Personality::WrongCertificate(Side::Both),
-        Personality::UdpSwallowed,
-        Personality::AllSwallowed,
-        Personality::ResetInBody { after: 10 },
-        Personality::TcpSilent,
+        ServerPersonality::WrongCertificate(TransportSide::Both),
+        ServerPersonality::UdpSwallowed,
+        ServerPersonality::AllSwallowed,
+        ServerPersonality::ResetInBody { after: 10 },
+        ServerPersonality::TcpSilent,
     ] {
         let stage = Stage::new(personality).await;
         let before = descriptors();

@@ -3,7 +3,7 @@
 use std::{io, net::IpAddr, time::Duration};
 
 use bytes::Bytes;
-use eyas_testserver::{Authority, Faces, Personality, Side, TestServer};
+use eyas_testserver::{ServerFaces, ServerPersonality, TestAuthority, TestServer, TransportSide};
 use http::{Request, Version, header};
 use tokio::{
     net::{TcpStream, UdpSocket},
@@ -21,12 +21,12 @@ use clients::{Fetched, SOON, get, h3_exchange, h3_over, http1, http2, quic_to, t
 const PATIENCE: Duration = Duration::from_millis(400);
 
 struct Stage {
-    authority: Authority,
+    authority: TestAuthority,
     server: TestServer,
 }
 
-async fn stage(personality: Personality) -> Stage {
-    let authority = Authority::new(["peer.test"]).unwrap();
+async fn stage(personality: ServerPersonality) -> Stage {
+    let authority = TestAuthority::new(["peer.test"]).unwrap();
     let server = personality.start(&authority).await.unwrap();
     Stage { authority, server }
 }
@@ -87,7 +87,7 @@ fn failure(outcome: Fetched) -> String {
 
 #[tokio::test]
 async fn a_healthy_server_answers_over_every_version() {
-    let stage = stage(Personality::Healthy).await;
+    let stage = stage(ServerPersonality::Healthy).await;
     stage.tcp_works().await;
     stage.quic_works().await;
     assert_eq!(stage.server.stats().requests(), 3);
@@ -96,7 +96,7 @@ async fn a_healthy_server_answers_over_every_version() {
 
 #[tokio::test]
 async fn a_server_behind_dropped_udp_announces_http3_but_never_answers_quic() {
-    let stage = stage(Personality::UdpSwallowed).await;
+    let stage = stage(ServerPersonality::UdpSwallowed).await;
     stage.tcp_works().await;
     let response = stage.over_tcp(Version::HTTP_2, get("/")).await.unwrap();
     let port = stage.server.local_addr().port();
@@ -107,7 +107,7 @@ async fn a_server_behind_dropped_udp_announces_http3_but_never_answers_quic() {
 
 #[tokio::test]
 async fn a_tcp_only_server_refuses_udp_and_sends_no_alt_svc() {
-    let stage = stage(Personality::TcpOnly).await;
+    let stage = stage(ServerPersonality::TcpOnly).await;
     stage.tcp_works().await;
     let response = stage.over_tcp(Version::HTTP_2, get("/")).await.unwrap();
     assert!(!response.headers().contains_key(header::ALT_SVC));
@@ -120,7 +120,7 @@ async fn a_tcp_only_server_refuses_udp_and_sends_no_alt_svc() {
 
 #[tokio::test]
 async fn an_http3_only_server_refuses_tcp() {
-    let stage = stage(Personality::Http3Only).await;
+    let stage = stage(ServerPersonality::Http3Only).await;
     stage.quic_works().await;
     let error = TcpStream::connect(stage.server.local_addr()).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
@@ -129,7 +129,7 @@ async fn an_http3_only_server_refuses_tcp() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn dropped_syns_leave_quic_working() {
-    let stage = stage(Personality::TcpSwallowed).await;
+    let stage = stage(ServerPersonality::TcpSwallowed).await;
     let tcp = TcpStream::connect(stage.server.local_addr());
     assert!(timeout(PATIENCE, tcp).await.is_err(), "no answer at all");
     stage.quic_works().await;
@@ -138,7 +138,7 @@ async fn dropped_syns_leave_quic_working() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn nothing_answers_if_everything_is_dropped() {
-    let stage = stage(Personality::AllSwallowed).await;
+    let stage = stage(ServerPersonality::AllSwallowed).await;
     let tcp = TcpStream::connect(stage.server.local_addr());
     assert!(timeout(PATIENCE, tcp).await.is_err(), "no answer at all");
     let quic = quic_to(stage.server.local_addr(), stage.authority.root());
@@ -148,7 +148,7 @@ async fn nothing_answers_if_everything_is_dropped() {
 #[tokio::test]
 async fn slow_tcp_delays_the_handshake_but_completes() {
     let by = Duration::from_millis(200);
-    let stage = stage(Personality::TcpSlow { by }).await;
+    let stage = stage(ServerPersonality::TcpSlow { by }).await;
     let start = Instant::now();
     let tcp = tls_to(stage.server.local_addr(), stage.authority.root(), b"h2").await;
     assert!(tcp.is_ok() && start.elapsed() >= by);
@@ -159,7 +159,7 @@ async fn slow_tcp_delays_the_handshake_but_completes() {
 #[tokio::test]
 async fn slow_quic_delays_the_handshake_but_completes() {
     let by = Duration::from_millis(200);
-    let stage = stage(Personality::QuicSlow { by }).await;
+    let stage = stage(ServerPersonality::QuicSlow { by }).await;
     let start = Instant::now();
     let quic = quic_to(stage.server.local_addr(), stage.authority.root()).await;
     assert!(quic.is_ok() && start.elapsed() >= by);
@@ -169,7 +169,7 @@ async fn slow_quic_delays_the_handshake_but_completes() {
 
 #[tokio::test]
 async fn silent_tcp_accepts_and_sends_nothing() {
-    let stage = stage(Personality::TcpSilent).await;
+    let stage = stage(ServerPersonality::TcpSilent).await;
     assert!(TcpStream::connect(stage.server.local_addr()).await.is_ok());
     let tls = tls_to(stage.server.local_addr(), stage.authority.root(), b"h2");
     assert!(timeout(PATIENCE, tls).await.is_err(), "accepted and silent");
@@ -178,16 +178,19 @@ async fn silent_tcp_accepts_and_sends_nothing() {
 
 /// Checks that the personality fails on its side with this word in the error, and works on the
 /// other.
-async fn assert_fails_on_each_side(personality: impl Fn(Side) -> Personality, word: &str) {
-    let on_tcp = stage(personality(Side::Tcp)).await;
+async fn assert_fails_on_each_side(
+    personality: impl Fn(TransportSide) -> ServerPersonality,
+    word: &str,
+) {
+    let on_tcp = stage(personality(TransportSide::Tcp)).await;
     let error = failure(on_tcp.over_tcp(Version::HTTP_2, get("/")).await);
     assert!(error.contains(word), "{error}");
     on_tcp.quic_works().await;
-    let on_quic = stage(personality(Side::Quic)).await;
+    let on_quic = stage(personality(TransportSide::Quic)).await;
     let error = failure(on_quic.over_quic(get("/")).await);
     assert!(error.contains(word), "{error}");
     on_quic.tcp_works().await;
-    let on_both = stage(personality(Side::Both)).await;
+    let on_both = stage(personality(TransportSide::Both)).await;
     for error in [
         failure(on_both.over_tcp(Version::HTTP_11, get("/")).await),
         failure(on_both.over_quic(get("/")).await),
@@ -198,23 +201,23 @@ async fn assert_fails_on_each_side(personality: impl Fn(Side) -> Personality, wo
 
 #[tokio::test]
 async fn an_untrusted_issuer_is_rejected_on_its_side_only() {
-    assert_fails_on_each_side(Personality::WrongCertificate, "UnknownIssuer").await;
+    assert_fails_on_each_side(ServerPersonality::WrongCertificate, "UnknownIssuer").await;
 }
 
 #[tokio::test]
 async fn an_expired_certificate_is_rejected_on_its_side_only() {
-    assert_fails_on_each_side(Personality::ExpiredCertificate, "expired").await;
+    assert_fails_on_each_side(ServerPersonality::ExpiredCertificate, "expired").await;
 }
 
 #[tokio::test]
 async fn a_certificate_for_another_name_is_rejected_on_its_side_only() {
-    assert_fails_on_each_side(Personality::WrongName, "not valid for name").await;
+    assert_fails_on_each_side(ServerPersonality::WrongName, "not valid for name").await;
 }
 
 #[tokio::test]
 async fn a_server_without_a_common_protocol_sends_the_alert() {
     // 120 is the alert's number (RFC 7301); QUIC adds 0x100.
-    let both = stage(Personality::NoCommonAlpn(Side::Both)).await;
+    let both = stage(ServerPersonality::NoCommonAlpn(TransportSide::Both)).await;
     let error = failure(both.over_tcp(Version::HTTP_2, get("/")).await);
     assert!(error.contains("NoApplicationProtocol"), "{error}");
     let error = failure(both.over_quic(get("/")).await);
@@ -223,7 +226,7 @@ async fn a_server_without_a_common_protocol_sends_the_alert() {
 
 #[tokio::test]
 async fn a_reset_body_ends_with_an_error_in_every_version() {
-    let stage = stage(Personality::ResetInBody { after: 5000 }).await;
+    let stage = stage(ServerPersonality::ResetInBody { after: 5000 }).await;
     stage.tcp_works().await;
     stage.quic_works().await;
     for version in [Version::HTTP_11, Version::HTTP_2] {
@@ -236,7 +239,7 @@ async fn a_reset_body_ends_with_an_error_in_every_version() {
 
 #[tokio::test]
 async fn a_truncated_body_ends_early_in_every_version() {
-    let stage = stage(Personality::TruncatedBody { after: 5000 }).await;
+    let stage = stage(ServerPersonality::TruncatedBody { after: 5000 }).await;
     stage.tcp_works().await;
     stage.quic_works().await;
     let error = failure(stage.over_tcp(Version::HTTP_11, get("/bytes/100000")).await);
@@ -254,10 +257,10 @@ async fn a_truncated_body_ends_early_in_every_version() {
 
 #[tokio::test]
 async fn each_address_has_its_own_faces() {
-    let authority = Authority::new(["peer.test"]).unwrap();
-    let stages: [(IpAddr, Faces); 2] = [
-        ("::1".parse().unwrap(), Personality::TcpSilent.faces()),
-        ("127.0.0.1".parse().unwrap(), Personality::Http3Only.faces()),
+    let authority = TestAuthority::new(["peer.test"]).unwrap();
+    let stages: [(IpAddr, ServerFaces); 2] = [
+        ("::1".parse().unwrap(), ServerPersonality::TcpSilent.faces()),
+        ("127.0.0.1".parse().unwrap(), ServerPersonality::Http3Only.faces()),
     ];
     let server = TestServer::start(&authority, &stages).await.unwrap();
     let [v6, v4] = *server.local_addrs() else { panic!("two addresses") };

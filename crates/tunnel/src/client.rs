@@ -7,7 +7,7 @@ use std::time::Duration;
 use eyas::Endpoint;
 use eyas::race::policy::Policy;
 use eyas::race::target::Target;
-use eyas_relay::destination::Refusal;
+use eyas_relay::destination::RequestRefusal;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -15,22 +15,22 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::client_session::{ClientSession, HANDOVER};
-use crate::demand::Demand;
+use crate::demand::TunnelDemand;
 use crate::dynamic::{ProxyRequest, read_request};
 use crate::error::TunnelError;
-use crate::forward::{Forward, ForwardTo, ListenAt, Place};
-use crate::frame::{Purpose, RefuseReason};
-use crate::link::{ChannelStream, Link};
-use crate::liveness::Attempts;
+use crate::forward::{ForwardTo, ListenAt, ListenPlace, PortForward};
+use crate::frame::{ChannelPurpose, RefuseReason};
+use crate::link::{ChannelStream, SessionLink};
+use crate::liveness::ReconnectAttempts;
 use crate::local::{LocalListener, LocalStream, reset_when_dropped};
-use crate::notice::{Notice, Observer, ThrottledWarnings};
-use crate::packets::Interface;
-use crate::probing::Probing;
+use crate::notice::{NoticeObserver, ThrottledWarnings, TunnelNotice};
+use crate::packets::TunnelInterface;
+use crate::probing::ProbingTimes;
 use crate::proxied::ServerProxy;
-use crate::reach::Tunnel;
+use crate::server_tunnel::ServerTunnel;
 use crate::session::SessionLimits;
-use crate::sessions::Sessions;
-use crate::setup::Setup;
+use crate::sessions::CurrentSessions;
+use crate::setup::TunnelSetup;
 use crate::sockets::{accept, forward, listen};
 
 /// How long a connected program waits for a session.
@@ -43,34 +43,34 @@ const MAX_PROGRAMS: usize = 4096;
 
 /// The forwardings of a client.
 #[derive(Clone, Debug, Default)]
-pub struct Forwards {
+pub struct ClientForwards {
     /// Listen at this end, and have the other end connect.
-    pub local: Vec<Forward>,
+    pub local: Vec<PortForward>,
     /// Have the other end listen, and connect at this end.
-    pub remote: Vec<Forward>,
+    pub remote: Vec<PortForward>,
     /// Listen at this end for SOCKS and HTTP CONNECT, and have the other end connect to the requested destinations.
-    pub dynamic: Vec<Place>,
+    pub dynamic: Vec<ListenPlace>,
     /// Exchange packets between this interface and that of the other end.
-    pub interface: Option<Interface>,
+    pub interface: Option<TunnelInterface>,
 }
 
 /// A tunnel that is kept up: it reconnects whenever its session is over, and moves to a transport with streams when
 /// one is available.
 #[derive(Debug)]
-pub struct Client {
-    setup: Setup,
-    probing: Probing,
-    listeners: Vec<(LocalListener, Kind)>,
+pub struct TunnelClient {
+    setup: TunnelSetup,
+    probing: ProbingTimes,
+    listeners: Vec<(LocalListener, ListenerKind)>,
 }
 
 /// The kind of a listener.
 #[derive(Clone, Debug)]
-enum Kind {
+enum ListenerKind {
     Local(ForwardTo),
     Dynamic,
 }
 
-impl Client {
+impl TunnelClient {
     /// Listens for local programs. Sessions are opened by this endpoint, which must trust only the key of the
     /// server.
     ///
@@ -79,30 +79,32 @@ impl Client {
     pub fn new(
         endpoint: Endpoint,
         (target, policy): (Target, Policy),
-        forwards: Forwards,
-        probing: Probing,
-        observer: impl Fn(Notice) + Send + Sync + 'static,
+        forwards: ClientForwards,
+        probing: ProbingTimes,
+        observer: impl Fn(TunnelNotice) + Send + Sync + 'static,
     ) -> Result<Self, TunnelError> {
-        let observer = Observer(Arc::new(observer));
+        let observer = NoticeObserver(Arc::new(observer));
         let mut listeners = Vec::new();
-        let local = forwards.local.iter().map(|one| (one.at.clone(), Kind::Local(one.to.clone())));
-        let dynamic = forwards.dynamic.iter().map(|at| (ListenAt::Tcp(at.clone()), Kind::Dynamic));
+        let local =
+            forwards.local.iter().map(|one| (one.at.clone(), ListenerKind::Local(one.to.clone())));
+        let dynamic =
+            forwards.dynamic.iter().map(|at| (ListenAt::Tcp(at.clone()), ListenerKind::Dynamic));
         for (mut at, kind) in local.chain(dynamic) {
             let (bound, port) =
                 listen(&at).map_err(|why| TunnelError::Listen(at.clone(), why.to_string()))?;
             at.set_port(port);
             let leads = match &kind {
-                Kind::Local(to) => to.to_string(),
-                Kind::Dynamic => "the destinations of SOCKS and CONNECT".to_owned(),
+                ListenerKind::Local(to) => to.to_string(),
+                ListenerKind::Dynamic => "the destinations of SOCKS and CONNECT".to_owned(),
             };
             observer.notify("listening", format!("{at} leads to {leads}"));
             listeners.extend(bound.into_iter().map(|one| (one, kind.clone())));
         }
-        let Forwards { remote, interface, .. } = forwards;
+        let ClientForwards { remote, interface, .. } = forwards;
         let limits = SessionLimits::default();
         let programs = Arc::new(Semaphore::new(MAX_PROGRAMS));
-        let sessions = Sessions::default();
-        let setup = Setup {
+        let sessions = CurrentSessions::default();
+        let setup = TunnelSetup {
             endpoint,
             target,
             policy,
@@ -113,7 +115,7 @@ impl Client {
             limits,
             programs,
             sessions,
-            demand: Demand::default(),
+            demand: TunnelDemand::default(),
         };
         Ok(Self { setup, probing, listeners })
     }
@@ -127,7 +129,7 @@ impl Client {
 
     /// Returns its sessions: none while it reconnects; otherwise the one for new connections, and those with
     /// connections that are still open.
-    pub fn sessions(&self) -> Sessions {
+    pub fn sessions(&self) -> CurrentSessions {
         self.setup.sessions.clone()
     }
 
@@ -135,7 +137,11 @@ impl Client {
     ///
     /// # Errors
     /// If the first session does not grant everything that was requested.
-    pub async fn run(self, first: Tunnel, stop: CancellationToken) -> Result<(), TunnelError> {
+    pub async fn run(
+        self,
+        first: ServerTunnel,
+        stop: CancellationToken,
+    ) -> Result<(), TunnelError> {
         let (sender, sessions) = watch::channel(None);
         let mut tasks = JoinSet::new();
         let setup = &Arc::new(self.setup);
@@ -191,23 +197,23 @@ impl Client {
     }
 }
 
-fn move_text(former: &Tunnel, better: &Tunnel) -> String {
+fn move_text(former: &ServerTunnel, better: &ServerTunnel) -> String {
     format!(
         "connected over {} as well: new connections use it, open ones stay on {}",
         better.description, former.description
     )
 }
 
-fn replace_text(former: &Tunnel, other: &Tunnel) -> String {
+fn replace_text(former: &ServerTunnel, other: &ServerTunnel) -> String {
     format!(
         "the server does not answer over {}, but over {}: new connections use that, open ones stay where they are",
         former.description, other.description
     )
 }
 
-impl Setup {
+impl TunnelSetup {
     /// Waits until the session with this link shows no sign of life, and another one is up before it does.
-    async fn replacement(&self, link: &Link) -> Tunnel {
+    async fn replacement(&self, link: &SessionLink) -> ServerTunnel {
         loop {
             link.doubted().await;
             tracing::debug!("the session is silent: trying another one beside it");
@@ -219,8 +225,8 @@ impl Setup {
     }
 
     /// Begins a session beside a silent one, at once and then again and again.
-    async fn another(&self) -> Tunnel {
-        let mut attempts = Attempts::after(self.demand.now(), Duration::MAX);
+    async fn another(&self) -> ServerTunnel {
+        let mut attempts = ReconnectAttempts::after_session(self.demand.now(), Duration::MAX);
         loop {
             match self.begin(&self.target, &self.policy).await {
                 Ok(tunnel) => return tunnel,
@@ -233,7 +239,7 @@ impl Setup {
     }
 
     /// Waits until it is time for the next attempt: when the pause is over, or the network changes.
-    async fn until_due(&self, attempts: &Attempts) {
+    async fn until_due(&self, attempts: &ReconnectAttempts) {
         let mut changes = self.endpoint.network_changes();
         tokio::select! {
             () = self.demand.until_due(attempts) => {}
@@ -248,7 +254,7 @@ impl Setup {
         duration: Duration,
         stop: &CancellationToken,
     ) -> Option<ClientSession> {
-        let mut attempts = Attempts::after(self.demand.now(), duration);
+        let mut attempts = ReconnectAttempts::after_session(self.demand.now(), duration);
         loop {
             self.observer.warn("disconnected", format!("{reason}; reconnecting"));
             let tunnel = self.reconnect(attempts, stop).await?;
@@ -261,12 +267,16 @@ impl Setup {
                     }
                 }
             }
-            attempts = Attempts::after(self.demand.now(), Duration::ZERO);
+            attempts = ReconnectAttempts::after_session(self.demand.now(), Duration::ZERO);
         }
     }
 
     /// Reconnects, however long that takes.
-    async fn reconnect(&self, mut attempts: Attempts, stop: &CancellationToken) -> Option<Tunnel> {
+    async fn reconnect(
+        &self,
+        mut attempts: ReconnectAttempts,
+        stop: &CancellationToken,
+    ) -> Option<ServerTunnel> {
         loop {
             tokio::select! {
                 () = stop.cancelled() => return None,
@@ -292,10 +302,10 @@ impl Setup {
 
 /// Serves every program that connects to a listener.
 async fn serve_all(
-    setup: Arc<Setup>,
+    setup: Arc<TunnelSetup>,
     listener: LocalListener,
-    kind: Kind,
-    sessions: watch::Receiver<Option<Link>>,
+    kind: ListenerKind,
+    sessions: watch::Receiver<Option<SessionLink>>,
 ) {
     let mut tasks = JoinSet::new();
     let warnings = ThrottledWarnings::new(setup.observer.clone());
@@ -307,8 +317,8 @@ async fn serve_all(
         let (setup, kind, sessions) = (Arc::clone(&setup), kind.clone(), sessions.clone());
         tasks.spawn(async move {
             match kind {
-                Kind::Local(to) => serve_local(&setup, client, to, sessions).await,
-                Kind::Dynamic => serve_dynamic(&setup, client, sessions).await,
+                ListenerKind::Local(to) => serve_local(&setup, client, to, sessions).await,
+                ListenerKind::Dynamic => serve_dynamic(&setup, client, sessions).await,
             }
             drop(permit);
         });
@@ -319,9 +329,9 @@ async fn serve_all(
 /// channel is open, or is replaced because it is silent, the channel is requested again from the next one: nothing was
 /// sent on it.
 async fn open_channel(
-    demand: &Demand,
-    purpose: Purpose,
-    mut sessions: watch::Receiver<Option<Link>>,
+    demand: &TunnelDemand,
+    purpose: ChannelPurpose,
+    mut sessions: watch::Receiver<Option<SessionLink>>,
 ) -> Result<ChannelStream, (RefuseReason, String)> {
     let _wanted = demand.enter();
     let opened = timeout(SESSION_TIME, async {
@@ -350,7 +360,7 @@ async fn open_channel(
 }
 
 /// Asks the other end if it is there when a request has not been answered for long. Never returns.
-async fn ask_if_unanswered(link: &Link) {
+async fn ask_if_unanswered(link: &SessionLink) {
     sleep(ANSWER_TIME).await;
     link.ask();
     std::future::pending().await
@@ -358,11 +368,11 @@ async fn ask_if_unanswered(link: &Link) {
 
 /// Waits until there is another session than this one, or none; if `is_doubted`, because this one is silent.
 async fn until_replaced(
-    link: &Link,
-    sessions: &mut watch::Receiver<Option<Link>>,
+    link: &SessionLink,
+    sessions: &mut watch::Receiver<Option<SessionLink>>,
     is_doubted: bool,
 ) {
-    let is_other = |other: &Option<Link>| {
+    let is_other = |other: &Option<SessionLink>| {
         other.as_ref().is_none_or(|other| !other.is_same(link))
             && (!is_doubted || link.is_doubted())
     };
@@ -372,10 +382,10 @@ async fn until_replaced(
 }
 
 async fn serve_local(
-    setup: &Setup,
+    setup: &TunnelSetup,
     client: LocalStream,
     to: ForwardTo,
-    sessions: watch::Receiver<Option<Link>>,
+    sessions: watch::Receiver<Option<SessionLink>>,
 ) {
     reset_when_dropped(&client);
     match open_channel(&setup.demand, to.purpose(), sessions).await {
@@ -387,12 +397,12 @@ async fn serve_local(
 }
 
 async fn serve_dynamic(
-    setup: &Setup,
+    setup: &TunnelSetup,
     mut client: LocalStream,
-    sessions: watch::Receiver<Option<Link>>,
+    sessions: watch::Receiver<Option<SessionLink>>,
 ) {
     let Some(ProxyRequest { to, handshake }) = read_request(&mut client).await else { return };
-    match open_channel(&setup.demand, Purpose::Connect(to.clone()), sessions).await {
+    match open_channel(&setup.demand, ChannelPurpose::Connect(to.clone()), sessions).await {
         Ok(mut channel) => {
             let granted = handshake.granted(None);
             let rest = handshake.into_rest();
@@ -404,8 +414,8 @@ async fn serve_dynamic(
         Err((why, reason)) => {
             setup.observer.warn("refused", format!("{to}: {reason}"));
             let refusal = match why {
-                RefuseReason::NotAllowed => Refusal::NotAllowed(reason),
-                _ => Refusal::HostUnreachable(reason),
+                RefuseReason::NotAllowed => RequestRefusal::NotAllowed(reason),
+                _ => RequestRefusal::HostUnreachable(reason),
             };
             let _ = client.write_all(&handshake.refused(&refusal)).await;
             let _ = client.shutdown().await;

@@ -8,14 +8,14 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::TunnelError;
-use crate::forward::{Forward, ForwardTo};
-use crate::frame::{Purpose, RefuseReason};
-use crate::link::{ChannelRequest, ChannelStream, Link};
-use crate::packets::{Attachment, Interface, exchange_packets};
-use crate::reach::Tunnel;
-use crate::session::End;
-use crate::sessions::Presence;
-use crate::setup::Setup;
+use crate::forward::{ForwardTo, PortForward};
+use crate::frame::{ChannelPurpose, RefuseReason};
+use crate::link::{ChannelRequest, ChannelStream, SessionLink};
+use crate::packets::{InterfaceAttachment, TunnelInterface, exchange_packets};
+use crate::server_tunnel::ServerTunnel;
+use crate::session::SessionEnd;
+use crate::sessions::SessionPresence;
+use crate::setup::TunnelSetup;
 use crate::sockets::{connect, connect_unix};
 
 /// How long the server may take to release the ports of a session that is being replaced.
@@ -26,7 +26,7 @@ const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
 /// A session with everything that depends on it.
 #[derive(Debug)]
 pub(crate) struct ClientSession {
-    tunnel: Tunnel,
+    tunnel: ServerTunnel,
     /// The channels for which the server listens.
     listening: Vec<ChannelStream>,
     /// The destinations of these channels.
@@ -36,17 +36,17 @@ pub(crate) struct ClientSession {
     /// The task that exchanges the packets of the interface, if there is one.
     exchanging: JoinSet<()>,
     /// The remote forwardings, with the ports that the server has chosen.
-    remote: Vec<Forward>,
-    _presence: Presence,
+    remote: Vec<PortForward>,
+    _presence: SessionPresence,
 }
 
 impl ClientSession {
     /// Has the server listen for these forwardings. If the session before this one used the same ports, the
     /// server may take this long to release them.
     pub(crate) async fn begin(
-        setup: &Setup,
-        tunnel: Tunnel,
-        mut remote: Vec<Forward>,
+        setup: &TunnelSetup,
+        tunnel: ServerTunnel,
+        mut remote: Vec<PortForward>,
         within: Duration,
     ) -> Result<Self, TunnelError> {
         let peer = format!("{}:{}", setup.target.host, setup.target.port);
@@ -78,28 +78,28 @@ impl ClientSession {
     }
 
     /// Has the server stop listening and exchanging packets. Returns the forwardings for the next session.
-    pub(crate) fn release_ports(&mut self) -> Vec<Forward> {
+    pub(crate) fn release_ports(&mut self) -> Vec<PortForward> {
         self.listening.clear();
         self.exchanging.abort_all();
         self.remote.clone()
     }
 
-    pub(crate) fn tunnel(&self) -> &Tunnel {
+    pub(crate) fn tunnel(&self) -> &ServerTunnel {
         &self.tunnel
     }
 
     /// Serves the server's requests until the session is over. Cancel-safe.
-    pub(crate) async fn serve(&mut self, setup: &Arc<Setup>) -> End {
+    pub(crate) async fn serve(&mut self, setup: &Arc<TunnelSetup>) -> SessionEnd {
         loop {
             let request = tokio::select! {
                 end = &mut self.tunnel.running => {
-                    return end.unwrap_or_else(|_| End::Lost("it ended".to_owned()));
+                    return end.unwrap_or_else(|_| SessionEnd::Lost("it ended".to_owned()));
                 }
                 Some(request) = self.tunnel.requests.next() => request,
             };
             while self.served.try_join_next().is_some() {}
             let destination = match &request.purpose {
-                Purpose::Accepted { listen, .. } => {
+                ChannelPurpose::Accepted { listen, .. } => {
                     let mut destinations = self.destinations.iter();
                     destinations.find(|(id, _)| id == listen).map(|(_, to)| to.clone())
                 }
@@ -123,7 +123,7 @@ impl ClientSession {
     }
 
     /// Ends the session once it has no more connections.
-    pub(crate) async fn retire(mut self, setup: Arc<Setup>, stop: CancellationToken) {
+    pub(crate) async fn retire(mut self, setup: Arc<TunnelSetup>, stop: CancellationToken) {
         let link = self.tunnel.link.clone();
         tokio::select! {
             _ = self.serve(&setup) => return,
@@ -136,8 +136,8 @@ impl ClientSession {
 
 /// Requests a listener, and stores its port if the server has chosen it.
 async fn request_listener(
-    link: &Link,
-    forward: &mut Forward,
+    link: &SessionLink,
+    forward: &mut PortForward,
 ) -> Result<ChannelStream, TunnelError> {
     let opened = link.open(forward.at.purpose()).await;
     let (channel, port) = opened.map_err(|(why, text)| {
@@ -151,8 +151,8 @@ async fn request_listener(
 /// Requests that the server exchanges packets with this interface, and returns the task that does so at this
 /// end. The server may not have released the addresses of the session before this one.
 async fn attach_interface(
-    link: &Link,
-    interface: &Interface,
+    link: &SessionLink,
+    interface: &TunnelInterface,
     until: Instant,
 ) -> Result<impl Future<Output = ()> + use<>, TunnelError> {
     let (attachment, channel) = loop {
@@ -167,9 +167,9 @@ async fn attach_interface(
 }
 
 async fn request_packets(
-    link: &Link,
-    interface: &Interface,
-) -> Result<(Attachment, ChannelStream), TunnelError> {
+    link: &SessionLink,
+    interface: &TunnelInterface,
+) -> Result<(InterfaceAttachment, ChannelStream), TunnelError> {
     let refused = |why, text| {
         let what = format!("the server exchanges no packets with {}", interface.config().name);
         TunnelError::Refused { what, why, text }
@@ -177,13 +177,13 @@ async fn request_packets(
     let attachment = interface.attach(&interface.remote_networks()).map_err(|network| {
         refused(RefuseReason::Failed, format!("another session has the packets of {network}"))
     })?;
-    let opened = link.open(Purpose::Packets { addresses: interface.addresses() }).await;
+    let opened = link.open(ChannelPurpose::Packets { addresses: interface.addresses() }).await;
     let (channel, _) = opened.map_err(|(why, text)| refused(why, text))?;
     Ok((attachment, channel))
 }
 
 /// Connects a program at the server to its destination.
-async fn serve(setup: Arc<Setup>, request: ChannelRequest, to: ForwardTo) {
+async fn serve(setup: Arc<TunnelSetup>, request: ChannelRequest, to: ForwardTo) {
     let reached = match &to {
         ForwardTo::Tcp(to) => connect(&setup.endpoint, &Arc::default(), to).await,
         ForwardTo::Unix(path) => connect_unix(path).await,

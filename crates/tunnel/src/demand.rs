@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::liveness::Attempts;
+use crate::liveness::ReconnectAttempts;
 
 /// The programs that wait.
 #[derive(Debug)]
-pub(crate) struct Demand {
+pub(crate) struct TunnelDemand {
     programs: AtomicUsize,
     /// Notified when one has come.
     came: Notify,
@@ -19,29 +19,29 @@ pub(crate) struct Demand {
 
 /// A program that waits, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Wanted<'a>(&'a Demand);
+pub(crate) struct WaitingProgram<'a>(&'a TunnelDemand);
 
-impl Default for Demand {
+impl Default for TunnelDemand {
     fn default() -> Self {
         Self { programs: AtomicUsize::new(0), came: Notify::new(), began: Instant::now() }
     }
 }
 
-impl Demand {
+impl TunnelDemand {
     /// Adds a program.
-    pub(crate) fn enter(&self) -> Wanted<'_> {
+    pub(crate) fn enter(&self) -> WaitingProgram<'_> {
         self.programs.fetch_add(1, Relaxed);
         self.came.notify_one();
-        Wanted(self)
+        WaitingProgram(self)
     }
 
-    /// Returns the time by which the waits of [`Attempts`] are measured.
+    /// Returns the time by which the waits of [`ReconnectAttempts`] are measured.
     pub(crate) fn now(&self) -> Duration {
         self.began.elapsed()
     }
 
     /// Waits until the next attempt is due.
-    pub(crate) async fn until_due(&self, attempts: &Attempts) {
+    pub(crate) async fn until_due(&self, attempts: &ReconnectAttempts) {
         loop {
             let due = attempts.next(self.programs.load(Relaxed) > 0);
             tokio::select! {
@@ -52,7 +52,7 @@ impl Demand {
     }
 }
 
-impl Drop for Wanted<'_> {
+impl Drop for WaitingProgram<'_> {
     fn drop(&mut self) {
         self.0.programs.fetch_sub(1, Relaxed);
     }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tokio::time::{sleep, sleep_until};
 
-use crate::link::Link;
-use crate::liveness::{Signs, Step};
-use crate::session::Session;
+use crate::link::SessionLink;
+use crate::liveness::{LivenessStep, SignsOfLife};
+use crate::session::TunnelSession;
 
 /// How often the signs of life of a session are read while it is doubted.
 const READING: Duration = Duration::from_millis(50);
 
-impl Link {
+impl SessionLink {
     /// Records that something is about to be sent, which must have an effect at the other end.
     pub(crate) fn expect_life(&self) {
         let vigil = &self.shared.vigil;
@@ -32,7 +32,7 @@ impl Link {
 
     /// Sends a PING, which the other end must answer soon.
     pub(crate) fn ask(&self) {
-        self.with(|session, _| session.ping());
+        self.change_session(|session, _| session.ping());
         self.expect_answer();
     }
 
@@ -62,7 +62,7 @@ impl Link {
                     // The time may change.
                     () = vigil.expecting.notified() => {}
                     () = sleep_until(self.shared.began + due) => {
-                        if self.read_signs() == Step::Ask {
+                        if self.read_signs() == LivenessStep::Ask {
                             self.ask();
                         }
                     }
@@ -73,7 +73,7 @@ impl Link {
 
     /// Waits until a doubted session shows a sign of life.
     pub(crate) async fn trusted(&self) {
-        while self.read_signs() != Step::Trust {
+        while self.read_signs() != LivenessStep::Trust {
             sleep(READING).await;
         }
     }
@@ -83,14 +83,14 @@ impl Link {
         self.shared.vigil.liveness().is_doubted()
     }
 
-    fn read_signs(&self) -> Step {
+    fn read_signs(&self) -> LivenessStep {
         let signs = self.signs();
         self.shared.vigil.liveness().handle_signs(self.shared.began.elapsed(), signs)
     }
 
-    fn signs(&self) -> Signs {
+    fn signs(&self) -> SignsOfLife {
         let paths = self.paths();
         let (acknowledged, rtt) = paths.map_or((None, None), |paths| paths.acknowledgements());
-        Signs { received: self.peek(Session::received), acknowledged, rtt }
+        SignsOfLife { received: self.peek(TunnelSession::received), acknowledged, rtt }
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
-use eyas_relay::destination::{Destination, Refusal};
-use eyas_relay::handshake::{Handshake, Request, Step};
+use eyas_relay::destination::{Destination, RequestRefusal};
+use eyas_relay::handshake::{HandshakeRequest, HandshakeStep, ProxyHandshake};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
@@ -19,24 +19,24 @@ const READ: usize = 4 * 1024;
 #[derive(Debug)]
 pub(crate) struct ProxyRequest {
     pub(crate) to: Destination,
-    pub(crate) handshake: Handshake,
+    pub(crate) handshake: ProxyHandshake,
 }
 
 /// Exchanges messages with a program until its request is complete.
 pub(crate) async fn read_request(client: &mut LocalStream) -> Option<ProxyRequest> {
-    let mut handshake = Handshake::new(false);
+    let mut handshake = ProxyHandshake::new(false);
     match timeout(HANDSHAKE_TIME, run(client, &mut handshake)).await {
-        Ok(Some(Request::Connect(to))) => Some(ProxyRequest { to, handshake }),
+        Ok(Some(HandshakeRequest::Connect(to))) => Some(ProxyRequest { to, handshake }),
         Ok(Some(request)) => {
             let text = match request {
-                Request::Associate { .. } | Request::ConnectUdp(_) => {
+                HandshakeRequest::Associate { .. } | HandshakeRequest::ConnectUdp(_) => {
                     "the tunnel carries streams, but no UDP"
                 }
-                Request::Connect(_) | Request::Forward { .. } => {
+                HandshakeRequest::Connect(_) | HandshakeRequest::Forward { .. } => {
                     "the tunnel supports SOCKS and CONNECT, but no URLs: use socks5h://"
                 }
             };
-            let refusal = Refusal::Unsupported(text.to_owned());
+            let refusal = RequestRefusal::Unsupported(text.to_owned());
             let _ = client.write_all(&handshake.refused(&refusal)).await;
             let _ = client.shutdown().await;
             None
@@ -45,22 +45,22 @@ pub(crate) async fn read_request(client: &mut LocalStream) -> Option<ProxyReques
     }
 }
 
-async fn run(client: &mut LocalStream, handshake: &mut Handshake) -> Option<Request> {
+async fn run(client: &mut LocalStream, handshake: &mut ProxyHandshake) -> Option<HandshakeRequest> {
     let mut read = BytesMut::with_capacity(READ);
     loop {
         match handshake.step() {
-            Step::More => {
+            HandshakeStep::More => {
                 read.clear();
                 if client.read_buf(&mut read).await.ok()? == 0 {
                     return None;
                 }
-                handshake.put(&read);
+                handshake.receive(&read);
             }
-            Step::Send(bytes) => client.write_all(&bytes).await.ok()?,
+            HandshakeStep::Send(bytes) => client.write_all(&bytes).await.ok()?,
             // There are no users.
-            Step::Authenticate(_) => return None,
-            Step::Request(request) => return Some(request),
-            Step::Close(bytes, _) => {
+            HandshakeStep::Authenticate(_) => return None,
+            HandshakeStep::Request(request) => return Some(request),
+            HandshakeStep::Close(bytes, _) => {
                 client.write_all(&bytes).await.ok()?;
                 let _ = client.shutdown().await;
                 return None;

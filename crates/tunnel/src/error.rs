@@ -1,13 +1,13 @@
 //! Why a tunnel cannot be used.
 
 use eyas::ConnectError;
-use eyas::race::evidence::{Cause, Failure};
-use eyas_relay::destination::{Refusal, Refused};
+use eyas::race::evidence::{AttemptFailure, FailureCause};
+use eyas_relay::destination::{RefusedRequest, RequestRefusal};
 use eyas_relay::proxy_status::ErrorType;
 
 use crate::forward::ListenAt;
 use crate::frame::RefuseReason;
-use crate::session::End;
+use crate::session::SessionEnd;
 
 /// Why a tunnel cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -26,13 +26,13 @@ pub enum TunnelError {
     },
     /// TLS with the server, through a proxy, failed.
     #[error("through the proxy: {}: {}", .0.cause, .0.detail)]
-    Handshake(Failure),
+    Handshake(AttemptFailure),
     /// The server presented no key.
     #[error("the server presented no key")]
     NoKey,
     /// The session ended before it had begun.
     #[error("the server does not accept this key, or serves no tunnels: {0}")]
-    NotAccepted(End),
+    NotAccepted(SessionEnd),
     /// It is impossible to listen at this end.
     #[error("cannot listen at {0}: {1}")]
     Listen(ListenAt, String),
@@ -48,15 +48,17 @@ pub enum TunnelError {
     },
     /// The session is over.
     #[error("the session is over: {0}")]
-    Over(End),
+    Over(SessionEnd),
 }
 
 impl TunnelError {
     /// Returns why the key of the server was rejected, if that is the error.
-    pub fn rejected_key(&self) -> Option<&Failure> {
+    pub fn rejected_key(&self) -> Option<&AttemptFailure> {
         match self {
             Self::Connect(error) => error.certificate().map(|(_, failure)| failure),
-            Self::Handshake(failure) => (failure.cause == Cause::Certificate).then_some(failure),
+            Self::Handshake(failure) => {
+                (failure.cause == FailureCause::Certificate).then_some(failure)
+            }
             _ => None,
         }
     }
@@ -84,16 +86,16 @@ pub enum ProxyFault {
     NotAllowed,
 }
 
-impl From<&Refused> for ProxyFault {
-    fn from(refused: &Refused) -> Self {
+impl From<&RefusedRequest> for ProxyFault {
+    fn from(refused: &RefusedRequest) -> Self {
         match (&refused.why, refused.error) {
             (_, ErrorType::ProxyConfigurationError) => Self::Unauthorized,
             (_, ErrorType::TlsCertificateError) => Self::Certificate,
             (_, ErrorType::TlsProtocolError) => Self::Tls,
             (_, ErrorType::HttpProtocolError) => Self::Protocol,
-            (Refusal::NoAddress(_), _) => Self::NoAddress,
-            (Refusal::TimedOut(_), _) => Self::TimedOut,
-            (Refusal::NotAllowed(_), _) => Self::NotAllowed,
+            (RequestRefusal::NoAddress(_), _) => Self::NoAddress,
+            (RequestRefusal::TimedOut(_), _) => Self::TimedOut,
+            (RequestRefusal::NotAllowed(_), _) => Self::NotAllowed,
             _ => Self::Unreachable,
         }
     }

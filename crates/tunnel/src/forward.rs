@@ -7,11 +7,11 @@ use std::str::FromStr;
 use eyas::race::target::parse_port;
 use eyas_relay::destination::Destination;
 
-use crate::frame::{Purpose, UnixPath};
+use crate::frame::{ChannelPurpose, UnixPath};
 
 /// An address to listen at. If it is empty, that is loopback; `*` is every address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ListenPlace {
     /// An address, `localhost`, `*`, or empty.
     pub bind: String,
     /// The port; 0 is any free one.
@@ -22,7 +22,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAt {
     /// At this address and port.
-    Tcp(Place),
+    Tcp(ListenPlace),
     /// At a Unix socket with this path, which is created.
     Unix(UnixPath),
 }
@@ -38,14 +38,14 @@ pub enum ForwardTo {
 
 /// Where to listen, and where the connections lead that are accepted there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Forward {
+pub struct PortForward {
     /// Where to listen.
     pub at: ListenAt,
     /// Where connections lead.
     pub to: ForwardTo,
 }
 
-/// The error of parsing a [`Forward`] or a [`Place`].
+/// The error of parsing a [`PortForward`] or a [`ListenPlace`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}, with IPv6 addresses in brackets and paths from the root")]
 pub struct ForwardError(&'static str);
@@ -68,7 +68,7 @@ fn parts(text: &str) -> Vec<&str> {
     parts
 }
 
-fn place(bind: Option<&str>, port: &str) -> Option<Place> {
+fn listen_place(bind: Option<&str>, port: &str) -> Option<ListenPlace> {
     let bind = match bind {
         None => String::new(),
         // As with ssh, a colon with nothing before it means all addresses.
@@ -83,30 +83,30 @@ fn place(bind: Option<&str>, port: &str) -> Option<Place> {
     let is_address = address.parse::<std::net::IpAddr>().is_ok();
     let is_known = bind.is_empty() || bind == "*" || bind == "localhost" || is_address;
     is_known.then_some(())?;
-    Some(Place { bind, port: parse_port(port)? })
+    Some(ListenPlace { bind, port: parse_port(port)? })
 }
 
 /// Parses `HOST:PORT`.
 pub fn destination(text: &str) -> Result<Destination, ForwardError> {
     const ERROR: ForwardError = ForwardError("HOST:PORT");
     match parts(text)[..] {
-        [host, port] => to(host, port).ok_or(ERROR),
+        [host, port] => parse_destination(host, port).ok_or(ERROR),
         _ => Err(ERROR),
     }
 }
 
-fn to(host: &str, port: &str) -> Option<Destination> {
+fn parse_destination(host: &str, port: &str) -> Option<Destination> {
     let port = parse_port(port).filter(|port| *port > 0)?;
     Destination::parse(host, port).ok()
 }
 
-impl FromStr for Forward {
+impl FromStr for PortForward {
     type Err = ForwardError;
 
     fn from_str(text: &str) -> Result<Self, ForwardError> {
-        let tcp = |bind, port| place(bind, port).map(ListenAt::Tcp);
+        let tcp = |bind, port| listen_place(bind, port).map(ListenAt::Tcp);
         let listen_unix = |path| UnixPath::parse(path).map(ListenAt::Unix);
-        let to_tcp = |host, port| to(host, port).map(ForwardTo::Tcp);
+        let to_tcp = |host, port| parse_destination(host, port).map(ForwardTo::Tcp);
         let to_unix = |path| UnixPath::parse(path).map(ForwardTo::Unix);
         let is_path = |text: &str| text.starts_with('/');
         let (at, to) = match parts(text)[..] {
@@ -125,20 +125,20 @@ impl FromStr for Forward {
     }
 }
 
-impl FromStr for Place {
+impl FromStr for ListenPlace {
     type Err = ForwardError;
 
     fn from_str(text: &str) -> Result<Self, ForwardError> {
         let place = match parts(text)[..] {
-            [port] => place(None, port),
-            [bind, port] => place(Some(bind), port),
+            [port] => listen_place(None, port),
+            [bind, port] => listen_place(Some(bind), port),
             _ => None,
         };
         place.ok_or(ForwardError("[BIND:]PORT"))
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ListenPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.bind.as_str() {
             "" => write!(f, "localhost:{}", self.port),
@@ -157,20 +157,22 @@ impl ListenAt {
     }
 
     /// Returns the request to listen there.
-    pub(crate) fn purpose(&self) -> Purpose {
+    pub(crate) fn purpose(&self) -> ChannelPurpose {
         match self {
-            Self::Tcp(Place { bind, port }) => Purpose::Listen { bind: bind.clone(), port: *port },
-            Self::Unix(path) => Purpose::ListenUnix(path.clone()),
+            Self::Tcp(ListenPlace { bind, port }) => {
+                ChannelPurpose::Listen { bind: bind.clone(), port: *port }
+            }
+            Self::Unix(path) => ChannelPurpose::ListenUnix(path.clone()),
         }
     }
 }
 
 impl ForwardTo {
     /// Returns the request to connect there.
-    pub(crate) fn purpose(&self) -> Purpose {
+    pub(crate) fn purpose(&self) -> ChannelPurpose {
         match self {
-            Self::Tcp(to) => Purpose::Connect(to.clone()),
-            Self::Unix(path) => Purpose::ConnectUnix(path.clone()),
+            Self::Tcp(to) => ChannelPurpose::Connect(to.clone()),
+            Self::Unix(path) => ChannelPurpose::ConnectUnix(path.clone()),
         }
     }
 }
@@ -193,7 +195,7 @@ impl fmt::Display for ForwardTo {
     }
 }
 
-impl fmt::Display for Forward {
+impl fmt::Display for PortForward {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} to {}", self.at, self.to)
     }
@@ -222,7 +224,7 @@ mod tests {
             ("/run/a:/run/b", "/run/a to /run/b"),
         ];
         for (text, parsed) in cases {
-            assert_eq!(text.parse::<Forward>().expect(text).to_string(), parsed);
+            assert_eq!(text.parse::<PortForward>().expect(text).to_string(), parsed);
         }
         for text in [
             "",
@@ -241,9 +243,9 @@ mod tests {
             "80:a:/b",
             "x:80:/b",
         ] {
-            assert!(text.parse::<Forward>().is_err(), "{text}");
+            assert!(text.parse::<PortForward>().is_err(), "{text}");
         }
-        let place = |text: &str| text.parse::<Place>().map(|place| place.to_string());
+        let place = |text: &str| text.parse::<ListenPlace>().map(|place| place.to_string());
         assert_eq!(place("1080").as_deref(), Ok("localhost:1080"));
         assert_eq!(place("[::1]:1080").as_deref(), Ok("[::1]:1080"));
         assert!(place("::1:1080").is_err() && place("example.org:1").is_err());

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use eyas::printable::printable;
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use eyas_relay::destination::Destination;
 
 /// The version of the protocol, which the documentation of [`tunnel`](super) specifies.
@@ -73,7 +73,7 @@ impl fmt::Display for UnixPath {
 
 /// The purpose of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum ChannelPurpose {
     /// A byte stream to this destination, to which the other end connects.
     Connect(Destination),
     /// Has the other end listen at this address as long as the channel is open. An empty text is loopback, `*`
@@ -126,7 +126,7 @@ impl RefuseReason {
 
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Frame {
+pub enum TunnelFrame {
     /// The first frame of each stream, and no other.
     Hello {
         /// The version of the protocol.
@@ -135,8 +135,8 @@ pub enum Frame {
         window: u32,
     },
     /// Requests a channel.
-    Open(Purpose),
-    /// Accepts a channel. The port is the one that was bound for [`Purpose::Listen`], otherwise 0.
+    Open(ChannelPurpose),
+    /// Accepts a channel. The port is the one that was bound for [`ChannelPurpose::Listen`], otherwise 0.
     Accept(u16),
     /// Refuses a channel.
     Refuse(RefuseReason, String),
@@ -164,52 +164,52 @@ pub enum Frame {
 pub struct ProtocolViolation(pub &'static str);
 
 /// Appends a frame to the buffer.
-pub fn encode(channel: u32, frame: &Frame, into: &mut BytesMut) {
+pub fn encode(channel: u32, frame: &TunnelFrame, into: &mut BytesMut) {
     let at = into.len();
     into.put_bytes(0, HEADER);
     let kind = match frame {
-        Frame::Hello { version, window } => {
+        TunnelFrame::Hello { version, window } => {
             into.put_u16(*version);
             into.put_u32(*window);
             kind::HELLO
         }
-        Frame::Open(purpose) => {
+        TunnelFrame::Open(purpose) => {
             encode_purpose(purpose, into);
             kind::OPEN
         }
-        Frame::Accept(port) => {
+        TunnelFrame::Accept(port) => {
             into.put_u16(*port);
             kind::ACCEPT
         }
-        Frame::Refuse(why, text) => {
+        TunnelFrame::Refuse(why, text) => {
             into.put_u8(why.code());
             put_text(text, into);
             kind::REFUSE
         }
-        Frame::Data(bytes) => {
+        TunnelFrame::Data(bytes) => {
             debug_assert!(bytes.len() <= MAX_DATA, "data is split before it is framed");
             into.put_slice(bytes);
             kind::DATA
         }
-        Frame::Credit(bytes) => {
+        TunnelFrame::Credit(bytes) => {
             into.put_u32(*bytes);
             kind::CREDIT
         }
-        Frame::Finish => kind::FINISH,
-        Frame::Reset => kind::RESET,
-        Frame::Ping(token) => {
+        TunnelFrame::Finish => kind::FINISH,
+        TunnelFrame::Reset => kind::RESET,
+        TunnelFrame::Ping(token) => {
             into.put_u64(*token);
             kind::PING
         }
-        Frame::Pong(token) => {
+        TunnelFrame::Pong(token) => {
             into.put_u64(*token);
             kind::PONG
         }
-        Frame::Goodbye(text) => {
+        TunnelFrame::Goodbye(text) => {
             put_text(text, into);
             kind::GOODBYE
         }
-        Frame::Delivered => kind::DELIVERED,
+        TunnelFrame::Delivered => kind::DELIVERED,
     };
     // MAX_PAYLOAD fits into the field, and no payload above is longer.
     let length = (into.len() - at - HEADER) as u16;
@@ -223,7 +223,7 @@ pub fn encode(channel: u32, frame: &Frame, into: &mut BytesMut) {
 ///
 /// # Errors
 /// If the buffer does not begin with a valid frame. Nothing after it can be decoded.
-pub fn decode(from: &mut BytesMut) -> Result<Option<(u32, Frame)>, ProtocolViolation> {
+pub fn decode(from: &mut BytesMut) -> Result<Option<(u32, TunnelFrame)>, ProtocolViolation> {
     let Some(mut header) = from.get(..HEADER) else { return Ok(None) };
     let (kind, channel, length) =
         (header.get_u8(), header.get_u32(), usize::from(header.get_u16()));
@@ -241,7 +241,7 @@ pub fn decode(from: &mut BytesMut) -> Result<Option<(u32, Frame)>, ProtocolViola
     decode_payload(kind, payload).map(|frame| Some((channel, frame)))
 }
 
-fn decode_payload(kind: u8, mut payload: Bytes) -> Result<Frame, ProtocolViolation> {
+fn decode_payload(kind: u8, mut payload: Bytes) -> Result<TunnelFrame, ProtocolViolation> {
     let of_length = |length: usize| match payload.len() == length {
         true => Ok(()),
         false => Err(ProtocolViolation("a frame has the wrong length for its kind")),
@@ -249,12 +249,12 @@ fn decode_payload(kind: u8, mut payload: Bytes) -> Result<Frame, ProtocolViolati
     Ok(match kind {
         kind::HELLO => {
             of_length(6)?;
-            Frame::Hello { version: payload.get_u16(), window: payload.get_u32() }
+            TunnelFrame::Hello { version: payload.get_u16(), window: payload.get_u32() }
         }
-        kind::OPEN => Frame::Open(decode_purpose(payload)?),
+        kind::OPEN => TunnelFrame::Open(decode_purpose(payload)?),
         kind::ACCEPT => {
             of_length(2)?;
-            Frame::Accept(payload.get_u16())
+            TunnelFrame::Accept(payload.get_u16())
         }
         kind::REFUSE => {
             let code = payload
@@ -263,35 +263,35 @@ fn decode_payload(kind: u8, mut payload: Bytes) -> Result<Frame, ProtocolViolati
             // Other reasons may be those of later versions.
             let why =
                 RefuseReason::ALL.get(usize::from(code)).copied().unwrap_or(RefuseReason::Failed);
-            Frame::Refuse(why, printable_text(&payload))
+            TunnelFrame::Refuse(why, printable_text(&payload))
         }
         kind::DATA if payload.is_empty() => return Err(ProtocolViolation("data without a byte")),
-        kind::DATA => Frame::Data(payload),
+        kind::DATA => TunnelFrame::Data(payload),
         kind::CREDIT => {
             of_length(4)?;
-            Frame::Credit(payload.get_u32())
+            TunnelFrame::Credit(payload.get_u32())
         }
         kind::FINISH => {
             of_length(0)?;
-            Frame::Finish
+            TunnelFrame::Finish
         }
         kind::RESET => {
             of_length(0)?;
-            Frame::Reset
+            TunnelFrame::Reset
         }
         kind::PING => {
             of_length(8)?;
-            Frame::Ping(payload.get_u64())
+            TunnelFrame::Ping(payload.get_u64())
         }
         kind::PONG => {
             of_length(8)?;
-            Frame::Pong(payload.get_u64())
+            TunnelFrame::Pong(payload.get_u64())
         }
         kind::DELIVERED => {
             of_length(0)?;
-            Frame::Delivered
+            TunnelFrame::Delivered
         }
-        _ => Frame::Goodbye(printable_text(&payload)),
+        _ => TunnelFrame::Goodbye(printable_text(&payload)),
     })
 }
 
@@ -305,45 +305,45 @@ mod purpose {
     pub(crate) const LISTEN_UNIX: u8 = 5;
 }
 
-fn encode_purpose(purpose: &Purpose, into: &mut BytesMut) {
+fn encode_purpose(purpose: &ChannelPurpose, into: &mut BytesMut) {
     match purpose {
-        Purpose::Connect(to) => {
+        ChannelPurpose::Connect(to) => {
             into.put_u8(purpose::CONNECT);
             into.put_u16(to.port);
             // A number that begins with 25 would be read as an escaped `%`.
             let text = match to.host {
-                Host::Literal(ip, scope @ 1..) => format!("[{ip}%25{scope}]"),
+                TargetHost::Literal(ip, scope @ 1..) => format!("[{ip}%25{scope}]"),
                 _ => to.given_host(),
             };
             put_text(&text, into);
         }
-        Purpose::Listen { bind, port } => {
+        ChannelPurpose::Listen { bind, port } => {
             into.put_u8(purpose::LISTEN);
             into.put_u16(*port);
             put_text(bind, into);
         }
-        Purpose::Accepted { listen, peer } => {
+        ChannelPurpose::Accepted { listen, peer } => {
             into.put_u8(purpose::ACCEPTED);
             into.put_u32(*listen);
             put_text(&peer.to_string(), into);
         }
-        Purpose::Packets { addresses } => {
+        ChannelPurpose::Packets { addresses } => {
             into.put_u8(purpose::PACKETS);
             let addresses: Vec<_> = addresses.iter().map(IpAddr::to_string).collect();
             put_text(&addresses.join(","), into);
         }
-        Purpose::ConnectUnix(path) => {
+        ChannelPurpose::ConnectUnix(path) => {
             into.put_u8(purpose::CONNECT_UNIX);
             put_text(path.as_str(), into);
         }
-        Purpose::ListenUnix(path) => {
+        ChannelPurpose::ListenUnix(path) => {
             into.put_u8(purpose::LISTEN_UNIX);
             put_text(path.as_str(), into);
         }
     }
 }
 
-fn decode_purpose(mut payload: Bytes) -> Result<Purpose, ProtocolViolation> {
+fn decode_purpose(mut payload: Bytes) -> Result<ChannelPurpose, ProtocolViolation> {
     const BROKEN: ProtocolViolation =
         ProtocolViolation("the purpose of a new channel cannot be parsed");
     let text = |payload: Bytes| match payload.len() <= MAX_TEXT {
@@ -354,27 +354,27 @@ fn decode_purpose(mut payload: Bytes) -> Result<Purpose, ProtocolViolation> {
         purpose::CONNECT => {
             let port = payload.try_get_u16().map_err(|_| BROKEN)?;
             let to = Destination::parse(&text(payload)?, port).map_err(|_| BROKEN)?;
-            Ok(Purpose::Connect(to))
+            Ok(ChannelPurpose::Connect(to))
         }
         purpose::LISTEN => {
             let port = payload.try_get_u16().map_err(|_| BROKEN)?;
-            Ok(Purpose::Listen { bind: text(payload)?, port })
+            Ok(ChannelPurpose::Listen { bind: text(payload)?, port })
         }
         purpose::ACCEPTED => {
             let listen = payload.try_get_u32().map_err(|_| BROKEN)?;
             let peer = text(payload)?.parse().map_err(|_| BROKEN)?;
-            Ok(Purpose::Accepted { listen, peer })
+            Ok(ChannelPurpose::Accepted { listen, peer })
         }
         purpose::PACKETS => {
             let text = text(payload)?;
             let addresses = text.split(',').map(|one| one.parse().map_err(|_| BROKEN));
-            Ok(Purpose::Packets { addresses: addresses.collect::<Result<_, _>>()? })
+            Ok(ChannelPurpose::Packets { addresses: addresses.collect::<Result<_, _>>()? })
         }
         purpose::CONNECT_UNIX => {
-            Ok(Purpose::ConnectUnix(UnixPath::parse(&text(payload)?).ok_or(BROKEN)?))
+            Ok(ChannelPurpose::ConnectUnix(UnixPath::parse(&text(payload)?).ok_or(BROKEN)?))
         }
         purpose::LISTEN_UNIX => {
-            Ok(Purpose::ListenUnix(UnixPath::parse(&text(payload)?).ok_or(BROKEN)?))
+            Ok(ChannelPurpose::ListenUnix(UnixPath::parse(&text(payload)?).ok_or(BROKEN)?))
         }
         _ => Err(BROKEN),
     }
@@ -397,36 +397,49 @@ fn printable_text(payload: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn all() -> Vec<Frame> {
-        let host = |text: &str| Host::parse(text).expect("a host");
+    fn all() -> Vec<TunnelFrame> {
+        let host = |text: &str| TargetHost::parse(text).expect("a host");
         vec![
-            Frame::Hello { version: 1, window: 65_536 },
-            Frame::Open(Purpose::Connect(Destination::new(host("a.example"), 22))),
-            Frame::Open(Purpose::Connect(Destination::parse("a.example.", 22).expect("it"))),
-            Frame::Open(Purpose::Connect(Destination::new(host("2001:db8::1"), 80))),
-            Frame::Open(Purpose::ConnectUnix(UnixPath::parse("/run/a.sock").expect("it"))),
-            Frame::Open(Purpose::ListenUnix(UnixPath::parse("/run/b.sock").expect("it"))),
-            Frame::Open(Purpose::Connect(Destination::new(host("fe80::1%3"), 80))),
-            Frame::Open(Purpose::Connect(Destination::new(host("fe80::1%25253"), 80))),
-            Frame::Open(Purpose::Connect(Destination::parse("fe80::1%eth0", 80).expect("it"))),
-            Frame::Open(Purpose::Listen { bind: String::new(), port: 0 }),
-            Frame::Open(Purpose::Listen { bind: "*".into(), port: 8080 }),
-            Frame::Open(Purpose::Accepted { listen: 7, peer: "[::1]:9".parse().expect("it") }),
-            Frame::Open(Purpose::Packets { addresses: vec!["10.9.0.2".parse().expect("it")] }),
-            Frame::Open(Purpose::Packets {
+            TunnelFrame::Hello { version: 1, window: 65_536 },
+            TunnelFrame::Open(ChannelPurpose::Connect(Destination::new(host("a.example"), 22))),
+            TunnelFrame::Open(ChannelPurpose::Connect(
+                Destination::parse("a.example.", 22).expect("it"),
+            )),
+            TunnelFrame::Open(ChannelPurpose::Connect(Destination::new(host("2001:db8::1"), 80))),
+            TunnelFrame::Open(ChannelPurpose::ConnectUnix(
+                UnixPath::parse("/run/a.sock").expect("it"),
+            )),
+            TunnelFrame::Open(ChannelPurpose::ListenUnix(
+                UnixPath::parse("/run/b.sock").expect("it"),
+            )),
+            TunnelFrame::Open(ChannelPurpose::Connect(Destination::new(host("fe80::1%3"), 80))),
+            TunnelFrame::Open(ChannelPurpose::Connect(Destination::new(host("fe80::1%25253"), 80))),
+            TunnelFrame::Open(ChannelPurpose::Connect(
+                Destination::parse("fe80::1%eth0", 80).expect("it"),
+            )),
+            TunnelFrame::Open(ChannelPurpose::Listen { bind: String::new(), port: 0 }),
+            TunnelFrame::Open(ChannelPurpose::Listen { bind: "*".into(), port: 8080 }),
+            TunnelFrame::Open(ChannelPurpose::Accepted {
+                listen: 7,
+                peer: "[::1]:9".parse().expect("it"),
+            }),
+            TunnelFrame::Open(ChannelPurpose::Packets {
+                addresses: vec!["10.9.0.2".parse().expect("it")],
+            }),
+            TunnelFrame::Open(ChannelPurpose::Packets {
                 addresses: vec!["fd00::2".parse().expect("it"), "192.0.2.1".parse().expect("it")],
             }),
-            Frame::Accept(8080),
-            Frame::Refuse(RefuseReason::NotAllowed, "permit-open".into()),
-            Frame::Refuse(RefuseReason::TooMany, String::new()),
-            Frame::Data(Bytes::from(vec![7; MAX_DATA])),
-            Frame::Credit(u32::MAX),
-            Frame::Finish,
-            Frame::Reset,
-            Frame::Ping(1),
-            Frame::Pong(u64::MAX),
-            Frame::Goodbye("it stops".into()),
-            Frame::Delivered,
+            TunnelFrame::Accept(8080),
+            TunnelFrame::Refuse(RefuseReason::NotAllowed, "permit-open".into()),
+            TunnelFrame::Refuse(RefuseReason::TooMany, String::new()),
+            TunnelFrame::Data(Bytes::from(vec![7; MAX_DATA])),
+            TunnelFrame::Credit(u32::MAX),
+            TunnelFrame::Finish,
+            TunnelFrame::Reset,
+            TunnelFrame::Ping(1),
+            TunnelFrame::Pong(u64::MAX),
+            TunnelFrame::Goodbye("it stops".into()),
+            TunnelFrame::Delivered,
         ]
     }
 
@@ -465,8 +478,10 @@ mod tests {
     #[test]
     fn texts_are_truncated_and_control_characters_escaped() {
         let mut wire = BytesMut::new();
-        encode(0, &Frame::Goodbye("\u{e4}".repeat(1000)), &mut wire);
-        let Ok(Some((0, Frame::Goodbye(text)))) = decode(&mut wire) else { panic!("a GOODBYE") };
+        encode(0, &TunnelFrame::Goodbye("\u{e4}".repeat(1000)), &mut wire);
+        let Ok(Some((0, TunnelFrame::Goodbye(text)))) = decode(&mut wire) else {
+            panic!("a GOODBYE")
+        };
         assert_eq!(text, "\u{e4}".repeat(MAX_TEXT / 2));
         assert_eq!(printable_text("a\x1b[2J\u{202e}b".as_bytes()), r"a\u{1b}[2J\u{202e}b");
     }

@@ -14,19 +14,19 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use eyas::KeyFingerprint;
-use eyas::race::target::{Host, parse_port};
+use eyas::race::target::{TargetHost, parse_port};
 use eyas_relay::destination::Destination;
-use eyas_relay::rules::{Pattern, Rules};
+use eyas_relay::rules::{DestinationRules, RulePattern};
 use ipnet::IpNet;
 
 use crate::frame::UnixPath;
 
 /// The permissions of a key.
 #[derive(Clone, Debug)]
-pub struct Grant {
+pub struct KeyGrant {
     /// The name in the line.
     pub name: String,
-    pub(crate) open: Arc<Rules>,
+    pub(crate) open: Arc<DestinationRules>,
     /// The Unix sockets to which it may connect, if not to any.
     open_unix: Option<Vec<UnixPath>>,
     listen: ListenPermission,
@@ -58,7 +58,7 @@ pub struct KeyFileError {
 /// The keys that may connect, with their permissions.
 #[derive(Clone, Debug, Default)]
 pub struct AuthorizedKeys {
-    keys: Vec<(KeyFingerprint, Grant)>,
+    keys: Vec<(KeyFingerprint, KeyGrant)>,
 }
 
 impl AuthorizedKeys {
@@ -75,7 +75,7 @@ impl AuthorizedKeys {
     }
 
     /// Returns the permissions of this key, if it may connect.
-    pub fn grant(&self, key: &KeyFingerprint) -> Option<&Grant> {
+    pub fn grant(&self, key: &KeyFingerprint) -> Option<&KeyGrant> {
         self.keys.iter().find(|(one, _)| one == key).map(|(_, grant)| grant)
     }
 
@@ -90,7 +90,7 @@ impl AuthorizedKeys {
     }
 }
 
-impl Grant {
+impl KeyGrant {
     /// Returns whether packets from this address belong to the key.
     pub(crate) fn may_have(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.contains(&address))
@@ -132,14 +132,15 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .map(|(index, line)| (index + 1, line))
 }
 
-fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
+fn authorized(line: &str) -> Result<(KeyFingerprint, KeyGrant), String> {
     let (options, rest) = match line.starts_with("SHA256:") {
         true => ("", line),
         false => split_outside_quotes(line, ' ').ok_or("there is no key")?,
     };
     let (key, name) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
     let key = key.parse().map_err(|error| format!("{key:?} is not a key: {error}"))?;
-    let (mut open, mut listen, mut networks) = (None::<Vec<Pattern>>, None::<Vec<_>>, Vec::new());
+    let (mut open, mut listen, mut networks) =
+        (None::<Vec<RulePattern>>, None::<Vec<_>>, Vec::new());
     let (mut open_unix, mut listen_unix) = (Vec::new(), Vec::new());
     let unix = |path: &str| UnixPath::parse(path).ok_or_else(|| format!("{path:?} is too long"));
     let mut left = Some(options).filter(|options| !options.is_empty());
@@ -168,7 +169,7 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
                 if value.starts_with('/') {
                     listen_unix.push(unix(value)?);
                 } else if value != "none" {
-                    listen.push(place(value)?);
+                    listen.push(parse_place(value)?);
                 }
             }
             "permit-tun" if value == "none" => {}
@@ -178,15 +179,15 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
     }
     let open_unix = open.is_some().then_some(open_unix);
     let open = match open {
-        None => Rules::default(),
+        None => DestinationRules::default(),
         Some(allow) => {
             let deny = vec!["*".parse().map_err(|_| "no pattern")?];
-            Rules { allow, deny, ..Rules::default() }
+            DestinationRules { allow, deny, ..DestinationRules::default() }
         }
     };
     let listen = listen.map_or(ListenPermission::Loopback, ListenPermission::At);
     let (name, open) = (name.trim().to_owned(), Arc::new(open));
-    Ok((key, Grant { name, open, open_unix, listen, listen_unix, networks }))
+    Ok((key, KeyGrant { name, open, open_unix, listen, listen_unix, networks }))
 }
 
 /// Parses `ADDRESS` or `ADDRESS/BITS`. Bits beyond the prefix must be 0, since otherwise it is probably a mistake.
@@ -203,7 +204,7 @@ fn network(text: &str) -> Result<IpNet, String> {
 }
 
 /// Parses `[ADDRESS:]PORT`, with `*` for any.
-fn place(text: &str) -> Result<(Option<String>, Option<u16>), String> {
+fn parse_place(text: &str) -> Result<(Option<String>, Option<u16>), String> {
     let (address, port) = match text.rsplit_once(':') {
         Some((address, port)) => (Some(address), port),
         None => (Some("localhost"), text),
@@ -251,7 +252,7 @@ pub struct HostName(pub Destination);
 
 impl HostName {
     /// Returns the name of this server.
-    pub fn new(host: Host, port: u16) -> Self {
+    pub fn new(host: TargetHost, port: u16) -> Self {
         Self(Destination::new(host, port))
     }
 
@@ -276,7 +277,7 @@ impl KnownHosts {
         let read = |line: &str| {
             let (host, key) = line.split_once(char::is_whitespace).ok_or("there is no key")?;
             let (host, port) = host.rsplit_once(':').ok_or("HOST:PORT is missing")?;
-            let host = Host::parse(host).map_err(|error| error.to_string())?;
+            let host = TargetHost::parse(host).map_err(|error| error.to_string())?;
             let port = parse_port(port).ok_or_else(|| format!("{port:?} is not a port"))?;
             let key = key.split_whitespace().next().unwrap_or_default();
             let key = key.parse().map_err(|error| format!("{key:?} is not a key: {error}"))?;
@@ -304,7 +305,7 @@ mod tests {
     const KEY: &str = "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU";
     const OTHER: &str = "SHA256:LCa0a2j/xo/5m0U8HTBBNBNCLXBkg7+g+YpeiGJm564";
 
-    fn grant(options: &str) -> Grant {
+    fn grant(options: &str) -> KeyGrant {
         let keys = AuthorizedKeys::parse(&format!("# x\n\n{options} {KEY} ada@laptop\n"));
         keys.expect(options).grant(&KEY.parse().expect("a key")).expect("it is there").clone()
     }
@@ -334,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_key_has_the_addresses_that_its_line_names_and_no_others() {
-        let has = |grant: &Grant, address: &str| grant.may_have(address.parse().expect("one"));
+        let has = |grant: &KeyGrant, address: &str| grant.may_have(address.parse().expect("one"));
         assert!(!has(&grant(""), "10.9.0.2") && !has(&grant(r#"permit-tun="none""#), "10.9.0.2"));
         let some = grant(r#"permit-tun="10.9.0.2",permit-tun="fd00:9::/64",permit-open="none""#);
         assert!(has(&some, "10.9.0.2") && has(&some, "fd00:9::7"));
@@ -363,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_server_is_known_by_its_name_and_port() {
-        let host = |name: &str, port| HostName::new(Host::parse(name).expect("a host"), port);
+        let host = |name: &str, port| HostName::new(TargetHost::parse(name).expect("a host"), port);
         let key = |text: &str| text.parse::<KeyFingerprint>().expect("a key");
         let text = host("A.test", 4433).line(&key(KEY)) + &host("::1", 1).line(&key(OTHER));
         let known = KnownHosts::parse(&text).expect("a file");

@@ -10,68 +10,78 @@ use std::time::Duration;
 use eyas::KeyFingerprint;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::link::Link;
+use crate::link::SessionLink;
 
 /// The time for the old session to answer, long enough that the first probe or its answer may be lost.
 const PROBE_TIME: Duration = Duration::from_secs(3);
 
 /// The resources of one kind that the clients of a server have.
 #[derive(Debug)]
-pub(crate) struct Leases<T>(Arc<Mutex<Vec<Entry<T>>>>);
+pub(crate) struct ResourceLeases<T>(Arc<Mutex<Vec<LeaseEntry<T>>>>);
 
 #[derive(Debug)]
-struct Entry<T> {
+struct LeaseEntry<T> {
     resource: T,
     key: KeyFingerprint,
-    link: Link,
+    link: SessionLink,
     released: CancellationToken,
 }
 
 /// A resource that a client has until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Lease<T> {
-    leases: Leases<T>,
+pub(crate) struct ResourceLease<T> {
+    leases: ResourceLeases<T>,
     released: CancellationToken,
     _guard: DropGuard,
 }
 
-impl<T> Drop for Lease<T> {
+impl<T> Drop for ResourceLease<T> {
     fn drop(&mut self) {
         self.leases.lock().retain(|entry| entry.released != self.released);
     }
 }
 
-impl<T> Clone for Leases<T> {
+impl<T> Clone for ResourceLeases<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T> Default for Leases<T> {
+impl<T> Default for ResourceLeases<T> {
     fn default() -> Self {
         Self(Arc::default())
     }
 }
 
-impl<T> Leases<T> {
-    fn lock(&self) -> MutexGuard<'_, Vec<Entry<T>>> {
+impl<T> ResourceLeases<T> {
+    fn lock(&self) -> MutexGuard<'_, Vec<LeaseEntry<T>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records that this client has a resource.
-    pub(crate) fn add(&self, resource: T, key: KeyFingerprint, link: &Link) -> Lease<T> {
+    pub(crate) fn add(
+        &self,
+        resource: T,
+        key: KeyFingerprint,
+        link: &SessionLink,
+    ) -> ResourceLease<T> {
         let released = CancellationToken::new();
-        let entry = Entry { resource, key, link: link.clone(), released: released.clone() };
+        let entry = LeaseEntry { resource, key, link: link.clone(), released: released.clone() };
         self.lock().push(entry);
         let _guard = released.clone().drop_guard();
-        Lease { leases: self.clone(), released, _guard }
+        ResourceLease { leases: self.clone(), released, _guard }
     }
 }
 
-impl<T: PartialEq> Leases<T> {
+impl<T: PartialEq> ResourceLeases<T> {
     /// Ends other sessions of the same key that have this resource and do not answer. Returns whether there
     /// were any.
-    pub(crate) async fn take_over(&self, resource: &T, key: KeyFingerprint, link: &Link) -> bool {
+    pub(crate) async fn take_over(
+        &self,
+        resource: &T,
+        key: KeyFingerprint,
+        link: &SessionLink,
+    ) -> bool {
         let former: Vec<_> = self
             .lock()
             .iter()

@@ -8,22 +8,22 @@
 //! | [`forward`] | forwardings in the syntax of ssh; pure |
 //! | [`packets`] | IP packets between interfaces, one at each end |
 //! | [`SessionTransport`] | the connection below a session, with its streams |
-//! | [`Server`] | the end that accepts connections |
-//! | [`reach`], [`Tunnel`], [`Client`] | the end that connects: a connection, a session, a series of sessions |
-//! | [`Probing`] | when a transport with streams is tried again while the session has none |
+//! | [`TunnelServer`] | the end that accepts connections |
+//! | [`reach`], [`ServerTunnel`], [`TunnelClient`] | the end that connects: a connection, a session, a series of sessions |
+//! | [`ProbingTimes`] | when a transport with streams is tried again while the session has none |
 //! | [`TunnelError`] | why a tunnel cannot be used |
 //! | [`ServerProxy`] | a proxy through which the server is reached |
 //! | `local` | TCP and Unix sockets of this host |
 //! | `demand` | the programs that wait for a session |
 //! | `liveness` | when a silent session is doubted, and when to reconnect; pure |
 //! | `vigil`, `doubt` | the signs of life of a session in real time |
-//! | [`Notice`] | what either end reports |
+//! | [`TunnelNotice`] | what either end reports |
 //! | `shares` | what each key may have of what all clients share |
-//! | [`Sessions`] | the current sessions of either end, with their paths |
+//! | [`CurrentSessions`] | the current sessions of either end, with their paths |
 //!
 //! A channel stays on the lane that it was opened on, so nothing needs reordering across lanes; lanes are added
 //! while all are in use. The client holds one session at a time. When that runs over a transport without
-//! streams, `Probing` looks for one that has them, and the old session stays until nothing is open on it; the
+//! streams, `ProbingTimes` looks for one that has them, and the old session stays until nothing is open on it; the
 //! same happens to a session that does not answer.
 //!
 //! Access control is below the session: `ListenParameters::client_keys` and
@@ -138,8 +138,8 @@ mod paths;
 mod ports;
 mod probing;
 mod proxied;
-mod reach;
 mod server;
+mod server_tunnel;
 pub mod session;
 mod sessions;
 mod setup;
@@ -148,15 +148,15 @@ mod sockets;
 mod transport;
 mod vigil;
 
-pub use client::{Client, Forwards};
+pub use client::{ClientForwards, TunnelClient};
 pub use error::{ProxyFault, TunnelError};
-pub use notice::Notice;
+pub use notice::TunnelNotice;
 pub use paths::PathReading;
-pub use probing::Probing;
+pub use probing::ProbingTimes;
 pub use proxied::ServerProxy;
-pub use reach::{Tunnel, reach};
-pub use server::{Grants, Server};
-pub use sessions::{Presence, SessionReading, Sessions};
+pub use server::{GrantLookup, TunnelServer};
+pub use server_tunnel::{ServerTunnel, reach};
+pub use sessions::{CurrentSessions, SessionPresence, SessionReading};
 pub use transport::SessionTransport;
 
 /// The destinations, rules and other proxies of a tunnel.

@@ -12,21 +12,24 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
 
-use crate::frame::{Purpose, RefuseReason};
-use crate::packet_counts::{PacketCounts, Tally};
-use crate::paths::Paths;
-use crate::session::{Answer, End, Event, Lane, Read, Session, SessionLimits, Side};
-use crate::vigil::Vigil;
+use crate::frame::{ChannelPurpose, RefuseReason};
+use crate::packet_counts::{PacketCounts, PacketTally};
+use crate::paths::ConnectionPaths;
+use crate::session::{
+    ChannelAnswer, ReadResult, SessionEnd, SessionEvent, SessionLimits, SessionSide, TunnelLane,
+    TunnelSession,
+};
+use crate::vigil::SessionVigil;
 
 /// A session over a connection. Cheap to clone; it lasts as long as [`run`](Link::run).
 #[derive(Clone, Debug)]
-pub(crate) struct Link {
-    pub(crate) shared: Arc<Shared>,
+pub(crate) struct SessionLink {
+    pub(crate) shared: Arc<SharedLink>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Shared {
-    state: Mutex<State>,
+pub(crate) struct SharedLink {
+    state: Mutex<LinkState>,
     /// Notified when a session that is up or over has changed.
     pub(crate) changed: Notify,
     /// Notified when data was received from the other end.
@@ -34,26 +37,26 @@ pub(crate) struct Shared {
     /// Notified when a further stream of the transport would be useful.
     wants_lane: Notify,
     /// The paths of the current connection.
-    paths: Mutex<Option<Paths>>,
+    paths: Mutex<Option<ConnectionPaths>>,
     /// The counts of packets, while an interface is attached.
-    packets: Mutex<Option<Arc<Tally>>>,
-    pub(crate) vigil: Vigil,
+    packets: Mutex<Option<Arc<PacketTally>>>,
+    pub(crate) vigil: SessionVigil,
     pub(crate) began: Instant,
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
-    pub(crate) session: Session,
+pub(crate) struct LinkState {
+    pub(crate) session: TunnelSession,
     /// The senders of the streams, which are notified when there may be something to send.
-    senders: BTreeMap<Lane, Arc<Notify>>,
+    senders: BTreeMap<TunnelLane, Arc<Notify>>,
     /// The wakers of tasks that wait for a channel.
-    waiting: BTreeMap<u32, Waiting>,
+    waiting: BTreeMap<u32, ChannelWakers>,
     /// The requests of the other end, whose number the session bounds.
-    requests: Option<mpsc::UnboundedSender<(u32, Purpose)>>,
+    requests: Option<mpsc::UnboundedSender<(u32, ChannelPurpose)>>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct ChannelWakers {
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
@@ -62,22 +65,22 @@ struct Waiting {
 /// [refused](ChannelRequest::refuse). Dropping it resets the channel.
 #[derive(Debug)]
 pub(crate) struct ChannelRequest {
-    pub(crate) purpose: Purpose,
+    pub(crate) purpose: ChannelPurpose,
     channel: ChannelStream,
 }
 
 /// The requests of the other end.
 #[derive(Debug)]
 pub(crate) struct ChannelRequests {
-    link: Link,
-    requests: mpsc::UnboundedReceiver<(u32, Purpose)>,
+    link: SessionLink,
+    requests: mpsc::UnboundedReceiver<(u32, ChannelPurpose)>,
 }
 
-impl State {
+impl LinkState {
     /// Wakes the senders of streams with something to send, and that of the first one at the end.
     fn wake_senders(&self) {
         if self.session.end().is_some() {
-            self.wake_sender(Lane::FIRST);
+            self.wake_sender(TunnelLane::FIRST);
         }
         for lane in self.session.ready_lanes() {
             self.wake_sender(lane);
@@ -90,7 +93,7 @@ impl State {
         }
     }
 
-    fn wake_sender(&self, lane: Lane) {
+    fn wake_sender(&self, lane: TunnelLane) {
         if let Some(sender) = self.senders.get(&lane) {
             sender.notify_one();
         }
@@ -101,13 +104,13 @@ impl State {
         let Self { session, waiting, requests, .. } = self;
         while let Some(event) = session.poll_event() {
             match event {
-                Event::Requested(id, purpose) => {
+                SessionEvent::Requested(id, purpose) => {
                     let requests = requests.as_ref();
                     if requests.is_none_or(|requests| requests.send((id, purpose)).is_err()) {
                         session.release(id);
                     }
                 }
-                Event::Changed(id) => {
+                SessionEvent::Changed(id) => {
                     if let Some(waiting) = waiting.get_mut(&id) {
                         waiting.reader.take().into_iter().for_each(Waker::wake);
                         waiting.writer.take().into_iter().for_each(Waker::wake);
@@ -123,21 +126,22 @@ impl State {
     }
 }
 
-impl Link {
+impl SessionLink {
     /// Creates a session without a connection.
-    pub(crate) fn new(side: Side, limits: SessionLimits) -> (Self, ChannelRequests) {
+    pub(crate) fn new(side: SessionSide, limits: SessionLimits) -> (Self, ChannelRequests) {
         let (sender, requests) = mpsc::unbounded_channel();
-        let session = Session::new(side, limits, Duration::ZERO);
-        let senders = BTreeMap::from([(Lane::FIRST, Arc::default())]);
-        let state = State { session, senders, waiting: BTreeMap::new(), requests: Some(sender) };
-        let shared = Shared {
+        let session = TunnelSession::new(side, limits, Duration::ZERO);
+        let senders = BTreeMap::from([(TunnelLane::FIRST, Arc::default())]);
+        let state =
+            LinkState { session, senders, waiting: BTreeMap::new(), requests: Some(sender) };
+        let shared = SharedLink {
             state: Mutex::new(state),
             changed: Notify::new(),
             received: Notify::new(),
             wants_lane: Notify::new(),
             paths: Mutex::default(),
             packets: Mutex::default(),
-            vigil: Vigil::default(),
+            vigil: SessionVigil::default(),
             began: Instant::now(),
         };
         let link = Self { shared: Arc::new(shared) };
@@ -145,7 +149,10 @@ impl Link {
     }
 
     /// Changes the session, and wakes the tasks that this concerns.
-    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Session, Duration) -> T) -> T {
+    pub(crate) fn change_session<T>(
+        &self,
+        change: impl FnOnce(&mut TunnelSession, Duration) -> T,
+    ) -> T {
         let now = self.shared.began.elapsed();
         let mut state = self.lock();
         let result = change(&mut state.session, now);
@@ -159,31 +166,31 @@ impl Link {
         result
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, LinkState> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn peek<T>(&self, read: impl FnOnce(&Session) -> T) -> T {
+    pub(crate) fn peek<T>(&self, read: impl FnOnce(&TunnelSession) -> T) -> T {
         read(&self.lock().session)
     }
 
-    pub(crate) fn set_paths(&self, paths: Option<Paths>) {
+    pub(crate) fn set_paths(&self, paths: Option<ConnectionPaths>) {
         let former = std::mem::replace(&mut *self.lock_paths(), paths);
         // After the lock is released, since dropping the last handle of a connection closes it.
         drop(former);
     }
 
     /// Returns the paths of the current connection, if there is one.
-    pub(crate) fn paths(&self) -> Option<Paths> {
+    pub(crate) fn paths(&self) -> Option<ConnectionPaths> {
         self.lock_paths().clone()
     }
 
-    fn lock_paths(&self) -> MutexGuard<'_, Option<Paths>> {
+    fn lock_paths(&self) -> MutexGuard<'_, Option<ConnectionPaths>> {
         self.shared.paths.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets the counts of packets while an interface is attached.
-    pub(crate) fn set_packets(&self, packets: Option<Arc<Tally>>) {
+    pub(crate) fn set_packets(&self, packets: Option<Arc<PacketTally>>) {
         *self.shared.packets.lock().unwrap_or_else(PoisonError::into_inner) = packets;
     }
 
@@ -194,17 +201,17 @@ impl Link {
     }
 
     /// Returns why the session is over, if it is.
-    pub(crate) fn end(&self) -> Option<End> {
+    pub(crate) fn end(&self) -> Option<SessionEnd> {
         self.peek(|session| session.end().cloned())
     }
 
     /// Ends the session with a GOODBYE.
     pub(crate) fn goodbye(&self, text: &str) {
-        self.with(|session, _| session.goodbye(text));
+        self.change_session(|session, _| session.goodbye(text));
     }
 
     /// Waits for the other end's HELLO.
-    pub(crate) async fn up(&self) -> Result<(), End> {
+    pub(crate) async fn up(&self) -> Result<(), SessionEnd> {
         loop {
             let changed = self.shared.changed.notified();
             let (is_up, end) = self.peek(|session| (session.is_up(), session.end().cloned()));
@@ -218,7 +225,7 @@ impl Link {
 
     /// Sends a PING, and returns whether the other end answers within this time.
     pub(crate) async fn answers(&self, within: Duration) -> bool {
-        let token = self.with(|session, _| session.ping());
+        let token = self.change_session(|session, _| session.ping());
         let answered = async {
             loop {
                 let received = self.shared.received.notified();
@@ -268,17 +275,17 @@ impl Link {
 
     /// Gives the session up.
     pub(crate) fn give_up(&self, text: &str) {
-        self.with(|session, _| session.lost(text));
+        self.change_session(|session, _| session.lost(text));
     }
 
     /// Requests a channel at once. The returned future waits for the answer: the channel, and the port if the
     /// other end is to listen.
     pub(crate) fn open(
         &self,
-        purpose: Purpose,
+        purpose: ChannelPurpose,
     ) -> impl Future<Output = Result<(ChannelStream, u16), (RefuseReason, String)>> + Send + use<>
     {
-        let id = self.with(|session, _| session.open(purpose));
+        let id = self.change_session(|session, _| session.open(purpose));
         let channel = id.map(|id| self.channel(id)).ok_or_else(|| {
             let text = match self.end() {
                 Some(end) => end.to_string(),
@@ -308,19 +315,19 @@ impl Link {
 
     /// Waits until a further stream would be useful.
     pub(crate) async fn wants_lane(&self) {
-        while !self.peek(Session::wants_lane) {
+        while !self.peek(TunnelSession::wants_lane) {
             self.shared.wants_lane.notified().await;
         }
     }
 
     /// Returns the number of streams that both ends use.
     pub(crate) fn lanes(&self) -> usize {
-        self.peek(Session::lanes)
+        self.peek(TunnelSession::lanes)
     }
 
     /// Adds a stream. Returns the notification that there is something to send on it, or `None` if there are
     /// too many streams.
-    pub(crate) fn add_lane(&self, lane: Lane) -> Option<Arc<Notify>> {
+    pub(crate) fn add_lane(&self, lane: TunnelLane) -> Option<Arc<Notify>> {
         let sender = Arc::<Notify>::default();
         let mut state = self.lock();
         if !state.session.add_lane(lane) {
@@ -333,7 +340,7 @@ impl Link {
 
     /// Returns the notification that there is something to send on the first stream.
     pub(crate) fn first_sender(&self) -> Arc<Notify> {
-        self.lock().senders.get(&Lane::FIRST).cloned().unwrap_or_default()
+        self.lock().senders.get(&TunnelLane::FIRST).cloned().unwrap_or_default()
     }
 }
 
@@ -353,25 +360,25 @@ impl ChannelRequest {
 
     /// Accepts the request.
     pub(crate) fn accept(self, port: u16) -> ChannelStream {
-        self.channel.link.with(|session, _| session.accept(self.channel.id, port));
+        self.channel.link.change_session(|session, _| session.accept(self.channel.id, port));
         self.channel
     }
 
     /// Refuses the request.
     pub(crate) fn refuse(self, why: RefuseReason, text: String) {
-        self.channel.link.with(|session, _| session.refuse(self.channel.id, why, text));
+        self.channel.link.change_session(|session, _| session.refuse(self.channel.id, why, text));
     }
 }
 
 /// A channel as a byte stream. If it is dropped before both directions have ended, it is reset.
 #[derive(Debug)]
 pub(crate) struct ChannelStream {
-    link: Link,
+    link: SessionLink,
     id: u32,
 }
 
 impl ChannelStream {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LinkState> {
         self.link.lock()
     }
 
@@ -385,7 +392,7 @@ impl ChannelStream {
         let answer = poll_fn(|cx| {
             let mut state = self.lock();
             match state.session.answer(self.id) {
-                Answer::Waiting => {
+                ChannelAnswer::Waiting => {
                     state.waiting.entry(self.id).or_default().reader = Some(cx.waker().clone());
                     Poll::Pending
                 }
@@ -393,9 +400,9 @@ impl ChannelStream {
             }
         });
         match answer.await {
-            Answer::Accepted(port) => Ok((self, port)),
-            Answer::Refused(why, text) => Err((why, text)),
-            Answer::Reset | Answer::Waiting => {
+            ChannelAnswer::Accepted(port) => Ok((self, port)),
+            ChannelAnswer::Refused(why, text) => Err((why, text)),
+            ChannelAnswer::Reset | ChannelAnswer::Waiting => {
                 let end = self.link.end().map(|end| end.to_string());
                 Err((
                     RefuseReason::Failed,
@@ -424,23 +431,23 @@ impl AsyncRead for ChannelStream {
             let mut state = self.lock();
             let read = state.session.read(self.id, buf.initialize_unfilled());
             match read {
-                Read::Wait => {
+                ReadResult::Wait => {
                     state.waiting.entry(self.id).or_default().reader = Some(cx.waker().clone());
                 }
                 // There may be credit to send.
-                Read::Bytes(_) => state.wake_sender_of(self.id),
-                Read::End | Read::Gone => {}
+                ReadResult::Bytes(_) => state.wake_sender_of(self.id),
+                ReadResult::End | ReadResult::Gone => {}
             }
             read
         };
         match read {
-            Read::Bytes(length) => {
+            ReadResult::Bytes(length) => {
                 buf.advance(length);
                 Poll::Ready(Ok(()))
             }
-            Read::End => Poll::Ready(Ok(())),
-            Read::Wait => Poll::Pending,
-            Read::Gone => Poll::Ready(Err(self.reset_error())),
+            ReadResult::End => Poll::Ready(Ok(())),
+            ReadResult::Wait => Poll::Pending,
+            ReadResult::Gone => Poll::Ready(Err(self.reset_error())),
         }
     }
 }
@@ -474,7 +481,7 @@ impl AsyncWrite for ChannelStream {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.link.with(|session, _| session.finish(self.id));
+        self.link.change_session(|session, _| session.finish(self.id));
         Poll::Ready(Ok(()))
     }
 }
@@ -482,6 +489,6 @@ impl AsyncWrite for ChannelStream {
 impl Drop for ChannelStream {
     fn drop(&mut self) {
         self.lock().waiting.remove(&self.id);
-        self.link.with(|session, _| session.release(self.id));
+        self.link.change_session(|session, _| session.release(self.id));
     }
 }

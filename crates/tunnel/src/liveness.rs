@@ -22,7 +22,7 @@ const MAX_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What to do about a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum LivenessStep {
     /// Nothing.
     Wait,
     /// Request an answer, because acknowledgements are not visible.
@@ -35,7 +35,7 @@ pub(crate) enum Step {
 
 /// A reading of a session's signs of life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Signs {
+pub(crate) struct SignsOfLife {
     /// A count of what the other end's session has sent.
     pub(crate) received: u64,
     /// A count that grows with each acknowledgement of its transport, if they are visible.
@@ -46,26 +46,26 @@ pub(crate) struct Signs {
 
 /// The signs of life of a session.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Liveness {
-    state: State,
+pub(crate) struct SessionLiveness {
+    state: LivenessState,
     /// The number of doubts that were wrong, each of which doubles the patience.
     wrong: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum State {
+enum LivenessState {
     /// Nothing has been sent since the last sign.
     #[default]
     Quiet,
     /// Something was sent after this reading.
-    Waiting { since: Reading, due: Duration },
+    Waiting { since: LivenessReading, due: Duration },
     /// No sign has come since this reading.
-    Doubted { since: Reading, was_silent: bool },
+    Doubted { since: LivenessReading, was_silent: bool },
 }
 
 /// What is compared with later readings.
 #[derive(Clone, Copy, Debug)]
-struct Reading {
+struct LivenessReading {
     received: u64,
     acknowledged: Option<u64>,
     /// Whether only an answer of the session counts, because one was requested: a middlebox that divides a connection
@@ -73,85 +73,87 @@ struct Reading {
     needs_answer: bool,
 }
 
-impl Reading {
-    fn new(signs: Signs, needs_answer: bool) -> Self {
+impl LivenessReading {
+    fn new(signs: SignsOfLife, needs_answer: bool) -> Self {
         Self { received: signs.received, acknowledged: signs.acknowledged, needs_answer }
     }
 
-    fn is_answered_by(self, signs: Signs) -> bool {
+    fn is_answered_by(self, signs: SignsOfLife) -> bool {
         let is_acknowledged = !self.needs_answer && signs.acknowledged != self.acknowledged;
         is_acknowledged || signs.received != self.received
     }
 }
 
-impl Liveness {
+impl SessionLiveness {
     /// Handles that something is about to be sent. Reads the signs only if nothing else waits for one.
-    pub(crate) fn handle_sending(&mut self, now: Duration, signs: impl FnOnce() -> Signs) {
-        if matches!(self.state, State::Quiet) {
+    pub(crate) fn handle_sending(&mut self, now: Duration, signs: impl FnOnce() -> SignsOfLife) {
+        if matches!(self.state, LivenessState::Quiet) {
             let signs = signs();
             let due = now + self.patience(signs.rtt);
-            self.state = State::Waiting { since: Reading::new(signs, false), due };
+            self.state = LivenessState::Waiting { since: LivenessReading::new(signs, false), due };
         }
     }
 
     /// Handles that an answer was requested from the other end's session.
-    pub(crate) fn handle_question(&mut self, now: Duration, signs: Signs) {
+    pub(crate) fn handle_question(&mut self, now: Duration, signs: SignsOfLife) {
         let is_asked = match self.state {
-            State::Quiet => false,
-            State::Waiting { since, .. } => since.needs_answer,
-            State::Doubted { .. } => true,
+            LivenessState::Quiet => false,
+            LivenessState::Waiting { since, .. } => since.needs_answer,
+            LivenessState::Doubted { .. } => true,
         };
         if !is_asked {
             let due = now + self.patience(signs.rtt);
-            self.state = State::Waiting { since: Reading::new(signs, true), due };
+            self.state = LivenessState::Waiting { since: LivenessReading::new(signs, true), due };
         }
     }
 
     /// Handles that the machine was suspended: nobody knows what the other end has forgotten meanwhile.
-    pub(crate) fn handle_suspension(&mut self, signs: impl FnOnce() -> Signs) {
+    pub(crate) fn handle_suspension(&mut self, signs: impl FnOnce() -> SignsOfLife) {
         if !self.is_doubted() {
-            let since = Reading::new(signs(), false);
-            self.state = State::Doubted { since, was_silent: false };
+            let since = LivenessReading::new(signs(), false);
+            self.state = LivenessState::Doubted { since, was_silent: false };
         }
     }
 
     /// Handles a reading of the signs, at [`next_timeout`](Self::next_timeout) and as often as the caller likes. After
-    /// [`Step::Ask`] the caller reports the [question](Self::handle_question).
-    pub(crate) fn handle_signs(&mut self, now: Duration, signs: Signs) -> Step {
+    /// [`LivenessStep::Ask`] the caller reports the [question](Self::handle_question).
+    pub(crate) fn handle_signs(&mut self, now: Duration, signs: SignsOfLife) -> LivenessStep {
         match self.state {
-            State::Quiet => Step::Wait,
-            State::Waiting { since, .. } if since.is_answered_by(signs) => {
-                self.state = State::Quiet;
-                Step::Wait
+            LivenessState::Quiet => LivenessStep::Wait,
+            LivenessState::Waiting { since, .. } if since.is_answered_by(signs) => {
+                self.state = LivenessState::Quiet;
+                LivenessStep::Wait
             }
-            State::Waiting { due, .. } if now < due => Step::Wait,
-            State::Waiting { since, .. } if !since.needs_answer && signs.acknowledged.is_none() => {
-                Step::Ask
+            LivenessState::Waiting { due, .. } if now < due => LivenessStep::Wait,
+            LivenessState::Waiting { since, .. }
+                if !since.needs_answer && signs.acknowledged.is_none() =>
+            {
+                LivenessStep::Ask
             }
-            State::Waiting { since, .. } => {
-                self.state = State::Doubted { since, was_silent: true };
-                Step::Doubt
+            LivenessState::Waiting { since, .. } => {
+                self.state = LivenessState::Doubted { since, was_silent: true };
+                LivenessStep::Doubt
             }
-            State::Doubted { since, was_silent } if since.is_answered_by(signs) => {
-                self.state = State::Quiet;
+            LivenessState::Doubted { since, was_silent } if since.is_answered_by(signs) => {
+                self.state = LivenessState::Quiet;
                 self.wrong = self.wrong.saturating_add(was_silent.into());
-                Step::Trust
+                LivenessStep::Trust
             }
-            State::Doubted { .. } => Step::Wait,
+            LivenessState::Doubted { .. } => LivenessStep::Wait,
         }
     }
 
     /// Returns when the signs must be read.
     pub(crate) fn next_timeout(&self) -> Option<Duration> {
         match self.state {
-            State::Waiting { due, .. } => Some(due),
-            State::Quiet | State::Doubted { .. } => None,
+            LivenessState::Waiting { due, .. } => Some(due),
+            LivenessState::Quiet | LivenessState::Doubted { .. } => None,
         }
     }
 
     /// Returns whether the session should have shown a sign of life, and has not.
     pub(crate) fn is_doubted(&self) -> bool {
-        matches!(self.state, State::Doubted { .. })
+        matches!(self.state, LivenessState::Doubted { .. })
     }
 
     /// Returns how long to wait for a sign. A path where doubts are wrong, because it loses or delays a lot, gets more
@@ -173,15 +175,15 @@ const STABLE: Duration = Duration::from_secs(30);
 
 /// When to try to reconnect.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Attempts {
+pub(crate) struct ReconnectAttempts {
     /// When the pause began.
     since: Duration,
     pause: Duration,
 }
 
-impl Attempts {
+impl ReconnectAttempts {
     /// Creates them after a session that lasted this long.
-    pub(crate) fn after(now: Duration, session: Duration) -> Self {
+    pub(crate) fn after_session(now: Duration, session: Duration) -> Self {
         let pause = if session >= STABLE { PAUSES.0 } else { 4 * PAUSES.0 };
         Self { since: now, pause }
     }
@@ -207,35 +209,38 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     /// A reading of a session that has sent nothing but acknowledgements.
-    fn signs(count: u64, rtt: Option<Duration>) -> Signs {
-        Signs { received: 0, acknowledged: Some(count), rtt }
+    fn signs(count: u64, rtt: Option<Duration>) -> SignsOfLife {
+        SignsOfLife { received: 0, acknowledged: Some(count), rtt }
     }
 
     #[test]
     fn a_session_that_acknowledges_is_never_asked_or_doubted() {
-        let mut liveness = Liveness::default();
+        let mut liveness = SessionLiveness::default();
         let mut now = Duration::ZERO;
         for count in 0..1000 {
             liveness.handle_sending(now, || signs(count, Some(20 * MS)));
             let due = liveness.next_timeout().expect("a reading is due");
             now += 20 * MS;
-            assert_eq!(liveness.handle_signs(due, signs(count + 1, Some(20 * MS))), Step::Wait);
+            assert_eq!(
+                liveness.handle_signs(due, signs(count + 1, Some(20 * MS))),
+                LivenessStep::Wait
+            );
             assert_eq!(liveness.next_timeout(), None);
         }
     }
 
     #[test]
     fn silence_is_doubted_once_and_a_sign_ends_the_doubt() {
-        let mut liveness = Liveness::default();
+        let mut liveness = SessionLiveness::default();
         liveness.handle_sending(MS, || signs(7, Some(10 * MS)));
         // What is sent later does not extend the time.
         liveness.handle_sending(200 * MS, || unreachable!("one reading is enough"));
         assert_eq!(liveness.next_timeout(), Some(251 * MS));
-        assert_eq!(liveness.handle_signs(250 * MS, signs(7, None)), Step::Wait);
-        assert_eq!(liveness.handle_signs(251 * MS, signs(7, None)), Step::Doubt);
+        assert_eq!(liveness.handle_signs(250 * MS, signs(7, None)), LivenessStep::Wait);
+        assert_eq!(liveness.handle_signs(251 * MS, signs(7, None)), LivenessStep::Doubt);
         assert_eq!((liveness.is_doubted(), liveness.next_timeout()), (true, None));
-        assert_eq!(liveness.handle_signs(900 * MS, signs(7, None)), Step::Wait);
-        assert_eq!(liveness.handle_signs(901 * MS, signs(8, None)), Step::Trust);
+        assert_eq!(liveness.handle_signs(900 * MS, signs(7, None)), LivenessStep::Wait);
+        assert_eq!(liveness.handle_signs(901 * MS, signs(8, None)), LivenessStep::Trust);
         assert!(!liveness.is_doubted());
         // The next doubt takes longer.
         liveness.handle_sending(1000 * MS, || signs(8, Some(10 * MS)));
@@ -244,35 +249,35 @@ mod tests {
 
     #[test]
     fn where_acknowledgements_are_invisible_the_other_end_is_asked_first() {
-        let mut liveness = Liveness::default();
-        let hidden = |received| Signs { received, acknowledged: None, rtt: Some(MS) };
+        let mut liveness = SessionLiveness::default();
+        let hidden = |received| SignsOfLife { received, acknowledged: None, rtt: Some(MS) };
         liveness.handle_sending(Duration::ZERO, || hidden(0));
-        assert_eq!(liveness.handle_signs(250 * MS, hidden(0)), Step::Ask);
+        assert_eq!(liveness.handle_signs(250 * MS, hidden(0)), LivenessStep::Ask);
         liveness.handle_question(250 * MS, hidden(0));
-        assert_eq!(liveness.handle_signs(499 * MS, hidden(0)), Step::Wait);
-        assert_eq!(liveness.handle_signs(500 * MS, hidden(0)), Step::Doubt);
+        assert_eq!(liveness.handle_signs(499 * MS, hidden(0)), LivenessStep::Wait);
+        assert_eq!(liveness.handle_signs(500 * MS, hidden(0)), LivenessStep::Doubt);
     }
 
     #[test]
     fn an_acknowledgement_is_no_answer_to_a_question() {
-        let mut liveness = Liveness::default();
+        let mut liveness = SessionLiveness::default();
         liveness.handle_sending(Duration::ZERO, || signs(0, Some(MS)));
         liveness.handle_question(MS, signs(0, Some(MS)));
-        assert_eq!(liveness.handle_signs(250 * MS, signs(1, Some(MS))), Step::Wait);
+        assert_eq!(liveness.handle_signs(250 * MS, signs(1, Some(MS))), LivenessStep::Wait);
         // A second question does not extend the time.
         liveness.handle_question(250 * MS, signs(1, Some(MS)));
-        assert_eq!(liveness.handle_signs(251 * MS, signs(2, Some(MS))), Step::Doubt);
-        assert_eq!(liveness.handle_signs(252 * MS, signs(3, Some(MS))), Step::Wait);
-        let answer = Signs { received: 9, ..signs(3, Some(MS)) };
-        assert_eq!(liveness.handle_signs(253 * MS, answer), Step::Trust);
+        assert_eq!(liveness.handle_signs(251 * MS, signs(2, Some(MS))), LivenessStep::Doubt);
+        assert_eq!(liveness.handle_signs(252 * MS, signs(3, Some(MS))), LivenessStep::Wait);
+        let answer = SignsOfLife { received: 9, ..signs(3, Some(MS)) };
+        assert_eq!(liveness.handle_signs(253 * MS, answer), LivenessStep::Trust);
     }
 
     #[test]
     fn a_suspension_is_a_reason_for_a_doubt() {
-        let mut liveness = Liveness::default();
+        let mut liveness = SessionLiveness::default();
         liveness.handle_suspension(|| signs(3, None));
         assert!(liveness.is_doubted());
-        assert_eq!(liveness.handle_signs(MS, signs(4, None)), Step::Trust);
+        assert_eq!(liveness.handle_signs(MS, signs(4, None)), LivenessStep::Trust);
         // That doubt does not make the next one later.
         liveness.handle_sending(MS, || signs(4, Some(MS)));
         assert_eq!(liveness.next_timeout(), Some(251 * MS));
@@ -280,7 +285,7 @@ mod tests {
 
     #[test]
     fn attempts_are_frequent_while_a_program_waits() {
-        let mut attempts = Attempts::after(Duration::ZERO, STABLE);
+        let mut attempts = ReconnectAttempts::after_session(Duration::ZERO, STABLE);
         assert_eq!(attempts.next(false), 250 * MS);
         let mut now = Duration::ZERO;
         for _ in 0..20 {
@@ -290,12 +295,12 @@ mod tests {
             assert!(attempts.next(false) <= now + PAUSES.1);
         }
         assert_eq!(attempts.next(false), now + PAUSES.1);
-        assert_eq!(Attempts::after(now, MS).next(false), now + 1000 * MS);
+        assert_eq!(ReconnectAttempts::after_session(now, MS).next(false), now + 1000 * MS);
     }
 
     /// A moment in the life of a session.
     #[derive(Clone, Debug)]
-    enum Moment {
+    enum SessionMoment {
         Pass(u64),
         Send,
         Acknowledge,
@@ -304,14 +309,14 @@ mod tests {
         Suspend,
     }
 
-    fn moment() -> impl Strategy<Value = Moment> {
+    fn moment() -> impl Strategy<Value = SessionMoment> {
         prop_oneof![
-            4 => (1u64..700).prop_map(Moment::Pass),
-            3 => Just(Moment::Send),
-            2 => Just(Moment::Acknowledge),
-            2 => Just(Moment::Answer),
-            1 => Just(Moment::Ask),
-            1 => Just(Moment::Suspend),
+            4 => (1u64..700).prop_map(SessionMoment::Pass),
+            3 => Just(SessionMoment::Send),
+            2 => Just(SessionMoment::Acknowledge),
+            2 => Just(SessionMoment::Answer),
+            1 => Just(SessionMoment::Ask),
+            1 => Just(SessionMoment::Suspend),
         ]
     }
 
@@ -325,43 +330,43 @@ mod tests {
             is_visible in any::<bool>(),
         ) {
             let rtt = rtt.map(Duration::from_millis);
-            let (mut liveness, mut now) = (Liveness::default(), Duration::ZERO);
+            let (mut liveness, mut now) = (SessionLiveness::default(), Duration::ZERO);
             let (mut received, mut acknowledged) = (0, 0);
             // When something was first sent since the last sign, and when an answer was first requested.
             let (mut unanswered, mut asked): (Option<Duration>, Option<Duration>) = (None, None);
             let mut is_suspended = false;
             for moment in moments {
-                let read = |received, acknowledged| Signs {
+                let read = |received, acknowledged| SignsOfLife {
                     received,
                     acknowledged: is_visible.then_some(acknowledged),
                     rtt,
                 };
                 match moment {
-                    Moment::Pass(ms) => {
+                    SessionMoment::Pass(ms) => {
                         let until = now + Duration::from_millis(ms);
                         while let Some(due) = liveness.next_timeout().filter(|due| *due <= until) {
                             now = now.max(due);
                             let signs = read(received, acknowledged);
                             let step = liveness.handle_signs(now, signs);
-                            if step == Step::Doubt {
+                            if step == LivenessStep::Doubt {
                                 let since = unanswered.into_iter().chain(asked).min();
                                 prop_assert!(now - since.expect("a reason") >= PATIENCE.0);
-                            } else if step == Step::Ask {
+                            } else if step == LivenessStep::Ask {
                                 liveness.handle_question(now, signs);
                                 asked = asked.or(Some(now));
                             }
                         }
                         now = until;
                     }
-                    Moment::Send => {
+                    SessionMoment::Send => {
                         liveness.handle_sending(now, || read(received, acknowledged));
                         unanswered = unanswered.or(Some(now));
                     }
-                    Moment::Ask => {
+                    SessionMoment::Ask => {
                         liveness.handle_question(now, read(received, acknowledged));
                         asked = asked.or(Some(now));
                     }
-                    Moment::Acknowledge => {
+                    SessionMoment::Acknowledge => {
                         acknowledged += 1;
                         liveness.handle_signs(now, read(received, acknowledged));
                         if is_visible {
@@ -369,15 +374,15 @@ mod tests {
                             is_suspended &= liveness.is_doubted();
                         }
                     }
-                    Moment::Answer => {
+                    SessionMoment::Answer => {
                         received += 1;
                         let was_doubted = liveness.is_doubted();
                         let step = liveness.handle_signs(now, read(received, acknowledged));
-                        prop_assert_eq!(step == Step::Trust, was_doubted);
+                        prop_assert_eq!(step == LivenessStep::Trust, was_doubted);
                         prop_assert!(!liveness.is_doubted());
                         (unanswered, asked, is_suspended) = (None, None, false);
                     }
-                    Moment::Suspend => {
+                    SessionMoment::Suspend => {
                         liveness.handle_suspension(|| read(received, acknowledged));
                         is_suspended = true;
                         prop_assert!(liveness.is_doubted());

@@ -72,7 +72,7 @@ impl LocalListener {
             }
             bound => bound,
         }?;
-        let _file = SocketFile::of(path)?;
+        let _file = SocketFile::from_path(path)?;
         Ok(Self::Unix { listener: UnixListener::from_std(listener)?, _file })
     }
 }
@@ -103,7 +103,7 @@ pub(crate) struct SocketFile {
 }
 
 impl SocketFile {
-    fn of(path: &UnixPath) -> io::Result<Self> {
+    fn from_path(path: &UnixPath) -> io::Result<Self> {
         let path = PathBuf::from(path.as_str());
         let found = fs::symlink_metadata(&path)?;
         Ok(Self { path, identity: (found.dev(), found.ino()) })

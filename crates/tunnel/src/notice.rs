@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use eyas::sockets::Throttle;
+use eyas::sockets::ReportThrottle;
 
 /// An event, for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct TunnelNotice {
     /// One word for programs.
     pub event: &'static str,
     /// A sentence for people.
@@ -18,19 +18,19 @@ pub struct Notice {
 
 /// The caller's function for notices. It is called by the serving tasks, so it must not block.
 #[derive(Clone)]
-pub(crate) struct Observer(pub(crate) Arc<dyn Fn(Notice) + Send + Sync>);
+pub(crate) struct NoticeObserver(pub(crate) Arc<dyn Fn(TunnelNotice) + Send + Sync>);
 
-impl Observer {
+impl NoticeObserver {
     pub(crate) fn notify(&self, event: &'static str, text: String) {
-        (self.0)(Notice { event, text, is_bad: false });
+        (self.0)(TunnelNotice { event, text, is_bad: false });
     }
 
     pub(crate) fn warn(&self, event: &'static str, text: String) {
-        (self.0)(Notice { event, text, is_bad: true });
+        (self.0)(TunnelNotice { event, text, is_bad: true });
     }
 }
 
-impl fmt::Debug for Observer {
+impl fmt::Debug for NoticeObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Observer")
     }
@@ -39,13 +39,13 @@ impl fmt::Debug for Observer {
 /// Warnings about a problem that may recur often.
 #[derive(Debug)]
 pub(crate) struct ThrottledWarnings {
-    observer: Observer,
-    throttle: Throttle,
+    observer: NoticeObserver,
+    throttle: ReportThrottle,
 }
 
 impl ThrottledWarnings {
-    pub(crate) fn new(observer: Observer) -> Self {
-        Self { observer, throttle: Throttle::default() }
+    pub(crate) fn new(observer: NoticeObserver) -> Self {
+        Self { observer, throttle: ReportThrottle::default() }
     }
 
     /// Reports a warning, unless there was one recently.

@@ -30,7 +30,7 @@ pub struct PacketCounts {
 
 /// The counters behind [`PacketCounts`].
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct PacketTally {
     sent: AtomicU64,
     sent_bytes: AtomicU64,
     sent_as_datagrams: AtomicU64,
@@ -45,7 +45,7 @@ pub(crate) struct Tally {
 
 /// The outcome for a packet from the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum PacketOutcome {
     /// The interface accepted it.
     Accepted,
     /// The interface did not accept it.
@@ -56,7 +56,7 @@ pub(crate) enum Outcome {
     Malformed,
 }
 
-impl Tally {
+impl PacketTally {
     pub(crate) fn sent(&self, bytes: usize) {
         self.sent.fetch_add(1, Relaxed);
         self.sent_bytes.fetch_add(bytes as u64, Relaxed);
@@ -73,15 +73,15 @@ impl Tally {
         self.overflow.store(overflow, Relaxed);
     }
 
-    pub(crate) fn count_received(&self, outcome: Outcome, bytes: usize) {
+    pub(crate) fn count_received(&self, outcome: PacketOutcome, bytes: usize) {
         let count = match outcome {
-            Outcome::Accepted => {
+            PacketOutcome::Accepted => {
                 self.received_bytes.fetch_add(bytes as u64, Relaxed);
                 &self.received
             }
-            Outcome::Refused => &self.refused,
-            Outcome::Forged => &self.forged,
-            Outcome::Malformed => &self.malformed,
+            PacketOutcome::Refused => &self.refused,
+            PacketOutcome::Forged => &self.forged,
+            PacketOutcome::Malformed => &self.malformed,
         };
         count.fetch_add(1, Relaxed);
     }

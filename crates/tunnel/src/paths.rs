@@ -34,15 +34,15 @@ pub struct PathReading {
 
 /// A handle for reading the paths of a connection.
 #[derive(Clone, Debug)]
-pub(crate) struct Paths {
-    source: Source,
+pub(crate) struct ConnectionPaths {
+    source: PathSource,
     info: Arc<ConnectionInfo>,
     /// The proxy, if the connection leads through one.
     proxy: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug)]
-enum Source {
+enum PathSource {
     Sctp(SctpStreams),
     Quic(quinn::Connection),
     /// Another descriptor of its socket.
@@ -51,16 +51,16 @@ enum Source {
     None,
 }
 
-impl Paths {
-    pub(crate) fn of(connection: &Connection) -> Self {
+impl ConnectionPaths {
+    pub(crate) fn from_connection(connection: &Connection) -> Self {
         let source = match (connection.sctp_streams(), connection.quic(), connection.tcp()) {
-            (Some(streams), ..) => Source::Sctp(streams),
-            (_, Some(quic), _) => Source::Quic(quic.clone()),
+            (Some(streams), ..) => PathSource::Sctp(streams),
+            (_, Some(quic), _) => PathSource::Quic(quic.clone()),
             (.., Some(tcp)) => {
                 let socket = socket2::SockRef::from(tcp).try_clone();
-                socket.map_or(Source::None, |socket| Source::Tcp(Arc::new(socket)))
+                socket.map_or(PathSource::None, |socket| PathSource::Tcp(Arc::new(socket)))
             }
-            _ => Source::None,
+            _ => PathSource::None,
         };
         Self { source, info: connection.shared_info(), proxy: None }
     }
@@ -68,7 +68,7 @@ impl Paths {
     /// Returns the paths of a stream through a proxy. What the transport to the proxy reports tells nothing about
     /// the server.
     pub(crate) fn proxied(info: Arc<ConnectionInfo>, proxy: String) -> Self {
-        Self { source: Source::None, info, proxy: Some(proxy.into()) }
+        Self { source: PathSource::None, info, proxy: Some(proxy.into()) }
     }
 
     /// Returns the proxy, if the connection leads through one.
@@ -87,7 +87,7 @@ impl Paths {
     /// Returns the connection, if it is QUIC.
     pub(crate) fn quic(&self) -> Option<&quinn::Connection> {
         match &self.source {
-            Source::Quic(quic) => Some(quic),
+            PathSource::Quic(quic) => Some(quic),
             _ => None,
         }
     }
@@ -106,7 +106,7 @@ impl Paths {
     /// Returns the streams of the association, if it is SCTP.
     pub(crate) fn sctp(&self) -> Option<&SctpStreams> {
         match &self.source {
-            Source::Sctp(streams) => Some(streams),
+            PathSource::Sctp(streams) => Some(streams),
             _ => None,
         }
     }
@@ -115,15 +115,15 @@ impl Paths {
     /// round-trip time.
     pub(crate) fn acknowledgements(&self) -> (Option<u64>, Option<Duration>) {
         let (count, rtt) = match &self.source {
-            Source::Sctp(streams) => {
+            PathSource::Sctp(streams) => {
                 let Some(status) = streams.association().status() else { return (None, None) };
                 let rtt = status.paths.iter().filter_map(|path| path.smoothed_rtt).max();
                 (Some(status.paths.iter().map(|path| path.delivered).sum()), rtt)
             }
-            Source::Quic(quic) => (Some(quic.stats().frame_rx.acks), Some(quic.rtt())),
+            PathSource::Quic(quic) => (Some(quic.stats().frame_rx.acks), Some(quic.rtt())),
             // Of MPTCP's subflows only the first would be visible.
-            Source::Tcp(socket) if self.info.transport == Transport::Tcp => tcp_signs(socket),
-            Source::Tcp(_) | Source::None => (None, None),
+            PathSource::Tcp(socket) if self.info.transport == Transport::Tcp => tcp_signs(socket),
+            PathSource::Tcp(_) | PathSource::None => (None, None),
         };
         (count, rtt.or(self.info.rtt))
     }
@@ -140,14 +140,14 @@ impl Paths {
             lost: 0,
         };
         match &self.source {
-            Source::Sctp(streams) => {
+            PathSource::Sctp(streams) => {
                 let Some(status) = streams.association().status() else { return Vec::new() };
                 let read = |path: &PathStatus| of_sctp(path, path.id == status.primary);
                 status.paths.iter().map(read).collect()
             }
-            Source::Quic(quic) => vec![of_quic(quic, only)],
-            Source::Tcp(socket) => vec![of_tcp(socket, only)],
-            Source::None => vec![only],
+            PathSource::Quic(quic) => vec![of_quic(quic, only)],
+            PathSource::Tcp(socket) => vec![of_tcp(socket, only)],
+            PathSource::None => vec![only],
         }
     }
 }

@@ -6,26 +6,26 @@ use eyas::KeyFingerprint;
 
 use crate::forward::ListenAt;
 use crate::frame::UnixPath;
-use crate::leases::{Lease, Leases};
-use crate::link::Link;
+use crate::leases::{ResourceLease, ResourceLeases};
+use crate::link::SessionLink;
 use crate::local::LocalListener;
 use crate::sockets::{self, ListenError};
 
 /// All ports and Unix sockets at which a server listens for its clients.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ports {
-    leases: Leases<Resource>,
+pub(crate) struct ListeningPorts {
+    leases: ResourceLeases<ListeningResource>,
 }
 
 /// What only one session can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Resource {
+enum ListeningResource {
     Port(u16),
     Socket(UnixPath),
 }
 
-impl Resource {
-    fn of(at: &ListenAt, port: u16) -> Self {
+impl ListeningResource {
+    fn new(at: &ListenAt, port: u16) -> Self {
         match at {
             ListenAt::Tcp(_) => Self::Port(port),
             ListenAt::Unix(path) => Self::Socket(path.clone()),
@@ -39,20 +39,20 @@ impl Resource {
 pub(crate) struct LeasedListener {
     pub(crate) listener: LocalListener,
     // Dropped after the socket, as the later field.
-    _lease: Arc<Lease<Resource>>,
+    _lease: Arc<ResourceLease<ListeningResource>>,
 }
 
-impl Ports {
+impl ListeningPorts {
     /// Listens for the client with this key. If a dead session of the same key has the port, it is taken over.
     pub(crate) async fn listen(
         &self,
         at: &ListenAt,
         key: KeyFingerprint,
-        link: &Link,
+        link: &SessionLink,
     ) -> Result<(Vec<LeasedListener>, u16), ListenError> {
         let wanted = match at {
-            ListenAt::Tcp(place) => Resource::of(at, place.port),
-            ListenAt::Unix(_) => Resource::of(at, 0),
+            ListenAt::Tcp(place) => ListeningResource::new(at, place.port),
+            ListenAt::Unix(_) => ListeningResource::new(at, 0),
         };
         let bound = match sockets::listen(at) {
             Err(why) if why.is_in_use && self.leases.take_over(&wanted, key, link).await => {
@@ -61,7 +61,7 @@ impl Ports {
             bound => bound,
         };
         let (listeners, port) = bound?;
-        let lease = Arc::new(self.leases.add(Resource::of(at, port), key, link));
+        let lease = Arc::new(self.leases.add(ListeningResource::new(at, port), key, link));
         let leased = |listener| LeasedListener { listener, _lease: lease.clone() };
         Ok((listeners.into_iter().map(leased).collect(), port))
     }

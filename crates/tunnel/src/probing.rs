@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
-use eyas::race::target::{Service, Target};
+use eyas::race::target::{Target, TargetService};
 use tokio::time::sleep;
 
-use crate::reach::Tunnel;
-use crate::setup::Setup;
+use crate::server_tunnel::ServerTunnel;
+use crate::setup::TunnelSetup;
 
 /// When transports with streams are tried again, in the background.
 ///
@@ -16,14 +16,14 @@ use crate::setup::Setup;
 /// every connection: after [`first`](Self::first), then after twice as long each time, up to
 /// [`longest`](Self::longest), and at once when the machine moves to another network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probing {
+pub struct ProbingTimes {
     /// The first pause: 1 minute by default.
     pub first: Duration,
     /// The longest pause: 30 minutes by default.
     pub longest: Duration,
 }
 
-impl Default for Probing {
+impl Default for ProbingTimes {
     fn default() -> Self {
         Self { first: Duration::from_mins(1), longest: Duration::from_mins(30) }
     }
@@ -33,7 +33,7 @@ impl Default for Probing {
 fn with_streams(target: &Target, policy: &Policy) -> Option<(Target, Policy)> {
     let (mut target, mut policy) = (target.clone(), policy.clone());
     policy.transports.retain(|transport| transport.has_streams());
-    if let Service::Plain { transports, .. } = &mut target.service {
+    if let TargetService::Plain { transports, .. } = &mut target.service {
         transports.retain(|transport| policy.transports.contains(transport));
         if transports.is_empty() {
             return None;
@@ -42,10 +42,10 @@ fn with_streams(target: &Target, policy: &Policy) -> Option<(Target, Policy)> {
     (!policy.transports.is_empty()).then_some((target, policy))
 }
 
-impl Probing {
+impl ProbingTimes {
     /// Waits for a session with streams that can replace one over this transport. Never returns if there cannot
     /// be one.
-    pub(crate) async fn better(self, setup: &Setup, than: Transport) -> Tunnel {
+    pub(crate) async fn better(self, setup: &TunnelSetup, than: Transport) -> ServerTunnel {
         let better = with_streams(&setup.target, &setup.policy);
         // Through a proxy there is only one stream, and nothing goes past it.
         let may_be_better = setup.proxy.is_none() && !than.has_streams();
@@ -71,18 +71,18 @@ impl Probing {
 #[cfg(test)]
 mod tests {
     use eyas::race::candidate::Security;
-    use eyas::race::target::Host;
+    use eyas::race::target::TargetHost;
 
     use super::*;
 
     #[test]
     fn only_allowed_transports_with_streams_are_tried() {
         let among = |offered: &[Transport], allowed: &[Transport]| {
-            let host = Host::Name("gate.example".into());
+            let host = TargetHost::Name("gate.example".into());
             let target = Target::plain(host, 4433, offered.to_vec(), Security::Tls);
             let policy = Policy { transports: allowed.to_vec(), ..Policy::default() };
             with_streams(&target, &policy).map(|(target, policy)| match target.service {
-                Service::Plain { transports, .. } => (transports, policy.transports),
+                TargetService::Plain { transports, .. } => (transports, policy.transports),
                 other => panic!("it was plain: {other:?}"),
             })
         };

@@ -5,13 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use eyas::race::candidate::Transport;
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas::race::policy::Policy;
-use eyas::race::target::{Service, Target};
+use eyas::race::target::{Target, TargetService};
 use eyas::{ConnectionInfo, Endpoint, KeyFingerprint};
-use eyas_relay::destination::{Destination, Refused};
-use eyas_relay::via::lanes::Lanes;
-use eyas_relay::via::{TunnelKind, Via};
+use eyas_relay::destination::{Destination, RefusedRequest};
+use eyas_relay::via::lanes::ProxyLanes;
+use eyas_relay::via::{TunnelKind, UpstreamProxy};
 use tokio::time::{Instant, timeout};
 
 use crate::error::{ProxyFault, TunnelError};
@@ -21,7 +21,7 @@ use crate::transport::SessionTransport;
 /// affected by what has happened to the former one.
 #[derive(Clone, Debug)]
 pub struct ServerProxy {
-    via: Via,
+    via: UpstreamProxy,
     endpoint: Endpoint,
     server: Destination,
 }
@@ -29,7 +29,7 @@ pub struct ServerProxy {
 impl ServerProxy {
     /// Uses a proxy to which this endpoint connects, and which is to connect to the server at this place: the proxy
     /// resolves its name.
-    pub fn new(via: Via, endpoint: Endpoint, server: Destination) -> Self {
+    pub fn new(via: UpstreamProxy, endpoint: Endpoint, server: Destination) -> Self {
         Self { via, endpoint, server }
     }
 
@@ -55,19 +55,20 @@ impl ServerProxy {
         policy: &Policy,
     ) -> Result<(SessionTransport, KeyFingerprint), TunnelError> {
         let policy = Policy { transports: vec![Transport::Tcp], ..policy.clone() };
-        let lanes = Lanes::new(self.via.clone(), self.endpoint.clone(), policy).without_pseudonym();
+        let lanes =
+            ProxyLanes::new(self.via.clone(), self.endpoint.clone(), policy).without_pseudonym();
         let requested = (TunnelKind::Bytes, &self.server);
         let reached = lanes.reach(requested, None, &mut None).await;
         let stream = reached.map_err(|refused| Self::failure(&refused))?;
         let to_proxy = stream.info();
         let alpn = match &target.service {
-            Service::Plain { alpn, .. } => alpn.as_slice(),
+            TargetService::Plain { alpn, .. } => alpn.as_slice(),
             _ => &[],
         };
         let began = Instant::now();
         let tls = endpoint.secure(stream, &target.host, alpn).await;
         let tls = tls.map_err(|failure| match failure.cause {
-            Cause::Certificate | Cause::Tls => TunnelError::Handshake(failure),
+            FailureCause::Certificate | FailureCause::Tls => TunnelError::Handshake(failure),
             cause => {
                 let text = format!(
                     "{self} connected to {}, and then the TLS handshake failed: {cause}: {}",
@@ -79,7 +80,10 @@ impl ServerProxy {
         // The handshake took one round trip to the server (RFC 8446 §2).
         let rtt = began.elapsed();
         let certificates = tls.get_ref().1.peer_certificates().unwrap_or_default();
-        let key = certificates.first().and_then(KeyFingerprint::of).ok_or(TunnelError::NoKey)?;
+        let key = certificates
+            .first()
+            .and_then(KeyFingerprint::from_certificate)
+            .ok_or(TunnelError::NoKey)?;
         // Whatever carries it to the proxy, the session has one stream.
         let mut info = ConnectionInfo::new(Transport::Tcp, to_proxy.remote);
         (info.local, info.rtt) = (to_proxy.local, Some(rtt));
@@ -89,7 +93,7 @@ impl ServerProxy {
         ))
     }
 
-    fn failure(refused: &Refused) -> TunnelError {
+    fn failure(refused: &RefusedRequest) -> TunnelError {
         TunnelError::Proxy { fault: refused.into(), text: refused.why.to_string() }
     }
 }

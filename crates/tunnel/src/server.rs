@@ -8,18 +8,18 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::forward::{ListenAt, Place};
-use crate::frame::{Purpose, RefuseReason};
-use crate::keys::Grant;
-use crate::leases::Leases;
-use crate::link::{ChannelRequest, ChannelStream, Link};
+use crate::forward::{ListenAt, ListenPlace};
+use crate::frame::{ChannelPurpose, RefuseReason};
+use crate::keys::KeyGrant;
+use crate::leases::ResourceLeases;
+use crate::link::{ChannelRequest, ChannelStream, SessionLink};
 use crate::local::reset_when_dropped;
-use crate::notice::{Notice, Observer, ThrottledWarnings};
-use crate::packets::{Interface, exchange_packets};
-use crate::ports::{LeasedListener, Ports};
-use crate::session::{ServerLimits, SessionLimits, Side};
-use crate::sessions::Sessions;
-use crate::shares::Shares;
+use crate::notice::{NoticeObserver, ThrottledWarnings, TunnelNotice};
+use crate::packets::{TunnelInterface, exchange_packets};
+use crate::ports::{LeasedListener, ListeningPorts};
+use crate::session::{ServerLimits, SessionLimits, SessionSide};
+use crate::sessions::CurrentSessions;
+use crate::shares::KeyShares;
 use crate::sockets::{accept, connect, connect_unix, forward};
 use crate::transport::SessionTransport;
 
@@ -27,24 +27,24 @@ use crate::transport::SessionTransport;
 const MAX_LISTENERS: usize = 64;
 
 /// Returns the permissions of a key. Called for each connection.
-pub type Grants = dyn Fn(&KeyFingerprint) -> Option<Grant> + Send + Sync;
+pub type GrantLookup = dyn Fn(&KeyFingerprint) -> Option<KeyGrant> + Send + Sync;
 
 /// A server of tunnels.
 #[derive(Clone)]
-pub struct Server {
+pub struct TunnelServer {
     endpoint: Endpoint,
-    grants: Arc<Grants>,
+    grants: Arc<GrantLookup>,
     limits: SessionLimits,
-    observer: Observer,
-    sessions: Sessions,
-    places: Places,
-    ports: Ports,
-    interface: Option<Interface>,
+    observer: NoticeObserver,
+    sessions: CurrentSessions,
+    places: ServerPlaces,
+    ports: ListeningPorts,
+    interface: Option<TunnelInterface>,
     /// The sessions that exchange packets, one for each key.
-    attached: Leases<()>,
+    attached: ResourceLeases<()>,
 }
 
-impl std::fmt::Debug for Server {
+impl std::fmt::Debug for TunnelServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("limits", &self.limits).finish_non_exhaustive()
     }
@@ -52,44 +52,47 @@ impl std::fmt::Debug for Server {
 
 /// What all clients share.
 #[derive(Clone, Debug)]
-struct Places {
-    sessions: Shares,
-    channels: Shares,
+struct ServerPlaces {
+    sessions: KeyShares,
+    channels: KeyShares,
 }
 
-impl Places {
+impl ServerPlaces {
     fn new(limits: &ServerLimits) -> Self {
-        Self { sessions: Shares::new(limits.sessions), channels: Shares::new(limits.channels) }
+        Self {
+            sessions: KeyShares::new(limits.sessions),
+            channels: KeyShares::new(limits.channels),
+        }
     }
 }
 
 /// One client with its permissions.
 #[derive(Clone, Debug)]
 struct ServedClient {
-    server: Server,
+    server: TunnelServer,
     key: KeyFingerprint,
-    grant: Arc<Grant>,
-    link: Link,
+    grant: Arc<KeyGrant>,
+    link: SessionLink,
     listening: Arc<Semaphore>,
 }
 
-impl Server {
+impl TunnelServer {
     /// Creates a server that connects to destinations with this endpoint, and grants these permissions.
     pub fn new(
         endpoint: Endpoint,
-        grants: impl Fn(&KeyFingerprint) -> Option<Grant> + Send + Sync + 'static,
-        observer: impl Fn(Notice) + Send + Sync + 'static,
+        grants: impl Fn(&KeyFingerprint) -> Option<KeyGrant> + Send + Sync + 'static,
+        observer: impl Fn(TunnelNotice) + Send + Sync + 'static,
     ) -> Self {
         Self {
             endpoint,
             grants: Arc::new(grants),
             limits: SessionLimits::default(),
-            observer: Observer(Arc::new(observer)),
-            places: Places::new(&ServerLimits::default()),
-            sessions: Sessions::default(),
-            ports: Ports::default(),
+            observer: NoticeObserver(Arc::new(observer)),
+            places: ServerPlaces::new(&ServerLimits::default()),
+            sessions: CurrentSessions::default(),
+            ports: ListeningPorts::default(),
             interface: None,
-            attached: Leases::default(),
+            attached: ResourceLeases::default(),
         }
     }
 
@@ -103,19 +106,19 @@ impl Server {
     /// Sets the limits on what all sessions have together.
     #[must_use]
     pub fn total_limits(mut self, limits: &ServerLimits) -> Self {
-        self.places = Places::new(limits);
+        self.places = ServerPlaces::new(limits);
         self
     }
 
     /// Exchanges packets between this interface and the clients whose keys may have addresses.
     #[must_use]
-    pub fn interface(mut self, interface: Interface) -> Self {
+    pub fn interface(mut self, interface: TunnelInterface) -> Self {
         self.interface = Some(interface);
         self
     }
 
     /// Returns the current sessions.
-    pub fn sessions(&self) -> Sessions {
+    pub fn sessions(&self) -> CurrentSessions {
         self.sessions.clone()
     }
 
@@ -139,7 +142,8 @@ impl Server {
 
     async fn serve_connection(&self, connection: Connection, stop: CancellationToken) {
         let remote = connection.info().remote;
-        let key = connection.info().peer_certificates.first().and_then(KeyFingerprint::of);
+        let key =
+            connection.info().peer_certificates.first().and_then(KeyFingerprint::from_certificate);
         // The handshake has already checked it; without a key nothing is read from the client.
         let Some((key, grant)) = key.and_then(|key| Some((key, (self.grants)(&key)?))) else {
             self.observer.warn("refused", format!("{remote} presented no key that may connect"));
@@ -147,7 +151,7 @@ impl Server {
         };
         let transport = connection.info().transport;
         let name = if grant.name.is_empty() { key.to_string() } else { grant.name.clone() };
-        let place = match self.places.sessions.take(key) {
+        let place = match self.places.sessions.acquire(key) {
             Ok(place) => place,
             Err(why) => {
                 let text = format!("{name} from {remote} got no session: {why}");
@@ -158,7 +162,7 @@ impl Server {
         let Ok(connection) = SessionTransport::new(connection) else { return };
         let text = format!("{name} connected over {transport} from {remote}");
         self.observer.notify("connected", text);
-        let (link, mut requests) = Link::new(Side::Server, self.limits.clone());
+        let (link, mut requests) = SessionLink::new(SessionSide::Server, self.limits.clone());
         let _presence = self.sessions.enter(name.clone(), link.clone());
         let client = ServedClient {
             server: self.clone(),
@@ -184,7 +188,7 @@ impl Server {
             }
             link.goodbye(goodbye);
         };
-        let end = link.run(Side::Server, connection);
+        let end = link.run(SessionSide::Server, connection);
         tokio::pin!(end);
         let end = tokio::select! {
             end = &mut end => end,
@@ -198,7 +202,7 @@ impl Server {
 impl ServedClient {
     /// Serves a channel as long as the key has a place for it.
     async fn serve(self, request: ChannelRequest) {
-        let place = match self.server.places.channels.take(self.key) {
+        let place = match self.server.places.channels.acquire(self.key) {
             Ok(place) => place,
             Err(why) => return request.refuse(RefuseReason::TooMany, format!("no channel: {why}")),
         };
@@ -211,13 +215,13 @@ impl ServedClient {
 
     async fn serve_in_place(self, request: ChannelRequest) {
         match request.purpose.clone() {
-            Purpose::Connect(to) => {
+            ChannelPurpose::Connect(to) => {
                 match connect(&self.server.endpoint, &self.grant.open, &to).await {
                     Ok(reached) => reached.forward(request.accept(0)).await,
                     Err((why, text)) => request.refuse(why, text),
                 }
             }
-            Purpose::ConnectUnix(path) => {
+            ChannelPurpose::ConnectUnix(path) => {
                 if !self.grant.may_open_unix(&path) {
                     let text = format!("this key may not connect to {path} (permit-open)");
                     return request.refuse(RefuseReason::NotAllowed, text);
@@ -227,21 +231,21 @@ impl ServedClient {
                     Err((why, text)) => request.refuse(why, text),
                 }
             }
-            Purpose::Listen { bind, port } => {
+            ChannelPurpose::Listen { bind, port } => {
                 let is_allowed = self.grant.may_listen(&bind, port);
-                let at = ListenAt::Tcp(Place { bind, port });
+                let at = ListenAt::Tcp(ListenPlace { bind, port });
                 self.listen(request, at, is_allowed).await;
             }
-            Purpose::ListenUnix(path) => {
+            ChannelPurpose::ListenUnix(path) => {
                 let is_allowed = self.grant.may_listen_unix(&path);
                 self.listen(request, ListenAt::Unix(path), is_allowed).await;
             }
-            Purpose::Packets { addresses } => {
+            ChannelPurpose::Packets { addresses } => {
                 if let Err((request, why, text)) = self.exchange(request, &addresses).await {
                     request.refuse(why, text);
                 }
             }
-            Purpose::Accepted { .. } => {
+            ChannelPurpose::Accepted { .. } => {
                 request
                     .refuse(RefuseReason::Unsupported, "a server requests no listeners".to_owned());
             }
@@ -330,7 +334,7 @@ impl ServedClient {
                 accepted = accept(&leased.listener, &warnings) => accepted,
             };
             reset_when_dropped(&client);
-            let place = match self.server.places.channels.take(self.key) {
+            let place = match self.server.places.channels.acquire(self.key) {
                 Ok(place) => place,
                 Err(why) => {
                     warnings.warn("refused", format!("{peer} got no channel: {why}"));
@@ -339,7 +343,8 @@ impl ServedClient {
             };
             let link = self.link.clone();
             let forwarding = async move {
-                if let Ok((channel, _)) = link.open(Purpose::Accepted { listen, peer }).await {
+                if let Ok((channel, _)) = link.open(ChannelPurpose::Accepted { listen, peer }).await
+                {
                     forward(client, channel).await;
                 }
             };

@@ -1,9 +1,9 @@
 //! A session: all connections between two hosts, over one or several byte streams. Pure.
 //!
-//! Data of the other end goes in ([`Session::handle_bytes`]), data for it comes out
-//! ([`Session::poll_transmit`]), separately for each stream of the transport, so that no stream waits for
+//! Data of the other end goes in ([`TunnelSession::handle_bytes`]), data for it comes out
+//! ([`TunnelSession::poll_transmit`]), separately for each stream of the transport, so that no stream waits for
 //! another. All frames of a channel go on the stream on which it was opened. Events name the channels that have
-//! changed ([`Session::poll_event`]). Whatever the other end sends, nothing grows beyond [`SessionLimits`]:
+//! changed ([`TunnelSession::poll_event`]). Whatever the other end sends, nothing grows beyond [`SessionLimits`]:
 //! each channel has a window, and apart from its data, a channel has each kind of frame to send at most once.
 
 mod channel;
@@ -20,20 +20,20 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-pub use lane::Lane;
+pub use lane::TunnelLane;
 pub use limits::{ServerLimits, SessionLimits};
-pub use reading::{ChannelReading, Traffic};
+pub use reading::{ChannelReading, ChannelTraffic};
 
-use self::channel::Channel;
+use self::channel::SessionChannel;
 use self::lane::LaneState;
-use crate::frame::{self, Purpose, RefuseReason, VERSION};
+use crate::frame::{self, ChannelPurpose, RefuseReason, VERSION};
 
-/// About how many bytes [`Session::poll_transmit`] writes to a buffer.
+/// About how many bytes [`TunnelSession::poll_transmit`] writes to a buffer.
 pub const TRANSMIT: usize = 64 * 1024;
 
 /// The side of an end. The channels that the client opens have odd numbers, those of the server even ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum SessionSide {
     /// The end that connects.
     Client,
     /// The end that accepts the connection.
@@ -42,7 +42,7 @@ pub enum Side {
 
 /// The answer to the request for a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ChannelAnswer {
     /// There is none yet.
     Waiting,
     /// The channel is open. The port is the one at which the other end listens, if it does.
@@ -55,7 +55,7 @@ pub enum Answer {
 
 /// The result of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read {
+pub enum ReadResult {
     /// This many bytes were read.
     Bytes(usize),
     /// There is no data yet.
@@ -68,16 +68,16 @@ pub enum Read {
 
 /// An event of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum SessionEvent {
     /// The other end requests a channel, which must be [released](Session::release) in the end.
-    Requested(u32, Purpose),
+    Requested(u32, ChannelPurpose),
     /// A channel has become readable or writable, or has another [answer](Session::answer).
     Changed(u32),
 }
 
 /// Why a session is over.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum End {
+pub enum SessionEnd {
     /// The other end ended it.
     #[error("the other end ended the session: {0}")]
     Goodbye(String),
@@ -100,13 +100,13 @@ pub enum End {
 
 /// The frames of the session itself that are to be sent.
 #[derive(Debug, Default)]
-struct Due {
+struct DueSessionFrames {
     ping: Option<u64>,
     pong: Option<u64>,
     goodbye: Option<String>,
 }
 
-impl Due {
+impl DueSessionFrames {
     fn is_any(&self) -> bool {
         self.ping.is_some() || self.pong.is_some() || self.goodbye.is_some()
     }
@@ -114,7 +114,7 @@ impl Due {
 
 /// The signs of life of the other end.
 #[derive(Debug)]
-struct Liveness {
+struct PeerLiveness {
     /// When data was last received.
     received_at: Duration,
     /// Bytes received so far.
@@ -129,53 +129,53 @@ struct Liveness {
 
 /// All connections between two hosts.
 #[derive(Debug)]
-pub struct Session {
-    side: Side,
+pub struct TunnelSession {
+    side: SessionSide,
     limits: SessionLimits,
     /// The window for each new channel, from the other end's HELLO.
     window: Option<u32>,
-    lanes: BTreeMap<Lane, LaneState>,
+    lanes: BTreeMap<TunnelLane, LaneState>,
     /// The number of channels that have ended.
     ended: u64,
-    channels: BTreeMap<u32, Channel>,
+    channels: BTreeMap<u32, SessionChannel>,
     /// The number of the next channel that this end opens.
     next: u32,
     /// The bytes by which windows may still grow.
     budget: usize,
-    due: Due,
-    events: VecDeque<Event>,
-    liveness: Liveness,
+    due: DueSessionFrames,
+    events: VecDeque<SessionEvent>,
+    liveness: PeerLiveness,
     /// The traffic of channels that are removed.
-    past: Traffic,
-    end: Option<End>,
+    past: ChannelTraffic,
+    end: Option<SessionEnd>,
 }
 
-impl Session {
+impl TunnelSession {
     /// Creates a session over a new connection.
-    pub fn new(side: Side, limits: SessionLimits, now: Duration) -> Self {
+    pub fn new(side: SessionSide, limits: SessionLimits, now: Duration) -> Self {
         let next = match side {
-            Side::Client => 1,
-            Side::Server => 2,
+            SessionSide::Client => 1,
+            SessionSide::Server => 2,
         };
         Self {
             side,
             window: None,
-            lanes: BTreeMap::from([(Lane::FIRST, LaneState::new(side))]),
+            lanes: BTreeMap::from([(TunnelLane::FIRST, LaneState::new(side))]),
             ended: 0,
             channels: BTreeMap::new(),
             next,
             budget: limits.growth,
             limits,
-            due: Due::default(),
+            due: DueSessionFrames::default(),
             events: VecDeque::new(),
-            liveness: Liveness {
+            liveness: PeerLiveness {
                 received_at: now,
                 received: 0,
                 last_ping: 0,
                 last_pong: 0,
                 asked_at: None,
             },
-            past: Traffic::default(),
+            past: ChannelTraffic::default(),
             end: None,
         }
     }
@@ -186,7 +186,7 @@ impl Session {
     }
 
     /// Returns why it is over, if it is.
-    pub fn end(&self) -> Option<&End> {
+    pub fn end(&self) -> Option<&SessionEnd> {
         self.end.as_ref()
     }
 
@@ -208,7 +208,7 @@ impl Session {
     }
 
     /// Requests a channel. Returns its number, or `None` if the session is over, or has too many channels.
-    pub fn open(&mut self, purpose: Purpose) -> Option<u32> {
+    pub fn open(&mut self, purpose: ChannelPurpose) -> Option<u32> {
         let own = self.channels.keys().filter(|id| self.is_own(**id)).count();
         if self.end.is_some() || own >= self.limits.channels {
             return None;
@@ -224,9 +224,9 @@ impl Session {
         Some(id)
     }
 
-    fn insert(&mut self, id: u32, lane: Lane, purpose: Purpose) {
+    fn insert(&mut self, id: u32, lane: TunnelLane, purpose: ChannelPurpose) {
         let credit = self.window.unwrap_or(0);
-        let channel = Channel::new(lane, purpose, credit, self.limits.first_window);
+        let channel = SessionChannel::new(lane, purpose, credit, self.limits.first_window);
         self.channels.insert(id, channel);
         if let Some(lane) = self.lanes.get_mut(&lane) {
             lane.channels += 1;
@@ -246,22 +246,25 @@ impl Session {
     fn set_answer(&mut self, id: u32, answer: Result<u16, (RefuseReason, String)>) {
         let is_own = self.is_own(id);
         let Some(channel) = self.channels.get_mut(&id) else { return };
-        if is_own || channel.answer != Answer::Waiting {
+        if is_own || channel.answer != ChannelAnswer::Waiting {
             return;
         }
         match &answer {
-            Ok(port) => channel.answer = Answer::Accepted(*port),
-            Err((why, text)) => channel.end(Answer::Refused(*why, text.clone())),
+            Ok(port) => channel.answer = ChannelAnswer::Accepted(*port),
+            Err((why, text)) => channel.end(ChannelAnswer::Refused(*why, text.clone())),
         }
         channel.due.answer = Some(answer);
         self.queue_due(id);
     }
 
     /// Returns the answer to the request for a channel.
-    pub fn answer(&self, id: u32) -> Answer {
+    pub fn answer(&self, id: u32) -> ChannelAnswer {
         match &self.end {
-            Some(_) => Answer::Reset,
-            None => self.channels.get(&id).map_or(Answer::Reset, |channel| channel.answer.clone()),
+            Some(_) => ChannelAnswer::Reset,
+            None => self
+                .channels
+                .get(&id)
+                .map_or(ChannelAnswer::Reset, |channel| channel.answer.clone()),
         }
     }
 
@@ -275,7 +278,7 @@ impl Session {
         if channel.is_over() || channel.sending.is_finishing() {
             return None;
         }
-        let accepted = channel.sending.put(bytes, self.limits.send_buffer);
+        let accepted = channel.sending.queue(bytes, self.limits.send_buffer);
         self.queue_data(id);
         Some(accepted)
     }
@@ -296,28 +299,28 @@ impl Session {
     }
 
     /// Reads received data.
-    pub fn read(&mut self, id: u32, into: &mut [u8]) -> Read {
+    pub fn read(&mut self, id: u32, into: &mut [u8]) -> ReadResult {
         if self.end.is_some() {
-            return Read::Gone;
+            return ReadResult::Gone;
         }
-        let Some(channel) = self.channels.get_mut(&id) else { return Read::Gone };
+        let Some(channel) = self.channels.get_mut(&id) else { return ReadResult::Gone };
         if channel.is_over() {
-            return Read::Gone;
+            return ReadResult::Gone;
         }
-        let length = channel.receiving.take(into);
+        let length = channel.receiving.read(into);
         if channel.receiving.should_send_credit() {
             channel.due.credit = true;
             self.queue_due(id);
         }
-        let Some(channel) = self.channels.get(&id) else { return Read::Gone };
+        let Some(channel) = self.channels.get(&id) else { return ReadResult::Gone };
         match length {
-            0 if into.is_empty() => Read::Bytes(0),
+            0 if into.is_empty() => ReadResult::Bytes(0),
             0 if channel.receiving.was_read() => {
                 self.confirm(id);
-                Read::End
+                ReadResult::End
             }
-            0 => Read::Wait,
-            length => Read::Bytes(length),
+            0 => ReadResult::Wait,
+            length => ReadResult::Bytes(length),
         }
     }
 
@@ -339,7 +342,7 @@ impl Session {
         if is_complete && !channel.is_over() {
             self.confirm(id);
         } else if !channel.is_over() {
-            channel.end(Answer::Reset);
+            channel.end(ChannelAnswer::Reset);
             channel.due.reset = true;
             self.queue_due(id);
         }
@@ -349,7 +352,7 @@ impl Session {
     /// Returns whether the other end has read all data of the channels that were released. If the session
     /// [ends](Self::goodbye) before that, the rest may be lost.
     pub fn is_drained(&self) -> bool {
-        let is_done = |one: &Channel| !one.is_released || one.is_over();
+        let is_done = |one: &SessionChannel| !one.is_released || one.is_over();
         self.channels.values().all(|one| is_done(one) || one.sending.is_delivered())
     }
 
@@ -357,13 +360,13 @@ impl Session {
     pub fn goodbye(&mut self, text: &str) {
         if self.end.is_none() {
             self.due.goodbye = Some(text.to_owned());
-            self.close(End::Own(text.to_owned()));
+            self.close(SessionEnd::Own(text.to_owned()));
         }
     }
 
     /// Ends the session because its connection broke.
     pub fn lost(&mut self, text: &str) {
-        self.close(End::Lost(text.to_owned()));
+        self.close(SessionEnd::Lost(text.to_owned()));
     }
 
     /// Handles the passing of time. Returns whether a PING is due because of silence.
@@ -372,7 +375,7 @@ impl Session {
             return false;
         }
         if self.liveness.asked_at.is_some() {
-            self.close(End::Silent(self.limits.silence));
+            self.close(SessionEnd::Silent(self.limits.silence));
             return false;
         }
         self.liveness.asked_at = Some(now);
@@ -394,7 +397,7 @@ impl Session {
 
     /// Returns when [`handle_timeout`](Self::handle_timeout) must be called, unless data arrives before.
     pub fn next_timeout(&self) -> Option<Duration> {
-        let Liveness { received_at, asked_at, .. } = self.liveness;
+        let PeerLiveness { received_at, asked_at, .. } = self.liveness;
         let SessionLimits { keepalive, silence, .. } = self.limits;
         // An end that was suspended may have been silent for long without having asked.
         let due = match asked_at {
@@ -412,9 +415,9 @@ impl Session {
     }
 
     /// Returns the next event.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<SessionEvent> {
         let event = self.events.pop_front()?;
-        if let Event::Changed(id) = event
+        if let SessionEvent::Changed(id) = event
             && let Some(channel) = self.channels.get_mut(&id)
         {
             channel.queued.event = false;
@@ -423,7 +426,7 @@ impl Session {
     }
 
     fn is_own(&self, id: u32) -> bool {
-        (id % 2 == 1) == (self.side == Side::Client)
+        (id % 2 == 1) == (self.side == SessionSide::Client)
     }
 
     fn queue_due(&mut self, id: u32) {
@@ -456,7 +459,7 @@ impl Session {
 
     /// Returns whether a channel was requested by the other end and is not answered: nothing is sent on it before.
     fn is_unanswered(&self, id: u32) -> bool {
-        let is_waiting = |channel: &Channel| channel.answer == Answer::Waiting;
+        let is_waiting = |channel: &SessionChannel| channel.answer == ChannelAnswer::Waiting;
         !self.is_own(id) && self.channels.get(&id).is_some_and(is_waiting)
     }
 
@@ -465,12 +468,12 @@ impl Session {
             && !channel.is_released
             && !std::mem::replace(&mut channel.queued.event, true)
         {
-            self.events.push_back(Event::Changed(id));
+            self.events.push_back(SessionEvent::Changed(id));
         }
     }
 
     fn forget_if_done(&mut self, id: u32) {
-        if self.channels.get(&id).is_some_and(Channel::is_removable)
+        if self.channels.get(&id).is_some_and(SessionChannel::is_removable)
             && let Some(channel) = self.channels.remove(&id)
         {
             self.ended += 1;
@@ -484,7 +487,7 @@ impl Session {
         }
     }
 
-    fn close(&mut self, end: End) {
+    fn close(&mut self, end: SessionEnd) {
         if self.end.is_some() {
             return;
         }
@@ -493,8 +496,8 @@ impl Session {
         let ids: Vec<u32> = self.channels.keys().copied().collect();
         for id in ids {
             if let Some(channel) = self.channels.get_mut(&id) {
-                channel.end(Answer::Reset);
-                channel.due = channel::Due::default();
+                channel.end(ChannelAnswer::Reset);
+                channel.due = channel::DueChannelFrames::default();
             }
             self.changed(id);
             self.forget_if_done(id);

@@ -9,35 +9,35 @@ use std::time::Duration;
 use eyas::race::candidate::Transport;
 use tokio::time::Instant;
 
-use crate::link::Link;
+use crate::link::SessionLink;
 use crate::packet_counts::PacketCounts;
 use crate::paths::PathReading;
-use crate::session::{ChannelReading, Traffic};
+use crate::session::{ChannelReading, ChannelTraffic};
 
 /// The limit on the channels of a session that are reported, beginning with the busiest.
 const MAX_CHANNELS: usize = 64;
 
 /// The current sessions of an end. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Sessions(Arc<Shared>);
+pub struct CurrentSessions(Arc<SharedSessions>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedSessions {
     next: AtomicU64,
-    present: Mutex<BTreeMap<u64, Present>>,
+    present: Mutex<BTreeMap<u64, PresentSession>>,
 }
 
 #[derive(Clone, Debug)]
-struct Present {
+struct PresentSession {
     peer: String,
     began: Instant,
-    link: Link,
+    link: SessionLink,
 }
 
-/// A session in [`Sessions`], which is removed when this is dropped.
+/// A session in [`CurrentSessions`], which is removed when this is dropped.
 #[derive(Debug)]
-pub struct Presence {
-    sessions: Sessions,
+pub struct SessionPresence {
+    sessions: CurrentSessions,
     number: u64,
 }
 
@@ -60,7 +60,7 @@ pub struct SessionReading {
     /// The number of streams that both ends use.
     pub streams: usize,
     /// Bytes of connections so far.
-    pub traffic: Traffic,
+    pub traffic: ChannelTraffic,
     /// The counts of packets, if both ends have an interface.
     pub packets: Option<PacketCounts>,
     /// The number of channels.
@@ -69,27 +69,27 @@ pub struct SessionReading {
     pub busiest: Vec<ChannelReading>,
 }
 
-impl Sessions {
-    pub(crate) fn enter(&self, peer: String, link: Link) -> Presence {
+impl CurrentSessions {
+    pub(crate) fn enter(&self, peer: String, link: SessionLink) -> SessionPresence {
         let number = self.0.next.fetch_add(1, Relaxed);
-        let present = Present { peer, began: Instant::now(), link };
+        let present = PresentSession { peer, began: Instant::now(), link };
         self.present().insert(number, present);
-        Presence { sessions: self.clone(), number }
+        SessionPresence { sessions: self.clone(), number }
     }
 
-    fn present(&self) -> MutexGuard<'_, BTreeMap<u64, Present>> {
+    fn present(&self) -> MutexGuard<'_, BTreeMap<u64, PresentSession>> {
         self.0.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns snapshots of all sessions, the oldest first.
     pub fn read(&self) -> Vec<SessionReading> {
         // Cloned, since reading takes other locks.
-        let present: Vec<Present> = self.present().values().cloned().collect();
-        present.iter().filter_map(Present::read).collect()
+        let present: Vec<PresentSession> = self.present().values().cloned().collect();
+        present.iter().filter_map(PresentSession::read).collect()
     }
 }
 
-impl Present {
+impl PresentSession {
     /// Returns `None` if the session has no connection yet, or no longer.
     fn read(&self) -> Option<SessionReading> {
         let paths = self.link.paths()?;
@@ -110,7 +110,7 @@ impl Present {
     }
 }
 
-impl Drop for Presence {
+impl Drop for SessionPresence {
     fn drop(&mut self) {
         let removed = self.sessions.present().remove(&self.number);
         // After the lock is released, since it may be the last handle of the session.

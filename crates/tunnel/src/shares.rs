@@ -14,16 +14,16 @@ use tokio_util::sync::CancellationToken;
 
 /// The places of one kind. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Shares(Arc<Places>);
+pub(crate) struct KeyShares(Arc<SharedPlaces>);
 
 #[derive(Debug)]
-struct Places {
+struct SharedPlaces {
     all: usize,
-    taken: Mutex<Taken>,
+    taken: Mutex<TakenPlaces>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct TakenPlaces {
     next: u64,
     total: usize,
     /// The places of each key by their numbers, and how to tell that one is lost.
@@ -32,8 +32,8 @@ struct Taken {
 
 /// A place that a key has until this is dropped, or lost.
 #[derive(Debug)]
-pub(crate) struct Place {
-    shares: Shares,
+pub(crate) struct KeyPlace {
+    shares: KeyShares,
     key: KeyFingerprint,
     number: u64,
     lost: CancellationToken,
@@ -55,13 +55,13 @@ impl fmt::Display for NoPlace {
     }
 }
 
-impl Shares {
+impl KeyShares {
     pub(crate) fn new(all: usize) -> Self {
-        Self(Arc::new(Places { all, taken: Mutex::default() }))
+        Self(Arc::new(SharedPlaces { all, taken: Mutex::default() }))
     }
 
     /// Takes a place for this key.
-    pub(crate) fn take(&self, key: KeyFingerprint) -> Result<Place, NoPlace> {
+    pub(crate) fn acquire(&self, key: KeyFingerprint) -> Result<KeyPlace, NoPlace> {
         let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let own = taken.by_key.get(&key).map_or(0, BTreeMap::len);
         let (all, free) = (self.0.all, self.0.all.saturating_sub(taken.total));
@@ -72,11 +72,11 @@ impl Shares {
         taken.next += 1;
         taken.total += 1;
         taken.by_key.entry(key).or_default().insert(number, lost.clone());
-        Ok(Place { shares: self.clone(), key, number, lost })
+        Ok(KeyPlace { shares: self.clone(), key, number, lost })
     }
 }
 
-impl Taken {
+impl TakenPlaces {
     /// Takes the newest place from the key with the most, if that has more than the key with these places will
     /// have. Returns whether it did.
     fn free_one_for(&mut self, own: usize) -> bool {
@@ -94,14 +94,14 @@ impl Taken {
     }
 }
 
-impl Place {
+impl KeyPlace {
     /// Waits until the place goes to another key.
     pub(crate) async fn lost(&self) {
         self.lost.cancelled().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for KeyPlace {
     fn drop(&mut self) {
         let mut taken = self.shares.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(places) = taken.by_key.get_mut(&self.key) else { return };
@@ -121,27 +121,27 @@ mod tests {
 
     fn key() -> KeyFingerprint {
         let identity = ServerIdentity::self_signed(["key.test"]).expect("an identity");
-        KeyFingerprint::of(identity.certificate()).expect("a key")
+        KeyFingerprint::from_certificate(identity.certificate()).expect("a key")
     }
 
     /// Takes as many places as the key gets.
-    fn fill(shares: &Shares, key: KeyFingerprint) -> Vec<Place> {
-        std::iter::from_fn(|| shares.take(key).ok()).collect()
+    fn fill(shares: &KeyShares, key: KeyFingerprint) -> Vec<KeyPlace> {
+        std::iter::from_fn(|| shares.acquire(key).ok()).collect()
     }
 
-    fn lost(places: &[Place]) -> Vec<usize> {
-        let lost = |(at, place): (usize, &Place)| place.lost.is_cancelled().then_some(at);
+    fn lost(places: &[KeyPlace]) -> Vec<usize> {
+        let lost = |(at, place): (usize, &KeyPlace)| place.lost.is_cancelled().then_some(at);
         places.iter().enumerate().filter_map(lost).collect()
     }
 
     #[test]
     fn a_key_leaves_as_many_places_as_it_has() {
-        let (shares, [ada, bob]) = (Shares::new(12), [key(), key()]);
+        let (shares, [ada, bob]) = (KeyShares::new(12), [key(), key()]);
         let of_ada = fill(&shares, ada);
         assert_eq!(of_ada.len(), 6);
         let of_bob = fill(&shares, bob);
         assert_eq!(of_bob.len(), 3);
-        let why = shares.take(ada).unwrap_err();
+        let why = shares.acquire(ada).unwrap_err();
         assert_eq!(why.to_string(), "this key has 6 of 12, and the last 3 are for other keys");
         assert_eq!((lost(&of_ada), lost(&of_bob)), (vec![], vec![]));
         drop(of_ada);
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn where_busy_keys_have_left_none_the_busiest_loses_its_newest_to_the_next() {
-        let shares = Shares::new(8);
+        let shares = KeyShares::new(8);
         let [ada, bob, eve, dan] = [key(), key(), key(), key()];
         let (of_ada, of_bob) = (fill(&shares, ada), fill(&shares, bob));
         let of_eve = fill(&shares, eve);
@@ -163,25 +163,25 @@ mod tests {
         // The last one that was free, and one of ada's four.
         assert_eq!((of_dan.len(), lost(&of_ada)), (2, vec![3]));
         assert_eq!((lost(&of_bob), lost(&of_eve)), (vec![], vec![]));
-        assert!(shares.take(ada).is_err() && shares.take(bob).is_err());
+        assert!(shares.acquire(ada).is_err() && shares.acquire(bob).is_err());
         drop((of_ada, of_bob, of_eve, of_dan));
         assert_eq!(fill(&shares, ada).len(), 4, "a lost place is not returned twice");
     }
 
     #[test]
     fn there_is_a_place_for_each_key_however_many_are_greedy() {
-        let shares = Shares::new(16);
+        let shares = KeyShares::new(16);
         let keys: Vec<_> = (0..16).map(|_| key()).collect();
         let mut places = Vec::new();
         for (number, key) in keys.iter().enumerate() {
-            let first = shares.take(*key);
+            let first = shares.acquire(*key);
             assert!(first.is_ok(), "{number}");
             places.extend(first);
             for greedy in &keys[..=number] {
                 places.extend(fill(&shares, *greedy));
             }
         }
-        assert!(shares.take(key()).is_err());
+        assert!(shares.acquire(key()).is_err());
         let taken = shares.0.taken.lock().expect("not poisoned");
         assert_eq!((taken.total, taken.by_key.len()), (16, 16));
     }

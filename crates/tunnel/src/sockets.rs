@@ -8,18 +8,18 @@ use std::time::Duration;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use eyas::race::target::TargetError;
-use eyas::sockets::{self, StreamProtocol, Wanted};
+use eyas::sockets::{self, StreamProtocol, WantedSockets};
 use eyas::zone::parse_address;
-use eyas::{Endpoint, Feedback};
+use eyas::{ConnectionFeedback, Endpoint};
 use eyas_relay::accept::accept_next;
-use eyas_relay::copy::{self, ByteCounts, End, Until};
+use eyas_relay::copy::{self, ByteCounts, CopyEnd, CopyUntil};
 use eyas_relay::destination::Destination;
 use eyas_relay::permitted::PermittedRace;
-use eyas_relay::rules::{ClientRules, Rules};
+use eyas_relay::rules::{ClientRules, DestinationRules};
 use tokio::net::{TcpListener, UnixStream};
 use tokio::time::timeout;
 
-use crate::forward::{ListenAt, Place};
+use crate::forward::{ListenAt, ListenPlace};
 use crate::frame::{RefuseReason, UnixPath};
 use crate::link::ChannelStream;
 use crate::local::{LocalListener, LocalStream, end_when_dropped, reset_when_dropped};
@@ -63,7 +63,7 @@ pub(crate) fn listen(at: &ListenAt) -> Result<(Vec<LocalListener>, u16), ListenE
 }
 
 /// Listens at an address: without one, on loopback, in both families if possible.
-fn listen_tcp(at: &Place) -> Result<(Vec<TcpListener>, u16), ListenError> {
+fn listen_tcp(at: &ListenPlace) -> Result<(Vec<TcpListener>, u16), ListenError> {
     let (four, six) = (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST));
     let at_port = |ip: IpAddr| SocketAddr::new(ip, at.port);
     let tries: Vec<Vec<SocketAddr>> = match at.bind.as_str() {
@@ -80,7 +80,7 @@ fn listen_tcp(at: &Place) -> Result<(Vec<TcpListener>, u16), ListenError> {
             vec![vec![parse_address(bind, at.port).map_err(unusable)?]]
         }
     };
-    let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: false };
+    let wanted = WantedSockets { stream: Some(StreamProtocol::Tcp), udp: false };
     let mut why = ListenError { text: String::new(), is_in_use: false };
     for addresses in tries {
         match sockets::bind(&addresses, wanted) {
@@ -103,13 +103,13 @@ fn listen_tcp(at: &Place) -> Result<(Vec<TcpListener>, u16), ListenError> {
 
 /// A connection to the destination of a channel.
 #[derive(Debug)]
-pub(crate) struct Reached {
+pub(crate) struct ReachedDestination {
     stream: LocalStream,
     /// For the memory, if it was raced.
-    feedback: Option<Feedback>,
+    feedback: Option<ConnectionFeedback>,
 }
 
-impl Reached {
+impl ReachedDestination {
     /// Forwards data between the destination and the channel.
     pub(crate) async fn forward(self, channel: ChannelStream) {
         // Data sent on the channel comes from the destination.
@@ -123,9 +123,9 @@ impl Reached {
 /// Connects to the destination of a channel.
 pub(crate) async fn connect(
     endpoint: &Endpoint,
-    rules: &Arc<Rules>,
+    rules: &Arc<DestinationRules>,
     to: &Destination,
-) -> Result<Reached, (RefuseReason, String)> {
+) -> Result<ReachedDestination, (RefuseReason, String)> {
     let to = &to.on_this_host().map_err(|cause| (RefuseReason::Failed, cause.to_string()))?;
     let policy =
         Policy { transports: vec![Transport::Tcp], deadline: CONNECT_TIME, ..Policy::default() };
@@ -140,18 +140,20 @@ pub(crate) async fn connect(
     let feedback = connection.feedback();
     let other = |_| (RefuseReason::Failed, "the connection is not TCP".to_owned());
     let tcp = connection.into_tcp().map_err(other)?;
-    Ok(Reached { stream: LocalStream::Left(tcp), feedback: Some(feedback) })
+    Ok(ReachedDestination { stream: LocalStream::Left(tcp), feedback: Some(feedback) })
 }
 
 /// Connects to a Unix socket.
-pub(crate) async fn connect_unix(path: &UnixPath) -> Result<Reached, (RefuseReason, String)> {
+pub(crate) async fn connect_unix(
+    path: &UnixPath,
+) -> Result<ReachedDestination, (RefuseReason, String)> {
     let failed =
         |cause: String| (RefuseReason::Failed, format!("cannot connect to {path}: {cause}"));
     // A listener whose queue is full holds it up.
     let connected = timeout(CONNECT_TIME, UnixStream::connect(path.as_str())).await;
     let connected = connected.map_err(|_| failed("it accepts nothing".to_owned()))?;
     let unix = connected.map_err(|error| failed(error.to_string()))?;
-    Ok(Reached { stream: LocalStream::Right(unix), feedback: None })
+    Ok(ReachedDestination { stream: LocalStream::Right(unix), feedback: None })
 }
 
 /// Forwards data between a channel and a local connection. If anything ends it before both directions have
@@ -160,9 +162,9 @@ pub(crate) async fn connect_unix(path: &UnixPath) -> Result<Reached, (RefuseReas
 pub(crate) async fn forward(mut stream: LocalStream, mut channel: ChannelStream) -> ByteCounts {
     let mut bytes = ByteCounts::default();
     reset_when_dropped(&stream);
-    let kind = (Until::Both, IDLE_TIME);
+    let kind = (CopyUntil::Both, IDLE_TIME);
     let end = copy::bidirectional(&mut stream, &mut channel, kind, &mut bytes).await;
-    if matches!(end, End::Both) {
+    if matches!(end, CopyEnd::Both) {
         end_when_dropped(&stream);
     }
     bytes

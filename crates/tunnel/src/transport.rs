@@ -8,16 +8,16 @@ use eyas::race::candidate::Transport;
 use eyas::sctp::SctpStreams;
 use eyas::sctp::protocol::identifier::StreamId;
 use eyas::{Connection, ConnectionInfo, quinn};
-use eyas_relay::copy::Duplex;
-use eyas_relay::via::lanes::Lanes;
+use eyas_relay::copy::CopyStream;
+use eyas_relay::via::lanes::ProxyLanes;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until, timeout};
 
-use crate::link::Link;
-use crate::paths::Paths;
-use crate::session::{End, Lane, Session, Side, TRANSMIT};
+use crate::link::SessionLink;
+use crate::paths::ConnectionPaths;
+use crate::session::{SessionEnd, SessionSide, TRANSMIT, TunnelLane, TunnelSession};
 
 /// The time for the last frames to be sent, or to arrive.
 const SHUTDOWN_TIME: std::time::Duration = std::time::Duration::from_secs(1);
@@ -26,27 +26,27 @@ const READ: usize = 16 * 1024;
 
 /// The connection below a session: its first stream, and the source of further ones.
 pub struct SessionTransport {
-    first: Box<dyn Duplex + Send>,
-    further: Further,
-    paths: Paths,
+    first: Box<dyn CopyStream + Send>,
+    further: FurtherStreams,
+    paths: ConnectionPaths,
     /// The connection to the proxy, if there is one.
-    lanes: Option<Lanes>,
+    lanes: Option<ProxyLanes>,
 }
 
 /// The source of further streams. Each is as secure as the first one: QUIC, and DTLS below SCTP, protect all their
 /// data, and over SCTP without DTLS each pair of streams has a TLS session with the same two keys.
 #[derive(Debug)]
-enum Further {
+enum FurtherStreams {
     /// The transport has only one stream.
     None,
     Quic(quinn::Connection),
     Sctp(SctpStreams),
 }
 
-type Reader = Box<dyn AsyncRead + Send + Unpin>;
+type StreamReader = Box<dyn AsyncRead + Send + Unpin>;
 
 /// The sending side of a stream.
-enum Writer {
+enum StreamWriter {
     Other(Box<dyn AsyncWrite + Send + Unpin>),
     Quic(quinn::SendStream),
 }
@@ -58,23 +58,23 @@ impl SessionTransport {
     /// Returns the connection if it is already closed.
     pub(crate) fn new(connection: Connection) -> Result<Self, Connection> {
         let further = match (connection.quic(), connection.sctp_streams()) {
-            (Some(quic), _) => Further::Quic(quic.clone()),
-            (None, Some(streams)) => Further::Sctp(streams),
-            (None, None) => Further::None,
+            (Some(quic), _) => FurtherStreams::Quic(quic.clone()),
+            (None, Some(streams)) => FurtherStreams::Sctp(streams),
+            (None, None) => FurtherStreams::None,
         };
-        let paths = Paths::of(&connection);
+        let paths = ConnectionPaths::from_connection(&connection);
         let first = connection.into_stream()?;
         Ok(Self { first: Box::new(first), further, paths, lanes: None })
     }
 
     /// Uses a stream through a proxy for a session, with a connection to that proxy.
     pub(crate) fn proxied(
-        first: Box<dyn Duplex + Send>,
+        first: Box<dyn CopyStream + Send>,
         info: Arc<ConnectionInfo>,
-        (proxy, lanes): (String, Lanes),
+        (proxy, lanes): (String, ProxyLanes),
     ) -> Self {
-        let paths = Paths::proxied(info, proxy);
-        Self { first, further: Further::None, paths, lanes: Some(lanes) }
+        let paths = ConnectionPaths::proxied(info, proxy);
+        Self { first, further: FurtherStreams::None, paths, lanes: Some(lanes) }
     }
 
     /// Returns the transport.
@@ -99,22 +99,22 @@ impl fmt::Debug for SessionTransport {
     }
 }
 
-impl Further {
+impl FurtherStreams {
     /// Returns the stream with this number, which the client opens and the server waits for, or `None` if there are
     /// no more.
-    async fn stream(&self, side: Side, number: u16) -> Option<(Reader, Writer)> {
+    async fn stream(&self, side: SessionSide, number: u16) -> Option<(StreamReader, StreamWriter)> {
         match (self, side) {
             (Self::None, _) => None,
-            (Self::Quic(quic), Side::Client) => Some(of_quic(quic.open_bi().await.ok()?)),
-            (Self::Quic(quic), Side::Server) => Some(of_quic(quic.accept_bi().await.ok()?)),
+            (Self::Quic(quic), SessionSide::Client) => Some(of_quic(quic.open_bi().await.ok()?)),
+            (Self::Quic(quic), SessionSide::Server) => Some(of_quic(quic.accept_bi().await.ok()?)),
             (Self::Sctp(streams), _) => {
                 let stream = streams.stream(StreamId(number)).await;
                 let stream = stream.inspect_err(|error| {
                     tracing::debug!(number, %error, "a tunnel gets no further streams");
                 });
                 let (mut from, to) = tokio::io::split(stream.ok()?);
-                let to = Writer::Other(Box::new(to));
-                if side == Side::Client {
+                let to = StreamWriter::Other(Box::new(to));
+                if side == SessionSide::Client {
                     return Some((Box::new(from), to));
                 }
                 // Without a handshake on the stream, its first byte shows that the client has opened it.
@@ -126,11 +126,11 @@ impl Further {
     }
 }
 
-fn of_quic((to, from): (quinn::SendStream, quinn::RecvStream)) -> (Reader, Writer) {
-    (Box::new(from), Writer::Quic(to))
+fn of_quic((to, from): (quinn::SendStream, quinn::RecvStream)) -> (StreamReader, StreamWriter) {
+    (Box::new(from), StreamWriter::Quic(to))
 }
 
-impl Writer {
+impl StreamWriter {
     /// Sets the priority of the stream, if the transport supports it: brief data goes first.
     fn prefer(&self, is_brief: bool) {
         if let Self::Quic(stream) = self {
@@ -154,31 +154,31 @@ async fn write(to: &mut (impl AsyncWrite + Unpin), out: &mut BytesMut) -> std::i
     to.flush().await
 }
 
-impl Link {
+impl SessionLink {
     /// Runs the session until it is over, and returns why.
-    pub(crate) async fn run(&self, side: Side, transport: SessionTransport) -> End {
+    pub(crate) async fn run(&self, side: SessionSide, transport: SessionTransport) -> SessionEnd {
         // The connection to a proxy lasts as long as the session.
         let SessionTransport { first, further, paths, lanes } = transport;
         self.set_paths(Some(paths));
         let (mut from, to) = tokio::io::split(first);
-        let mut to = Writer::Other(Box::new(to));
+        let mut to = StreamWriter::Other(Box::new(to));
         let mut out = BytesMut::with_capacity(TRANSMIT);
         let sender = self.first_sender();
         let why = tokio::select! {
-            why = self.read_frames(Lane::FIRST, &mut from) => why,
-            why = self.send(Lane::FIRST, &sender, &mut to, &mut out) => why,
+            why = self.read_frames(TunnelLane::FIRST, &mut from) => why,
+            why = self.send(TunnelLane::FIRST, &sender, &mut to, &mut out) => why,
             () = self.run_timeouts() => String::new(),
             () = self.add_lanes(side, further) => String::new(),
         };
         let why = self.paths().and_then(|paths| paths.close_reason()).unwrap_or(why);
-        self.with(|session, _| {
+        self.change_session(|session, _| {
             session.lost(&why);
-            session.poll_transmit(Lane::FIRST, &mut out);
+            session.poll_transmit(TunnelLane::FIRST, &mut out);
         });
         let last = async {
             to.write(&mut out).await?;
             match &mut to {
-                Writer::Other(to) => {
+                StreamWriter::Other(to) => {
                     to.shutdown().await?;
                     // Over QUIC a connection that is dropped before the other end has it loses the rest.
                     to.flush().await?;
@@ -188,25 +188,25 @@ impl Link {
                     }
                     std::io::Result::Ok(())
                 }
-                Writer::Quic(_) => Ok(()),
+                StreamWriter::Quic(_) => Ok(()),
             }
         };
         // A peer that does not get it will notice the end of the connection.
         let _ = timeout(SHUTDOWN_TIME, last).await;
         // The paths have a handle of the connection.
         self.set_paths(None);
-        self.end().unwrap_or(End::Lost(why))
+        self.end().unwrap_or(SessionEnd::Lost(why))
     }
 
     /// Adds streams as they become useful, and runs the session over them, too. Never returns.
-    async fn add_lanes(&self, side: Side, further: Further) {
+    async fn add_lanes(&self, side: SessionSide, further: FurtherStreams) {
         let mut lanes = JoinSet::new();
         if self.up().await.is_ok() {
             for number in 1..u16::MAX {
-                if side == Side::Client {
+                if side == SessionSide::Client {
                     self.wants_lane().await;
                 }
-                let lane = Lane(number);
+                let lane = TunnelLane(number);
                 let Some((from, to)) = further.stream(side, number).await else { break };
                 let Some(sender) = self.add_lane(lane) else { break };
                 let link = self.clone();
@@ -216,7 +216,13 @@ impl Link {
         std::future::pending().await
     }
 
-    async fn run_lane(&self, lane: Lane, sender: &Notify, mut from: Reader, mut to: Writer) {
+    async fn run_lane(
+        &self,
+        lane: TunnelLane,
+        sender: &Notify,
+        mut from: StreamReader,
+        mut to: StreamWriter,
+    ) {
         let mut out = BytesMut::new();
         let why = tokio::select! {
             why = self.read_frames(lane, &mut from) => why,
@@ -230,7 +236,7 @@ impl Link {
     }
 
     /// Passes received data to the session until the stream ends, and returns why.
-    async fn read_frames(&self, lane: Lane, from: &mut (impl AsyncRead + Unpin)) -> String {
+    async fn read_frames(&self, lane: TunnelLane, from: &mut (impl AsyncRead + Unpin)) -> String {
         let mut piece = vec![0; READ];
         loop {
             let length = match from.read(&mut piece).await {
@@ -238,7 +244,7 @@ impl Link {
                 Ok(length) => length,
                 Err(error) => return error.to_string(),
             };
-            let is_over = self.with(|session, now| {
+            let is_over = self.change_session(|session, now| {
                 session.handle_bytes(now, lane, &piece[..length]);
                 session.end().is_some()
             });
@@ -252,9 +258,9 @@ impl Link {
     /// Sends the session's data until the session is over or sending fails, and returns why.
     async fn send(
         &self,
-        lane: Lane,
+        lane: TunnelLane,
         sender: &Notify,
-        to: &mut Writer,
+        to: &mut StreamWriter,
         out: &mut BytesMut,
     ) -> String {
         loop {
@@ -286,9 +292,9 @@ impl Link {
     }
 
     async fn run_timeouts(&self) {
-        while let Some(at) = self.peek(Session::next_timeout) {
+        while let Some(at) = self.peek(TunnelSession::next_timeout) {
             sleep_until(self.shared.began + at).await;
-            let was_asked = self.with(|session, now| session.handle_timeout(now));
+            let was_asked = self.change_session(|session, now| session.handle_timeout(now));
             if was_asked {
                 self.expect_answer();
             }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::Notify;
 
-use crate::liveness::Liveness;
+use crate::liveness::SessionLiveness;
 
 /// How much more time must have passed by the wall clock than by the monotonic one, which stands still while the machine
 /// is suspended, to count as a suspension. Corrections of the wall clock are usually smaller.
@@ -14,29 +14,29 @@ const SUSPENSION: Duration = Duration::from_secs(10);
 
 /// The signs of life of a session.
 #[derive(Debug, Default)]
-pub(crate) struct Vigil {
+pub(crate) struct SessionVigil {
     /// Whether anybody asks for them.
     pub(crate) is_kept: AtomicBool,
-    liveness: Mutex<Liveness>,
-    clocks: Mutex<Clocks>,
+    liveness: Mutex<SessionLiveness>,
+    clocks: Mutex<SendClocks>,
     /// Notified when a sign of life is expected from now on, or the session is doubted.
     pub(crate) expecting: Notify,
 }
 
 /// The clocks when something was last sent after a pause.
 #[derive(Debug)]
-struct Clocks {
+struct SendClocks {
     wall: SystemTime,
     monotonic: Instant,
 }
 
-impl Default for Clocks {
+impl Default for SendClocks {
     fn default() -> Self {
         Self { wall: SystemTime::now(), monotonic: Instant::now() }
     }
 }
 
-impl Clocks {
+impl SendClocks {
     /// Reads them, and returns whether the machine was suspended since the last time.
     fn detect_suspension(&mut self) -> bool {
         let now = Self::default();
@@ -47,8 +47,8 @@ impl Clocks {
     }
 }
 
-impl Vigil {
-    pub(crate) fn liveness(&self) -> MutexGuard<'_, Liveness> {
+impl SessionVigil {
+    pub(crate) fn liveness(&self) -> MutexGuard<'_, SessionLiveness> {
         self.liveness.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

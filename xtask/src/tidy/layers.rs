@@ -74,7 +74,7 @@ const LAYERED: [Layered; 6] = [
             &["dynamic", "error", "link"],
             &["doubt", "leases", "packets", "sessions", "sockets", "transport"],
             &["ports", "proxied"],
-            &["reach", "server"],
+            &["server_tunnel", "server"],
             &["setup"],
             &["client_session", "probing"],
             &["client"],

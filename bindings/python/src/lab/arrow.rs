@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-use eyas_lab::results::Table;
+use eyas_lab::results::ResultsTable;
 use pyo3::{prelude::*, types::PyCapsule};
 
 use super::buffers::{Buffer, Column};
@@ -79,7 +79,10 @@ struct Source {
 }
 
 /// Returns a capsule with a stream of one batch, the whole table.
-pub(super) fn capsule<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyCapsule>> {
+pub(super) fn capsule<'py>(
+    py: Python<'py>,
+    table: &ResultsTable,
+) -> PyResult<Bound<'py, PyCapsule>> {
     let source = Source { columns: Arc::new(super::buffers::columns(table)?), is_read: false };
     let stream = Stream {
         schema: Some(stream_schema),

@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_void};
 
-use eyas_lab::results::Table;
+use eyas_lab::results::ResultsTable;
 use pyo3::{PyResult, exceptions::PyOverflowError};
 
 /// The format strings of Arrow for strings, integers and floating-point numbers.
@@ -49,8 +49,8 @@ impl Buffer {
 ///
 /// # Errors
 /// If the strings of a column are larger than 2 GiB in total.
-pub(super) fn columns(table: &Table) -> PyResult<Vec<Column>> {
-    let [point, scene, curve, x, seed, measure, unit, value] = Table::COLUMNS;
+pub(super) fn columns(table: &ResultsTable) -> PyResult<Vec<Column>> {
+    let [point, scene, curve, x, seed, measure, unit, value] = ResultsTable::COLUMNS;
     Ok(vec![
         strings(point, &table.point)?,
         strings(scene, &table.scene)?,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use eyas_lab::{
     plan::Plan,
     report,
-    results::{Document, Table, write_parquet, write_tables},
-    run::Results,
+    results::{ResultsDocument, ResultsTable, write_parquet, write_tables},
+    run::RunResults,
 };
 use pyo3::{prelude::*, types::PyCapsule};
 
@@ -15,14 +15,14 @@ use super::{COMMIT, arrow, lab_error};
 /// The result of a plan, with the numbers of every run.
 #[pyclass(frozen)]
 pub(crate) struct LabOutcome {
-    document: Document,
-    table: Table,
+    document: ResultsDocument,
+    table: ResultsTable,
 }
 
 impl LabOutcome {
-    pub(super) fn new(plan: &Plan, results: &Results, seeds: Vec<u64>) -> Self {
-        let table = Table::new(plan, results, &seeds);
-        Self { document: Document::new(plan, results, COMMIT, seeds), table }
+    pub(super) fn new(plan: &Plan, results: &RunResults, seeds: Vec<u64>) -> Self {
+        let table = ResultsTable::new(plan, results, &seeds);
+        Self { document: ResultsDocument::new(plan, results, COMMIT, seeds), table }
     }
 }
 
@@ -71,7 +71,7 @@ impl LabOutcome {
     /// Returns the columns of the table, in order.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Vec<(&'static str, Bound<'py, PyAny>)>> {
         let table = &self.table;
-        let [point, scene, curve, x, seed, measure, unit, value] = Table::COLUMNS;
+        let [point, scene, curve, x, seed, measure, unit, value] = ResultsTable::COLUMNS;
         Ok(vec![
             (point, (&table.point).into_pyobject(py)?),
             (scene, (&table.scene).into_pyobject(py)?),

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use eyas_lab::runner::{Job, KeepError, Task, TaskError, TaskOutcome, Worklist};
+use eyas_lab::runner::{KeepError, PlanJob, RunTask, RunWorklist, TaskError, TaskOutcome};
 use pyo3::{prelude::*, types::PyBytes};
 
 use super::{LabOutcome, LabPlan, RunOptions, lab_error};
@@ -45,7 +45,7 @@ pub(crate) fn lab_task<'py>(
     task: &[u8],
     version: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let task = Task::read(task).map_err(|cause| task_error(&cause))?;
+    let task = RunTask::read(task).map_err(|cause| task_error(&cause))?;
     let start = CallStart::now();
     let outcome = py.detach(|| -> Result<_, Interruption> {
         let signals = || {
@@ -59,10 +59,10 @@ pub(crate) fn lab_task<'py>(
 
 /// The runs of a plan that an executor performs.
 #[pyclass(frozen)]
-pub(crate) struct LabWorklist(Mutex<Worklist>);
+pub(crate) struct LabWorklist(Mutex<RunWorklist>);
 
 impl LabWorklist {
-    fn list(&self) -> MutexGuard<'_, Worklist> {
+    fn list(&self) -> MutexGuard<'_, RunWorklist> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -72,7 +72,7 @@ impl LabWorklist {
     /// Opens the worklist, with the finished runs of the output directory.
     #[new]
     fn new(plan: &LabPlan, options: RunOptions) -> PyResult<Self> {
-        let list = Worklist::open(plan.plan.clone(), &Job::from(options))
+        let list = RunWorklist::open(plan.plan.clone(), &PlanJob::from(options))
             .map_err(|cause| lab_error("LabError", cause))?;
         Ok(Self(Mutex::new(list)))
     }

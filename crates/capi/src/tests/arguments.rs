@@ -17,7 +17,7 @@ use crate::{
     event::{eyas_event_json, eyas_event_name},
     listen_options::eyas_listen_options_new,
     message::{eyas_message_ppid, eyas_message_size},
-    pointer::{Data, Out, Text, eyas_text_free},
+    pointer::{DataPointer, OutPointer, TextPointer, eyas_text_free},
     race::eyas_connect,
     target::{
         Target, eyas_target_add_alpn, eyas_target_new, eyas_target_prohibit,
@@ -28,28 +28,43 @@ use crate::{
 
 #[test]
 fn null_is_an_error_with_the_name_of_the_argument() {
-    let (code, text) = call_with_error(|error| eyas_endpoint_new(None, Out::null(), error));
+    let (code, text) = call_with_error(|error| eyas_endpoint_new(None, OutPointer::null(), error));
     assert_eq!((code, text.as_str()), (EYAS_INVALID, "endpoint is NULL"));
-    let refused = new_handle(|place, error| eyas_target_new(Text::null(), 1, place, error));
+    let refused = new_handle(|place, error| eyas_target_new(TextPointer::null(), 1, place, error));
     assert_eq!(refused.err(), Some((EYAS_INVALID, "host is NULL".into())));
     let refused = new_handle(|place, error| eyas_connect(None, None, -1, place, error));
     assert_eq!(refused.err(), Some((EYAS_INVALID, "endpoint is NULL".into())));
     let mut length = MaybeUninit::new(7);
     let mut buffer = [0; 4];
     let (code, _) = call_with_error(|error| {
-        eyas_connection_read(None, buffer[..].as_mut().into(), 4, Out::to(&mut length), 0, error)
+        eyas_connection_read(
+            None,
+            buffer[..].as_mut().into(),
+            4,
+            OutPointer::from_place(&mut length),
+            0,
+            error,
+        )
     });
     // SAFETY: it was set above.
     assert_eq!((code, unsafe { length.assume_init() }), (EYAS_INVALID, 0));
-    let (code, text) =
-        call_with_error(|error| eyas_association_send(None, Data::null(), 1, None, 0, error));
+    let (code, text) = call_with_error(|error| {
+        eyas_association_send(None, DataPointer::null(), 1, None, 0, error)
+    });
     assert_eq!((code, text.as_str()), (EYAS_INVALID, "association is NULL"));
 }
 
 #[test]
 fn without_an_error_pointer_the_code_is_returned() {
-    assert_eq!(eyas_endpoint_new(None, Out::null(), Out::null()), EYAS_INVALID);
-    let written = eyas_connection_write(None, Data::null(), 1, Out::null(), 0, Out::null());
+    assert_eq!(eyas_endpoint_new(None, OutPointer::null(), OutPointer::null()), EYAS_INVALID);
+    let written = eyas_connection_write(
+        None,
+        DataPointer::null(),
+        1,
+        OutPointer::null(),
+        0,
+        OutPointer::null(),
+    );
     assert_eq!(written, EYAS_INVALID);
 }
 
@@ -92,7 +107,7 @@ fn invalid_texts_are_refused_with_a_suggestion() {
 fn values_of_a_target_have_bounds() {
     let mut target: Box<Target> = target(7, c"tcp");
     let target = &mut *target;
-    let mut refused = |call: &mut dyn FnMut(&mut Target, Out<'_, _>) -> i32| {
+    let mut refused = |call: &mut dyn FnMut(&mut Target, OutPointer<'_, _>) -> i32| {
         let (code, message) = call_with_error(|error| call(target, error));
         assert_eq!(code, EYAS_INVALID, "{message}");
     };
@@ -137,7 +152,7 @@ fn a_size_larger_than_memory_is_refused() {
     let (here, there) = super::pair(&endpoint());
     let (code, message) = call_with_error(|error| {
         let data = (&b"x"[..]).into();
-        eyas_connection_write(Some(&here), data, usize::MAX, Out::null(), 0, error)
+        eyas_connection_write(Some(&here), data, usize::MAX, OutPointer::null(), 0, error)
     });
     assert_eq!(code, EYAS_INVALID, "{message}");
     super::free([here, there]);

@@ -28,7 +28,7 @@ use crate::{
     },
     listen_options::{eyas_listen_options_certificate_pem, eyas_listen_options_set_self_signed},
     listener::{Listener, eyas_listener_accept, eyas_listener_cancel},
-    pointer::Out,
+    pointer::OutPointer,
     target::eyas_target_new,
 };
 
@@ -234,7 +234,7 @@ fn a_reset_by_the_peer_is_an_error_and_not_a_signal() {
     let mut outcome = (EYAS_OK, String::new());
     while outcome.0 == EYAS_OK {
         outcome = call_with_error(|error| {
-            let (data, null) = ((&b"x"[..]).into(), Out::null());
+            let (data, null) = ((&b"x"[..]).into(), OutPointer::null());
             eyas_connection_write(Some(&here), data, 1, null, PATIENCE, error)
         });
     }

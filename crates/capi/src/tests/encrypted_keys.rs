@@ -18,7 +18,7 @@ use crate::{
         ListenOptions, eyas_listen_options_set_certificate,
         eyas_listen_options_set_encrypted_certificate,
     },
-    pointer::{Data, Out, Text},
+    pointer::{DataPointer, OutPointer, TextPointer},
     target::eyas_target_new,
 };
 
@@ -37,12 +37,12 @@ fn endpoint_options() -> Box<EndpointOptions> {
 /// A function that sets the certificate and its encrypted key.
 type Set<O> = for<'a> extern "C" fn(
     Option<&'a mut O>,
-    Data<'a>,
+    DataPointer<'a>,
     usize,
-    Data<'a>,
+    DataPointer<'a>,
     usize,
-    Text<'a>,
-    Out<'a, *mut Failure>,
+    TextPointer<'a>,
+    OutPointer<'a, *mut Failure>,
 ) -> Code;
 
 fn set<O>(
@@ -52,7 +52,7 @@ fn set<O>(
     passphrase: Option<&CStr>,
 ) -> Result<(), CallError> {
     let (chain, sizes) = (CERTIFICATE.into(), (CERTIFICATE.len(), key.len()));
-    let passphrase = passphrase.map_or_else(Text::null, Text::from);
+    let passphrase = passphrase.map_or_else(TextPointer::null, TextPointer::from);
     done(|error| function(Some(options), chain, sizes.0, key.into(), sizes.1, passphrase, error))
 }
 

@@ -5,7 +5,7 @@ use crate::{
     code::EYAS_MISUSE,
     connection::{eyas_connection_abort, eyas_connection_free, eyas_connection_read},
     endpoint::{eyas_endpoint_free, eyas_endpoint_wait_for_connections},
-    pointer::Out,
+    pointer::OutPointer,
 };
 
 #[test]
@@ -21,12 +21,12 @@ fn a_forked_child_is_refused_and_may_free() {
                 Some(&here),
                 (&mut buffer[..]).into(),
                 4,
-                Out::to(&mut std::mem::MaybeUninit::uninit()),
+                OutPointer::from_place(&mut std::mem::MaybeUninit::uninit()),
                 -1,
-                Out::null(),
+                OutPointer::null(),
             ),
-            eyas_connection_abort(Some(&here), Out::null()),
-            eyas_endpoint_wait_for_connections(Some(&endpoint), -1, Out::null()),
+            eyas_connection_abort(Some(&here), OutPointer::null()),
+            eyas_endpoint_wait_for_connections(Some(&endpoint), -1, OutPointer::null()),
         ];
         eyas_connection_free(Some(here));
         eyas_connection_free(Some(there));

@@ -23,7 +23,7 @@ use crate::{
         Message, eyas_message_begins, eyas_message_data, eyas_message_ends,
         eyas_message_is_unordered, eyas_message_ppid, eyas_message_size, eyas_message_stream,
     },
-    pointer::{Out, Text},
+    pointer::{OutPointer, TextPointer},
     send_options::{
         SendOptions, eyas_send_options_new, eyas_send_options_set_ppid,
         eyas_send_options_set_stream, eyas_send_options_set_unordered,
@@ -61,8 +61,15 @@ fn receive(association: &Association) -> Result<Box<Message>, super::CallError> 
 
 fn text(message: &Message) -> Vec<u8> {
     let (mut data, mut size) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    done(|error| eyas_message_data(Some(message), Out::to(&mut data), Out::to(&mut size), error))
-        .expect("a message");
+    done(|error| {
+        eyas_message_data(
+            Some(message),
+            OutPointer::from_place(&mut data),
+            OutPointer::from_place(&mut size),
+            error,
+        )
+    })
+    .expect("a message");
     // SAFETY: the call has set both, to bytes that are valid as long as the message.
     let bytes =
         unsafe { std::slice::from_raw_parts(data.assume_init().cast::<u8>(), size.assume_init()) };
@@ -116,7 +123,7 @@ fn an_association_reports_events_and_shuts_down_gracefully() {
 /// Returns what a stream has in the send buffer, not yet sent.
 fn unsent(association: &Association, stream: u16) -> Result<usize, super::CallError> {
     get_value(|unsent, error| {
-        eyas_association_queue(Some(association), stream, unsent, Out::null(), error)
+        eyas_association_queue(Some(association), stream, unsent, OutPointer::null(), error)
     })
 }
 
@@ -138,7 +145,7 @@ fn the_send_buffer_is_told_by_stream() {
     while try_send().is_ok() {}
     assert!(unsent(&here, 3).expect("a number") > 0);
     assert_eq!(unsent(&here, 4).expect("a number"), 0);
-    done(|error| eyas_association_abort(Some(&here), Text::null(), error)).expect("aborted");
+    done(|error| eyas_association_abort(Some(&here), TextPointer::null(), error)).expect("aborted");
     // The association ends in the background.
     while unsent(&here, 3).is_ok() {
         thread::yield_now();
@@ -150,7 +157,7 @@ fn the_send_buffer_is_told_by_stream() {
 #[test]
 fn the_peer_receives_the_reason_of_an_abort() {
     let (here, there) = pair(&endpoint());
-    let reason = Text::from(c"enough");
+    let reason = TextPointer::from(c"enough");
     done(|error| eyas_association_abort(Some(&here), reason, error)).expect("aborted");
     let (code, message) = receive(&there).err().expect("it was lost");
     assert_eq!(code, EYAS_CLOSED);

@@ -18,7 +18,7 @@ use crate::{
         eyas_connection_write, eyas_connection_write_fd,
     },
     listener::{eyas_listener_accept, eyas_listener_fd},
-    pointer::Out,
+    pointer::OutPointer,
     race::{Race, eyas_race_fd, eyas_race_finish, eyas_race_start},
 };
 
@@ -34,7 +34,7 @@ pub(super) fn is_readable(fd: RawFd, milliseconds: i64) -> bool {
 fn try_read(connection: &Connection) -> (i32, Vec<u8>) {
     let (mut buffer, mut length) = ([0; 64], MaybeUninit::new(0));
     let (code, _) = call_with_error(|error| {
-        let (size, place) = (buffer.len(), Out::to(&mut length));
+        let (size, place) = (buffer.len(), OutPointer::from_place(&mut length));
         eyas_connection_read(Some(connection), (&mut buffer[..]).into(), size, place, 0, error)
     });
     // SAFETY: it was set above.
@@ -61,7 +61,7 @@ fn a_descriptor_is_readable_until_reading_would_block() {
     assert!(is_readable(fd, 0), "there may be more");
     assert_eq!(try_read(&here), (EYAS_WOULD_BLOCK, Vec::new()));
     // Aborting wakes those that poll.
-    assert_eq!(eyas_connection_abort(Some(&here), Out::null()), EYAS_OK);
+    assert_eq!(eyas_connection_abort(Some(&here), OutPointer::null()), EYAS_OK);
     assert!(is_readable(fd, 0));
     free([here, there]);
 }
@@ -75,7 +75,7 @@ fn writing_stops_and_resumes_with_buffer_space() {
     let try_write = || {
         let mut written = MaybeUninit::new(0);
         let (code, _) = call_with_error(|error| {
-            let (data, place) = ((&block[..]).into(), Out::to(&mut written));
+            let (data, place) = ((&block[..]).into(), OutPointer::from_place(&mut written));
             eyas_connection_write(Some(&here), data, block.len(), place, 0, error)
         });
         // SAFETY: it was set above.
@@ -111,7 +111,12 @@ fn one_thread_connects_and_accepts_without_waiting_for_either() {
     let accepting =
         get_value(|fd, error| eyas_listener_fd(Some(&listener), fd, error)).expect("one");
     let none = call_with_error(|error| {
-        eyas_listener_accept(Some(&listener), 0, Out::to(&mut MaybeUninit::uninit()), error)
+        eyas_listener_accept(
+            Some(&listener),
+            0,
+            OutPointer::from_place(&mut MaybeUninit::uninit()),
+            error,
+        )
     });
     assert_eq!(none.0, EYAS_WOULD_BLOCK);
     assert!(!is_readable(accepting, 0));

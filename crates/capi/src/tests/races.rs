@@ -22,7 +22,7 @@ use crate::{
         eyas_memory_clear, eyas_memory_forget, eyas_memory_json, eyas_memory_warnings_json,
         eyas_plan_json,
     },
-    pointer::{Out, Text},
+    pointer::{OutPointer, TextPointer},
     race::{
         Race, eyas_connect, eyas_race_better, eyas_race_cancel, eyas_race_finish, eyas_race_json,
         eyas_race_start,
@@ -48,8 +48,8 @@ fn an_error_lists_each_candidate() {
         Some(&endpoint),
         Some(&target),
         PATIENCE,
-        Out::to(&mut place),
-        Out::to(&mut error),
+        OutPointer::from_place(&mut place),
+        OutPointer::from_place(&mut error),
     );
     assert_eq!(code, EYAS_CONNECT);
     // SAFETY: the call has failed, so it has set the error, which we own.
@@ -168,7 +168,7 @@ fn https_records_are_followed_if_requested() {
 fn the_memory_can_be_read_and_deleted() {
     let endpoint = endpoint();
     let memory = |host: Option<&CStr>| {
-        let host = host.map_or_else(Text::null, Text::from);
+        let host = host.map_or_else(TextPointer::null, TextPointer::from);
         json(get_text(|text, error| eyas_memory_json(Some(&endpoint), host, text, error)))
     };
     assert_eq!(memory(None), Value::Array(Vec::new()));

@@ -12,7 +12,7 @@ use tokio::process::Child;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 /// How long the command may take to end after SIGTERM before it is killed.
 const TERMINATION_TIMEOUT: Duration = Duration::from_secs(5);
@@ -27,16 +27,16 @@ pub(super) fn start_failure(program: &OsStr, cause: &io::Error) -> Failure {
     match cause.kind() {
         // The kernel reports the same for a script whose interpreter does not exist.
         io::ErrorKind::NotFound if is_path && Path::new(program).exists() => {
-            failure(Kind::NotExecutable, "its interpreter does not exist")
+            failure(FailureKind::NotExecutable, "its interpreter does not exist")
                 .hint("its first line, or its ELF header, names a program that is not installed")
         }
-        io::ErrorKind::NotFound if is_path => failure(Kind::NotFound, "there is no such file")
+        io::ErrorKind::NotFound if is_path => failure(FailureKind::NotFound, "there is no such file")
             .hint("relative paths start at the directory where eyas was started"),
-        io::ErrorKind::NotFound => failure(Kind::NotFound, "command not found in PATH")
+        io::ErrorKind::NotFound => failure(FailureKind::NotFound, "command not found in PATH")
             .hint("the command comes after --, each argument a word; a line for the shell: -- sh -c 'LINE'"),
-        io::ErrorKind::PermissionDenied => failure(Kind::NotExecutable, "it is not executable")
+        io::ErrorKind::PermissionDenied => failure(FailureKind::NotExecutable, "it is not executable")
             .hint("a file needs chmod +x; a directory cannot be run"),
-        _ => failure(Kind::NotExecutable, &cause.to_string()),
+        _ => failure(FailureKind::NotExecutable, &cause.to_string()),
     }
 }
 

@@ -7,24 +7,24 @@ mod scenes;
 use std::time::Duration;
 
 use eyas::race::candidate::Transport;
-use eyas::race::memory::{Config, Record};
-use eyas::race::policy::{Losers, Policy};
+use eyas::race::memory::{MemoryConfig, MemoryRecord};
+use eyas::race::policy::{LoserPolicy, Policy};
 use eyas::race::report::RaceJson;
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_http::serve::ServeError;
-use eyas_testserver::{Authority, TestServer};
+use eyas_testserver::{TestAuthority, TestServer};
 use serde_json::{Value, json};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, DemoFlags};
 use crate::output;
-use crate::race_report::RaceReport;
+use crate::race_report::ReplayedRace;
 use crate::shape::value;
 use crate::terminal::OutputStyle;
-use page::Page;
-use scenes::{Racer, SCENES, Scene};
+use page::DemoPage;
+use scenes::{DemoRacer, DemoScene, SCENES};
 
 /// The name in the servers' certificates.
 const HOST: &str = "demo.example";
@@ -37,17 +37,17 @@ const WATCH_TIME: Duration = Duration::from_millis(600);
 
 /// The results of a scene.
 struct SceneResult {
-    scene: &'static Scene,
-    first: RaceReport,
-    second: RaceReport,
-    learnt: Vec<Record>,
+    scene: &'static DemoScene,
+    first: ReplayedRace,
+    second: ReplayedRace,
+    learnt: Vec<MemoryRecord>,
 }
 
 /// Shows all scenes.
 pub(crate) async fn run(flags: &DemoFlags, common: &CommonFlags) -> Result<(), Failure> {
     let style = OutputStyle::of_stdout(common.color);
-    let page = Page { style, explain: flags.explain };
-    let authority = Authority::new([HOST]).map_err(|cause| server_failure(&cause))?;
+    let page = DemoPage { style, explain: flags.explain };
+    let authority = TestAuthority::new([HOST]).map_err(|cause| server_failure(&cause))?;
     let mut results = Vec::new();
     if !common.json {
         output::page(&page.introduction(), style)?;
@@ -69,12 +69,15 @@ pub(crate) async fn run(flags: &DemoFlags, common: &CommonFlags) -> Result<(), F
 }
 
 /// Sets up a network and races in it twice, with the same memory.
-async fn show(scene: &'static Scene, authority: &Authority) -> Result<SceneResult, Failure> {
-    let Racer::Eyas { transports, personality } = scene.racer else {
+async fn show(
+    scene: &'static DemoScene,
+    authority: &TestAuthority,
+) -> Result<SceneResult, Failure> {
+    let DemoRacer::Eyas { transports, personality } = scene.racer else {
         return proxied::show(scene, authority).await;
     };
     let server = personality.start(authority).await.map_err(|cause| server_failure(&cause))?;
-    let memory = MemoryStore::in_memory(Config::default());
+    let memory = MemoryStore::in_memory(MemoryConfig::default());
     let first = race(transports, &server, authority, &memory).await?;
     let learnt = memory.entries();
     let second = race(transports, &server, authority, &memory).await?;
@@ -82,7 +85,7 @@ async fn show(scene: &'static Scene, authority: &Authority) -> Result<SceneResul
 }
 
 fn server_failure(cause: &ServeError) -> Failure {
-    Failure::new(Kind::Listen, format!("no server on loopback: {cause}"))
+    Failure::new(FailureKind::Listen, format!("no server on loopback: {cause}"))
         .hint("the demo needs 127.0.0.1 with free TCP and UDP ports")
 }
 
@@ -90,9 +93,9 @@ fn server_failure(cause: &ServeError) -> Failure {
 async fn race(
     transports: &[Transport],
     server: &TestServer,
-    authority: &Authority,
+    authority: &TestAuthority,
     memory: &MemoryStore,
-) -> Result<RaceReport, Failure> {
+) -> Result<ReplayedRace, Failure> {
     let address = server.local_addr();
     let port = address.port();
     let endpoint = Endpoint::builder()
@@ -101,13 +104,14 @@ async fn race(
         .memory(memory.clone())
         .sctp_encapsulation_port(server.sctp_udp_port().unwrap_or(ENCAPSULATION_PORT))
         .build()
-        .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
-    let host = Host::parse(HOST).map_err(|cause| Failure::new(Kind::Url, cause.to_string()))?;
+        .map_err(|cause| Failure::new(FailureKind::Listen, cause.to_string()))?;
+    let host = TargetHost::parse(HOST)
+        .map_err(|cause| Failure::new(FailureKind::Url, cause.to_string()))?;
     let target = Target::https(host, port);
     let policy = Policy {
         transports: transports.to_vec(),
         late_switch_for: SILENT_AFTER,
-        losers: Losers::Cancel,
+        losers: LoserPolicy::Cancel,
         deadline: DEADLINE,
         dns_after_win: Duration::ZERO,
         ..Policy::default()
@@ -116,7 +120,7 @@ async fn race(
     // A race that finds nothing is drawn as well.
     let connection = initiation.usable().await;
     let _ = tokio::time::timeout(WATCH_TIME, initiation.finished()).await;
-    let race_report = RaceReport::from_trace(initiation.trace());
+    let race_report = ReplayedRace::from_trace(initiation.trace());
     drop(connection);
     race_report
 }

@@ -32,14 +32,14 @@ pub(super) fn with_limit<T>(limit: Rlimit, start: impl FnOnce() -> T) -> T {
 
 /// The descriptors that a server divides among its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Descriptors {
+pub(super) struct DescriptorShares {
     /// For clients and what is done for them.
     pub(super) of_clients: usize,
     /// For attempts to connect, until they have won or lost. There are as many for looking up names.
     pub(super) of_attempts: usize,
 }
 
-impl Descriptors {
+impl DescriptorShares {
     /// Raises the limit, and divides what it allows.
     pub(super) fn raised() -> Self {
         raise_limit();
@@ -49,10 +49,10 @@ impl Descriptors {
     /// Divides what the current limit allows.
     pub(super) fn now() -> Self {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        Self::of(usize::try_from(limit).unwrap_or(usize::MAX))
+        Self::from_limit(usize::try_from(limit).unwrap_or(usize::MAX))
     }
 
-    fn of(limit: usize) -> Self {
+    fn from_limit(limit: usize) -> Self {
         // With a very low limit something must be left for clients.
         let rest = limit - OWN.min(limit / 2);
         let of_attempts = (rest / ATTEMPTS_SHARE).clamp(1, MAX_ATTEMPTS);
@@ -81,17 +81,29 @@ mod tests {
 
     #[test]
     fn the_limit_is_divided() {
-        assert_eq!(Descriptors::of(256), Descriptors { of_clients: 156, of_attempts: 26 });
-        assert_eq!(Descriptors::of(32), Descriptors { of_clients: 12, of_attempts: 2 });
-        assert_eq!(Descriptors::of(0), Descriptors { of_clients: 0, of_attempts: 1 });
-        assert_eq!(Descriptors::of(16_384), Descriptors { of_clients: 14_288, of_attempts: 1024 });
-        assert_eq!(Descriptors::of(usize::MAX).of_attempts, 1024);
+        assert_eq!(
+            DescriptorShares::from_limit(256),
+            DescriptorShares { of_clients: 156, of_attempts: 26 }
+        );
+        assert_eq!(
+            DescriptorShares::from_limit(32),
+            DescriptorShares { of_clients: 12, of_attempts: 2 }
+        );
+        assert_eq!(
+            DescriptorShares::from_limit(0),
+            DescriptorShares { of_clients: 0, of_attempts: 1 }
+        );
+        assert_eq!(
+            DescriptorShares::from_limit(16_384),
+            DescriptorShares { of_clients: 14_288, of_attempts: 1024 }
+        );
+        assert_eq!(DescriptorShares::from_limit(usize::MAX).of_attempts, 1024);
     }
 
     #[test]
     fn a_lowered_limit_is_reported() {
-        assert_eq!(Descriptors::lowered(100, 100, "clients"), None);
-        let text = Descriptors::lowered(4096, 91, "clients").expect("a text");
+        assert_eq!(DescriptorShares::lowered(100, 100, "clients"), None);
+        let text = DescriptorShares::lowered(4096, 91, "clients").expect("a text");
         assert!(text.contains("allows 91 clients at a time instead of 4096"), "{text}");
     }
 }

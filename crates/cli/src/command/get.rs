@@ -34,27 +34,27 @@ use std::time::{Duration, Instant, SystemTime};
 use eyas_http::Client;
 use url::Url;
 
-use self::cookies::Cookies;
-use self::facts::Facts;
-use self::retry::{Cause, Retries};
-use self::transfer::{Ended, Fetched, Transfer};
-use self::write_out::Terminals;
+use self::cookies::RunCookies;
+use self::facts::TransferFacts;
+use self::retry::{RetriesLeft, RetryCause};
+use self::transfer::{FetchedResponse, TransferEnd, UrlTransfer};
+use self::write_out::TerminalStreams;
 use super::linger::linger;
 use super::setting::RaceContext;
 use super::{target, until_interrupted};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, GetFlags};
-use crate::output::{self, Unfinished};
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::output::{self, UnfinishedBytes};
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
 
 /// How long the client, stopped by `--max-time`, may take to return its more informative error.
 const CLIENT_ERROR_GRACE: Duration = Duration::from_millis(250);
 
 /// Fetches and reports.
 pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Failure> {
-    let unfinished = Unfinished::default();
+    let unfinished = UnfinishedBytes::default();
     let run = async {
-        let mut run = within(flags, Run::start(flags, common, &unfinished)).await?;
+        let mut run = within(flags, GetRun::start(flags, common, &unfinished)).await?;
         let ended = run.transfers().await;
         run.save_cookies();
         ended
@@ -72,7 +72,7 @@ async fn within<T>(
     tokio::time::timeout(limit.saturating_add(CLIENT_ERROR_GRACE), work).await.unwrap_or_else(
         |_| {
             let message = format!("not finished within the {limit:?} of --max-time");
-            let failure = Failure::new(Kind::Timeout, message);
+            let failure = Failure::new(FailureKind::Timeout, message);
             Err(match flags.output.targets.0.is_empty() {
                 true => failure.hint("allow more time"),
                 false => failure.hint("allow more time; is the output being read?"),
@@ -82,32 +82,32 @@ async fn within<T>(
 }
 
 /// A run: its URLs, and what they share.
-struct Run<'a> {
+struct GetRun<'a> {
     flags: &'a GetFlags,
     common: &'a CommonFlags,
-    unfinished: &'a Unfinished,
+    unfinished: &'a UnfinishedBytes,
     urls: Vec<Url>,
     /// The data of `-d`.
     data: Option<Vec<u8>>,
     /// The format of `-w`.
     format: Option<String>,
     context: RaceContext,
-    cookies: Option<Arc<Cookies>>,
+    cookies: Option<Arc<RunCookies>>,
     /// Where `-D` writes.
     heads: Option<std::fs::File>,
     /// `None` once the last URL has been fetched.
     client: Option<Client>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> GetRun<'a> {
     async fn start(
         flags: &'a GetFlags,
         common: &'a CommonFlags,
-        unfinished: &'a Unfinished,
+        unfinished: &'a UnfinishedBytes,
     ) -> Result<Self, Failure> {
         if common.json && flags.output.write_out.is_some() {
             return Err(Failure::new(
-                Kind::Usage,
+                FailureKind::Usage,
                 "--json and -w cannot both go to standard output",
             )
             .hint("the object of --json has everything that -w prints"));
@@ -116,13 +116,15 @@ impl<'a> Run<'a> {
         let targets = urls.iter().map(|url| target::from_url(url, flags.versions));
         let targets = targets.collect::<Result<Vec<_>, _>>()?;
         // One is required.
-        let Some(first) = targets.first() else { return Err(Failure::new(Kind::Usage, "no URL")) };
+        let Some(first) = targets.first() else {
+            return Err(Failure::new(FailureKind::Usage, "no URL"));
+        };
         let data = content::data(&flags.request.data.0).await?;
         let format = match &flags.output.write_out {
             Some(given) => Some(content::format(given).await?),
             None => None,
         };
-        let cookies = Cookies::read(&flags.request, &urls).map(Arc::new);
+        let cookies = RunCookies::read(&flags.request, &urls).map(Arc::new);
         let heads = flags.output.dump_header.as_deref().map(transfer::open_heads).transpose()?;
         let context = client::context(flags, &targets).await?;
         let client = client::client((flags, common), &context, first, cookies.as_ref())?;
@@ -148,27 +150,29 @@ impl<'a> Run<'a> {
 
     /// Fetches one URL, as often as it takes.
     async fn transfer(&mut self, index: usize, is_last: bool) -> Result<(), Failure> {
-        let mut retries = Retries::new(&self.flags.retry);
+        let mut retries = RetriesLeft::new(&self.flags.retry);
         let began = Instant::now();
         loop {
-            let mut facts = Facts { number: index, ..Facts::default() };
+            let mut facts = TransferFacts { number: index, ..TransferFacts::default() };
             let tried = {
-                let transfer = Transfer {
+                let transfer = UrlTransfer {
                     run: self,
                     url: &self.urls[index],
                     began: Instant::now(),
                     retry: &mut |status, headers| {
                         let after = retry::retry_after(headers, SystemTime::now());
-                        retries.next(Cause::Status(status, after), began.elapsed())
+                        retries.next(RetryCause::Status(status, after), began.elapsed())
                     },
                 };
                 within(self.flags, transfer.run(index, &mut facts)).await
             };
             let later = match &tried {
-                Ok(Ended::Busy(status, delay)) => Some((format!("it answered {status}"), *delay)),
-                Ok(Ended::Whole(_)) => None,
+                Ok(TransferEnd::Busy(status, delay)) => {
+                    Some((format!("it answered {status}"), *delay))
+                }
+                Ok(TransferEnd::Whole(_)) => None,
                 Err(failure) => retries
-                    .next(Cause::Failure(failure.kind), began.elapsed())
+                    .next(RetryCause::Failure(failure.kind), began.elapsed())
                     .map(|delay| (failure.message.clone(), delay)),
             };
             if let Some((why, delay)) = later {
@@ -181,16 +185,16 @@ impl<'a> Run<'a> {
             }
             self.write_out(&facts)?;
             return match tried {
-                Ok(Ended::Whole(fetched)) => self.finish(*fetched, is_last).await,
-                Ok(Ended::Busy(..)) => Ok(()),
+                Ok(TransferEnd::Whole(fetched)) => self.finish(*fetched, is_last).await,
+                Ok(TransferEnd::Busy(..)) => Ok(()),
                 Err(failure) => Err(failure),
             };
         }
     }
 
     /// Reports on a transfer, once what its race can still teach is learnt.
-    async fn finish(&mut self, fetched: Fetched, is_last: bool) -> Result<(), Failure> {
-        let Fetched { shape, response } = fetched;
+    async fn finish(&mut self, fetched: FetchedResponse, is_last: bool) -> Result<(), Failure> {
+        let FetchedResponse { shape, response } = fetched;
         if !response.connection_was_reused() || response.redirects() > 0 {
             linger(|| response.trace(), &self.context.memory).await;
         }
@@ -203,7 +207,7 @@ impl<'a> Run<'a> {
     }
 
     fn client(&self) -> Result<&Client, Failure> {
-        self.client.as_ref().ok_or_else(|| Failure::new(Kind::Connect, "the run is over"))
+        self.client.as_ref().ok_or_else(|| Failure::new(FailureKind::Connect, "the run is over"))
     }
 
     fn announce_retry(&self, why: &str, delay: Duration, left: u32) {
@@ -214,14 +218,15 @@ impl<'a> Run<'a> {
     }
 
     fn warn(&self, text: &str) {
-        let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
+        let line =
+            PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(Paint::Plain, text);
         output::print_to_stderr(&[line], OutputStyle::of_stderr(self.common.color));
     }
 
     /// Prints what `-w` wants.
-    fn write_out(&self, facts: &Facts) -> Result<(), Failure> {
+    fn write_out(&self, facts: &TransferFacts) -> Result<(), Failure> {
         let Some(format) = &self.format else { return Ok(()) };
-        let terminals = Terminals {
+        let terminals = TerminalStreams {
             out: std::io::stdout().is_terminal(),
             err: std::io::stderr().is_terminal(),
         };

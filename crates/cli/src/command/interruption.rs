@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use tokio::runtime::Builder;
 
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 
 /// How long an interrupted run may take to end by itself. It may be blocked in a call that cannot
 /// be woken, such as opening a pipe without a reader.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Receives interruptions from its creation on.
-pub(super) struct Interruption {
+pub(super) struct InterruptionSignals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -24,7 +24,7 @@ pub(super) struct Interruption {
 }
 
 #[cfg(unix)]
-impl Interruption {
+impl InterruptionSignals {
     /// Starts to listen.
     pub(super) fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
@@ -40,7 +40,7 @@ impl Interruption {
     }
 
     /// Waits for the next interruption, and returns its kind of failure.
-    pub(super) async fn next(&mut self) -> Kind {
+    pub(super) async fn next(&mut self) -> FailureKind {
         let hang_up = async {
             match &mut self.hang_up {
                 Some(signal) => signal.recv().await,
@@ -48,9 +48,9 @@ impl Interruption {
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => Kind::Interrupted,
-            _ = self.terminate.recv() => Kind::Terminated,
-            _ = hang_up => Kind::HungUp,
+            _ = self.interrupt.recv() => FailureKind::Interrupted,
+            _ = self.terminate.recv() => FailureKind::Terminated,
+            _ = hang_up => FailureKind::HungUp,
         }
     }
 }
@@ -66,26 +66,26 @@ pub(super) fn is_ignored(signal: i32) -> bool {
 }
 
 #[cfg(not(unix))]
-impl Interruption {
+impl InterruptionSignals {
     /// Starts to listen.
     pub(super) fn listen() -> io::Result<Self> {
         Ok(Self {})
     }
 
     /// Waits for the next interruption, and returns its kind of failure.
-    pub(super) async fn next(&mut self) -> Kind {
+    pub(super) async fn next(&mut self) -> FailureKind {
         // Without a handler the default behaviour applies: the process ends.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-        Kind::Interrupted
+        FailureKind::Interrupted
     }
 }
 
 /// Ends the process some time after an interruption, if it has not ended by itself.
 ///
 /// This runs on a thread of its own, so that it is executed even if the work is blocked in a call.
-pub(super) fn exit_if_stuck(mut interruption: Interruption) {
+pub(super) fn exit_if_stuck(mut interruption: InterruptionSignals) {
     std::thread::spawn(move || {
         // Without it, only an interrupted run that is blocked does not end.
         let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };

@@ -19,21 +19,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use eyas_lab::claim::Outcome;
-use eyas_lab::plan::{Extent, Options, Plan, shipped};
+use eyas_lab::claim::ClaimOutcome;
+use eyas_lab::plan::{Plan, PlanExtent, PlanOptions, shipped};
 use eyas_lab::report;
-use eyas_lab::results::{Document, ResultsError, Table, write_parquet, write_tables};
-use eyas_lab::runner::{self, Job};
+use eyas_lab::results::{ResultsDocument, ResultsError, ResultsTable, write_parquet, write_tables};
+use eyas_lab::runner::{self, PlanJob};
 use serde_json::{Value, json};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{
     ColorChoice, CommonFlags, LabAction, LabFlags, LabRunFlags, TableFormat, nearest,
 };
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint};
-use shard::Assignment;
-use work::Watcher;
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
+use shard::ShardAssignment;
+use work::RunWatcher;
 
 /// The commit that this program was built from, or `unknown`.
 const COMMIT: &str = env!("EYAS_COMMIT");
@@ -48,7 +48,7 @@ pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
         LabAction::Merge(flags) => shard::merge(&flags, &common),
         LabAction::Run(flags) => {
             let text = text(&flags.plan)?;
-            let options = Options {
+            let options = PlanOptions {
                 extent: extent(&flags),
                 runs: flags.runs,
                 set: flags.set.clone(),
@@ -56,7 +56,7 @@ pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
             };
             let plan = plan(&flags.plan, &text, &options)?;
             if let Some(shard) = flags.shard {
-                let assignment = Assignment { text, options, shard };
+                let assignment = ShardAssignment { text, options, shard };
                 let job = job(&flags, || shard::directory(&plan, shard));
                 return super::on_runtime(assignment.run(job, common));
             }
@@ -79,9 +79,9 @@ fn enable_networks() -> Result<(), Failure> {
 fn list(common: &CommonFlags) -> Result<(), Failure> {
     let plans: Vec<Plan> = shipped()
         .iter()
-        .map(|shipped| Plan::parse(shipped.text, &Options::default()))
+        .map(|shipped| Plan::parse(shipped.text, &PlanOptions::default()))
         .collect::<Result<_, _>>()
-        .map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?;
+        .map_err(|cause| Failure::new(FailureKind::Usage, cause.to_string()))?;
     if common.json {
         let row = |plan: &Plan| {
             json!({
@@ -98,8 +98,8 @@ fn list(common: &CommonFlags) -> Result<(), Failure> {
 fn show(name: &str) -> Result<(), Failure> {
     let found = shipped().iter().find(|shipped| shipped.name == name);
     let shipped = found.ok_or_else(|| no_such_plan(name))?;
-    let mut lines: Vec<Line> = Vec::new();
-    lines.extend(shipped.text.lines().map(|line| Line::new().with(Paint::Plain, line)));
+    let mut lines: Vec<PaintedLine> = Vec::new();
+    lines.extend(shipped.text.lines().map(|line| PaintedLine::new().with_span(Paint::Plain, line)));
     output::page(&lines, OutputStyle::of_stdout(ColorChoice::Never))
 }
 
@@ -110,7 +110,7 @@ fn no_such_plan(name: &str) -> Failure {
         Some(suggestion) => format!("did you mean {suggestion}? {all}"),
         None => format!("{all}; for a plan of your own, give its file"),
     };
-    Failure::new(Kind::Usage, format!("there is no plan {name:?}")).hint(hint)
+    Failure::new(FailureKind::Usage, format!("there is no plan {name:?}")).hint(hint)
 }
 
 /// Returns the text of a plan: a built-in one, or a file.
@@ -133,25 +133,25 @@ fn clients(flags: &LabRunFlags) -> Result<Vec<String>, Failure> {
     flags.client.iter().map(read).collect()
 }
 
-const fn extent(flags: &LabRunFlags) -> Extent {
+const fn extent(flags: &LabRunFlags) -> PlanExtent {
     match (flags.quick, flags.standard) {
-        (true, _) => Extent::Quick,
-        (_, true) => Extent::Standard,
-        _ => Extent::Full,
+        (true, _) => PlanExtent::Quick,
+        (_, true) => PlanExtent::Standard,
+        _ => PlanExtent::Full,
     }
 }
 
 /// Parses the plan that is to be run.
-fn plan(name: &str, text: &str, options: &Options) -> Result<Plan, Failure> {
+fn plan(name: &str, text: &str, options: &PlanOptions) -> Result<Plan, Failure> {
     Plan::parse(text, options).map_err(|cause| {
-        Failure::new(Kind::Usage, format!("{name}: {cause}")).hint(
+        Failure::new(FailureKind::Usage, format!("{name}: {cause}")).hint(
             "'eyas man guide lab' explains every key; 'eyas lab show cmt-delay' is an example",
         )
     })
 }
 
-fn job(flags: &LabRunFlags, out: impl FnOnce() -> PathBuf) -> Job {
-    Job {
+fn job(flags: &LabRunFlags, out: impl FnOnce() -> PathBuf) -> PlanJob {
+    PlanJob {
         jobs: flags.jobs.map_or_else(cores, usize::from),
         seed: flags.seed,
         version: code_version(),
@@ -162,7 +162,7 @@ fn job(flags: &LabRunFlags, out: impl FnOnce() -> PathBuf) -> Job {
 async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Result<(), Failure> {
     let job = job(&flags, || plan.directory());
     let (started_at, out) = (Instant::now(), job.out.clone());
-    let watcher = Watcher {
+    let watcher = RunWatcher {
         out: out.clone(),
         watched: !common.json,
         color: common.color,
@@ -171,25 +171,25 @@ async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Resu
     let work = watcher.finish_or_stop(move |stop, progress| {
         let results = runner::run(&plan, &job, stop, progress)?;
         let seeds = runner::seeds(&plan, job.seed);
-        let table = Table::new(&plan, &results, &seeds);
-        Ok((Document::new(&plan, &results, COMMIT, seeds), table))
+        let table = ResultsTable::new(&plan, &results, &seeds);
+        Ok((ResultsDocument::new(&plan, &results, COMMIT, seeds), table))
     });
     let (document, table) = work.await?;
-    let outcome = Finished { document: &document, table: &table, format: flags.format };
+    let outcome = FinishedPlan { document: &document, table: &table, format: flags.format };
     publish(&outcome, &out, started_at, &common)?;
     check_if_requested(flags.check, &document)
 }
 
 /// The results, and how their table is written.
-struct Finished<'a> {
-    document: &'a Document,
-    table: &'a Table,
+struct FinishedPlan<'a> {
+    document: &'a ResultsDocument,
+    table: &'a ResultsTable,
     format: TableFormat,
 }
 
 /// Writes the result's files and shows it.
 fn publish(
-    outcome: &Finished<'_>,
+    outcome: &FinishedPlan<'_>,
     out: &Path,
     started_at: Instant,
     common: &CommonFlags,
@@ -213,8 +213,8 @@ fn code_version() -> String {
     runner::code_version(COMMIT, &std::env::current_exe().unwrap_or_default())
 }
 
-fn write_files(outcome: &Finished<'_>, out: &Path) -> Result<(), ResultsError> {
-    let Finished { document, table, format } = *outcome;
+fn write_files(outcome: &FinishedPlan<'_>, out: &Path) -> Result<(), ResultsError> {
+    let FinishedPlan { document, table, format } = *outcome;
     document.write(out)?;
     write_tables(document, table, out)?;
     if format == TableFormat::Parquet {
@@ -227,24 +227,24 @@ fn write_failure(cause: &ResultsError) -> Failure {
     match cause {
         ResultsError::Io { path, cause } => Failure::write(&path.display().to_string(), cause)
             .hint("choose a writable directory with --out"),
-        other => Failure::new(Kind::Read, other.to_string()),
+        other => Failure::new(FailureKind::Read, other.to_string()),
     }
 }
 
 fn read_failure(cause: &ResultsError) -> Failure {
     match cause {
         ResultsError::Io { path, cause } => Failure::read(&path.display().to_string(), cause),
-        other => Failure::new(Kind::Read, other.to_string()),
+        other => Failure::new(FailureKind::Read, other.to_string()),
     }
 }
 
-fn value(document: &Document) -> Result<Value, Failure> {
+fn value(document: &ResultsDocument) -> Result<Value, Failure> {
     serde_json::to_value(document)
-        .map_err(|cause| Failure::new(Kind::Write, format!("cannot write JSON: {cause}")))
+        .map_err(|cause| Failure::new(FailureKind::Write, format!("cannot write JSON: {cause}")))
 }
 
 fn rewrite_report(directory: &Path, common: &CommonFlags) -> Result<(), Failure> {
-    let document = Document::read(directory).map_err(|cause| {
+    let document = ResultsDocument::read(directory).map_err(|cause| {
         read_failure(&cause).hint("give the output directory of a finished 'eyas lab run'")
     })?;
     report::write(&document, directory).map_err(|cause| write_failure(&cause))?;
@@ -257,30 +257,33 @@ fn rewrite_report(directory: &Path, common: &CommonFlags) -> Result<(), Failure>
     output::page(&lines, style)
 }
 
-fn check_if_requested(is_requested: bool, document: &Document) -> Result<(), Failure> {
+fn check_if_requested(is_requested: bool, document: &ResultsDocument) -> Result<(), Failure> {
     if is_requested { check(document) } else { Ok(()) }
 }
 
 /// Returns the outcome of `--check`. Single claims that were not measured or not judged, as with
 /// `--quick`, are reported on the page and do not fail.
-fn check(document: &Document) -> Result<(), Failure> {
-    let of = |outcome: Outcome| -> Vec<&str> {
+fn check(document: &ResultsDocument) -> Result<(), Failure> {
+    let of = |outcome: ClaimOutcome| -> Vec<&str> {
         let claims = document.claims.iter().filter(|claim| claim.outcome == outcome);
         claims.map(|claim| claim.id.as_str()).collect()
     };
-    let (refused, undecided) = (of(Outcome::Refused), of(Outcome::Undecided));
+    let (refused, undecided) = (of(ClaimOutcome::Refused), of(ClaimOutcome::Undecided));
     if !refused.is_empty() {
-        return Err(Failure::new(Kind::Claim, format!("refused: claim {}", refused.join(", ")))
-            .hint("report.html shows what was measured"));
+        return Err(Failure::new(
+            FailureKind::Claim,
+            format!("refused: claim {}", refused.join(", ")),
+        )
+        .hint("report.html shows what was measured"));
     }
     if !undecided.is_empty() {
         let cause = format!("undecided: claim {}", undecided.join(", "));
-        return Err(Failure::new(Kind::Undecided, cause).hint(
+        return Err(Failure::new(FailureKind::Undecided, cause).hint(
             "an interval spans its bound: more runs will decide it (--runs, or without --quick)",
         ));
     }
-    if of(Outcome::Accepted).is_empty() {
-        return Err(Failure::new(Kind::NotJudged, "no claim was judged").hint(
+    if of(ClaimOutcome::Accepted).is_empty() {
+        return Err(Failure::new(FailureKind::NotJudged, "no claim was judged").hint(
             "the notes of report.html state why: run all of it (without --quick), on an idle machine",
         ));
     }

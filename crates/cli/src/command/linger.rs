@@ -9,8 +9,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyas::MemoryStore;
-use eyas::race::evidence::{Cause, Doubt, Evidence, Failure, Level};
-use eyas::race::race::{Attempt, AttemptState};
+use eyas::race::evidence::{AttemptFailure, Evidence, EvidenceLevel, FailureCause, FailureDoubt};
+use eyas::race::race::{AttemptState, RaceAttempt};
 use eyas::race::trace::{Trace, replay};
 
 /// The longest time to continue.
@@ -30,8 +30,9 @@ pub(super) async fn linger(trace: impl Fn() -> Trace, memory: &MemoryStore) {
         // A race that cannot be replayed provides no information.
         let trace = trace();
         let Ok(race) = replay(&trace) else { return };
-        let in_progress = |attempt: &&Attempt| matches!(attempt.state, AttemptState::UnderWay(_));
-        let open: Vec<&Attempt> = race.attempts().iter().filter(in_progress).collect();
+        let in_progress =
+            |attempt: &&RaceAttempt| matches!(attempt.state, AttemptState::UnderWay(_));
+        let open: Vec<&RaceAttempt> = race.attempts().iter().filter(in_progress).collect();
         let winner = race.attempts().iter().find_map(|attempt| match attempt.state {
             AttemptState::Usable(_) => Some(attempt.rtt.unwrap_or_default()),
             _ => None,
@@ -40,8 +41,9 @@ pub(super) async fn linger(trace: impl Fn() -> Trace, memory: &MemoryStore) {
         let (Some(rtt), true) = (winner, is_due || !open.is_empty()) else { return };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let silent_after = (rtt * ROUND_TRIPS).clamp(SILENT_AFTER.0, SILENT_AFTER.1);
-        let is_silent = |attempt: &Attempt| {
-            attempt.level == Level::Started && now.saturating_sub(attempt.started) >= silent_after
+        let is_silent = |attempt: &RaceAttempt| {
+            attempt.level == EvidenceLevel::Started
+                && now.saturating_sub(attempt.started) >= silent_after
         };
         if !open.is_empty() && open.iter().all(|attempt| is_silent(attempt)) {
             for attempt in open {
@@ -56,20 +58,20 @@ pub(super) async fn linger(trace: impl Fn() -> Trace, memory: &MemoryStore) {
     }
 }
 
-fn silence(trace: &Trace, attempt: &Attempt, now: Duration) -> Evidence {
+fn silence(trace: &Trace, attempt: &RaceAttempt, now: Duration) -> Evidence {
     let waited = now.saturating_sub(attempt.started).as_millis();
     Evidence {
         at: now,
         network: trace.header.setup.network.id.clone(),
         host: trace.header.setup.target.host.clone(),
         candidate: attempt.candidate.clone(),
-        level: Level::Started,
-        failure: Some(Failure::new(
-            Cause::Silent,
-            Level::Started,
+        level: EvidenceLevel::Started,
+        failure: Some(AttemptFailure::new(
+            FailureCause::Silent,
+            EvidenceLevel::Started,
             format!("no answer in {waited} ms, when the run was done"),
         )),
-        doubt: attempt.is_cut_short(now).then_some(Doubt::CutShort),
+        doubt: attempt.is_cut_short(now).then_some(FailureDoubt::CutShort),
         rtt: None,
         sent_again: None,
     }

@@ -11,14 +11,14 @@ mod files;
 mod page;
 mod requested;
 
-use eyas_load::{LoadError, Outcome, Stop, Summary};
+use eyas_load::{LoadError, LoadOutcome, LoadStop, LoadSummary};
 use serde_json::{Value, json};
 use url::Url;
 
-use self::{files::Files, requested::RequestedLoad};
-use crate::failure::{Failure, Kind};
+use self::{files::LoadFiles, requested::RequestedLoad};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{ColorChoice, CommonFlags, LoadFlags};
-use crate::output::{self, Progress};
+use crate::output::{self, BodyProgress};
 use crate::terminal::{self, OutputStyle, count, counted};
 
 /// Generates the load until it is over or Ctrl-C ends it, and reports the outcome.
@@ -26,7 +26,7 @@ pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Fai
     let mut interruption = super::listen()?;
     let requested = requested::read(&flags).await?;
     super::descriptors::raise_limit();
-    let stop = Stop::default();
+    let stop = LoadStop::default();
     let stopped = stop.clone();
     let work = tokio::task::spawn_blocking(move || {
         let outcome = generate(&requested, &flags, &stopped, !common.json, common.color)?;
@@ -38,7 +38,7 @@ pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Fai
         tokio::select! {
             finished = &mut work => {
                 return finished.unwrap_or_else(|cause| {
-                    Err(Failure::new(Kind::Interrupted, cause.to_string()))
+                    Err(Failure::new(FailureKind::Interrupted, cause.to_string()))
                 });
             }
             kind = interruption.next() => {
@@ -55,12 +55,12 @@ pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Fai
 fn generate(
     requested: &RequestedLoad,
     flags: &LoadFlags,
-    stop: &Stop,
+    stop: &LoadStop,
     watched: bool,
     color: ColorChoice,
-) -> Result<Outcome, Failure> {
-    let mut files = Files::create(&flags.files)?;
-    let line = Progress::text_line(watched, color);
+) -> Result<LoadOutcome, Failure> {
+    let mut files = LoadFiles::create(&flags.files)?;
+    let line = BodyProgress::text_line(watched, color);
     let mut write_failure = None;
     let outcome = eyas_load::run(&requested.load, stop, |progress| {
         line.set_text(page::progress_line(progress, terminal::current_width()));
@@ -79,17 +79,17 @@ fn generate(
 
 fn refused(cause: &LoadError) -> Failure {
     let kind = match cause {
-        LoadError::Url(_) | LoadError::Object(_) => Kind::Url,
-        LoadError::Endpoint(_) => Kind::Identity,
-        LoadError::Machine(_) => Kind::Connect,
-        _ => Kind::Usage,
+        LoadError::Url(_) | LoadError::Object(_) => FailureKind::Url,
+        LoadError::Endpoint(_) => FailureKind::Identity,
+        LoadError::Machine(_) => FailureKind::Connect,
+        _ => FailureKind::Usage,
     };
     Failure::new(kind, cause.to_string())
 }
 
 fn print(
     requested: &RequestedLoad,
-    outcome: &Outcome,
+    outcome: &LoadOutcome,
     common: &CommonFlags,
 ) -> Result<(), Failure> {
     let summary = outcome.summary();
@@ -105,7 +105,7 @@ fn print(
 
 /// Returns a failure if there was no response at all: then the measurements do not describe the
 /// server.
-fn failure_without_responses(url: &Url, summary: &Summary) -> Option<Failure> {
+fn failure_without_responses(url: &Url, summary: &LoadSummary) -> Option<Failure> {
     if summary.answered > 0 {
         return None;
     }
@@ -113,19 +113,21 @@ fn failure_without_responses(url: &Url, summary: &Summary) -> Option<Failure> {
         return (summary.unfinished > 0 && !summary.interrupted).then(|| {
             let requests = counted(summary.unfinished, "request");
             Failure::new(
-                Kind::Timeout,
+                FailureKind::Timeout,
                 format!("the load ended before any of {requests} was answered"),
             )
             .hint("--duration gives it more time, --max-time limits each request")
         });
     };
     let kind = match error.kind.as_str() {
-        "timeout" => Kind::Timeout,
-        name => eyas_http::Kind::from_name(name).map_or(Kind::Protocol, Kind::from),
+        "timeout" => FailureKind::Timeout,
+        name => eyas_http::Kind::from_name(name).map_or(FailureKind::Protocol, FailureKind::from),
     };
     // For certificates the hint names flags.
     let cause = match kind {
-        Kind::Certificate => error.first.rsplit_once("; ").map_or(&*error.first, |(what, _)| what),
+        FailureKind::Certificate => {
+            error.first.rsplit_once("; ").map_or(&*error.first, |(what, _)| what)
+        }
         _ => &error.first,
     };
     let text = match (summary.intended, error.count) {
@@ -139,10 +141,10 @@ fn failure_without_responses(url: &Url, summary: &Summary) -> Option<Failure> {
         }
     };
     let hint = match kind {
-        Kind::Certificate => {
+        FailureKind::Certificate => {
             "--cacert FILE trusts the certificates in FILE; -k accepts any".to_owned()
         }
-        Kind::Dns => "is the name right? --dns-server ADDR asks another server".to_owned(),
+        FailureKind::Dns => "is the name right? --dns-server ADDR asks another server".to_owned(),
         _ => {
             let origin = url.origin().ascii_serialization();
             format!("eyas race --all {origin}/ shows why each candidate fails")
@@ -151,8 +153,8 @@ fn failure_without_responses(url: &Url, summary: &Summary) -> Option<Failure> {
     Some(Failure::new(kind, text).hint(hint))
 }
 
-fn object(requested: &RequestedLoad, summary: &Summary) -> Result<Value, Failure> {
+fn object(requested: &RequestedLoad, summary: &LoadSummary) -> Result<Value, Failure> {
     let outcome = serde_json::to_value(summary)
-        .map_err(|cause| Failure::new(Kind::Write, format!("cannot write JSON: {cause}")))?;
+        .map_err(|cause| Failure::new(FailureKind::Write, format!("cannot write JSON: {cause}")))?;
     Ok(json!({ "load": requested.shape(), "outcome": outcome }))
 }

@@ -17,7 +17,7 @@ use clap::{Arg, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{Cli, ManFlags};
 use crate::output;
 
@@ -61,7 +61,7 @@ fn find_command<'a>(
         command.find_subcommand(word).ok_or_else(|| {
             let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
             let text = format!("{} has no command {word:?}", name(command).replace('-', " "));
-            Failure::new(Kind::Usage, text).hint(match names.is_empty() {
+            Failure::new(FailureKind::Usage, text).hint(match names.is_empty() {
                 true => "it has only its own page".to_owned(),
                 false => format!("it has {}; --out DIR writes all pages", names.join(", ")),
             })

@@ -5,28 +5,28 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyas::MemoryStore;
-use eyas::race::memory::Config;
+use eyas::race::memory::MemoryConfig;
 use eyas::race::report::MemoryRowJson;
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use serde_json::{Map, Value, json};
 
 use super::setting::{self, MemoryLocation};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, MemoryAction, MemoryFlags};
 use crate::output;
 use crate::shape::value;
-use crate::terminal::{Line, OutputStyle, Paint, counted, table, time};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, counted, table, time};
 
 /// Shows or changes the memory.
 pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failure> {
     let path = match setting::memory_location(flags.memory.as_ref()) {
         MemoryLocation::File(path) => path,
         MemoryLocation::Nowhere => {
-            return Err(Failure::new(Kind::Usage, "--memory none has nothing to show")
+            return Err(Failure::new(FailureKind::Usage, "--memory none has nothing to show")
                 .hint("give a file, or omit it"));
         }
         MemoryLocation::Unknown => {
-            return Err(Failure::new(Kind::Memory, setting::NO_MEMORY_DIRECTORY)
+            return Err(Failure::new(FailureKind::Memory, setting::NO_MEMORY_DIRECTORY)
                 .hint("choose the memory file with --memory FILE"));
         }
     };
@@ -41,7 +41,7 @@ pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failu
     if !store.is_persistent() {
         let why = store.warnings().into_iter().next();
         let why = why.unwrap_or_else(|| format!("{} cannot be used", path.display()));
-        return Err(Failure::new(Kind::Memory, why).hint(
+        return Err(Failure::new(FailureKind::Memory, why).hint(
             "choose the memory file with --memory FILE; eyas memory path prints the usual one",
         ));
     }
@@ -49,7 +49,7 @@ pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failu
         MemoryAction::List { host } => {
             let host = host.map(|host| parse(&host)).transpose()?;
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let config = Config::default();
+            let config = MemoryConfig::default();
             let rows = MemoryRowJson::rows(&store.entries(), host.as_ref(), now, &config);
             list(&path, host.as_ref(), &rows, &store.warnings(), common)
         }
@@ -72,13 +72,13 @@ pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failu
 fn changed(store: &MemoryStore, path: &Path) -> Result<(), Failure> {
     match store.warnings().first() {
         None => Ok(()),
-        Some(warning) => Err(Failure::new(Kind::Memory, warning.clone())
+        Some(warning) => Err(Failure::new(FailureKind::Memory, warning.clone())
             .hint(format!("is {} writable by you?", path.display()))),
     }
 }
 
-fn parse(host: &str) -> Result<Host, Failure> {
-    eyas::zone::parse_host(host).map_err(|cause| Failure::new(Kind::Url, cause.to_string()))
+fn parse(host: &str) -> Result<TargetHost, Failure> {
+    eyas::zone::parse_host(host).map_err(|cause| Failure::new(FailureKind::Url, cause.to_string()))
 }
 
 fn without_file(path: &Path, action: &MemoryAction, common: &CommonFlags) -> Result<(), Failure> {
@@ -93,7 +93,7 @@ fn print_path(path: &Path, common: &CommonFlags) -> Result<(), Failure> {
     match common.json {
         true => output::object(&json!({ "path": text })),
         false => {
-            let line = Line::new().with(Paint::Plain, text);
+            let line = PaintedLine::new().with_span(Paint::Plain, text);
             output::page(&[line], OutputStyle::of_stdout(common.color))
         }
     }
@@ -108,12 +108,15 @@ fn forgotten(path: &Path, count: usize, common: &CommonFlags) -> Result<(), Fail
         0 => "Nothing was remembered.".to_owned(),
         rows => format!("Forgot {}.", counted(rows as u64, "row")),
     };
-    output::page(&[Line::new().with(Paint::Plain, text)], OutputStyle::of_stdout(common.color))
+    output::page(
+        &[PaintedLine::new().with_span(Paint::Plain, text)],
+        OutputStyle::of_stdout(common.color),
+    )
 }
 
 fn list(
     path: &Path,
-    host: Option<&Host>,
+    host: Option<&TargetHost>,
     rows: &[MemoryRowJson],
     warnings: &[String],
     common: &CommonFlags,
@@ -126,20 +129,20 @@ fn list(
         return output::object(&object.into());
     }
     let style = OutputStyle::of_stdout(common.color);
-    let warn = |text: &String| Line::new().with(Paint::Warn, text);
+    let warn = |text: &String| PaintedLine::new().with_span(Paint::Warn, text);
     output::print_to_stderr(&warnings.iter().map(warn).collect::<Vec<_>>(), style);
     if rows.is_empty() {
         let of = host.map(|host| format!(" of {host}")).unwrap_or_default();
-        let line = Line::new()
-            .with(Paint::Plain, format!("Nothing is remembered{of}.  "))
-            .with(Paint::Dim, path.display().to_string());
+        let line = PaintedLine::new()
+            .with_span(Paint::Plain, format!("Nothing is remembered{of}.  "))
+            .with_span(Paint::Dim, path.display().to_string());
         return output::page(&[line], style);
     }
     output::page(&by_network(rows, style), style)
 }
 
 /// Returns a table for each network, the most recently used one first.
-fn by_network(rows: &[MemoryRowJson], style: OutputStyle) -> Vec<Line> {
+fn by_network(rows: &[MemoryRowJson], style: OutputStyle) -> Vec<PaintedLine> {
     let header = ["host", "over", "address", "age", "away", "verdict"];
     let mut networks: Vec<&MemoryRowJson> = Vec::new();
     for row in rows {
@@ -157,9 +160,9 @@ fn by_network(rows: &[MemoryRowJson], style: OutputStyle) -> Vec<Line> {
             _ => format!("  ({})", network.network.get(..6).unwrap_or(&network.network)),
         };
         if !lines.is_empty() {
-            lines.push(Line::new());
+            lines.push(PaintedLine::new());
         }
-        lines.push(Line::new().with(Paint::Head, name).with(Paint::Dim, mark));
+        lines.push(PaintedLine::new().with_span(Paint::Head, name).with_span(Paint::Dim, mark));
         let of_network = rows.iter().filter(|row| row.network == network.network);
         lines.extend(table(&header, of_network.map(row).collect(), style));
     }

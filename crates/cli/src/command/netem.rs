@@ -18,8 +18,8 @@ use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use eyas_emulator::{
-    Counters, Direction, Emulator, EmulatorError, Host, LinkSpec, Scenario, ScenarioEvent,
-    become_root,
+    Emulator, EmulatorCounters, EmulatorError, HostRole, LinkDirection, LinkSpec, Scenario,
+    ScenarioEvent, become_root,
 };
 use rustix::process::Signal;
 use serde_json::json;
@@ -27,11 +27,11 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::child::{SignalForwarder, exit_code, forward, start_failure};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, NetemAction, NetemFlags, NetemRunFlags};
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint};
-use control::Control;
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
+use control::NetemControl;
 
 /// How long to wait for the server to listen before the command is started.
 const SERVER_START_TIMEOUT: Duration = Duration::from_secs(5);
@@ -58,17 +58,17 @@ pub(super) fn emulator_failure(cause: EmulatorError) -> Failure {
 }
 
 /// Returns whether the user or the emulator is at fault.
-fn kind_of(cause: &EmulatorError) -> Kind {
+fn kind_of(cause: &EmulatorError) -> FailureKind {
     match cause {
         EmulatorError::Topology(_)
         | EmulatorError::Middlebox(_)
-        | EmulatorError::NoSuchPath { .. } => Kind::Usage,
-        _ => Kind::Emulator,
+        | EmulatorError::NoSuchPath { .. } => FailureKind::Usage,
+        _ => FailureKind::Emulator,
     }
 }
 
 fn wait_failure(cause: io::Error) -> Failure {
-    Failure::new(Kind::Emulator, format!("cannot wait for the command: {cause}"))
+    Failure::new(FailureKind::Emulator, format!("cannot wait for the command: {cause}"))
 }
 
 fn capture_failure(file: &Path, cause: EmulatorError) -> Failure {
@@ -88,19 +88,20 @@ async fn run_inside(
     if let Some(file) = &flags.pcapng {
         emulator.capture(None, file).map_err(|cause| capture_failure(file, cause))?;
     }
-    let mut control = Control::listen(&emulator)
-        .map_err(|cause| Failure::new(Kind::Emulator, format!("cannot accept changes: {cause}")))?;
+    let mut control = NetemControl::listen(&emulator).map_err(|cause| {
+        Failure::new(FailureKind::Emulator, format!("cannot accept changes: {cause}"))
+    })?;
     let mut server = match &flags.server {
         Some(line) => Some(serve(&emulator, line, common).await?),
         None => None,
     };
     let (program, arguments) = flags.command.split_first().ok_or_else(|| {
-        Failure::new(Kind::Usage, "there is no command").hint("eyas netem run -- COMMAND")
+        Failure::new(FailureKind::Usage, "there is no command").hint("eyas netem run -- COMMAND")
     })?;
     // Set up before the command starts, so that no signal ends this run and leaves the command
     // behind.
     let mut signals = SignalForwarder::listen().map_err(wait_failure)?;
-    let child = spawn(&emulator, Host::Client, program, arguments, common);
+    let child = spawn(&emulator, HostRole::Client, program, arguments, common);
     let mut child = child.map_err(|cause| start_failure(program, &cause))?;
     let events = &scenario.events;
     let status =
@@ -121,14 +122,14 @@ async fn run_inside(
 /// Starts a command inside, with the address of its peer in its environment.
 fn spawn(
     emulator: &Emulator,
-    host: Host,
+    host: HostRole,
     program: &OsStr,
     arguments: &[impl AsRef<OsStr>],
     common: &CommonFlags,
 ) -> io::Result<Child> {
     let mut command = emulator.namespace(host).command(program);
     command.args(arguments).env("EYAS_NETEM", std::process::id().to_string());
-    for host in Host::ALL {
+    for host in HostRole::ALL {
         let path = &emulator.topology().paths[0];
         for address in path.addresses(host) {
             let suffix = if address.is_ipv6() { "6" } else { "" };
@@ -136,7 +137,7 @@ fn spawn(
             command.env(format!("EYAS_{name}{suffix}"), address.to_string());
         }
     }
-    if host == Host::Server {
+    if host == HostRole::Server {
         command.stdin(Stdio::null());
     }
     if common.json {
@@ -149,16 +150,19 @@ fn spawn(
 
 /// Starts the server, and waits until it listens.
 async fn serve(emulator: &Emulator, line: &str, common: &CommonFlags) -> Result<Child, Failure> {
-    let server = spawn(emulator, Host::Server, "sh".as_ref(), &["-c", line], common);
+    let server = spawn(emulator, HostRole::Server, "sh".as_ref(), &["-c", line], common);
     let mut server = server.map_err(|cause| {
-        Failure::new(Kind::Emulator, format!("cannot run sh for --server: {cause}"))
+        Failure::new(FailureKind::Emulator, format!("cannot run sh for --server: {cause}"))
     })?;
-    let namespace = emulator.namespace(Host::Server);
+    let namespace = emulator.namespace(HostRole::Server);
     let deadline = Instant::now() + SERVER_START_TIMEOUT;
     while Instant::now() < deadline && !namespace.is_listening().map_err(emulator_failure)? {
         if let Ok(Some(status)) = server.try_wait() {
-            return Err(Failure::new(Kind::Emulator, format!("the server has ended: {status}"))
-                .hint("--server takes one line for sh; its output is on standard error"));
+            return Err(Failure::new(
+                FailureKind::Emulator,
+                format!("the server has ended: {status}"),
+            )
+            .hint("--server takes one line for sh; its output is on standard error"));
         }
         sleep(Duration::from_millis(20)).await;
     }
@@ -171,7 +175,7 @@ async fn serve(emulator: &Emulator, line: &str, common: &CommonFlags) -> Result<
 async fn wait_for_command(
     emulator: &Emulator,
     child: &mut Child,
-    control: &mut Control,
+    control: &mut NetemControl,
     signals: &mut SignalForwarder,
     events: &[ScenarioEvent],
 ) -> Result<ExitStatus, Failure> {
@@ -194,7 +198,7 @@ async fn wait_for_command(
 }
 
 fn apply_event(emulator: &Emulator, event: &ScenarioEvent) -> Result<(), Failure> {
-    let apply = |direction: &Direction| {
+    let apply = |direction: &LinkDirection| {
         emulator.apply(&event.path, *direction, &event.spec).map_err(emulator_failure)
     };
     event.directions.iter().try_for_each(apply)
@@ -209,7 +213,7 @@ async fn end(server: &mut Child) {
 }
 
 fn print(
-    counters: &Counters,
+    counters: &EmulatorCounters,
     status: ExitStatus,
     flags: &NetemRunFlags,
     common: &CommonFlags,
@@ -221,7 +225,7 @@ fn print(
     }
     if !flags.quiet {
         let style = OutputStyle::of_stderr(common.color);
-        let mut lines = vec![Line::new()];
+        let mut lines = vec![PaintedLine::new()];
         lines.extend(page::lines(counters, style));
         output::print_to_stderr(&lines, style);
     }
@@ -236,7 +240,7 @@ fn spec(flag: &str, text: &str) -> Result<LinkSpec, Failure> {
 }
 
 fn invalid_flag(flag: &str, cause: &dyn std::fmt::Display) -> Failure {
-    Failure::new(Kind::Usage, format!("{flag}: {cause}"))
+    Failure::new(FailureKind::Usage, format!("{flag}: {cause}"))
         .hint("'eyas man guide netem' has every key; an example: --rate 10mbit --forward loss=1%")
 }
 
@@ -245,5 +249,8 @@ fn report_done(common: &CommonFlags, text: &str) -> Result<(), Failure> {
     if common.json {
         return output::object(&json!({ "changed": true }));
     }
-    output::page(&[Line::new().with(Paint::Plain, text)], OutputStyle::of_stdout(common.color))
+    output::page(
+        &[PaintedLine::new().with_span(Paint::Plain, text)],
+        OutputStyle::of_stdout(common.color),
+    )
 }

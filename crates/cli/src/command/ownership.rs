@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 /// The permission of the group and of others to write.
 const OTHERS_WRITE: u32 = 0o022;
@@ -22,7 +22,7 @@ const STICKY: u32 = 0o1000;
 /// Checks that only root and this user can change a file that says who may enter.
 pub(super) fn check(path: &Path) -> Result<(), Failure> {
     let unusable = |cause: &dyn std::fmt::Display| {
-        Failure::new(Kind::Identity, format!("cannot use {}: {cause}", path.display()))
+        Failure::new(FailureKind::Identity, format!("cannot use {}: {cause}", path.display()))
     };
     match changeable_by_others(path) {
         Ok(None) => Ok(()),

@@ -9,7 +9,7 @@ use eyas::sctp::protocol::event::{Event, OwnAddressChange, PathChange};
 
 use crate::output;
 use crate::shape::PathShape;
-use crate::terminal::{Line, OutputStyle, Paint, time};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, time};
 
 /// Reports changes of paths on standard error, if requested. Keeps their last state, because the
 /// peer may end the association at any moment.
@@ -38,14 +38,14 @@ impl PathReporter {
     pub(crate) fn report(&self, association: &SctpAssociation, event: &Event) {
         self.paths(association);
         if let (Some(style), Some(text)) = (self.style, text(event)) {
-            output::print_to_stderr(&[Line::new().with(Paint::Dim, text)], style);
+            output::print_to_stderr(&[PaintedLine::new().with_span(Paint::Dim, text)], style);
         }
     }
 
     /// Reports all paths.
     pub(crate) fn report_all(&self, paths: &[PathStatus]) {
         let Some(style) = self.style else { return };
-        let line = |path: &PathStatus| Line::new().with(Paint::Dim, summary(path));
+        let line = |path: &PathStatus| PaintedLine::new().with_span(Paint::Dim, summary(path));
         output::print_to_stderr(&paths.iter().map(line).collect::<Vec<_>>(), style);
     }
 

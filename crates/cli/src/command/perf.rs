@@ -20,16 +20,16 @@ use std::time::{Duration, Instant};
 use eyas::race::candidate::Transport;
 use eyas::{ConnectionInfo, KeyFingerprint};
 use eyas_perf::client::{PerfTest, TestReport};
-use eyas_perf::protocol::Ended;
+use eyas_perf::protocol::TestEnd;
 use eyas_perf::protocol::client_session::TestFailure;
 use eyas_perf::protocol::frame::RefusalKind;
-use eyas_perf::protocol::request::{Direction, TestRequest};
+use eyas_perf::protocol::request::{TestDirection, TestRequest};
 use tokio::sync::watch;
 
 use self::setup::{PerfSetup, SecuredTransport};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, PerfAction, PerfFlags};
-use crate::output::{self, Progress};
+use crate::output::{self, BodyProgress};
 use crate::terminal::{self, OutputStyle};
 
 /// Serves, or measures and reports.
@@ -44,11 +44,11 @@ pub(super) async fn run(flags: &PerfFlags, common: &CommonFlags) -> Result<(), F
 struct PerfRow {
     /// The transport that was asked for.
     transport: Transport,
-    result: Result<Measured, Failure>,
+    result: Result<MeasuredTest, Failure>,
 }
 
 /// A test that was run.
-struct Measured {
+struct MeasuredTest {
     info: Arc<ConnectionInfo>,
     asked: TestRequest,
     /// From the start of the attempt until data could be sent.
@@ -58,10 +58,10 @@ struct Measured {
     report: TestReport,
 }
 
-impl Measured {
+impl MeasuredTest {
     /// Returns the key that the server has proven.
     fn peer_key(&self) -> Option<KeyFingerprint> {
-        self.info.peer_certificates.first().and_then(KeyFingerprint::of)
+        self.info.peer_certificates.first().and_then(KeyFingerprint::from_certificate)
     }
 
     /// Returns whether the server has granted less than was asked for.
@@ -74,7 +74,7 @@ async fn measure(flags: &PerfFlags, common: &CommonFlags) -> Result<(), Failure>
     let mut interruption = super::listen()?;
     let setup = PerfSetup::new(flags).await?;
     let (stop, stopped) = watch::channel(false);
-    let line = Progress::text_line(!common.json, common.color);
+    let line = BodyProgress::text_line(!common.json, common.color);
     let mut tests = pin!(run_all(&setup, stopped, &line));
     let mut out_of_time = pin!(async {
         match flags.reach.max_time() {
@@ -87,7 +87,7 @@ async fn measure(flags: &PerfFlags, common: &CommonFlags) -> Result<(), Failure>
         let kind = tokio::select! {
             rows = &mut tests => break rows,
             kind = interruption.next() => kind,
-            () = &mut out_of_time, if ended_by.is_none() => Kind::Timeout,
+            () = &mut out_of_time, if ended_by.is_none() => FailureKind::Timeout,
         };
         if ended_by.replace(kind).is_some() {
             return Err(Failure::new(kind, "interrupted"));
@@ -103,7 +103,7 @@ async fn measure(flags: &PerfFlags, common: &CommonFlags) -> Result<(), Failure>
 async fn run_all(
     setup: &PerfSetup,
     mut stopped: watch::Receiver<bool>,
-    line: &Progress,
+    line: &BodyProgress,
 ) -> Vec<PerfRow> {
     let mut rows = Vec::new();
     for &over in &setup.transports {
@@ -125,17 +125,17 @@ async fn run_all(
 
 async fn run_one(
     setup: &PerfSetup,
-    (over, direction): (SecuredTransport, Direction),
+    (over, direction): (SecuredTransport, TestDirection),
     stopped: &mut watch::Receiver<bool>,
-    line: &Progress,
-) -> Result<Measured, Failure> {
+    line: &BodyProgress,
+) -> Result<MeasuredTest, Failure> {
     let transport = over.transport;
     line.set_text(format!("{transport}: connecting"));
     let began = Instant::now();
     let connection = tokio::select! {
         connection = setup.connect(over) => connection?,
         _ = stopped.wait_for(|stopped| *stopped) => {
-            return Err(Failure::new(Kind::Interrupted, "interrupted"));
+            return Err(Failure::new(FailureKind::Interrupted, "interrupted"));
         }
     };
     let info = connection.shared_info();
@@ -157,7 +157,7 @@ async fn run_one(
         },
     );
     let report = report.await.map_err(|cause| failed_test(&cause))?;
-    Ok(Measured {
+    Ok(MeasuredTest {
         asked,
         connect: ready.saturating_sub(started),
         first_byte: report.first_byte.saturating_sub(started),
@@ -169,11 +169,11 @@ async fn run_one(
 /// Returns the failure of a test that did not begin.
 fn failed_test(cause: &TestFailure) -> Failure {
     let kind = match cause {
-        TestFailure::Refused(refusal) if refusal.kind == RefusalKind::Request => Kind::Usage,
-        TestFailure::Refused(_) | TestFailure::Channel(_) => Kind::Connect,
-        TestFailure::Silent(_) => Kind::Timeout,
-        TestFailure::Lost | TestFailure::Violation(_) => Kind::Protocol,
-        TestFailure::Stopped => Kind::Interrupted,
+        TestFailure::Refused(refusal) if refusal.kind == RefusalKind::Request => FailureKind::Usage,
+        TestFailure::Refused(_) | TestFailure::Channel(_) => FailureKind::Connect,
+        TestFailure::Silent(_) => FailureKind::Timeout,
+        TestFailure::Lost | TestFailure::Violation(_) => FailureKind::Protocol,
+        TestFailure::Stopped => FailureKind::Interrupted,
     };
     let failure = Failure::new(kind, cause.to_string());
     match cause {
@@ -191,7 +191,7 @@ fn failed_test(cause: &TestFailure) -> Failure {
 fn print(
     setup: &PerfSetup,
     rows: &[PerfRow],
-    ended_by: Option<Kind>,
+    ended_by: Option<FailureKind>,
     common: &CommonFlags,
 ) -> Result<(), Failure> {
     let failure = failure_of_all(rows, ended_by);
@@ -211,8 +211,8 @@ fn print(
 }
 
 /// Returns a failure if nothing was measured: the first one.
-fn failure_of_all(rows: &[PerfRow], ended_by: Option<Kind>) -> Option<Failure> {
-    let has_data = |measured: &Measured| {
+fn failure_of_all(rows: &[PerfRow], ended_by: Option<FailureKind>) -> Option<Failure> {
+    let has_data = |measured: &MeasuredTest| {
         let outcome = &measured.report.outcome;
         let flows = [&outcome.up, &outcome.down];
         flows.into_iter().flatten().any(|flow| flow.bytes() > 0)
@@ -230,17 +230,17 @@ fn failure_of_all(rows: &[PerfRow], ended_by: Option<Kind>) -> Option<Failure> {
             let text = format!("nothing could be measured; {transport}: {failure}");
             Failure { message: Failure::new(failure.kind, text).message, ..failure.clone() }
         }
-        None => Failure::new(Kind::Protocol, "no data arrived"),
+        None => Failure::new(FailureKind::Protocol, "no data arrived"),
     })
 }
 
 /// Describes how a test ended before its time; `None` if it did not.
-fn early_end(ended: Ended) -> Option<&'static str> {
+fn early_end(ended: TestEnd) -> Option<&'static str> {
     match ended {
-        Ended::Complete => None,
-        Ended::Stopped => Some("it was stopped before its time"),
-        Ended::Late => Some("it had not ended long after its time"),
-        Ended::ByteLimit => Some("it ended at the number of bytes that the server allows"),
-        Ended::Lost => Some("the connection broke before the end"),
+        TestEnd::Complete => None,
+        TestEnd::Stopped => Some("it was stopped before its time"),
+        TestEnd::Late => Some("it had not ended long after its time"),
+        TestEnd::ByteLimit => Some("it ended at the number of bytes that the server allows"),
+        TestEnd::Lost => Some("the connection broke before the end"),
     }
 }

@@ -17,17 +17,17 @@ use eyas::sctp::{ENCAPSULATION_PORT, SctpAssociation};
 use eyas::{ByteStream, Connection, ListenParameters, Listener, ServerIdentity};
 use serde_json::json;
 
-use self::abort::Abort;
+use self::abort::ConnectionAbort;
 use super::interruption::exit_if_stuck;
 use super::paths::{self, PathReporter};
 use super::race::failed_race_lines;
 use super::setting::{self, RaceContext};
 use super::target;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, PipeFlags};
 use crate::output;
-use crate::race_report::RaceReport;
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::race_report::ReplayedRace;
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
 
 /// How long the peer may take to acknowledge the last data.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// The amount of data transferred.
 #[derive(Clone, Debug, Default)]
-struct Transferred {
+struct TransferredBytes {
     sent: u64,
     received: u64,
     /// The paths at the end.
@@ -55,7 +55,7 @@ pub(crate) async fn run(flags: &PipeFlags, common: &CommonFlags) -> Result<(), F
         connection = establish(flags, common) => connection?,
         kind = interruption.next() => return Err(interrupted(kind)),
     };
-    let abort = Abort::of(&connection);
+    let abort = ConnectionAbort::from_connection(&connection);
     // Not dropped before the abort, since that would end the connection properly.
     let mut transfer = pin!(transfer(connection, flags, common));
     tokio::select! {
@@ -71,7 +71,7 @@ async fn establish(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection
     match (&flags.target, flags.listen) {
         (Some(target), _) => connect(target, flags, common).await,
         (None, Some(_)) => accept(flags, common).await,
-        (None, None) => Err(Failure::new(Kind::Usage, "give a target, or --listen")),
+        (None, None) => Err(Failure::new(FailureKind::Usage, "give a target, or --listen")),
     }
 }
 
@@ -99,7 +99,7 @@ async fn transfer(
             "paths": paths::shapes(&transferred.paths),
         });
         output::print_to_stderr(
-            &[Line::new().with(Paint::Plain, object.to_string())],
+            &[PaintedLine::new().with_span(Paint::Plain, object.to_string())],
             plain(common),
         );
     }
@@ -136,9 +136,10 @@ async fn connect(
             Ok(connection)
         }
         Err(error) => {
-            let race_report = RaceReport::from_trace(initiation.trace())?;
+            let race_report = ReplayedRace::from_trace(initiation.trace())?;
             let failure = race_report.failure();
-            let failure = failure.unwrap_or_else(|| Failure::new(Kind::Connect, error.to_string()));
+            let failure =
+                failure.unwrap_or_else(|| Failure::new(FailureKind::Connect, error.to_string()));
             Err(match flags.verbose {
                 true => failure.with_below(failed_race_lines(&race_report, plain(common))),
                 false => failure,
@@ -150,7 +151,7 @@ async fn connect(
 /// Waits for one peer.
 async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, Failure> {
     let Some(address) = flags.listen else {
-        return Err(Failure::new(Kind::Usage, "--listen requires an address"));
+        return Err(Failure::new(FailureKind::Usage, "--listen requires an address"));
     };
     let mut parameters = ListenParameters::new(address)
         .transports(setting::served_transports(!flags.service.plain))
@@ -164,15 +165,16 @@ async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, F
     }
     let listener = Listener::bind(parameters)
         .await
-        .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
+        .map_err(|cause| Failure::new(FailureKind::Listen, cause.to_string()))?;
     if let Some(why) = listener.sctp_missing() {
         let text = format!("no SCTP inside UDP: {why}; choose another with --sctp-udp-port");
-        let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
+        let line =
+            PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(Paint::Plain, text);
         output::print_to_stderr(&[line], plain(common));
     }
     if flags.verbose && !common.json {
         let text = format!("listening on {}", listener.local_addr());
-        output::print_to_stderr(&[Line::new().with(Paint::Dim, text)], plain(common));
+        output::print_to_stderr(&[PaintedLine::new().with_span(Paint::Dim, text)], plain(common));
     }
     Ok(listener.accept().await)
 }
@@ -194,14 +196,14 @@ fn print_connected(connection: &Connection, common: &CommonFlags) {
         security => format!(" under {security}"),
     };
     let text = format!("{} with {}{security}", info.transport, info.remote);
-    output::print_to_stderr(&[Line::new().with(Paint::Dim, text)], plain(common));
+    output::print_to_stderr(&[PaintedLine::new().with_span(Paint::Dim, text)], plain(common));
 }
 
 async fn exchange(
     connection: Connection,
     flags: &PipeFlags,
     reporter: &PathReporter,
-) -> Result<Transferred, Failure> {
+) -> Result<TransferredBytes, Failure> {
     let association = connection.sctp().cloned();
     association.iter().for_each(|association| drop(reporter.paths(association)));
     let transferred = match &association {
@@ -210,19 +212,22 @@ async fn exchange(
         }
         None if flags.message.messages => {
             let transport = connection.info().transport;
-            return Err(Failure::new(Kind::Connect, format!("{transport} has no messages here"))
-                .hint("use SCTP as the only transport, as in sctp://host:port"));
+            return Err(Failure::new(
+                FailureKind::Connect,
+                format!("{transport} has no messages here"),
+            )
+            .hint("use SCTP as the only transport, as in sctp://host:port"));
         }
         Some(association) => tokio::select! {
             transferred = exchange_bytes(connection, flags) => transferred?,
-            () = reporter.watch(association) => Transferred::default(),
+            () = reporter.watch(association) => TransferredBytes::default(),
         },
         None => exchange_bytes(connection, flags).await?,
     };
     let Some(association) = association else { return Ok(transferred) };
     let paths = reporter.paths(&association);
     shut_down(&association).await;
-    Ok(Transferred { paths, ..transferred })
+    Ok(TransferredBytes { paths, ..transferred })
 }
 
 /// Transfers messages directly, or with length prefixes over TLS.
@@ -231,7 +236,7 @@ async fn exchange_messages(
     association: &SctpAssociation,
     flags: &PipeFlags,
     reporter: &PathReporter,
-) -> Result<Transferred, Failure> {
+) -> Result<TransferredBytes, Failure> {
     let connection = match connection.into_sctp() {
         Ok(association) => return messages::exchange(&association, &flags.message, reporter).await,
         Err(connection) => connection,
@@ -239,7 +244,7 @@ async fn exchange_messages(
     let message = &flags.message;
     if message.unordered || message.lifetime.is_some() || message.ppid != 0 {
         return Err(Failure::new(
-            Kind::Connect,
+            FailureKind::Connect,
             "TLS keeps messages in order and whole: no --unordered, --lifetime or --ppid",
         )
         .hint("sctp-udp:// with one path uses DTLS, which supports them; or use --plain"));
@@ -254,11 +259,14 @@ async fn exchange_messages(
     };
     tokio::select! {
         transferred = whole => transferred,
-        () = reporter.watch(association) => Ok(Transferred::default()),
+        () = reporter.watch(association) => Ok(TransferredBytes::default()),
     }
 }
 
-async fn exchange_bytes(connection: Connection, flags: &PipeFlags) -> Result<Transferred, Failure> {
+async fn exchange_bytes(
+    connection: Connection,
+    flags: &PipeFlags,
+) -> Result<TransferredBytes, Failure> {
     let stream = StreamId(flags.message.stream);
     Ok(match connection.sctp() {
         Some(_) if stream != StreamId(0) => {
@@ -279,7 +287,7 @@ async fn exchange_bytes(connection: Connection, flags: &PipeFlags) -> Result<Tra
 
 fn into_stream(connection: Connection) -> Result<ByteStream, Failure> {
     let stream = connection.into_stream();
-    stream.map_err(|_| Failure::new(Kind::Protocol, "the connection has already ended"))
+    stream.map_err(|_| Failure::new(FailureKind::Protocol, "the connection has already ended"))
 }
 
 /// Shuts down an association gracefully; errors are ignored.
@@ -291,7 +299,7 @@ async fn shut_down(association: &SctpAssociation) {
 async fn open_stream(connection: &Connection, stream: StreamId) -> Result<ByteStream, Failure> {
     match connection.sctp_stream(stream).await {
         Some(Ok(stream)) => Ok(stream),
-        Some(Err(failure)) => Err(Failure::new(Kind::Protocol, failure.to_string())),
-        None => Err(Failure::new(Kind::Connect, "this transport has no numbered streams")),
+        Some(Err(failure)) => Err(Failure::new(FailureKind::Protocol, failure.to_string())),
+        None => Err(Failure::new(FailureKind::Connect, "this transport has no numbered streams")),
     }
 }

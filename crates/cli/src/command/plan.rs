@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use super::setting::{self, RaceContext};
 use super::target;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, PlanFlags};
 use crate::output;
 use crate::race_report::{name_source, plan_lines, source_line};
 use crate::shape::{NamesShape, value};
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
 
 /// Queries DNS and the memory, and reports what would be tried.
 pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), Failure> {
@@ -29,7 +29,7 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
     let is_unknown = plan.entries.is_empty() && plan.dropped.is_empty();
     let failure = is_unknown.then(|| {
         let from = source.as_ref().map(|source| format!(" from {source}")).unwrap_or_default();
-        Failure::new(Kind::Dns, format!("DNS gave no address for {name}{from}"))
+        Failure::new(FailureKind::Dns, format!("DNS gave no address for {name}{from}"))
             .hint("is the name right, and does DNS answer? --dns-server ADDR asks another server")
     });
     if common.json {
@@ -52,18 +52,18 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
     }
     let style = OutputStyle::of_stdout(common.color);
     let mut lines = vec![
-        Line::new()
-            .with(Paint::Head, format!("Plan for {name}"))
-            .with(Paint::Dim, "  nothing was connected"),
-        Line::new(),
+        PaintedLine::new()
+            .with_span(Paint::Head, format!("Plan for {name}"))
+            .with_span(Paint::Dim, "  nothing was connected"),
+        PaintedLine::new(),
     ];
     if let Some(source) = &source {
         lines.push(source_line(source));
-        lines.push(Line::new());
+        lines.push(PaintedLine::new());
     }
     lines.extend(plan_lines(&plan, style));
     if plan.entries.is_empty() {
-        lines.push(Line::new().with(Paint::Bad, "  Nothing can be tried."));
+        lines.push(PaintedLine::new().with_span(Paint::Bad, "  Nothing can be tried."));
     }
     output::page(&lines, style)
 }

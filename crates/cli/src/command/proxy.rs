@@ -18,25 +18,25 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use eyas::race::candidate::{Family, Transport};
+use eyas::race::candidate::{AddressFamily, Transport};
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, SecurityParameters};
 use eyas_http::serve::{ClientCertificates, SctpService, ServeError};
-use eyas_proxy::users::Users;
-use eyas_proxy::{Limits, Proxy, ProxyBuilder, ProxyError, Running};
-use eyas_relay::rules::Rules;
+use eyas_proxy::users::ProxyUsers;
+use eyas_proxy::{Proxy, ProxyBuilder, ProxyError, ProxyLimits, RunningProxy};
+use eyas_relay::rules::DestinationRules;
 use serde_json::json;
 
-use self::lines::{Lines, OutputStream};
-use super::descriptors::Descriptors;
-use super::service::{self, Event, PassedSockets, Service};
+use self::lines::{OutputStream, ReportLines};
+use super::descriptors::DescriptorShares;
+use super::service::{self, PassedSockets, RunningService, ServiceEvent};
 use super::{identity, ownership, setting};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{
     CommonFlags, ListenAddresses, ProxyAction, ProxyDestinationFlags, ProxyFlags, ProxyRunFlags,
 };
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
 
 /// The port at loopback that is served without `--listen`.
 const DEFAULT_PORT: u16 = 1080;
@@ -45,7 +45,7 @@ const DEFAULT_PORT: u16 = 1080;
 pub(super) fn run(flags: &ProxyFlags, common: &CommonFlags) -> Result<ExitCode, Failure> {
     match &flags.action {
         Some(ProxyAction::Run(flags)) => {
-            let preparation = Preparation::runtime(flags)?;
+            let preparation = NamespacePreparation::runtime(flags)?;
             super::on_runtime(run::run(flags, common, preparation))
         }
         None => super::on_runtime(serve(flags, common)).map(|()| ExitCode::SUCCESS),
@@ -53,13 +53,13 @@ pub(super) fn run(flags: &ProxyFlags, common: &CommonFlags) -> Result<ExitCode, 
 }
 
 /// What has to be prepared before a second thread is started, for a command in its own namespace.
-struct Preparation {
+struct NamespacePreparation {
     #[cfg(target_os = "linux")]
     former: Option<eyas_emulator::OriginalUser>,
 }
 
 #[cfg(target_os = "linux")]
-impl Preparation {
+impl NamespacePreparation {
     fn runtime(flags: &ProxyRunFlags) -> Result<Self, Failure> {
         let former = if flags.all_traffic { enclosed::become_root()? } else { None };
         Ok(Self { former })
@@ -68,7 +68,7 @@ impl Preparation {
     /// Starts the command, which ends when the returned value is dropped.
     fn spawn(
         &self,
-        running: &Running,
+        running: &RunningProxy,
         command: std::process::Command,
         host_ports: &[u16],
     ) -> Result<(eyas_emulator::Enclosure, tokio::process::Child), Failure> {
@@ -77,43 +77,43 @@ impl Preparation {
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Preparation {
+impl NamespacePreparation {
     fn runtime(flags: &ProxyRunFlags) -> Result<Self, Failure> {
         match flags.all_traffic {
             false => Ok(Self {}),
-            true => Err(Failure::new(Kind::Emulator, "network namespaces require Linux")
+            true => Err(Failure::new(FailureKind::Emulator, "network namespaces require Linux")
                 .hint("without --all-traffic the command finds the proxy by its environment")),
         }
     }
 
     fn spawn(
         &self,
-        _: &Running,
+        _: &RunningProxy,
         _: std::process::Command,
         _: &[u16],
     ) -> Result<(std::convert::Infallible, tokio::process::Child), Failure> {
-        Err(Failure::new(Kind::Emulator, "network namespaces require Linux"))
+        Err(Failure::new(FailureKind::Emulator, "network namespaces require Linux"))
     }
 }
 
 async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> {
     // Set up before the proxy announces itself, so that no early signal is missed.
-    let mut service = Service::begin(common.color)?;
+    let mut service = RunningService::begin(common.color)?;
     let tls = [&flags.tls_cert, &flags.tls_key, &flags.passphrase.pass_file, &flags.client_ca];
     service.watch(flags.users.iter().chain(tls.into_iter().flatten()).cloned());
-    let limits = Limits {
+    let limits = ProxyLimits {
         connections: flags.max_connections as usize,
         connections_per_client: flags.max_per_client as usize,
         connections_per_user: (flags.max_connections as usize).div_ceil(2),
         ..limits(&flags.destinations)
     };
-    let descriptors = Descriptors::raised();
+    let descriptors = DescriptorShares::raised();
     let wanted = limits.connections;
     let limits = limits.within(descriptors.of_clients);
-    if let Some(text) = Descriptors::lowered(wanted, limits.connections, "clients") {
+    if let Some(text) = DescriptorShares::lowered(wanted, limits.connections, "clients") {
         print_to_stderr(common, Paint::Warn, &format!("eyas: {text}"));
     }
-    let lines = Lines::start(&flags.destinations, common, OutputStream::Stdout)?;
+    let lines = ReportLines::start(&flags.destinations, common, OutputStream::Stdout)?;
     let mut builder =
         lines.attach_to(builder(&flags.destinations, common, descriptors)?.limits(limits));
     for address in ListenAddresses::or_loopback(&flags.listen, DEFAULT_PORT) {
@@ -157,16 +157,16 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
 
 /// Loads files again whenever it is told to or they have changed, until the proxy is to stop.
 async fn until_stopped(
-    service: &mut Service,
+    service: &mut RunningService,
     flags: &ProxyFlags,
     common: &CommonFlags,
-    running: &Running,
+    running: &RunningProxy,
 ) {
     let addresses: Vec<String> = running.local_addrs().iter().map(SocketAddr::to_string).collect();
     let status = format!("proxy on {}", addresses.join(", "));
     loop {
         service.ready(&status);
-        if service.next().await == Event::Stop {
+        if service.next().await == ServiceEvent::Stop {
             return;
         }
         if let Some(path) = &flags.users {
@@ -193,7 +193,7 @@ async fn until_stopped(
 fn builder(
     options: &ProxyDestinationFlags,
     common: &CommonFlags,
-    descriptors: Descriptors,
+    descriptors: DescriptorShares,
 ) -> Result<ProxyBuilder, Failure> {
     let memory = setting::memory(options.memory.as_ref(), None);
     let resolver = setting::resolver(
@@ -211,7 +211,7 @@ fn builder(
         .resolver(resolver)
         .max_attempts_in_flight(descriptors.of_attempts)
         .build()
-        .map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
+        .map_err(|cause| Failure::new(FailureKind::Identity, cause.to_string()))?;
     for warning in endpoint.memory().warnings() {
         print_to_stderr(common, Paint::Warn, &format!("eyas: memory: {warning}"));
     }
@@ -220,17 +220,18 @@ fn builder(
         policy.transports.insert(0, Transport::Mptcp);
     }
     policy.only_family = match (options.ipv4, options.ipv6) {
-        (true, _) => Some(Family::V4),
-        (false, true) => Some(Family::V6),
+        (true, _) => Some(AddressFamily::V4),
+        (false, true) => Some(AddressFamily::V6),
         (false, false) => None,
     };
     policy.deadline = options.connect_timeout;
     let policy = policy.validated().map_err(|cause| setting::refused_policy(&cause))?;
     let (allow, deny) = (options.allow.clone(), options.deny.clone());
-    let rules = Rules { allow, deny, ..Rules::default() };
+    let rules = DestinationRules { allow, deny, ..DestinationRules::default() };
     let color = common.color;
     let notice = move |text: String| {
-        let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
+        let line =
+            PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(Paint::Plain, text);
         output::print_to_stderr(&[line], OutputStyle::of_stderr(color));
     };
     let builder = Proxy::builder(endpoint).policy(policy).rules(rules).limits(limits(options));
@@ -241,11 +242,11 @@ fn builder(
     })
 }
 
-fn limits(options: &ProxyDestinationFlags) -> Limits {
-    Limits {
+fn limits(options: &ProxyDestinationFlags) -> ProxyLimits {
+    ProxyLimits {
         connect_time: options.connect_timeout,
         idle_time: options.idle_time,
-        ..Limits::default()
+        ..ProxyLimits::default()
     }
 }
 
@@ -254,7 +255,7 @@ fn clients(path: &Path) -> Result<ClientCertificates, Failure> {
     setting::roots(path).map(ClientCertificates::required)
 }
 
-fn users(path: &Path, common: &CommonFlags) -> Result<Users, Failure> {
+fn users(path: &Path, common: &CommonFlags) -> Result<ProxyUsers, Failure> {
     let file = path.display().to_string();
     ownership::check(path)?;
     let text = ownership::read_to_string(path).map_err(|cause| Failure::read(&file, &cause))?;
@@ -263,31 +264,39 @@ fn users(path: &Path, common: &CommonFlags) -> Result<Users, Failure> {
         let text = format!("eyas: others can read the passwords in {file}: chmod 600 {file}");
         print_to_stderr(common, Paint::Warn, &text);
     }
-    Users::parse(&text).map_err(|cause| Failure::new(Kind::Usage, format!("{file}: {cause}")))
+    ProxyUsers::parse(&text)
+        .map_err(|cause| Failure::new(FailureKind::Usage, format!("{file}: {cause}")))
 }
 
 fn failure(cause: &ProxyError) -> Failure {
     match cause {
         ProxyError::Serve(cause @ (ServeError::Identity(_) | ServeError::ClientRoots(_))) => {
-            Failure::new(Kind::Identity, cause.to_string())
+            Failure::new(FailureKind::Identity, cause.to_string())
         }
         ProxyError::Open(address) => {
             let text =
                 format!("{address} can be reached from other machines: anyone could use the proxy");
-            Failure::new(Kind::Usage, text).hint(
+            Failure::new(FailureKind::Usage, text).hint(
                 "list users with --users FILE (NAME:PASSWORD, one per line), require certificates with --client-ca, or listen on 127.0.0.1",
             )
         }
-        _ => Failure::new(Kind::Listen, cause.to_string()),
+        _ => Failure::new(FailureKind::Listen, cause.to_string()),
     }
 }
 
 fn print_to_stderr(common: &CommonFlags, paint: Paint, text: &str) {
-    output::print_to_stderr(&[Line::new().with(paint, text)], OutputStyle::of_stderr(common.color));
+    output::print_to_stderr(
+        &[PaintedLine::new().with_span(paint, text)],
+        OutputStyle::of_stderr(common.color),
+    );
 }
 
 /// Reports the address of the proxy once it is listening.
-fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Result<(), Failure> {
+fn announce(
+    flags: &ProxyFlags,
+    common: &CommonFlags,
+    running: &RunningProxy,
+) -> Result<(), Failure> {
     let addresses: Vec<String> = running.local_addrs().iter().map(SocketAddr::to_string).collect();
     let metrics = running.metrics_addr().map(|address| format!("http://{address}/metrics"));
     if common.json {
@@ -299,11 +308,14 @@ fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Resu
             "metrics": metrics,
         }));
     }
-    let mut lines =
-        vec![Line::new().with(Paint::Good, "proxy on ").with(Paint::Head, addresses.join(", "))];
+    let mut lines = vec![
+        PaintedLine::new()
+            .with_span(Paint::Good, "proxy on ")
+            .with_span(Paint::Head, addresses.join(", ")),
+    ];
     let mut add_row = |what: &str, paint: Paint, value: String| {
         let label = format!("  {what:<12}");
-        lines.push(Line::new().with(Paint::Dim, label).with(paint, value));
+        lines.push(PaintedLine::new().with_span(Paint::Dim, label).with_span(paint, value));
     };
     let protocols = match flags.tls_cert.is_some() {
         true => {

@@ -15,20 +15,20 @@ use eyas::sctp::protocol::endpoint::PathStatus;
 use serde_json::Value;
 
 pub(crate) use self::series::run as run_series;
-use self::setup::{RaceSetup, Raced};
+use self::setup::{FinishedRace, RacePreparation};
 use super::paths::{shapes, summary};
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, RaceFlags};
 use crate::output;
-use crate::race_report::{self, RaceReport, explanation};
+use crate::race_report::{self, ReplayedRace, explanation};
 use crate::shape::{NamesShape, value};
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
 use crate::timeline;
 
 /// Races and reports.
 pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), Failure> {
-    let setup = RaceSetup::new(flags).await?;
-    let Raced { report, paths } = setup.race(0).await?;
+    let setup = RacePreparation::new(flags).await?;
+    let FinishedRace { report, paths } = setup.race(0).await?;
     if let Some(path) = &flags.trace {
         race_report::write(path, &report.trace)?;
     }
@@ -37,7 +37,7 @@ pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), F
 }
 
 fn print(
-    race_report: &RaceReport,
+    race_report: &ReplayedRace,
     source: Option<&NameSource>,
     paths: &[PathStatus],
     flags: &RaceFlags,
@@ -54,45 +54,48 @@ fn print(
     let mut lines = heading(race_report);
     lines.extend(timeline::draw(&race_report.picture_with_dns(), style));
     if flags.all {
-        lines.push(Line::new());
+        lines.push(PaintedLine::new());
         lines.extend(race_report.table(style));
     }
     if paths.len() > 1 {
-        lines.push(Line::new());
-        let line = |path| Line::new().with(Paint::Dim, format!("  {}", summary(path)));
+        lines.push(PaintedLine::new());
+        let line = |path| PaintedLine::new().with_span(Paint::Dim, format!("  {}", summary(path)));
         lines.extend(paths.iter().map(line));
     }
     if flags.explain {
         lines.extend(explanation(&race_report.report.plan, source, style));
     }
     let (paint, verdict) = race_report.verdict();
-    lines.push(Line::new());
+    lines.push(PaintedLine::new());
     lines.extend(crate::terminal::wrapped(paint, &verdict, 0, style));
     output::page(&lines, style)?;
     race_report.failure().map_or(Ok(()), Err)
 }
 
 /// Describes a race that found no connection, and the failure of each candidate.
-pub(super) fn failed_race_lines(race_report: &RaceReport, style: OutputStyle) -> Vec<Line> {
+pub(super) fn failed_race_lines(
+    race_report: &ReplayedRace,
+    style: OutputStyle,
+) -> Vec<PaintedLine> {
     let mut lines = heading(race_report);
     lines.extend(timeline::draw(&race_report.picture_with_dns(), style));
-    lines.push(Line::new());
+    lines.push(PaintedLine::new());
     lines.extend(race_report.table(style));
     lines
 }
 
 /// Returns the heading with the target of the race.
-pub(super) fn heading(race_report: &RaceReport) -> Vec<Line> {
+pub(super) fn heading(race_report: &ReplayedRace) -> Vec<PaintedLine> {
     let target = &race_report.trace.header.setup.target;
-    let mut line = Line::new().with(Paint::Head, format!("Race to {target}"));
+    let mut line = PaintedLine::new().with_span(Paint::Head, format!("Race to {target}"));
     if race_report.report.from_memory {
         line.push(Paint::Dim, "  led by what earlier races learnt: see eyas memory");
     }
-    vec![line, Line::new()]
+    vec![line, PaintedLine::new()]
 }
 
 fn object(
-    race_report: &RaceReport,
+    race_report: &ReplayedRace,
     source: Option<&NameSource>,
     paths: &[PathStatus],
     flags: &RaceFlags,

@@ -6,14 +6,14 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, ReplayFlags};
 use crate::output;
-use crate::race_report::{self, RaceReport, explanation};
+use crate::race_report::{self, ReplayedRace, explanation};
 use crate::shape::value;
-use crate::terminal::{Line, OutputStyle, Paint, counted};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, counted};
 use crate::timeline;
 
 /// Replays the race; a different decision is a failure that names the step.
 pub(crate) fn run(flags: &ReplayFlags, common: &CommonFlags) -> Result<(), Failure> {
-    let race_report = RaceReport::from_trace(race_report::read(&flags.file)?)?;
+    let race_report = ReplayedRace::from_trace(race_report::read(&flags.file)?)?;
     if common.json {
         let target = race_report.trace.header.setup.target.to_string();
         let mut object = serde_json::json!({ "identical": true, "target": target });
@@ -35,6 +35,6 @@ pub(crate) fn run(flags: &ReplayFlags, common: &CommonFlags) -> Result<(), Failu
     }
     let steps = race_report.trace.steps.len();
     let text = format!("{}, all as recorded.", counted(steps as u64, "step"));
-    lines.extend([Line::new(), Line::new().with(Paint::Good, text)]);
+    lines.extend([PaintedLine::new(), PaintedLine::new().with_span(Paint::Good, text)]);
     output::page(&lines, style)
 }

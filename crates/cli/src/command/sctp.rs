@@ -15,8 +15,8 @@ use eyas::sctp::{ENCAPSULATION_PORT, direct_access};
 use eyas_supervisor::{Encapsulation, Settings, Sockets, Supervisor};
 use tokio::time::{Instant, sleep};
 
-use super::interruption::Interruption;
-use crate::failure::{Failure, Kind};
+use super::interruption::InterruptionSignals;
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, SctpAction, SctpCarrierFlags, SctpFlags};
 
 /// How long associations whose programs have ended may take to shut down gracefully.
@@ -51,7 +51,7 @@ fn settings(flags: &SctpCarrierFlags, serves: String) -> Settings {
 
 /// Waits for what continues after the command, unless this process is interrupted.
 async fn finish_unless_interrupted(
-    interruption: &mut Interruption,
+    interruption: &mut InterruptionSignals,
     rest: impl Future<Output = ()>,
 ) -> Result<(), Failure> {
     tokio::select! {
@@ -69,5 +69,5 @@ async fn until_associations_end(supervisor: &Supervisor<Sockets>) {
 }
 
 fn wait_failure(cause: std::io::Error) -> Failure {
-    Failure::new(Kind::Connect, format!("cannot wait for it: {cause}"))
+    Failure::new(FailureKind::Connect, format!("cannot wait for it: {cause}"))
 }

@@ -23,14 +23,14 @@ use eyas_http::serve::{
 use eyas_testserver::site::{Site, SiteError};
 use serde_json::{Value, json};
 
-use self::log::Log;
-use super::descriptors::Descriptors;
+use self::log::ServeLog;
+use super::descriptors::DescriptorShares;
 use super::identity;
-use super::service::{self, Event, PassedSockets, Service};
-use crate::failure::{Failure, Kind};
+use super::service::{self, PassedSockets, RunningService, ServiceEvent};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{ColorChoice, CommonFlags, ListenAddresses, ServeFlags};
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
 
 /// How long requests in flight may take to end after the first Ctrl-C.
 const GRACE: Duration = Duration::from_secs(30);
@@ -44,11 +44,11 @@ const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 /// Serves until Ctrl-C.
 pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), Failure> {
     // Set up before the server announces itself, so that no early signal is missed.
-    let mut service = Service::begin(common.color)?;
+    let mut service = RunningService::begin(common.color)?;
     service.watch(files::watched(flags));
     let color = common.color;
     let mut passed = service::sockets()?;
-    let descriptors = Descriptors::raised();
+    let descriptors = DescriptorShares::raised();
     let mut builder = builder(flags, common, passed.as_ref())?;
     builder =
         builder.notices(move |text| notice(color, text)).limits(limits(flags, descriptors, color));
@@ -59,7 +59,7 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
     }
     let mut log = None;
     if let Some(path) = &flags.log {
-        let opened = Log::open(path, common, move |text| notice(color, text))?;
+        let opened = ServeLog::open(path, common, move |text| notice(color, text))?;
         builder = builder.access_log(opened.writer(flags.log_format));
         log = Some(opened);
     }
@@ -72,35 +72,37 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
     let loading = (&running, gateway.as_ref(), log.as_ref());
     until_stopped(&mut service, flags, loading).await;
     if !common.json {
-        let line = Line::new().with(Paint::Dim, "stopping once all requests are answered");
+        let line =
+            PaintedLine::new().with_span(Paint::Dim, "stopping once all requests are answered");
         output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
     }
     tokio::select! {
         _ = running.shutdown(GRACE) => {}
         () = service.stopped_again() => {}
     }
-    log.map_or(Ok(()), Log::finish)
+    log.map_or(Ok(()), ServeLog::finish)
 }
 
 /// Loads files again whenever it is told to or they have changed, until the server is to stop.
 async fn until_stopped(
-    service: &mut Service,
+    service: &mut RunningService,
     flags: &ServeFlags,
-    (running, gateway, log): (&Running, Option<&Gateway>, Option<&Log>),
+    (running, gateway, log): (&Running, Option<&Gateway>, Option<&ServeLog>),
 ) {
     let addresses = running.local_addrs().iter().map(SocketAddr::to_string);
     let status = format!("serving on {}", addresses.collect::<Vec<_>>().join(", "));
     loop {
         service.ready(&status);
         let event = service.next().await;
-        if event == Event::Stop {
+        if event == ServiceEvent::Stop {
             return;
         }
         for result in files::load(flags, running, gateway) {
             service.report(result);
         }
         // A log that was only renamed goes on until the signal.
-        let reopened = (event == Event::Reload).then(|| log.and_then(Log::reopen)).flatten();
+        let reopened =
+            (event == ServiceEvent::Reload).then(|| log.and_then(ServeLog::reopen)).flatten();
         if let Some(result) = reopened {
             service.report(result);
         }
@@ -108,7 +110,7 @@ async fn until_stopped(
 }
 
 /// Returns limits for which there are enough descriptors, and tells if there are few.
-fn limits(flags: &ServeFlags, descriptors: Descriptors, color: ColorChoice) -> Limits {
+fn limits(flags: &ServeFlags, descriptors: DescriptorShares, color: ColorChoice) -> Limits {
     let (wanted, limits) = match &flags.upstream {
         Some(_) => gateway::server_limits(flags, descriptors),
         None => {
@@ -116,7 +118,7 @@ fn limits(flags: &ServeFlags, descriptors: Descriptors, color: ColorChoice) -> L
             (wanted.connections, wanted.within(descriptors.all()))
         }
     };
-    if let Some(text) = Descriptors::lowered(wanted, limits.connections, "clients") {
+    if let Some(text) = DescriptorShares::lowered(wanted, limits.connections, "clients") {
         notice(color, text);
     }
     limits
@@ -124,7 +126,7 @@ fn limits(flags: &ServeFlags, descriptors: Descriptors, color: ColorChoice) -> L
 
 /// Prints a problem of the server itself, or of its upstream.
 fn notice(color: ColorChoice, text: String) {
-    let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
+    let line = PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(Paint::Plain, text);
     output::print_to_stderr(&[line], OutputStyle::of_stderr(color));
 }
 
@@ -185,7 +187,7 @@ fn builder(
         Some("none") => builder.alt_svc(AltSvcPolicy::Off),
         Some(value) => {
             let field = value.parse().map_err(|_| {
-                Failure::new(Kind::Usage, format!("{value:?} cannot be sent as a header"))
+                Failure::new(FailureKind::Usage, format!("{value:?} cannot be sent as a header"))
             })?;
             builder.alt_svc(AltSvcPolicy::Field(field))
         }
@@ -199,8 +201,8 @@ fn site(flags: &ServeFlags) -> Result<Site, Failure> {
     }
     Site::with_directory(&flags.directory).map_err(|cause| {
         let kind = match cause {
-            SiteError::Directory { .. } => Kind::Read,
-            _ => Kind::Usage,
+            SiteError::Directory { .. } => FailureKind::Read,
+            _ => FailureKind::Usage,
         };
         Failure::new(kind, cause.to_string())
     })
@@ -208,9 +210,11 @@ fn site(flags: &ServeFlags) -> Result<Site, Failure> {
 
 fn failure(cause: &ServeError) -> Failure {
     let kind = match cause {
-        ServeError::Bind { .. } | ServeError::Endpoint(_) | ServeError::Sctp { .. } => Kind::Listen,
-        ServeError::Identity(_) => Kind::Identity,
-        _ => Kind::Usage,
+        ServeError::Bind { .. } | ServeError::Endpoint(_) | ServeError::Sctp { .. } => {
+            FailureKind::Listen
+        }
+        ServeError::Identity(_) => FailureKind::Identity,
+        _ => FailureKind::Usage,
     };
     Failure::new(kind, cause.to_string())
 }
@@ -243,14 +247,14 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Resu
     }
     let style = OutputStyle::of_stdout(common.color);
     let mut lines = vec![
-        Line::new()
-            .with(Paint::Good, "serving ")
-            .with(Paint::Head, &url)
-            .with(Paint::Plain, format!("  {}", version_names(running).join(", "))),
+        PaintedLine::new()
+            .with_span(Paint::Good, "serving ")
+            .with_span(Paint::Head, &url)
+            .with_span(Paint::Plain, format!("  {}", version_names(running).join(", "))),
     ];
     let mut add_row = |what: &str, value: String| {
         let label = format!("  {what:<12}");
-        lines.push(Line::new().with(Paint::Dim, label).with(Paint::Plain, value));
+        lines.push(PaintedLine::new().with_span(Paint::Dim, label).with_span(Paint::Plain, value));
     };
     let addresses: Vec<_> = running.local_addrs().iter().map(SocketAddr::to_string).collect();
     add_row("listening", addresses.join(", "));
@@ -272,7 +276,11 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Resu
         add_row("certificate", path.display().to_string());
         let command =
             format!("eyas get -v{} --cacert {} {url}", client_flags(running), path.display());
-        lines.push(Line::new().with(Paint::Dim, "  try         ").with(Paint::Command, command));
+        lines.push(
+            PaintedLine::new()
+                .with_span(Paint::Dim, "  try         ")
+                .with_span(Paint::Command, command),
+        );
     }
     warn(common, running);
     output::page(&lines, style)
@@ -283,7 +291,7 @@ fn warn(common: &CommonFlags, running: &Running) {
     let Some(why) = running.sctp_missing() else { return };
     let what = if running.sctp().is_none() { "no SCTP" } else { "no SCTP inside UDP" };
     let text = format!("{what}: {why}; --sctp-udp-port chooses another port, 0 a free one");
-    let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
+    let line = PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(Paint::Plain, text);
     output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
 }
 

@@ -19,23 +19,23 @@ use std::time::Duration;
 
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use self::notify::Notifier;
-use self::signals::{Signal, Signals};
-use self::watch::Watch;
-use crate::failure::{Failure, Kind};
+use self::notify::ServiceNotifier;
+use self::signals::{ServiceSignal, ServiceSignals};
+use self::watch::FileWatch;
+use crate::failure::{Failure, FailureKind};
 use crate::flags::ColorChoice;
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
 
 pub(super) use self::activation::{PassedSockets, listens_twice, serve_nothing, sockets};
-pub(super) use self::watch::Stamp;
+pub(super) use self::watch::FileStamp;
 
 /// How often files are looked at. A change is loaded once they have been the same twice.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What happens to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum ServiceEvent {
     /// It is to stop.
     Stop,
     /// It is to load its files again: by a signal, so also to open its log again.
@@ -45,31 +45,31 @@ pub(super) enum Event {
 }
 
 /// A server as its operator and a service manager see it.
-pub(super) struct Service {
-    signals: Signals,
-    watch: Watch,
+pub(super) struct RunningService {
+    signals: ServiceSignals,
+    watch: FileWatch,
     look: Interval,
-    notifier: Option<Notifier>,
+    notifier: Option<ServiceNotifier>,
     /// Set if the service manager restarts a server that is silent.
     watchdog: Option<Interval>,
     color: ColorChoice,
 }
 
-impl Service {
+impl RunningService {
     /// Receives signals from now on.
     pub(super) fn begin(color: ColorChoice) -> Result<Self, Failure> {
-        let signals = Signals::listen().map_err(|cause| {
-            Failure::new(Kind::Interrupted, format!("cannot handle signals: {cause}"))
+        let signals = ServiceSignals::listen().map_err(|cause| {
+            Failure::new(FailureKind::Interrupted, format!("cannot handle signals: {cause}"))
         })?;
-        let notifier = Notifier::from_env();
-        let watchdog = notifier.as_ref().and_then(Notifier::watchdog_period).map(regular);
-        let watch = Watch::default();
+        let notifier = ServiceNotifier::from_env();
+        let watchdog = notifier.as_ref().and_then(ServiceNotifier::watchdog_period).map(regular);
+        let watch = FileWatch::default();
         Ok(Self { signals, watch, look: regular(LOOK_EVERY), notifier, watchdog, color })
     }
 
     /// Notices when these files change from now on: call it before they are read.
     pub(super) fn watch(&mut self, files: impl IntoIterator<Item = PathBuf>) {
-        self.watch = Watch::new(files);
+        self.watch = FileWatch::new(files);
     }
 
     /// Tells the service manager that the server is ready, at the start and after each reload.
@@ -78,15 +78,15 @@ impl Service {
     }
 
     /// Waits for the next event. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Event {
+    pub(super) async fn next(&mut self) -> ServiceEvent {
         loop {
             let event = tokio::select! {
                 signal = self.signals.next() => match signal {
-                    Signal::Stop => Event::Stop,
-                    Signal::Reload => Event::Reload,
+                    ServiceSignal::Stop => ServiceEvent::Stop,
+                    ServiceSignal::Reload => ServiceEvent::Reload,
                 },
                 _ = self.look.tick(), if !self.watch.is_empty() => match self.watch.has_changed() {
-                    true => Event::Changed,
+                    true => ServiceEvent::Changed,
                     false => continue,
                 },
                 () = due(&mut self.watchdog) => {
@@ -95,10 +95,10 @@ impl Service {
                 }
             };
             match event {
-                Event::Stop => {
+                ServiceEvent::Stop => {
                     self.notify("STOPPING=1\nSTATUS=stopping once all connections have ended\n")
                 }
-                Event::Reload | Event::Changed => {
+                ServiceEvent::Reload | ServiceEvent::Changed => {
                     self.watch.note_loaded();
                     self.notify(&notify::reloading());
                 }
@@ -111,7 +111,7 @@ impl Service {
     pub(super) async fn stopped_again(&mut self) {
         loop {
             tokio::select! {
-                signal = self.signals.next() => if signal == Signal::Stop {
+                signal = self.signals.next() => if signal == ServiceSignal::Stop {
                     return;
                 },
                 () = due(&mut self.watchdog) => self.notify("WATCHDOG=1\n"),
@@ -122,10 +122,11 @@ impl Service {
     /// Reports what was loaded, or why the former stays in use.
     pub(super) fn report(&self, loaded: Result<String, Failure>) {
         let line = match loaded {
-            Ok(what) => Line::new().with(Paint::Dim, what),
-            Err(failure) => Line::new()
-                .with(Paint::Warn, "eyas: ")
-                .with(Paint::Plain, format!("{}; the former one stays in use", failure.message)),
+            Ok(what) => PaintedLine::new().with_span(Paint::Dim, what),
+            Err(failure) => PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(
+                Paint::Plain,
+                format!("{}; the former one stays in use", failure.message),
+            ),
         };
         output::print_to_stderr(&[line], OutputStyle::of_stderr(self.color));
     }

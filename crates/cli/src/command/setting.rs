@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use std::time::Duration;
 
-use eyas::race::candidate::{Family, Transport};
+use eyas::race::candidate::{AddressFamily, Transport};
 use eyas::race::memory;
 use eyas::race::policy::{Policy, PolicyError};
-use eyas::race::target::{Host, Service, Target, TargetError};
+use eyas::race::target::{Target, TargetError, TargetHost, TargetService};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::zone::parse_host;
 use eyas::{
@@ -19,13 +19,13 @@ use eyas_http::{Proxy, Versions};
 use rustls_pki_types::CertificateDer;
 
 use super::identity;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{
-    Addresses, ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PathFlags, RacePolicy,
-    ReachFlags, TrustFlags, VersionFlags,
+    ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PathFlags, RacePolicy,
+    ReachFlags, ResolveFlag, TrustFlags, VersionFlags,
 };
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint, time};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, time};
 
 /// The name of the memory file below the state directory.
 const MEMORY_FILE: &str = "eyas/memory.sqlite";
@@ -81,15 +81,18 @@ impl RaceContext {
         let endpoint = with_reach_of_all(builder, reach, targets)
             .await?
             .build()
-            .map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
+            .map_err(|cause| Failure::new(FailureKind::Identity, cause.to_string()))?;
         Ok(Self { endpoint, memory })
     }
 
     /// Prints problems with the memory on standard error; they never stop a run.
     pub(crate) fn warn(&self, common: &CommonFlags) {
-        let warning =
-            |text: String| Line::new().with(Paint::Warn, "eyas: memory: ").with(Paint::Plain, text);
-        let lines: Vec<Line> = self.memory.warnings().into_iter().map(warning).collect();
+        let warning = |text: String| {
+            PaintedLine::new()
+                .with_span(Paint::Warn, "eyas: memory: ")
+                .with_span(Paint::Plain, text)
+        };
+        let lines: Vec<PaintedLine> = self.memory.warnings().into_iter().map(warning).collect();
         output::print_to_stderr(&lines, OutputStyle::of_stderr(common.color));
     }
 }
@@ -140,9 +143,9 @@ fn applies(rule: &ConnectTo, target: &Target) -> bool {
 /// link-local addresses, too.
 async fn addresses(host: &str, port: u16) -> Result<Vec<(IpAddr, u32)>, Failure> {
     match parse_host(host) {
-        Ok(Host::Literal(ip, zone)) => return Ok(vec![(ip, zone)]),
+        Ok(TargetHost::Literal(ip, zone)) => return Ok(vec![(ip, zone)]),
         Err(cause @ (TargetError::Interface(_) | TargetError::Scope(_))) => {
-            return Err(Failure::new(Kind::Usage, format!("--connect-to {host}: {cause}")));
+            return Err(Failure::new(FailureKind::Usage, format!("--connect-to {host}: {cause}")));
         }
         _ => {}
     }
@@ -150,8 +153,11 @@ async fn addresses(host: &str, port: u16) -> Result<Vec<(IpAddr, u32)>, Failure>
         // The text of getaddrinfo says "failed to lookup address information" before its reason.
         let why = cause.to_string();
         let why = why.rsplit(": ").next().unwrap_or_default();
-        Failure::new(Kind::Dns, format!("--connect-to: DNS has no address for {host}: {why}"))
-            .hint("--connect-to also accepts an address")
+        Failure::new(
+            FailureKind::Dns,
+            format!("--connect-to: DNS has no address for {host}: {why}"),
+        )
+        .hint("--connect-to also accepts an address")
     })?;
     Ok(found.map(|address| (address.ip(), 0)).collect())
 }
@@ -196,7 +202,7 @@ pub(crate) fn policy(
     target: &Target,
 ) -> Result<Policy, Failure> {
     let mut policy = Policy::default();
-    if let Service::Plain { transports, .. } = &target.service {
+    if let TargetService::Plain { transports, .. } = &target.service {
         policy.transports.clone_from(transports);
     }
     if let Some(preferred) = choice.prefer {
@@ -238,7 +244,7 @@ fn policy_failure(cause: &PolicyError, deadline_flag: &str) -> Failure {
             (*field, format!("at least {}", time(*least)))
         }
         PolicyError::TooLong { field, most, .. } => (*field, format!("at most {}", time(*most))),
-        other => return Failure::new(Kind::Usage, other.to_string()),
+        other => return Failure::new(FailureKind::Usage, other.to_string()),
     };
     let flags = match field {
         "deadline" => deadline_flag,
@@ -246,7 +252,7 @@ fn policy_failure(cause: &PolicyError, deadline_flag: &str) -> Failure {
         "attempt_delay" | "attempt_delay_min" | "attempt_delay_max" => "--attempt-delay",
         other => other,
     };
-    Failure::new(Kind::Usage, format!("{flags} must be {bound}"))
+    Failure::new(FailureKind::Usage, format!("{flags} must be {bound}"))
 }
 
 /// Returns the transports of a listener, with or without security.
@@ -269,10 +275,10 @@ pub(crate) fn versions(flags: VersionFlags) -> Versions {
 }
 
 /// Returns the address family of `-4` or `-6`.
-pub(crate) fn only_family(reach: &ReachFlags) -> Option<Family> {
+pub(crate) fn only_family(reach: &ReachFlags) -> Option<AddressFamily> {
     match (reach.ipv4, reach.ipv6) {
-        (true, _) => Some(Family::V4),
-        (false, true) => Some(Family::V6),
+        (true, _) => Some(AddressFamily::V4),
+        (false, true) => Some(AddressFamily::V6),
         (false, false) => None,
     }
 }
@@ -297,7 +303,7 @@ pub(crate) fn proxy(url: Option<&str>, exceptions: Option<&str>) -> Result<Proxy
     let exceptions = exceptions.map_or_else(Proxy::no_proxy_from_env, str::to_owned);
     let proxy = Proxy::all(url, exceptions);
     proxy.check().map_err(|error| {
-        Failure::new(Kind::Usage, error.detail().to_owned())
+        Failure::new(FailureKind::Usage, error.detail().to_owned())
             .hint("-x takes http://, https:// or socks5://HOST:PORT")
     })?;
     Ok(proxy)
@@ -325,13 +331,13 @@ pub(crate) fn roots(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure
 /// Reads a file that security depends on.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     fs::read(path).map_err(|cause| {
-        Failure::new(Kind::Identity, format!("cannot read {}: {cause}", path.display()))
+        Failure::new(FailureKind::Identity, format!("cannot read {}: {cause}", path.display()))
     })
 }
 
 pub(crate) fn unusable(path: &Path, cause: &eyas::Error) -> Failure {
     let cause = description_of(cause);
-    Failure::new(Kind::Identity, format!("cannot use {}: {cause}", path.display()))
+    Failure::new(FailureKind::Identity, format!("cannot use {}: {cause}", path.display()))
         .hint("the file must be PEM: text with -----BEGIN in it")
 }
 
@@ -345,14 +351,13 @@ pub(crate) fn description_of(cause: &eyas::Error) -> String {
 pub(crate) fn resolver(
     server: Option<&DnsServer>,
     url: Option<&str>,
-    overrides: &[Addresses],
+    overrides: &[ResolveFlag],
 ) -> Result<Resolver, Failure> {
     let mut resolver = match (server, url) {
         (Some(DnsServer::Plain(address)), _) => Resolver::server(*address),
         (Some(DnsServer::Tls(address, name)), _) => Resolver::tls(*address, name),
-        (None, Some(url)) => {
-            Resolver::https(url).map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?
-        }
+        (None, Some(url)) => Resolver::https(url)
+            .map_err(|cause| Failure::new(FailureKind::Usage, cause.to_string()))?,
         (None, None) => Resolver::system(),
     };
     for known in overrides {
@@ -365,7 +370,7 @@ pub(crate) fn resolver(
 /// Opens the memory that the flags choose. Without a place for a file there is a warning, and what
 /// is learnt is lost when the program ends, as if the file could not be written.
 pub(crate) fn memory(choice: Option<&MemoryChoice>, retest_after: Option<Duration>) -> MemoryStore {
-    let config = memory::Config { retest_after, ..Default::default() };
+    let config = memory::MemoryConfig { retest_after, ..Default::default() };
     match memory_location(choice) {
         MemoryLocation::Nowhere => MemoryStore::none(),
         MemoryLocation::File(path) => MemoryStore::open_with(&path, config),
@@ -509,8 +514,8 @@ mod tests {
     fn policy_of(line: &str) -> Result<Policy, Failure> {
         use clap::Parser as _;
         let line = Line::try_parse_from(line.split_whitespace())
-            .map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
-        let host = Host::parse("a.test").expect("a name");
+            .map_err(|error| Failure::new(FailureKind::Usage, error.to_string()))?;
+        let host = TargetHost::parse("a.test").expect("a name");
         let target = Target::plain(host, 443, vec![Transport::Tcp], Security::Tls);
         policy(line.policy, &line.choice, &line.reach, &target)
     }
@@ -533,7 +538,7 @@ mod tests {
         ] {
             let failure = policy_of(&format!("eyas {line}")).expect_err(line);
             assert!(failure.message.starts_with(expected), "{line}: {failure}");
-            assert_eq!(failure.kind, Kind::Usage);
+            assert_eq!(failure.kind, FailureKind::Usage);
         }
     }
 

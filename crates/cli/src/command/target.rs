@@ -1,12 +1,12 @@
 //! Parses the user's target of a race: a URL, `host:port` or a host.
 
 use eyas::race::candidate::{Security, Transport};
-use eyas::race::target::{Service, Target, TargetError, parse_port};
+use eyas::race::target::{Target, TargetError, TargetService, parse_port};
 use eyas::zone::parse_host;
 use eyas_http::{host_of, parse_url, text_without_password as shown};
 use url::Url;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{ServiceFlags, VersionFlags};
 
 /// The port of a host without one, which is raced as https.
@@ -49,7 +49,7 @@ pub(crate) fn parse(
             Target::plain(host, port, transports, Security::Tls)
         }
     };
-    if let Service::Plain { alpn, .. } = &mut target.service {
+    if let TargetService::Plain { alpn, .. } = &mut target.service {
         alpn.clone_from(&service.alpn);
     }
     restricted(target.named_as(name), versions)
@@ -60,9 +60,9 @@ pub(crate) fn for_pipe(text: &str, service: &ServiceFlags) -> Result<Target, Fai
     match text.contains("://") {
         true => {
             parse(text, service, VersionFlags::default()).and_then(|target| match target.service {
-                Service::Plain { .. } => Ok(target),
+                TargetService::Plain { .. } => Ok(target),
                 _ => Err(Failure::new(
-                    Kind::Url,
+                    FailureKind::Url,
                     format!("{:?} is HTTP, which has its own", shown(text)),
                 )
                 .hint("eyas get fetches it; a pipe goes to quic+tcp://host:port")),
@@ -96,9 +96,8 @@ fn for_own_server(
         Some(Some(transports)) => transports,
         Some(None) => {
             let text = format!("{:?} does not name transports", shown(text));
-            return Err(
-                Failure::new(Kind::Url, text).hint("write HOST:PORT, or sctp+tcp://HOST:PORT")
-            );
+            return Err(Failure::new(FailureKind::Url, text)
+                .hint("write HOST:PORT, or sctp+tcp://HOST:PORT"));
         }
     };
     let (name, given) = host_and_port(rest)?;
@@ -122,12 +121,15 @@ fn from_transports(
     let (name, port) = host_and_port(rest)?;
     let host = parse_host(name).map_err(|cause| malformed(text, &cause))?;
     let Some(port) = port else {
-        return Err(Failure::new(Kind::Url, format!("there is no port in {:?}", shown(text)))
-            .hint("add one, as in sctp+tcp://example.org:5000"));
+        return Err(Failure::new(
+            FailureKind::Url,
+            format!("there is no port in {:?}", shown(text)),
+        )
+        .hint("add one, as in sctp+tcp://example.org:5000"));
     };
     let security = if service.plain { Security::None } else { Security::Tls };
     let mut target = Target::plain(host, port, transports, security).named_as(name);
-    if let Service::Plain { alpn, .. } = &mut target.service {
+    if let TargetService::Plain { alpn, .. } = &mut target.service {
         alpn.clone_from(&service.alpn);
     }
     Ok(target)
@@ -149,7 +151,7 @@ pub(crate) fn url(text: &str) -> Result<Url, Failure> {
     let with_scheme =
         if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
     let url = parse_url(&with_scheme).map_err(|cause| {
-        Failure::new(Kind::Url, format!("{:?} is not a URL: {cause}", shown(text)))
+        Failure::new(FailureKind::Url, format!("{:?} is not a URL: {cause}", shown(text)))
             .hint("write it as https://example.org/path")
     })?;
     match (url.scheme(), url.host_str()) {
@@ -158,15 +160,16 @@ pub(crate) fn url(text: &str) -> Result<Url, Failure> {
             Ok(url)
         }
         ("http" | "https", None) => {
-            Err(Failure::new(Kind::Url, format!("there is no host in {:?}", shown(text))))
+            Err(Failure::new(FailureKind::Url, format!("there is no host in {:?}", shown(text))))
         }
         (scheme, _) if Transport::from_scheme(scheme).is_some() => Err(Failure::new(
-            Kind::Url,
+            FailureKind::Url,
             format!("{scheme}:// names transports and is not an HTTP URL"),
         )
         .hint("'eyas race' and 'eyas pipe' accept it; a URL begins with https:// or http://")),
         (scheme, _) => {
-            Err(Failure::new(Kind::Url, format!("{scheme}:// is not supported")).hint(SCHEMES))
+            Err(Failure::new(FailureKind::Url, format!("{scheme}:// is not supported"))
+                .hint(SCHEMES))
         }
     }
 }
@@ -178,7 +181,7 @@ fn malformed(text: &str, cause: &TargetError) -> Failure {
         // The cause would quote the password.
         false => format!("{shown:?} is not a host: it must not contain a user or a password"),
     };
-    Failure::new(Kind::Url, message)
+    Failure::new(FailureKind::Url, message)
         .hint("give a URL, host:port or a host, such as example.org or [2001:db8::1]:443")
 }
 
@@ -196,7 +199,7 @@ fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Failure> {
                 true => format!("{port:?} in {text:?} is not a port"),
                 false => format!("there is no port in {shown:?}"),
             };
-            Err(Failure::new(Kind::Url, message).hint("ports go from 1 to 65535"))
+            Err(Failure::new(FailureKind::Url, message).hint("ports go from 1 to 65535"))
         }
     }
 }
@@ -205,9 +208,11 @@ fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Failure> {
 fn restricted(mut target: Target, versions: VersionFlags) -> Result<Target, Failure> {
     if versions.http3_only && target.security == Security::None {
         let text = format!("HTTP/3 requires TLS, but {target} was requested without");
-        return Err(Failure::new(Kind::Usage, text).hint("use https://, or omit --http3-only"));
+        return Err(
+            Failure::new(FailureKind::Usage, text).hint("use https://, or omit --http3-only")
+        );
     }
-    if let Service::Http { stream_alpn, quic_alpn } = &mut target.service {
+    if let TargetService::Http { stream_alpn, quic_alpn } = &mut target.service {
         if versions.http1_1 {
             stream_alpn.retain(|alpn| alpn == "http/1.1");
         }
@@ -269,7 +274,7 @@ mod tests {
         for text in ["fe80::1%nosuch0", "http://[fe80::1%25nosuch0]/", "tcp://[fe80::1%nosuch0]:1"]
         {
             let refused = read(text).expect_err(text);
-            assert_eq!(refused.kind, Kind::Url);
+            assert_eq!(refused.kind, FailureKind::Url);
             assert!(refused.message.contains("no interface nosuch0"), "{}", refused.message);
         }
     }
@@ -293,24 +298,24 @@ mod tests {
         let target = read("sctp+tcp://Example.org:5000/").expect("parses");
         assert_eq!(target.to_string(), "example.org:5000");
         assert_eq!(target.security, Security::Tls);
-        let Service::Plain { transports, .. } = target.service else { panic!("not HTTP") };
+        let TargetService::Plain { transports, .. } = target.service else { panic!("not HTTP") };
         assert_eq!(transports, [Transport::Sctp, Transport::SctpUdp, Transport::Tcp]);
         let target = read("sctp-udp://[::1]:5000").expect("parses");
-        assert!(matches!(target.service, Service::Plain { transports, .. }
+        assert!(matches!(target.service, TargetService::Plain { transports, .. }
             if transports == [Transport::SctpUdp]));
         for text in ["sctp://example.org", "sctp+ftp://example.org:1", "sctp://:5"] {
-            assert_eq!(read(text).expect_err(text).kind, Kind::Url, "{text}");
+            assert_eq!(read(text).expect_err(text).kind, FailureKind::Url, "{text}");
         }
     }
 
     #[test]
     fn an_invalid_target_is_explained() {
         for text in ["", "exa mple.org", "example.org:0", "example.org:99999", "example.org:x"] {
-            assert_eq!(read(text).expect_err(text).kind, Kind::Url, "{text}");
+            assert_eq!(read(text).expect_err(text).kind, FailureKind::Url, "{text}");
         }
         for text in ["ftp://example.org/", "https://", "https://[::1", "https://a b/", "x://"] {
             let refused = url(text).expect_err(text);
-            assert_eq!(refused.kind, Kind::Url, "{text}");
+            assert_eq!(refused.kind, FailureKind::Url, "{text}");
         }
     }
 
@@ -335,7 +340,7 @@ mod tests {
         let alpn = |versions: VersionFlags| {
             let target = parse("a.example", &ServiceFlags::default(), versions).expect("parses");
             match target.service {
-                Service::Http { stream_alpn, quic_alpn } => (stream_alpn, quic_alpn),
+                TargetService::Http { stream_alpn, quic_alpn } => (stream_alpn, quic_alpn),
                 other => panic!("not HTTP: {other:?}"),
             }
         };
@@ -356,7 +361,7 @@ mod tests {
         let none = ServiceFlags::default();
         for (text, service) in [("http://a.example/", &none), ("a.example:80", &plain)] {
             let refused = parse(text, service, versions).expect_err(text);
-            assert_eq!(refused.kind, Kind::Usage, "{refused}");
+            assert_eq!(refused.kind, FailureKind::Usage, "{refused}");
         }
     }
 
@@ -373,7 +378,7 @@ mod tests {
         let service = ServiceFlags { plain: false, alpn: vec!["imap".to_owned()] };
         let target = parse("a.example:993", &service, VersionFlags::default()).expect("parses");
         assert_eq!(target.security, Security::Tls);
-        assert!(matches!(target.service, Service::Plain { alpn, .. } if alpn == ["imap"]));
+        assert!(matches!(target.service, TargetService::Plain { alpn, .. } if alpn == ["imap"]));
         let service = ServiceFlags { plain: true, alpn: Vec::new() };
         let target = parse("a.example:80", &service, VersionFlags::default()).expect("parses");
         assert_eq!(target.security, Security::None);

@@ -26,7 +26,7 @@ mod status;
 use std::time::Duration;
 
 use eyas::sctp::protocol::config::AssociationConfig;
-use eyas_tunnel::{Notice, Sessions};
+use eyas_tunnel::{CurrentSessions, TunnelNotice};
 use serde_json::json;
 
 use super::setting;
@@ -40,7 +40,7 @@ use crate::shape::{
     millis,
     tunnel::{TunnelSessionShape, TunnelShape},
 };
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
 
 /// Runs until it is interrupted, or the requested work is done.
 pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(), Failure> {
@@ -50,9 +50,10 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
         #[cfg(target_os = "linux")]
         Some(TunnelAction::Status(flags)) => status::run(flags, common).await,
         #[cfg(not(target_os = "linux"))]
-        Some(TunnelAction::Status(_)) => {
-            Err(Failure::new(Kind::Usage, "the status of tunnels is only available on Linux"))
-        }
+        Some(TunnelAction::Status(_)) => Err(Failure::new(
+            FailureKind::Usage,
+            "the status of tunnels is only available on Linux",
+        )),
         None => connect::run(flags, common).await,
     }
 }
@@ -83,7 +84,7 @@ struct TunnelInfo {
 #[cfg(target_os = "linux")]
 async fn publish_status(
     info: TunnelInfo,
-    sessions: Sessions,
+    sessions: CurrentSessions,
     printer: NoticePrinter,
 ) -> impl Sized {
     let began = std::time::Instant::now();
@@ -96,14 +97,14 @@ async fn publish_status(
         up_ms: millis(began.elapsed()),
         sessions: sessions.read().iter().map(TunnelSessionShape::from).collect(),
     };
-    let shown = control::Control::listen(status).await;
+    let shown = control::TunnelControl::listen(status).await;
     shown.inspect_err(|cause| {
         printer.warn("status", format!("'eyas tunnel status' will not find this tunnel: {cause}"));
     })
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn publish_status(_: TunnelInfo, _: Sessions, _: NoticePrinter) -> impl Sized {}
+async fn publish_status(_: TunnelInfo, _: CurrentSessions, _: NoticePrinter) -> impl Sized {}
 
 fn keygen(flags: &TunnelKeyFlags, common: &CommonFlags) -> Result<(), Failure> {
     let path = files::path_or_default(flags.key.as_deref(), "key.pem")?;
@@ -114,10 +115,13 @@ fn keygen(flags: &TunnelKeyFlags, common: &CommonFlags) -> Result<(), Failure> {
     }
     let text = format!("generated {path}; the line for the server's authorized_keys is");
     output::print_to_stderr(
-        &[Line::new().with(Paint::Dim, text)],
+        &[PaintedLine::new().with_span(Paint::Dim, text)],
         OutputStyle::of_stderr(common.color),
     );
-    output::page(&[Line::new().with(Paint::Plain, key)], OutputStyle::of_stdout(common.color))
+    output::page(
+        &[PaintedLine::new().with_span(Paint::Plain, key)],
+        OutputStyle::of_stdout(common.color),
+    )
 }
 
 /// Prints a line on standard error for each event.
@@ -132,22 +136,22 @@ impl NoticePrinter {
         Self { json: common.json, color: common.color }
     }
 
-    fn print(self, notice: &Notice) {
+    fn print(self, notice: &TunnelNotice) {
         let line = if self.json {
             let object = json!({ "event": notice.event, "text": notice.text });
-            Line::new().with(Paint::Plain, object.to_string())
+            PaintedLine::new().with_span(Paint::Plain, object.to_string())
         } else {
             let paint = if notice.is_bad { Paint::Warn } else { Paint::Dim };
-            Line::new().with(paint, notice.text.clone())
+            PaintedLine::new().with_span(paint, notice.text.clone())
         };
         output::print_to_stderr(&[line], OutputStyle::of_stderr(self.color));
     }
 
     fn info(self, event: &'static str, text: String) {
-        self.print(&Notice { event, text, is_bad: false });
+        self.print(&TunnelNotice { event, text, is_bad: false });
     }
 
     fn warn(self, event: &'static str, text: String) {
-        self.print(&Notice { event, text, is_bad: true });
+        self.print(&TunnelNotice { event, text, is_bad: true });
     }
 }

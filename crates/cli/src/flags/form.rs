@@ -47,11 +47,11 @@ pub(super) fn field(text: &str) -> Result<FormField, FormFieldError> {
     let mut file_name = None;
     for (attribute, value) in attributes {
         match attribute {
-            Attribute::Type => {
+            PartAttribute::Type => {
                 let parsed = HeaderValue::from_str(&value);
                 content_type = Some(parsed.map_err(|_| FormFieldError::ContentType(value))?);
             }
-            Attribute::FileName => file_name = Some(value),
+            PartAttribute::FileName => file_name = Some(value),
         }
     }
     let content = match (value.strip_prefix('@'), value.strip_prefix('<')) {
@@ -75,21 +75,21 @@ fn pair(text: &str) -> Result<(&str, &str), FormFieldError> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Attribute {
+enum PartAttribute {
     Type,
     FileName,
 }
 
 /// Returns the content and the attributes after it. A semicolon before anything else, or in quotes,
 /// is content.
-fn split(value: &str) -> (&str, Vec<(Attribute, String)>) {
-    const KNOWN: [(&str, Attribute); 2] =
-        [("type=", Attribute::Type), ("filename=", Attribute::FileName)];
+fn split(value: &str) -> (&str, Vec<(PartAttribute, String)>) {
+    const KNOWN: [(&str, PartAttribute); 2] =
+        [("type=", PartAttribute::Type), ("filename=", PartAttribute::FileName)];
     let parse_attribute = |rest: &str| {
         let rest = rest.trim_start();
         KNOWN.iter().find_map(|(word, kind)| Some((*kind, rest.strip_prefix(word)?.to_owned())))
     };
-    let mut attributes: Vec<(Attribute, String)> = Vec::new();
+    let mut attributes: Vec<(PartAttribute, String)> = Vec::new();
     let mut end = value.len();
     // From the end: cut off each attribute at its semicolon.
     for (at, _) in semicolons(value).into_iter().rev() {

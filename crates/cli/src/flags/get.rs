@@ -13,7 +13,7 @@ use super::reach::{ReachFlags, TrustFlags};
 
 pub(crate) use data::{DataForm, DataPiece};
 pub(crate) use output::{BodyFlags, ContinueAt};
-pub(crate) use request::{RequestFlags, Source};
+pub(crate) use request::{RequestFlags, SourceFlag};
 pub(crate) use retry::RetryFlags;
 pub(crate) use targets::OutputTarget;
 #[cfg(test)]

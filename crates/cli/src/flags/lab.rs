@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use eyas_lab::runner::Shard;
+use eyas_lab::runner::PlanShard;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -111,7 +111,7 @@ pub(crate) struct LabRunFlags {
     /// eyas-lab/NAME-shard-1-of-4 by default. The merged result is identical to that of a single
     /// run. All shards must be run by the same build of eyas.
     #[arg(long, value_name = "I/N", conflicts_with_all = ["check", "format"])]
-    pub(crate) shard: Option<Shard>,
+    pub(crate) shard: Option<PlanShard>,
     /// Fail if a claim is refused (exit code 112) or undecided (114), or none is judged (115)
     #[arg(long)]
     pub(crate) check: bool,

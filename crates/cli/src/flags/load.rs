@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use eyas::race::candidate::Transport;
 use eyas::race::policy::SctpSecurity;
-use eyas_load::{Rate, Spacing};
+use eyas_load::{ArrivalRate, ArrivalSpacing};
 
 use super::choice::{RacePolicy, VersionFlags};
 use super::error::ValueError;
@@ -221,7 +221,7 @@ pub(crate) enum SpacingName {
     Constant,
 }
 
-impl From<SpacingName> for Spacing {
+impl From<SpacingName> for ArrivalSpacing {
     fn from(name: SpacingName) -> Self {
         match name {
             SpacingName::Poisson => Self::Poisson,
@@ -241,10 +241,10 @@ pub(crate) enum RateFlag {
 
 impl RateFlag {
     /// Returns the rate over this duration.
-    pub(crate) fn over(self, over: Duration) -> Rate {
+    pub(crate) fn into_rate(self, over: Duration) -> ArrivalRate {
         match self {
-            Self::Fixed(rate) => Rate::Fixed(rate),
-            Self::Ramp(from, to) => Rate::Ramp { from, to, over },
+            Self::Fixed(rate) => ArrivalRate::Fixed(rate),
+            Self::Ramp(from, to) => ArrivalRate::Ramp { from, to, over },
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
-use eyas_emulator::units::{Size, in_words_of_the_file};
+use eyas::sctp::protocol::config::{AssociationConfig, MultipathConfig};
+use eyas_emulator::units::{ByteSize, in_words_of_the_file};
 use eyas_lab::situation::AssociationSetup;
 use serde_json::{Map, Value};
 
@@ -47,7 +47,7 @@ pub(crate) struct MultipathOptions {
 impl MultipathOptions {
     /// Has all paths used at once, as given.
     pub(crate) fn apply(&self, config: &mut AssociationConfig) {
-        config.multipath = Some(Multipath::default());
+        config.multipath = Some(MultipathConfig::default());
         config.extensions.nr_sack = true;
         self.setup.apply(config);
     }
@@ -129,7 +129,7 @@ impl FromStr for MultipathOptions {
 
 /// Checks values that a plan may have, but an association on a network cannot.
 fn check(setup: &AssociationSetup) -> Result<(), MultipathError> {
-    if let Some(Size(bytes)) = setup.buffer
+    if let Some(ByteSize(bytes)) = setup.buffer
         && u32::try_from(bytes).ok().is_none_or(|bytes| bytes < MIN_BUFFER)
     {
         return Err(MultipathError::Buffer(bytes));
@@ -167,8 +167,8 @@ fn known_names() -> String {
 #[cfg(test)]
 mod tests {
     use eyas::sctp::protocol::config::{
-        BufferSplitting, CongestionControlKind, FlightCap, Profile, SackPath, SchedulerKind,
-        StreamMapping,
+        BufferSplitting, CongestionControlKind, FlightCap, MultipathProfile, SackPath,
+        SchedulerKind, StreamMapping,
     };
 
     use super::*;
@@ -179,13 +179,13 @@ mod tests {
         config
     }
 
-    fn multipath(text: &str) -> Multipath {
+    fn multipath(text: &str) -> MultipathConfig {
         config(text).multipath.expect("all paths are used")
     }
 
     #[test]
     fn without_options_everything_has_its_default() {
-        assert_eq!(multipath(""), Multipath::default());
+        assert_eq!(multipath(""), MultipathConfig::default());
         assert!(config("").extensions.nr_sack);
     }
 
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_published_profile_is_the_base_of_the_other_options() {
         let mut published = AssociationConfig::default();
-        Profile::Pfldnet2010.apply(&mut published);
+        MultipathProfile::Pfldnet2010.apply(&mut published);
         let mut expected = published.multipath.expect("all paths are used");
         expected.mapping = StreamMapping::Modulo;
         assert_eq!(multipath("profile=pfldnet2010,mapping=modulo"), expected);

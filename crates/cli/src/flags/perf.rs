@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use eyas::race::candidate::Transport;
-use eyas_emulator::units::Rate;
+use eyas_emulator::units::BitRate;
 use eyas_perf::protocol::request::{MAX_SIZE, MAX_STREAMS};
 
 use super::error::ValueError;
@@ -182,7 +182,7 @@ fn message_size(text: &str) -> Result<u32, ValueError> {
 
 /// Parses a rate in bits per second.
 fn rate(text: &str) -> Result<u64, ValueError> {
-    let rate: Rate = text.parse()?;
+    let rate: BitRate = text.parse()?;
     if rate.0 == 0 { Err(ValueError::Form("a rate above 0")) } else { Ok(rate.0) }
 }
 

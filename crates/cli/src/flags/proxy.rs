@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use eyas_relay::rules::Pattern;
-use eyas_relay::via::Via;
+use eyas_relay::rules::RulePattern;
+use eyas_relay::via::UpstreamProxy;
 
 use super::PassphraseFlags;
 use super::memory::MemoryChoice;
-use super::values::{self, Addresses, DnsServer, ListenAddresses};
+use super::values::{self, DnsServer, ListenAddresses, ResolveFlag};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -145,10 +145,10 @@ pub(crate) struct ProxyDestinationFlags {
     /// By default, clients on other machines cannot reach this machine's own addresses, its link,
     /// or private networks.
     #[arg(long, value_name = "WHERE", help_heading = "Destinations")]
-    pub(crate) allow: Vec<Pattern>,
+    pub(crate) allow: Vec<RulePattern>,
     /// Do not allow clients to connect there
     #[arg(long, value_name = "WHERE", help_heading = "Destinations")]
-    pub(crate) deny: Vec<Pattern>,
+    pub(crate) deny: Vec<RulePattern>,
     /// Reach destinations through the proxy at URL: http:// or https://, with NAME:PASSWORD@ if it
     /// requires that
     ///
@@ -156,9 +156,9 @@ pub(crate) struct ProxyDestinationFlags {
     /// The proxy resolves names, so --allow and --deny do not apply to the addresses behind them;
     /// --deny '*' applies to names, too.
     /// UDP needs a proxy with CONNECT-UDP (RFC 9298), such as eyas.
-    #[arg(long, value_name = "URL", value_parser = Via::parse, env = "EYAS_PROXY_VIA",
+    #[arg(long, value_name = "URL", value_parser = UpstreamProxy::parse, env = "EYAS_PROXY_VIA",
           hide_env_values = true, help_heading = "Reaching")]
-    pub(crate) via: Option<Via>,
+    pub(crate) via: Option<UpstreamProxy>,
     /// Trust only this certificate or CA for an https proxy of --via, PEM
     #[arg(long, value_name = "FILE", help_heading = "Reaching")]
     pub(crate) via_cacert: Option<PathBuf>,
@@ -177,7 +177,7 @@ pub(crate) struct ProxyDestinationFlags {
     /// Use these addresses for HOST:PORT instead of asking DNS
     #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]", value_parser = values::resolve,
           help_heading = "Reaching")]
-    pub(crate) resolve: Vec<Addresses>,
+    pub(crate) resolve: Vec<ResolveFlag>,
     /// Use this DNS server: ADDR, ADDR:PORT or tls://ADDR#NAME
     #[arg(long, value_name = "SERVER", value_parser = values::dns_server,
           conflicts_with = "doh_url", help_heading = "Reaching")]

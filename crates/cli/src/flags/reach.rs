@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::{self, Addresses, ConnectTo, DnsServer};
+use super::values::{self, ConnectTo, DnsServer, ResolveFlag};
 
 /// Names, addresses and time limits.
 #[derive(Args, Clone, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct ReachFlags {
     pub(crate) ipv6: bool,
     /// Use these addresses for HOST:PORT instead of asking DNS
     #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]", value_parser = values::resolve)]
-    pub(crate) resolve: Vec<Addresses>,
+    pub(crate) resolve: Vec<ResolveFlag>,
     /// Connect to HOST2:PORT2 instead of HOST1:PORT1; names and certificates do not change
     #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = values::connect_to)]
     pub(crate) connect_to: Vec<ConnectTo>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use eyas_gateway::{Network, Upstream};
+use eyas_gateway::{TrustedNetwork, Upstream};
 
 use super::PassphraseFlags;
 use super::values::{self, ListenAddresses};
@@ -95,7 +95,7 @@ pub(crate) struct ServeFlags {
     /// The client that it names is the one in limits, in the log and in what an upstream is told.
     /// Connections from elsewhere are served as they are.
     #[arg(long, value_name = "NETWORK")]
-    pub(crate) accept_proxy_protocol: Vec<Network>,
+    pub(crate) accept_proxy_protocol: Vec<TrustedNetwork>,
     /// Append a line for each request to FILE; - is standard output, or standard error with --json
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
@@ -111,7 +111,7 @@ pub(crate) struct ServeFlags {
     /// Trust what this proxy states about clients (Forwarded, X-Forwarded-For and the like): an
     /// address, or a network such as 10.0.0.0/8; can be repeated
     #[arg(long, value_name = "NETWORK", requires = "upstream", help_heading = "Upstream")]
-    pub(crate) trusted_proxy: Vec<Network>,
+    pub(crate) trusted_proxy: Vec<TrustedNetwork>,
     /// Start upstream connections with the client's address, by the PROXY protocol version 2
     #[arg(long, requires = "upstream", help_heading = "Upstream")]
     pub(crate) proxy_protocol: bool,

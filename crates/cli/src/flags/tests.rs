@@ -299,12 +299,12 @@ fn a_rate_may_rise_to_a_second_one() {
         let Command::Load(flags) = parse(&line).expect("parses").command else {
             panic!("the load command");
         };
-        flags.arrivals.rate.over(Duration::from_secs(5))
+        flags.arrivals.rate.into_rate(Duration::from_secs(5))
     };
-    use eyas_load::Rate;
-    assert_eq!(rate("0.5"), Rate::Fixed(0.5));
+    use eyas_load::ArrivalRate;
+    assert_eq!(rate("0.5"), ArrivalRate::Fixed(0.5));
     let over = Duration::from_secs(5);
-    assert_eq!(rate("0..200"), Rate::Ramp { from: 0.0, to: 200.0, over });
+    assert_eq!(rate("0..200"), ArrivalRate::Ramp { from: 0.0, to: 200.0, over });
     for text in ["0", "0..0", "-1", "x", "1..", "inf"] {
         let line = format!("eyas load --rate={text} http://a/");
         assert!(parse(&line).is_err(), "{text}");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use eyas::KeyFingerprint;
 use eyas_relay::destination::Destination;
-use eyas_tunnel::forward::{self, Forward, Place};
+use eyas_tunnel::forward::{self, ListenPlace, PortForward};
 use ipnet::IpNet;
 
 use super::memory::MemoryChoice;
@@ -72,14 +72,14 @@ pub(crate) struct TunnelFlags {
     /// Listen here, and connect from the server to HOST:PORT; either end may be the path of a Unix
     /// socket, as in 2375:/run/docker.sock
     #[arg(short = 'L', long = "local", value_name = "[BIND:]PORT:HOST:PORT")]
-    pub(crate) local: Vec<Forward>,
+    pub(crate) local: Vec<PortForward>,
     /// Listen on the server, and connect from here to HOST:PORT; either end may be the path of a Unix
     /// socket
     #[arg(short = 'R', long = "remote", value_name = "[BIND:]PORT:HOST:PORT")]
-    pub(crate) remote: Vec<Forward>,
+    pub(crate) remote: Vec<PortForward>,
     /// Listen here for SOCKS and HTTP CONNECT, and connect from the server
     #[arg(short = 'D', long = "dynamic", value_name = "[BIND:]PORT")]
-    pub(crate) dynamic: Vec<Place>,
+    pub(crate) dynamic: Vec<ListenPlace>,
     /// Connect standard input and output to HOST:PORT from the server
     #[arg(long, value_name = "HOST:PORT", value_parser = forward::destination,
           conflicts_with_all = ["local", "remote", "dynamic", "tun"])]

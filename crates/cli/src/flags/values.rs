@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, T
 use eyas::Resolver;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::SECOND_TRIES_MAX;
-use eyas::race::target::{Host, TargetError, parse_port};
+use eyas::race::target::{TargetError, TargetHost, parse_port};
 use eyas::sctp::protocol::config::CongestionControlKind;
 use eyas::zone::{parse_address, parse_socket_address};
 
@@ -37,15 +37,15 @@ pub(super) fn transport(text: &str) -> Result<Transport, ValueError> {
 
 /// Parses the name of a congestion control.
 pub(super) fn congestion() -> impl TypedValueParser<Value = CongestionControlKind> {
-    let names =
-        CongestionControlKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.about()));
+    let names = CongestionControlKind::ALL
+        .map(|kind| PossibleValue::new(kind.name()).help(kind.description()));
     PossibleValuesParser::new(names)
         .try_map(|name| CongestionControlKind::from_name(&name).ok_or("no such congestion control"))
 }
 
 /// curl's `--resolve`: the addresses to use for a host and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Addresses {
+pub(crate) struct ResolveFlag {
     /// The host, without brackets.
     pub(crate) host: String,
     /// The port that these addresses are for.
@@ -66,7 +66,7 @@ fn host_before_colon(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Parses `HOST:PORT:ADDR[,ADDR]...`; IPv6 addresses with or without brackets.
-pub(super) fn resolve(text: &str) -> Result<Addresses, ValueError> {
+pub(super) fn resolve(text: &str) -> Result<ResolveFlag, ValueError> {
     let form = "HOST:PORT:ADDR[,ADDR], such as example.org:443:127.0.0.1";
     let text = text.strip_prefix('+').unwrap_or(text);
     let (host, rest) = host_before_colon(text).ok_or(ValueError::Form(form))?;
@@ -88,7 +88,7 @@ pub(super) fn resolve(text: &str) -> Result<Addresses, ValueError> {
             })
         })
         .collect::<Result<_, ValueError>>()?;
-    Ok(Addresses { host: host.to_owned(), port, addresses })
+    Ok(ResolveFlag { host: host.to_owned(), port, addresses })
 }
 
 /// curl's `--connect-to`: where to connect instead. Empty parts match, or keep, anything.
@@ -237,7 +237,7 @@ pub(super) fn listen_all(text: &str) -> Result<ListenAddresses, ValueError> {
     };
     let name =
         text.rsplit_once(':').and_then(|(name, port)| Some((name, port.parse::<u16>().ok()?)));
-    let is_name = |name: &str| matches!(Host::parse(name), Ok(Host::Name(_)));
+    let is_name = |name: &str| matches!(TargetHost::parse(name), Ok(TargetHost::Name(_)));
     let Some((name, port)) = name.filter(|(name, _)| is_name(name)) else { return Err(cause) };
     let found = (name, port).to_socket_addrs().map_err(|cause| ValueError::Unresolved {
         name: name.to_owned(),
@@ -264,8 +264,8 @@ pub(super) fn certificate_name(text: &str) -> Result<String, ValueError> {
         Some(name) => ("*.", name),
         None => ("", text),
     };
-    match Host::parse(name) {
-        Ok(Host::Name(name)) => Ok(format!("{wildcard}{}", name.trim_end_matches('.'))),
+    match TargetHost::parse(name) {
+        Ok(TargetHost::Name(name)) => Ok(format!("{wildcard}{}", name.trim_end_matches('.'))),
         Ok(_) if wildcard.is_empty() => Ok(text.trim_matches(['[', ']']).to_owned()),
         _ => Err(ValueError::Form("a host or an address, such as example.org or ::1")),
     }

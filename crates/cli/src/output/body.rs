@@ -13,16 +13,16 @@ use std::time::SystemTime;
 use bytes::Bytes;
 
 use super::background::BackgroundFile;
-use super::destination::{Beginning, Destination};
-use super::part::Identity;
-use super::replacement::Replacement;
-use super::unfinished::Unfinished;
-use crate::failure::{Failure, Kind};
+use super::destination::{ExistingPart, FileDestination};
+use super::part::RepresentationId;
+use super::replacement::FileReplacement;
+use super::unfinished::UnfinishedBytes;
+use crate::failure::{Failure, FailureKind};
 
 /// The destination of a body.
 pub(crate) struct BodySink {
     destination: String,
-    out: Out,
+    out: OpenSink,
     written: u64,
     /// Whether binary data is refused, because it would go to a terminal unasked.
     guards_terminal: bool,
@@ -31,7 +31,7 @@ pub(crate) struct BodySink {
 /// Within so many bytes from the beginning, a zero byte shows that a body is not text; as in curl.
 const RECOGNISED_WITHIN: u64 = 2000;
 
-enum Out {
+enum OpenSink {
     Discard,
     Stdout(BackgroundFile),
     /// A device or pipe, which cannot be replaced by a file.
@@ -40,15 +40,15 @@ enum Out {
     /// otherwise.
     File {
         file: BackgroundFile,
-        replacement: Replacement,
-        unfinished: Unfinished,
+        replacement: FileReplacement,
+        unfinished: UnfinishedBytes,
     },
 }
 
 impl BodySink {
     /// Returns a sink that discards the body.
     pub(crate) fn discard() -> Self {
-        Self::new("nowhere".to_owned(), Out::Discard)
+        Self::new("nowhere".to_owned(), OpenSink::Discard)
     }
 
     /// Returns a sink that writes to standard output, but nothing binary to a terminal.
@@ -60,10 +60,10 @@ impl BodySink {
     fn any_stdout() -> Result<Self, Failure> {
         let destination = "standard output".to_owned();
         let file = unbuffered_stdout().map_err(|cause| Failure::write(&destination, &cause))?;
-        Ok(Self::new(destination, Out::Stdout(BackgroundFile::new(file))))
+        Ok(Self::new(destination, OpenSink::Stdout(BackgroundFile::new(file))))
     }
 
-    fn new(destination: String, out: Out) -> Self {
+    fn new(destination: String, out: OpenSink) -> Self {
         Self { destination, out, written: 0, guards_terminal: false }
     }
 
@@ -71,61 +71,61 @@ impl BodySink {
     ///
     /// Opening a pipe without a reader blocks a separate thread, so that the caller can give up.
     /// What is written to a file counts as unfinished until it is complete.
-    pub(crate) async fn file(path: &Path, unfinished: &Unfinished) -> Result<Self, Failure> {
+    pub(crate) async fn file(path: &Path, unfinished: &UnfinishedBytes) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Self::any_stdout();
         }
         let opening = path.to_owned();
-        let opened = on_blocking_thread(move || Destination::open(&opening)).await;
+        let opened = on_blocking_thread(move || FileDestination::open(&opening)).await;
         Self::opened(path, opened, unfinished)
     }
 
     /// Like [`file`](Self::file), but goes on with what is there already, and returns that.
     pub(crate) async fn go_on(
         path: &Path,
-        unfinished: &Unfinished,
-    ) -> Result<(Self, Beginning), Failure> {
+        unfinished: &UnfinishedBytes,
+    ) -> Result<(Self, ExistingPart), Failure> {
         if path == Path::new("-") {
-            return Ok((Self::any_stdout()?, Beginning::Nothing));
+            return Ok((Self::any_stdout()?, ExistingPart::Nothing));
         }
         let opening = path.to_owned();
-        match on_blocking_thread(move || Destination::go_on(&opening)).await {
+        match on_blocking_thread(move || FileDestination::go_on(&opening)).await {
             Ok((opened, beginning)) => Ok((Self::opened(path, Ok(opened), unfinished)?, beginning)),
             Err(cause) => Err(Failure::write(&path.display().to_string(), &cause)),
         }
     }
 
     /// Writes at the end of a file, whatever is in it.
-    pub(crate) async fn append(path: &Path, unfinished: &Unfinished) -> Result<Self, Failure> {
+    pub(crate) async fn append(path: &Path, unfinished: &UnfinishedBytes) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Self::any_stdout();
         }
         let opening = path.to_owned();
-        let opened = on_blocking_thread(move || Destination::append(&opening)).await;
+        let opened = on_blocking_thread(move || FileDestination::append(&opening)).await;
         Self::opened(path, opened, unfinished)
     }
 
     fn opened(
         path: &Path,
-        opened: io::Result<Destination>,
-        unfinished: &Unfinished,
+        opened: io::Result<FileDestination>,
+        unfinished: &UnfinishedBytes,
     ) -> Result<Self, Failure> {
         let destination = path.display().to_string();
-        let Destination { file, replacement } =
+        let FileDestination { file, replacement } =
             opened.map_err(|cause| Failure::write(&destination, &cause))?;
         let (file, unfinished) = (BackgroundFile::new(file), unfinished.clone());
         unfinished.set_kept(false);
         let out = match replacement {
-            Some(replacement) => Out::File { file, replacement, unfinished },
-            None => Out::Device(file),
+            Some(replacement) => OpenSink::File { file, replacement, unfinished },
+            None => OpenSink::Device(file),
         };
         Ok(Self::new(destination, out))
     }
 
     /// Notes what the body is, so that a later run can continue it if this one is killed, or, with
     /// `keep`, if it fails in any way.
-    pub(crate) fn identify(&mut self, identity: Identity, keep: bool) {
-        if let Out::File { replacement, unfinished, .. } = &mut self.out {
+    pub(crate) fn identify(&mut self, identity: RepresentationId, keep: bool) {
+        if let OpenSink::File { replacement, unfinished, .. } = &mut self.out {
             replacement.identify(identity, keep);
             unfinished.set_kept(keep);
         }
@@ -133,7 +133,7 @@ impl BodySink {
 
     /// Discards what is there of the body already.
     pub(crate) fn start_over(&mut self) -> Result<(), Failure> {
-        let Out::File { file, .. } = &self.out else { return Ok(()) };
+        let OpenSink::File { file, .. } = &self.out else { return Ok(()) };
         let Some(mut file) = file.file() else { return Ok(()) };
         file.set_len(0)
             .and_then(|()| file.rewind())
@@ -142,7 +142,7 @@ impl BodySink {
 
     /// Returns whether the body is written to the terminal, where a progress bar would interfere.
     pub(crate) fn is_terminal(&self) -> bool {
-        matches!(self.out, Out::Stdout(_)) && io::stdout().is_terminal()
+        matches!(self.out, OpenSink::Stdout(_)) && io::stdout().is_terminal()
     }
 
     /// Returns the number of bytes given to [`write`](Self::write) so far.
@@ -155,16 +155,16 @@ impl BodySink {
         let is_early = self.written < RECOGNISED_WITHIN;
         if self.guards_terminal && is_early && is_binary(&piece) {
             return Err(Failure::new(
-                Kind::Write,
+                FailureKind::Write,
                 "the body is not text, and a terminal may take it for commands",
             )
             .hint("-o FILE writes it to a file, and -o - to the terminal nevertheless"));
         }
         self.written += piece.len() as u64;
         let written = match &mut self.out {
-            Out::Discard => return Ok(()),
-            Out::Stdout(file) | Out::Device(file) => file.write(piece).await,
-            Out::File { file, unfinished, .. } => {
+            OpenSink::Discard => return Ok(()),
+            OpenSink::Stdout(file) | OpenSink::Device(file) => file.write(piece).await,
+            OpenSink::File { file, unfinished, .. } => {
                 unfinished.add(piece.len());
                 file.write(piece).await
             }
@@ -176,8 +176,10 @@ impl BodySink {
     /// nothing more is ready.
     pub(crate) async fn flush(&mut self) -> Result<(), Failure> {
         let flushed = match &mut self.out {
-            Out::Discard => return Ok(()),
-            Out::Stdout(file) | Out::Device(file) | Out::File { file, .. } => file.flush().await,
+            OpenSink::Discard => return Ok(()),
+            OpenSink::Stdout(file) | OpenSink::Device(file) | OpenSink::File { file, .. } => {
+                file.flush().await
+            }
         };
         flushed.map_err(|cause| Failure::write(&self.destination, &cause))
     }
@@ -187,9 +189,9 @@ impl BodySink {
     pub(crate) async fn finish(self, changed_at: Option<SystemTime>) -> Result<(), Failure> {
         let Self { destination, out, .. } = self;
         let result = match out {
-            Out::Discard => Ok(()),
-            Out::Stdout(file) | Out::Device(file) => file.finish().await.map(drop),
-            Out::File { file, replacement, unfinished } => match file.finish().await {
+            OpenSink::Discard => Ok(()),
+            OpenSink::Stdout(file) | OpenSink::Device(file) => file.finish().await.map(drop),
+            OpenSink::File { file, replacement, unfinished } => match file.finish().await {
                 Ok(mut file) => {
                     if let Some(time) = changed_at {
                         // It is a convenience, and not all file systems know every time.

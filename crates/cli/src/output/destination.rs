@@ -5,20 +5,20 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
-use super::part::{self, Identity, LeftPart};
-use super::replacement::{Replacement, target_of};
+use super::part::{self, LeftPart, RepresentationId};
+use super::replacement::{FileReplacement, target_of};
 use crate::failure::Failure;
 
 /// The opened destination.
-pub(super) struct Destination {
+pub(super) struct FileDestination {
     /// The file that is written to.
     pub(super) file: File,
     /// The name that it takes when it is complete; a device or pipe has none, because it cannot be
     /// replaced by a file.
-    pub(super) replacement: Option<Replacement>,
+    pub(super) replacement: Option<FileReplacement>,
 }
 
-impl Destination {
+impl FileDestination {
     /// Opens the destination: an existing device or pipe itself, otherwise a temporary file next to
     /// it.
     ///
@@ -34,17 +34,17 @@ impl Destination {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,
             Err(cause) => return Err(cause),
         };
-        let (file, replacement) = Replacement::start(path, existing.as_ref())?;
+        let (file, replacement) = FileReplacement::start(path, existing.as_ref())?;
         Ok(Self { file, replacement: Some(replacement) })
     }
 
     /// Like [`open`](Self::open), but goes on with what a run before has left; otherwise with the existing file, which is
     /// then written itself.
-    pub(super) fn go_on(path: &Path) -> io::Result<(Self, Beginning)> {
+    pub(super) fn go_on(path: &Path) -> io::Result<(Self, ExistingPart)> {
         let existing = match fs::metadata(path) {
             Ok(found) if found.is_file() => Some(found),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,
-            _ => return Ok((Self::open(path)?, Beginning::Nothing)),
+            _ => return Ok((Self::open(path)?, ExistingPart::Nothing)),
         };
         let target = target_of(path, existing.as_ref())?;
         let mut parts = part::left_of(&target);
@@ -52,18 +52,19 @@ impl Destination {
         if let Some(index) = parts.iter().position(usable) {
             let latest = parts.swap_remove(index);
             parts.into_iter().for_each(LeftPart::remove);
-            let (length, identity) = (latest.length, latest.identity.unwrap_or(Identity(0)));
-            let (mut file, replacement) = Replacement::go_on(path, existing.as_ref(), latest)?;
+            let (length, identity) =
+                (latest.length, latest.identity.unwrap_or(RepresentationId(0)));
+            let (mut file, replacement) = FileReplacement::go_on(path, existing.as_ref(), latest)?;
             file.seek(io::SeekFrom::End(0))?;
             let destination = Self { file, replacement: Some(replacement) };
-            return Ok((destination, Beginning::Part { length, identity }));
+            return Ok((destination, ExistingPart::Part { length, identity }));
         }
         match existing {
             Some(existing) if existing.len() > 0 => {
-                let beginning = Beginning::File { length: existing.len() };
+                let beginning = ExistingPart::File { length: existing.len() };
                 Ok((Self::append(path)?, beginning))
             }
-            _ => Ok((Self::open(path)?, Beginning::Nothing)),
+            _ => Ok((Self::open(path)?, ExistingPart::Nothing)),
         }
     }
 
@@ -84,7 +85,7 @@ impl Destination {
 
 /// What is there of a body already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beginning {
+pub(crate) enum ExistingPart {
     /// Nothing.
     Nothing,
     /// So many bytes, in a file that becomes the wanted one.
@@ -92,7 +93,7 @@ pub(crate) enum Beginning {
         /// The number of bytes.
         length: u64,
         /// What they are a part of.
-        identity: Identity,
+        identity: RepresentationId,
     },
     /// So many bytes, in the wanted file itself.
     File {
@@ -101,7 +102,7 @@ pub(crate) enum Beginning {
     },
 }
 
-impl Beginning {
+impl ExistingPart {
     /// Returns the number of bytes.
     pub(crate) const fn length(self) -> u64 {
         match self {
@@ -115,15 +116,16 @@ impl Beginning {
 pub(crate) struct AtomicFile {
     name: String,
     out: BufWriter<File>,
-    replacement: Option<Replacement>,
+    replacement: Option<FileReplacement>,
 }
 
 impl AtomicFile {
     /// Creates it.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
-        let destination = Destination::open(path).map_err(|cause| Failure::write(&name, &cause))?;
-        let Destination { file, replacement } = destination;
+        let destination =
+            FileDestination::open(path).map_err(|cause| Failure::write(&name, &cause))?;
+        let FileDestination { file, replacement } = destination;
         Ok(Self { name, out: BufWriter::new(file), replacement })
     }
 
@@ -139,7 +141,7 @@ impl AtomicFile {
         let Self { name, out, replacement } = self;
         out.into_inner()
             .map_err(io::IntoInnerError::into_error)
-            .and_then(|file| Destination { file, replacement }.finish())
+            .and_then(|file| FileDestination { file, replacement }.finish())
             .map_err(|cause| Failure::write(&name, &cause))
     }
 }

@@ -2,25 +2,27 @@
 
 use std::io::IsTerminal;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::CommonFlags;
-use crate::terminal::{Line, OutputStyle, Paint, wrapped};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, wrapped};
 
 /// The prefix of messages.
 const NAME: &str = "eyas: ";
 
 /// Formats the message, wrapped for a terminal; otherwise with one line per sentence.
-fn message_lines(failure: &Failure, style: OutputStyle, is_terminal: bool) -> Vec<Line> {
+fn message_lines(failure: &Failure, style: OutputStyle, is_terminal: bool) -> Vec<PaintedLine> {
     let mut lines = sentence(&failure.message, style, is_terminal);
     if let Some(first) = lines.first_mut() {
         let text = first.to_text(false);
-        *first = Line::new().with(Paint::Bad, NAME).with(Paint::Plain, text.trim_start());
+        *first = PaintedLine::new()
+            .with_span(Paint::Bad, NAME)
+            .with_span(Paint::Plain, text.trim_start());
     }
     if let Some(hint) = &failure.hint {
         lines.extend(sentence(hint, style, is_terminal));
     }
     if !failure.below.is_empty() {
-        lines.push(Line::new());
+        lines.push(PaintedLine::new());
         lines.extend(failure.below.iter().cloned());
     }
     lines
@@ -28,17 +30,21 @@ fn message_lines(failure: &Failure, style: OutputStyle, is_terminal: bool) -> Ve
 
 /// Formats a sentence, indented like the prefix. Text with its own lines, such as an excerpt of a
 /// file with a mark below it, keeps them.
-fn sentence(text: &str, style: OutputStyle, is_terminal: bool) -> Vec<Line> {
+fn sentence(text: &str, style: OutputStyle, is_terminal: bool) -> Vec<PaintedLine> {
     let text = text.trim_end();
     if is_terminal && !text.contains('\n') {
         return wrapped(Paint::Plain, text, NAME.len(), style);
     }
-    vec![Line::new().with(Paint::Plain, " ".repeat(NAME.len())).with(Paint::Plain, text)]
+    vec![
+        PaintedLine::new()
+            .with_span(Paint::Plain, " ".repeat(NAME.len()))
+            .with_span(Paint::Plain, text),
+    ]
 }
 
 /// Reports a failure: as JSON on standard output, or as text on standard error.
 pub(crate) fn report(failure: &Failure, common: &CommonFlags, silent: bool) {
-    if failure.kind == Kind::BrokenPipe {
+    if failure.kind == FailureKind::BrokenPipe {
         return;
     }
     if common.json {
@@ -59,7 +65,7 @@ mod tests {
 
     fn reported(message: &str, is_terminal: bool) -> Vec<String> {
         let style = OutputStyle { colour: false, unicode: true, width: 60 };
-        let failure = Failure::new(Kind::Connect, message).hint("check whether it runs");
+        let failure = Failure::new(FailureKind::Connect, message).hint("check whether it runs");
         message_lines(&failure, style, is_terminal).iter().map(|line| line.to_text(false)).collect()
     }
 

@@ -3,7 +3,7 @@
 //! Beside the file `NAME` that it becomes, such a file is called `.NAME.X.eyas.part`. Its writer holds a lock on it, which
 //! the kernel releases when the process ends, however that happens. A file without a lock was therefore left behind: the
 //! next run that writes `NAME` continues or removes it. `X` is random until the head of the response has arrived. From
-//! then on it is the [`Identity`] of what the file is a part of.
+//! then on it is the [`RepresentationId`] of what the file is a part of.
 
 use std::fs::{self, File};
 use std::io;
@@ -27,14 +27,14 @@ const TRIES: usize = 4;
 
 /// Identifies the representation (RFC 9110 §3.2) that a file is a part of: only equal ones may be put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity(pub(crate) u64);
+pub(crate) struct RepresentationId(pub(crate) u64);
 
 /// A file that a run has left behind, locked for this one.
 pub(super) struct LeftPart {
     path: PathBuf,
     pub(super) file: File,
     pub(super) length: u64,
-    pub(super) identity: Option<Identity>,
+    pub(super) identity: Option<RepresentationId>,
     written_at: SystemTime,
 }
 
@@ -89,7 +89,7 @@ pub(super) fn create(target: &Path, mode: u32) -> io::Result<(File, TempPath)> {
 }
 
 /// Gives a part the name of what it is a part of, unless another run is writing one with that name.
-pub(super) fn identify(target: &Path, path: &mut TempPath, identity: Identity) -> bool {
+pub(super) fn identify(target: &Path, path: &mut TempPath, identity: RepresentationId) -> bool {
     let tag = format!("{:016x}", identity.0);
     let name = named(target, &tag);
     if *name == **path {
@@ -116,7 +116,7 @@ fn named(target: &Path, tag: &str) -> PathBuf {
 fn claim(target: &Path, tag: &str) -> Option<LeftPart> {
     let identity = match tag.len() {
         RANDOM_LETTERS => None,
-        16 => Some(Identity(u64::from_str_radix(tag, 16).ok()?)),
+        16 => Some(RepresentationId(u64::from_str_radix(tag, 16).ok()?)),
         _ => return None,
     };
     let path = named(target, tag);
@@ -197,7 +197,7 @@ mod tests {
         let left = left_of(&target);
         let mut identities: Vec<_> = left.iter().map(|part| part.identity).collect();
         identities.sort_by_key(Option::is_some);
-        assert_eq!(identities, [None, Some(Identity(0x0123_4567_89ab_cdef))]);
+        assert_eq!(identities, [None, Some(RepresentationId(0x0123_4567_89ab_cdef))]);
         assert!(left_of(&target).is_empty(), "they are claimed");
         left.into_iter().for_each(LeftPart::remove);
         assert_eq!(names(directory.path()).len(), 6, "{:?}", names(directory.path()));
@@ -208,12 +208,15 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let target = directory.path().join("é".repeat(120));
         let (file, mut path) = create(&target, 0o600).expect("created");
-        assert!(identify(&target, &mut path, Identity(7)));
+        assert!(identify(&target, &mut path, RepresentationId(7)));
         let (_other, mut another) = create(&target, 0o600).expect("created");
-        assert!(!identify(&target, &mut another, Identity(7)), "it is being written");
+        assert!(!identify(&target, &mut another, RepresentationId(7)), "it is being written");
         path.disable_cleanup(true);
         drop((file, path));
         let left = left_of(&target);
-        assert_eq!(left.iter().map(|part| part.identity).collect::<Vec<_>>(), [Some(Identity(7))]);
+        assert_eq!(
+            left.iter().map(|part| part.identity).collect::<Vec<_>>(),
+            [Some(RepresentationId(7))]
+        );
     }
 }

@@ -16,29 +16,29 @@ const DRAWS_PER_SECOND: u8 = 8;
 const TICK: Duration = Duration::from_millis(500);
 
 /// The variants of a line: the columns that each one needs, the fullest first.
-type Forms = [(usize, &'static str); 3];
+type LineForms = [(usize, &'static str); 3];
 
-const KNOWN: Forms = [
+const KNOWN: LineForms = [
     (68, "{wide_bar} {percent:>3}%  {bytes} of {total_bytes}  {binary_bytes_per_sec}  {eta} left"),
     (40, "{wide_bar} {percent:>3}%  {binary_bytes_per_sec}  {eta} left"),
     (0, "{percent:>3}%  {eta} left"),
 ];
-const RUNS: Forms = [
+const RUNS: LineForms = [
     (56, "{wide_bar} {percent:>3}%  {pos} of {len} runs  {elapsed}  {eta} left"),
     (28, "{wide_bar} {percent:>3}%  {eta} left"),
     (0, "{percent:>3}%  {eta} left"),
 ];
-const UNKNOWN: Forms = [
+const UNKNOWN: LineForms = [
     (40, "{spinner} {bytes}  {binary_bytes_per_sec}  {elapsed}"),
     (24, "{spinner} {bytes}  {elapsed}"),
     (0, "{spinner} {bytes}"),
 ];
-const WORDS: Forms = [(0, "{spinner} {wide_msg}"); 3];
+const WORDS: LineForms = [(0, "{spinner} {wide_msg}"); 3];
 
 /// The progress of a body.
-pub(crate) struct Progress(Option<ProgressBar>);
+pub(crate) struct BodyProgress(Option<ProgressBar>);
 
-impl Progress {
+impl BodyProgress {
     /// Returns a bar for a body with this announced length, if it is large, `wanted`, and shown on
     /// a terminal.
     pub(crate) fn new(length: Option<u64>, wanted: bool, color: ColorChoice) -> Self {
@@ -82,13 +82,13 @@ impl Progress {
         }
     }
 
-    fn on_stderr(bar: ProgressBar, forms: Forms, color: ColorChoice) -> Self {
+    fn on_stderr(bar: ProgressBar, forms: LineForms, color: ColorChoice) -> Self {
         bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND));
         Self::fitted(bar, forms, OutputStyle::of_stderr(color), terminal::current_width())
     }
 
     /// Returns a bar with as much as fits, in characters that the terminal supports.
-    fn fitted(bar: ProgressBar, forms: Forms, style: OutputStyle, width: usize) -> Self {
+    fn fitted(bar: ProgressBar, forms: LineForms, style: OutputStyle, width: usize) -> Self {
         let fitting = forms.iter().find(|(columns, _)| *columns <= width);
         let mut template = fitting.map_or(String::new(), |(_, template)| (*template).to_owned());
         if style.colour {
@@ -127,7 +127,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for BodyProgress {
     fn drop(&mut self) {
         self.clear();
     }
@@ -185,15 +185,15 @@ mod tests {
     }
 
     /// A kind of line, its forms, and a bar for it.
-    type Case = (&'static str, Forms, fn() -> ProgressBar);
+    type Case = (&'static str, LineForms, fn() -> ProgressBar);
 
     /// What is drawn at this width while a bar passes through its middle.
-    fn fitted(bar: ProgressBar, forms: Forms, width: u16, unicode: bool) -> Vec<String> {
+    fn fitted(bar: ProgressBar, forms: LineForms, width: u16, unicode: bool) -> Vec<String> {
         let lines = Arc::new(Mutex::new(vec![String::new()]));
         let terminal_lines = FakeTerminal { width, lines: lines.clone() };
         bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(terminal_lines)));
         let style = OutputStyle { colour: false, unicode, width: 80 };
-        let progress = Progress::fitted(bar, forms, style, usize::from(width));
+        let progress = BodyProgress::fitted(bar, forms, style, usize::from(width));
         progress.set_text("words ".repeat(40));
         for _ in 0..4 {
             progress.add(999 << 18);

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
-use super::part::{self, Identity, LeftPart};
+use super::part::{self, LeftPart, RepresentationId};
 
 /// The maximum number of links to follow, as in the kernel.
 #[cfg(unix)]
 const MAX_LINKS: usize = 40;
 
 /// An incomplete file, which is deleted on drop without any other effect.
-pub(super) struct Replacement {
+pub(super) struct FileReplacement {
     temporary: TempPath,
     target: PathBuf,
     /// The existing file, if it must be overwritten because a new one could not take its place.
@@ -25,7 +25,7 @@ pub(super) struct Replacement {
     kept: Option<File>,
 }
 
-impl Replacement {
+impl FileReplacement {
     /// Starts a replacement of the file at `path`, if there is one, and returns the file to write
     /// to. What killed runs have left of such replacements is removed.
     pub(super) fn start(path: &Path, existing: Option<&Metadata>) -> io::Result<(File, Self)> {
@@ -33,7 +33,7 @@ impl Replacement {
         part::left_of(&target).into_iter().for_each(LeftPart::remove);
         // A new file has the usual mode, restricted by the umask.
         let mode = if existing.is_some() { 0o600 } else { 0o666 };
-        Self::of(target, existing, |target| part::create(target, mode))
+        Self::with_temporary(target, existing, |target| part::create(target, mode))
     }
 
     /// Starts the replacement with this part of it.
@@ -42,10 +42,10 @@ impl Replacement {
         existing: Option<&Metadata>,
         left: LeftPart,
     ) -> io::Result<(File, Self)> {
-        Self::of(target_of(path, existing)?, existing, |_| left.into_parts())
+        Self::with_temporary(target_of(path, existing)?, existing, |_| left.into_parts())
     }
 
-    fn of(
+    fn with_temporary(
         target: PathBuf,
         existing: Option<&Metadata>,
         temporary: impl FnOnce(&Path) -> io::Result<(File, TempPath)>,
@@ -75,7 +75,7 @@ impl Replacement {
 
     /// Notes what the file is a part of, so that a later run can continue it. With `keep`, it is not
     /// deleted on drop either.
-    pub(super) fn identify(&mut self, identity: Identity, keep: bool) {
+    pub(super) fn identify(&mut self, identity: RepresentationId, keep: bool) {
         if part::identify(&self.target, &mut self.temporary, identity) {
             self.temporary.disable_cleanup(keep);
         }

@@ -5,14 +5,14 @@ use std::fs;
 use bytes::Bytes;
 
 use super::*;
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 
 async fn opened(path: &std::path::Path) -> BodySink {
-    BodySink::file(path, &Unfinished::default()).await.expect("opens")
+    BodySink::file(path, &UnfinishedBytes::default()).await.expect("opens")
 }
 
 async fn refused(path: &std::path::Path) -> Failure {
-    let opened = BodySink::file(path, &Unfinished::default()).await;
+    let opened = BodySink::file(path, &UnfinishedBytes::default()).await;
     opened.err().expect("refused")
 }
 
@@ -85,15 +85,15 @@ async fn a_full_disk_is_a_write_error() {
         Ok(()) => sink.finish(None).await.expect_err("the disk is full"),
         Err(failed) => failed,
     };
-    assert_eq!(failed.kind, Kind::Write);
+    assert_eq!(failed.kind, FailureKind::Write);
 }
 
 #[tokio::test]
 async fn a_directory_is_refused_before_anything_is_fetched() {
     let directory = tempfile::tempdir().expect("a directory");
-    assert_eq!(refused(directory.path()).await.kind, Kind::Write);
+    assert_eq!(refused(directory.path()).await.kind, FailureKind::Write);
     let nowhere = directory.path().join("no/such/place");
-    assert_eq!(refused(&nowhere).await.kind, Kind::Write);
+    assert_eq!(refused(&nowhere).await.kind, FailureKind::Write);
 }
 
 #[cfg(unix)]
@@ -193,25 +193,25 @@ mod existing {
         assert_eq!(fs::read(directory.path().join("page")).expect("reads"), b"new");
         let circle = directory.path().join("circle");
         symlink("circle", &circle).expect("links");
-        assert_eq!(refused(&circle).await.kind, Kind::Write);
+        assert_eq!(refused(&circle).await.kind, FailureKind::Write);
     }
 }
 
 #[test]
 fn removals_are_reported_only_after_an_interrupt() {
-    let unfinished = Unfinished::default();
+    let unfinished = UnfinishedBytes::default();
     let reported = |kind| unfinished.explain(Failure::new(kind, "ended")).hint;
-    assert_eq!(reported(Kind::Interrupted), None);
+    assert_eq!(reported(FailureKind::Interrupted), None);
     unfinished.add(1_234_567);
-    for kind in [Kind::Interrupted, Kind::Terminated, Kind::HungUp] {
+    for kind in [FailureKind::Interrupted, FailureKind::Terminated, FailureKind::HungUp] {
         let hint = reported(kind).expect("a hint");
         assert_eq!(hint, "the 1,234,567 bytes received so far were removed");
     }
-    assert_eq!(reported(Kind::Partial), None);
+    assert_eq!(reported(FailureKind::Partial), None);
     unfinished.set_kept(true);
-    assert!(reported(Kind::Partial).expect("a hint").contains("are kept: -C - continues"));
+    assert!(reported(FailureKind::Partial).expect("a hint").contains("are kept: -C - continues"));
     unfinished.completed();
-    assert_eq!(reported(Kind::Interrupted), None);
+    assert_eq!(reported(FailureKind::Interrupted), None);
 }
 
 /// What a killed run leaves is removed by the next run, or continued.
@@ -222,18 +222,18 @@ async fn what_a_killed_run_has_left_is_removed_or_continued() {
     let part = directory.path().join(".page.0000000000000007.eyas.part");
     fs::write(&part, b"one ").expect("writes");
     let (mut sink, beginning) =
-        BodySink::go_on(&target, &Unfinished::default()).await.expect("opens");
-    assert_eq!(beginning, Beginning::Part { length: 4, identity: Identity(7) });
+        BodySink::go_on(&target, &UnfinishedBytes::default()).await.expect("opens");
+    assert_eq!(beginning, ExistingPart::Part { length: 4, identity: RepresentationId(7) });
     // It is being written, so that another run leaves it alone.
     drop(opened(&target).await);
     assert!(part.exists());
-    sink.identify(Identity(7), true);
+    sink.identify(RepresentationId(7), true);
     sink.write(Bytes::from_static(b"two")).await.expect("writes");
     sink.flush().await.expect("writes");
     drop(sink);
     assert_eq!(fs::read(&part).expect("it is kept"), b"one two");
     let (mut sink, beginning) =
-        BodySink::go_on(&target, &Unfinished::default()).await.expect("opens");
+        BodySink::go_on(&target, &UnfinishedBytes::default()).await.expect("opens");
     assert_eq!(beginning.length(), 7);
     sink.write(Bytes::from_static(b"!")).await.expect("writes");
     sink.finish(None).await.expect("moves");
@@ -251,8 +251,8 @@ async fn an_incomplete_file_is_continued() {
     let target = directory.path().join("page");
     fs::write(&target, b"one ").expect("writes");
     let (mut sink, beginning) =
-        BodySink::go_on(&target, &Unfinished::default()).await.expect("opens");
-    assert_eq!(beginning, Beginning::File { length: 4 });
+        BodySink::go_on(&target, &UnfinishedBytes::default()).await.expect("opens");
+    assert_eq!(beginning, ExistingPart::File { length: 4 });
     sink.write(Bytes::from_static(b"two")).await.expect("writes");
     sink.finish(None).await.expect("writes");
     assert_eq!(fs::read(&target).expect("reads"), b"one two");

@@ -8,15 +8,15 @@ use crate::terminal::count;
 
 /// Counts what would be lost if the run ended now; clones share the count.
 #[derive(Clone, Default)]
-pub(crate) struct Unfinished(Arc<Received>);
+pub(crate) struct UnfinishedBytes(Arc<ReceivedBytes>);
 
 #[derive(Default)]
-struct Received {
+struct ReceivedBytes {
     bytes: AtomicU64,
     is_kept: AtomicBool,
 }
 
-impl Unfinished {
+impl UnfinishedBytes {
     pub(super) fn add(&self, bytes: usize) {
         self.0.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }

@@ -3,19 +3,19 @@
 use eyas::CertificateFault;
 use eyas::race::candidate::{Candidate, Security};
 use eyas::race::dns::{DnsFailure, RecordType};
-use eyas::race::evidence::{self, Cause, Level};
+use eyas::race::evidence::{self, EvidenceLevel, FailureCause};
 use eyas::race::io::RaceFailure;
 use eyas::race::report::RaceJson;
-use eyas::race::target::{Service, Target};
+use eyas::race::target::{Target, TargetService};
 
-use super::RaceReport;
-use crate::failure::{Failure, Kind};
+use super::ReplayedRace;
+use crate::failure::{Failure, FailureKind};
 use crate::shape::value;
 
 /// The maximum number of candidates in a message; `--all` and `--json` show all of them.
 const MAX_CANDIDATES: usize = 4;
 
-impl RaceReport {
+impl ReplayedRace {
     /// Returns the failure if the race found no connection.
     pub(crate) fn failure(&self) -> Option<Failure> {
         let setup = &self.trace.header.setup;
@@ -26,7 +26,7 @@ impl RaceReport {
 
     /// Returns the failure of the attempt that the failure of the race reports, if that is a problem
     /// with the presented certificate.
-    pub(super) fn reported_certificate(&self) -> Option<&evidence::Failure> {
+    pub(super) fn reported_certificate(&self) -> Option<&evidence::AttemptFailure> {
         let failure = self.report.failure.as_ref()?;
         let furthest = by_distance(attempts_of(failure)).first().and_then(|(_, failure)| *failure);
         furthest.filter(|failure| failure.peer_certificate().is_some())
@@ -38,18 +38,18 @@ fn race_failure(failure: &RaceFailure, target: &Target, is_explained: bool) -> F
     match failure {
         RaceFailure::NoAddress(failures) => no_address(failures, target),
         RaceFailure::NoCandidate => {
-            Failure::new(Kind::Connect, format!("no candidate is allowed for {target}"))
+            Failure::new(FailureKind::Connect, format!("no candidate is allowed for {target}"))
                 .hint("eyas plan with the same flags shows why each candidate is omitted")
         }
         RaceFailure::AllFailed(_) => {
-            attempts_failure(Kind::Connect, attempts_of(failure), target, is_explained)
+            attempts_failure(FailureKind::Connect, attempts_of(failure), target, is_explained)
         }
         RaceFailure::Deadline(_) => {
-            attempts_failure(Kind::Timeout, attempts_of(failure), target, is_explained)
+            attempts_failure(FailureKind::Timeout, attempts_of(failure), target, is_explained)
         }
-        RaceFailure::NoNetwork => Failure::new(Kind::Connect, "there is no network")
+        RaceFailure::NoNetwork => Failure::new(FailureKind::Connect, "there is no network")
             .hint("no address of this machine has a route; is it connected?"),
-        _ => Failure::new(Kind::Interrupted, "cancelled"),
+        _ => Failure::new(FailureKind::Interrupted, "cancelled"),
     }
 }
 
@@ -57,7 +57,7 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
     let has = |wanted: &DnsFailure| failures.iter().any(|(_, failure)| failure == wanted);
     let host = &target.host;
     if has(&DnsFailure::NoSuchName) {
-        return Failure::new(Kind::Dns, format!("DNS reports that {host} does not exist"))
+        return Failure::new(FailureKind::Dns, format!("DNS reports that {host} does not exist"))
             .hint("is the name right? --dns-server ADDR asks another server");
     }
     let local = failures.iter().find_map(|(_, failure)| match failure {
@@ -65,7 +65,7 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
         _ => None,
     });
     if let Some(why) = local {
-        return Failure::new(Kind::Dns, format!("DNS could not be asked for {host}: {why}"));
+        return Failure::new(FailureKind::Dns, format!("DNS could not be asked for {host}: {why}"));
     }
     let reported: Vec<String> = failures
         .iter()
@@ -76,11 +76,14 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
     } else {
         "is the resolver up? --dns-server ADDR asks another one, --resolve none at all"
     };
-    Failure::new(Kind::Dns, format!("DNS returned no address for {host} ({})", reported.join(", ")))
-        .hint(hint)
+    Failure::new(
+        FailureKind::Dns,
+        format!("DNS returned no address for {host} ({})", reported.join(", ")),
+    )
+    .hint(hint)
 }
 
-type AttemptFailures<'a> = Vec<(&'a Candidate, Option<&'a evidence::Failure>)>;
+type AttemptFailures<'a> = Vec<(&'a Candidate, Option<&'a evidence::AttemptFailure>)>;
 
 /// Returns the attempts of a race, and how those failed that were answered in time.
 fn attempts_of(failure: &RaceFailure) -> AttemptFailures<'_> {
@@ -98,13 +101,13 @@ fn attempts_of(failure: &RaceFailure) -> AttemptFailures<'_> {
 /// Sorts attempts: the candidate that came furthest is closest to success, so it is the most
 /// informative. One that was not answered in time says more of the peer than a fault of this host.
 fn by_distance(mut attempts: AttemptFailures<'_>) -> AttemptFailures<'_> {
-    let unanswered = (Level::Started, 1);
+    let unanswered = (EvidenceLevel::Started, 1);
     attempts.sort_by_key(|(_, failure)| std::cmp::Reverse(failure.map_or(unanswered, rank)));
     attempts
 }
 
 fn attempts_failure(
-    default_kind: Kind,
+    default_kind: FailureKind,
     attempts: AttemptFailures<'_>,
     target: &Target,
     is_explained: bool,
@@ -116,12 +119,12 @@ fn attempts_failure(
     {
         // A problem with the certificate is the same over every transport.
         let message = format!("cannot connect to {target}: {}", failure.detail);
-        return Failure::new(Kind::Certificate, message).hint(certificate_hint(fault));
+        return Failure::new(FailureKind::Certificate, message).hint(certificate_hint(fault));
     }
     let kind = furthest.map_or(default_kind, kind);
     let message = format!("cannot connect to {target}: {}", failures_of(&attempts));
     let hint = match furthest.map(|failure| failure.cause) {
-        Some(Cause::Certificate) => {
+        Some(FailureCause::Certificate) => {
             "if it requires a client certificate: --cert FILE --key FILE".to_owned()
         }
         Some(cause) if cause.is_of_this_host() => {
@@ -159,33 +162,35 @@ fn failures_of(attempts: &AttemptFailures<'_>) -> String {
 }
 
 /// Returns how informative a failure is: by its level, then by its specificity.
-fn rank(failure: &evidence::Failure) -> (Level, u8) {
+fn rank(failure: &evidence::AttemptFailure) -> (EvidenceLevel, u8) {
     let specificity = match failure.cause {
-        Cause::Certificate => 5,
-        Cause::Tls => 4,
-        Cause::Protocol | Cause::Reset => 3,
-        Cause::Refused => 2,
-        Cause::Unreachable | Cause::Silent | Cause::Deadline => 1,
+        FailureCause::Certificate => 5,
+        FailureCause::Tls => 4,
+        FailureCause::Protocol | FailureCause::Reset => 3,
+        FailureCause::Refused => 2,
+        FailureCause::Unreachable | FailureCause::Silent | FailureCause::Deadline => 1,
         _ => 0,
     };
     (failure.reached, specificity)
 }
 
-fn kind(failure: &evidence::Failure) -> Kind {
+fn kind(failure: &evidence::AttemptFailure) -> FailureKind {
     match failure.cause {
         // The server's certificate was handled before: here it rejected ours, or the lack of one.
-        Cause::Certificate | Cause::Tls => Kind::Tls,
-        Cause::Protocol => Kind::Protocol,
-        Cause::Reset if failure.reached >= Level::Transport => Kind::Tls,
-        Cause::Silent | Cause::Deadline => Kind::Timeout,
-        _ => Kind::Connect,
+        FailureCause::Certificate | FailureCause::Tls => FailureKind::Tls,
+        FailureCause::Protocol => FailureKind::Protocol,
+        FailureCause::Reset if failure.reached >= EvidenceLevel::Transport => FailureKind::Tls,
+        FailureCause::Silent | FailureCause::Deadline => FailureKind::Timeout,
+        _ => FailureKind::Connect,
     }
 }
 
-fn hint(kind: Kind, target: &Target, is_explained: bool) -> String {
+fn hint(kind: FailureKind, target: &Target, is_explained: bool) -> String {
     match kind {
-        Kind::Tls => "does the server speak TLS at that port? http:// goes without".to_owned(),
-        Kind::Timeout => "--connect-timeout gives it more time".to_owned(),
+        FailureKind::Tls => {
+            "does the server speak TLS at that port? http:// goes without".to_owned()
+        }
+        FailureKind::Timeout => "--connect-timeout gives it more time".to_owned(),
         _ if is_explained => "is the port right, and does the server run?".to_owned(),
         _ => format!("eyas race --all {} shows why each candidate fails", as_argument(target)),
     }
@@ -195,7 +200,7 @@ fn hint(kind: Kind, target: &Target, is_explained: bool) -> String {
 fn as_argument(target: &Target) -> String {
     let is_plain = target.security == Security::None;
     match &target.service {
-        Service::Plain { transports, alpn } => {
+        TargetService::Plain { transports, alpn } => {
             let names: Vec<&str> = transports.iter().map(|transport| transport.name()).collect();
             let plain = if is_plain { "--plain " } else { "" };
             let alpn = match alpn.is_empty() {
@@ -226,24 +231,24 @@ pub(crate) const fn certificate_hint(fault: CertificateFault) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use eyas::race::candidate::{Origin, Transport};
-    use eyas::race::evidence::Fault;
-    use eyas::race::target::Host;
+    use eyas::race::candidate::{AddressOrigin, Transport};
+    use eyas::race::evidence::CertificateFailure;
+    use eyas::race::target::TargetHost;
 
     use super::*;
 
-    const CAUSES: [Cause; 11] = [
-        Cause::Refused,
-        Cause::Unreachable,
-        Cause::Silent,
-        Cause::Reset,
-        Cause::Tls,
-        Cause::Certificate,
-        Cause::Protocol,
-        Cause::Deadline,
-        Cause::FellBack,
-        Cause::Unsupported,
-        Cause::Local,
+    const CAUSES: [FailureCause; 11] = [
+        FailureCause::Refused,
+        FailureCause::Unreachable,
+        FailureCause::Silent,
+        FailureCause::Reset,
+        FailureCause::Tls,
+        FailureCause::Certificate,
+        FailureCause::Protocol,
+        FailureCause::Deadline,
+        FailureCause::FellBack,
+        FailureCause::Unsupported,
+        FailureCause::Local,
     ];
 
     const CERTIFICATE_FAULTS: [CertificateFault; 7] = [
@@ -280,13 +285,13 @@ mod tests {
             alpn: vec![],
             ech: None,
             priority: None,
-            origin: Origin::Caller,
+            origin: AddressOrigin::Caller,
         }
     }
 
     /// Returns the exit code and the advice for a race with this failure.
-    fn decisions(failure: &evidence::Failure) -> [(u8, Option<String>); 2] {
-        let target = Target::https(Host::parse("a.test").expect("a host"), 443);
+    fn decisions(failure: &evidence::AttemptFailure) -> [(u8, Option<String>); 2] {
+        let target = Target::https(TargetHost::parse("a.test").expect("a host"), 443);
         let failed = RaceFailure::AllFailed(vec![(candidate(), failure.clone())]);
         let late = vec![(candidate(), Some(failure.clone())), (candidate(), None)];
         [failed, RaceFailure::Deadline(late)].map(|failure| {
@@ -298,16 +303,24 @@ mod tests {
     #[test]
     fn no_exit_code_and_no_advice_depends_on_a_text() {
         let of_certificates = CERTIFICATE_FAULTS.iter().flat_map(|fault| {
-            [Some(Fault::PeerCertificate(*fault)), Some(Fault::OwnCertificate(*fault))]
+            [
+                Some(CertificateFailure::PeerCertificate(*fault)),
+                Some(CertificateFailure::OwnCertificate(*fault)),
+            ]
         });
-        let faults: Vec<Option<Fault>> = of_certificates.chain([None]).collect();
-        let levels = [Level::Started, Level::Answered, Level::Transport, Level::Security];
+        let faults: Vec<Option<CertificateFailure>> = of_certificates.chain([None]).collect();
+        let levels = [
+            EvidenceLevel::Started,
+            EvidenceLevel::Answered,
+            EvidenceLevel::Transport,
+            EvidenceLevel::Security,
+        ];
         let mut codes = std::collections::BTreeSet::new();
         for (cause, level) in CAUSES.iter().flat_map(|cause| levels.map(|level| (*cause, level))) {
             for fault in &faults {
-                let failure = |detail: &str| evidence::Failure {
+                let failure = |detail: &str| evidence::AttemptFailure {
                     fault: *fault,
-                    ..evidence::Failure::new(cause, level, detail)
+                    ..evidence::AttemptFailure::new(cause, level, detail)
                 };
                 let expected = decisions(&failure("x"));
                 for text in TEXTS {
@@ -320,40 +333,48 @@ mod tests {
                 codes.extend(expected.map(|(code, _)| code));
             }
         }
-        let kinds = [Kind::Connect, Kind::Tls, Kind::Certificate, Kind::Timeout, Kind::Protocol];
+        let kinds = [
+            FailureKind::Connect,
+            FailureKind::Tls,
+            FailureKind::Certificate,
+            FailureKind::Timeout,
+            FailureKind::Protocol,
+        ];
         assert_eq!(codes, kinds.map(|kind| kind.exit_code()).into_iter().collect());
     }
 
     #[test]
     fn the_fault_of_a_certificate_decides_on_exit_code_and_advice() {
-        let of = |fault: Option<Fault>, cause| {
-            let failure = evidence::Failure::new(cause, Level::Transport, "x");
-            decisions(&evidence::Failure { fault, ..failure })[0].clone()
+        let of = |fault: Option<CertificateFailure>, cause| {
+            let failure = evidence::AttemptFailure::new(cause, EvidenceLevel::Transport, "x");
+            decisions(&evidence::AttemptFailure { fault, ..failure })[0].clone()
         };
         let advice: std::collections::BTreeSet<_> = CERTIFICATE_FAULTS
             .iter()
-            .map(|fault| of(Some(Fault::PeerCertificate(*fault)), Cause::Certificate))
+            .map(|fault| {
+                of(Some(CertificateFailure::PeerCertificate(*fault)), FailureCause::Certificate)
+            })
             .map(|(code, hint)| {
-                assert_eq!(code, Kind::Certificate.exit_code());
+                assert_eq!(code, FailureKind::Certificate.exit_code());
                 hint
             })
             .collect();
         assert_eq!(advice.len(), 5, "{advice:?}");
-        let tls = Kind::Tls.exit_code();
-        let own = Fault::OwnCertificate(CertificateFault::Expired);
-        assert_eq!(of(Some(own), Cause::Certificate).0, tls);
-        assert_eq!(of(Some(own), Cause::Tls).0, tls);
-        assert_eq!(of(None, Cause::Certificate).0, tls);
+        let tls = FailureKind::Tls.exit_code();
+        let own = CertificateFailure::OwnCertificate(CertificateFault::Expired);
+        assert_eq!(of(Some(own), FailureCause::Certificate).0, tls);
+        assert_eq!(of(Some(own), FailureCause::Tls).0, tls);
+        assert_eq!(of(None, FailureCause::Certificate).0, tls);
     }
 
     #[test]
     fn a_query_that_this_host_could_not_send_says_nothing_of_the_name() {
-        let target = Target::https(Host::parse("a.test").expect("a host"), 443);
+        let target = Target::https(TargetHost::parse("a.test").expect("a host"), 443);
         let why = "Network is unreachable: this host has no route to the name server";
         let local = DnsFailure::Local(why.to_owned());
         let failures = vec![(RecordType::Aaaa, local.clone()), (RecordType::A, local)];
         let failure = race_failure(&RaceFailure::NoAddress(failures), &target, false);
-        assert_eq!(failure.kind, Kind::Dns);
+        assert_eq!(failure.kind, FailureKind::Dns);
         let text = failure.to_string();
         assert!(text.contains(why) && text.matches(why).count() == 1, "{text}");
         assert!(!text.contains("no address") && failure.hint.is_none(), "{text}");
@@ -361,12 +382,12 @@ mod tests {
 
     #[test]
     fn a_target_is_shown_as_it_can_be_entered() {
-        let host = || Host::parse("a.test").expect("a name");
+        let host = || TargetHost::parse("a.test").expect("a name");
         let pipe = |security| {
             Target::plain(host(), 5000, vec![Transport::SctpUdp, Transport::Tcp], security)
         };
         let mut mail = pipe(Security::Tls);
-        if let Service::Plain { alpn, .. } = &mut mail.service {
+        if let TargetService::Plain { alpn, .. } = &mut mail.service {
             alpn.push("imap".into());
         }
         for (target, wanted) in [

@@ -4,10 +4,10 @@ use std::fs;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 
-use eyas::race::trace::{Header, HeaderVersion, MAX_STEPS, Step, Trace};
+use eyas::race::trace::{HeaderVersion, MAX_STEPS, Trace, TraceHeader, TraceStep};
 use serde_json::error::Category;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 /// The longest line of a trace that is read; the largest DNS response is far below it.
 const MAX_LINE: u64 = 1 << 20;
@@ -50,13 +50,13 @@ pub(super) fn parse(input: &mut dyn BufRead, source: &str) -> Result<Trace, Fail
     let header = line(input, source)?.ok_or_else(|| not_a_trace(source, 1, &"it is empty"))?;
     let version: HeaderVersion = object(&header, source, 1)?;
     version.check().map_err(|unknown| not_a_trace(source, 1, &unknown))?;
-    let header: Header = object(&header, source, 1)?;
+    let header: TraceHeader = object(&header, source, 1)?;
     let mut steps = Vec::new();
     while let Some(text) = line(input, source)? {
         if steps.len() == MAX_STEPS {
             return Err(not_a_trace(source, steps.len() + 2, &"it has too many steps"));
         }
-        let step: Step = object(&text, source, steps.len() + 2)?;
+        let step: TraceStep = object(&text, source, steps.len() + 2)?;
         steps.push(step);
     }
     Ok(Trace { header, steps })
@@ -94,7 +94,7 @@ fn object<T: serde::de::DeserializeOwned>(
 }
 
 fn not_a_trace(source: &str, number: usize, cause: &dyn std::fmt::Display) -> Failure {
-    Failure::new(Kind::Replay, format!("{source} is not a trace: line {number}: {cause}"))
+    Failure::new(FailureKind::Replay, format!("{source} is not a trace: line {number}: {cause}"))
         .hint("record one with eyas race --trace FILE TARGET")
 }
 

@@ -1,39 +1,39 @@
-//! The race as a [`Timeline`].
+//! The race as a [`RaceTimeline`].
 
 use std::time::Duration;
 
 use eyas::race::candidate::{Candidate, Transport};
-use eyas::race::evidence::Level;
-use eyas::race::io::{AttemptId, CloseReason, Input};
-use eyas::race::race::{Attempt, AttemptState};
+use eyas::race::evidence::EvidenceLevel;
+use eyas::race::io::{AttemptId, CloseReason, RaceInput};
+use eyas::race::race::{AttemptState, RaceAttempt};
 use eyas::race::report::DnsReport;
-use eyas::race::trace::Event;
+use eyas::race::trace::TraceEvent;
 
-use super::RaceReport;
+use super::ReplayedRace;
 use crate::terminal::{Paint, time};
-use crate::timeline::{End, Lane, Timeline};
+use crate::timeline::{LaneEnd, RaceTimeline, TimelineLane};
 
-impl RaceReport {
+impl ReplayedRace {
     /// Returns a picture with one lane for each attempt.
-    pub(crate) fn picture(&self) -> Timeline {
+    pub(crate) fn picture(&self) -> RaceTimeline {
         let attempts = self.race.attempts();
         let width = attempts.iter().map(|attempt| attempt.transport().name().len()).max();
         let width = width.unwrap_or_default();
-        Timeline { lanes: attempts.iter().map(|attempt| self.lane(attempt, width)).collect() }
+        RaceTimeline { lanes: attempts.iter().map(|attempt| self.lane(attempt, width)).collect() }
     }
 
     /// Returns the picture with a lane for each DNS query above the attempts.
-    pub(crate) fn picture_with_dns(&self) -> Timeline {
+    pub(crate) fn picture_with_dns(&self) -> RaceTimeline {
         let mut timeline = self.picture();
         let questions = self.report.dns.iter().map(dns_lane);
         timeline.lanes.splice(0..0, questions);
         timeline
     }
 
-    fn lane(&self, attempt: &Attempt, width: usize) -> Lane {
+    fn lane(&self, attempt: &RaceAttempt, width: usize) -> TimelineLane {
         let since = |at: Duration| at.saturating_sub(self.race.started_at());
         let end = end(attempt);
-        Lane {
+        TimelineLane {
             name: self.name(attempt, width),
             paint: paint(attempt.candidate.transport),
             started: since(attempt.started),
@@ -42,8 +42,8 @@ impl RaceReport {
             end,
             note: match (end, self.trace.header.setup.policy.exhaustive) {
                 // Every candidate was to finish, so that being ready first is no more than that.
-                (End::Won, true) => ready(attempt.ended().map(since), ", the first"),
-                (End::Ready, true) => ready(attempt.ended().map(since), ""),
+                (LaneEnd::Won, true) => ready(attempt.ended().map(since), ", the first"),
+                (LaneEnd::Ready, true) => ready(attempt.ended().map(since), ""),
                 _ => note(attempt, end, attempt.ended().map(since), since(attempt.started)),
             },
         }
@@ -51,9 +51,9 @@ impl RaceReport {
 
     /// Returns transport and address, and the security protocol if another attempt differs only in
     /// that.
-    fn name(&self, attempt: &Attempt, width: usize) -> String {
+    fn name(&self, attempt: &RaceAttempt, width: usize) -> String {
         let Candidate { transport, address, security, .. } = &attempt.candidate;
-        let differs_only_in_security = |other: &Attempt| {
+        let differs_only_in_security = |other: &RaceAttempt| {
             let other = &other.candidate;
             (other.transport, &other.address) == (*transport, address)
                 && other.security != *security
@@ -66,9 +66,9 @@ impl RaceReport {
     }
 
     /// Returns the levels that an attempt reached, with their times.
-    fn progress(&self, attempt: AttemptId) -> Vec<(Duration, Level)> {
+    fn progress(&self, attempt: AttemptId) -> Vec<(Duration, EvidenceLevel)> {
         let steps = self.trace.steps.iter().filter_map(|step| match &step.event {
-            Event::Input(Input::Progress { id, level, .. }) if *id == attempt => {
+            TraceEvent::Input(RaceInput::Progress { id, level, .. }) if *id == attempt => {
                 Some((step.at.saturating_sub(self.race.started_at()), *level))
             }
             _ => None,
@@ -82,16 +82,16 @@ pub(crate) const fn paint(transport: Transport) -> Paint {
     if transport.has_http3() { Paint::Quic } else { Paint::Stream }
 }
 
-fn end(attempt: &Attempt) -> End {
+fn end(attempt: &RaceAttempt) -> LaneEnd {
     match &attempt.state {
-        AttemptState::UnderWay(_) => End::UnderWay,
-        AttemptState::Complete(_) => End::Ready,
-        AttemptState::Usable(_) => End::Won,
-        AttemptState::Better(_) => End::TookOver,
-        AttemptState::Failed { .. } => End::Failed,
-        AttemptState::Closed { why: CloseReason::BudgetSpent, .. } => End::Failed,
-        AttemptState::Closed { completed: Some(_), .. } => End::Ready,
-        AttemptState::Closed { .. } => End::Closed,
+        AttemptState::UnderWay(_) => LaneEnd::UnderWay,
+        AttemptState::Complete(_) => LaneEnd::Ready,
+        AttemptState::Usable(_) => LaneEnd::Won,
+        AttemptState::Better(_) => LaneEnd::TookOver,
+        AttemptState::Failed { .. } => LaneEnd::Failed,
+        AttemptState::Closed { why: CloseReason::BudgetSpent, .. } => LaneEnd::Failed,
+        AttemptState::Closed { completed: Some(_), .. } => LaneEnd::Ready,
+        AttemptState::Closed { .. } => LaneEnd::Closed,
     }
 }
 
@@ -99,13 +99,13 @@ fn ready(at: Option<Duration>, rest: &str) -> String {
     format!("ready after {}{rest}", time(at.unwrap_or_default()))
 }
 
-fn note(attempt: &Attempt, end: End, ended: Option<Duration>, started: Duration) -> String {
+fn note(attempt: &RaceAttempt, end: LaneEnd, ended: Option<Duration>, started: Duration) -> String {
     let ended = ended.unwrap_or_default();
     match (&attempt.state, end) {
-        (_, End::Won) => format!("won after {}", time(ended)),
-        (_, End::TookOver) => format!("took over after {}", time(ended)),
-        (_, End::Ready) => format!("ready after {}, spare", time(ended)),
-        (_, End::UnderWay) => "under way".to_owned(),
+        (_, LaneEnd::Won) => format!("won after {}", time(ended)),
+        (_, LaneEnd::TookOver) => format!("took over after {}", time(ended)),
+        (_, LaneEnd::Ready) => format!("ready after {}, spare", time(ended)),
+        (_, LaneEnd::UnderWay) => "under way".to_owned(),
         (AttemptState::Failed { failure, .. }, _) => failure.cause.to_string(),
         (AttemptState::Closed { why: CloseReason::BudgetSpent, .. }, _) => {
             format!("silent for {}", time(ended.saturating_sub(started)))
@@ -116,7 +116,7 @@ fn note(attempt: &Attempt, end: End, ended: Option<Duration>, started: Duration)
     }
 }
 
-fn dns_lane(question: &DnsReport) -> Lane {
+fn dns_lane(question: &DnsReport) -> TimelineLane {
     let millis = |ms: f64| Duration::from_secs_f64(ms.max(0.0) / 1e3);
     let count = question.records();
     let failure = question.failure();
@@ -126,15 +126,15 @@ fn dns_lane(question: &DnsReport) -> Lane {
         (None, _) if count == 1 => "1 record".to_owned(),
         (None, _) => format!("{count} records"),
     };
-    Lane {
+    TimelineLane {
         name: format!("dns {}", question.record_type.name()),
         paint: Paint::Dim,
         started: millis(question.asked_ms),
         progress: Vec::new(),
         ended: question.answered_ms.map(millis),
         end: match question.answered_ms {
-            None => End::UnderWay,
-            Some(_) => End::Closed,
+            None => LaneEnd::UnderWay,
+            Some(_) => LaneEnd::Closed,
         },
         note,
     }

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use eyas::CertificateFault;
 use eyas::race::candidate::Transport;
-use eyas::race::evidence::{Failure, Level};
-use eyas::race::report::{AttemptReport, Outcome};
+use eyas::race::evidence::{AttemptFailure, EvidenceLevel};
+use eyas::race::report::{AttemptOutcome, AttemptReport};
 
-use super::RaceReport;
-use crate::terminal::{Line, OutputStyle, Paint, table, time, wrapped};
+use super::ReplayedRace;
+use crate::terminal::{OutputStyle, Paint, PaintedLine, table, time, wrapped};
 
-impl RaceReport {
+impl ReplayedRace {
     /// Returns one row for each attempt, except those that were repeated in a later turn, then each problem with a certificate once, then the
     /// candidates that were not tried.
-    pub(crate) fn table(&self, style: OutputStyle) -> Vec<Line> {
+    pub(crate) fn table(&self, style: OutputStyle) -> Vec<PaintedLine> {
         let rows: Vec<_> = self.last_turns().map(|attempt| self.row(attempt)).collect();
         let mut lines = match rows.is_empty() {
             true => Vec::new(),
@@ -36,7 +36,8 @@ impl RaceReport {
     fn last_turns(&self) -> impl Iterator<Item = &AttemptReport> {
         let attempts = self.report.attempts.iter().enumerate().filter(|(index, attempt)| {
             let later = &self.report.attempts[index + 1..];
-            attempt.outcome != Outcome::Closed || !later.iter().any(|other| repeats(other, attempt))
+            attempt.outcome != AttemptOutcome::Closed
+                || !later.iter().any(|other| repeats(other, attempt))
         });
         attempts.map(|(_, attempt)| attempt)
     }
@@ -50,7 +51,7 @@ impl RaceReport {
                     Some(fault) => short_description(fault).to_owned(),
                     None => failure.cause.to_string(),
                 },
-                (None, Outcome::Closed) if attempt.level == Level::Started => {
+                (None, AttemptOutcome::Closed) if attempt.level == EvidenceLevel::Started => {
                     "no answer".to_owned()
                 }
                 (None, _) => attempt.reason.clone(),
@@ -72,7 +73,10 @@ impl RaceReport {
     }
 
     fn row(&self, attempt: &AttemptReport) -> Vec<(Paint, String)> {
-        let works = matches!(attempt.outcome, Outcome::Won | Outcome::Upgraded | Outcome::Lost);
+        let works = matches!(
+            attempt.outcome,
+            AttemptOutcome::Won | AttemptOutcome::Upgraded | AttemptOutcome::Lost
+        );
         let span = |ms: f64| time(Duration::from_secs_f64(ms.max(0.0) / 1e3));
         let took = attempt.ended_ms.map(|ended| span(ended - attempt.started_ms));
         // A fallback is a connection, but none over the transport that the row is about.
@@ -99,11 +103,11 @@ impl RaceReport {
     }
 
     fn why_not(&self, attempt: &AttemptReport) -> String {
-        if let Some(fault) = self.failed(attempt).and_then(Failure::peer_certificate) {
+        if let Some(fault) = self.failed(attempt).and_then(AttemptFailure::peer_certificate) {
             return short_description(fault).to_owned();
         }
         match (attempt.outcome, attempt.level, attempt.ended_ms) {
-            (Outcome::Closed, Level::Started, Some(ended)) => {
+            (AttemptOutcome::Closed, EvidenceLevel::Started, Some(ended)) => {
                 let waited = Duration::from_secs_f64((ended - attempt.started_ms).max(0.0) / 1e3);
                 format!("no answer in {}", time(waited))
             }
@@ -111,7 +115,7 @@ impl RaceReport {
         }
     }
 
-    fn failed(&self, attempt: &AttemptReport) -> Option<&Failure> {
+    fn failed(&self, attempt: &AttemptReport) -> Option<&AttemptFailure> {
         self.race.attempts().iter().find(|candidate| candidate.id.0 == attempt.id)?.failure()
     }
 }

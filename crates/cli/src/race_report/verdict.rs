@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use eyas::race::evidence::{Cause, Level};
+use eyas::race::evidence::{EvidenceLevel, FailureCause};
 use eyas::race::io::CloseReason;
-use eyas::race::race::{Attempt, AttemptState};
+use eyas::race::race::{AttemptState, RaceAttempt};
 
-use super::RaceReport;
+use super::ReplayedRace;
 use crate::terminal::{Paint, time};
 
-impl RaceReport {
+impl ReplayedRace {
     /// Returns the sentence, with a colour for good or bad news.
     pub(crate) fn verdict(&self) -> (Paint, String) {
         let Some(winner) = &self.report.winner else {
@@ -45,8 +45,8 @@ impl RaceReport {
 
     /// Returns why QUIC is not used; `None` if it was not wanted.
     fn why_not_quic(&self) -> Option<String> {
-        let quic = |attempt: &&Attempt| attempt.candidate.transport.has_http3();
-        let attempts: Vec<&Attempt> = self.race.attempts().iter().filter(quic).collect();
+        let quic = |attempt: &&RaceAttempt| attempt.candidate.transport.has_http3();
+        let attempts: Vec<&RaceAttempt> = self.race.attempts().iter().filter(quic).collect();
         if let Some(works) = attempts.iter().find(|attempt| attempt.completion().is_some()) {
             return Some(format!("it works, but {} was ready first", other_than(works)));
         }
@@ -66,23 +66,23 @@ impl RaceReport {
     }
 }
 
-fn other_than(attempt: &Attempt) -> &'static str {
+fn other_than(attempt: &RaceAttempt) -> &'static str {
     if attempt.candidate.transport.has_http3() { "TCP" } else { "QUIC" }
 }
 
 /// Returns why a QUIC attempt is not connected, in words that suggest a remedy.
-fn failure_text(attempt: &Attempt) -> &'static str {
-    let is_answered = attempt.level >= Level::Answered;
+fn failure_text(attempt: &RaceAttempt) -> &'static str {
+    let is_answered = attempt.level >= EvidenceLevel::Answered;
     match &attempt.state {
         AttemptState::Failed { failure, .. } => match failure.cause {
-            Cause::Refused => "nothing listens on UDP at that port",
-            Cause::Unreachable => "there is no route for UDP to it",
-            Cause::Silent | Cause::Deadline if is_answered => ANSWERED,
-            Cause::Silent | Cause::Deadline => SILENT,
-            Cause::Reset => "the server closed the QUIC connection in its handshake",
-            Cause::Tls => "the TLS handshake over QUIC failed",
-            Cause::Certificate => "the certificate shown over QUIC is not accepted",
-            Cause::Protocol => "what answers on UDP does not follow the QUIC protocol",
+            FailureCause::Refused => "nothing listens on UDP at that port",
+            FailureCause::Unreachable => "there is no route for UDP to it",
+            FailureCause::Silent | FailureCause::Deadline if is_answered => ANSWERED,
+            FailureCause::Silent | FailureCause::Deadline => SILENT,
+            FailureCause::Reset => "the server closed the QUIC connection in its handshake",
+            FailureCause::Tls => "the TLS handshake over QUIC failed",
+            FailureCause::Certificate => "the certificate shown over QUIC is not accepted",
+            FailureCause::Protocol => "what answers on UDP does not follow the QUIC protocol",
             _ => "this host cannot send UDP there; --all shows why",
         },
         AttemptState::Closed { why: CloseReason::BudgetSpent | CloseReason::Deadline, .. } => {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use eyas_tunnel::frame::Purpose;
+use eyas_tunnel::frame::ChannelPurpose;
 use eyas_tunnel::packets::PacketCounts;
 use eyas_tunnel::session::ChannelReading;
 use eyas_tunnel::{PathReading, SessionReading};
@@ -197,12 +197,12 @@ impl From<&PathReading> for TunnelPathShape {
 impl From<&ChannelReading> for ChannelShape {
     fn from(channel: &ChannelReading) -> Self {
         let (kind, place) = match &channel.purpose {
-            Purpose::Connect(to) => ("connect", to.to_string()),
-            Purpose::Listen { bind, port } => ("listen", format!("{bind}:{port}")),
-            Purpose::ConnectUnix(path) => ("connect", path.to_string()),
-            Purpose::ListenUnix(path) => ("listen", path.to_string()),
-            Purpose::Accepted { peer, .. } => ("accepted", peer.to_string()),
-            Purpose::Packets { addresses } => {
+            ChannelPurpose::Connect(to) => ("connect", to.to_string()),
+            ChannelPurpose::Listen { bind, port } => ("listen", format!("{bind}:{port}")),
+            ChannelPurpose::ConnectUnix(path) => ("connect", path.to_string()),
+            ChannelPurpose::ListenUnix(path) => ("listen", path.to_string()),
+            ChannelPurpose::Accepted { peer, .. } => ("accepted", peer.to_string()),
+            ChannelPurpose::Packets { addresses } => {
                 let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
                 ("packets", addresses.join(" and "))
             }

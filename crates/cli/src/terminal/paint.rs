@@ -120,9 +120,9 @@ pub(crate) fn columns(text: &str) -> usize {
 
 /// One line, as spans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Line(Vec<(Paint, String)>);
+pub(crate) struct PaintedLine(Vec<(Paint, String)>);
 
-impl Line {
+impl PaintedLine {
     /// Creates an empty line.
     pub(crate) fn new() -> Self {
         Self::default()
@@ -130,7 +130,7 @@ impl Line {
 
     /// Returns the line with this text appended.
     #[must_use]
-    pub(crate) fn with(mut self, paint: Paint, text: impl Into<String>) -> Self {
+    pub(crate) fn with_span(mut self, paint: Paint, text: impl Into<String>) -> Self {
         self.push(paint, text);
         self
     }
@@ -183,7 +183,12 @@ impl Line {
 
 /// Wraps text at spaces into lines that fit behind this column, with characters outside the locale
 /// replaced.
-pub(crate) fn wrapped(paint: Paint, text: &str, column: usize, style: OutputStyle) -> Vec<Line> {
+pub(crate) fn wrapped(
+    paint: Paint,
+    text: &str,
+    column: usize,
+    style: OutputStyle,
+) -> Vec<PaintedLine> {
     let room = style.width.saturating_sub(column).max(20);
     let mut lines = Vec::new();
     let mut current = String::new();
@@ -198,5 +203,8 @@ pub(crate) fn wrapped(paint: Paint, text: &str, column: usize, style: OutputStyl
     }
     lines.push(current);
     let indent = " ".repeat(column);
-    lines.iter().map(|text| Line::new().with(Paint::Plain, &indent).with(paint, text)).collect()
+    lines
+        .iter()
+        .map(|text| PaintedLine::new().with_span(Paint::Plain, &indent).with_span(paint, text))
+        .collect()
 }

@@ -2,7 +2,7 @@
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table};
 
-use super::{Line, OutputStyle, Paint, columns, wrapped};
+use super::{OutputStyle, Paint, PaintedLine, columns, wrapped};
 
 /// The indentation of a table, and of text below one of its rows.
 const INDENT: usize = 2;
@@ -20,11 +20,11 @@ const ASCII: &str = "     --            ";
 const READABLE: usize = 24;
 
 /// A row: its cells.
-type Row = Vec<(Paint, String)>;
+type TableRow = Vec<(Paint, String)>;
 
 /// Lays out a table. The last column is wrapped if it is too wide, and printed below the others if
 /// they leave no room for it.
-pub(crate) fn table(header: &[&str], rows: Vec<Row>, style: OutputStyle) -> Vec<Line> {
+pub(crate) fn table(header: &[&str], rows: Vec<TableRow>, style: OutputStyle) -> Vec<PaintedLine> {
     let rows = transliterate(rows, style);
     let (last, gap) = (header.len().saturating_sub(1), usize::from(GAP));
     let width = |column: usize| {
@@ -52,9 +52,9 @@ pub(crate) fn table(header: &[&str], rows: Vec<Row>, style: OutputStyle) -> Vec<
 fn table_without(
     column: usize,
     header: &[&str],
-    mut rows: Vec<Row>,
+    mut rows: Vec<TableRow>,
     style: OutputStyle,
-) -> Vec<Line> {
+) -> Vec<PaintedLine> {
     for row in rows.iter_mut().filter(|row| row.len() > column + 1) {
         let (_, moved) = row.remove(column);
         if let Some((_, last)) = row.last_mut() {
@@ -71,11 +71,11 @@ fn table_without(
 }
 
 /// Returns a table whose last column is printed below the others, as text.
-fn last_below(header: &[&str], mut rows: Vec<Row>, style: OutputStyle) -> Vec<Line> {
+fn last_below(header: &[&str], mut rows: Vec<TableRow>, style: OutputStyle) -> Vec<PaintedLine> {
     let last_cells: Vec<(Paint, String)> = rows.iter_mut().filter_map(Vec::pop).collect();
     let (last, header) = header.split_last().unwrap_or((&"", header));
     let mut above = lay_out(header, rows, NONE, style).into_iter();
-    let mut lines: Vec<Line> = above.next().into_iter().collect();
+    let mut lines: Vec<PaintedLine> = above.next().into_iter().collect();
     lines.extend(wrapped(Paint::Dim, last, BELOW, style));
     lines.extend(above.next());
     for (line, (paint, text)) in above.zip(last_cells) {
@@ -87,14 +87,18 @@ fn last_below(header: &[&str], mut rows: Vec<Row>, style: OutputStyle) -> Vec<Li
     lines
 }
 
-fn transliterate(rows: Vec<Row>, style: OutputStyle) -> Vec<Row> {
+fn transliterate(rows: Vec<TableRow>, style: OutputStyle) -> Vec<TableRow> {
     let cell = |(paint, text): (Paint, String)| (paint, style.transliterate(&text).into_owned());
     rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect()
 }
 
 /// Lays out a table of numbers after names; the names are wrapped, or printed above their numbers if
 /// a word of one would be broken.
-pub(crate) fn table_of_numbers(header: &[&str], rows: Vec<Row>, style: OutputStyle) -> Vec<Line> {
+pub(crate) fn table_of_numbers(
+    header: &[&str],
+    rows: Vec<TableRow>,
+    style: OutputStyle,
+) -> Vec<PaintedLine> {
     let header: Vec<_> = header.iter().map(|text| style.transliterate(text)).collect();
     let header: Vec<&str> = header.iter().map(AsRef::as_ref).collect();
     let rows = transliterate(rows, style);
@@ -114,7 +118,7 @@ pub(crate) fn table_of_numbers(header: &[&str], rows: Vec<Row>, style: OutputSty
 }
 
 /// Returns a table whose first column is printed above the rows, once for equal names.
-fn names_above(header: &[&str], mut rows: Vec<Row>, style: OutputStyle) -> Vec<Line> {
+fn names_above(header: &[&str], mut rows: Vec<TableRow>, style: OutputStyle) -> Vec<PaintedLine> {
     let Some((first, header)) = header.split_first() else { return Vec::new() };
     let names: Vec<(Paint, String)> =
         rows.iter_mut().filter(|row| !row.is_empty()).map(|row| row.remove(0)).collect();
@@ -134,10 +138,10 @@ fn names_above(header: &[&str], mut rows: Vec<Row>, style: OutputStyle) -> Vec<L
 
 fn lay_out(
     header: &[&str],
-    rows: Vec<Row>,
+    rows: Vec<TableRow>,
     wrapped_column: usize,
     style: OutputStyle,
-) -> Vec<Line> {
+) -> Vec<PaintedLine> {
     let mut table = Table::new();
     table.load_preset(if style.unicode { UNICODE } else { ASCII });
     table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -157,7 +161,7 @@ fn lay_out(
         false => table.force_no_tty(),
     };
     let indent = " ".repeat(INDENT);
-    table.lines().map(|line| Line::coloured(format!("{indent}{line}"))).collect()
+    table.lines().map(|line| PaintedLine::coloured(format!("{indent}{line}"))).collect()
 }
 
 fn cell(paint: Paint, text: &str) -> Cell {

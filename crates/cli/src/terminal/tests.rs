@@ -50,7 +50,7 @@ fn a_pipe_gets_eighty_columns() {
 
 #[test]
 fn a_line_without_colour_is_its_text() {
-    let line = Line::new().with(Paint::Good, "won").with(Paint::Plain, " it  ");
+    let line = PaintedLine::new().with_span(Paint::Good, "won").with_span(Paint::Plain, " it  ");
     assert_eq!(line.to_text(false), "won it");
     assert_eq!(line.to_text(true), "\u{1b}[1m\u{1b}[32mwon\u{1b}[0m it");
     assert_eq!(line.width(), 8);
@@ -158,7 +158,7 @@ fn characters_that_a_terminal_would_obey_are_escaped_everywhere() {
     for unicode in [true, false] {
         let style = OutputStyle { unicode, ..style(ColorChoice::Never, false, &[]) };
         let cell = || vec![(Paint::Plain, text.to_owned())];
-        let mut lines = vec![Line::new().with(Paint::Plain, text)];
+        let mut lines = vec![PaintedLine::new().with_span(Paint::Plain, text)];
         lines.extend(table(&["name"], vec![cell()], style).pop());
         lines.extend(table_of_numbers(&["name"], vec![cell()], style).pop());
         lines.extend(wrapped(Paint::Plain, text, 2, style));

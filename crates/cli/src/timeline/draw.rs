@@ -1,10 +1,10 @@
 //! Draws lanes as lines.
 
-use eyas::race::evidence::Level;
+use eyas::race::evidence::EvidenceLevel;
 
-use super::scale::Scale;
-use super::{End, Lane, Timeline};
-use crate::terminal::{Line, OutputStyle, Paint, columns};
+use super::scale::TimeScale;
+use super::{LaneEnd, RaceTimeline, TimelineLane};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, columns};
 
 /// The indentation of the names.
 const INDENT: usize = 2;
@@ -18,7 +18,7 @@ const BAR_MAX: usize = 48;
 const NOTE_MAX: usize = 26;
 
 /// The characters of a picture.
-struct Glyphs {
+struct PictureGlyphs {
     waiting: char,
     answered: char,
     transport: char,
@@ -33,7 +33,7 @@ struct Glyphs {
     ellipsis: char,
 }
 
-const UNICODE: Glyphs = Glyphs {
+const UNICODE: PictureGlyphs = PictureGlyphs {
     waiting: '░',
     answered: '▒',
     transport: '▓',
@@ -48,7 +48,7 @@ const UNICODE: Glyphs = Glyphs {
     ellipsis: '…',
 };
 
-const ASCII: Glyphs = Glyphs {
+const ASCII: PictureGlyphs = PictureGlyphs {
     waiting: '.',
     answered: '-',
     transport: '=',
@@ -63,63 +63,69 @@ const ASCII: Glyphs = Glyphs {
     ellipsis: '~',
 };
 
-impl Glyphs {
-    const fn of(style: OutputStyle) -> &'static Self {
+impl PictureGlyphs {
+    const fn from_style(style: OutputStyle) -> &'static Self {
         if style.unicode { &UNICODE } else { &ASCII }
     }
 
-    const fn phase(&self, level: Level) -> char {
+    const fn phase(&self, level: EvidenceLevel) -> char {
         match level {
-            Level::Started => self.waiting,
-            Level::Answered => self.answered,
-            Level::Transport => self.transport,
-            Level::Security | Level::FirstByte | Level::FullPacket => self.secure,
+            EvidenceLevel::Started => self.waiting,
+            EvidenceLevel::Answered => self.answered,
+            EvidenceLevel::Transport => self.transport,
+            EvidenceLevel::Security | EvidenceLevel::FirstByte | EvidenceLevel::FullPacket => {
+                self.secure
+            }
         }
     }
 
-    const fn end(&self, end: End) -> char {
+    const fn end(&self, end: LaneEnd) -> char {
         match end {
-            End::Won => self.won,
-            End::TookOver => self.took_over,
-            End::Ready => self.ready,
-            End::Failed => self.failed,
-            End::Closed => self.closed,
-            End::UnderWay => self.continues,
+            LaneEnd::Won => self.won,
+            LaneEnd::TookOver => self.took_over,
+            LaneEnd::Ready => self.ready,
+            LaneEnd::Failed => self.failed,
+            LaneEnd::Closed => self.closed,
+            LaneEnd::UnderWay => self.continues,
         }
     }
 }
 
-const fn end_paint(end: End) -> Paint {
+const fn end_paint(end: LaneEnd) -> Paint {
     match end {
-        End::Won | End::TookOver => Paint::Good,
-        End::Ready => Paint::Plain,
-        End::Failed => Paint::Bad,
-        End::Closed | End::UnderWay => Paint::Dim,
+        LaneEnd::Won | LaneEnd::TookOver => Paint::Good,
+        LaneEnd::Ready => Paint::Plain,
+        LaneEnd::Failed => Paint::Bad,
+        LaneEnd::Closed | LaneEnd::UnderWay => Paint::Dim,
     }
 }
 
 /// Draws the lanes under a scale. Nothing is drawn for no lanes.
-pub(crate) fn draw(timeline: &Timeline, style: OutputStyle) -> Vec<Line> {
+pub(crate) fn draw(timeline: &RaceTimeline, style: OutputStyle) -> Vec<PaintedLine> {
     draw_titled("", timeline, style)
 }
 
 /// Like [`draw`], with a title to the left of the scale.
-pub(crate) fn draw_titled(title: &str, timeline: &Timeline, style: OutputStyle) -> Vec<Line> {
+pub(crate) fn draw_titled(
+    title: &str,
+    timeline: &RaceTimeline,
+    style: OutputStyle,
+) -> Vec<PaintedLine> {
     if timeline.lanes.is_empty() {
         return Vec::new();
     }
-    let glyphs = Glyphs::of(style);
-    let widest = |text: fn(&Lane) -> &str, max: usize| {
+    let glyphs = PictureGlyphs::from_style(style);
+    let widest = |text: fn(&TimelineLane) -> &str, max: usize| {
         timeline.lanes.iter().map(|lane| columns(text(lane))).max().unwrap_or(0).min(max)
     };
     let names = widest(|lane| &lane.name, NAME_MAX);
     let notes = widest(|lane| &lane.note, NOTE_MAX);
     let left = INDENT + names.max(columns(title)) + 2;
     let room = style.width.saturating_sub(left + 1 + notes);
-    let scale = Scale::fit(timeline, room.clamp(BAR_MIN, BAR_MAX));
+    let scale = TimeScale::fit(timeline, room.clamp(BAR_MIN, BAR_MAX));
     let mut lines = vec![ruler(title, &scale, left)];
     for lane in &timeline.lanes {
-        let mut line = Line::new();
+        let mut line = PaintedLine::new();
         line.pad_to(INDENT);
         line.push(lane.paint, shortened(&lane.name, names, glyphs));
         line.pad_to(left);
@@ -133,7 +139,7 @@ pub(crate) fn draw_titled(title: &str, timeline: &Timeline, style: OutputStyle) 
 
 /// Shortens names that are too long in the middle: both ends of an address distinguish it from
 /// others.
-fn shortened(name: &str, room: usize, glyphs: &Glyphs) -> String {
+fn shortened(name: &str, room: usize, glyphs: &PictureGlyphs) -> String {
     let length = columns(name);
     if length <= room || room < 3 {
         return name.to_owned();
@@ -146,8 +152,8 @@ fn shortened(name: &str, room: usize, glyphs: &Glyphs) -> String {
 }
 
 /// Returns the numbers above the bars.
-fn ruler(title: &str, scale: &Scale, left: usize) -> Line {
-    let mut line = Line::new();
+fn ruler(title: &str, scale: &TimeScale, left: usize) -> PaintedLine {
+    let mut line = PaintedLine::new();
     line.pad_to(INDENT);
     line.push(Paint::Dim, title);
     for (column, text) in scale.ticks() {
@@ -158,7 +164,7 @@ fn ruler(title: &str, scale: &Scale, left: usize) -> Line {
 }
 
 /// Draws the bar of one lane: the grid, its phases, its end.
-fn bar(line: &mut Line, lane: &Lane, scale: &Scale, glyphs: &Glyphs) {
+fn bar(line: &mut PaintedLine, lane: &TimelineLane, scale: &TimeScale, glyphs: &PictureGlyphs) {
     let grid: Vec<usize> = scale.ticks().into_iter().map(|(column, _)| column).collect();
     let start = scale.column(lane.started);
     let end = lane.ended.and_then(|ended| scale.column(ended));
@@ -181,9 +187,9 @@ fn bar(line: &mut Line, lane: &Lane, scale: &Scale, glyphs: &Glyphs) {
 }
 
 /// Returns the meaning of the characters.
-pub(crate) fn legend(style: OutputStyle) -> Line {
-    let glyphs = Glyphs::of(style);
-    let mut line = Line::new();
+pub(crate) fn legend(style: OutputStyle) -> PaintedLine {
+    let glyphs = PictureGlyphs::from_style(style);
+    let mut line = PaintedLine::new();
     line.pad_to(INDENT);
     let phases = [
         (glyphs.waiting, "waiting"),
@@ -195,10 +201,10 @@ pub(crate) fn legend(style: OutputStyle) -> Line {
         line.push(Paint::Dim, format!(" {meaning}  "));
     }
     let ends = [
-        (End::Won, "won"),
-        (End::TookOver, "took over"),
-        (End::Failed, "failed"),
-        (End::Closed, "not needed"),
+        (LaneEnd::Won, "won"),
+        (LaneEnd::TookOver, "took over"),
+        (LaneEnd::Failed, "failed"),
+        (LaneEnd::Closed, "not needed"),
     ];
     for (end, meaning) in ends {
         line.push(end_paint(end), glyphs.end(end));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Timeline;
+use super::RaceTimeline;
 
 /// Waiting without a result is drawn for up to this many times the span of all events; longer waits
 /// extend beyond the picture.
@@ -14,17 +14,17 @@ const COLUMNS_PER_TICK: u32 = 10;
 
 /// A mapping of time to columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scale {
+pub(super) struct TimeScale {
     /// The time that the whole width covers.
     pub(super) span: Duration,
     /// The width in columns, at least 1.
     pub(super) columns: usize,
 }
 
-impl Scale {
+impl TimeScale {
     /// Returns a scale that shows everything of interest.
-    pub(super) fn fit(timeline: &Timeline, columns: usize) -> Self {
-        let events = timeline.lanes.iter().map(super::Lane::last_event);
+    pub(super) fn fit(timeline: &RaceTimeline, columns: usize) -> Self {
+        let events = timeline.lanes.iter().map(super::TimelineLane::last_event);
         let busy = events.max().unwrap_or_default().max(MIN_SPAN);
         let limit = busy.saturating_mul(WAIT_FACTOR);
         let ends = timeline.lanes.iter().filter_map(|lane| lane.ended);

@@ -1,6 +1,6 @@
 //! Tests of pictures of races, as they appear in a terminal and in a pipe.
 
-use eyas::race::evidence::Level;
+use eyas::race::evidence::EvidenceLevel;
 
 use super::*;
 use crate::terminal::{OutputStyle, columns};
@@ -11,13 +11,19 @@ const fn millis(count: u64) -> Duration {
 
 const PLAIN: OutputStyle = OutputStyle { colour: false, unicode: true, width: 80 };
 
-fn picture(timeline: &Timeline, style: OutputStyle) -> String {
+fn picture(timeline: &RaceTimeline, style: OutputStyle) -> String {
     let lines = draw(timeline, style);
     lines.iter().map(|line| line.to_text(style.colour) + "\n").collect()
 }
 
-fn lane(name: &str, started: u64, progress: &[(u64, Level)], ended: Option<u64>, end: End) -> Lane {
-    Lane {
+fn lane(
+    name: &str,
+    started: u64,
+    progress: &[(u64, EvidenceLevel)],
+    ended: Option<u64>,
+    end: LaneEnd,
+) -> TimelineLane {
+    TimelineLane {
         name: name.to_owned(),
         paint: if name.starts_with("quic") { Paint::Quic } else { Paint::Stream },
         started: millis(started),
@@ -25,44 +31,54 @@ fn lane(name: &str, started: u64, progress: &[(u64, Level)], ended: Option<u64>,
         ended: ended.map(millis),
         end,
         note: match end {
-            End::Won => format!("won after {} ms", ended.unwrap_or(0)),
-            End::TookOver => format!("took over at {} ms", ended.unwrap_or(0)),
-            End::Failed => "refused".to_owned(),
-            End::Ready => "ready, not used".to_owned(),
-            End::Closed => "not needed".to_owned(),
-            End::UnderWay => "under way".to_owned(),
+            LaneEnd::Won => format!("won after {} ms", ended.unwrap_or(0)),
+            LaneEnd::TookOver => format!("took over at {} ms", ended.unwrap_or(0)),
+            LaneEnd::Failed => "refused".to_owned(),
+            LaneEnd::Ready => "ready, not used".to_owned(),
+            LaneEnd::Closed => "not needed".to_owned(),
+            LaneEnd::UnderWay => "under way".to_owned(),
         },
     }
 }
 
-fn udp_dropped() -> Timeline {
-    Timeline {
+fn udp_dropped() -> RaceTimeline {
+    RaceTimeline {
         lanes: vec![
-            lane("quic 127.0.0.1:8443", 0, &[], Some(2_000), End::Closed),
+            lane("quic 127.0.0.1:8443", 0, &[], Some(2_000), LaneEnd::Closed),
             lane(
                 "tcp  127.0.0.1:8443",
                 50,
-                &[(51, Level::Answered), (52, Level::Transport), (58, Level::Security)],
+                &[
+                    (51, EvidenceLevel::Answered),
+                    (52, EvidenceLevel::Transport),
+                    (58, EvidenceLevel::Security),
+                ],
                 Some(58),
-                End::Won,
+                LaneEnd::Won,
             ),
         ],
     }
 }
 
-fn late_switch() -> Timeline {
-    Timeline {
+fn late_switch() -> RaceTimeline {
+    RaceTimeline {
         lanes: vec![
-            lane("quic [2001:db8::1]:443", 0, &[(240, Level::Answered)], Some(250), End::TookOver),
-            lane("quic 192.0.2.1:443", 60, &[], Some(61), End::Failed),
+            lane(
+                "quic [2001:db8::1]:443",
+                0,
+                &[(240, EvidenceLevel::Answered)],
+                Some(250),
+                LaneEnd::TookOver,
+            ),
+            lane("quic 192.0.2.1:443", 60, &[], Some(61), LaneEnd::Failed),
             lane(
                 "tcp  [2001:db8::1]:443",
                 50,
-                &[(90, Level::Answered), (91, Level::Transport)],
+                &[(90, EvidenceLevel::Answered), (91, EvidenceLevel::Transport)],
                 Some(140),
-                End::Won,
+                LaneEnd::Won,
             ),
-            lane("tcp  192.0.2.1:443", 300, &[], None, End::UnderWay),
+            lane("tcp  192.0.2.1:443", 300, &[], None, LaneEnd::UnderWay),
         ],
     }
 }
@@ -110,23 +126,23 @@ fn every_width_is_respected() {
 #[test]
 fn long_names_lose_their_middle() {
     let name = "sctp-udp [2001:db8:1234:5678:9abc:def0:1234:5678]:65535";
-    let timeline = Timeline { lanes: vec![lane(name, 0, &[], Some(1), End::Failed)] };
+    let timeline = RaceTimeline { lanes: vec![lane(name, 0, &[], Some(1), LaneEnd::Failed)] };
     insta::assert_snapshot!(picture(&timeline, PLAIN));
 }
 
 #[test]
 fn a_race_of_nothing_draws_nothing() {
-    assert!(draw(&Timeline::default(), PLAIN).is_empty());
+    assert!(draw(&RaceTimeline::default(), PLAIN).is_empty());
 }
 
 #[test]
 fn extreme_times_do_not_break_the_scale() {
     for nanos in [0, 1, 999, 1_000_000_000, u64::MAX / 2, u64::MAX] {
         let time = Duration::from_nanos(nanos);
-        let mut only = lane("tcp x", 0, &[], Some(0), End::Won);
+        let mut only = lane("tcp x", 0, &[], Some(0), LaneEnd::Won);
         only.ended = Some(time);
         only.started = time / 2;
-        let drawn = picture(&Timeline { lanes: vec![only] }, PLAIN);
+        let drawn = picture(&RaceTimeline { lanes: vec![only] }, PLAIN);
         assert!(drawn.contains('✔'), "{nanos}: {drawn}");
     }
 }

@@ -14,7 +14,7 @@ use std::thread;
 
 use crate::ports::own_port;
 use crate::stage::{Eyas, Peer, Served};
-use eyas_testserver::Personality;
+use eyas_testserver::ServerPersonality;
 
 /// Command lines, which follow `curl` and `eyas get`. `URL` is the server, `CLOSED` a port where nothing listens, `TLS` a
 /// server of HTTP/2 with TLS, `H2C` one of HTTP/2 without, `SOCKET` the server at a socket of the file system, and `TOOL` differs between the two. Variables may stand in
@@ -182,7 +182,7 @@ fn a_command_line_has_the_same_outcome_as_with_curl() {
         eprintln!("SKIPPED: there is no curl here to compare with");
         return;
     }
-    let peer = Peer::start(Personality::TcpOnly);
+    let peer = Peer::start(ServerPersonality::TcpOnly);
     let h2c = Served::start(Eyas::new("serve --plain"));
     let directory = tempfile::tempdir().expect("a directory");
     let socket = directory.path().join("socket");

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::ports::own_port;
 use crate::stage::{Breaking, DnsStub, Eyas, Faulty, Peer, TcpEnd, validate};
-use eyas_testserver::{Personality, Side};
+use eyas_testserver::{ServerPersonality, TransportSide};
 use serde_json::Value;
 
 /// Runs a command line with `--json` that fails with this code, and returns its object.
@@ -83,7 +83,7 @@ fn a_silent_dns_server_is_a_failed_lookup_or_a_timeout() {
 
 #[test]
 fn names_are_resolved_by_the_given_server() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let dns = DnsStub::start(&[("peer.test", Ipv4Addr::LOCALHOST)]);
     let line =
         format!("get --json --cacert ca.pem {} --dns-server {}", peer.url("/bytes/1"), dns.address);
@@ -105,7 +105,7 @@ fn refused_connections_are_reported() {
 
 #[test]
 fn silent_servers_are_reported_as_timeouts() {
-    let peer = Peer::start(Personality::AllSwallowed);
+    let peer = Peer::start(ServerPersonality::AllSwallowed);
     for command in ["get", "race"] {
         let line = format!("{command} {} --connect-timeout 1s", peer.url("/"));
         let object = fails(peer.eyas(&line), 28);
@@ -114,20 +114,20 @@ fn silent_servers_are_reported_as_timeouts() {
 }
 
 /// Servers with invalid certificates, and the messages of the command.
-const BAD_CERTIFICATES: [(Personality, &str, &str); 3] = [
+const BAD_CERTIFICATES: [(ServerPersonality, &str, &str); 3] = [
     (
-        Personality::WrongCertificate(Side::Both),
+        ServerPersonality::WrongCertificate(TransportSide::Both),
         "the certificate's issuer \"untrusted test authority\" is not trusted here \
          (subject \"eyas test server\")",
         "--cacert FILE",
     ),
     (
-        Personality::ExpiredCertificate(Side::Both),
+        ServerPersonality::ExpiredCertificate(TransportSide::Both),
         "the certificate expired on 2002-01-01, ",
         "this machine's clock",
     ),
     (
-        Personality::WrongName(Side::Both),
+        ServerPersonality::WrongName(TransportSide::Both),
         "the certificate is for other.test, not for peer.test (",
         "use a name that it is for",
     ),
@@ -173,7 +173,7 @@ fn a_certificate_error_is_one_line_and_with_v_a_table() {
 /// If one transport works there is no failure that would report it.
 #[test]
 fn a_certificate_error_of_one_transport_is_below_the_table() {
-    let peer = Peer::start(Personality::ExpiredCertificate(Side::Quic));
+    let peer = Peer::start(ServerPersonality::ExpiredCertificate(TransportSide::Quic));
     let line = format!("race --all --connect-timeout 5s {}", peer.url("/"));
     let page = peer.eyas(&line).run().exits(0).out;
     let row = |line: &&str| line.contains("quic tls") && line.ends_with("certificate expired");
@@ -183,15 +183,15 @@ fn a_certificate_error_of_one_transport_is_below_the_table() {
 
 #[test]
 fn a_server_without_a_common_protocol_is_a_tls_failure() {
-    let peer = Peer::start(Personality::NoCommonAlpn(Side::Both));
+    let peer = Peer::start(ServerPersonality::NoCommonAlpn(TransportSide::Both));
     fails(peer.eyas(&format!("race {}", peer.url("/"))), 35);
 }
 
 #[test]
 fn a_body_that_ends_early_leaves_no_file() {
     let cases = [
-        (Personality::TruncatedBody { after: 1000 }, 18),
-        (Personality::ResetInBody { after: 1000 }, 56),
+        (ServerPersonality::TruncatedBody { after: 1000 }, 18),
+        (ServerPersonality::ResetInBody { after: 1000 }, 56),
     ];
     for (personality, code) in cases {
         let peer = Peer::start(personality);
@@ -295,7 +295,7 @@ fn text_of_the_server_cannot_control_the_terminal() {
 
 #[test]
 fn an_error_status_is_a_failure_only_if_asked() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let url = peer.url("/status/404");
     peer.eyas(&format!("get {url}")).run().exits(0);
     let object = fails(peer.eyas(&format!("get --fail {url}")), 22);
@@ -305,7 +305,7 @@ fn an_error_status_is_a_failure_only_if_asked() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_a_write_error() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let line = format!("get -o /dev/full {}", peer.url("/bytes/100000"));
     let object = fails(peer.eyas(&line), 23);
     assert!(message(&object).contains("/dev/full"), "{object}");

@@ -3,11 +3,11 @@
 use std::fs;
 
 use crate::stage::{Eyas, Peer, validate};
-use eyas_testserver::Personality;
+use eyas_testserver::ServerPersonality;
 
 #[test]
 fn every_version_uses_its_transport() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let cases = [
         // On a busy machine, the default of 30 ms is too short.
         ("--head-start 2s", "HTTP/3", "quic"),
@@ -30,7 +30,7 @@ fn every_version_uses_its_transport() {
 
 #[test]
 fn the_body_goes_to_standard_output_and_nothing_else_does() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let finished = peer.eyas(&format!("get {}", peer.url("/bytes/5000"))).run().exits(0);
     assert_eq!(finished.length, 5000);
     assert_eq!(finished.err, "");
@@ -38,7 +38,7 @@ fn the_body_goes_to_standard_output_and_nothing_else_does() {
 
 #[test]
 fn a_url_alone_is_fetched() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     assert_eq!(peer.eyas(&peer.url("/bytes/5000")).run().exits(0).length, 5000);
     let line = format!("--json {}", peer.url("/bytes/10"));
     assert_eq!(peer.eyas(&line).run().exits(0).json()["status"], 200);
@@ -46,7 +46,7 @@ fn a_url_alone_is_fetched() {
 
 #[test]
 fn verbose_draws_the_race_on_standard_error() {
-    let peer = Peer::start(Personality::UdpSwallowed);
+    let peer = Peer::start(ServerPersonality::UdpSwallowed);
     let finished = peer.eyas(&format!("get -v {}", peer.url("/bytes/10"))).run().exits(0);
     assert_eq!(finished.length, 10);
     for part in ["Race to peer.test", "quic 127.0.0.1", "won after", "> GET https", "< HTTP/2 200"]
@@ -57,7 +57,7 @@ fn verbose_draws_the_race_on_standard_error() {
 
 #[test]
 fn a_file_appears_when_it_is_complete() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let line = format!("get --json -o page {}", peer.url("/bytes/100000"));
     let object = peer.eyas(&line).run().exits(0).json();
     assert_eq!(object["output"], "page");
@@ -69,7 +69,7 @@ fn a_file_appears_when_it_is_complete() {
 
 #[test]
 fn a_large_body_arrives_completely_over_each_version() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     for flags in ["--http3-only", "--http2", "--http1.1"] {
         let line = format!("get {flags} --json -o big {}", peer.url("/bytes/20000000"));
         let object = peer.eyas(&line).run().exits(0).json();
@@ -81,7 +81,7 @@ fn a_large_body_arrives_completely_over_each_version() {
 
 #[test]
 fn data_is_posted_and_headers_are_sent() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let line = format!("get -d a=1 -d b=2 {}", peer.url("/echo"));
     assert_eq!(peer.eyas(&line).run().exits(0).out, "a=1&b=2");
     let line = format!("get -A test-agent -u ada:secret {}", peer.url("/echo"));
@@ -93,7 +93,7 @@ fn data_is_posted_and_headers_are_sent() {
 
 #[test]
 fn forms_and_files_are_sent_over_each_version() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let file = peer.directory().join("notes.txt");
     fs::write(&file, "kestrel ".repeat(20_000)).expect("writes");
     for version in ["--http1.1", "--http2", "--http3-only"] {
@@ -116,7 +116,7 @@ fn forms_and_files_are_sent_over_each_version() {
 
 #[test]
 fn head_prints_only_headers() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let finished =
         peer.eyas(&format!("get -I --head-start 2s {}", peer.url("/bytes/1000"))).run().exits(0);
     assert!(finished.out.starts_with("HTTP/3 200"), "{}", finished.out);
@@ -125,7 +125,7 @@ fn head_prints_only_headers() {
 
 #[test]
 fn redirects_are_followed_on_request() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let url = peer.url("/redirect/3");
     let not_followed = peer.eyas(&format!("get --json {url}")).run().exits(0).json();
     assert!(not_followed["status"].as_u64().is_some_and(|status| (300..400).contains(&status)));
@@ -143,7 +143,7 @@ fn redirects_are_followed_on_request() {
 /// /redirect/2 redirects to /redirect/1, and that to /redirect/0.
 #[test]
 fn each_redirect_is_shown() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let [first, second] = ["/redirect/2", "/redirect/1"].map(|path| peer.url(path));
     let hops = |text: &str| {
         let lines = text.lines().filter_map(|line| line.strip_prefix("* 30"));
@@ -175,7 +175,7 @@ fn each_redirect_is_shown() {
 
 #[test]
 fn insecure_accepts_any_certificate() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let line = format!("get -k --json https://127.0.0.1:{}/bytes/1", peer.port());
     let object = Eyas::new(&line).run().exits(0).json();
     assert_eq!(object["status"], 200);
@@ -183,7 +183,7 @@ fn insecure_accepts_any_certificate() {
 
 #[test]
 fn connect_to_keeps_the_name() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let line = format!(
         "get --json --cacert ca.pem --connect-to peer.test:443:127.0.0.1:{} https://peer.test/",
         peer.port()
@@ -195,7 +195,7 @@ fn connect_to_keeps_the_name() {
 
 #[test]
 fn a_second_process_uses_what_works_at_once() {
-    let peer = Peer::start(Personality::UdpSwallowed);
+    let peer = Peer::start(ServerPersonality::UdpSwallowed);
     let state = tempfile::tempdir().expect("a directory");
     let get = || {
         let line = format!("get --json {}", peer.url("/bytes/1"));
@@ -220,7 +220,7 @@ fn a_second_process_uses_what_works_at_once() {
 fn a_closed_reader_is_not_reported() {
     use std::io::Read;
     use std::process::Stdio;
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let eyas = peer.eyas(&format!("get {}", peer.url("/bytes/50000000")));
     let mut command = eyas.command();
     let mut child =

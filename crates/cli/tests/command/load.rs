@@ -6,7 +6,7 @@ use std::net::TcpListener;
 
 use crate::ports::own_port;
 use crate::stage::{DnsStub, Eyas, Faulty, Peer, Served, validate};
-use eyas_testserver::{Personality, Side};
+use eyas_testserver::{ServerPersonality, TransportSide};
 
 fn plain() -> Served {
     Served::start(Eyas::new("serve --plain --no-files --no-sctp"))
@@ -185,11 +185,11 @@ fn without_any_answer_the_exit_code_is_specific() {
     };
     let load = "load --json -n 2 -r 100";
     for (personality, code) in [
-        (Personality::WrongCertificate(Side::Both), 60),
-        (Personality::ExpiredCertificate(Side::Both), 60),
-        (Personality::WrongName(Side::Both), 60),
-        (Personality::NoCommonAlpn(Side::Both), 35),
-        (Personality::AllSwallowed, 28),
+        (ServerPersonality::WrongCertificate(TransportSide::Both), 60),
+        (ServerPersonality::ExpiredCertificate(TransportSide::Both), 60),
+        (ServerPersonality::WrongName(TransportSide::Both), 60),
+        (ServerPersonality::NoCommonAlpn(TransportSide::Both), 35),
+        (ServerPersonality::AllSwallowed, 28),
     ] {
         let peer = Peer::start(personality);
         let line = format!("{load} --connect-timeout 2s {}", peer.url("/"));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use eyas_testserver::Personality;
+use eyas_testserver::ServerPersonality;
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::stage::{Eyas, Peer, validate};
 
 #[test]
 fn the_memory_is_shown_and_can_be_deleted() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let state = tempfile::tempdir().expect("a directory");
     let memory = |line: &str| {
         let object = Eyas::new(line).state(state.path()).arg("--json").run().exits(0).json();
@@ -45,7 +45,7 @@ fn the_memory_is_shown_and_can_be_deleted() {
 #[test]
 fn the_file_is_for_its_owner() {
     use std::os::unix::fs::PermissionsExt;
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let state = tempfile::tempdir().expect("a directory");
     peer.eyas(&format!("get {}", peer.url("/bytes/1"))).state(state.path()).run().exits(0);
     let file = fs::metadata(state.path().join("eyas/memory.sqlite")).expect("it is there");
@@ -55,7 +55,7 @@ fn the_file_is_for_its_owner() {
 /// Whatever the environment has in place of a home directory: the run goes on, with a warning.
 #[test]
 fn without_a_home_there_is_a_warning_and_no_memory() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let line = format!("get --connect-timeout 20s {}", peer.url("/bytes/1"));
     let unset: [&[(&str, &str)]; 4] = [
         &[],
@@ -82,7 +82,7 @@ fn without_a_home_there_is_a_warning_and_no_memory() {
 /// A directory that cannot be created.
 #[test]
 fn an_unusable_home_is_a_warning() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let line = format!("get --connect-timeout 20s {}", peer.url("/bytes/1"));
     for home in ["/dev/null", "/proc/nonexistent"] {
         let output = peer.eyas(&line).command().env_clear().env("HOME", home).output();
@@ -95,7 +95,7 @@ fn an_unusable_home_is_a_warning() {
 
 #[test]
 fn none_writes_no_file() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let state = tempfile::tempdir().expect("a directory");
     let line = format!("get --memory none {}", peer.url("/bytes/1"));
     peer.eyas(&line).state(state.path()).run().exits(0);
@@ -106,7 +106,7 @@ fn none_writes_no_file() {
 /// that UDP works.
 #[test]
 fn a_protocol_that_was_not_offered_is_not_held_against_another() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let state = tempfile::tempdir().expect("a directory");
     let get = || {
         let line = format!("get --head-start 2s --json {}", peer.url("/bytes/1"));
@@ -133,7 +133,7 @@ fn a_protocol_that_was_not_offered_is_not_held_against_another() {
 /// Without `--cacert` the certificate is not accepted; with it everything works as before.
 #[test]
 fn a_missing_root_does_not_count_against_runs_that_give_it() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let state = tempfile::tempdir().expect("a directory");
     let get = || {
         let line = format!("get --head-start 2s --json {}", peer.url("/bytes/1"));
@@ -160,7 +160,7 @@ fn a_missing_root_does_not_count_against_runs_that_give_it() {
 #[test]
 fn a_file_that_is_not_a_memory_is_left_alone() {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let text = peer.directory().join("notes");
     fs::write(&text, b"this is no database, and never was one").expect("writes");
     fs::set_permissions(&text, fs::Permissions::from_mode(0o664)).expect("it is ours");
@@ -192,7 +192,7 @@ fn a_file_that_is_not_a_memory_is_left_alone() {
 
 #[test]
 fn damaged_memories_are_set_aside_and_never_fatal() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let path = peer.directory().join("memory.sqlite");
     let line = format!("get --memory memory.sqlite {}", peer.url("/bytes/3"));
     peer.eyas(&line).run().exits(0);
@@ -214,7 +214,7 @@ fn damaged_memories_are_set_aside_and_never_fatal() {
 
 #[test]
 fn an_unwritable_directory_is_never_fatal() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     fs::write(peer.directory().join("file"), b"").expect("writes");
     let line = format!("get --memory file/memory.sqlite {}", peer.url("/bytes/3"));
     let finished = peer.eyas(&line).run().exits(0);

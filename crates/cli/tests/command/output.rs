@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::stage::{Eyas, Faulty, Peer, Running, validate};
-use eyas_testserver::Personality;
+use eyas_testserver::ServerPersonality;
 
 /// Returns a new directory, and a pipe in it without a reader.
 fn pipe() -> (tempfile::TempDir, PathBuf) {
@@ -37,7 +37,7 @@ fn stalled(directory: &Path, flags: &str) -> Running {
 
 #[test]
 fn opening_a_pipe_without_a_reader_is_aborted() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let (_directory, pipe) = pipe();
     let line = format!("get --json --max-time 1s {}", peer.url("/bytes/10"));
     let object = peer.eyas(&line).arg("-o").arg(&pipe).run().exits(28).json();
@@ -75,7 +75,7 @@ fn handles_sigterm(run: &Running) -> bool {
 
 #[test]
 fn opening_a_pipe_waits_for_a_reader() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let (_directory, pipe) = pipe();
     let line = format!("get {}", peer.url("/bytes/100000"));
     let run = peer.eyas(&line).arg("-o").arg(&pipe).start();
@@ -87,7 +87,7 @@ fn opening_a_pipe_waits_for_a_reader() {
 
 #[test]
 fn a_stopped_reader_does_not_block_a_run() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let (_directory, pipe) = pipe();
     let line = format!("get --max-time 2s {}", peer.url("/bytes/10000000"));
     let run = peer.eyas(&line).arg("-o").arg(&pipe).start();
@@ -157,7 +157,7 @@ fn a_command_survives_its_terminal() {
 
 #[test]
 fn existing_files_keep_their_kind_and_mode() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let page = peer.directory().join("page");
     fs::write(&page, b"old").expect("writes");
     fs::set_permissions(&page, fs::Permissions::from_mode(0o600)).expect("is its owner");
@@ -176,7 +176,7 @@ fn existing_files_keep_their_kind_and_mode() {
 
 #[test]
 fn passwords_are_never_shown() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let url = peer.url("/bytes/10").replace("://", "://ada:secret@");
     let object = peer.eyas(&format!("get --json {url}")).run().exits(0);
     assert!(!object.out.contains("secret"), "{}", object.out);

@@ -1,12 +1,12 @@
 //! Tests of `eyas race`, `plan` and `replay`.
 
-use eyas_testserver::{Personality, Side};
+use eyas_testserver::{ServerPersonality, TransportSide};
 
 use crate::stage::{Eyas, Peer, validate};
 
 #[test]
 fn a_race_has_a_winner_and_a_verdict() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     // On a busy machine, the default of 30 ms is too short.
     let line = format!("race --head-start 2s {}", peer.url("/"));
     let object = peer.eyas(&line).arg("--json").run().exits(0).json();
@@ -23,7 +23,7 @@ fn a_race_has_a_winner_and_a_verdict() {
 
 #[test]
 fn a_series_counts_losses_and_times_for_each_transport() {
-    let peer = Peer::start(Personality::UdpSwallowed);
+    let peer = Peer::start(ServerPersonality::UdpSwallowed);
     let line = format!("race --count 3 --interval 1ms --connect-timeout 500ms {}", peer.url("/"));
     let object = peer.eyas(&line).arg("--json").run().exits(0).json();
     validate("race-series", &object);
@@ -65,10 +65,14 @@ fn a_series_without_any_connection_fails_as_a_race_does() {
 #[test]
 fn all_reports_what_works_and_why_the_rest_does_not() {
     let cases = [
-        (Personality::Healthy, "quic", "HTTP/3 works"),
-        (Personality::UdpSwallowed, "tcp", "nothing comes back over UDP"),
-        (Personality::WrongCertificate(Side::Quic), "tcp", "certificate shown over QUIC"),
-        (Personality::Http3Only, "quic", "HTTP/3 works"),
+        (ServerPersonality::Healthy, "quic", "HTTP/3 works"),
+        (ServerPersonality::UdpSwallowed, "tcp", "nothing comes back over UDP"),
+        (
+            ServerPersonality::WrongCertificate(TransportSide::Quic),
+            "tcp",
+            "certificate shown over QUIC",
+        ),
+        (ServerPersonality::Http3Only, "quic", "HTTP/3 works"),
     ];
     for (personality, winner, verdict) in cases {
         let peer = Peer::start(personality);
@@ -105,7 +109,7 @@ fn all_reports_what_works_and_why_the_rest_does_not() {
 fn the_late_switch_is_reported() {
     // Enough for TCP to be ready first, but within the time of the late switch.
     let delay = std::time::Duration::from_millis(600);
-    let peer = Peer::start(Personality::QuicSlow { by: delay });
+    let peer = Peer::start(ServerPersonality::QuicSlow { by: delay });
     let line = format!("race --json {}", peer.url("/"));
     let object = peer.eyas(&line).run().exits(0).json();
     validate("race", &object);
@@ -115,7 +119,7 @@ fn the_late_switch_is_reported() {
 
 #[test]
 fn a_recorded_race_replays_as_it_ran() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let line = format!("race --json --trace race.jsonl {}", peer.url("/"));
     let raced = peer.eyas(&line).run().exits(0).json();
     let replay = || Eyas::new("replay race.jsonl").within(&peer.directory());
@@ -140,14 +144,14 @@ fn a_recorded_race_replays_as_it_ran() {
 
 #[test]
 fn a_failed_exchange_can_be_replayed_too() {
-    let peer = Peer::start(Personality::WrongName(Side::Both));
+    let peer = Peer::start(ServerPersonality::WrongName(TransportSide::Both));
     peer.eyas(&format!("get --trace race.jsonl {}", peer.url("/"))).run().exits(60);
     Eyas::new("replay race.jsonl").within(&peer.directory()).run().exits(0);
 }
 
 #[test]
 fn a_plan_gives_reasons_and_connects_to_nothing() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let line = format!("plan --json {}", peer.url("/"));
     let object = peer.eyas(&line).run().exits(0).json();
     validate("plan", &object);
@@ -162,7 +166,7 @@ fn a_plan_gives_reasons_and_connects_to_nothing() {
 
 #[test]
 fn explanations_are_printed_with_the_race() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let line = format!("race --explain --json {}", peer.url("/"));
     let object = peer.eyas(&line).run().exits(0).json();
     validate("race", &object);
@@ -172,7 +176,7 @@ fn explanations_are_printed_with_the_race() {
 /// Who answers for the name is a part of the explanation.
 #[test]
 fn explanations_say_who_answers_for_the_name() {
-    let peer = Peer::start(Personality::Healthy);
+    let peer = Peer::start(ServerPersonality::Healthy);
     let url = peer.url("/");
     for command in ["race", "get"] {
         let run = |line: &str| peer.eyas(&format!("{command} {line} {url}")).run().exits(0);

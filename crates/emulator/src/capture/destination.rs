@@ -11,13 +11,13 @@ use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 /// A file that is not visible before it is complete. Until then it has no name if the file system
 /// supports that, so that nothing is left behind if the program is killed.
 #[derive(Debug)]
-pub(super) struct Destination {
+pub(super) struct CaptureDestination {
     file: File,
-    completion: Completion,
+    completion: FileCompletion,
 }
 
 #[derive(Debug)]
-enum Completion {
+enum FileCompletion {
     /// It is still unnamed and will get this name.
     Link(PathBuf),
     /// It has the first name and will get the second.
@@ -26,44 +26,44 @@ enum Completion {
     Streamed,
 }
 
-impl Destination {
+impl CaptureDestination {
     /// Creates the file. If the path is not a regular file (a named pipe, `/dev/stdout`), it is
     /// written directly.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             let file = OpenOptions::new().write(true).open(path)?;
-            return Ok(Self { file, completion: Completion::Streamed });
+            return Ok(Self { file, completion: FileCompletion::Streamed });
         }
         let unnamed = OpenOptions::new()
             .write(true)
             .custom_flags(OFlags::TMPFILE.bits() as i32)
             .open(directory(path));
         if let Ok(file) = unnamed {
-            return Ok(Self { file, completion: Completion::Link(path.to_owned()) });
+            return Ok(Self { file, completion: FileCompletion::Link(path.to_owned()) });
         }
         let partial = partial_name(path);
         let file = File::create(&partial)?;
-        Ok(Self { file, completion: Completion::Rename(partial, path.to_owned()) })
+        Ok(Self { file, completion: FileCompletion::Rename(partial, path.to_owned()) })
     }
 
     /// Completes the file: gives it its name, replacing any file of that name.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.file.flush()?;
         match &self.completion {
-            Completion::Link(path) => {
+            FileCompletion::Link(path) => {
                 let partial = partial_name(path);
                 let unnamed = format!("/proc/self/fd/{}", self.file.as_raw_fd());
                 // A link does not replace a file, so the name is assigned in two steps.
                 linkat(CWD, unnamed, CWD, &partial, AtFlags::SYMLINK_FOLLOW)?;
                 fs::rename(&partial, path)
             }
-            Completion::Rename(partial, path) => fs::rename(partial, path),
-            Completion::Streamed => Ok(()),
+            FileCompletion::Rename(partial, path) => fs::rename(partial, path),
+            FileCompletion::Streamed => Ok(()),
         }
     }
 }
 
-impl Write for Destination {
+impl Write for CaptureDestination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -98,7 +98,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("all.pcapng");
         fs::write(&path, "an older one").unwrap();
-        let mut destination = Destination::create(&path).unwrap();
+        let mut destination = CaptureDestination::create(&path).unwrap();
         destination.write_all(b"packets").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"an older one");
         destination.finish().unwrap();
@@ -110,9 +110,9 @@ mod tests {
     fn an_unfinished_capture_leaves_no_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("all.pcapng");
-        let mut destination = Destination::create(&path).unwrap();
+        let mut destination = CaptureDestination::create(&path).unwrap();
         destination.write_all(b"pack").unwrap();
-        let is_unnamed = matches!(destination.completion, Completion::Link(_));
+        let is_unnamed = matches!(destination.completion, FileCompletion::Link(_));
         drop(destination);
         let left = if is_unnamed { 0 } else { 1 };
         assert_eq!(names(directory.path()).len(), left);
@@ -129,7 +129,7 @@ mod tests {
             let path = path.clone();
             move || fs::read(path).unwrap()
         });
-        let mut destination = Destination::create(&path).unwrap();
+        let mut destination = CaptureDestination::create(&path).unwrap();
         destination.write_all(b"packets").unwrap();
         destination.finish().unwrap();
         assert_eq!(reader.join().unwrap(), b"packets");
@@ -138,6 +138,6 @@ mod tests {
     #[test]
     fn a_missing_directory_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(Destination::create(&directory.path().join("no/all.pcapng")).is_err());
+        assert!(CaptureDestination::create(&directory.path().join("no/all.pcapng")).is_err());
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use eyas_netem::link::JitterDistribution;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::{Part, Time};
+use super::{PercentValue, TimeSpan};
 
 /// The names of the distributions, as those of `tc`. Without a name, jitter is only added.
 const NAMES: [(&str, JitterDistribution); 4] = [
@@ -18,11 +18,11 @@ const NAMES: [(&str, JitterDistribution); 4] = [
 
 /// The random part of the delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Jitter {
+pub struct JitterSpec {
     /// Its amount.
-    pub amount: Time,
+    pub amount: TimeSpan,
     /// The correlation of consecutive packets.
-    pub correlation: Part,
+    pub correlation: PercentValue,
     /// How it is distributed.
     pub distribution: JitterDistribution,
 }
@@ -35,7 +35,7 @@ pub struct Jitter {
 )]
 pub struct ParseJitterError(String);
 
-impl FromStr for Jitter {
+impl FromStr for JitterSpec {
     type Err = ParseJitterError;
 
     fn from_str(text: &str) -> Result<Self, ParseJitterError> {
@@ -49,7 +49,7 @@ impl FromStr for Jitter {
         {
             (rest, distribution) = (before.trim_end(), *known);
         }
-        let mut correlation = Part::default();
+        let mut correlation = PercentValue::default();
         if let Some(number) = rest.strip_suffix('%') {
             let (before, number) = number.trim_end().rsplit_once(' ').ok_or_else(refused)?;
             correlation = format!("{number} %").parse().map_err(|_| refused())?;
@@ -60,7 +60,7 @@ impl FromStr for Jitter {
     }
 }
 
-impl fmt::Display for Jitter {
+impl fmt::Display for JitterSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.amount)?;
         if self.correlation.0 > 0.0 {
@@ -73,7 +73,7 @@ impl fmt::Display for Jitter {
     }
 }
 
-as_text!(Jitter);
+as_text!(JitterSpec);
 
 #[cfg(test)]
 mod tests {
@@ -82,17 +82,17 @@ mod tests {
     #[test]
     fn jitters_are_parsed_and_displayed() {
         for text in ["0 s", "10 ms", "10 ms 25 %", "10 ms normal", "1.5 ms 0.5 % paretonormal"] {
-            assert_eq!(text.parse::<Jitter>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<JitterSpec>().unwrap().to_string(), text);
         }
-        let compact: Jitter = "3ms 25% pareto".parse().unwrap();
+        let compact: JitterSpec = "3ms 25% pareto".parse().unwrap();
         assert_eq!(compact.to_string(), "3 ms 25 % pareto");
-        assert_eq!("none".parse(), Ok(Jitter::default()));
+        assert_eq!("none".parse(), Ok(JitterSpec::default()));
     }
 
     #[test]
     fn a_mistake_is_shown_with_what_is_possible() {
         for text in ["", "10", "10 ms gamma", "25 %", "10 ms 125 %", "normal", "10 ms -1 %"] {
-            let error = text.parse::<Jitter>().unwrap_err().to_string();
+            let error = text.parse::<JitterSpec>().unwrap_err().to_string();
             assert!(error.contains("uniform, normal, pareto and paretonormal"), "{error}");
         }
     }

@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use toml::{Table, Value};
 
 use super::{
-    Framing, Jitter, Loss, ParseAmountError, Part, Queue, Rate, Recording, Reorder, Size, Time,
-    in_words_of_the_file,
+    BitRate, ByteSize, FramingSize, JitterSpec, LossSpec, ParseAmountError, PercentValue,
+    QueueSpec, RateRecording, ReorderSpec, TimeSpan, in_words_of_the_file,
 };
 
 /// Every supported key, in the order of listing.
@@ -63,31 +63,31 @@ pub struct LinkSpec {
     pub rate: Option<LinkRate>,
     /// A recorded rate, instead.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<Recording>,
+    pub trace: Option<RateRecording>,
     /// The one-way delay.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Time>,
+    pub delay: Option<TimeSpan>,
     /// The random part of the delay.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Jitter>,
+    pub jitter: Option<JitterSpec>,
     /// The random losses.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Loss>,
+    pub loss: Option<LossSpec>,
     /// The queue.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue: Option<Queue>,
+    pub queue: Option<QueueSpec>,
     /// The largest packet; 0 for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mtu: Option<Size>,
+    pub mtu: Option<ByteSize>,
     /// Bytes that the link adds to each packet.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub framing: Option<Framing>,
+    pub framing: Option<FramingSize>,
     /// The share of packets that arrive twice.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub duplicate: Option<Part>,
+    pub duplicate: Option<PercentValue>,
     /// Whether packets overtake each other.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reorder: Option<Reorder>,
+    pub reorder: Option<ReorderSpec>,
     /// The bit error rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bit_errors: Option<f64>,
@@ -102,13 +102,13 @@ pub enum LinkRate {
     /// Transmission takes no time.
     Unlimited,
     /// This rate; with 0 nothing is sent.
-    Limited(Rate),
+    Limited(BitRate),
 }
 
 impl LinkRate {
     /// Returns the limit.
     #[must_use]
-    pub const fn limit(self) -> Option<Rate> {
+    pub const fn limit(self) -> Option<BitRate> {
         match self {
             Self::Unlimited => None,
             Self::Limited(rate) => Some(rate),
@@ -122,7 +122,7 @@ impl FromStr for LinkRate {
     fn from_str(text: &str) -> Result<Self, ParseAmountError> {
         Ok(match text {
             "none" => Self::Unlimited,
-            "0" => Self::Limited(Rate(0)),
+            "0" => Self::Limited(BitRate(0)),
             _ => Self::Limited(text.parse()?),
         })
     }
@@ -197,7 +197,7 @@ impl LinkSpec {
             "loss" => self.loss = parsed(key, value)?,
             "queue" => self.queue = parsed(key, value)?,
             "mtu" => self.mtu = Some(bytes(key, value)?),
-            "framing" => self.framing = Some(Framing(bytes(key, value)?)),
+            "framing" => self.framing = Some(FramingSize(bytes(key, value)?)),
             "duplicate" => self.duplicate = or_none(key, value)?,
             "reorder" => self.reorder = parsed(key, value)?,
             "bit-errors" => self.bit_errors = Some(probability(value)?),
@@ -320,26 +320,30 @@ fn parsed<T: FromStr<Err: fmt::Display>>(
 }
 
 /// Parses a number of bytes, which may be given without a unit where there is no other.
-fn bytes(key: &str, value: &str) -> Result<Size, LinkSpecError> {
+fn bytes(key: &str, value: &str) -> Result<ByteSize, LinkSpecError> {
     match value {
-        "none" => Ok(Size(0)),
-        _ => {
-            value.parse().map(Size).or_else(|_| value.parse()).map_err(|cause| refused(key, cause))
-        }
+        "none" => Ok(ByteSize(0)),
+        _ => value
+            .parse()
+            .map(ByteSize)
+            .or_else(|_| value.parse())
+            .map_err(|cause| refused(key, cause)),
     }
 }
 
-fn queue_config(queue: Queue) -> QueueConfig {
+fn queue_config(queue: QueueSpec) -> QueueConfig {
     match queue {
-        Queue::Packets(limit) => QueueConfig::Packets(limit),
-        Queue::Bytes(limit) => QueueConfig::Bytes(limit),
-        Queue::Red(limit) => QueueConfig::Red(RedConfig {
+        QueueSpec::Packets(limit) => QueueConfig::Packets(limit),
+        QueueSpec::Bytes(limit) => QueueConfig::Bytes(limit),
+        QueueSpec::Red(limit) => QueueConfig::Red(RedConfig {
             limit,
             minimum: RED_MINIMUM * limit as f64,
             maximum: RED_MAXIMUM * limit as f64,
             ..RedConfig::default()
         }),
-        Queue::CoDel(limit) => QueueConfig::CoDel(CoDelConfig { limit, ..CoDelConfig::default() }),
+        QueueSpec::CoDel(limit) => {
+            QueueConfig::CoDel(CoDelConfig { limit, ..CoDelConfig::default() })
+        }
     }
 }
 
@@ -362,7 +366,7 @@ fn yes_or_no(text: &str) -> Result<bool, LinkSpecError> {
 mod tests {
     use std::time::Duration;
 
-    use eyas_netem::link::{JitterDistribution, LossConfig, Reordering};
+    use eyas_netem::link::{JitterDistribution, LossConfig, ReorderingMode};
 
     use super::*;
 
@@ -382,7 +386,7 @@ mod tests {
         assert_eq!(link.loss, LossConfig::Probability(0.05));
         assert_eq!(link.queue, QueueConfig::Bytes(65_536));
         let by = Duration::from_millis(3);
-        assert_eq!(link.reordering, Reordering::Late { probability: 0.01, by });
+        assert_eq!(link.reordering, ReorderingMode::Late { probability: 0.01, by });
         assert_eq!(link.mtu, Some(1400));
     }
 
@@ -413,7 +417,7 @@ mod tests {
         assert_eq!(link.jitter, Duration::from_millis(10));
         assert_eq!(link.jitter_distribution, JitterDistribution::ParetoNormal);
         assert_eq!(link.jitter_correlation, 0.25);
-        assert_eq!(link.reordering, Reordering::ByJitter);
+        assert_eq!(link.reordering, ReorderingMode::ByJitter);
     }
 
     #[test]

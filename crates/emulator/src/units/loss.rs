@@ -8,31 +8,31 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{ParseAmountError, Part};
+use super::{ParseAmountError, PercentValue};
 
 /// The random losses of a path: a share as text, or a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
-pub struct Loss {
+pub struct LossSpec {
     /// The loss rate, independent for each packet. In the two-state model: the rate in the good
     /// state.
     #[serde(default)]
-    pub probability: Part,
+    pub probability: PercentValue,
     /// The loss rate in the bad state (Gilbert and Elliott).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub while_bad: Option<Part>,
+    pub while_bad: Option<PercentValue>,
     /// The probability per packet of changing to the bad state.
     #[serde(default)]
-    pub worsens: Part,
+    pub worsens: PercentValue,
     /// The probability per packet of changing back to the good state.
     #[serde(default)]
-    pub recovers: Part,
+    pub recovers: PercentValue,
     /// The bit error rate.
     #[serde(default)]
     pub bit_errors: f64,
 }
 
-impl Loss {
+impl LossSpec {
     /// Returns the loss model of a link, without bit errors.
     #[must_use]
     pub fn model(&self) -> LossConfig {
@@ -60,45 +60,45 @@ impl Loss {
     }
 }
 
-impl FromStr for Loss {
+impl FromStr for LossSpec {
     type Err = ParseAmountError;
 
     fn from_str(text: &str) -> Result<Self, ParseAmountError> {
         let probability = match text {
-            "none" | "0" => Part::default(),
+            "none" | "0" => PercentValue::default(),
             _ => text.parse()?,
         };
         Ok(Self { probability, ..Self::default() })
     }
 }
 
-impl Serialize for Loss {
+impl Serialize for LossSpec {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Self::serialize(self, serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Loss {
+impl<'de> Deserialize<'de> for LossSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Form;
+        struct LossVisitor;
 
-        impl<'de> Visitor<'de> for Form {
-            type Value = Loss;
+        impl<'de> Visitor<'de> for LossVisitor {
+            type Value = LossSpec;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a share such as \"1 %\", or a table")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Loss, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<LossSpec, E> {
                 text.parse().map_err(de::Error::custom)
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Loss, A::Error> {
-                Loss::deserialize(MapAccessDeserializer::new(map))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LossSpec, A::Error> {
+                LossSpec::deserialize(MapAccessDeserializer::new(map))
             }
         }
 
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_any(LossVisitor)
     }
 }
 
@@ -109,11 +109,11 @@ mod tests {
     #[test]
     fn losses_are_a_share_or_a_table() {
         let loss = |text: &str| toml::from_str::<toml::Table>(text).unwrap()["loss"].clone();
-        let share: Loss = loss("loss = '1 %'").try_into().unwrap();
-        let table: Loss = loss("loss = { probability = '1 %' }").try_into().unwrap();
+        let share: LossSpec = loss("loss = '1 %'").try_into().unwrap();
+        let table: LossSpec = loss("loss = { probability = '1 %' }").try_into().unwrap();
         assert_eq!(share, table);
-        let error = loss("loss = { chance = '1 %' }").try_into::<Loss>().unwrap_err();
+        let error = loss("loss = { chance = '1 %' }").try_into::<LossSpec>().unwrap_err();
         assert!(error.to_string().contains("unknown field `chance`"), "{error}");
-        assert!(loss("loss = 'often'").try_into::<Loss>().is_err());
+        assert!(loss("loss = 'often'").try_into::<LossSpec>().is_err());
     }
 }

@@ -3,7 +3,7 @@
 use eyas_netem::packet::protocol;
 use serde::{Deserialize, Serialize};
 
-use super::{Size, Time};
+use super::{ByteSize, TimeSpan};
 
 /// A middlebox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,10 +16,10 @@ pub enum MiddleboxSpec {
         passes_sctp: bool,
         /// How long a UDP mapping is kept.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        idle: Option<Time>,
+        idle: Option<TimeSpan>,
         /// The same for TCP.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        idle_tcp: Option<Time>,
+        idle_tcp: Option<TimeSpan>,
     },
     /// Passes or drops packets by protocol or port.
     Firewall {
@@ -36,7 +36,7 @@ pub enum MiddleboxSpec {
     /// Drops packets larger than this.
     MtuLimit {
         /// The largest packet.
-        mtu: Size,
+        mtu: ByteSize,
         /// Whether it reports this by ICMP.
         #[serde(default)]
         answers: bool,
@@ -44,7 +44,7 @@ pub enum MiddleboxSpec {
     /// Forgets idle flows.
     IdleTimeout {
         /// The idle time.
-        after: Time,
+        after: TimeSpan,
         /// Whether an established connection that it has forgotten stays cut.
         #[serde(default)]
         stays_cut: bool,
@@ -59,10 +59,10 @@ pub enum MiddleboxSpec {
         packets: Option<u64>,
         /// The number of bytes that pass.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        bytes: Option<Size>,
+        bytes: Option<ByteSize>,
         /// After how long without a packet a flow is forgotten.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        idle: Option<Time>,
+        idle: Option<TimeSpan>,
     },
     /// Resets TCP connections.
     Reset {

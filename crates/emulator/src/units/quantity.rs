@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The kind of an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum AmountKind {
     /// Bits per second.
     Rate,
     /// Seconds.
@@ -23,7 +23,7 @@ pub enum Kind {
     Number,
 }
 
-impl Kind {
+impl AmountKind {
     /// Returns the unit that axes, tables and expressions use, and its size in base units.
     #[must_use]
     pub const fn display_unit(self) -> (&'static str, f64) {
@@ -40,32 +40,32 @@ impl Kind {
 
 /// Every supported unit: name, kind, and size in base units. An amount is written in the first one
 /// of its kind that divides it.
-const UNITS: [(&str, Kind, f64); 24] = [
-    ("Gbit/s", Kind::Rate, 1e9),
-    ("Mbit/s", Kind::Rate, 1e6),
-    ("kbit/s", Kind::Rate, 1e3),
-    ("bit/s", Kind::Rate, 1.0),
+const UNITS: [(&str, AmountKind, f64); 24] = [
+    ("Gbit/s", AmountKind::Rate, 1e9),
+    ("Mbit/s", AmountKind::Rate, 1e6),
+    ("kbit/s", AmountKind::Rate, 1e3),
+    ("bit/s", AmountKind::Rate, 1.0),
     // In the notation of tc.
-    ("gbit", Kind::Rate, 1e9),
-    ("mbit", Kind::Rate, 1e6),
-    ("kbit", Kind::Rate, 1e3),
-    ("Gbit", Kind::Rate, 1e9),
-    ("Mbit", Kind::Rate, 1e6),
-    ("Kbit", Kind::Rate, 1e3),
-    ("min", Kind::Time, 60.0),
-    ("s", Kind::Time, 1.0),
-    ("ms", Kind::Time, 1e-3),
-    ("us", Kind::Time, 1e-6),
-    ("ns", Kind::Time, 1e-9),
-    ("MiB", Kind::Size, 1_048_576.0),
-    ("KiB", Kind::Size, 1024.0),
-    ("MB", Kind::Size, 1e6),
-    ("kB", Kind::Size, 1e3),
-    ("bytes", Kind::Size, 1.0),
-    ("byte", Kind::Size, 1.0),
-    ("packets", Kind::Packets, 1.0),
-    ("packet", Kind::Packets, 1.0),
-    ("%", Kind::Part, 0.01),
+    ("gbit", AmountKind::Rate, 1e9),
+    ("mbit", AmountKind::Rate, 1e6),
+    ("kbit", AmountKind::Rate, 1e3),
+    ("Gbit", AmountKind::Rate, 1e9),
+    ("Mbit", AmountKind::Rate, 1e6),
+    ("Kbit", AmountKind::Rate, 1e3),
+    ("min", AmountKind::Time, 60.0),
+    ("s", AmountKind::Time, 1.0),
+    ("ms", AmountKind::Time, 1e-3),
+    ("us", AmountKind::Time, 1e-6),
+    ("ns", AmountKind::Time, 1e-9),
+    ("MiB", AmountKind::Size, 1_048_576.0),
+    ("KiB", AmountKind::Size, 1024.0),
+    ("MB", AmountKind::Size, 1e6),
+    ("kB", AmountKind::Size, 1e3),
+    ("bytes", AmountKind::Size, 1.0),
+    ("byte", AmountKind::Size, 1.0),
+    ("packets", AmountKind::Packets, 1.0),
+    ("packet", AmountKind::Packets, 1.0),
+    ("%", AmountKind::Part, 0.01),
 ];
 
 /// The text is not an amount.
@@ -81,7 +81,7 @@ pub struct ParseAmountError {
 ///
 /// # Errors
 /// If there is no number, or the unit is unknown.
-pub fn parse(text: &str) -> Result<(f64, Kind), ParseAmountError> {
+pub fn parse(text: &str) -> Result<(f64, AmountKind), ParseAmountError> {
     let refused = || ParseAmountError {
         text: text.to_owned(),
         wanted: "a number with a unit",
@@ -92,7 +92,7 @@ pub fn parse(text: &str) -> Result<(f64, Kind), ParseAmountError> {
     let number: f64 = trimmed[..split].parse().map_err(|_| refused())?;
     let unit = trimmed[split..].trim();
     if unit.is_empty() {
-        return Ok((number, Kind::Number));
+        return Ok((number, AmountKind::Number));
     }
     let found = UNITS.iter().find(|(name, ..)| *name == unit).ok_or_else(refused)?;
     Ok((number * found.2, found.1))
@@ -100,7 +100,7 @@ pub fn parse(text: &str) -> Result<(f64, Kind), ParseAmountError> {
 
 fn parse_as(
     text: &str,
-    kind: Kind,
+    kind: AmountKind,
     wanted: &'static str,
     example: &'static str,
 ) -> Result<f64, ParseAmountError> {
@@ -111,7 +111,7 @@ fn parse_as(
 }
 
 /// Writes an amount in the largest unit that leaves at most three decimals.
-fn write(f: &mut fmt::Formatter<'_>, amount: f64, kind: Kind, fallback: &str) -> fmt::Result {
+fn write(f: &mut fmt::Formatter<'_>, amount: f64, kind: AmountKind, fallback: &str) -> fmt::Result {
     for (name, _, factor) in UNITS.iter().filter(|(_, of, _)| *of == kind) {
         let count = amount / factor;
         let thousandths = count * 1000.0;
@@ -124,74 +124,76 @@ fn write(f: &mut fmt::Formatter<'_>, amount: f64, kind: Kind, fallback: &str) ->
 
 /// Bits per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rate(pub u64);
+pub struct BitRate(pub u64);
 
-impl FromStr for Rate {
+impl FromStr for BitRate {
     type Err = ParseAmountError;
 
     fn from_str(text: &str) -> Result<Self, ParseAmountError> {
-        parse_as(text, Kind::Rate, "a rate", "10 Mbit/s").map(|amount| Self(amount.round() as u64))
+        parse_as(text, AmountKind::Rate, "a rate", "10 Mbit/s")
+            .map(|amount| Self(amount.round() as u64))
     }
 }
 
-impl fmt::Display for Rate {
+impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write(f, self.0 as f64, Kind::Rate, "bit/s")
+        write(f, self.0 as f64, AmountKind::Rate, "bit/s")
     }
 }
 
-as_text!(Rate);
+as_text!(BitRate);
 
 /// A time, to the nanosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Time(pub Duration);
+pub struct TimeSpan(pub Duration);
 
-impl FromStr for Time {
+impl FromStr for TimeSpan {
     type Err = ParseAmountError;
 
     fn from_str(text: &str) -> Result<Self, ParseAmountError> {
-        let seconds = parse_as(text, Kind::Time, "a time", "50 ms")?;
+        let seconds = parse_as(text, AmountKind::Time, "a time", "50 ms")?;
         Ok(Self(Duration::from_nanos((seconds * 1e9).round() as u64)))
     }
 }
 
-impl fmt::Display for Time {
+impl fmt::Display for TimeSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write(f, self.0.as_secs_f64(), Kind::Time, "s")
+        write(f, self.0.as_secs_f64(), AmountKind::Time, "s")
     }
 }
 
-as_text!(Time);
+as_text!(TimeSpan);
 
 /// Bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Size(pub usize);
+pub struct ByteSize(pub usize);
 
-impl FromStr for Size {
+impl FromStr for ByteSize {
     type Err = ParseAmountError;
 
     fn from_str(text: &str) -> Result<Self, ParseAmountError> {
-        parse_as(text, Kind::Size, "a size", "64 KiB").map(|amount| Self(amount.round() as usize))
+        parse_as(text, AmountKind::Size, "a size", "64 KiB")
+            .map(|amount| Self(amount.round() as usize))
     }
 }
 
-impl fmt::Display for Size {
+impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write(f, self.0 as f64, Kind::Size, "bytes")
+        write(f, self.0 as f64, AmountKind::Size, "bytes")
     }
 }
 
-as_text!(Size);
+as_text!(ByteSize);
 
 /// A fraction of one, written in percent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Part(pub f64);
+pub struct PercentValue(pub f64);
 
-impl FromStr for Part {
+impl FromStr for PercentValue {
     type Err = ParseAmountError;
 
     fn from_str(text: &str) -> Result<Self, ParseAmountError> {
-        match parse_as(text, Kind::Part, "a percentage", "1.5 %")? {
+        match parse_as(text, AmountKind::Part, "a percentage", "1.5 %")? {
             part if part <= 1.0 => Ok(Self(part)),
             _ => Err(ParseAmountError {
                 text: text.to_owned(),
@@ -202,13 +204,13 @@ impl FromStr for Part {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for PercentValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} %", (self.0 * 1e8).round() / 1e6)
     }
 }
 
-as_text!(Part);
+as_text!(PercentValue);
 
 #[cfg(test)]
 mod tests {
@@ -216,35 +218,35 @@ mod tests {
 
     #[test]
     fn amounts_are_parsed_with_their_units() {
-        assert_eq!("10 Mbit/s".parse(), Ok(Rate(10_000_000)));
-        assert_eq!("2.5Gbit/s".parse(), Ok(Rate(2_500_000_000)));
-        assert_eq!("10mbit".parse(), Ok(Rate(10_000_000)));
-        assert_eq!("0.9 s".parse(), Ok(Time(Duration::from_millis(900))));
-        assert_eq!("64 KiB".parse(), Ok(Size(65_536)));
-        assert_eq!("1 %".parse(), Ok(Part(0.01)));
+        assert_eq!("10 Mbit/s".parse(), Ok(BitRate(10_000_000)));
+        assert_eq!("2.5Gbit/s".parse(), Ok(BitRate(2_500_000_000)));
+        assert_eq!("10mbit".parse(), Ok(BitRate(10_000_000)));
+        assert_eq!("0.9 s".parse(), Ok(TimeSpan(Duration::from_millis(900))));
+        assert_eq!("64 KiB".parse(), Ok(ByteSize(65_536)));
+        assert_eq!("1 %".parse(), Ok(PercentValue(0.01)));
     }
 
     #[test]
     fn another_unit_is_refused_with_an_example() {
-        let error = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
+        let error = |text: &str| text.parse::<BitRate>().unwrap_err().to_string();
         assert_eq!(error("10 ms"), "\"10 ms\" is not a rate, such as \"10 Mbit/s\"");
         assert_eq!(error("fast"), "\"fast\" is not a rate, such as \"10 Mbit/s\"");
-        assert!("-1 s".parse::<Time>().is_err());
-        assert!("101 %".parse::<Part>().is_err());
+        assert!("-1 s".parse::<TimeSpan>().is_err());
+        assert!("101 %".parse::<PercentValue>().is_err());
     }
 
     #[test]
     fn written_values_can_be_parsed() {
         for text in ["1 Gbit/s", "10 Mbit/s", "1.5 Mbit/s", "7 bit/s"] {
-            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<BitRate>().unwrap().to_string(), text);
         }
         for text in ["5 min", "19 s", "900 ms", "1.5 us"] {
-            assert_eq!(text.parse::<Time>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<TimeSpan>().unwrap().to_string(), text);
         }
-        assert_eq!(Size(262_144).to_string(), "256 KiB");
-        assert_eq!(Size(1452).to_string(), "1.452 kB");
-        assert_eq!(Part(0.015).to_string(), "1.5 %");
-        assert_eq!(Time::default().to_string(), "0 s");
-        assert_eq!("0 s".parse(), Ok(Time::default()));
+        assert_eq!(ByteSize(262_144).to_string(), "256 KiB");
+        assert_eq!(ByteSize(1452).to_string(), "1.452 kB");
+        assert_eq!(PercentValue(0.015).to_string(), "1.5 %");
+        assert_eq!(TimeSpan::default().to_string(), "0 s");
+        assert_eq!("0 s".parse(), Ok(TimeSpan::default()));
     }
 }

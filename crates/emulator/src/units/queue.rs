@@ -5,16 +5,16 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::quantity::{Kind, ParseAmountError, Size, parse};
+use super::quantity::{AmountKind, ByteSize, ParseAmountError, parse};
 
 /// Bytes that a link adds to each packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Framing(pub Size);
+pub struct FramingSize(pub ByteSize);
 
 /// The limit of a queue, and its active queue management.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Queue {
+pub enum QueueSpec {
     /// First in, first out, limited in packets.
     Packets(usize),
     /// First in, first out, limited in bytes.
@@ -25,13 +25,13 @@ pub enum Queue {
     CoDel(usize),
 }
 
-impl Default for Queue {
+impl Default for QueueSpec {
     fn default() -> Self {
         Self::Packets(100)
     }
 }
 
-impl FromStr for Queue {
+impl FromStr for QueueSpec {
     type Err = ParseQueueError;
 
     fn from_str(text: &str) -> Result<Self, ParseQueueError> {
@@ -43,8 +43,10 @@ impl FromStr for Queue {
         };
         match parse(amount).map_err(refused)? {
             // Packets, unless it says otherwise, as in tc.
-            (count, Kind::Packets | Kind::Number) if count >= 1.0 => Ok(discipline(count as usize)),
-            (count, Kind::Size) if count >= 1.0 && amount == text => {
+            (count, AmountKind::Packets | AmountKind::Number) if count >= 1.0 => {
+                Ok(discipline(count as usize))
+            }
+            (count, AmountKind::Size) if count >= 1.0 && amount == text => {
                 Ok(Self::Bytes(count as usize))
             }
             _ => Err(ParseQueueError(text.to_owned())),
@@ -60,25 +62,25 @@ impl FromStr for Queue {
 )]
 pub struct ParseQueueError(String);
 
-impl fmt::Display for Queue {
+impl fmt::Display for QueueSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Packets(1) => f.write_str("1 packet"),
             Self::Packets(count) => write!(f, "{count} packets"),
-            Self::Bytes(count) => Size(*count).fmt(f),
+            Self::Bytes(count) => ByteSize(*count).fmt(f),
             Self::Red(count) => write!(f, "{count} packets red"),
             Self::CoDel(count) => write!(f, "{count} packets codel"),
         }
     }
 }
 
-impl Serialize for Queue {
+impl Serialize for QueueSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Queue {
+impl<'de> Deserialize<'de> for QueueSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
@@ -91,11 +93,11 @@ mod tests {
     #[test]
     fn queues_are_parsed_and_displayed() {
         for text in ["100 packets", "64 KiB", "100 packets red", "1000 packets codel"] {
-            assert_eq!(text.parse::<Queue>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<QueueSpec>().unwrap().to_string(), text);
         }
-        assert_eq!("100".parse(), Ok(Queue::Packets(100)));
+        assert_eq!("100".parse(), Ok(QueueSpec::Packets(100)));
         for text in ["64 KiB codel", "0 packets", "0", "1 s", "red"] {
-            assert!(text.parse::<Queue>().is_err(), "{text}");
+            assert!(text.parse::<QueueSpec>().is_err(), "{text}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use eyas_netem::link::Trace;
+use eyas_netem::link::DeliveryTrace;
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -12,11 +12,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// In plans and on the command line it is the name of the file; in results it is the content as
 /// well, so that a run can be repeated without the file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recording {
+pub struct RateRecording {
     /// The name of the file.
     pub file: String,
     /// Its content.
-    pub trace: Trace,
+    pub trace: DeliveryTrace,
 }
 
 /// The file cannot be read, or is not a trace.
@@ -27,7 +27,7 @@ pub struct ReadRecordingError {
     reason: String,
 }
 
-impl FromStr for Recording {
+impl FromStr for RateRecording {
     type Err = ReadRecordingError;
 
     fn from_str(file: &str) -> Result<Self, ReadRecordingError> {
@@ -36,12 +36,12 @@ impl FromStr for Recording {
             reason: cause.to_string(),
         };
         let text = std::fs::read_to_string(file).map_err(|cause| refused(&cause))?;
-        let trace = Trace::parse(&text).map_err(|cause| refused(&cause))?;
+        let trace = DeliveryTrace::parse(&text).map_err(|cause| refused(&cause))?;
         Ok(Self { file: file.to_owned(), trace })
     }
 }
 
-impl Serialize for Recording {
+impl Serialize for RateRecording {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let times: Vec<String> = self.trace.times().map(|time| time.to_string()).collect();
         let mut recording = serializer.serialize_struct("Recording", 2)?;
@@ -51,18 +51,18 @@ impl Serialize for Recording {
     }
 }
 
-impl<'de> Deserialize<'de> for Recording {
+impl<'de> Deserialize<'de> for RateRecording {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Form {
+        enum RecordingVisitor {
             File(String),
             Content { file: String, times: String },
         }
-        match Form::deserialize(deserializer)? {
-            Form::File(file) => file.parse().map_err(de::Error::custom),
-            Form::Content { file, times } => {
-                let trace = Trace::parse(&times).map_err(de::Error::custom)?;
+        match RecordingVisitor::deserialize(deserializer)? {
+            RecordingVisitor::File(file) => file.parse().map_err(de::Error::custom),
+            RecordingVisitor::Content { file, times } => {
+                let trace = DeliveryTrace::parse(&times).map_err(de::Error::custom)?;
                 Ok(Self { file, trace })
             }
         }
@@ -78,11 +78,11 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "1\n4\n4\n10\n").unwrap();
         let name = file.path().to_str().unwrap().to_owned();
-        let recording: Recording = name.parse().unwrap();
+        let recording: RateRecording = name.parse().unwrap();
         let stored = serde_json::to_string(&recording).unwrap();
         drop(file);
-        assert_eq!(serde_json::from_str::<Recording>(&stored).unwrap(), recording);
-        assert!(name.parse::<Recording>().unwrap_err().to_string().starts_with(&name));
+        assert_eq!(serde_json::from_str::<RateRecording>(&stored).unwrap(), recording);
+        assert!(name.parse::<RateRecording>().unwrap_err().to_string().starts_with(&name));
     }
 
     #[test]
@@ -90,7 +90,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "1\n4\n3\n").unwrap();
         let name = file.path().to_str().unwrap();
-        let error = name.parse::<Recording>().unwrap_err().to_string();
+        let error = name.parse::<RateRecording>().unwrap_err().to_string();
         assert_eq!(error, format!("{name}: line 3: earlier than the line before"));
     }
 }

@@ -4,33 +4,33 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyas_race::candidate::Transport;
-use eyas_race::evidence::{Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
 
 use super::mptcp;
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
 
 /// An event that an attempt reports to its driver.
-pub(crate) enum Event {
+pub(crate) enum AttemptEvent {
     Progress {
-        level: Level,
+        level: EvidenceLevel,
         rtt: Option<Duration>,
     },
     /// MPTCP fell back to TCP.
     FellBack,
-    Ready(Box<Established>),
-    Failed(Failure),
+    Ready(Box<EstablishedTransport>),
+    Failed(AttemptFailure),
 }
 
 /// The result of a completed attempt.
-pub(crate) struct Established {
+pub(crate) struct EstablishedTransport {
     pub(crate) transport: ByteTransport,
     pub(crate) info: ConnectionInfo,
     /// Bytes that the peer has already sent.
     pub(crate) read_ahead: Bytes,
 }
 
-impl Established {
+impl EstablishedTransport {
     /// Checks whether MPTCP fell back to TCP since its transport was established, and describes the
     /// connection accordingly. A device that passes the options of the handshake may remove those
     /// of later packets; the kernel then continues without them (RFC 8684 §3.7).

@@ -3,10 +3,10 @@
 use std::io;
 
 use bytes::{Bytes, BytesMut};
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use tokio::io::AsyncReadExt;
 
-use super::Established;
+use super::EstablishedTransport;
 #[cfg(feature = "quic")]
 use crate::byte_stream::ByteTransport;
 use crate::byte_stream::ReadWrite;
@@ -19,14 +19,17 @@ pub(super) const MAX_AHEAD: usize = 16 * 1024;
 const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(2);
 
 /// Waits for the first byte. Over TCP it is kept for the caller; over QUIC it stays in its stream.
-pub(super) async fn wait(established: &mut Established) -> Result<(), Failure> {
+pub(super) async fn wait(established: &mut EstablishedTransport) -> Result<(), AttemptFailure> {
     match &mut established.transport {
         #[cfg(feature = "quic")]
         ByteTransport::Quic(stream) => {
             let connection = stream.connection();
             while connection.stats().frame_rx.stream == 0 {
                 if let Some(reason) = connection.close_reason() {
-                    return Err(super::quic_failure::connection_failure(&reason, Level::Security));
+                    return Err(super::quic_failure::connection_failure(
+                        &reason,
+                        EvidenceLevel::Security,
+                    ));
                 }
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
@@ -36,22 +39,22 @@ pub(super) async fn wait(established: &mut Established) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn read_some(stream: &mut dyn ReadWrite) -> Result<Bytes, Failure> {
+async fn read_some(stream: &mut dyn ReadWrite) -> Result<Bytes, AttemptFailure> {
     let mut buffer = BytesMut::with_capacity(MAX_AHEAD);
     let read = stream.read_buf(&mut buffer).await;
-    first_bytes(read, buffer, Level::Security)
+    first_bytes(read, buffer, EvidenceLevel::Security)
 }
 
 /// Returns what the peer sent, if this read returned anything.
 pub(super) fn first_bytes(
     read: io::Result<usize>,
     buffer: BytesMut,
-    reached: Level,
-) -> Result<Bytes, Failure> {
+    reached: EvidenceLevel,
+) -> Result<Bytes, AttemptFailure> {
     match read {
         Ok(0) => {
             let detail = "the peer closed the connection without sending anything";
-            Err(failure(Cause::Reset, reached, detail))
+            Err(failure(FailureCause::Reset, reached, detail))
         }
         // Copy, so that the capacity of the buffer is not kept.
         Ok(_) => Ok(Bytes::copy_from_slice(&buffer)),

@@ -15,18 +15,18 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use eyas_race::candidate::Security;
-use eyas_race::evidence::{Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 
 use super::first_byte::{MAX_AHEAD, first_bytes};
-use super::{Established, Reporter};
+use super::{AttemptReporter, EstablishedTransport};
 use crate::byte_stream::ReadWrite;
 use crate::failure::io_failure;
 
 /// The first bytes of the caller.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Opening {
+pub(crate) enum OpeningBytes {
     /// Not known yet.
     #[default]
     Pending,
@@ -39,14 +39,14 @@ pub(crate) enum Opening {
 /// The opening of a race, as its attempts see it.
 #[derive(Clone, Debug)]
 pub(crate) struct RaceOpening {
-    pub(crate) opening: watch::Receiver<Opening>,
+    pub(crate) opening: watch::Receiver<OpeningBytes>,
     /// Whether the transport of any attempt is established.
     pub(crate) is_up: watch::Sender<bool>,
 }
 
 /// The result of an exchange.
 #[derive(Default)]
-struct Exchange {
+struct OpeningExchange {
     /// When the opening was sent.
     opened: Option<Instant>,
     /// The first bytes of the peer.
@@ -58,13 +58,13 @@ impl RaceOpening {
     /// send. A peer that sends something before that needs no opening.
     pub(super) async fn exchange(
         mut self,
-        established: &mut Established,
+        established: &mut EstablishedTransport,
         origin: Instant,
-        reporter: &Reporter,
-    ) -> Result<(), Failure> {
+        reporter: &AttemptReporter,
+    ) -> Result<(), AttemptFailure> {
         let reached = match established.info.security {
-            Security::None => Level::Transport,
-            Security::Tls | Security::Dtls => Level::Security,
+            Security::None => EvidenceLevel::Transport,
+            Security::Tls | Security::Dtls => EvidenceLevel::Security,
         };
         reporter.progress(reached, established.info.rtt).await;
         self.is_up.send_replace(true);
@@ -75,7 +75,7 @@ impl RaceOpening {
         if let Some(response) = exchange.response {
             timings.spoke = Some(origin.elapsed());
             established.read_ahead = response;
-            reporter.progress(Level::FirstByte, established.info.rtt).await;
+            reporter.progress(EvidenceLevel::FirstByte, established.info.rtt).await;
         }
         Ok(())
     }
@@ -83,30 +83,30 @@ impl RaceOpening {
 
 async fn exchange(
     stream: &mut dyn ReadWrite,
-    opening: &mut watch::Receiver<Opening>,
-    reached: Level,
-) -> Result<Exchange, Failure> {
+    opening: &mut watch::Receiver<OpeningBytes>,
+    reached: EvidenceLevel,
+) -> Result<OpeningExchange, AttemptFailure> {
     let mut buffer = BytesMut::with_capacity(MAX_AHEAD);
     let opening = tokio::select! {
         biased;
         opening = decided(opening) => opening,
         read = stream.read_buf(&mut buffer) => {
-            return Ok(Exchange { opened: None, response: Some(first_bytes(read, buffer, reached)?) });
+            return Ok(OpeningExchange { opened: None, response: Some(first_bytes(read, buffer, reached)?) });
         }
     };
-    let Some(opening) = opening else { return Ok(Exchange::default()) };
+    let Some(opening) = opening else { return Ok(OpeningExchange::default()) };
     let failed = |error| io_failure(&error, reached);
     stream.write_all(&opening).await.map_err(failed)?;
     stream.flush().await.map_err(failed)?;
     let opened = Some(Instant::now());
     let read = stream.read_buf(&mut buffer).await;
-    Ok(Exchange { opened, response: Some(first_bytes(read, buffer, reached)?) })
+    Ok(OpeningExchange { opened, response: Some(first_bytes(read, buffer, reached)?) })
 }
 
 /// Waits until the opening is decided. If the sender is dropped, there is none.
-async fn decided(opening: &mut watch::Receiver<Opening>) -> Option<Bytes> {
-    match opening.wait_for(|opening| !matches!(opening, Opening::Pending)).await.as_deref() {
-        Ok(Opening::Send(bytes)) => Some(bytes.clone()),
-        Ok(Opening::Pending | Opening::None) | Err(_) => None,
+async fn decided(opening: &mut watch::Receiver<OpeningBytes>) -> Option<Bytes> {
+    match opening.wait_for(|opening| !matches!(opening, OpeningBytes::Pending)).await.as_deref() {
+        Ok(OpeningBytes::Send(bytes)) => Some(bytes.clone()),
+        Ok(OpeningBytes::Pending | OpeningBytes::None) | Err(_) => None,
     }
 }

@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use eyas_race::candidate::Security;
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use quinn::crypto::rustls::HandshakeData;
 use rustls_pki_types::CertificateDer;
 
 use super::quic_tls::{ObservedClientConfig, QuicRejection};
-use super::{Attempt, Established, Reporter, quic_failure};
+use super::{AttemptReporter, CandidateAttempt, EstablishedTransport, quic_failure};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
-use crate::connector::Connector;
-use crate::failure::{Call, failure, open_failure, send_failure};
-use crate::quic_sockets::Shared;
+use crate::connector::EndpointConnector;
+use crate::failure::{SocketCall, failure, open_failure, send_failure};
+use crate::quic_sockets::SharedSocket;
 use crate::quic_sockets::unanswered::PendingAttempt;
-use crate::quic_stream::{QuicStream, Role};
+use crate::quic_stream::{QuicStream, StreamRole};
 
 /// Lower bound of the initial round-trip estimate: below it the probe timer (RFC 9002 §6.2) would
 /// expire before a busy peer has had time to respond.
@@ -38,66 +38,64 @@ const RECEIVE_WINDOW: u64 = 1 << 61;
 const PEER_UNREACHABLE: quinn::VarInt = quinn::VarInt::from_u32(0);
 
 pub(super) async fn run(
-    attempt: Attempt,
-    connector: &Connector,
-    reporter: &Reporter,
-) -> Result<Established, Failure> {
+    attempt: CandidateAttempt,
+    connector: &EndpointConnector,
+    reporter: &AttemptReporter,
+) -> Result<EstablishedTransport, AttemptFailure> {
     let start_time = Instant::now();
-    let Started { mut connecting, mut info, socket, mut pending, rejection } =
+    let StartedQuic { mut connecting, mut info, socket, mut pending, rejection } =
         start(&attempt, connector, false).await?;
-    pending
-        .unless_failed(connecting.handshake_data())
-        .await?
-        .map_err(|error| quic_failure::handshake_failure(&error, Level::Started, &rejection))?;
+    pending.unless_failed(connecting.handshake_data()).await?.map_err(|error| {
+        quic_failure::handshake_failure(&error, EvidenceLevel::Started, &rejection)
+    })?;
     drop(pending);
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;
-    reporter.progress(Level::Transport, Some(start_time.elapsed())).await;
-    let connection = connecting
-        .await
-        .map_err(|error| quic_failure::handshake_failure(&error, Level::Transport, &rejection))?;
+    reporter.progress(EvidenceLevel::Transport, Some(start_time.elapsed())).await;
+    let connection = connecting.await.map_err(|error| {
+        quic_failure::handshake_failure(&error, EvidenceLevel::Transport, &rejection)
+    })?;
     socket.mark_connected();
     Ok(established(connection, info, attempt.origin))
 }
 
 /// An attempt whose first packet has been sent.
-struct Started<'a> {
+struct StartedQuic<'a> {
     connecting: quinn::Connecting,
     /// What is known so far.
     info: ConnectionInfo,
-    socket: &'a Shared,
+    socket: &'a SharedSocket,
     pending: PendingAttempt,
     rejection: QuicRejection,
 }
 
 /// Sends the first packet.
 async fn start<'a>(
-    attempt: &Attempt,
-    connector: &'a Connector,
+    attempt: &CandidateAttempt,
+    connector: &'a EndpointConnector,
     early_data: bool,
-) -> Result<Started<'a>, Failure> {
+) -> Result<StartedQuic<'a>, AttemptFailure> {
     let mut info = attempt.info();
     let peer = attempt.candidate.address;
     // Without a route, fail before a packet is sent.
     let routed = connector.network().source_address_for(peer);
-    let routed = routed.map_err(|error| send_failure(&error, Call::Connect, peer))?;
+    let routed = routed.map_err(|error| send_failure(&error, SocketCall::Connect, peer))?;
     let local = connector.local_addresses().first_for(peer);
     let socket = connector.quic_sockets().for_peer(peer, local).await;
-    let socket = socket.map_err(|error| open_failure(&error, Call::Bind))?;
+    let socket = socket.map_err(|error| open_failure(&error, SocketCall::Bind))?;
     let source = local.unwrap_or(routed);
     let endpoint = &socket.endpoint;
     info.local = endpoint.local_addr().ok().map(|bound| SocketAddr::new(source, bound.port()));
-    let name = attempt
-        .server_name
-        .as_ref()
-        .map_err(|detail| failure(Cause::Certificate, Level::Started, detail.clone()))?;
+    let name = attempt.server_name.as_ref().map_err(|detail| {
+        failure(FailureCause::Certificate, EvidenceLevel::Started, detail.clone())
+    })?;
     let rejection = QuicRejection::default();
     let config = client_config(attempt, connector, early_data, &rejection)?;
     let pending = socket.unanswered.register(peer);
     let connecting = endpoint
         .connect_with(config, peer, &name.to_str())
         .map_err(|error| quic_failure::start_failure(&error))?;
-    Ok(Started { connecting, info, socket, pending, rejection })
+    Ok(StartedQuic { connecting, info, socket, pending, rejection })
 }
 
 /// Returns the result once the handshake is complete.
@@ -105,14 +103,14 @@ fn established(
     connection: quinn::Connection,
     mut info: ConnectionInfo,
     origin: Instant,
-) -> Established {
+) -> EstablishedTransport {
     info.timings.security = Some(origin.elapsed());
     info.rtt = Some(connection.rtt());
     info.security = Security::Tls;
     info.protocol = Some("TLSv1.3");
     describe(&mut info, &connection);
-    let transport = ByteTransport::Quic(Box::new(QuicStream::new(connection, Role::Client)));
-    Established { transport, info, read_ahead: Bytes::new() }
+    let transport = ByteTransport::Quic(Box::new(QuicStream::new(connection, StreamRole::Client)));
+    EstablishedTransport { transport, info, read_ahead: Bytes::new() }
 }
 
 /// A connection on which data can be sent before its handshake is complete (RFC 9001 §4.6).
@@ -126,11 +124,14 @@ pub(crate) struct EarlyQuic {
 }
 
 /// Resumes a session with 0-RTT, if there is one that allows it.
-pub(crate) async fn early(attempt: &Attempt, connector: &Connector) -> Option<EarlyQuic> {
+pub(crate) async fn early(
+    attempt: &CandidateAttempt,
+    connector: &EndpointConnector,
+) -> Option<EarlyQuic> {
     if !connector.early_data() {
         return None;
     }
-    let Started { connecting, mut info, socket, pending, rejection } =
+    let StartedQuic { connecting, mut info, socket, pending, rejection } =
         start(attempt, connector, true).await.ok()?;
     let (connection, accepted) = connecting.into_0rtt().ok()?;
     socket.mark_connected();
@@ -142,7 +143,9 @@ pub(crate) async fn early(attempt: &Attempt, connector: &Connector) -> Option<Ea
 
 impl EarlyQuic {
     /// Waits for the handshake, and returns whether the peer accepted the early data.
-    pub(crate) async fn confirmed(mut self) -> Result<(Established, bool), Failure> {
+    pub(crate) async fn confirmed(
+        mut self,
+    ) -> Result<(EstablishedTransport, bool), AttemptFailure> {
         let accepted = match self.pending.unless_failed(self.accepted).await {
             Ok(accepted) => accepted,
             Err(failure) => {
@@ -153,24 +156,24 @@ impl EarlyQuic {
         };
         if let Some(error) = self.connection.close_reason() {
             let rejection = &self.rejection;
-            return Err(quic_failure::handshake_failure(&error, Level::Started, rejection));
+            return Err(quic_failure::handshake_failure(&error, EvidenceLevel::Started, rejection));
         }
         Ok((established(self.connection, self.info, self.origin), accepted))
     }
 }
 
 fn client_config(
-    attempt: &Attempt,
-    connector: &Connector,
+    attempt: &CandidateAttempt,
+    connector: &EndpointConnector,
     early_data: bool,
     rejection: &QuicRejection,
-) -> Result<quinn::ClientConfig, Failure> {
+) -> Result<quinn::ClientConfig, AttemptFailure> {
     if let Some(config) = &attempt.quic_config {
         return Ok(config.clone());
     }
-    let tls = connector
-        .quic_tls(&attempt.candidate.alpn, early_data)
-        .map_err(|error| failure(Cause::Unsupported, Level::Started, error.to_string()))?;
+    let tls = connector.quic_tls(&attempt.candidate.alpn, early_data).map_err(|error| {
+        failure(FailureCause::Unsupported, EvidenceLevel::Started, error.to_string())
+    })?;
     let tls = ObservedClientConfig::new(tls, rejection.clone());
     let mut config = quinn::ClientConfig::new(Arc::new(tls));
     config.token_store(connector.quic_tokens());

@@ -1,48 +1,53 @@
 //! Classifies QUIC errors (RFC 9000 §20).
 
-use eyas_race::evidence::{Cause, CertificateFault, Failure, Fault, Level};
+use eyas_race::evidence::{
+    AttemptFailure, CertificateFailure, CertificateFault, EvidenceLevel, FailureCause,
+};
 use quinn::{ConnectError, ConnectionError, TransportErrorCode};
 
 use super::quic_tls::QuicRejection;
 use crate::failure::{alert_cause, alert_fault, alert_name, failure};
-use crate::security::Rejection;
+use crate::security::CertificateRejection;
 
 /// CRYPTO_ERROR codes are 0x0100 plus a TLS alert (RFC 9001 §4.8).
 const CRYPTO_ERRORS: std::ops::RangeInclusive<u64> = 0x0100..=0x01ff;
 
 /// Returns the failure of an attempt that could not be started.
-pub(super) fn start_failure(error: &ConnectError) -> Failure {
+pub(super) fn start_failure(error: &ConnectError) -> AttemptFailure {
     let cause = match error {
-        ConnectError::InvalidServerName(_) => Cause::Certificate,
-        ConnectError::InvalidRemoteAddress(_) => Cause::Unreachable,
-        ConnectError::UnsupportedVersion => Cause::Unsupported,
-        _ => Cause::Local,
+        ConnectError::InvalidServerName(_) => FailureCause::Certificate,
+        ConnectError::InvalidRemoteAddress(_) => FailureCause::Unreachable,
+        ConnectError::UnsupportedVersion => FailureCause::Unsupported,
+        _ => FailureCause::Local,
     };
-    failure(cause, Level::Started, error.to_string())
+    failure(cause, EvidenceLevel::Started, error.to_string())
 }
 
 /// Returns the failure of a connection whose handshake is not complete, and which may have rejected
 /// the peer's certificate.
 pub(super) fn handshake_failure(
     error: &ConnectionError,
-    reached: Level,
+    reached: EvidenceLevel,
     rejection: &QuicRejection,
-) -> Failure {
+) -> AttemptFailure {
     let failure = connection_failure(error, reached);
     match (error, rejection.get()) {
-        (ConnectionError::TransportError(_), Some(rejection)) => {
-            rejection.clone().explain(Failure { cause: Cause::Certificate, ..failure })
-        }
+        (ConnectionError::TransportError(_), Some(rejection)) => rejection
+            .clone()
+            .explain(AttemptFailure { cause: FailureCause::Certificate, ..failure }),
         _ => failure,
     }
 }
 
 /// Returns the failure of a connection after the first packet was sent.
-pub(crate) fn connection_failure(error: &ConnectionError, reached: Level) -> Failure {
+pub(crate) fn connection_failure(
+    error: &ConnectionError,
+    reached: EvidenceLevel,
+) -> AttemptFailure {
     let mut fault = None;
     let (cause, detail) = match error {
         ConnectionError::VersionMismatch => {
-            (Cause::Protocol, "the peer supports no common version of QUIC".to_owned())
+            (FailureCause::Protocol, "the peer supports no common version of QUIC".to_owned())
         }
         ConnectionError::TransportError(error) => {
             let code = u64::from(error.code);
@@ -55,7 +60,7 @@ pub(crate) fn connection_failure(error: &ConnectionError, reached: Level) -> Fai
         }
         ConnectionError::ConnectionClosed(close) => {
             let code = u64::from(close.error_code);
-            fault = alert_in(code).and_then(alert_fault).map(Fault::OwnCertificate);
+            fault = alert_in(code).and_then(alert_fault).map(CertificateFailure::OwnCertificate);
             let reason = match alert_in(code) {
                 Some(alert) => alert_name(alert),
                 None => close.to_string(),
@@ -63,20 +68,22 @@ pub(crate) fn connection_failure(error: &ConnectionError, reached: Level) -> Fai
             (code_cause(code), format!("the peer ended the handshake: {reason}"))
         }
         ConnectionError::ApplicationClosed(close) => {
-            (Cause::Reset, format!("the peer's application closed the connection: {close}"))
+            (FailureCause::Reset, format!("the peer's application closed the connection: {close}"))
         }
-        ConnectionError::Reset => (Cause::Reset, "the peer has lost the connection".to_owned()),
-        ConnectionError::TimedOut => (Cause::Silent, "nothing came back".to_owned()),
+        ConnectionError::Reset => {
+            (FailureCause::Reset, "the peer has lost the connection".to_owned())
+        }
+        ConnectionError::TimedOut => (FailureCause::Silent, "nothing came back".to_owned()),
         ConnectionError::LocallyClosed | ConnectionError::CidsExhausted => {
-            (Cause::Local, error.to_string())
+            (FailureCause::Local, error.to_string())
         }
     };
-    let reached = if is_answer(error) { reached.max(Level::Answered) } else { reached };
-    let failure = Failure { fault, ..failure(cause, reached, detail) };
+    let reached = if is_answer(error) { reached.max(EvidenceLevel::Answered) } else { reached };
+    let failure = AttemptFailure { fault, ..failure(cause, reached, detail) };
     match error {
         // With a configuration of the caller's, only the alert is known that this side has sent.
-        ConnectionError::TransportError(_) if cause == Cause::Certificate => {
-            Rejection::undescribed(CertificateFault::Other).explain(failure)
+        ConnectionError::TransportError(_) if cause == FailureCause::Certificate => {
+            CertificateRejection::undescribed(CertificateFault::Other).explain(failure)
         }
         _ => failure,
     }
@@ -94,11 +101,11 @@ fn alert_in(code: u64) -> Option<u8> {
     CRYPTO_ERRORS.contains(&code).then(|| code.to_le_bytes()[0])
 }
 
-fn code_cause(code: u64) -> Cause {
+fn code_cause(code: u64) -> FailureCause {
     match alert_in(code) {
         Some(alert) => alert_cause(alert),
-        None if code == u64::from(TransportErrorCode::CONNECTION_REFUSED) => Cause::Refused,
-        None => Cause::Protocol,
+        None if code == u64::from(TransportErrorCode::CONNECTION_REFUSED) => FailureCause::Refused,
+        None => FailureCause::Protocol,
     }
 }
 
@@ -122,12 +129,13 @@ mod tests {
         let reasons = ["invalid peer certificate: Expired", "deripxE :etacifitrec reep dilavni"];
         for alert in 0..=u8::MAX {
             let decided = |reason| {
-                let failure = connection_failure(&alert_sent(alert, reason), Level::Transport);
+                let failure =
+                    connection_failure(&alert_sent(alert, reason), EvidenceLevel::Transport);
                 (failure.cause, failure.reached, failure.fault)
             };
             let expected = decided("");
-            let is_of_certificate = expected.0 == Cause::Certificate;
-            let fault = Fault::PeerCertificate(CertificateFault::Other);
+            let is_of_certificate = expected.0 == FailureCause::Certificate;
+            let fault = CertificateFailure::PeerCertificate(CertificateFault::Other);
             assert_eq!(expected.2, is_of_certificate.then_some(fault), "alert {alert}");
             for reason in reasons {
                 assert_eq!(decided(reason), expected, "alert {alert}");
@@ -137,17 +145,20 @@ mod tests {
 
     #[test]
     fn a_rejection_here_decides_whatever_the_alert() {
-        let rejection = QuicRejection::of(Rejection::undescribed(CertificateFault::Expired));
+        let rejection = QuicRejection::from_rejection(CertificateRejection::undescribed(
+            CertificateFault::Expired,
+        ));
         // `decrypt_error` is sent for an invalid signature of a certificate, too.
         for alert in [45, 46, 51] {
             let error = alert_sent(alert, "");
-            let failure = handshake_failure(&error, Level::Started, &rejection);
-            assert_eq!(failure.cause, Cause::Certificate);
-            assert_eq!(failure.reached, Level::Answered);
+            let failure = handshake_failure(&error, EvidenceLevel::Started, &rejection);
+            assert_eq!(failure.cause, FailureCause::Certificate);
+            assert_eq!(failure.reached, EvidenceLevel::Answered);
             assert_eq!(failure.peer_certificate(), Some(CertificateFault::Expired));
             assert_eq!(failure.detail, "the certificate is not accepted");
         }
-        let silent = handshake_failure(&ConnectionError::TimedOut, Level::Started, &rejection);
-        assert_eq!((silent.cause, silent.fault), (Cause::Silent, None));
+        let silent =
+            handshake_failure(&ConnectionError::TimedOut, EvidenceLevel::Started, &rejection);
+        assert_eq!((silent.cause, silent.fault), (FailureCause::Silent, None));
     }
 }

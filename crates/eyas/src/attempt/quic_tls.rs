@@ -15,19 +15,19 @@ use quinn::{ConnectError, ConnectionId, Side};
 use quinn_proto::TransportError;
 use quinn_proto::transport_parameters::TransportParameters;
 
-use crate::security::{Rejection, observed_call};
+use crate::security::{CertificateRejection, observed_call};
 
 /// Why the certificate of one connection was rejected, once it was.
 #[derive(Clone, Debug, Default)]
-pub(super) struct QuicRejection(Arc<OnceLock<Rejection>>);
+pub(super) struct QuicRejection(Arc<OnceLock<CertificateRejection>>);
 
 impl QuicRejection {
     #[cfg(test)]
-    pub(super) fn of(rejection: Rejection) -> Self {
+    pub(super) fn from_rejection(rejection: CertificateRejection) -> Self {
         Self(Arc::new(OnceLock::from(rejection)))
     }
 
-    pub(super) fn get(&self) -> Option<&Rejection> {
+    pub(super) fn get(&self) -> Option<&CertificateRejection> {
         self.0.get()
     }
 }

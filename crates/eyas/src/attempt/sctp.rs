@@ -4,14 +4,14 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_sctp::identifier::StreamId;
 
-use super::{Attempt, Established, Reporter, tls};
+use super::{AttemptReporter, CandidateAttempt, EstablishedTransport, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
-use crate::connector::Connector;
-use crate::failure::{Call, failure, open_failure, send_failure};
+use crate::connector::EndpointConnector;
+use crate::failure::{SocketCall, failure, open_failure, send_failure};
 use crate::sctp::carrier::{Access, access};
 use crate::sctp::client::PeerHints;
 use crate::sctp::kernel;
@@ -22,14 +22,14 @@ use crate::sctp::{SctpAssociation, SctpStream, attempt_failure};
 pub(super) const STREAM: StreamId = StreamId(0);
 
 pub(super) async fn run(
-    mut attempt: Attempt,
-    connector: &Connector,
-    reporter: &Reporter,
-) -> Result<Established, Failure> {
+    mut attempt: CandidateAttempt,
+    connector: &EndpointConnector,
+    reporter: &AttemptReporter,
+) -> Result<EstablishedTransport, AttemptFailure> {
     let mut info = attempt.info();
     let uses_own_stack = match (attempt.candidate.transport, access()) {
         (Transport::Sctp, Access::None(why)) => {
-            return Err(failure(Cause::Unsupported, Level::Started, why.as_str()));
+            return Err(failure(FailureCause::Unsupported, EvidenceLevel::Started, why.as_str()));
         }
         (Transport::Sctp, Access::Kernel) => false,
         _ => true,
@@ -38,18 +38,19 @@ pub(super) async fn run(
         true => open(&mut attempt, connector, reporter, &mut info).await?,
         false => through_kernel(&attempt, connector, reporter, &mut info).await?,
     };
-    let stream =
-        association.stream(STREAM).map_err(|error| attempt_failure(&error, Level::Transport))?;
+    let stream = association
+        .stream(STREAM)
+        .map_err(|error| attempt_failure(&error, EvidenceLevel::Transport))?;
     secure(stream, &attempt, connector, info).await
 }
 
 /// Opens the association. At the INIT ACK it waits until the race decides to proceed.
 async fn open(
-    attempt: &mut Attempt,
-    connector: &Connector,
-    reporter: &Reporter,
+    attempt: &mut CandidateAttempt,
+    connector: &EndpointConnector,
+    reporter: &AttemptReporter,
     info: &mut ConnectionInfo,
-) -> Result<SctpAssociation, Failure> {
+) -> Result<SctpAssociation, AttemptFailure> {
     let candidate = &attempt.candidate;
     let start = Instant::now();
     let hints =
@@ -58,7 +59,7 @@ async fn open(
         .sctp()
         .open(candidate.transport, candidate.address, hints)
         .await
-        .map_err(|error| open_failure(&error, Call::Bind))?;
+        .map_err(|error| open_failure(&error, SocketCall::Bind))?;
     establish(&association, start, attempt, reporter, info).await?;
     Ok(association)
 }
@@ -67,66 +68,72 @@ async fn open(
 pub(super) async fn establish(
     association: &SctpAssociation,
     start: Instant,
-    attempt: &mut Attempt,
-    reporter: &Reporter,
+    attempt: &mut CandidateAttempt,
+    reporter: &AttemptReporter,
     info: &mut ConnectionInfo,
-) -> Result<(), Failure> {
-    association.answered().await.map_err(|error| attempt_failure(&error, Level::Started))?;
+) -> Result<(), AttemptFailure> {
+    association
+        .answered()
+        .await
+        .map_err(|error| attempt_failure(&error, EvidenceLevel::Started))?;
     let rtt = start.elapsed();
     info.rtt = Some(rtt);
     info.timings.answered = Some(attempt.origin.elapsed());
-    reporter.progress(Level::Answered, Some(rtt)).await;
+    reporter.progress(EvidenceLevel::Answered, Some(rtt)).await;
     if let Some(proceed) = attempt.proceed.take()
         && proceed.await.is_err()
     {
         // The race has ended, so the attempt is no longer needed.
-        return Err(failure(Cause::Local, Level::Answered, "the race has ended"));
+        return Err(failure(FailureCause::Local, EvidenceLevel::Answered, "the race has ended"));
     }
-    association.established().await.map_err(|error| attempt_failure(&error, Level::Answered))?;
+    association
+        .established()
+        .await
+        .map_err(|error| attempt_failure(&error, EvidenceLevel::Answered))?;
     info.timings.transport = Some(attempt.origin.elapsed());
     info.local = association.local_address();
-    reporter.progress(Level::Transport, Some(rtt)).await;
+    reporter.progress(EvidenceLevel::Transport, Some(rtt)).await;
     Ok(())
 }
 
 async fn secure(
     stream: SctpStream,
-    attempt: &Attempt,
-    connector: &Connector,
+    attempt: &CandidateAttempt,
+    connector: &EndpointConnector,
     mut info: ConnectionInfo,
-) -> Result<Established, Failure> {
+) -> Result<EstablishedTransport, AttemptFailure> {
     if attempt.candidate.security == Security::None {
         let transport = ByteTransport::Sctp(Box::new(stream));
-        return Ok(Established { transport, info, read_ahead: Bytes::new() });
+        return Ok(EstablishedTransport { transport, info, read_ahead: Bytes::new() });
     }
     let config = connector.stream_tls(&attempt.candidate.alpn);
     let name = attempt
         .server_name
         .clone()
-        .map_err(|detail| failure(Cause::Certificate, Level::Transport, detail))?;
+        .map_err(|detail| failure(FailureCause::Certificate, EvidenceLevel::Transport, detail))?;
     let role = Role::Client(config.into(), name);
     let tls = role.secure(stream).await?;
     info.timings.security = Some(attempt.origin.elapsed());
     tls::describe(&mut info, tls.get_ref().1);
     let transport = ByteTransport::SctpTls(Box::new(Secured::new(tls, role)));
-    Ok(Established { transport, info, read_ahead: Bytes::new() })
+    Ok(EstablishedTransport { transport, info, read_ahead: Bytes::new() })
 }
 
 /// Connects through the kernel's SCTP, which does not report the INIT ACK.
 async fn through_kernel(
-    attempt: &Attempt,
-    connector: &Connector,
-    reporter: &Reporter,
+    attempt: &CandidateAttempt,
+    connector: &EndpointConnector,
+    reporter: &AttemptReporter,
     info: &mut ConnectionInfo,
-) -> Result<SctpAssociation, Failure> {
+) -> Result<SctpAssociation, AttemptFailure> {
     let start = Instant::now();
     let association = kernel::connect(attempt.candidate.address, connector.sctp().association())
         .await
-        .map_err(|error| send_failure(&error, Call::Pending, attempt.candidate.address))?;
+        .map_err(|error| send_failure(&error, SocketCall::Pending, attempt.candidate.address))?;
     info.rtt = Some(start.elapsed());
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;
     info.local = association.local_address();
-    reporter.progress(Level::Transport, info.rtt).await;
+    reporter.progress(EvidenceLevel::Transport, info.rtt).await;
     Ok(association)
 }

@@ -5,30 +5,34 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use eyas_race::candidate::Security;
-use eyas_race::evidence::{Cause, CertificateFault, Failure, Fault, Level};
+use eyas_race::evidence::{
+    AttemptFailure, CertificateFailure, CertificateFault, EvidenceLevel, FailureCause,
+};
 
 use super::sctp::{STREAM, establish};
-use super::{Attempt, Established, Reporter};
+use super::{AttemptReporter, CandidateAttempt, EstablishedTransport};
 use crate::byte_stream::ByteTransport;
-use crate::connector::{Connector, Dtls};
-use crate::failure::{CERTIFICATE_REJECTED, Call, HostFault, failure, open_failure, tls_failure};
+use crate::connector::{DtlsConnector, EndpointConnector};
+use crate::failure::{
+    CERTIFICATE_REJECTED, HostFault, SocketCall, failure, open_failure, tls_failure,
+};
 use crate::sctp::attempt_failure;
 use crate::sctp::client::{DtlsAssociation, DtlsError, PeerHints};
 use crate::sctp::dtls::{EndReason, Trust};
 use crate::security::{explained, keeping};
 
 pub(super) async fn run(
-    mut attempt: Attempt,
-    connector: &Connector,
-    reporter: &Reporter,
-) -> Result<Established, Failure> {
+    mut attempt: CandidateAttempt,
+    connector: &EndpointConnector,
+    reporter: &AttemptReporter,
+) -> Result<EstablishedTransport, AttemptFailure> {
     let name = attempt
         .server_name
         .clone()
-        .map_err(|detail| failure(Cause::Certificate, Level::Started, detail))?;
-    let Dtls { verifier, identity, has_certificate } = connector
+        .map_err(|detail| failure(FailureCause::Certificate, EvidenceLevel::Started, detail))?;
+    let DtlsConnector { verifier, identity, has_certificate } = connector
         .dtls()
-        .map_err(|error| failure(Cause::Local, Level::Started, error.to_string()))?;
+        .map_err(|error| failure(FailureCause::Local, EvidenceLevel::Started, error.to_string()))?;
     let start = Instant::now();
     let hints =
         PeerHints { encapsulation_port: attempt.encapsulation_port, rtt: attempt.initial_rtt };
@@ -55,36 +59,43 @@ pub(super) async fn run(
         established = establish(&association, start, &mut attempt, reporter, &mut info) => established?,
         () = session.ended() => return Err(rejected_by_peer()),
     }
-    let stream =
-        association.stream(STREAM).map_err(|error| attempt_failure(&error, Level::Transport))?;
-    Ok(Established {
+    let stream = association
+        .stream(STREAM)
+        .map_err(|error| attempt_failure(&error, EvidenceLevel::Transport))?;
+    Ok(EstablishedTransport {
         transport: ByteTransport::Sctp(Box::new(stream)),
         info,
         read_ahead: Bytes::new(),
     })
 }
 
-fn rejected_by_peer() -> Failure {
+fn rejected_by_peer() -> AttemptFailure {
     let detail = format!("the peer ended the DTLS session: {CERTIFICATE_REJECTED}");
-    failure(Cause::Tls, Level::Answered, detail)
-        .with_fault(Fault::OwnCertificate(CertificateFault::Other))
+    failure(FailureCause::Tls, EvidenceLevel::Answered, detail)
+        .with_fault(CertificateFailure::OwnCertificate(CertificateFault::Other))
 }
 
-fn dtls_failure(error: &DtlsError) -> Failure {
+fn dtls_failure(error: &DtlsError) -> AttemptFailure {
     match error {
-        DtlsError::Socket(error) => open_failure(error, Call::Bind),
-        DtlsError::Session(EndReason::TimedOut) => {
-            failure(Cause::Silent, Level::Started, "the DTLS handshake was not answered")
-        }
-        DtlsError::Session(EndReason::Refused) => {
-            failure(Cause::Refused, Level::Started, "nothing is listening on the UDP port of SCTP")
-        }
+        DtlsError::Socket(error) => open_failure(error, SocketCall::Bind),
+        DtlsError::Session(EndReason::TimedOut) => failure(
+            FailureCause::Silent,
+            EvidenceLevel::Started,
+            "the DTLS handshake was not answered",
+        ),
+        DtlsError::Session(EndReason::Refused) => failure(
+            FailureCause::Refused,
+            EvidenceLevel::Started,
+            "nothing is listening on the UDP port of SCTP",
+        ),
         DtlsError::Session(EndReason::NotSent) => {
-            failure(Cause::Local, Level::Started, HostFault::Forbidden.to_string())
+            failure(FailureCause::Local, EvidenceLevel::Started, HostFault::Forbidden.to_string())
         }
-        DtlsError::Session(EndReason::Closed) => {
-            failure(Cause::Reset, Level::Answered, "the peer ended the DTLS handshake")
-        }
-        DtlsError::Session(EndReason::Failed(error)) => tls_failure(error, Level::Answered),
+        DtlsError::Session(EndReason::Closed) => failure(
+            FailureCause::Reset,
+            EvidenceLevel::Answered,
+            "the peer ended the DTLS handshake",
+        ),
+        DtlsError::Session(EndReason::Failed(error)) => tls_failure(error, EvidenceLevel::Answered),
     }
 }

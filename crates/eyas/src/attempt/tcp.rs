@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
-use eyas_race::evidence::{Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
-use super::event::{Established, Event};
-use super::{Attempt, Reporter, mptcp, tcp_connect, tls};
+use super::event::{AttemptEvent, EstablishedTransport};
+use super::{AttemptReporter, CandidateAttempt, mptcp, tcp_connect, tls};
 use crate::byte_stream::ByteTransport;
-use crate::connector::Connector;
-use crate::failure::{Call, open_failure};
+use crate::connector::EndpointConnector;
+use crate::failure::{SocketCall, open_failure};
 use crate::tcp_status::KEEP_ALIVE_AFTER;
 
 /// The time between two probes.
@@ -26,10 +26,10 @@ const KEEP_ALIVE_TRIES: u32 = 4;
 const USER_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(super) async fn run(
-    attempt: Attempt,
-    connector: &Connector,
-    reporter: &Reporter,
-) -> Result<Established, Failure> {
+    attempt: CandidateAttempt,
+    connector: &EndpointConnector,
+    reporter: &AttemptReporter,
+) -> Result<EstablishedTransport, AttemptFailure> {
     let mut info = attempt.info();
     let is_planned = attempt.candidate.transport == Transport::Mptcp;
     let wants_mptcp = is_planned || connector.mptcp();
@@ -37,15 +37,15 @@ pub(super) async fn run(
     let start = Instant::now();
     let local_addresses = connector.local_addresses();
     let socket = open(attempt.candidate.address, wants_mptcp, fast_open)
-        .map_err(|error| open_failure(&error, Call::Open))?;
+        .map_err(|error| open_failure(&error, SocketCall::Open))?;
     local_addresses
         .bind(&socket, attempt.candidate.address)
-        .map_err(|error| open_failure(&error, Call::Bind))?;
+        .map_err(|error| open_failure(&error, SocketCall::Bind))?;
     let stream = tcp_connect::connect(socket, attempt.candidate.address).await?;
     // With TCP Fast Open the call returns before the peer has responded, so there is no round-trip
     // time.
     let rtt = (!fast_open).then(|| start.elapsed());
-    let reached = if fast_open { Level::Started } else { Level::Transport };
+    let reached = if fast_open { EvidenceLevel::Started } else { EvidenceLevel::Transport };
     if !fast_open {
         info.timings.answered = Some(attempt.origin.elapsed());
         info.timings.transport = info.timings.answered;
@@ -58,12 +58,12 @@ pub(super) async fn run(
         if is_planned && !is_mptcp {
             info.fell_back = true;
             // Before any other event, so that those are evidence about TCP.
-            reporter.report(Event::FellBack).await;
+            reporter.report(AttemptEvent::FellBack).await;
         }
     }
     reporter.progress(reached, rtt).await;
     match attempt.candidate.security {
-        Security::None | Security::Dtls => Ok(Established {
+        Security::None | Security::Dtls => Ok(EstablishedTransport {
             transport: ByteTransport::Tcp(stream),
             info,
             read_ahead: Bytes::new(),
@@ -74,7 +74,7 @@ pub(super) async fn run(
             info.timings.security = Some(attempt.origin.elapsed());
             tls::describe(&mut info, stream.get_ref().1);
             let transport = ByteTransport::Tls(Box::new(stream.into()));
-            Ok(Established { transport, info, read_ahead: Bytes::new() })
+            Ok(EstablishedTransport { transport, info, read_ahead: Bytes::new() })
         }
     }
 }

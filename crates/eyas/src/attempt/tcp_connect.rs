@@ -14,24 +14,24 @@
 use std::io;
 use std::net::SocketAddr;
 
-use eyas_race::candidate::Family;
-use eyas_race::evidence::{Failure, Level};
+use eyas_race::candidate::AddressFamily;
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
 use nix::libc;
 use socket2::Socket;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use crate::failure::{Call, connect_failure, icmp_failure, io_failure, send_failure};
-use crate::icmp::{self, Report};
+use crate::failure::{SocketCall, connect_failure, icmp_failure, io_failure, send_failure};
+use crate::icmp::{self, IcmpReport};
 
 /// Connects a non-blocking socket.
-pub(super) async fn connect(socket: Socket, peer: SocketAddr) -> Result<TcpStream, Failure> {
-    let local = |error: io::Error| io_failure(&error, Level::Started);
-    let family = Family::of(peer.ip());
+pub(super) async fn connect(socket: Socket, peer: SocketAddr) -> Result<TcpStream, AttemptFailure> {
+    let local = |error: io::Error| io_failure(&error, EvidenceLevel::Started);
+    let family = AddressFamily::from_ip(peer.ip());
     let reports_enabled = icmp::enable_reports(&socket, family).is_ok();
     match socket.connect(&peer.into()) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
-            return Err(send_failure(&error, Call::Connect, peer));
+            return Err(send_failure(&error, SocketCall::Connect, peer));
         }
         Ok(()) | Err(_) => {}
     }
@@ -58,7 +58,7 @@ pub(super) async fn connect(socket: Socket, peer: SocketAddr) -> Result<TcpStrea
 }
 
 /// Returns the first meaningful report.
-fn icmp_report(stream: &TcpStream) -> Option<Report> {
+fn icmp_report(stream: &TcpStream) -> Option<IcmpReport> {
     loop {
         match icmp::read(stream) {
             Ok(None) => {}
@@ -71,7 +71,7 @@ fn icmp_report(stream: &TcpStream) -> Option<Report> {
 /// Disables ICMP reports again, so that errors only delay the connection, as usual.
 fn disable_reports(
     stream: TcpStream,
-    family: Family,
+    family: AddressFamily,
     mut had_error: bool,
 ) -> io::Result<TcpStream> {
     icmp::disable_reports(&stream, family)?;

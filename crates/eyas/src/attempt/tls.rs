@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use eyas_race::candidate::Security;
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use rustls::{ClientConfig, CommonState, ProtocolVersion};
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
-use super::Attempt;
+use super::CandidateAttempt;
 use crate::connection_info::ConnectionInfo;
 use crate::failure::{failure, io_failure};
 use crate::security::{explained, observed};
@@ -21,13 +21,13 @@ pub(super) const ECH_NOT_USED: &str = "DNS offers Encrypted ClientHello, but the
 pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     config: Arc<ClientConfig>,
-    attempt: &Attempt,
-    reached: Level,
-) -> Result<tokio_rustls::client::TlsStream<S>, Failure> {
+    attempt: &CandidateAttempt,
+    reached: EvidenceLevel,
+) -> Result<tokio_rustls::client::TlsStream<S>, AttemptFailure> {
     let name = attempt
         .server_name
         .clone()
-        .map_err(|detail| failure(Cause::Certificate, reached, detail))?;
+        .map_err(|detail| failure(FailureCause::Certificate, reached, detail))?;
     handshake(&TlsConnector::from(config), name, stream, reached).await
 }
 
@@ -36,8 +36,8 @@ pub(crate) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
     connector: &TlsConnector,
     name: ServerName<'static>,
     stream: S,
-    reached: Level,
-) -> Result<tokio_rustls::client::TlsStream<S>, Failure> {
+    reached: EvidenceLevel,
+) -> Result<tokio_rustls::client::TlsStream<S>, AttemptFailure> {
     let (result, rejection) = observed(connector.connect(name, stream)).await;
     result.map_err(|error| explained(io_failure(&error, reached), rejection))
 }

@@ -1,10 +1,10 @@
 //! Details of a connection as JSON, as the Python and C packages return them, with the names and
 //! units of `docs/reference/json.md`. Times are in milliseconds, with at most three decimals.
 
-use eyas_race::{candidate::Alpn, report::milliseconds};
+use eyas_race::{candidate::AlpnName, report::milliseconds};
 use serde::Serialize;
 
-use super::{ConnectionInfo, Timings};
+use super::{ConnectionInfo, ConnectionTimings};
 
 /// A connection: what it is, when each stage was reached, and why it was chosen.
 #[derive(Clone, Debug, Serialize)]
@@ -24,7 +24,7 @@ pub struct ConnectionInfoJson {
     /// The peer's address and port.
     remote: String,
     /// The negotiated application protocol.
-    alpn: Option<Alpn>,
+    alpn: Option<AlpnName>,
     /// The round-trip time of the handshake, if it was measured.
     rtt_ms: Option<f64>,
     /// Whether the memory determined this choice.
@@ -35,7 +35,7 @@ pub struct ConnectionInfoJson {
     timings: TimingsJson,
 }
 
-/// When each stage was reached: see [`Timings`].
+/// When each stage was reached: see [`ConnectionTimings`].
 #[derive(Clone, Copy, Debug, Serialize)]
 struct TimingsJson {
     /// DNS returned the first address.
@@ -69,8 +69,8 @@ impl From<&ConnectionInfo> for ConnectionInfoJson {
     }
 }
 
-impl From<&Timings> for TimingsJson {
-    fn from(timings: &Timings) -> Self {
+impl From<&ConnectionTimings> for TimingsJson {
+    fn from(timings: &ConnectionTimings) -> Self {
         Self {
             dns_ms: timings.dns.map(milliseconds),
             started_ms: milliseconds(timings.started),

@@ -3,24 +3,24 @@
 use std::time::Instant;
 
 use eyas_race::candidate::Candidate;
-use eyas_race::evidence::Failure;
-use eyas_race::target::Host;
+use eyas_race::evidence::AttemptFailure;
+use eyas_race::target::TargetHost;
 
 use super::Endpoint;
 use crate::attempt::quic::{self, EarlyQuic};
-use crate::attempt::{Attempt, server_name};
-use crate::{Connection, ConnectionInfo, Feedback};
+use crate::attempt::{CandidateAttempt, server_name};
+use crate::{Connection, ConnectionFeedback, ConnectionInfo};
 
 /// A QUIC connection on which data can be sent during the handshake.
 ///
 /// An attacker can replay what is sent before [`confirmed`](Self::confirmed) returns: send only
 /// what is safe to receive twice. The peer may also reject early data; the streams opened until
 /// then have then failed, but the connection can open new ones.
-pub struct Early {
+pub struct EarlyConnection {
     quic: EarlyQuic,
 }
 
-impl Early {
+impl EarlyConnection {
     /// Returns the QUIC connection.
     pub fn quic(&self) -> &quinn::Connection {
         &self.quic.connection
@@ -35,15 +35,15 @@ impl Early {
     ///
     /// # Errors
     /// Returns what ended the attempt.
-    pub async fn confirmed(self) -> Result<(Connection, bool), Failure> {
+    pub async fn confirmed(self) -> Result<(Connection, bool), AttemptFailure> {
         let (done, accepted) = self.quic.confirmed().await?;
         let connection =
-            Connection::new(done.transport, done.info, Feedback::none(), done.read_ahead);
+            Connection::new(done.transport, done.info, ConnectionFeedback::none(), done.read_ahead);
         Ok((connection, accepted))
     }
 }
 
-impl std::fmt::Debug for Early {
+impl std::fmt::Debug for EarlyConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Early").field("info", self.info()).finish_non_exhaustive()
     }
@@ -54,8 +54,8 @@ impl Endpoint {
     /// parameters](crate::SecurityParameters::with_early_data) and an earlier connection allow
     /// early data; returns `None` otherwise. There is no race and no memory involved: callers need
     /// another way to connect if this fails.
-    pub async fn early(&self, host: &Host, candidate: Candidate) -> Option<Early> {
-        let attempt = Attempt {
+    pub async fn early(&self, host: &TargetHost, candidate: Candidate) -> Option<EarlyConnection> {
+        let attempt = CandidateAttempt {
             candidate,
             server_name: server_name(host),
             initial_rtt: None,
@@ -70,6 +70,6 @@ impl Endpoint {
             quic_config: None,
             without_keep_alive: false,
         };
-        Some(Early { quic: quic::early(&attempt, self.connector()).await? })
+        Some(EarlyConnection { quic: quic::early(&attempt, self.connector()).await? })
     }
 }

@@ -1,8 +1,8 @@
 //! TLS over a stream that the caller supplies, such as a tunnel through a proxy.
 
-use eyas_race::candidate::Alpn;
-use eyas_race::evidence::{Cause, Failure, Level};
-use eyas_race::target::Host;
+use eyas_race::candidate::AlpnName;
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
+use eyas_race::target::TargetHost;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -20,15 +20,16 @@ impl Endpoint {
     pub async fn secure<S>(
         &self,
         stream: S,
-        host: &Host,
-        alpn: &[Alpn],
-    ) -> Result<TlsStream<S>, Failure>
+        host: &TargetHost,
+        alpn: &[AlpnName],
+    ) -> Result<TlsStream<S>, AttemptFailure>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let name = server_name(host)
-            .map_err(|detail| failure(Cause::Certificate, Level::Transport, detail))?;
+        let name = server_name(host).map_err(|detail| {
+            failure(FailureCause::Certificate, EvidenceLevel::Transport, detail)
+        })?;
         let config = self.shared.connector.stream_tls(alpn);
-        tls::handshake(&TlsConnector::from(config), name, stream, Level::Transport).await
+        tls::handshake(&TlsConnector::from(config), name, stream, EvidenceLevel::Transport).await
     }
 }

@@ -2,18 +2,18 @@
 //! They say nothing about the peer or the path, so they are never remembered.
 //!
 //! The same errno value means different things in different calls, so each is classified together
-//! with the [`Call`] that returned it.
+//! with the [`SocketCall`] that returned it.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use nix::libc;
 
 /// The call that returned an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
+pub(crate) enum SocketCall {
     /// `socket`, or one that sets an option.
     Open,
     /// `bind`.
@@ -66,36 +66,44 @@ pub(crate) enum HostFault {
 impl HostFault {
     /// Returns the fault that this error of a call for `peer` shows; `None` if the peer or the path
     /// may have caused it.
-    pub(crate) fn of(error: &io::Error, call: Call, peer: Option<SocketAddr>) -> Option<Self> {
+    pub(crate) fn from_error(
+        error: &io::Error,
+        call: SocketCall,
+        peer: Option<SocketAddr>,
+    ) -> Option<Self> {
         Some(match (error.raw_os_error()?, call) {
             (libc::EMFILE, _) => Self::ProcessDescriptors,
             (libc::ENFILE, _) => Self::HostDescriptors,
             (libc::ENOBUFS | libc::ENOMEM, _) => Self::NoMemory,
             (libc::ENETDOWN | libc::ENODEV | libc::ENXIO, _) => Self::NoInterface,
             (code, _) if lacks_support(code) => Self::Unsupported,
-            (libc::ENOPROTOOPT | libc::EOPNOTSUPP, Call::Open | Call::Bind) => Self::Unsupported,
-            (libc::EPERM | libc::EACCES, Call::Open) => Self::NoPrivilege,
-            (libc::EACCES, Call::Bind) => Self::PrivilegedPort,
+            (libc::ENOPROTOOPT | libc::EOPNOTSUPP, SocketCall::Open | SocketCall::Bind) => {
+                Self::Unsupported
+            }
+            (libc::EPERM | libc::EACCES, SocketCall::Open) => Self::NoPrivilege,
+            (libc::EACCES, SocketCall::Bind) => Self::PrivilegedPort,
             // A router's ICMPv6 error (RFC 4443 §3.1, code 1) is EACCES too, but it is pending.
-            (libc::EACCES, Call::Connect | Call::Send) | (libc::EPERM, _) => Self::Forbidden,
-            (libc::EADDRNOTAVAIL, Call::Bind) => Self::ForeignAddress,
+            (libc::EACCES, SocketCall::Connect | SocketCall::Send) | (libc::EPERM, _) => {
+                Self::Forbidden
+            }
+            (libc::EADDRNOTAVAIL, SocketCall::Bind) => Self::ForeignAddress,
             // Linux returns EAGAIN if `connect` finds no port for a UDP socket.
-            (libc::EADDRNOTAVAIL, _) | (libc::EAGAIN, Call::Connect) => Self::NoLocalPort,
+            (libc::EADDRNOTAVAIL, _) | (libc::EAGAIN, SocketCall::Connect) => Self::NoLocalPort,
             (libc::EADDRINUSE, _) => Self::PortInUse,
             (libc::EINVAL, _) if peer.is_some_and(needs_scope) => Self::NoScope,
-            (libc::EINVAL, Call::Connect | Call::Send) => Self::NotSent,
+            (libc::EINVAL, SocketCall::Connect | SocketCall::Send) => Self::NotSent,
             (code, _) if may_come_from_the_peer(code) => return None,
             _ => Self::Other,
         })
     }
 
     /// Returns the failure of an attempt by this fault.
-    pub(crate) fn failure(self, error: &io::Error, reached: Level) -> Failure {
+    pub(crate) fn failure(self, error: &io::Error, reached: EvidenceLevel) -> AttemptFailure {
         let cause = match self {
-            Self::Unsupported | Self::NoPrivilege => Cause::Unsupported,
-            _ => Cause::Local,
+            Self::Unsupported | Self::NoPrivilege => FailureCause::Unsupported,
+            _ => FailureCause::Local,
         };
-        Failure::new(cause, reached, format!("{error}: {self}"))
+        AttemptFailure::new(cause, reached, format!("{error}: {self}"))
     }
 }
 
@@ -197,10 +205,16 @@ fn needs_scope(peer: SocketAddr) -> bool {
 mod tests {
     use super::*;
 
-    const CALLS: [Call; 5] = [Call::Open, Call::Bind, Call::Connect, Call::Send, Call::Pending];
+    const CALLS: [SocketCall; 5] = [
+        SocketCall::Open,
+        SocketCall::Bind,
+        SocketCall::Connect,
+        SocketCall::Send,
+        SocketCall::Pending,
+    ];
 
-    fn fault(code: i32, call: Call) -> Option<HostFault> {
-        HostFault::of(&io::Error::from_raw_os_error(code), call, None)
+    fn fault(code: i32, call: SocketCall) -> Option<HostFault> {
+        HostFault::from_error(&io::Error::from_raw_os_error(code), call, None)
     }
 
     /// One row for each errno value, with one column for each of [`CALLS`].
@@ -267,14 +281,18 @@ mod tests {
             assert_eq!(CALLS.map(|call| fault(code, call)), [None; 5], "{code}");
         }
         let custom = io::Error::new(io::ErrorKind::InvalidData, "not an errno value");
-        assert_eq!(HostFault::of(&custom, Call::Connect, None), None);
+        assert_eq!(HostFault::from_error(&custom, SocketCall::Connect, None), None);
     }
 
     #[test]
     fn a_link_local_address_without_a_scope_says_what_is_missing() {
         let invalid = io::Error::from_raw_os_error(libc::EINVAL);
         let of = |peer: &str| {
-            HostFault::of(&invalid, Call::Connect, Some(peer.parse().expect("an address")))
+            HostFault::from_error(
+                &invalid,
+                SocketCall::Connect,
+                Some(peer.parse().expect("an address")),
+            )
         };
         assert_eq!(of("[fe80::1]:80"), Some(HostFault::NoScope));
         assert_eq!(of("[2001:db8::1]:80"), Some(HostFault::NotSent));
@@ -286,8 +304,8 @@ mod tests {
         for code in 1..=133 {
             for call in CALLS {
                 let error = io::Error::from_raw_os_error(code);
-                let Some(fault) = HostFault::of(&error, call, None) else { continue };
-                let failure = fault.failure(&error, Level::Started);
+                let Some(fault) = HostFault::from_error(&error, call, None) else { continue };
+                let failure = fault.failure(&error, EvidenceLevel::Started);
                 assert!(failure.cause.is_of_this_host(), "{failure}");
                 assert!(failure.detail.contains("this host"), "{failure}");
             }

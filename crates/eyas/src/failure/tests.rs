@@ -1,33 +1,34 @@
 use std::io;
 
-use eyas_race::evidence::{Cause, CertificateFault, Fault, Level};
+use eyas_race::evidence::{CertificateFailure, CertificateFault, EvidenceLevel, FailureCause};
 use nix::libc;
 use rustls::{AlertDescription, CertificateError};
 use rustls_pki_types::{ServerName, UnixTime};
 
 use super::{
-    Call, alert_name, connect_failure, icmp_failure, io_failure, send_failure, tls_failure,
+    SocketCall, alert_name, connect_failure, icmp_failure, io_failure, send_failure, tls_failure,
 };
-use crate::icmp::{IcmpCause, Report};
+use crate::icmp::{IcmpCause, IcmpReport};
 
-fn cause(code: i32, reached: Level) -> Cause {
+fn cause(code: i32, reached: EvidenceLevel) -> FailureCause {
     io_failure(&io::Error::from_raw_os_error(code), reached).cause
 }
 
 #[test]
 fn kernel_errors_are_classified() {
-    assert_eq!(cause(libc::ECONNREFUSED, Level::Started), Cause::Refused);
-    assert_eq!(cause(libc::ENETUNREACH, Level::Started), Cause::Unreachable);
-    assert_eq!(cause(libc::EHOSTUNREACH, Level::Started), Cause::Unreachable);
-    assert_eq!(cause(libc::ETIMEDOUT, Level::Started), Cause::Silent);
-    assert_eq!(cause(libc::ECONNRESET, Level::Transport), Cause::Reset);
-    assert_eq!(cause(libc::ECONNRESET, Level::Started), Cause::Refused);
-    assert_eq!(cause(libc::EMFILE, Level::Started), Cause::Local);
-    assert_eq!(cause(libc::EADDRNOTAVAIL, Level::Started), Cause::Local);
-    assert_eq!(cause(libc::EINVAL, Level::Started), Cause::Local);
-    assert_eq!(cause(libc::EPERM, Level::Started), Cause::Local);
-    assert_eq!(cause(libc::EPROTONOSUPPORT, Level::Started), Cause::Unsupported);
-    let refused = io_failure(&io::Error::from_raw_os_error(libc::ECONNREFUSED), Level::Started);
+    assert_eq!(cause(libc::ECONNREFUSED, EvidenceLevel::Started), FailureCause::Refused);
+    assert_eq!(cause(libc::ENETUNREACH, EvidenceLevel::Started), FailureCause::Unreachable);
+    assert_eq!(cause(libc::EHOSTUNREACH, EvidenceLevel::Started), FailureCause::Unreachable);
+    assert_eq!(cause(libc::ETIMEDOUT, EvidenceLevel::Started), FailureCause::Silent);
+    assert_eq!(cause(libc::ECONNRESET, EvidenceLevel::Transport), FailureCause::Reset);
+    assert_eq!(cause(libc::ECONNRESET, EvidenceLevel::Started), FailureCause::Refused);
+    assert_eq!(cause(libc::EMFILE, EvidenceLevel::Started), FailureCause::Local);
+    assert_eq!(cause(libc::EADDRNOTAVAIL, EvidenceLevel::Started), FailureCause::Local);
+    assert_eq!(cause(libc::EINVAL, EvidenceLevel::Started), FailureCause::Local);
+    assert_eq!(cause(libc::EPERM, EvidenceLevel::Started), FailureCause::Local);
+    assert_eq!(cause(libc::EPROTONOSUPPORT, EvidenceLevel::Started), FailureCause::Unsupported);
+    let refused =
+        io_failure(&io::Error::from_raw_os_error(libc::ECONNREFUSED), EvidenceLevel::Started);
     assert_eq!(refused.to_string(), "refused: nothing is listening on this port");
 }
 
@@ -35,22 +36,22 @@ fn kernel_errors_are_classified() {
 fn icmp_reports_are_classified() {
     let of = |cause| {
         let remote = ([192, 0, 2, 1], 443).into();
-        icmp_failure(&Report {
+        icmp_failure(&IcmpReport {
             remote,
             cause,
             sender: Some([198, 51, 100, 1].into()),
             quoted: None,
         })
     };
-    assert_eq!(of(IcmpCause::PortUnreachable).cause, Cause::Refused);
-    assert_eq!(of(IcmpCause::ProtocolUnreachable).cause, Cause::Refused);
+    assert_eq!(of(IcmpCause::PortUnreachable).cause, FailureCause::Refused);
+    assert_eq!(of(IcmpCause::ProtocolUnreachable).cause, FailureCause::Refused);
     for cause in [
         IcmpCause::NoRoute,
         IcmpCause::Prohibited,
         IcmpCause::AddressUnreachable,
         IcmpCause::TooBig(1000),
     ] {
-        assert_eq!(of(cause).cause, Cause::Unreachable);
+        assert_eq!(of(cause).cause, FailureCause::Unreachable);
     }
     assert_eq!(of(IcmpCause::NoRoute).detail, "there is no route to it (ICMP from 198.51.100.1)");
 }
@@ -60,49 +61,50 @@ fn icmp_reports_are_classified() {
 fn a_rejection_by_the_own_firewall_says_nothing_about_the_peer() {
     let cause_of = |cause, sender: [u8; 4], remote: [u8; 4]| {
         let (sender, remote) = (Some(sender.into()), (remote, 443).into());
-        icmp_failure(&Report { remote, cause, sender, quoted: None }).cause
+        icmp_failure(&IcmpReport { remote, cause, sender, quoted: None }).cause
     };
     let (own, peer) = ([127, 0, 0, 1], [192, 0, 2, 1]);
     for rejection in
         [IcmpCause::Prohibited, IcmpCause::PortUnreachable, IcmpCause::ProtocolUnreachable]
     {
-        assert_eq!(cause_of(rejection, own, peer), Cause::Local);
-        assert_ne!(cause_of(rejection, peer, peer), Cause::Local, "the peer itself");
-        assert_ne!(cause_of(rejection, [198, 51, 100, 1], peer), Cause::Local, "a router");
+        assert_eq!(cause_of(rejection, own, peer), FailureCause::Local);
+        assert_ne!(cause_of(rejection, peer, peer), FailureCause::Local, "the peer itself");
+        assert_ne!(cause_of(rejection, [198, 51, 100, 1], peer), FailureCause::Local, "a router");
         // A closed port of this host is a refusal, from whichever of its addresses.
-        assert_ne!(cause_of(rejection, own, [127, 0, 0, 2]), Cause::Local);
+        assert_ne!(cause_of(rejection, own, [127, 0, 0, 2]), FailureCause::Local);
     }
     // A host that does not answer on the link.
-    assert_eq!(cause_of(IcmpCause::AddressUnreachable, own, peer), Cause::Unreachable);
+    assert_eq!(cause_of(IcmpCause::AddressUnreachable, own, peer), FailureCause::Unreachable);
 }
 
 /// A prohibited route of this host is the error of the call itself; a router's refusal is pending.
 #[test]
 fn a_filtered_connect_tells_this_host_from_a_router() {
     let peer = ([192, 0, 2, 1], 80).into();
-    let at_once = send_failure(&io::Error::from_raw_os_error(libc::EACCES), Call::Connect, peer);
-    assert_eq!(at_once.cause, Cause::Local);
+    let at_once =
+        send_failure(&io::Error::from_raw_os_error(libc::EACCES), SocketCall::Connect, peer);
+    assert_eq!(at_once.cause, FailureCause::Local);
     let cause = |code| connect_failure(&io::Error::from_raw_os_error(code)).cause;
-    assert_eq!(cause(libc::EACCES), Cause::Unreachable);
-    assert_eq!(cause(libc::ENOPROTOOPT), Cause::Refused);
-    assert_eq!(cause(libc::ECONNREFUSED), Cause::Refused);
+    assert_eq!(cause(libc::EACCES), FailureCause::Unreachable);
+    assert_eq!(cause(libc::ENOPROTOOPT), FailureCause::Refused);
+    assert_eq!(cause(libc::ECONNREFUSED), FailureCause::Refused);
 }
 
 #[test]
 fn tls_errors_are_classified() {
-    let of = |error: rustls::Error| tls_failure(&error, Level::Transport).cause;
-    assert_eq!(of(CertificateError::Expired.into()), Cause::Certificate);
-    assert_eq!(of(rustls::Error::NoApplicationProtocol), Cause::Tls);
+    let of = |error: rustls::Error| tls_failure(&error, EvidenceLevel::Transport).cause;
+    assert_eq!(of(CertificateError::Expired.into()), FailureCause::Certificate);
+    assert_eq!(of(rustls::Error::NoApplicationProtocol), FailureCause::Tls);
     let alert = |alert| of(rustls::Error::AlertReceived(alert));
-    assert_eq!(alert(AlertDescription::NoApplicationProtocol), Cause::Tls);
-    assert_eq!(alert(AlertDescription::CertificateRequired), Cause::Certificate);
-    assert_eq!(of(rustls::Error::DecryptError), Cause::Protocol);
+    assert_eq!(alert(AlertDescription::NoApplicationProtocol), FailureCause::Tls);
+    assert_eq!(alert(AlertDescription::CertificateRequired), FailureCause::Certificate);
+    assert_eq!(of(rustls::Error::DecryptError), FailureCause::Protocol);
 }
 
 #[test]
 fn errors_of_certificates_have_a_fault() {
     use CertificateFault as Which;
-    let of = |error: rustls::Error| tls_failure(&error, Level::Transport).fault;
+    let of = |error: rustls::Error| tls_failure(&error, EvidenceLevel::Transport).fault;
     let (time, names) = (UnixTime::since_unix_epoch(std::time::Duration::ZERO), Vec::new());
     let expected = ServerName::try_from("a.test").unwrap();
     for (error, fault) in [
@@ -119,7 +121,11 @@ fn errors_of_certificates_have_a_fault() {
         (CertificateError::InvalidPurpose, Which::Other),
         (CertificateError::ApplicationVerificationFailure, Which::Other),
     ] {
-        assert_eq!(of(error.clone().into()), Some(Fault::PeerCertificate(fault)), "{error:?}");
+        assert_eq!(
+            of(error.clone().into()),
+            Some(CertificateFailure::PeerCertificate(fault)),
+            "{error:?}"
+        );
     }
     for (alert, fault) in [
         (AlertDescription::CertificateRequired, Which::Missing),
@@ -131,7 +137,7 @@ fn errors_of_certificates_have_a_fault() {
         (AlertDescription::CertificateUnknown, Which::Other),
     ] {
         let received = of(rustls::Error::AlertReceived(alert));
-        assert_eq!(received, Some(Fault::OwnCertificate(fault)), "{alert:?}");
+        assert_eq!(received, Some(CertificateFailure::OwnCertificate(fault)), "{alert:?}");
     }
     for error in [
         rustls::Error::AlertReceived(AlertDescription::HandshakeFailure),
@@ -146,15 +152,16 @@ fn errors_of_certificates_have_a_fault() {
 #[test]
 fn a_tls_error_inside_an_io_error_is_recognised() {
     let inner = rustls::Error::from(CertificateError::UnknownIssuer);
-    let failure = io_failure(&io::Error::new(io::ErrorKind::InvalidData, inner), Level::Transport);
-    assert_eq!(failure.cause, Cause::Certificate);
+    let failure =
+        io_failure(&io::Error::new(io::ErrorKind::InvalidData, inner), EvidenceLevel::Transport);
+    assert_eq!(failure.cause, FailureCause::Certificate);
     assert_eq!(failure.detail, "invalid peer certificate: UnknownIssuer");
 }
 
 #[test]
 fn closing_during_the_handshake_is_a_reset() {
     let error = io::Error::from(io::ErrorKind::UnexpectedEof);
-    assert_eq!(io_failure(&error, Level::Transport).cause, Cause::Reset);
+    assert_eq!(io_failure(&error, EvidenceLevel::Transport).cause, FailureCause::Reset);
 }
 
 #[test]

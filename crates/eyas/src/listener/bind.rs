@@ -5,20 +5,23 @@ use eyas_race::candidate::Transport;
 use super::ListenParameters;
 use crate::Error;
 use crate::built_in;
-use crate::sockets::{self, Bound, StreamProtocol, Wanted};
+use crate::sockets::{self, BoundAddress, StreamProtocol, WantedSockets};
 
-pub(super) fn bind(parameters: &ListenParameters) -> Result<Bound, Error> {
+pub(super) fn bind(parameters: &ListenParameters) -> Result<BoundAddress, Error> {
     let wanted = wanted(parameters)?;
-    if wanted == Wanted::default() {
+    if wanted == WantedSockets::default() {
         // The sockets of SCTP are opened elsewhere.
-        return Ok(Bound { address: parameters.address, tcp: None, udp: None });
+        return Ok(BoundAddress { address: parameters.address, tcp: None, udp: None });
     }
     let mut bound = sockets::bind(&[parameters.address], wanted)?;
     bound.pop().ok_or_else(|| Error::Parameters("no address is given".into()))
 }
 
 /// Returns those of the sockets that the parameters request.
-pub(super) fn selected(mut bound: Bound, parameters: &ListenParameters) -> Result<Bound, Error> {
+pub(super) fn selected(
+    mut bound: BoundAddress,
+    parameters: &ListenParameters,
+) -> Result<BoundAddress, Error> {
     let wanted = wanted(parameters)?;
     bound.tcp = bound.tcp.filter(|_| wanted.stream.is_some());
     bound.udp = bound.udp.filter(|_| wanted.udp);
@@ -33,8 +36,8 @@ pub(super) fn selected(mut bound: Bound, parameters: &ListenParameters) -> Resul
 }
 
 /// Returns the sockets that the parameters request, if they are consistent.
-fn wanted(parameters: &ListenParameters) -> Result<Wanted, Error> {
-    let mut wanted = Wanted::default();
+fn wanted(parameters: &ListenParameters) -> Result<WantedSockets, Error> {
+    let mut wanted = WantedSockets::default();
     for transport in &parameters.transports {
         if let Some(why) = built_in::missing(*transport) {
             return Err(Error::Parameters(why.into()));

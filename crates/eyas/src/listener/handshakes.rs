@@ -23,7 +23,7 @@ const MIN_HANDSHAKES: usize = 4;
 
 /// The handshakes of one transport. Dropping it ends them.
 #[derive(Debug)]
-pub(super) struct Handshakes {
+pub(super) struct ListenerHandshakes {
     tasks: JoinSet<()>,
     limit: usize,
     /// Oldest first.
@@ -36,7 +36,7 @@ struct InProgress {
     task: AbortHandle,
 }
 
-impl Handshakes {
+impl ListenerHandshakes {
     /// Creates the limit for one transport.
     pub(super) fn new() -> Self {
         let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
@@ -123,7 +123,7 @@ mod tests {
     #[tokio::test]
     async fn a_flood_evicts_only_handshakes_of_the_same_peer() {
         const LIMIT: usize = 20;
-        let mut handshakes = Handshakes::with_limit(LIMIT);
+        let mut handshakes = ListenerHandshakes::with_limit(LIMIT);
         handshakes.begin(peer(1), pending());
         for _ in 0..3 * LIMIT {
             handshakes.begin(peer(2), pending());
@@ -140,7 +140,7 @@ mod tests {
 
     #[tokio::test]
     async fn finished_handshakes_free_their_slots() {
-        let mut handshakes = Handshakes::new();
+        let mut handshakes = ListenerHandshakes::new();
         handshakes.begin(peer(1), async {});
         tokio::task::yield_now().await;
         assert!(!handshakes.evict_one());

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
 use quinn::crypto::rustls::QuicServerConfig;
 
-use super::handshakes::Handshakes;
+use super::handshakes::ListenerHandshakes;
 use super::{AcceptContext, HANDSHAKE_TIMEOUT, ListenParameters, since};
 use crate::attempt::quic::describe;
 use crate::byte_stream::ByteTransport;
-use crate::connection_info::{ConnectionInfo, Timings};
-use crate::quic_stream::{QuicStream, Role};
-use crate::{Connection, Error, Feedback};
+use crate::connection_info::{ConnectionInfo, ConnectionTimings};
+use crate::quic_stream::{QuicStream, StreamRole};
+use crate::{Connection, ConnectionFeedback, Error};
 
 pub(super) fn endpoint(
     socket: std::net::UdpSocket,
@@ -36,7 +36,7 @@ pub(super) fn endpoint(
 }
 
 pub(super) async fn accept_all(endpoint: quinn::Endpoint, context: AcceptContext) {
-    let mut handshakes = Handshakes::new();
+    let mut handshakes = ListenerHandshakes::new();
     let port = endpoint.local_addr().map_or(0, |address| address.port());
     while let Some(incoming) = endpoint.accept().await {
         if context.ready.capacity() == 0 {
@@ -74,16 +74,16 @@ async fn handshake(
         security: Security::Tls,
         protocol: Some("TLSv1.3"),
         local: local_ip.map(|ip| (ip, port).into()),
-        timings: Timings {
+        timings: ConnectionTimings {
             answered: Some(Duration::ZERO),
             transport: since(start),
             security: since(start),
-            ..Timings::default()
+            ..ConnectionTimings::default()
         },
         rtt: Some(connection.rtt()),
         ..ConnectionInfo::new(Transport::Quic, remote)
     };
     describe(&mut info, &connection);
-    let transport = ByteTransport::Quic(Box::new(QuicStream::new(connection, Role::Server)));
-    Ok(Connection::new(transport, info, Feedback::none(), Bytes::new()))
+    let transport = ByteTransport::Quic(Box::new(QuicStream::new(connection, StreamRole::Server)));
+    Ok(Connection::new(transport, info, ConnectionFeedback::none(), Bytes::new()))
 }

@@ -10,14 +10,14 @@ use eyas_race::candidate::{Security, Transport};
 use eyas_sctp::identifier::StreamId;
 use tokio_rustls::TlsAcceptor;
 
-use super::handshakes::Handshakes;
+use super::handshakes::ListenerHandshakes;
 use super::{AcceptContext, HANDSHAKE_TIMEOUT, ListenParameters, since};
 use crate::attempt::tls;
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
 use crate::sctp::secured::{Role, Secured};
 use crate::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
-use crate::{Connection, Error, Feedback, ServerIdentity};
+use crate::{Connection, ConnectionFeedback, Error, ServerIdentity};
 
 /// The bound SCTP listener.
 pub(super) struct SctpSockets {
@@ -86,14 +86,14 @@ pub(super) async fn accept_all(
     has_client_keys: bool,
     context: AcceptContext,
 ) {
-    let mut handshakes = Handshakes::new();
+    let mut handshakes = ListenerHandshakes::new();
     let dtls = match has_client_keys {
-        false => Protection::Dtls,
-        true => Protection::MutualDtls,
+        false => AssociationProtection::Dtls,
+        true => AssociationProtection::MutualDtls,
     };
     while context.has_space().await {
         let (association, protection) = tokio::select! {
-            association = listener.accept() => (association, tls.clone().map_or(Protection::None, Protection::Tls)),
+            association = listener.accept() => (association, tls.clone().map_or(AssociationProtection::None, AssociationProtection::Tls)),
             association = listener.accept_dtls() => (association, dtls.clone()),
         };
         let Some(remote) = association.remote() else { continue };
@@ -111,7 +111,7 @@ pub(super) async fn accept_all(
 
 /// What protects an association.
 #[derive(Clone)]
-enum Protection {
+enum AssociationProtection {
     /// Nothing.
     None,
     /// TLS on its stream (RFC 3436).
@@ -122,7 +122,10 @@ enum Protection {
     MutualDtls,
 }
 
-async fn handshake(association: SctpAssociation, protection: Protection) -> io::Result<Connection> {
+async fn handshake(
+    association: SctpAssociation,
+    protection: AssociationProtection,
+) -> io::Result<Connection> {
     let start = Instant::now();
     let remote = association.remote().ok_or(io::ErrorKind::NotConnected)?;
     let transport = match association.is_encapsulated() {
@@ -131,21 +134,21 @@ async fn handshake(association: SctpAssociation, protection: Protection) -> io::
     };
     let mut info = ConnectionInfo::accepted(transport, association.local_address(), remote);
     let stream = association.stream(StreamId(0))?;
-    let Protection::Tls(acceptor) = protection else {
-        if !matches!(protection, Protection::None) {
+    let AssociationProtection::Tls(acceptor) = protection else {
+        if !matches!(protection, AssociationProtection::None) {
             info.security = Security::Dtls;
         }
-        if matches!(protection, Protection::MutualDtls) {
+        if matches!(protection, AssociationProtection::MutualDtls) {
             let certificate = association.peer_certificate();
             info.peer_certificates = vec![certificate.ok_or(io::ErrorKind::NotConnected)?];
         }
         let transport = ByteTransport::Sctp(Box::new(stream));
-        return Ok(Connection::new(transport, info, Feedback::none(), Bytes::new()));
+        return Ok(Connection::new(transport, info, ConnectionFeedback::none(), Bytes::new()));
     };
     let role = Role::Server(acceptor);
     let tls = role.secure(stream).await.map_err(io::Error::other)?;
     info.timings.security = since(start);
     tls::describe(&mut info, tls.get_ref().1);
     let transport = ByteTransport::SctpTls(Box::new(Secured::new(tls, role)));
-    Ok(Connection::new(transport, info, Feedback::none(), Bytes::new()))
+    Ok(Connection::new(transport, info, ConnectionFeedback::none(), Bytes::new()))
 }

@@ -9,13 +9,13 @@ use eyas_race::candidate::Transport;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use super::handshakes::Handshakes;
+use super::handshakes::ListenerHandshakes;
 use super::{AcceptContext, HANDSHAKE_TIMEOUT, since};
 use crate::attempt::{mptcp, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
-use crate::sockets::Throttle;
-use crate::{Connection, Feedback};
+use crate::sockets::ReportThrottle;
+use crate::{Connection, ConnectionFeedback};
 
 /// The pause after the operating system ran out of descriptors or memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
@@ -25,8 +25,8 @@ pub(super) async fn accept_all(
     tls: Option<TlsAcceptor>,
     context: AcceptContext,
 ) {
-    let mut handshakes = Handshakes::new();
-    let throttle = Throttle::default();
+    let mut handshakes = ListenerHandshakes::new();
+    let throttle = ReportThrottle::default();
     while context.has_space().await {
         match listener.accept().await {
             Ok((stream, remote)) => {
@@ -80,7 +80,7 @@ async fn handshake(
         return Ok(Connection::new(
             ByteTransport::Tcp(stream),
             info,
-            Feedback::none(),
+            ConnectionFeedback::none(),
             Bytes::new(),
         ));
     };
@@ -92,5 +92,5 @@ async fn handshake(
     info.timings.security = since(start);
     tls::describe(&mut info, stream.get_ref().1);
     let transport = ByteTransport::Tls(Box::new(stream.into()));
-    Ok(Connection::new(transport, info, Feedback::none(), Bytes::new()))
+    Ok(Connection::new(transport, info, ConnectionFeedback::none(), Bytes::new()))
 }

@@ -5,48 +5,50 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use eyas_race::evidence::NetworkId;
-use eyas_race::memory::{Config, Entry, Key, Record, forget_row, learn_rows};
-use eyas_race::target::Host;
+use eyas_race::memory::{
+    MemoryConfig, MemoryEntry, MemoryKey, MemoryRecord, forget_row, learn_rows,
+};
+use eyas_race::target::TargetHost;
 
-use super::inspection::{self, FileError, FileId, Inspection};
+use super::inspection::{self, FileError, FileId, FileInspection};
 use super::set_aside::set_aside;
-use super::sqlite::Sqlite;
-use super::{Observation, Secret};
+use super::sqlite::SqliteFile;
+use super::{InstallationSecret, ObservedOutcome};
 
 /// The maximum number of rows kept in this process because they could not be written.
 const MAX_UNWRITTEN: usize = 1_000;
 
 /// A result that always exists, with warnings for the caller.
 #[must_use]
-pub(super) struct Outcome<T> {
+pub(super) struct WithWarnings<T> {
     pub(super) value: T,
     pub(super) warnings: Vec<String>,
 }
 
 /// Returns whether a file in which damage was detected can now be opened without errors.
-fn is_sound(path: &Path, config: &Config, now: Duration) -> bool {
-    let opened = Sqlite::open(path, Secret::random(), config, now);
+fn is_sound(path: &Path, config: &MemoryConfig, now: Duration) -> bool {
+    let opened = SqliteFile::open(path, InstallationSecret::random(), config, now);
     opened.and_then(|file| file.check()).is_ok()
 }
 
 /// A memory file. What cannot be written to it stays in this process.
 #[derive(Debug)]
-pub(super) struct File {
+pub(super) struct MemoryFile {
     path: PathBuf,
-    sqlite: Option<Sqlite>,
+    sqlite: Option<SqliteFile>,
     /// The identity of the file that was last opened at that path.
     id: Option<FileId>,
-    secret: Secret,
+    secret: InstallationSecret,
     /// Rows that are newer than those in the file.
-    unwritten: BTreeMap<Key, Entry>,
+    unwritten: BTreeMap<MemoryKey, MemoryEntry>,
     /// Whether the last write failed; a problem is reported only once.
     is_failing: bool,
 }
 
-impl File {
+impl MemoryFile {
     pub(super) fn open(
         path: &Path,
-        config: &Config,
+        config: &MemoryConfig,
         now: Duration,
         warnings: &mut Vec<String>,
     ) -> Self {
@@ -54,15 +56,15 @@ impl File {
             path: path.to_owned(),
             sqlite: None,
             id: None,
-            secret: Secret::for_process(),
+            secret: InstallationSecret::for_process(),
             unwritten: BTreeMap::new(),
             is_failing: false,
         };
-        let mut opened = file.reopen(Secret::random(), config, now);
+        let mut opened = file.reopen(InstallationSecret::random(), config, now);
         if let Err(FileError::Damaged(why)) = &opened {
             let is_sound = || is_sound(path, config, now);
             warnings.push(file.set_aside_damaged(why, is_sound, now));
-            opened = file.reopen(Secret::random(), config, now);
+            opened = file.reopen(InstallationSecret::random(), config, now);
         }
         match opened {
             Ok(warning) => warnings.extend(warning),
@@ -82,16 +84,16 @@ impl File {
     /// Opens the file, or creates it with this secret. Returns warnings for the user.
     fn reopen(
         &mut self,
-        secret: Secret,
-        config: &Config,
+        secret: InstallationSecret,
+        config: &MemoryConfig,
         now: Duration,
     ) -> Result<Option<String>, FileError> {
         let file = match inspection::inspect(&self.path)? {
-            Inspection::Missing => inspection::create(&self.path)?,
-            Inspection::Usable(file) => file,
+            FileInspection::Missing => inspection::create(&self.path)?,
+            FileInspection::Usable(file) => file,
         };
         self.id = Some(file.id);
-        let sqlite = Sqlite::open(&file.path, secret, config, now)?;
+        let sqlite = SqliteFile::open(&file.path, secret, config, now)?;
         self.secret = sqlite.secret()?;
         self.sqlite = Some(sqlite);
         Ok(file.is_open_to_others().then(|| {
@@ -108,7 +110,7 @@ impl File {
     }
 
     /// Returns the secret for names that must be stable for this file.
-    pub(super) const fn secret(&self) -> Secret {
+    pub(super) const fn secret(&self) -> InstallationSecret {
         self.secret
     }
 
@@ -140,7 +142,7 @@ impl File {
     /// Executes an operation on the file, and reports repeated failures only once.
     fn with_file<T: Default>(
         &mut self,
-        action: impl FnOnce(&mut Sqlite) -> Result<T, FileError>,
+        action: impl FnOnce(&mut SqliteFile) -> Result<T, FileError>,
     ) -> (Option<T>, Vec<String>) {
         let Some(sqlite) = &mut self.sqlite else { return (None, Vec::new()) };
         match action(sqlite) {
@@ -150,7 +152,7 @@ impl File {
                 let warning = self.set_aside_damaged(&why, || false, super::now());
                 let mut warnings = vec![warning];
                 // Holders of the secret continue to name networks with it.
-                let opened = self.reopen(self.secret, &Config::default(), super::now());
+                let opened = self.reopen(self.secret, &MemoryConfig::default(), super::now());
                 warnings.extend(opened.err().map(|error| error.to_string()));
                 (None, warnings)
             }
@@ -166,42 +168,47 @@ impl File {
         }
     }
 
-    pub(super) fn records(&mut self) -> Outcome<Vec<Record>> {
+    pub(super) fn records(&mut self) -> WithWarnings<Vec<MemoryRecord>> {
         let (records, warnings) = self.with_file(|sqlite| sqlite.records());
-        let mut rows: BTreeMap<Key, Entry> = records
+        let mut rows: BTreeMap<MemoryKey, MemoryEntry> = records
             .unwrap_or_default()
             .into_iter()
             .map(|record| (record.key, record.entry))
             .collect();
         rows.extend(self.unwritten.clone());
-        let value = rows.into_iter().map(|(key, entry)| Record { key, entry }).collect();
-        Outcome { value, warnings }
+        let value = rows.into_iter().map(|(key, entry)| MemoryRecord { key, entry }).collect();
+        WithWarnings { value, warnings }
     }
 
     pub(super) fn rows_for(
         &mut self,
         network: &NetworkId,
-        host: &Host,
-    ) -> Outcome<BTreeMap<Key, Entry>> {
+        host: &TargetHost,
+    ) -> WithWarnings<BTreeMap<MemoryKey, MemoryEntry>> {
         let (rows, warnings) = self.with_file(|sqlite| sqlite.rows_for(network, host));
-        let mut rows: BTreeMap<Key, Entry> = rows.unwrap_or_default().into_iter().collect();
+        let mut rows: BTreeMap<MemoryKey, MemoryEntry> =
+            rows.unwrap_or_default().into_iter().collect();
         let matching = self.unwritten.iter().filter(|(key, _)| {
             key.network == *network && key.host().is_none_or(|row_host| row_host == host)
         });
         rows.extend(matching.map(|(key, entry)| (key.clone(), entry.clone())));
-        Outcome { value: rows, warnings }
+        WithWarnings { value: rows, warnings }
     }
 
-    pub(super) fn learn(&mut self, observation: &Observation, config: &Config) -> Outcome<()> {
+    pub(super) fn learn(
+        &mut self,
+        observation: &ObservedOutcome,
+        config: &MemoryConfig,
+    ) -> WithWarnings<()> {
         let (learnt, warnings) = self.with_file(|sqlite| sqlite.learn(observation, config));
         if learnt.is_some() {
             self.is_failing = false;
         }
         let unwritten = &mut self.unwritten;
         if learnt.is_some() && unwritten.is_empty() {
-            return Outcome { value: (), warnings };
+            return WithWarnings { value: (), warnings };
         }
-        let existing = &mut |key: &Key| unwritten.get(key).cloned();
+        let existing = &mut |key: &MemoryKey| unwritten.get(key).cloned();
         let rows = learn_rows(existing, &observation.evidence, &observation.trust, config);
         for (key, entry) in rows {
             if learnt.is_some() {
@@ -214,10 +221,10 @@ impl File {
         while unwritten.len() > MAX_UNWRITTEN {
             unwritten.pop_first();
         }
-        Outcome { value: (), warnings }
+        WithWarnings { value: (), warnings }
     }
 
-    pub(super) fn forget(&mut self, host: &Host) -> Outcome<usize> {
+    pub(super) fn forget(&mut self, host: &TargetHost) -> WithWarnings<usize> {
         let before = self.unwritten.len();
         let rows = std::mem::take(&mut self.unwritten);
         self.unwritten = rows
@@ -226,18 +233,18 @@ impl File {
             .collect();
         let unwritten = before - self.unwritten.len();
         let (deleted, warnings) = self.with_file(|sqlite| sqlite.forget(host));
-        Outcome { value: unwritten + deleted.unwrap_or_default(), warnings }
+        WithWarnings { value: unwritten + deleted.unwrap_or_default(), warnings }
     }
 
-    pub(super) fn clear(&mut self) -> Outcome<()> {
+    pub(super) fn clear(&mut self) -> WithWarnings<()> {
         self.unwritten.clear();
-        let (_, warnings) = self.with_file(Sqlite::clear);
-        Outcome { value: (), warnings }
+        let (_, warnings) = self.with_file(SqliteFile::clear);
+        WithWarnings { value: (), warnings }
     }
 }
 
 #[cfg(test)]
-impl File {
+impl MemoryFile {
     pub(super) fn make_read_only(&mut self) {
         self.pragma("query_only", "ON");
     }

@@ -63,7 +63,7 @@ pub(super) struct FileId(u64, u64);
 
 impl FileId {
     /// Returns the identity of the file with this name, if there is one.
-    pub(super) fn of(path: &Path) -> Option<Self> {
+    pub(super) fn from_path(path: &Path) -> Option<Self> {
         std::fs::symlink_metadata(path).ok().map(|metadata| Self::from(&metadata))
     }
 }
@@ -96,7 +96,7 @@ impl UsableFile {
 
 /// The result of an inspection.
 #[derive(Debug)]
-pub(super) enum Inspection {
+pub(super) enum FileInspection {
     /// There is no file; one can be [created](create).
     Missing,
     /// A memory, or an empty file.
@@ -104,16 +104,16 @@ pub(super) enum Inspection {
 }
 
 /// Inspects the path without changing anything.
-pub(super) fn inspect(path: &Path) -> Result<Inspection, FileError> {
-    let Some(path) = resolve_directory(path)? else { return Ok(Inspection::Missing) };
+pub(super) fn inspect(path: &Path) -> Result<FileInspection, FileError> {
+    let Some(path) = resolve_directory(path)? else { return Ok(FileInspection::Missing) };
     let metadata = match std::fs::symlink_metadata(&path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return match COMPANION_SUFFIXES
                 .iter()
-                .find(|suffix| FileId::of(&companion(&path, suffix)).is_some())
+                .find(|suffix| FileId::from_path(&companion(&path, suffix)).is_some())
             {
-                None => Ok(Inspection::Missing),
+                None => Ok(FileInspection::Missing),
                 Some(suffix) => Err(unexpected_companion(&path, suffix)),
             };
         }
@@ -138,7 +138,7 @@ pub(super) fn inspect(path: &Path) -> Result<Inspection, FileError> {
     if metadata.len() > 0 {
         check_header(&path)?;
     }
-    Ok(Inspection::Usable(UsableFile::new(path, &metadata)))
+    Ok(FileInspection::Usable(UsableFile::new(path, &metadata)))
 }
 
 /// Creates an empty file for its owner only, and its directory. SQLite gives its companion files
@@ -157,8 +157,8 @@ pub(super) fn create(path: &Path) -> Result<UsableFile, FileError> {
         Err(error) => return Err(error.into()),
     }
     match inspect(path)? {
-        Inspection::Usable(file) => Ok(file),
-        Inspection::Missing => {
+        FileInspection::Usable(file) => Ok(file),
+        FileInspection::Missing => {
             Err(FileError::Unusable("it disappeared right after it was created".into()))
         }
     }

@@ -15,9 +15,9 @@ use sha2::Sha256;
 /// It is stored in the memory file. Memories without a file share one that is generated for the
 /// process.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Secret([u8; Self::LEN]);
+pub(crate) struct InstallationSecret([u8; Self::LEN]);
 
-impl Secret {
+impl InstallationSecret {
     /// Its length in bytes: that of the hash, as RFC 2104 §3 recommends.
     pub(crate) const LEN: usize = 32;
 
@@ -36,7 +36,7 @@ impl Secret {
 
     /// Returns the secret of this process, for memories without a file.
     pub(crate) fn for_process() -> Self {
-        static SECRET: OnceLock<Secret> = OnceLock::new();
+        static SECRET: OnceLock<InstallationSecret> = OnceLock::new();
         *SECRET.get_or_init(Self::random)
     }
 
@@ -66,7 +66,7 @@ impl Secret {
 }
 
 /// Does not show the secret.
-impl fmt::Debug for Secret {
+impl fmt::Debug for InstallationSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
     }
@@ -78,17 +78,17 @@ mod tests {
 
     #[test]
     fn names_are_stable_under_one_secret_and_differ_under_another() {
-        let (secret, other) = (Secret([1; 32]), Secret([2; 32]));
+        let (secret, other) = (InstallationSecret([1; 32]), InstallationSecret([2; 32]));
         assert_eq!(secret.name("network", b"home"), secret.name("network", b"home"));
         assert_ne!(secret.name("network", b"home"), other.name("network", b"home"));
         assert_ne!(secret.name("network", b"home"), secret.name("trust", b"home"));
-        assert_eq!(Secret::for_process(), Secret::for_process());
-        assert_ne!(Secret::random(), Secret::random());
+        assert_eq!(InstallationSecret::for_process(), InstallationSecret::for_process());
+        assert_ne!(InstallationSecret::random(), InstallationSecret::random());
     }
 
     /// The expected value is from Python's `hmac`.
     #[test]
     fn a_name_is_the_beginning_of_hmac_sha_256() {
-        assert_eq!(Secret([7; 32]).name("network", b"home"), "ec3266b28e4224c9");
+        assert_eq!(InstallationSecret([7; 32]).name("network", b"home"), "ec3266b28e4224c9");
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn set_aside(
     // Held until the end: otherwise, of two processes that detect the same damage, the second would
     // set aside the first one's new file as well.
     lock(&directory)?;
-    if FileId::of(path) != Some(id) || is_sound() {
+    if FileId::from_path(path) != Some(id) || is_sound() {
         return Ok(None);
     }
     let aside = reserve_name(path, now)?;
@@ -68,7 +68,9 @@ fn reserve_name(path: &Path, now: Duration) -> io::Result<PathBuf> {
             number => format!(".damaged-{}-{number}", now.as_secs()),
         };
         let aside = companion(path, &suffix);
-        if COMPANION_SUFFIXES.iter().any(|suffix| FileId::of(&companion(&aside, suffix)).is_some())
+        if COMPANION_SUFFIXES
+            .iter()
+            .any(|suffix| FileId::from_path(&companion(&aside, suffix)).is_some())
         {
             continue;
         }

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use eyas_race::evidence::NetworkId;
 use eyas_race::memory::{
-    Config, Entry, Key, Record, SCHEMA_VERSION, forget_row, learn_rows, name_row,
+    MemoryConfig, MemoryEntry, MemoryKey, MemoryRecord, SCHEMA_VERSION, forget_row, learn_rows,
+    name_row,
 };
-use eyas_race::target::Host;
+use eyas_race::target::TargetHost;
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
 };
 
 use super::inspection::{APPLICATION_ID, FileError};
-use super::{Observation, Secret};
+use super::{InstallationSecret, ObservedOutcome};
 
 /// How long one process waits for another one that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(250);
@@ -25,18 +26,18 @@ const INSERT_SECRET: &str = "INSERT INTO installation (secret) VALUES (?1)";
 
 /// An open file.
 #[derive(Debug)]
-pub(super) struct Sqlite {
+pub(super) struct SqliteFile {
     connection: Connection,
     written: u32,
 }
 
-impl Sqlite {
+impl SqliteFile {
     /// Opens a file that was [inspected](super::inspection::inspect). An empty one gets its tables
     /// and this secret.
     pub(super) fn open(
         path: &Path,
-        secret: Secret,
-        config: &Config,
+        secret: InstallationSecret,
+        config: &MemoryConfig,
         now: Duration,
     ) -> Result<Self, FileError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -55,7 +56,7 @@ impl Sqlite {
 
     /// Checks or creates the file's header, which must be ours from the first commit on. So this
     /// must happen before the write-ahead log is enabled, which would hold the header back.
-    fn check_or_create(&mut self, secret: Secret) -> Result<(), FileError> {
+    fn check_or_create(&mut self, secret: InstallationSecret) -> Result<(), FileError> {
         // The file may have been replaced since the inspection, so only read it first.
         let (tables, application) = (self.tables()?, self.header("application_id")?);
         if application != i64::from(APPLICATION_ID) && (tables, application) != (0, 0) {
@@ -73,7 +74,7 @@ impl Sqlite {
         Ok(())
     }
 
-    fn create(&mut self, secret: Secret) -> Result<(), FileError> {
+    fn create(&mut self, secret: InstallationSecret) -> Result<(), FileError> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let tables: i64 = transaction.query_row(COUNT_TABLES, [], |row| row.get(0))?;
@@ -126,18 +127,18 @@ impl Sqlite {
     }
 
     /// Returns the secret for names in this file.
-    pub(super) fn secret(&self) -> Result<Secret, FileError> {
+    pub(super) fn secret(&self) -> Result<InstallationSecret, FileError> {
         let bytes: Option<Vec<u8>> = self
             .connection
             .query_row("SELECT secret FROM installation", [], |row| row.get(0))
             .optional()?;
         bytes
-            .and_then(|bytes| Secret::from_bytes(&bytes))
+            .and_then(|bytes| InstallationSecret::from_bytes(&bytes))
             .ok_or_else(|| FileError::Damaged("it has no secret".into()))
     }
 
     /// Returns every row. Unreadable ones are ignored.
-    pub(super) fn records(&self) -> Result<Vec<Record>, FileError> {
+    pub(super) fn records(&self) -> Result<Vec<MemoryRecord>, FileError> {
         let mut statement =
             self.connection.prepare_cached("SELECT key, entry FROM rows ORDER BY key")?;
         let rows = statement.query_map([], text_pair)?;
@@ -145,7 +146,7 @@ impl Sqlite {
         Ok(rows
             .iter()
             .filter_map(|(key, entry)| parse(key, entry))
-            .map(|(key, entry)| Record { key, entry })
+            .map(|(key, entry)| MemoryRecord { key, entry })
             .collect())
     }
 
@@ -153,14 +154,14 @@ impl Sqlite {
     pub(super) fn rows_for(
         &self,
         network: &NetworkId,
-        host: &Host,
-    ) -> Result<Vec<(Key, Entry)>, FileError> {
+        host: &TargetHost,
+    ) -> Result<Vec<(MemoryKey, MemoryEntry)>, FileError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT key, entry FROM rows
              WHERE (key >= ?1 AND key < ?2) OR (key >= ?3 AND key < ?4)",
         )?;
-        let peer = Key::peer_prefix(network, host);
-        let path = Key::path_prefix(network);
+        let peer = MemoryKey::peer_prefix(network, host);
+        let path = MemoryKey::path_prefix(network);
         let rows = statement
             .query_map(params![peer, after_prefix(&peer), path, after_prefix(&path)], text_pair)?;
         let rows = rows.collect::<Result<Vec<_>, _>>()?;
@@ -170,14 +171,14 @@ impl Sqlite {
     /// Stores one outcome, merged with what other processes write at the same time.
     pub(super) fn learn(
         &mut self,
-        observation: &Observation,
-        config: &Config,
+        observation: &ObservedOutcome,
+        config: &MemoryConfig,
     ) -> Result<(), FileError> {
-        let Observation { evidence, trust, network_name } = observation;
+        let ObservedOutcome { evidence, trust, network_name } = observation;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut read_error = None;
-        let mut existing = |key: &Key| {
+        let mut existing = |key: &MemoryKey| {
             read_row(&transaction, key).unwrap_or_else(|error| {
                 read_error = Some(error);
                 None
@@ -185,7 +186,7 @@ impl Sqlite {
         };
         let mut rows = learn_rows(&mut existing, evidence, trust, config);
         if let Some(name) = network_name {
-            let known = existing(&Key::network(&evidence.network));
+            let known = existing(&MemoryKey::network(&evidence.network));
             rows.extend(name_row(known.as_ref(), &evidence.network, name, evidence.at));
         }
         if let Some(error) = read_error {
@@ -194,7 +195,7 @@ impl Sqlite {
         for (key, entry) in &rows {
             write_row(&transaction, key, entry)?;
         }
-        let prefix = Key::peer_prefix(&evidence.network, &evidence.host);
+        let prefix = MemoryKey::peer_prefix(&evidence.network, &evidence.host);
         keep_newest_of_host(&transaction, &prefix, config)?;
         transaction.commit()?;
         self.written = self.written.saturating_add(1);
@@ -205,12 +206,12 @@ impl Sqlite {
     }
 
     /// Deletes what is known about one host on every network. Returns the number of rows deleted.
-    pub(super) fn forget(&mut self, host: &Host) -> Result<usize, FileError> {
+    pub(super) fn forget(&mut self, host: &TargetHost) -> Result<usize, FileError> {
         let records = self.records()?;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut deleted = 0;
-        for Record { key, entry } in records {
+        for MemoryRecord { key, entry } in records {
             match forget_row(&key, entry.clone(), host) {
                 None => deleted += delete_row(&transaction, &key)?,
                 Some(remaining) if remaining != entry => write_row(&transaction, &key, &remaining)?,
@@ -227,7 +228,7 @@ impl Sqlite {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch("DELETE FROM rows; DELETE FROM installation;")?;
-        transaction.execute(INSERT_SECRET, [Secret::random().as_bytes()])?;
+        transaction.execute(INSERT_SECRET, [InstallationSecret::random().as_bytes()])?;
         transaction.commit()?;
         self.erase_deleted()
     }
@@ -238,7 +239,7 @@ impl Sqlite {
         Ok(())
     }
 
-    fn tidy(&mut self, config: &Config, now: Duration) -> Result<(), FileError> {
+    fn tidy(&mut self, config: &MemoryConfig, now: Duration) -> Result<(), FileError> {
         let oldest = now.saturating_sub(config.keep_for.max(config.silent_for)).as_secs_f64();
         self.connection.execute("DELETE FROM rows WHERE at < ?1", [oldest])?;
         let cap = i64::try_from(config.max_rows).unwrap_or(i64::MAX);
@@ -254,7 +255,7 @@ fn text_pair(row: &rusqlite::Row<'_>) -> rusqlite::Result<(String, String)> {
     Ok((row.get(0)?, row.get(1)?))
 }
 
-fn parse(key: &str, entry: &str) -> Option<(Key, Entry)> {
+fn parse(key: &str, entry: &str) -> Option<(MemoryKey, MemoryEntry)> {
     Some((key.parse().ok()?, serde_json::from_str(entry).ok()?))
 }
 
@@ -265,30 +266,37 @@ fn after_prefix(prefix: &str) -> String {
     after
 }
 
-fn read_row(transaction: &Transaction<'_>, key: &Key) -> rusqlite::Result<Option<Entry>> {
+fn read_row(
+    transaction: &Transaction<'_>,
+    key: &MemoryKey,
+) -> rusqlite::Result<Option<MemoryEntry>> {
     let mut statement = transaction.prepare_cached("SELECT entry FROM rows WHERE key = ?1")?;
     let entry: Option<String> =
         statement.query_row([key.to_string()], |row| row.get(0)).optional()?;
     Ok(entry.and_then(|entry| serde_json::from_str(&entry).ok()))
 }
 
-fn write_row(transaction: &Transaction<'_>, key: &Key, entry: &Entry) -> Result<(), FileError> {
+fn write_row(
+    transaction: &Transaction<'_>,
+    key: &MemoryKey,
+    entry: &MemoryEntry,
+) -> Result<(), FileError> {
     let text =
         serde_json::to_string(entry).map_err(|error| FileError::Unusable(error.to_string()))?;
     transaction
         .prepare_cached("INSERT OR REPLACE INTO rows (key, at, entry) VALUES (?1, ?2, ?3)")?
-        .execute(params![key.to_string(), entry.at().as_secs_f64(), text])?;
+        .execute(params![key.to_string(), entry.updated_at().as_secs_f64(), text])?;
     Ok(())
 }
 
-fn delete_row(transaction: &Transaction<'_>, key: &Key) -> rusqlite::Result<usize> {
+fn delete_row(transaction: &Transaction<'_>, key: &MemoryKey) -> rusqlite::Result<usize> {
     transaction.prepare_cached("DELETE FROM rows WHERE key = ?1")?.execute([key.to_string()])
 }
 
 fn keep_newest_of_host(
     transaction: &Transaction<'_>,
     prefix: &str,
-    config: &Config,
+    config: &MemoryConfig,
 ) -> rusqlite::Result<()> {
     let cap = i64::try_from(config.max_rows_per_host).unwrap_or(i64::MAX);
     transaction
@@ -302,7 +310,7 @@ fn keep_newest_of_host(
 }
 
 #[cfg(test)]
-impl Sqlite {
+impl SqliteFile {
     pub(super) fn set_pragma(&self, name: &str, value: &str) {
         let sql = format!("PRAGMA {name} = {value}");
         self.connection.query_row(&sql, [], |_| Ok(())).optional().unwrap();

@@ -3,21 +3,23 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use eyas_race::candidate::{Candidate, Origin, Security, Transport};
-use eyas_race::evidence::{Cause, Evidence, Failure, Level, NetworkId, Trust};
-use eyas_race::memory::{Config, Entry, Verdict};
-use eyas_race::target::Host;
+use eyas_race::candidate::{AddressOrigin, Candidate, Security, Transport};
+use eyas_race::evidence::{
+    AttemptFailure, Evidence, EvidenceLevel, FailureCause, NetworkId, TrustContext,
+};
+use eyas_race::memory::{MemoryConfig, MemoryEntry, MemoryVerdict};
+use eyas_race::target::TargetHost;
 
 use super::inspection::{FileId, companion};
 use super::set_aside::set_aside;
-use super::{MemoryStore, Observation, now};
+use super::{MemoryStore, ObservedOutcome, now};
 
 fn network() -> NetworkId {
     NetworkId("net/1".into())
 }
 
-fn host(name: &str) -> Host {
-    Host::Name(name.into())
+fn host(name: &str) -> TargetHost {
+    TargetHost::Name(name.into())
 }
 
 fn candidate(port: u16) -> Candidate {
@@ -28,33 +30,33 @@ fn candidate(port: u16) -> Candidate {
         alpn: vec![],
         ech: None,
         priority: None,
-        origin: Origin::Address,
+        origin: AddressOrigin::Address,
     }
 }
 
-fn evidence(name: &str, port: u16, cause: Option<Cause>) -> Evidence {
+fn evidence(name: &str, port: u16, cause: Option<FailureCause>) -> Evidence {
     Evidence {
         at: now(),
         network: network(),
         host: host(name),
         candidate: candidate(port),
-        level: if cause.is_some() { Level::Started } else { Level::Security },
-        failure: cause.map(|cause| Failure::new(cause, Level::Started, "")),
+        level: if cause.is_some() { EvidenceLevel::Started } else { EvidenceLevel::Security },
+        failure: cause.map(|cause| AttemptFailure::new(cause, EvidenceLevel::Started, "")),
         doubt: None,
         rtt: Some(Duration::from_millis(20)),
         sent_again: None,
     }
 }
 
-fn trust() -> Trust {
-    Trust { parameters: "platform".into(), certificate_host: None }
+fn trust() -> TrustContext {
+    TrustContext { parameters: "platform".into(), certificate_host: None }
 }
 
-fn observation(evidence: Evidence) -> Observation {
-    Observation { evidence, trust: trust(), network_name: Some("wlan0 via 192.0.2.1".into()) }
+fn observation(evidence: Evidence) -> ObservedOutcome {
+    ObservedOutcome { evidence, trust: trust(), network_name: Some("wlan0 via 192.0.2.1".into()) }
 }
 
-fn verdict(store: &MemoryStore, name: &str) -> Verdict {
+fn verdict(store: &MemoryStore, name: &str) -> MemoryVerdict {
     store.view(&network(), &host(name), &trust()).verdict(&candidate(443), now())
 }
 
@@ -81,12 +83,15 @@ fn two_handles_share_one_file() {
     let path = directory.path().join("memory.db");
     let (first, second) = (open(&path), open(&path));
     first.learn(&evidence("a.example", 443, None), &trust());
-    second.learn(&evidence("b.example", 443, Some(Cause::Silent)), &trust());
-    assert!(matches!(verdict(&second, "a.example"), Verdict::Good { .. }));
-    assert!(matches!(verdict(&first, "b.example"), Verdict::Bad { cause: Cause::Silent, .. }));
+    second.learn(&evidence("b.example", 443, Some(FailureCause::Silent)), &trust());
+    assert!(matches!(verdict(&second, "a.example"), MemoryVerdict::Good { .. }));
+    assert!(matches!(
+        verdict(&first, "b.example"),
+        MemoryVerdict::Bad { cause: FailureCause::Silent, .. }
+    ));
     drop((first, second));
     let later = open(&path);
-    assert!(matches!(verdict(&later, "a.example"), Verdict::Good { .. }));
+    assert!(matches!(verdict(&later, "a.example"), MemoryVerdict::Good { .. }));
     assert_eq!(later.warnings(), Vec::<String>::new());
 }
 
@@ -122,7 +127,7 @@ fn assert_unchanged(path: &Path, why: &str) {
     assert!(!store.is_persistent());
     store.learn(&evidence("a.example", 443, None), &trust());
     assert!(
-        matches!(verdict(&store, "a.example"), Verdict::Good { .. }),
+        matches!(verdict(&store, "a.example"), MemoryVerdict::Good { .. }),
         "learning continues in memory"
     );
     store.forget(&host("b.example"));
@@ -181,7 +186,7 @@ fn a_link_to_the_directory_is_followed() {
     std::os::unix::fs::symlink(&real, &link).unwrap();
     open(&link.join("memory.db")).learn(&evidence("a.example", 443, None), &trust());
     let store = open(&real.join("memory.db"));
-    assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }));
+    assert!(matches!(verdict(&store, "a.example"), MemoryVerdict::Good { .. }));
 }
 
 #[test]
@@ -226,7 +231,7 @@ fn an_empty_file_is_used_with_the_mode_it_has() {
     let path = directory.path().join("memory.db");
     write(&path, b"");
     open(&path).learn(&evidence("a.example", 443, None), &trust());
-    assert!(matches!(verdict(&open(&path), "a.example"), Verdict::Good { .. }));
+    assert!(matches!(verdict(&open(&path), "a.example"), MemoryVerdict::Good { .. }));
     assert_eq!(mode(&path), 0o664);
 }
 
@@ -247,7 +252,7 @@ fn a_damaged_memory_is_set_aside() {
     assert!(warnings[0].contains("set aside"), "{warnings:?}");
     store.learn(&evidence("a.example", 443, None), &trust());
     drop(store);
-    assert!(matches!(verdict(&open(&path), "a.example"), Verdict::Good { .. }));
+    assert!(matches!(verdict(&open(&path), "a.example"), MemoryVerdict::Good { .. }));
     assert!(names(directory.path()).iter().any(|name| name.starts_with("memory.db.damaged-")));
 }
 
@@ -260,7 +265,7 @@ fn a_file_set_aside_is_never_overwritten() {
     for number in 0..5_u8 {
         std::fs::write(&path, [number]).unwrap();
         std::fs::write(directory.path().join("memory.db-wal"), [number, number]).unwrap();
-        let id = FileId::of(&path).unwrap();
+        let id = FileId::from_path(&path).unwrap();
         aside
             .push(set_aside(&path, id, || false, now).unwrap().expect("the file was not replaced"));
     }
@@ -277,15 +282,15 @@ fn only_the_file_seen_damaged_is_set_aside() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     damage(&path);
-    let seen = FileId::of(&path).unwrap();
+    let seen = FileId::from_path(&path).unwrap();
     // Keep the inode from being reused.
     let _kept = std::fs::hard_link(&path, directory.path().join("kept"));
     let store = open(&path);
     assert_eq!(set_aside(&path, seen, || false, now()).unwrap(), None);
-    let present = FileId::of(&path).expect("a file");
+    let present = FileId::from_path(&path).expect("a file");
     assert_eq!(set_aside(&path, present, || true, now()).unwrap(), None, "the file is sound");
     store.learn(&evidence("a.example", 443, None), &trust());
-    assert!(matches!(verdict(&open(&path), "a.example"), Verdict::Good { .. }));
+    assert!(matches!(verdict(&open(&path), "a.example"), MemoryVerdict::Good { .. }));
 }
 
 #[test]
@@ -321,7 +326,7 @@ fn a_running_process_keeps_the_secret_of_a_damaged_file() {
     let store = open(&path);
     let secret = store.secret();
     let warnings = match &mut *store.storage() {
-        super::Storage::File(file) => file.find_damage(),
+        super::StoreBackend::File(file) => file.find_damage(),
         _ => panic!("not a file"),
     };
     assert!(warnings[0].contains("set aside"), "{warnings:?}");
@@ -331,12 +336,14 @@ fn a_running_process_keeps_the_secret_of_a_damaged_file() {
 #[test]
 fn networks_have_names() {
     let directory = tempfile::tempdir().unwrap();
-    let kept =
-        [open(&directory.path().join("memory.db")), MemoryStore::in_memory(Config::default())];
+    let kept = [
+        open(&directory.path().join("memory.db")),
+        MemoryStore::in_memory(MemoryConfig::default()),
+    ];
     for store in kept {
         store.learn_in_background(observation(evidence("a.example", 443, None)));
         let named = store.entries().into_iter().find_map(|row| match row.entry {
-            Entry::Network(named) => Some((row.key.network, named.name)),
+            MemoryEntry::Network(named) => Some((row.key.network, named.name)),
             _ => None,
         });
         assert_eq!(named, Some((network(), "wlan0 via 192.0.2.1".to_owned())));
@@ -344,7 +351,7 @@ fn networks_have_names() {
         moved.network_name = Some("wlan1 via 192.0.2.1".into());
         store.learn_in_background(moved);
         let names = store.entries().into_iter().filter_map(|row| match row.entry {
-            Entry::Network(named) => Some(named.name),
+            MemoryEntry::Network(named) => Some(named.name),
             _ => None,
         });
         assert_eq!(names.collect::<Vec<_>>(), ["wlan1 via 192.0.2.1"]);
@@ -368,9 +375,12 @@ fn a_truncated_file_is_set_aside_when_that_is_detected() {
     std::fs::write(&path, broken).unwrap();
     let store = open(&path);
     store.learn(&evidence("a.example", 443, None), &trust());
-    assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. } | Verdict::Unknown));
+    assert!(matches!(
+        verdict(&store, "a.example"),
+        MemoryVerdict::Good { .. } | MemoryVerdict::Unknown
+    ));
     store.learn(&evidence("a.example", 443, None), &trust());
-    assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }));
+    assert!(matches!(verdict(&store, "a.example"), MemoryVerdict::Good { .. }));
     assert!(!store.warnings().is_empty());
 }
 
@@ -392,7 +402,7 @@ fn a_file_that_cannot_be_created_is_a_warning() {
     let store = open(Path::new("/proc/no-such-directory/memory.db"));
     assert_eq!(store.warnings().len(), 1);
     store.learn(&evidence("a.example", 443, None), &trust());
-    assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }));
+    assert!(matches!(verdict(&store, "a.example"), MemoryVerdict::Good { .. }));
 }
 
 #[test]
@@ -402,17 +412,17 @@ fn a_read_only_file_is_read_and_learning_continues_in_memory() {
     open(&path).learn(&evidence("a.example", 443, None), &trust());
     let store = open(&path);
     match &mut *store.storage() {
-        super::Storage::File(file) => file.make_read_only(),
+        super::StoreBackend::File(file) => file.make_read_only(),
         _ => panic!("not a file"),
     }
     store.learn(&evidence("b.example", 443, None), &trust());
     store.learn(&evidence("c.example", 443, None), &trust());
     assert_eq!(store.warnings().len(), 1, "repeated errors are reported once");
     for name in ["a.example", "b.example", "c.example"] {
-        assert!(matches!(verdict(&store, name), Verdict::Good { .. }), "{name}");
+        assert!(matches!(verdict(&store, name), MemoryVerdict::Good { .. }), "{name}");
     }
     drop(store);
-    assert_eq!(verdict(&open(&path), "b.example"), Verdict::Unknown);
+    assert_eq!(verdict(&open(&path), "b.example"), MemoryVerdict::Unknown);
 }
 
 #[test]
@@ -424,11 +434,11 @@ fn a_locked_file_is_waited_for_and_then_skipped() {
     let lock = raw.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
     store.learn(&evidence("a.example", 443, None), &trust());
     assert!(store.warnings()[0].contains("locked"));
-    assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }));
+    assert!(matches!(verdict(&store, "a.example"), MemoryVerdict::Good { .. }));
     drop(lock);
     store.learn(&evidence("a.example", 443, None), &trust());
     drop(store);
-    assert!(matches!(verdict(&open(&path), "a.example"), Verdict::Good { .. }));
+    assert!(matches!(verdict(&open(&path), "a.example"), MemoryVerdict::Good { .. }));
 }
 
 #[test]
@@ -437,14 +447,14 @@ fn a_full_disk_is_a_warning() {
     let path = directory.path().join("memory.db");
     let store = open(&path);
     match &mut *store.storage() {
-        super::Storage::File(file) => file.make_full(),
+        super::StoreBackend::File(file) => file.make_full(),
         _ => panic!("not a file"),
     }
     for n in 0..200 {
         store.learn(&evidence(&format!("host-{n}.example"), 443, None), &trust());
     }
     assert!(store.warnings()[0].contains("full"));
-    assert!(matches!(verdict(&store, "host-199.example"), Verdict::Good { .. }));
+    assert!(matches!(verdict(&store, "host-199.example"), MemoryVerdict::Good { .. }));
 }
 
 #[test]
@@ -456,7 +466,7 @@ fn forgotten_rows_are_erased_from_the_disk() {
     store.learn(&evidence("other.example", 443, None), &trust());
     assert_eq!(store.forget(&host("secret.example")), 1);
     assert!(store.entries().iter().all(|row| row.key.host() != Some(&host("secret.example"))));
-    assert!(matches!(verdict(&store, "other.example"), Verdict::Good { .. }));
+    assert!(matches!(verdict(&store, "other.example"), MemoryVerdict::Good { .. }));
     for name in names(directory.path()) {
         let bytes = std::fs::read(directory.path().join(&name)).unwrap();
         assert!(!bytes.windows(14).any(|window| window == b"secret.example"), "in {name}");
@@ -468,7 +478,7 @@ fn forgotten_rows_are_erased_from_the_disk() {
 #[test]
 fn a_host_has_no_more_rows_than_allowed() {
     let directory = tempfile::tempdir().unwrap();
-    let config = Config { max_rows_per_host: 4, ..Config::default() };
+    let config = MemoryConfig { max_rows_per_host: 4, ..MemoryConfig::default() };
     let store = MemoryStore::open_with(directory.path().join("memory.db"), config);
     for port in 1..20 {
         store.learn(&evidence("a.example", port, None), &trust());
@@ -484,17 +494,17 @@ async fn unwritten_evidence_is_visible_at_once_and_never_lost() {
     let path = directory.path().join("memory.db");
     let (store, other) = (open(&path), open(&path));
     store.learn_in_background(observation(evidence("a.example", 443, None)));
-    assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }));
+    assert!(matches!(verdict(&store, "a.example"), MemoryVerdict::Good { .. }));
     store.learn_in_background(observation(evidence("b.example", 443, None)));
     store.flush().await;
     assert!(
-        matches!(verdict(&other, "b.example"), Verdict::Good { .. }),
+        matches!(verdict(&other, "b.example"), MemoryVerdict::Good { .. }),
         "flushed data is written"
     );
     store.learn_in_background(observation(evidence("c.example", 443, None)));
     drop(store);
     assert!(
-        matches!(verdict(&other, "c.example"), Verdict::Good { .. }),
+        matches!(verdict(&other, "c.example"), MemoryVerdict::Good { .. }),
         "dropping the last handle writes"
     );
 }
@@ -503,6 +513,6 @@ async fn unwritten_evidence_is_visible_at_once_and_never_lost() {
 fn private_mode_neither_writes_nor_remembers() {
     let store = MemoryStore::none();
     store.learn(&evidence("a.example", 443, None), &trust());
-    assert_eq!(verdict(&store, "a.example"), Verdict::Unknown);
+    assert_eq!(verdict(&store, "a.example"), MemoryVerdict::Unknown);
     assert!(store.entries().is_empty());
 }

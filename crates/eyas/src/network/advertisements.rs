@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use nix::libc;
 use tokio::net::UdpSocket;
 
-use super::pref64::{Prefix, masked};
-use super::routes::Route;
+use super::pref64::{Ipv6Prefix, masked};
+use super::routes::HostRoute;
 use super::watcher::subscribed;
 
 /// The group `RTNLGRP_ND_USEROPT` of `linux/rtnetlink.h`, as a bit of the mask.
@@ -32,8 +32,8 @@ const MAX_ADVERTISED: usize = 16;
 
 /// A prefix as a router has advertised it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Advertised {
-    prefix: Prefix,
+pub(super) struct AdvertisedPrefix {
+    prefix: Ipv6Prefix,
     /// Zero if the router withdraws it.
     lifetime: Duration,
     interface: u32,
@@ -42,15 +42,15 @@ pub(super) struct Advertised {
 
 /// Receives the advertised prefixes. Only the kernel sends here: user programs need privileges to (netlink(7)).
 #[derive(Debug)]
-pub(super) struct Advertisements(UdpSocket);
+pub(super) struct RouterAdvertisements(UdpSocket);
 
-impl Advertisements {
+impl RouterAdvertisements {
     pub(super) fn new() -> io::Result<Self> {
         subscribed(GROUP).map(Self)
     }
 
     /// Waits for advertised options, and returns the prefixes among them.
-    pub(super) async fn next(&self) -> io::Result<Vec<Advertised>> {
+    pub(super) async fn next(&self) -> io::Result<Vec<AdvertisedPrefix>> {
         let mut message = [0; BUFFER];
         match self.0.recv(&mut message).await {
             Ok(len) => Ok(parse(message.get(..len).unwrap_or_default())),
@@ -62,7 +62,7 @@ impl Advertisements {
 }
 
 /// Reads the messages of a datagram.
-fn parse(mut messages: &[u8]) -> Vec<Advertised> {
+fn parse(mut messages: &[u8]) -> Vec<AdvertisedPrefix> {
     let mut found = Vec::new();
     while let Some(len) = u32_at(messages, 0).and_then(|len| usize::try_from(len).ok())
         && let Some(message) = messages.get(HEADERS[0]..len)
@@ -76,7 +76,7 @@ fn parse(mut messages: &[u8]) -> Vec<Advertised> {
 }
 
 /// Reads a `struct nduseroptmsg` and what follows it: options, then attributes.
-fn prefixes(message: &[u8]) -> Option<Vec<Advertised>> {
+fn prefixes(message: &[u8]) -> Option<Vec<AdvertisedPrefix>> {
     let options_len = usize::from(u16_at(message, 2)?);
     let interface = u32_at(message, 4)?;
     let rest = message.get(HEADERS[1]..)?;
@@ -91,7 +91,7 @@ fn prefixes(message: &[u8]) -> Option<Vec<Advertised>> {
         if [kind, units] == PREF64
             && let Some((prefix, lifetime)) = prefix(option)
         {
-            found.push(Advertised { prefix, lifetime, interface, router });
+            found.push(AdvertisedPrefix { prefix, lifetime, interface, router });
         }
         options = others;
     }
@@ -112,7 +112,7 @@ fn router(mut attributes: &[u8]) -> Option<Ipv6Addr> {
 
 /// Reads an option: a lifetime in units of eight seconds with a code for the length in its last three bits, and the
 /// first 96 bits of the prefix (RFC 8781 §4).
-fn prefix(option: &[u8]) -> Option<(Prefix, Duration)> {
+fn prefix(option: &[u8]) -> Option<(Ipv6Prefix, Duration)> {
     const LENGTHS: [u8; 6] = [96, 64, 56, 48, 40, 32];
     let scaled = u16::from_be_bytes(*option.get(2..4)?.first_chunk()?);
     let len = *LENGTHS.get(usize::from(scaled & 7))?;
@@ -132,13 +132,13 @@ fn u32_at(octets: &[u8], at: usize) -> Option<u32> {
 
 /// The prefixes that were advertised and still hold.
 #[derive(Debug, Default)]
-pub(super) struct Held(VecDeque<(Advertised, Instant)>);
+pub(super) struct HeldPrefixes(VecDeque<(AdvertisedPrefix, Instant)>);
 
-impl Held {
+impl HeldPrefixes {
     /// Takes a prefix over; returns whether that changes which ones hold.
-    pub(super) fn take(&mut self, now: Instant, new: Advertised) -> bool {
+    pub(super) fn add(&mut self, now: Instant, new: AdvertisedPrefix) -> bool {
         let before = self.0.len();
-        let is_other = |one: &Advertised| {
+        let is_other = |one: &AdvertisedPrefix| {
             (one.prefix, one.interface, one.router) != (new.prefix, new.interface, new.router)
         };
         self.0.retain(|(one, until)| now < *until && is_other(one));
@@ -157,11 +157,11 @@ impl Held {
     pub(super) fn prefixes(
         &mut self,
         now: Instant,
-        routes: &[Route],
+        routes: &[HostRoute],
         interface: impl Fn(u32) -> Option<String>,
-    ) -> (Vec<Prefix>, Option<Instant>) {
+    ) -> (Vec<Ipv6Prefix>, Option<Instant>) {
         self.0.retain(|(_, until)| now < *until);
-        let is_current = |one: &Advertised| {
+        let is_current = |one: &AdvertisedPrefix| {
             let Some(name) = interface(one.interface) else { return false };
             routes.iter().any(|route| {
                 route.is_default()
@@ -211,9 +211,9 @@ mod tests {
         [&PREF64[..], &lifetime_and_code.to_be_bytes(), &prefix.octets()[..12]].concat()
     }
 
-    fn advertised(prefix: &str, len: u8, seconds: u64) -> Advertised {
+    fn advertised(prefix: &str, len: u8, seconds: u64) -> AdvertisedPrefix {
         let lifetime = Duration::from_secs(seconds);
-        Advertised {
+        AdvertisedPrefix {
             prefix: (prefix.parse().unwrap(), len),
             lifetime,
             interface: 7,
@@ -255,11 +255,11 @@ mod tests {
 
     #[test]
     fn a_prefix_holds_for_its_lifetime_and_behind_its_router() {
-        let (mut held, now) = (Held::default(), Instant::now());
+        let (mut held, now) = (HeldPrefixes::default(), Instant::now());
         let new = advertised("64:ff9b::", 96, 100);
-        assert!(held.take(now, new));
-        assert!(!held.take(now, new), "it is repeated");
-        let route = |gateway: &str, interface: &str| Route {
+        assert!(held.add(now, new));
+        assert!(!held.add(now, new), "it is repeated");
+        let route = |gateway: &str, interface: &str| HostRoute {
             destination: IpAddr::V6(Ipv6Addr::UNSPECIFIED),
             prefix_len: 0,
             gateway: Some(gateway.parse().unwrap()),
@@ -273,18 +273,18 @@ mod tests {
         for elsewhere in [route("fe80::2", "wlan0"), route("fe80::1", "eth0")] {
             assert_eq!(held.prefixes(now, &[elsewhere], name), (vec![], None));
         }
-        assert!(held.take(now, Advertised { lifetime: Duration::ZERO, ..new }), "withdrawn");
-        assert!(!held.take(now, Advertised { lifetime: Duration::ZERO, ..new }));
-        held.take(now, new);
+        assert!(held.add(now, AdvertisedPrefix { lifetime: Duration::ZERO, ..new }), "withdrawn");
+        assert!(!held.add(now, AdvertisedPrefix { lifetime: Duration::ZERO, ..new }));
+        held.add(now, new);
         let end = now + new.lifetime;
         assert_eq!(held.prefixes(end, &[route("fe80::1", "wlan0")], name), (vec![], None));
     }
 
     #[test]
     fn prefixes_are_bounded() {
-        let (mut held, now) = (Held::default(), Instant::now());
+        let (mut held, now) = (HeldPrefixes::default(), Instant::now());
         for number in 0..1000 {
-            held.take(now, advertised(&format!("2001:db8:{number:x}::"), 48, 600));
+            held.add(now, advertised(&format!("2001:db8:{number:x}::"), 48, 600));
         }
         assert_eq!(held.0.len(), MAX_ADVERTISED);
     }

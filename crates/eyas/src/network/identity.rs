@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use eyas_race::evidence::NetworkId;
 
-use super::routes::{self, Route};
-use crate::memory_store::Secret;
+use super::routes::{self, HostRoute};
+use crate::memory_store::InstallationSecret;
 
 /// The maximum number of interfaces in the name of a network; a machine without a default route may
 /// have any number.
@@ -15,8 +15,8 @@ const MAX_NAMED: usize = 3;
 /// What distinguishes one network from another. Two homes may both have 192.168.1.1 on `wlan0`, so
 /// the gateway's hardware address is included if the kernel knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
-    routes: Vec<Route>,
+pub(super) struct NetworkIdentity {
+    routes: Vec<HostRoute>,
     id: NetworkId,
     /// The identity as it was before the gateway's hardware address was known.
     provisional_id: NetworkId,
@@ -32,14 +32,18 @@ pub(super) struct Identity {
     is_provisional: bool,
 }
 
-impl Identity {
-    pub(super) fn read(secret: &Secret) -> Self {
+impl NetworkIdentity {
+    pub(super) fn read(secret: &InstallationSecret) -> Self {
         let neighbours = std::fs::read_to_string("/proc/net/arp").unwrap_or_default();
-        Self::of(routes::read(), &neighbours, secret)
+        Self::from_routes(routes::read(), &neighbours, secret)
     }
 
-    pub(super) fn of(routes: Vec<Route>, neighbours: &str, secret: &Secret) -> Self {
-        let mut defaults: Vec<&Route> = [true, false]
+    pub(super) fn from_routes(
+        routes: Vec<HostRoute>,
+        neighbours: &str,
+        secret: &InstallationSecret,
+    ) -> Self {
+        let mut defaults: Vec<&HostRoute> = [true, false]
             .into_iter()
             .filter_map(|v4| {
                 routes
@@ -79,7 +83,7 @@ impl Identity {
         Self { routes, id, provisional_id, base, hardware, name, is_provisional }
     }
 
-    pub(super) fn routes(&self) -> &[Route] {
+    pub(super) fn routes(&self) -> &[HostRoute] {
         &self.routes
     }
 
@@ -113,7 +117,7 @@ impl Identity {
 }
 
 /// Returns whether the prefix is link-local or multicast, which exist on every network.
-fn exists_on_every_network(route: &Route) -> bool {
+fn exists_on_every_network(route: &HostRoute) -> bool {
     match route.destination {
         IpAddr::V6(destination) => {
             destination.is_unicast_link_local()
@@ -141,7 +145,7 @@ fn hardware_address(neighbours: &str, gateway: &str, interface: &str) -> Option<
 
 /// Returns the gateway of each interface, IPv4 first, such as `wlan0 via 192.168.1.1`; the on-link
 /// prefixes if there is none.
-fn describe(defaults: &[&Route]) -> String {
+fn describe(defaults: &[&HostRoute]) -> String {
     let mut seen: Vec<&str> = Vec::new();
     let mut names: Vec<String> = Vec::new();
     for route in defaults {

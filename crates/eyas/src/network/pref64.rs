@@ -3,15 +3,15 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use eyas_race::candidate::Family;
-use eyas_race::dns::{DnsFailure, Query, QueryId, RecordType, Records};
+use eyas_race::candidate::AddressFamily;
+use eyas_race::dns::{DnsFailure, DnsQuery, DnsRecords, QueryId, RecordType};
 use eyas_race::io::NetworkView;
 use eyas_race::nat64::{PREFIX_LENGTHS, extract};
 
 use crate::Resolver;
 
 /// A prefix and its length, in bits.
-pub(super) type Prefix = (Ipv6Addr, u8);
+pub(super) type Ipv6Prefix = (Ipv6Addr, u8);
 
 /// The IPv4 addresses of `ipv4only.arpa` (RFC 7050 §2.2).
 const WELL_KNOWN: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
@@ -29,14 +29,14 @@ const MAX_PREFIXES: usize = 4;
 
 /// Returns whether this network needs a NAT64 to reach IPv4 addresses.
 pub(super) fn is_needed(view: &NetworkView) -> bool {
-    !view.has_connectivity(Family::V4) && view.has_connectivity(Family::V6)
+    !view.has_connectivity(AddressFamily::V4) && view.has_connectivity(AddressFamily::V6)
 }
 
 /// Returns the prefixes of this network, and after which time to look again. The network's own name servers know them
 /// (RFC 7050 §3), whatever server the caller has named for everything else. Only if none of the network's answers,
 /// that server is asked.
-pub(super) async fn discover(network: &Resolver, named: &Resolver) -> (Vec<Prefix>, Duration) {
-    let query = Query { id: QueryId(0), name: NAME.into(), record_type: RecordType::Aaaa };
+pub(super) async fn discover(network: &Resolver, named: &Resolver) -> (Vec<Ipv6Prefix>, Duration) {
+    let query = DnsQuery { id: QueryId(0), name: NAME.into(), record_type: RecordType::Aaaa };
     let ask = async {
         let answer = network.query(&query, 0).await.records;
         match answer {
@@ -47,14 +47,14 @@ pub(super) async fn discover(network: &Resolver, named: &Resolver) -> (Vec<Prefi
         }
     };
     match tokio::time::timeout(DISCOVERY_TIMEOUT, ask).await {
-        Ok(Ok(Records::Aaaa(addresses))) => (prefixes(&addresses), REPEAT_AFTER),
+        Ok(Ok(DnsRecords::Aaaa(addresses))) => (prefixes(&addresses), REPEAT_AFTER),
         Ok(Ok(_) | Err(DnsFailure::NoData | DnsFailure::NoSuchName)) => (Vec::new(), REPEAT_AFTER),
         Ok(Err(_)) | Err(_) => (Vec::new(), RETRY_AFTER),
     }
 }
 
-pub(super) fn prefixes(addresses: &[Ipv6Addr]) -> Vec<Prefix> {
-    let mut prefixes: Vec<Prefix> = Vec::new();
+pub(super) fn prefixes(addresses: &[Ipv6Addr]) -> Vec<Ipv6Prefix> {
+    let mut prefixes: Vec<Ipv6Prefix> = Vec::new();
     for address in addresses {
         // Longest first: a short prefix could match by chance in the bits of a longer one.
         let found = PREFIX_LENGTHS.iter().rev().find_map(|len| {

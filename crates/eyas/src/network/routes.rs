@@ -11,7 +11,7 @@ const MAX_ROUTES: usize = 4096;
 
 /// One route.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Route {
+pub(super) struct HostRoute {
     pub(super) destination: IpAddr,
     pub(super) prefix_len: u8,
     pub(super) gateway: Option<IpAddr>,
@@ -19,25 +19,25 @@ pub(super) struct Route {
     pub(super) interface: String,
 }
 
-impl Route {
+impl HostRoute {
     pub(super) fn is_default(&self) -> bool {
         self.prefix_len == 0
     }
 }
 
 /// Returns every usable route of both families.
-pub(super) fn read() -> Vec<Route> {
+pub(super) fn read() -> Vec<HostRoute> {
     let table = |path| std::fs::read_to_string(path).unwrap_or_default();
     let mut routes = parse_v4(&table("/proc/net/route"));
     routes.extend(parse_v6(&table("/proc/net/ipv6_route")));
     routes
 }
 
-pub(super) fn parse_v4(table: &str) -> Vec<Route> {
+pub(super) fn parse_v4(table: &str) -> Vec<HostRoute> {
     table.lines().skip(1).take(MAX_ROUTES).filter_map(v4_line).collect()
 }
 
-fn v4_line(line: &str) -> Option<Route> {
+fn v4_line(line: &str) -> Option<HostRoute> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [interface, destination, gateway, flags, _, _, metric, mask, ..] = fields[..] else {
         return None;
@@ -47,7 +47,7 @@ fn v4_line(line: &str) -> Option<Route> {
         return None;
     }
     let gateway = v4(gateway)?;
-    Some(Route {
+    Some(HostRoute {
         destination: v4(destination)?.into(),
         prefix_len: u8::try_from(v4(mask)?.to_bits().count_ones()).ok()?,
         gateway: (!gateway.is_unspecified()).then_some(gateway.into()),
@@ -61,11 +61,11 @@ fn v4(hex: &str) -> Option<Ipv4Addr> {
     u32::from_str_radix(hex, 16).ok().map(|bits| Ipv4Addr::from(bits.to_ne_bytes()))
 }
 
-pub(super) fn parse_v6(table: &str) -> Vec<Route> {
+pub(super) fn parse_v6(table: &str) -> Vec<HostRoute> {
     table.lines().take(MAX_ROUTES).filter_map(v6_line).collect()
 }
 
-fn v6_line(line: &str) -> Option<Route> {
+fn v6_line(line: &str) -> Option<HostRoute> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [destination, prefix_len, _, _, gateway, metric, _, _, flags, interface] = fields[..]
     else {
@@ -76,7 +76,7 @@ fn v6_line(line: &str) -> Option<Route> {
         return None;
     }
     let gateway = v6(gateway)?;
-    Some(Route {
+    Some(HostRoute {
         destination: v6(destination)?.into(),
         prefix_len: u8::from_str_radix(prefix_len, 16).ok()?,
         gateway: (!gateway.is_unspecified()).then_some(gateway.into()),

@@ -9,7 +9,7 @@ use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::SockaddrStorage;
 
-use super::routes::Route;
+use super::routes::HostRoute;
 
 /// The maximum number of addresses; a race has no use for more.
 const MAX_SOURCES: usize = 256;
@@ -37,7 +37,7 @@ pub(crate) fn source_address_for(peer: SocketAddr) -> io::Result<IpAddr> {
 
 /// Returns every usable address; for each family, the one that the kernel uses for distant
 /// destinations first.
-pub(super) fn sources(routes: &[Route]) -> Vec<SourceAddress> {
+pub(super) fn sources(routes: &[HostRoute]) -> Vec<SourceAddress> {
     let preferred: Vec<IpAddr> = REMOTE_ADDRESSES
         .iter()
         .filter_map(|remote| source_address_for((*remote, 53).into()).ok())
@@ -65,7 +65,7 @@ pub(super) fn sources(routes: &[Route]) -> Vec<SourceAddress> {
 }
 
 /// Returns whether a route through a gateway, or one wider than any link, uses this interface.
-fn has_route_out(routes: &[Route], interface: &str, source: IpAddr) -> bool {
+fn has_route_out(routes: &[HostRoute], interface: &str, source: IpAddr) -> bool {
     routes.iter().any(|route| {
         route.interface == interface
             && route.destination.is_ipv4() == source.is_ipv4()

@@ -4,11 +4,11 @@ use eyas_race::evidence::NetworkId;
 use eyas_race::io::{NetworkView, SourceAddress};
 use eyas_race::nat64::WELL_KNOWN_PREFIX;
 
-use super::identity::Identity;
-use super::routes::{Route, parse_v4, parse_v6};
-use super::{Network, has_changed, pref64};
+use super::identity::NetworkIdentity;
+use super::routes::{HostRoute, parse_v4, parse_v6};
+use super::{CurrentNetwork, has_changed, pref64};
 use crate::Resolver;
-use crate::memory_store::Secret;
+use crate::memory_store::InstallationSecret;
 
 const V4: &str = "\
 Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT
@@ -27,12 +27,15 @@ IP address HW type Flags HW address Mask Device
 192.0.2.1 0x1 0x2 02:fc:00:00:00:05 * eth0
 192.0.2.9 0x1 0x2 02:fc:00:00:00:09 * eth0";
 
-fn identity(routes: Vec<Route>, neighbours: &str) -> Identity {
-    Identity::of(routes, neighbours, &Secret::for_process())
+fn identity(routes: Vec<HostRoute>, neighbours: &str) -> NetworkIdentity {
+    NetworkIdentity::from_routes(routes, neighbours, &InstallationSecret::for_process())
 }
 
-fn network() -> Network {
-    Network::new(Resolver::server("127.0.0.1:9".parse().unwrap()), Secret::for_process())
+fn network() -> CurrentNetwork {
+    CurrentNetwork::new(
+        Resolver::server("127.0.0.1:9".parse().unwrap()),
+        InstallationSecret::for_process(),
+    )
 }
 
 #[test]
@@ -63,8 +66,9 @@ fn the_gateway_distinguishes_networks() {
 /// possible to find those behind an identity in a trace by trying them all.
 #[test]
 fn an_identity_means_nothing_to_another_installation() {
-    let with_secret = |secret| Identity::of(parse_v4(V4), NEIGHBOURS, &secret);
-    let (first, second) = (with_secret(Secret::random()), with_secret(Secret::random()));
+    let with_secret = |secret| NetworkIdentity::from_routes(parse_v4(V4), NEIGHBOURS, &secret);
+    let (first, second) =
+        (with_secret(InstallationSecret::random()), with_secret(InstallationSecret::random()));
     assert_ne!(first.id(), second.id());
     assert_ne!(first.provisional_id(), second.provisional_id());
     assert!(first.is_same_network(&second), "both are the same network");
@@ -80,7 +84,7 @@ fn a_network_is_named_by_interface_and_gateway() {
     let on_link = parse_v4(V4).into_iter().filter(|route| !route.is_default()).collect();
     assert_eq!(name(on_link), "eth0 on 192.0.2.0/24");
     assert_eq!(name(Vec::new()), "no network");
-    let many = (0..9).map(|n| Route {
+    let many = (0..9).map(|n| HostRoute {
         destination: IpAddr::from([10, 0, n, 0]),
         prefix_len: 24,
         gateway: None,

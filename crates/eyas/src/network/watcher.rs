@@ -21,7 +21,7 @@ const BUFFER: usize = 4096;
 
 /// Receives notifications of changes of links, addresses and routes.
 #[derive(Debug)]
-pub(crate) struct Watcher {
+pub(crate) struct NetlinkWatcher {
     socket: UdpSocket,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn subscribed(groups: u32) -> io::Result<UdpSocket> {
     UdpSocket::from_std(socket.into())
 }
 
-impl Watcher {
+impl NetlinkWatcher {
     pub(crate) fn new() -> io::Result<Self> {
         let groups = u32::try_from(GROUPS).unwrap_or_default();
         Ok(Self { socket: subscribed(groups)? })

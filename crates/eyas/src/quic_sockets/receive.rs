@@ -23,14 +23,14 @@ const MAX_TRAINS: usize = 8;
 
 /// Memory for trains, and those in it that have not been passed on yet.
 #[derive(Debug)]
-pub(super) struct Trains {
+pub(super) struct ReceivedTrains {
     memory: Vec<Box<[u8]>>,
-    pending: VecDeque<Train>,
+    pending: VecDeque<TrainRest>,
 }
 
 /// The rest of a train.
 #[derive(Debug)]
-struct Train {
+struct TrainRest {
     /// The index of the memory that holds it.
     memory: usize,
     /// The offset of the remaining data.
@@ -38,7 +38,7 @@ struct Train {
     meta: RecvMeta,
 }
 
-impl Default for Trains {
+impl Default for ReceivedTrains {
     fn default() -> Self {
         Self { memory: vec![train_buffer()], pending: VecDeque::new() }
     }
@@ -48,7 +48,7 @@ fn train_buffer() -> Box<[u8]> {
     vec![0; MAX_TRAIN].into()
 }
 
-impl Trains {
+impl ReceivedTrains {
     /// Reads as many trains as there is memory for. Must be called only when none of the last ones
     /// is left.
     pub(super) fn receive(&mut self, state: &UdpSocketState, socket: &Socket) -> io::Result<()> {
@@ -61,7 +61,7 @@ impl Trains {
         let count = state.recv(socket.into(), &mut slices[..capacity], &mut meta[..capacity])?;
         let trains = meta.iter().take(count).enumerate();
         self.pending.clear();
-        self.pending.extend(trains.map(|(memory, meta)| Train { memory, at: 0, meta: *meta }));
+        self.pending.extend(trains.map(|(memory, meta)| TrainRest { memory, at: 0, meta: *meta }));
         if count == capacity && capacity < MAX_TRAINS {
             self.memory.extend(iter::repeat_with(train_buffer).take(capacity));
         }

@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use eyas_race::evidence::Cause;
+use eyas_race::evidence::FailureCause;
 use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use socket2::Socket;
 
-use super::receive::{self, Trains};
-use super::unanswered::Unanswered;
+use super::receive::{self, ReceivedTrains};
+use super::unanswered::UnansweredAttempts;
 use crate::abort_on_drop::AbortOnDrop;
 use crate::datagram_socket::DatagramSocket;
-use crate::failure::{Call, send_failure};
+use crate::failure::{SocketCall, send_failure};
 
 /// ICMP reports read at a time.
 const MAX_REPORTS: usize = 32;
@@ -32,14 +32,14 @@ pub(super) struct QuicSocket {
     state: UdpSocketState,
     /// Whether the last send failed because the socket was full.
     full: AtomicBool,
-    received: Mutex<Trains>,
-    unanswered: Arc<Unanswered>,
+    received: Mutex<ReceivedTrains>,
+    unanswered: Arc<UnansweredAttempts>,
     _reports: AbortOnDrop,
 }
 
 impl QuicSocket {
     /// Creates a socket. Must be called inside a tokio runtime.
-    pub(super) fn new(socket: Socket, unanswered: Arc<Unanswered>) -> io::Result<Self> {
+    pub(super) fn new(socket: Socket, unanswered: Arc<UnansweredAttempts>) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
         let socket = Arc::new(DatagramSocket::new(socket)?);
@@ -65,8 +65,8 @@ impl QuicSocket {
     /// to that peer, and what this host does not send must not be held against the peer.
     fn record_unsent(&self, remote: SocketAddr, error: &io::Error) {
         tracing::debug!(%remote, %error, "cannot send");
-        let failure = send_failure(error, Call::Send, remote);
-        if failure.cause == Cause::Unreachable || failure.cause.is_of_this_host() {
+        let failure = send_failure(error, SocketCall::Send, remote);
+        if failure.cause == FailureCause::Unreachable || failure.cause.is_of_this_host() {
             self.unanswered.fail(remote, &failure);
         }
     }

@@ -4,11 +4,11 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use eyas_race::evidence::Failure;
+use eyas_race::evidence::AttemptFailure;
 use tokio::sync::oneshot;
 
 use crate::failure::icmp_failure;
-use crate::icmp::{IcmpCause, Report};
+use crate::icmp::{IcmpCause, IcmpReport};
 
 /// The datagram size that a path must carry for QUIC, without the IP and UDP headers (RFC 9000
 /// §14).
@@ -18,23 +18,23 @@ const HEADERS: [u16; 2] = [20 + 8, 40 + 8];
 
 /// The unanswered attempts of a socket.
 #[derive(Debug, Default)]
-pub(crate) struct Unanswered(Mutex<Attempts>);
+pub(crate) struct UnansweredAttempts(Mutex<NumberedAttempts>);
 
 #[derive(Debug, Default)]
-struct Attempts {
+struct NumberedAttempts {
     next: u64,
-    attempts: Vec<(u64, SocketAddr, oneshot::Sender<Failure>)>,
+    attempts: Vec<(u64, SocketAddr, oneshot::Sender<AttemptFailure>)>,
 }
 
 /// The registration of one attempt, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct PendingAttempt {
     id: u64,
-    unanswered: Arc<Unanswered>,
-    failure: oneshot::Receiver<Failure>,
+    unanswered: Arc<UnansweredAttempts>,
+    failure: oneshot::Receiver<AttemptFailure>,
 }
 
-impl Unanswered {
+impl UnansweredAttempts {
     /// Registers an attempt that is about to send its first packet to `peer`.
     pub(crate) fn register(self: &Arc<Self>, peer: SocketAddr) -> PendingAttempt {
         let (sender, failure) = oneshot::channel();
@@ -52,7 +52,7 @@ impl Unanswered {
     }
 
     /// Handles an ICMP report.
-    pub(crate) fn handle_report(&self, report: &Report) {
+    pub(crate) fn handle_report(&self, report: &IcmpReport) {
         let headers = HEADERS[usize::from(report.remote.is_ipv6())];
         // An MTU below the size that we sent does no harm as long as it is large enough for QUIC.
         if !matches!(report.cause, IcmpCause::TooBig(mtu) if mtu >= MIN_DATAGRAM + headers) {
@@ -61,7 +61,7 @@ impl Unanswered {
     }
 
     /// Fails the attempts towards `remote`.
-    pub(crate) fn fail(&self, remote: SocketAddr, failure: &Failure) {
+    pub(crate) fn fail(&self, remote: SocketAddr, failure: &AttemptFailure) {
         for (_, _, attempt) in
             self.lock().attempts.extract_if(.., |(_, peer, _)| is_same(*peer, remote))
         {
@@ -70,7 +70,7 @@ impl Unanswered {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Attempts> {
+    fn lock(&self) -> MutexGuard<'_, NumberedAttempts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -80,7 +80,7 @@ impl PendingAttempt {
     pub(crate) async fn unless_failed<T>(
         &mut self,
         connecting: impl Future<Output = T>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, AttemptFailure> {
         let failed = async {
             match (&mut self.failure).await {
                 Ok(failure) => failure,

@@ -5,14 +5,14 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use eyas_race::target::Host as RaceHost;
+use eyas_race::target::TargetHost as RaceHost;
 use rustls_pki_types::ServerName;
 use url::{Host, Url};
 
-use super::name_servers::Transport;
+use super::name_servers::QueryTransport;
 use super::name_servers::https::HttpsServer;
 use super::name_servers::tls::TlsServer;
-use super::system::System;
+use super::system::SystemResolver;
 use crate::zone::{in_url, parse_host, with_scope};
 use crate::{Error, SecurityParameters};
 
@@ -59,9 +59,9 @@ impl HttpsUrl {
     /// Returns the server at each of its addresses, which this host resolves if the URL has a name.
     pub(super) async fn servers(
         &self,
-        system: &System,
+        system: &SystemResolver,
         security: &SecurityParameters,
-    ) -> Result<Vec<Transport>, Error> {
+    ) -> Result<Vec<QueryTransport>, Error> {
         let (addresses, name): (Vec<IpAddr>, String) = match &self.host {
             Host::Ipv4(v4) => (vec![(*v4).into()], v4.to_string()),
             Host::Ipv6(v6) => (vec![(*v6).into()], v6.to_string()),
@@ -73,9 +73,9 @@ impl HttpsUrl {
         let config = security.client_config(security.server_verifier()?)?;
         let server = |address| {
             let address = with_scope(address, self.port, self.zone);
-            HttpsServer::new(address, &name, &self.path, config.clone()).map(Transport::from)
+            HttpsServer::new(address, &name, &self.path, config.clone()).map(QueryTransport::from)
         };
-        let servers: Option<Vec<Transport>> = addresses.into_iter().map(server).collect();
+        let servers: Option<Vec<QueryTransport>> = addresses.into_iter().map(server).collect();
         servers.ok_or_else(|| Error::Resolver(format!("{self}: its host is no name of a server")))
     }
 }
@@ -98,7 +98,7 @@ pub(super) fn over_tls(
     address: SocketAddr,
     name: &str,
     security: &SecurityParameters,
-) -> Result<Transport, Error> {
+) -> Result<QueryTransport, Error> {
     let server_name = ServerName::try_from(name.to_owned())
         .map_err(|error| Error::Resolver(format!("{name:?}: {error}")))?;
     let config = security.client_config(security.server_verifier()?)?;

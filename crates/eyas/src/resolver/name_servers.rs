@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use eyas_race::dns::{DnsFailure, RecordType, Records};
+use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hickory_proto::op::Message;
@@ -37,12 +37,12 @@ mod shared_connection;
 pub(super) mod tls;
 
 use super::records;
-use cache::Cache;
+use cache::AnswerCache;
 use host_trouble::HostTrouble;
-use message::{Content, MAX_ALIASES, Question, Response};
-use server::Server;
+use message::{DnsQuestion, DnsResponse, MAX_ALIASES, ResponseContent};
+use server::NameServer;
 
-pub(super) use server::Transport;
+pub(super) use server::QueryTransport;
 
 /// The maximum number of servers. resolv.conf(5) allows three.
 const MAX_SERVERS: usize = 8;
@@ -89,15 +89,15 @@ impl Default for ServerOptions {
 
 /// What a server has answered about a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
-    pub(crate) records: Result<Records, DnsFailure>,
+pub(crate) struct FoundRecords {
+    pub(crate) records: Result<DnsRecords, DnsFailure>,
     /// Whether a server that is trusted with it has validated the answer.
     pub(crate) is_authentic: bool,
 }
 
 /// Why a server was of no use. The later ones say more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Trouble {
+enum ServerTrouble {
     OfThisHost(HostTrouble),
     Unreachable,
     Silent,
@@ -108,9 +108,9 @@ enum Trouble {
 /// Name servers, of which any will do.
 #[derive(Debug)]
 pub(crate) struct NameServers {
-    servers: Vec<Server>,
+    servers: Vec<NameServer>,
     options: ServerOptions,
-    cache: Mutex<Cache>,
+    cache: Mutex<AnswerCache>,
     /// The server at which the next question starts.
     first: AtomicUsize,
     /// Held by a query for addresses if only one may be under way.
@@ -123,18 +123,18 @@ impl NameServers {
         servers: impl IntoIterator<Item = SocketAddr>,
         options: ServerOptions,
     ) -> Self {
-        Self::over(servers.into_iter().map(Transport::from), options)
+        Self::from_transports(servers.into_iter().map(QueryTransport::from), options)
     }
 
     /// Asks these servers, in this order.
-    pub(super) fn over(
-        servers: impl IntoIterator<Item = Transport>,
+    pub(super) fn from_transports(
+        servers: impl IntoIterator<Item = QueryTransport>,
         mut options: ServerOptions,
     ) -> Self {
         options.attempts = options.attempts.clamp(1, MAX_ATTEMPTS);
         options.timeout = options.timeout.clamp(Duration::from_millis(1), MAX_TIMEOUT);
         Self {
-            servers: servers.into_iter().take(MAX_SERVERS).map(Server::new).collect(),
+            servers: servers.into_iter().take(MAX_SERVERS).map(NameServer::new).collect(),
             options,
             cache: Mutex::default(),
             first: AtomicUsize::new(0),
@@ -143,14 +143,14 @@ impl NameServers {
     }
 
     /// Returns the records of an absolute name, with or without a trailing dot.
-    pub(crate) async fn query(&self, name: &str, record_type: RecordType) -> Found {
-        let failed = |why| Found { records: Err(why), is_authentic: false };
+    pub(crate) async fn query(&self, name: &str, record_type: RecordType) -> FoundRecords {
+        let failed = |why| FoundRecords { records: Err(why), is_authentic: false };
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         if let Some(found) = self.cache().get(Instant::now(), &name, record_type) {
             return found;
         }
         let Some(wire_name) = wire_name(&name) else { return failed(DnsFailure::NoSuchName) };
-        let mut question = Question::new(wire_name, wire_type(record_type));
+        let mut question = DnsQuestion::new(wire_name, wire_type(record_type));
         question.authentic_data = self.options.trust_ad;
         let is_one_at_a_time = self.options.single_request && record_type != RecordType::Https;
         let turn = if is_one_at_a_time { self.turn.acquire().await.ok() } else { None };
@@ -168,53 +168,53 @@ impl NameServers {
 
     /// Passes on a query of somebody else, and returns the response as it came.
     pub(crate) async fn forward(&self, query: &Message) -> Result<Vec<u8>, DnsFailure> {
-        let question = Question::of(query).ok_or(DnsFailure::Malformed)?;
+        let question = DnsQuestion::from_message(query).ok_or(DnsFailure::Malformed)?;
         self.ask(&question).await.map(|response| response.octets)
     }
 
     /// Forgets answers, and what is known about the servers: they may be others on another network.
     pub(crate) fn forget(&self) {
         self.cache().clear();
-        self.servers.iter().for_each(Server::forget);
+        self.servers.iter().for_each(NameServer::forget);
     }
 
     /// Asks about the name, and about what it is an alias for. Returns for how long the answer may be kept, too.
     async fn look_up(
         &self,
-        mut question: Question,
+        mut question: DnsQuestion,
         record_type: RecordType,
-    ) -> Result<(Found, Option<Duration>), DnsFailure> {
+    ) -> Result<(FoundRecords, Option<Duration>), DnsFailure> {
         let mut longest = Duration::MAX;
         let mut is_authentic = self.options.trust_ad;
         for _ in 0..=MAX_ALIASES {
             let response = self.ask(&question).await?;
             is_authentic &= response.is_authentic;
             let (records, time_to_live) = match response.content(&question) {
-                Content::Records(found, time_to_live) => {
+                ResponseContent::Records(found, time_to_live) => {
                     let may_be_kept = (!response.is_truncated).then_some(time_to_live);
                     (records::read(record_type, &found), may_be_kept)
                 }
-                Content::Alias(target, time_to_live) => {
+                ResponseContent::Alias(target, time_to_live) => {
                     longest = longest.min(time_to_live);
                     question.name = target;
                     continue;
                 }
-                Content::Nothing(time_to_live) => {
+                ResponseContent::Nothing(time_to_live) => {
                     let exists = response.code == message::code::NO_ERROR;
                     let why = if exists { DnsFailure::NoData } else { DnsFailure::NoSuchName };
                     (Err(why), time_to_live)
                 }
-                Content::Malformed => return Err(DnsFailure::Malformed),
+                ResponseContent::Malformed => return Err(DnsFailure::Malformed),
             };
             let time_to_live = time_to_live.map(|time_to_live| time_to_live.min(longest));
-            return Ok((Found { records, is_authentic }, time_to_live));
+            return Ok((FoundRecords { records, is_authentic }, time_to_live));
         }
         // A circle, or as good as one.
         Err(DnsFailure::ServerFailure)
     }
 
     /// Asks the servers until one answers.
-    async fn ask(&self, question: &Question) -> Result<Response, DnsFailure> {
+    async fn ask(&self, question: &DnsQuestion) -> Result<DnsResponse, DnsFailure> {
         let order = self.order();
         let mut asked = FuturesUnordered::new();
         let (mut worst, mut lame) = (None, None);
@@ -229,14 +229,14 @@ impl NameServers {
                     Some(answer) = asked.next() => answer,
                     () = &mut timeout => {
                         server.set_silent(since);
-                        worst = worst.max(Some(Trouble::Silent));
+                        worst = worst.max(Some(ServerTrouble::Silent));
                         break;
                     }
                 };
                 match answer {
                     Ok(response) if response.is_lame(question) => lame = Some(response),
                     Ok(response) if is_malformed(&response, question) => {
-                        worst = worst.max(Some(Trouble::Malformed));
+                        worst = worst.max(Some(ServerTrouble::Malformed));
                     }
                     Ok(response) => return Ok(response),
                     Err(trouble) => worst = worst.max(Some(trouble)),
@@ -248,17 +248,17 @@ impl NameServers {
             }
         }
         lame.ok_or(match worst {
-            None | Some(Trouble::Unreachable) => DnsFailure::Unreachable,
-            Some(Trouble::OfThisHost(trouble)) => DnsFailure::Local(trouble.to_string()),
-            Some(Trouble::Silent) => DnsFailure::Timeout,
-            Some(Trouble::Malformed) => DnsFailure::Malformed,
-            Some(Trouble::Refused) => DnsFailure::ServerFailure,
+            None | Some(ServerTrouble::Unreachable) => DnsFailure::Unreachable,
+            Some(ServerTrouble::OfThisHost(trouble)) => DnsFailure::Local(trouble.to_string()),
+            Some(ServerTrouble::Silent) => DnsFailure::Timeout,
+            Some(ServerTrouble::Malformed) => DnsFailure::Malformed,
+            Some(ServerTrouble::Refused) => DnsFailure::ServerFailure,
         })
     }
 
     /// Returns the servers in the order in which to ask them: those that did not answer of late come last.
-    fn order(&self) -> Vec<&Server> {
-        let mut order: Vec<&Server> = self.servers.iter().collect();
+    fn order(&self) -> Vec<&NameServer> {
+        let mut order: Vec<&NameServer> = self.servers.iter().collect();
         if self.options.rotate && !order.is_empty() {
             let first = self.first.fetch_add(1, Ordering::Relaxed);
             let len = order.len();
@@ -268,16 +268,16 @@ impl NameServers {
         order
     }
 
-    fn cache(&self) -> MutexGuard<'_, Cache> {
+    fn cache(&self) -> MutexGuard<'_, AnswerCache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns whether the wanted records are there and cannot be read; another server may do better. Records of other
 /// types are not read here.
-fn is_malformed(response: &Response, question: &Question) -> bool {
+fn is_malformed(response: &DnsResponse, question: &DnsQuestion) -> bool {
     [WireType::HTTPS, WireType::AAAA, WireType::A].contains(&question.kind)
-        && response.content(question) == Content::Malformed
+        && response.content(question) == ResponseContent::Malformed
 }
 
 /// Converts a name. Labels may have any octets (RFC 2181 §11): names with underscores, or hyphens at odd places, exist.

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use eyas_race::dns::{DnsFailure, Query, RecordType, Records};
+use eyas_race::dns::{DnsFailure, DnsQuery, DnsRecords, RecordType};
 
 /// Addresses by host and port, with the interfaces of link-local ones (0: none).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Overrides(BTreeMap<String, BTreeMap<u16, Vec<(IpAddr, u32)>>>);
+pub(super) struct AddressOverrides(BTreeMap<String, BTreeMap<u16, Vec<(IpAddr, u32)>>>);
 
-impl Overrides {
+impl AddressOverrides {
     pub(super) fn set(&mut self, host: &str, port: u16, addresses: Vec<(IpAddr, u32)>) {
         self.0.entry(normalised(host).into_owned()).or_default().insert(port, addresses);
     }
@@ -27,7 +27,11 @@ impl Overrides {
 
     /// Returns the answer to the query if its host is overridden. The service of an overridden host
     /// is determined by the caller, so there is no HTTPS record for it.
-    pub(super) fn answer(&self, query: &Query, port: u16) -> Option<Result<Records, DnsFailure>> {
+    pub(super) fn answer(
+        &self,
+        query: &DnsQuery,
+        port: u16,
+    ) -> Option<Result<DnsRecords, DnsFailure>> {
         let addresses = self.0.get(&*normalised(split_owner(&query.name, port).1))?.get(&port)?;
         let v6 = addresses.iter().filter_map(|(address, _)| match address {
             IpAddr::V6(v6) => Some(*v6),
@@ -39,16 +43,16 @@ impl Overrides {
         });
         Some(match query.record_type {
             RecordType::Https => Err(DnsFailure::NoData),
-            RecordType::Aaaa => some_or_no_data(v6.collect(), Records::Aaaa),
-            RecordType::A => some_or_no_data(v4.collect(), Records::A),
+            RecordType::Aaaa => some_or_no_data(v6.collect(), DnsRecords::Aaaa),
+            RecordType::A => some_or_no_data(v4.collect(), DnsRecords::A),
         })
     }
 }
 
 fn some_or_no_data<T>(
     addresses: Vec<T>,
-    records: impl FnOnce(Vec<T>) -> Records,
-) -> Result<Records, DnsFailure> {
+    records: impl FnOnce(Vec<T>) -> DnsRecords,
+) -> Result<DnsRecords, DnsFailure> {
     if addresses.is_empty() { Err(DnsFailure::NoData) } else { Ok(records(addresses)) }
 }
 

@@ -1,13 +1,13 @@
 //! Converts the records of an answer into the race's types.
 
-use eyas_race::dns::{DnsFailure, HttpsRecord, RecordType, Records};
+use eyas_race::dns::{DnsFailure, DnsRecords, HttpsRecord, RecordType};
 use hickory_proto::rr::rdata::svcb::{SVCB, SvcParamKey, SvcParamValue};
 use hickory_proto::rr::{RData, Record};
 
 use super::MAX_RECORDS;
 
 /// Returns the records of this type; CNAMEs and other records in an answer are skipped.
-pub(super) fn read(record_type: RecordType, answers: &[Record]) -> Result<Records, DnsFailure> {
+pub(super) fn read(record_type: RecordType, answers: &[Record]) -> Result<DnsRecords, DnsFailure> {
     let data = answers.iter().map(|record| &record.data);
     let records = match record_type {
         RecordType::A => {
@@ -15,27 +15,27 @@ pub(super) fn read(record_type: RecordType, answers: &[Record]) -> Result<Record
                 RData::A(address) => Some(address.0),
                 _ => None,
             });
-            Records::A(addresses.take(MAX_RECORDS).collect())
+            DnsRecords::A(addresses.take(MAX_RECORDS).collect())
         }
         RecordType::Aaaa => {
             let addresses = data.filter_map(|data| match data {
                 RData::AAAA(address) => Some(address.0),
                 _ => None,
             });
-            Records::Aaaa(addresses.take(MAX_RECORDS).collect())
+            DnsRecords::Aaaa(addresses.take(MAX_RECORDS).collect())
         }
         RecordType::Https => {
             let records = data.filter_map(|data| match data {
                 RData::HTTPS(https) => Some(https_record(&https.0)),
                 _ => None,
             });
-            Records::Https(records.take(MAX_RECORDS).collect())
+            DnsRecords::Https(records.take(MAX_RECORDS).collect())
         }
     };
     let is_empty = match &records {
-        Records::A(addresses) => addresses.is_empty(),
-        Records::Aaaa(addresses) => addresses.is_empty(),
-        Records::Https(records) => records.is_empty(),
+        DnsRecords::A(addresses) => addresses.is_empty(),
+        DnsRecords::Aaaa(addresses) => addresses.is_empty(),
+        DnsRecords::Https(records) => records.is_empty(),
     };
     if is_empty { Err(DnsFailure::NoData) } else { Ok(records) }
 }

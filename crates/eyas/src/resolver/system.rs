@@ -13,8 +13,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use eyas_race::candidate::Family;
-use eyas_race::dns::{DnsFailure, RecordType, Records};
+use eyas_race::candidate::AddressFamily;
+use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
 use eyas_race::policy::AddressTable;
 use futures_util::FutureExt;
 use hickory_proto::op::Message;
@@ -29,38 +29,38 @@ mod nsswitch;
 mod resolv_conf;
 mod search;
 
-use dns::Dns;
+use dns::SystemDns;
 use file::WatchedFile;
-use host_resolver::Looked;
-use hosts::{Hosts, records};
+use host_resolver::LookupResult;
+use hosts::{HostAddresses, records};
 use in_flight::InFlight;
-use nsswitch::{NameSwitch, Order, Situation, Step};
-use resolv_conf::{ResolvConf, Surroundings};
+use nsswitch::{NameSituation, NameSwitch, SourceOrder, SourceStep};
+use resolv_conf::{ProcessSurroundings, ResolvConf};
 
 use super::NameSource;
-use super::name_servers::Found;
+use super::name_servers::FoundRecords;
 
 /// The addresses of `localhost`, whatever else says so (RFC 6761 §6.3).
 const LOOPBACK: [IpAddr; 2] = [IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)];
 
 /// The host's name resolution.
 #[derive(Debug)]
-pub(super) struct System {
-    hosts: WatchedFile<Hosts>,
+pub(super) struct SystemResolver {
+    hosts: WatchedFile<HostAddresses>,
     /// Whether every line of the hosts file with a name counts.
     every_line: WatchedFile<bool>,
     resolv_conf: WatchedFile<ResolvConf>,
     switch: WatchedFile<NameSwitch>,
     address_table: WatchedFile<Option<Arc<AddressTable>>>,
-    surroundings: Surroundings,
+    surroundings: ProcessSurroundings,
     /// The name servers of the latest configuration, with their answers.
-    dns: Mutex<Option<Arc<Dns>>>,
-    lookups: InFlight<(String, Option<Family>), Looked>,
+    dns: Mutex<Option<Arc<SystemDns>>>,
+    lookups: InFlight<(String, Option<AddressFamily>), LookupResult>,
 }
 
 /// A name that is asked for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct AskedName<'a> {
     /// The host, in lower case and without a trailing dot.
     pub(super) host: &'a str,
     /// What stands before it in the owner name of its HTTPS records (RFC 9460 §9.1).
@@ -70,23 +70,23 @@ pub(super) struct Asked<'a> {
 }
 
 /// The configuration at one moment.
-struct Configuration {
-    hosts: Arc<Hosts>,
+struct SystemConfiguration {
+    hosts: Arc<HostAddresses>,
     conf: Arc<ResolvConf>,
     switch: Arc<NameSwitch>,
 }
 
 /// Who answers for a name.
-enum Way {
+enum AnsweringSource {
     HostsFile,
     Loopback,
-    Own(Vec<Step>),
+    Own(Vec<SourceStep>),
     HostResolver(String),
 }
 
-impl System {
+impl SystemResolver {
     pub(super) fn new() -> Self {
-        let surroundings = Surroundings::read();
+        let surroundings = ProcessSurroundings::read();
         let host_conf = surroundings.host_conf.as_deref().unwrap_or(hosts::HOST_CONF_PATH.as_ref());
         Self {
             hosts: WatchedFile::new(hosts::PATH),
@@ -101,21 +101,27 @@ impl System {
     }
 
     /// Answers a query.
-    pub(super) async fn query(&self, asked: Asked<'_>, record_type: RecordType) -> Found {
+    pub(super) async fn query(
+        &self,
+        asked: AskedName<'_>,
+        record_type: RecordType,
+    ) -> FoundRecords {
         let now = self.configuration();
         let found = match now.way(asked.host, &self.surroundings) {
-            Way::HostsFile => return self.answer_from(&now.hosts, asked.host, record_type),
-            Way::Loopback => return local(records(&LOOPBACK, record_type)),
-            Way::Own(steps) => self.ask_own(&now, &steps, asked, record_type).await,
-            Way::HostResolver(_) if record_type == RecordType::Https => {
+            AnsweringSource::HostsFile => {
+                return self.answer_from(&now.hosts, asked.host, record_type);
+            }
+            AnsweringSource::Loopback => return local(records(&LOOPBACK, record_type)),
+            AnsweringSource::Own(steps) => self.ask_own(&now, &steps, asked, record_type).await,
+            AnsweringSource::HostResolver(_) if record_type == RecordType::Https => {
                 self.ask_service(&now, asked).await
             }
-            Way::HostResolver(_) => self
+            AnsweringSource::HostResolver(_) => self
                 .ask_host(&now, asked, record_type)
                 .await
-                .map(|found| Found { records: Ok(found), is_authentic: false }),
+                .map(|found| FoundRecords { records: Ok(found), is_authentic: false }),
         };
-        found.unwrap_or_else(|failure| Found { records: Err(failure), is_authentic: false })
+        found.unwrap_or_else(|failure| FoundRecords { records: Err(failure), is_authentic: false })
     }
 
     /// Passes on a query of somebody else to the name servers of the configuration.
@@ -126,14 +132,14 @@ impl System {
     /// Returns the addresses of a name.
     #[cfg(feature = "encrypted-dns")]
     pub(super) async fn addresses(&self, name: &str) -> Vec<IpAddr> {
-        let asked = Asked { host: name, prefix: "", is_absolute: true };
+        let asked = AskedName { host: name, prefix: "", is_absolute: true };
         let (aaaa, a) =
             tokio::join!(self.query(asked, RecordType::Aaaa), self.query(asked, RecordType::A));
         let mut addresses = Vec::new();
         for found in [aaaa, a] {
             match found.records {
-                Ok(Records::Aaaa(v6)) => addresses.extend(v6.into_iter().map(IpAddr::V6)),
-                Ok(Records::A(v4)) => addresses.extend(v4.into_iter().map(IpAddr::V4)),
+                Ok(DnsRecords::Aaaa(v6)) => addresses.extend(v6.into_iter().map(IpAddr::V6)),
+                Ok(DnsRecords::A(v4)) => addresses.extend(v4.into_iter().map(IpAddr::V4)),
                 _ => {}
             }
         }
@@ -141,7 +147,7 @@ impl System {
     }
 
     /// Answers a query from the hosts file, if the name stands there and the host uses it.
-    pub(super) fn hosts_answer(&self, host: &str, record_type: RecordType) -> Option<Found> {
+    pub(super) fn hosts_answer(&self, host: &str, record_type: RecordType) -> Option<FoundRecords> {
         let hosts = self.hosts();
         // The switch is read only if it matters.
         (hosts.has(host) && self.switch().has_files())
@@ -160,19 +166,21 @@ impl System {
         let now = self.configuration();
         let hosts_file = || NameSource::HostsFile { path: hosts::PATH.to_owned() };
         match now.way(host, &self.surroundings) {
-            Way::HostsFile => hosts_file(),
-            Way::Loopback => NameSource::Localhost,
-            Way::Own(steps) if steps.iter().all(|step| matches!(step, Step::Files(_))) => {
+            AnsweringSource::HostsFile => hosts_file(),
+            AnsweringSource::Loopback => NameSource::Localhost,
+            AnsweringSource::Own(steps)
+                if steps.iter().all(|step| matches!(step, SourceStep::Files(_))) =>
+            {
                 hosts_file()
             }
-            Way::Own(_) => {
+            AnsweringSource::Own(_) => {
                 let candidates = search::candidates(&now.conf, host, is_absolute);
                 NameSource::Queries {
                     servers: now.conf.servers.clone(),
                     names: candidates.into_iter().map(|candidate| candidate.name).collect(),
                 }
             }
-            Way::HostResolver(why) => NameSource::HostResolver { why },
+            AnsweringSource::HostResolver(why) => NameSource::HostResolver { why },
         }
     }
 
@@ -180,11 +188,13 @@ impl System {
     pub(super) fn searched_names(&self, host: &str) -> Vec<String> {
         let now = self.configuration();
         match now.way(host, &self.surroundings) {
-            Way::HostsFile | Way::Loopback => Vec::new(),
-            Way::Own(_) | Way::HostResolver(_) => search::candidates(&now.conf, host, false)
-                .into_iter()
-                .filter_map(search::Candidate::into_searched)
-                .collect(),
+            AnsweringSource::HostsFile | AnsweringSource::Loopback => Vec::new(),
+            AnsweringSource::Own(_) | AnsweringSource::HostResolver(_) => {
+                search::candidates(&now.conf, host, false)
+                    .into_iter()
+                    .filter_map(search::SearchCandidate::into_searched)
+                    .collect()
+            }
         }
     }
 
@@ -198,25 +208,25 @@ impl System {
     /// Asks the sources one after the other.
     async fn ask_own(
         &self,
-        now: &Configuration,
-        steps: &[Step],
-        asked: Asked<'_>,
+        now: &SystemConfiguration,
+        steps: &[SourceStep],
+        asked: AskedName<'_>,
         record_type: RecordType,
-    ) -> Result<Found, DnsFailure> {
+    ) -> Result<FoundRecords, DnsFailure> {
         let mut failure = DnsFailure::NoSuchName;
         for (at, step) in steps.iter().enumerate() {
             let goes_on = match step {
-                Step::Files(_) if now.hosts.has(asked.host) => {
+                SourceStep::Files(_) if now.hosts.has(asked.host) => {
                     return Ok(self.answer_from(&now.hosts, asked.host, record_type));
                 }
-                Step::Files(continues) => continues.if_not_found,
-                Step::Dns(continues) => {
+                SourceStep::Files(continues) => continues.if_not_found,
+                SourceStep::Dns(continues) => {
                     let is_last = at + 1 == steps.len();
                     match self.dns(&now.conf).query(asked, record_type, is_last).await {
                         Ok(found) => return Ok(found),
                         Err(why) => {
                             failure = why;
-                            continues.after(&failure)
+                            continues.continues_after(&failure)
                         }
                     }
                 }
@@ -231,17 +241,17 @@ impl System {
     /// Asks the host's own resolver for addresses.
     async fn ask_host(
         &self,
-        now: &Configuration,
-        asked: Asked<'_>,
+        now: &SystemConfiguration,
+        asked: AskedName<'_>,
         record_type: RecordType,
-    ) -> Result<Records, DnsFailure> {
+    ) -> Result<DnsRecords, DnsFailure> {
         // One call for each family, so that neither waits for the other; but one for both where an
         // address of one decides which name or which source counts for the other.
         let is_searched = !asked.is_absolute && !now.conf.search.is_empty();
         let family = match record_type {
             _ if is_searched || now.hosts.has(asked.host) => None,
-            RecordType::A => Some(Family::V4),
-            RecordType::Aaaa | RecordType::Https => Some(Family::V6),
+            RecordType::A => Some(AddressFamily::V4),
+            RecordType::Aaaa | RecordType::Https => Some(AddressFamily::V6),
         };
         // A dot at the end keeps it from being searched, but would hide it in the hosts file.
         let dot = if asked.is_absolute && !now.hosts.has(asked.host) { "." } else { "" };
@@ -255,9 +265,9 @@ impl System {
     /// Queries the HTTPS records of a name whose addresses the host's own resolver knows.
     async fn ask_service(
         &self,
-        now: &Configuration,
-        asked: Asked<'_>,
-    ) -> Result<Found, DnsFailure> {
+        now: &SystemConfiguration,
+        asked: AskedName<'_>,
+    ) -> Result<FoundRecords, DnsFailure> {
         let host = asked.host;
         // A name of the local link is none of DNS's business (RFC 6762 §22.1).
         let is_local = now.switch.has_mdns() && (host == "local" || host.ends_with(".local"));
@@ -269,7 +279,12 @@ impl System {
         self.dns(&now.conf).query(asked, RecordType::Https, true).await
     }
 
-    fn answer_from(&self, hosts: &Hosts, host: &str, record_type: RecordType) -> Found {
+    fn answer_from(
+        &self,
+        hosts: &HostAddresses,
+        host: &str,
+        record_type: RecordType,
+    ) -> FoundRecords {
         let every_line = self
             .every_line
             .current(|contents| hosts::takes_every_line(contents.unwrap_or_default()));
@@ -278,12 +293,12 @@ impl System {
         local(records.unwrap_or(Err(DnsFailure::NoSuchName)))
     }
 
-    fn configuration(&self) -> Configuration {
-        Configuration { hosts: self.hosts(), conf: self.conf(), switch: self.switch() }
+    fn configuration(&self) -> SystemConfiguration {
+        SystemConfiguration { hosts: self.hosts(), conf: self.conf(), switch: self.switch() }
     }
 
-    fn hosts(&self) -> Arc<Hosts> {
-        self.hosts.current(|contents| Hosts::parse(contents.unwrap_or_default()))
+    fn hosts(&self) -> Arc<HostAddresses> {
+        self.hosts.current(|contents| HostAddresses::parse(contents.unwrap_or_default()))
     }
 
     fn conf(&self) -> Arc<ResolvConf> {
@@ -301,55 +316,60 @@ impl System {
 
     /// Returns the name servers of this configuration. Those of an earlier one are dropped with their
     /// answers once nobody waits for them.
-    fn dns(&self, conf: &Arc<ResolvConf>) -> Arc<Dns> {
+    fn dns(&self, conf: &Arc<ResolvConf>) -> Arc<SystemDns> {
         let mut dns = self.dns.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(dns) = dns.as_ref().filter(|dns| dns.is_of(conf)) {
             return Arc::clone(dns);
         }
-        let new = Arc::new(Dns::new(Arc::clone(conf)));
+        let new = Arc::new(SystemDns::new(Arc::clone(conf)));
         *dns = Some(Arc::clone(&new));
         new
     }
 }
 
 /// Returns an answer that never left this host.
-fn local(records: Result<Records, DnsFailure>) -> Found {
-    Found { records, is_authentic: true }
+fn local(records: Result<DnsRecords, DnsFailure>) -> FoundRecords {
+    FoundRecords { records, is_authentic: true }
 }
 
-impl Configuration {
+impl SystemConfiguration {
     /// Decides who answers for a name.
-    fn way(&self, host: &str, surroundings: &Surroundings) -> Way {
-        let situation = Situation {
+    fn way(&self, host: &str, surroundings: &ProcessSurroundings) -> AnsweringSource {
+        let situation = NameSituation {
             name: host,
             host_name: &surroundings.host_name,
             has_mdns_allow: self.switch.has_mdns() && Path::new(nsswitch::MDNS_ALLOW_PATH).exists(),
         };
         let order = self.switch.order(situation);
         let files_first = match &order {
-            Order::Own(steps) => matches!(steps.first(), Some(Step::Files(_))),
-            Order::HostResolver { files_first, .. } => *files_first,
+            SourceOrder::Own(steps) => matches!(steps.first(), Some(SourceStep::Files(_))),
+            SourceOrder::HostResolver { files_first, .. } => *files_first,
         };
         if files_first && self.hosts.has(host) {
-            return Way::HostsFile;
+            return AnsweringSource::HostsFile;
         }
         if host == "localhost" || host.ends_with(".localhost") {
-            return Way::Loopback;
+            return AnsweringSource::Loopback;
         }
         match order {
-            Order::HostResolver { because, .. } => {
-                Way::HostResolver(format!("{} names {because}", nsswitch::PATH))
+            SourceOrder::HostResolver { because, .. } => {
+                AnsweringSource::HostResolver(format!("{} names {because}", nsswitch::PATH))
             }
-            Order::Own(steps) if steps.iter().any(|step| matches!(step, Step::Dns(_))) => {
+            SourceOrder::Own(steps)
+                if steps.iter().any(|step| matches!(step, SourceStep::Dns(_))) =>
+            {
                 if let Some(setting) = &self.conf.unknown {
-                    return Way::HostResolver(format!("{} has {setting:?}", resolv_conf::PATH));
+                    return AnsweringSource::HostResolver(format!(
+                        "{} has {setting:?}",
+                        resolv_conf::PATH
+                    ));
                 }
                 if surroundings.has_aliases && !host.contains('.') {
-                    return Way::HostResolver("HOSTALIASES is set".to_owned());
+                    return AnsweringSource::HostResolver("HOSTALIASES is set".to_owned());
                 }
-                Way::Own(steps)
+                AnsweringSource::Own(steps)
             }
-            Order::Own(steps) => Way::Own(steps),
+            SourceOrder::Own(steps) => AnsweringSource::Own(steps),
         }
     }
 }

@@ -1,6 +1,6 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use eyas_race::dns::{DnsFailure, HttpsRecord, Query, QueryId, RecordType, Records};
+use eyas_race::dns::{DnsFailure, DnsQuery, DnsRecords, HttpsRecord, QueryId, RecordType};
 use hickory_proto::rr::rdata::{A, CNAME, HTTPS, SVCB, svcb};
 use hickory_proto::rr::{Name, RData, Record};
 
@@ -42,13 +42,13 @@ fn every_service_parameter_is_read() {
         ech: Some(vec![1, 2]),
         unknown_keys: vec![9],
     };
-    assert_eq!(records::read(RecordType::Https, &[https]), Ok(Records::Https(vec![expected])));
+    assert_eq!(records::read(RecordType::Https, &[https]), Ok(DnsRecords::Https(vec![expected])));
 }
 
 #[test]
 fn the_root_as_target_is_empty() {
     let https = record(RData::HTTPS(HTTPS(SVCB::new(0, Name::root(), vec![]))));
-    let Ok(Records::Https(records)) = records::read(RecordType::Https, &[https]) else {
+    let Ok(DnsRecords::Https(records)) = records::read(RecordType::Https, &[https]) else {
         panic!("no HTTPS record");
     };
     assert_eq!(records[0].target, "");
@@ -63,7 +63,7 @@ fn a_chain_without_addresses_is_no_data() {
 #[test]
 fn the_number_of_records_is_limited() {
     let many: Vec<_> = (0..10_000u32).map(|n| record(RData::A(A(Ipv4Addr::from(n))))).collect();
-    let Ok(Records::A(addresses)) = records::read(RecordType::A, &many) else {
+    let Ok(DnsRecords::A(addresses)) = records::read(RecordType::A, &many) else {
         panic!("no addresses");
     };
     assert_eq!(addresses.len(), super::MAX_RECORDS);
@@ -76,11 +76,12 @@ async fn an_overridden_host_is_not_queried() {
         8443,
         vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
     );
-    let query = |name: &str, record_type| Query { id: QueryId(1), name: name.into(), record_type };
+    let query =
+        |name: &str, record_type| DnsQuery { id: QueryId(1), name: name.into(), record_type };
     let a = resolver.query(&query("example.com", RecordType::A), 8443).await;
-    assert_eq!(a.records, Ok(Records::A(vec![Ipv4Addr::LOCALHOST])));
+    assert_eq!(a.records, Ok(DnsRecords::A(vec![Ipv4Addr::LOCALHOST])));
     let aaaa = resolver.query(&query("example.com", RecordType::Aaaa), 8443).await;
-    assert_eq!(aaaa.records, Ok(Records::Aaaa(vec![Ipv6Addr::LOCALHOST])));
+    assert_eq!(aaaa.records, Ok(DnsRecords::Aaaa(vec![Ipv6Addr::LOCALHOST])));
     let https = resolver.query(&query("_8443._https.example.com", RecordType::Https), 8443).await;
     assert_eq!(https.records, Err(DnsFailure::NoData));
 }
@@ -113,21 +114,21 @@ async fn a_non_text_identifier_does_not_invalidate_the_record() {
     let alpn = [2, b'h', b'2', 2, 0xff, 0xfe, 2, b'h', b'3'];
     let server = server_with([&[0, 1, 0, 0, 1, 0, 9][..], &alpn].concat()).await;
     let query =
-        Query { id: QueryId(1), name: "example.com".into(), record_type: RecordType::Https };
+        DnsQuery { id: QueryId(1), name: "example.com".into(), record_type: RecordType::Https };
     let answer = Resolver::server(server).query(&query, 443).await;
     let expected = HttpsRecord {
         priority: 1,
         alpn: vec!["h2".into(), "\u{7f}\u{7f}".into(), "h3".into()],
         ..HttpsRecord::default()
     };
-    assert_eq!(answer.records, Ok(Records::Https(vec![expected])));
+    assert_eq!(answer.records, Ok(DnsRecords::Https(vec![expected])));
 }
 
 /// Returns what the client reads from a record with these parameters.
-async fn read(parameters: &[u8]) -> Result<Records, DnsFailure> {
+async fn read(parameters: &[u8]) -> Result<DnsRecords, DnsFailure> {
     let server = server_with([&[0, 1, 0], parameters].concat()).await;
     let query =
-        Query { id: QueryId(1), name: "example.com".into(), record_type: RecordType::Https };
+        DnsQuery { id: QueryId(1), name: "example.com".into(), record_type: RecordType::Https };
     Resolver::server(server).query(&query, 443).await.records
 }
 
@@ -167,7 +168,7 @@ async fn unknown_keys_are_ignored() {
         unknown_keys: vec![77, 0xffff],
         ..HttpsRecord::default()
     };
-    assert_eq!(records, Ok(Records::Https(vec![expected])));
+    assert_eq!(records, Ok(DnsRecords::Https(vec![expected])));
 }
 
 #[test]

@@ -192,7 +192,7 @@ impl SctpAssociation {
     ///
     /// # Errors
     /// If the peer does not support it
-    /// ([`dynamic_addresses`](eyas_sctp::config::Extensions::dynamic_addresses)), or too many
+    /// ([`dynamic_addresses`](eyas_sctp::config::OfferedExtensions::dynamic_addresses)), or too many
     /// requests are pending.
     pub fn add_address(&self, address: IpAddr) -> Result<(), SctpError> {
         Ok(self.0.add_address(address)?)

@@ -41,7 +41,7 @@ async fn both_ends_know_the_keys_of_each_other() {
     for connection in [&ours, &theirs] {
         assert_eq!(connection.info().security, Security::Dtls);
         let certificate = connection.info().peer_certificates.first().expect("a certificate");
-        assert!(KeyFingerprint::of(certificate).is_some());
+        assert!(KeyFingerprint::from_certificate(certificate).is_some());
     }
     let streams = (ours.sctp_streams().expect("SCTP"), theirs.sctp_streams().expect("SCTP"));
     let number = eyas_sctp::identifier::StreamId(1);

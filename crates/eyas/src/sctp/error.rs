@@ -2,7 +2,7 @@
 
 use std::io;
 
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::event::LossReason;
 use eyas_sctp::io::Unreachable;
@@ -103,18 +103,20 @@ impl From<SctpError> for io::Error {
 }
 
 /// Returns the failure of an attempt that had reached this level.
-pub(crate) fn attempt_failure(error: &SctpError, reached: Level) -> Failure {
+pub(crate) fn attempt_failure(error: &SctpError, reached: EvidenceLevel) -> AttemptFailure {
     let cause = match error {
-        SctpError::Lost(LossReason::NoAnswer | LossReason::PeerUnreachable) => Cause::Silent,
-        SctpError::Lost(LossReason::Refused(Unreachable::Protocol)) => Cause::Refused,
-        SctpError::Lost(LossReason::Refused(Unreachable::Local)) => Cause::Local,
-        SctpError::Lost(LossReason::Refused(_)) => Cause::Unreachable,
-        SctpError::Lost(LossReason::AbortedByPeer { .. }) if reached == Level::Started => {
-            Cause::Refused
+        SctpError::Lost(LossReason::NoAnswer | LossReason::PeerUnreachable) => FailureCause::Silent,
+        SctpError::Lost(LossReason::Refused(Unreachable::Protocol)) => FailureCause::Refused,
+        SctpError::Lost(LossReason::Refused(Unreachable::Local)) => FailureCause::Local,
+        SctpError::Lost(LossReason::Refused(_)) => FailureCause::Unreachable,
+        SctpError::Lost(LossReason::AbortedByPeer { .. }) if reached == EvidenceLevel::Started => {
+            FailureCause::Refused
         }
-        SctpError::Lost(LossReason::AbortedByPeer { .. }) | SctpError::Closed => Cause::Reset,
-        SctpError::Lost(LossReason::ProtocolViolation { .. }) => Cause::Protocol,
-        _ => Cause::Local,
+        SctpError::Lost(LossReason::AbortedByPeer { .. }) | SctpError::Closed => {
+            FailureCause::Reset
+        }
+        SctpError::Lost(LossReason::ProtocolViolation { .. }) => FailureCause::Protocol,
+        _ => FailureCause::Local,
     };
     let is_without_reason = matches!(
         error,
@@ -122,7 +124,7 @@ pub(crate) fn attempt_failure(error: &SctpError, reached: Level) -> Failure {
             if causes.is_empty() && reason.is_empty()
     );
     // A host answers like this for an unused port (RFC 9260 §8.4, rule 8).
-    let detail = match is_without_reason && reached == Level::Started {
+    let detail = match is_without_reason && reached == EvidenceLevel::Started {
         true => "the host supports SCTP, but nothing is listening on this SCTP port".to_owned(),
         false => error.to_string(),
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use eyas_sctp::config::{AssociationConfig, EndpointConfig};
-use eyas_sctp::counters::Counters;
+use eyas_sctp::counters::EndpointCounters;
 use rustls::crypto::ring::default_provider;
 use rustls::server::danger::ClientCertVerifier;
 
@@ -233,7 +233,7 @@ impl SctpListener {
     }
 
     /// Returns the protocol's counters. The kernel's SCTP is not included.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> EndpointCounters {
         self.unprotected.0.lock().endpoint.counters()
     }
 }

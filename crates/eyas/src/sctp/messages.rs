@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::identifier::StreamId;
-use eyas_sctp::message::{Message, Reliability, SendInfo};
+use eyas_sctp::message::{Message, MessageReliability, SendInfo};
 
 use super::{SctpAssociation, SctpError};
 
@@ -39,7 +39,7 @@ impl SctpMessages {
         if message.is_empty() {
             return Err(Misuse::EmptyMessage.into());
         }
-        let reliability = Reliability::Lifetime(lifetime);
+        let reliability = MessageReliability::Lifetime(lifetime);
         let info =
             SendInfo { stream: self.stream, unordered: true, reliability, ..SendInfo::default() };
         self.association.send(&info, Bytes::copy_from_slice(message)).await

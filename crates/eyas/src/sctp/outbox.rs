@@ -8,7 +8,7 @@ use eyas_sctp::io::{Input, Transmit, Unreachable};
 
 use super::carrier::{Arrivals, SourceCache, Wire};
 use super::tap::{Tap, Train};
-use crate::failure::{Call, HostFault};
+use crate::failure::{HostFault, SocketCall};
 
 /// Trains of packets, in the order in which they leave.
 #[derive(Debug, Default)]
@@ -87,7 +87,8 @@ fn no_route(remote: SocketAddr) -> Input {
 fn unsent(remote: SocketAddr, error: &io::Error) -> Option<Input> {
     let reason = match error.kind() {
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => Unreachable::Route,
-        _ => HostFault::of(error, Call::Send, Some(remote)).map(|_| Unreachable::Local)?,
+        _ => HostFault::from_error(error, SocketCall::Send, Some(remote))
+            .map(|_| Unreachable::Local)?,
     };
     Some(Input::Unreachable { remote, reason, quoted: None })
 }

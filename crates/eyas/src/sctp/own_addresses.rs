@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::carrier::Wire;
-use crate::network::{Watcher, own_addresses};
+use crate::network::{NetlinkWatcher, own_addresses};
 
 /// Changes come in bursts (link, then addresses, then routes); the addresses are read when they
 /// pause.
@@ -92,7 +92,7 @@ impl BoundAddresses {
 pub(super) struct Watch {
     bound: BoundAddresses,
     /// `None` if the kernel refuses it, as in some sandboxes; then changes go unnoticed.
-    watcher: Option<Watcher>,
+    watcher: Option<NetlinkWatcher>,
     check_at: Option<Instant>,
     known: Vec<IpAddr>,
 }
@@ -100,7 +100,7 @@ pub(super) struct Watch {
 impl Watch {
     /// Starts watching. Must be called inside a tokio runtime.
     pub(super) fn new(bound: BoundAddresses, known: Vec<IpAddr>) -> Self {
-        let watcher = Watcher::new();
+        let watcher = NetlinkWatcher::new();
         if let Err(error) = &watcher {
             tracing::debug!(%error, "changes of addresses will go unnoticed");
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use eyas_race::evidence::{Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
 use rustls_pki_types::ServerName;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
@@ -24,15 +24,16 @@ impl Role {
     pub(crate) async fn secure(
         &self,
         stream: SctpStream,
-    ) -> Result<TlsStream<SctpStream>, Failure> {
+    ) -> Result<TlsStream<SctpStream>, AttemptFailure> {
         match self {
             Self::Client(connector, name) => {
-                let secured = handshake(connector, name.clone(), stream, Level::Transport).await;
+                let secured =
+                    handshake(connector, name.clone(), stream, EvidenceLevel::Transport).await;
                 secured.map(TlsStream::from)
             }
             Self::Server(acceptor) => {
                 let accepted = acceptor.accept(stream).await.map(TlsStream::from);
-                accepted.map_err(|error| io_failure(&error, Level::Transport))
+                accepted.map_err(|error| io_failure(&error, EvidenceLevel::Transport))
             }
         }
     }

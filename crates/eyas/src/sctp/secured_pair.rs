@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use eyas_race::candidate::{Security, Transport};
 use eyas_race::policy::{Policy, SctpSecurity};
-use eyas_race::target::{Host, Target};
-use eyas_sctp::config::{AssociationConfig, Multipath};
+use eyas_race::target::{Target, TargetHost};
+use eyas_sctp::config::{AssociationConfig, MultipathConfig};
 use tokio::time::timeout;
 
 use crate::test_ports::own_port;
@@ -35,7 +35,7 @@ pub(super) async fn dtls_pair_at(
     client: &[IpAddr],
 ) -> (Listener, Connection, Connection) {
     let own = ServerIdentity::self_signed(["client.test"]).expect("an identity");
-    let key = KeyFingerprint::of(own.certificate()).expect("a key");
+    let key = KeyFingerprint::from_certificate(own.certificate()).expect("a key");
     let security = SecurityParameters::platform()
         .accept_any_certificate()
         .with_client_certificate(own.chain().to_vec(), own.private_key());
@@ -55,7 +55,7 @@ async fn connected(
     let identity = ServerIdentity::self_signed(["server.test"]).expect("an identity");
     let (port, udp) = (own_port(), own_port());
     let mut association = AssociationConfig::default();
-    association.multipath = Some(Multipath::default());
+    association.multipath = Some(MultipathConfig::default());
     association.hb_interval = Some(Duration::from_millis(500));
     association.rto_min = Duration::from_millis(200);
     let parameters = ListenParameters::new((Ipv4Addr::LOCALHOST, port).into())
@@ -69,7 +69,7 @@ async fn connected(
         .sctp_association(association)
         .sctp_local_addresses(local_addresses.iter().copied())
         .sctp_encapsulation_port(udp);
-    let host = Host::Literal(Ipv4Addr::LOCALHOST.into(), 0);
+    let host = TargetHost::Literal(Ipv4Addr::LOCALHOST.into(), 0);
     let transports = vec![Transport::SctpUdp];
     let target = Target::plain(host, port, transports.clone(), Security::Tls);
     let policy = Policy { transports, sctp_security, ..Policy::default() };

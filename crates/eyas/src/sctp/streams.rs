@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use eyas_race::candidate::Security;
-use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::identifier::StreamId;
 
@@ -14,7 +14,7 @@ use super::{SctpAssociation, SctpError, SctpMessages, attempt_failure};
 use crate::byte_stream::{ByteStream, ByteTransport};
 use crate::connection_info::ConnectionInfo;
 use crate::failure::failure;
-use crate::feedback::Feedback;
+use crate::feedback::ConnectionFeedback;
 
 /// Opens byte streams over the further streams of an association, even after the
 /// [`Connection`](crate::Connection) has been converted into a stream. Cheap to clone; it keeps the
@@ -25,7 +25,7 @@ pub struct SctpStreams {
     /// How streams are secured; `None` if the association has no security, or DTLS below it.
     pub(crate) role: Option<Role>,
     pub(crate) info: Arc<ConnectionInfo>,
-    pub(crate) feedback: Feedback,
+    pub(crate) feedback: ConnectionFeedback,
 }
 
 impl SctpStreams {
@@ -40,9 +40,9 @@ impl SctpStreams {
     ///
     /// # Errors
     /// If the streams are in use, the handshake fails, or another peer answers it.
-    pub async fn stream(&self, stream: StreamId) -> Result<ByteStream, Failure> {
+    pub async fn stream(&self, stream: StreamId) -> Result<ByteStream, AttemptFailure> {
         let opened = self.association.stream(stream);
-        let opened = opened.map_err(|error| attempt_failure(&error, Level::Transport))?;
+        let opened = opened.map_err(|error| attempt_failure(&error, EvidenceLevel::Transport))?;
         let transport = match &self.role {
             None => ByteTransport::Sctp(Box::new(opened)),
             Some(role) => {
@@ -53,7 +53,11 @@ impl SctpStreams {
                         "a different peer than on stream 0 responds on stream {}",
                         stream.0
                     );
-                    return Err(failure(Cause::Certificate, Level::Transport, detail));
+                    return Err(failure(
+                        FailureCause::Certificate,
+                        EvidenceLevel::Transport,
+                        detail,
+                    ));
                 }
                 ByteTransport::SctpTls(Box::new(Secured::new(tls, role.clone())))
             }
@@ -69,9 +73,10 @@ impl SctpStreams {
     /// If the association is not inside DTLS, because TLS on its streams does not protect messages;
     /// if the peer does not support partial reliability (RFC 3758), or if there is no such pair of
     /// streams or it is in use.
-    pub fn messages(&self, stream: StreamId) -> Result<SctpMessages, Failure> {
-        let refused = |detail: &str| failure(Cause::Unsupported, Level::Transport, detail);
-        let misused = |error| attempt_failure(&error, Level::Transport);
+    pub fn messages(&self, stream: StreamId) -> Result<SctpMessages, AttemptFailure> {
+        let refused =
+            |detail: &str| failure(FailureCause::Unsupported, EvidenceLevel::Transport, detail);
+        let misused = |error| attempt_failure(&error, EvidenceLevel::Transport);
         if self.info.security != Security::Dtls {
             return Err(refused("messages need DTLS below the association"));
         }
@@ -112,7 +117,7 @@ mod tests {
         let peer_certificates = vec![other.certificate().clone()];
         impostor.info = Arc::new(ConnectionInfo { peer_certificates, ..(*ours.info).clone() });
         let (refused, _) = tokio::join!(impostor.stream(StreamId(1)), theirs.stream(StreamId(1)));
-        assert_eq!(refused.expect_err("a different peer").cause, Cause::Certificate);
+        assert_eq!(refused.expect_err("a different peer").cause, FailureCause::Certificate);
         let (stream, _) = tokio::join!(ours.stream(StreamId(2)), theirs.stream(StreamId(2)));
         stream.expect("the same peer");
     }

@@ -31,7 +31,7 @@ const MAX_NAMES: usize = 6;
 const MAX_LENGTH: usize = 64;
 
 /// The fields of a certificate that are shown.
-struct Summary {
+struct CertificateSummary {
     subject: String,
     issuer: String,
     self_signed: bool,
@@ -64,7 +64,7 @@ pub(super) fn describe(
     now: UnixTime,
 ) -> String {
     use CertificateError as Why;
-    let Some(summary) = Summary::read(certificate) else {
+    let Some(summary) = CertificateSummary::read(certificate) else {
         return describe_unparsed(why, requested, now);
     };
     let what = match why {
@@ -129,7 +129,7 @@ fn describe_unparsed(why: &CertificateError, requested: &ServerName<'_>, now: Un
     }
 }
 
-impl Summary {
+impl CertificateSummary {
     fn read(certificate: &CertificateDer<'_>) -> Option<Self> {
         let certificate = Certificate::from_der(certificate).ok()?;
         let parts = certificate.tbs_certificate();
@@ -278,7 +278,7 @@ mod tests {
         params.self_signed(&key).expect("a certificate").der().clone()
     }
 
-    fn of(certificate: &CertificateDer<'_>, why: &CertificateError) -> String {
+    fn summarize(certificate: &CertificateDer<'_>, why: &CertificateError) -> String {
         let requested = ServerName::try_from("wrong.test").expect("a name");
         describe(certificate, why, &requested, UnixTime::since_unix_epoch(Duration::from_secs(NOW)))
     }
@@ -299,14 +299,14 @@ mod tests {
             ),
             (CertificateError::Revoked, "the certificate was revoked"),
         ] {
-            assert_eq!(of(&self_signed, &why), format!("{text} {names}"));
+            assert_eq!(summarize(&self_signed, &why), format!("{text} {names}"));
         }
         let garbage = CertificateDer::from(vec![1, 2, 3]);
         for (why, text) in [
             (CertificateError::BadEncoding, "the certificate cannot be parsed"),
             (CertificateError::UnknownIssuer, "the certificate's issuer is not trusted here"),
         ] {
-            assert_eq!(of(&garbage, &why), text);
+            assert_eq!(summarize(&garbage, &why), text);
         }
     }
 
@@ -316,14 +316,14 @@ mod tests {
         let time = |secs| UnixTime::since_unix_epoch(Duration::from_secs(secs));
         let expired =
             |at| CertificateError::ExpiredContext { time: time(NOW), not_after: time(at) };
-        let reported = of(&self_signed, &expired(NOW - 3 * 3_600));
+        let reported = summarize(&self_signed, &expired(NOW - 3 * 3_600));
         assert!(reported.starts_with(ISSUER_EXPIRED), "{reported}");
         assert!(reported.contains("on 2026-11-22 17:00 UTC, 3 hours ago"), "{reported}");
         let early = CertificateError::NotValidYetContext {
             time: time(NOW),
             not_before: time(NOW + 9 * DAY),
         };
-        let reported = of(&self_signed, &early);
+        let reported = summarize(&self_signed, &early);
         assert!(reported.contains("is not valid before 2026-12-01, in 9 days"), "{reported}");
     }
 
@@ -331,9 +331,9 @@ mod tests {
     fn error_variants_are_shown_as_words() {
         let self_signed = certificate(&["a.test"], "Example CA");
         let other = OtherError(std::sync::Arc::new(std::io::Error::other("CaUsedAsEndEntity")));
-        let reported = of(&self_signed, &CertificateError::Other(other));
+        let reported = summarize(&self_signed, &CertificateError::Other(other));
         assert!(reported.contains("not accepted: ca used as end entity ("), "{reported}");
-        let reported = of(&self_signed, &CertificateError::UnknownRevocationStatus);
+        let reported = summarize(&self_signed, &CertificateError::UnknownRevocationStatus);
         assert!(reported.contains("not accepted: unknown revocation status ("), "{reported}");
     }
 
@@ -341,14 +341,14 @@ mod tests {
     fn names_from_the_peer_are_bounded_and_escaped() {
         let long = "x".repeat(500);
         let self_signed = certificate(&["a.test"], &format!("\u{1b}[2J{long}"));
-        let reported = of(&self_signed, &CertificateError::Revoked);
+        let reported = summarize(&self_signed, &CertificateError::Revoked);
         assert!(reported.len() < 200 && reported.contains(r"\u{1b}[2Jx"), "{reported:?}");
         let turned = certificate(&["a.test"], "moc.elpmaxe\u{202e}\u{9b}31m");
-        let reported = of(&turned, &CertificateError::Revoked);
+        let reported = summarize(&turned, &CertificateError::Revoked);
         assert!(reported.contains(r"moc.elpmaxe\u{202e}\u{9b}31m"), "{reported:?}");
         let many: Vec<String> = (0..100).map(|number| format!("n{number}.test")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        let reported = of(&certificate(&many, "x"), &CertificateError::NotValidForName);
+        let reported = summarize(&certificate(&many, "x"), &CertificateError::NotValidForName);
         assert!(reported.contains("n5.test and 94 more, not for wrong.test"), "{reported}");
     }
 }

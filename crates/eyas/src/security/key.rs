@@ -30,7 +30,7 @@ impl KeyFingerprint {
     /// Returns the fingerprint of the key in this certificate, or `None` if it cannot be parsed. It
     /// is parsed by the same code that verifies the signatures of the handshake, so that both use
     /// the same key.
-    pub fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
+    pub fn from_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
         let parsed = ParsedCertificate::try_from(certificate).ok()?;
         Some(Self(Sha256::digest(parsed.subject_public_key_info()).into()))
     }
@@ -122,7 +122,7 @@ impl ServerCertVerifier for PinnedKeyVerifier {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let fault = match KeyFingerprint::of(end_entity) {
+        let fault = match KeyFingerprint::from_certificate(end_entity) {
             Some(key) if self.keys.contains(&key) => return Ok(ServerCertVerified::assertion()),
             Some(key) => KeyFault::Unknown(key),
             None => KeyFault::Unreadable,
@@ -144,7 +144,7 @@ impl ClientCertVerifier for ClientKeyVerifier {
         _intermediates: &[CertificateDer<'_>],
         _now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        match KeyFingerprint::of(end_entity) {
+        match KeyFingerprint::from_certificate(end_entity) {
             Some(key) if (self.keys.0)(&key) => Ok(ClientCertVerified::assertion()),
             _ => Err(CertificateError::ApplicationVerificationFailure.into()),
         }
@@ -162,12 +162,13 @@ mod tests {
     fn a_fingerprint_is_of_the_key_and_parses_as_displayed() {
         let [first, second] =
             [(); 2].map(|()| ServerIdentity::self_signed(["a.test"]).expect("an identity"));
-        let of = |identity: &ServerIdentity| KeyFingerprint::of(identity.certificate());
+        let of =
+            |identity: &ServerIdentity| KeyFingerprint::from_certificate(identity.certificate());
         let fingerprint = of(&first).expect("a key");
         assert_ne!(Some(fingerprint), of(&second));
         assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
         assert_eq!(fingerprint.to_string().len(), ALGORITHM.len() + 43);
-        assert_eq!(KeyFingerprint::of(&CertificateDer::from(vec![7; 40])), None);
+        assert_eq!(KeyFingerprint::from_certificate(&CertificateDer::from(vec![7; 40])), None);
         for text in ["", "SHA256:", "SHA256:AAAA", "MD5:AAAA", &format!("{fingerprint}A")] {
             assert_eq!(text.parse::<KeyFingerprint>(), Err(KeyFingerprintError), "{text}");
         }

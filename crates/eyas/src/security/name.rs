@@ -2,18 +2,18 @@
 
 use rustls_pki_types::CertificateDer;
 
-use super::{SecurityParameters, Trust};
-use crate::memory_store::Secret;
+use super::{SecurityParameters, TrustSource};
+use crate::memory_store::InstallationSecret;
 
 impl SecurityParameters {
     /// Returns a short name, which is the same for parameters that accept the same peers, and that
     /// the same peers accept: a word if that is sufficient, otherwise a word with a hash.
-    pub(crate) fn name(&self, secret: &Secret) -> String {
+    pub(crate) fn name(&self, secret: &InstallationSecret) -> String {
         let word = match &self.trust {
-            Trust::Platform => "platform",
-            Trust::Roots(_) => "roots",
-            Trust::Keys(_) => "keys",
-            Trust::AnyCertificate => "anyone",
+            TrustSource::Platform => "platform",
+            TrustSource::Roots(_) => "roots",
+            TrustSource::Keys(_) => "keys",
+            TrustSource::AnyCertificate => "anyone",
         };
         let encoded = self.encoded();
         match encoded.is_empty() {
@@ -34,12 +34,12 @@ impl SecurityParameters {
         };
         let none = Vec::new();
         let (roots, added) = match &self.trust {
-            Trust::Platform => (&none, &self.added_roots),
-            Trust::Roots(roots) => (roots, &self.added_roots),
-            Trust::Keys(_) | Trust::AnyCertificate => (&none, &none),
+            TrustSource::Platform => (&none, &self.added_roots),
+            TrustSource::Roots(roots) => (roots, &self.added_roots),
+            TrustSource::Keys(_) | TrustSource::AnyCertificate => (&none, &none),
         };
         append("root", &sorted(roots.iter().chain(added)));
-        if let Trust::Keys(keys) = &self.trust {
+        if let TrustSource::Keys(keys) = &self.trust {
             let mut keys: Vec<&[u8]> = keys.iter().map(|key| &key.as_bytes()[..]).collect();
             keys.sort_unstable();
             keys.dedup();
@@ -75,7 +75,7 @@ mod tests {
     }
 
     fn name(parameters: &SecurityParameters) -> String {
-        parameters.name(&Secret::for_process())
+        parameters.name(&InstallationSecret::for_process())
     }
 
     #[test]
@@ -111,6 +111,9 @@ mod tests {
     #[test]
     fn a_name_depends_on_the_secret() {
         let roots = SecurityParameters::platform().with_roots([root(1)]);
-        assert_ne!(roots.name(&Secret::random()), roots.name(&Secret::random()));
+        assert_ne!(
+            roots.name(&InstallationSecret::random()),
+            roots.name(&InstallationSecret::random())
+        );
     }
 }

@@ -10,32 +10,32 @@ use std::sync::Arc;
 #[cfg(feature = "sctp")]
 use std::sync::OnceLock;
 
-use eyas_race::evidence::{CertificateFault, Failure, Fault};
+use eyas_race::evidence::{AttemptFailure, CertificateFailure, CertificateFault};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::fault_text;
-use super::verdict::Verdict;
+use super::verdict::CertificateVerdict;
 #[cfg(feature = "sctp")]
-use super::verdict::{Presented, Reviewed};
+use super::verdict::{PresentedCertificate, ReviewedVerifier};
 
 /// The description of a fault that is not one of the certificate itself.
 const UNKNOWN: &str = "the certificate is not accepted";
 
 tokio::task_local! {
     /// What the handshake that is run by the current task, or the current call, has rejected.
-    static REJECTED: RefCell<Option<Rejection>>;
+    static REJECTED: RefCell<Option<CertificateRejection>>;
 }
 
 /// What is wrong with a server's certificate.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Rejection {
+pub(crate) struct CertificateRejection {
     fault: CertificateFault,
     description: String,
 }
 
-impl Rejection {
+impl CertificateRejection {
     /// Describes a certificate that was presented by a server of this name.
     fn new(
         certificate: &CertificateDer<'_>,
@@ -53,16 +53,21 @@ impl Rejection {
     }
 
     /// Returns a failure with this as its reason.
-    pub(crate) fn explain(self, failure: Failure) -> Failure {
-        let failure = failure.with_fault(Fault::PeerCertificate(self.fault));
-        Failure { detail: self.description, ..failure }
+    pub(crate) fn explain(self, failure: AttemptFailure) -> AttemptFailure {
+        let failure = failure.with_fault(CertificateFailure::PeerCertificate(self.fault));
+        AttemptFailure { detail: self.description, ..failure }
     }
 }
 
 /// Completes the failure of a handshake whose certificate was not accepted. Others stay as they are.
-pub(crate) fn explained(failure: Failure, rejection: Option<Rejection>) -> Failure {
+pub(crate) fn explained(
+    failure: AttemptFailure,
+    rejection: Option<CertificateRejection>,
+) -> AttemptFailure {
     match failure.peer_certificate() {
-        Some(fault) => rejection.unwrap_or_else(|| Rejection::undescribed(fault)).explain(failure),
+        Some(fault) => {
+            rejection.unwrap_or_else(|| CertificateRejection::undescribed(fault)).explain(failure)
+        }
         None => failure,
     }
 }
@@ -86,7 +91,9 @@ pub(crate) fn certificate_fault(why: &CertificateError) -> CertificateFault {
 }
 
 /// Runs a handshake, and returns with its result what a [recording] verifier rejected meanwhile.
-pub(crate) async fn observed<T>(handshake: impl Future<Output = T>) -> (T, Option<Rejection>) {
+pub(crate) async fn observed<T>(
+    handshake: impl Future<Output = T>,
+) -> (T, Option<CertificateRejection>) {
     let observed = async {
         let result = handshake.await;
         (result, REJECTED.with(RefCell::take))
@@ -96,36 +103,36 @@ pub(crate) async fn observed<T>(handshake: impl Future<Output = T>) -> (T, Optio
 
 /// Does the same for a call that processes messages of a handshake.
 #[cfg(feature = "quic")]
-pub(crate) fn observed_call<T>(handshake: impl FnOnce() -> T) -> (T, Option<Rejection>) {
+pub(crate) fn observed_call<T>(handshake: impl FnOnce() -> T) -> (T, Option<CertificateRejection>) {
     REJECTED.sync_scope(RefCell::default(), || (handshake(), REJECTED.with(RefCell::take)))
 }
 
 /// Leaves a rejection for the handshake that is observed, if one is.
-fn record(rejection: impl FnOnce() -> Rejection) {
+fn record(rejection: impl FnOnce() -> CertificateRejection) {
     let _ = REJECTED.try_with(|rejected| *rejected.borrow_mut() = Some(rejection()));
 }
 
 /// Returns a verifier that records what another one rejects.
 pub(super) fn recording(inner: Arc<dyn ServerCertVerifier>) -> impl ServerCertVerifier {
-    Recording(inner)
+    RecordingVerifier(inner)
 }
 
 #[derive(Debug)]
-struct Recording(Arc<dyn ServerCertVerifier>);
+struct RecordingVerifier(Arc<dyn ServerCertVerifier>);
 
-impl Recording {
+impl RecordingVerifier {
     /// Records that a server has not proved to have the key of its certificate.
     fn signature_checked(
         result: Result<HandshakeSignatureValid, Error>,
     ) -> Result<HandshakeSignatureValid, Error> {
         if let Err(Error::InvalidCertificate(why)) = &result {
-            record(|| Rejection::undescribed(certificate_fault(why)));
+            record(|| CertificateRejection::undescribed(certificate_fault(why)));
         }
         result
     }
 }
 
-impl ServerCertVerifier for Recording {
+impl ServerCertVerifier for RecordingVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -133,11 +140,11 @@ impl ServerCertVerifier for Recording {
         server_name: &ServerName<'_>,
         ocsp_response: &[u8],
         now: UnixTime,
-    ) -> Verdict {
+    ) -> CertificateVerdict {
         let verdict =
             self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         if let Err(Error::InvalidCertificate(why)) = &verdict {
-            record(|| Rejection::new(end_entity, server_name, now, why));
+            record(|| CertificateRejection::new(end_entity, server_name, now, why));
         }
         verdict
     }
@@ -178,34 +185,40 @@ impl ServerCertVerifier for Recording {
 #[cfg(feature = "sctp")]
 pub(crate) fn keeping(
     inner: Arc<dyn ServerCertVerifier>,
-) -> (Arc<dyn ServerCertVerifier>, Arc<OnceLock<Rejection>>) {
-    let rejected = Arc::<OnceLock<Rejection>>::default();
+) -> (Arc<dyn ServerCertVerifier>, Arc<OnceLock<CertificateRejection>>) {
+    let rejected = Arc::<OnceLock<CertificateRejection>>::default();
     let kept = Arc::clone(&rejected);
-    let verifier = Reviewed::new(inner, move |presented: &Presented<'_>, verdict: Verdict| {
-        if let Err(Error::InvalidCertificate(why)) = &verdict {
-            let Presented { certificate, name, now } = presented;
-            // The first rejection ends the handshake.
-            let _ = kept.set(Rejection::new(certificate, name, *now, why));
-        }
-        verdict
-    });
+    let verifier = ReviewedVerifier::new(
+        inner,
+        move |presented: &PresentedCertificate<'_>, verdict: CertificateVerdict| {
+            if let Err(Error::InvalidCertificate(why)) = &verdict {
+                let PresentedCertificate { certificate, name, now } = presented;
+                // The first rejection ends the handshake.
+                let _ = kept.set(CertificateRejection::new(certificate, name, *now, why));
+            }
+            verdict
+        },
+    );
     (Arc::new(verifier), rejected)
 }
 
 #[cfg(test)]
 mod tests {
-    use eyas_race::evidence::{Cause, Level};
+    use eyas_race::evidence::{EvidenceLevel, FailureCause};
 
     use super::*;
 
-    fn failure() -> Failure {
+    fn failure() -> AttemptFailure {
         let detail = "invalid peer certificate: UnknownIssuer";
-        Failure::new(Cause::Certificate, Level::Transport, detail)
-            .with_fault(Fault::PeerCertificate(CertificateFault::UnknownIssuer))
+        AttemptFailure::new(FailureCause::Certificate, EvidenceLevel::Transport, detail)
+            .with_fault(CertificateFailure::PeerCertificate(CertificateFault::UnknownIssuer))
     }
 
-    fn rejection(description: &str) -> Rejection {
-        Rejection { fault: CertificateFault::UnknownIssuer, description: description.into() }
+    fn rejection(description: &str) -> CertificateRejection {
+        CertificateRejection {
+            fault: CertificateFault::UnknownIssuer,
+            description: description.into(),
+        }
     }
 
     #[tokio::test]
@@ -245,10 +258,11 @@ mod tests {
     #[test]
     fn other_failures_stay_as_they_are() {
         let detail = "the peer ended the handshake: it requires a client certificate";
-        let required = Failure::new(Cause::Certificate, Level::Transport, detail)
-            .with_fault(Fault::OwnCertificate(CertificateFault::Missing));
+        let required =
+            AttemptFailure::new(FailureCause::Certificate, EvidenceLevel::Transport, detail)
+                .with_fault(CertificateFailure::OwnCertificate(CertificateFault::Missing));
         assert_eq!(explained(required.clone(), Some(rejection("x"))), required);
-        let refused = Failure::new(Cause::Refused, Level::Started, UNKNOWN);
+        let refused = AttemptFailure::new(FailureCause::Refused, EvidenceLevel::Started, UNKNOWN);
         assert_eq!(explained(refused.clone(), None), refused);
     }
 }

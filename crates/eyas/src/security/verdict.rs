@@ -8,7 +8,7 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 /// A certificate of a server that was verified.
-pub(super) struct Presented<'a> {
+pub(super) struct PresentedCertificate<'a> {
     pub(super) certificate: &'a CertificateDer<'a>,
     /// The name that it should be for.
     pub(super) name: &'a ServerName<'a>,
@@ -16,29 +16,31 @@ pub(super) struct Presented<'a> {
 }
 
 /// The verdict on a certificate.
-pub(super) type Verdict = Result<ServerCertVerified, Error>;
+pub(super) type CertificateVerdict = Result<ServerCertVerified, Error>;
 
 /// Passes the verdicts of another verifier on through a function. All else is as that one says.
-pub(super) struct Reviewed<F> {
+pub(super) struct ReviewedVerifier<F> {
     inner: Arc<dyn ServerCertVerifier>,
     review: F,
 }
 
-impl<F: Fn(&Presented<'_>, Verdict) -> Verdict> Reviewed<F> {
+impl<F: Fn(&PresentedCertificate<'_>, CertificateVerdict) -> CertificateVerdict>
+    ReviewedVerifier<F>
+{
     pub(super) fn new(inner: Arc<dyn ServerCertVerifier>, review: F) -> Self {
         Self { inner, review }
     }
 }
 
-impl<F> fmt::Debug for Reviewed<F> {
+impl<F> fmt::Debug for ReviewedVerifier<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reviewed").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
-impl<F> ServerCertVerifier for Reviewed<F>
+impl<F> ServerCertVerifier for ReviewedVerifier<F>
 where
-    F: Fn(&Presented<'_>, Verdict) -> Verdict + Send + Sync,
+    F: Fn(&PresentedCertificate<'_>, CertificateVerdict) -> CertificateVerdict + Send + Sync,
 {
     fn verify_server_cert(
         &self,
@@ -47,7 +49,7 @@ where
         server_name: &ServerName<'_>,
         ocsp_response: &[u8],
         now: UnixTime,
-    ) -> Verdict {
+    ) -> CertificateVerdict {
         let verdict = self.inner.verify_server_cert(
             end_entity,
             intermediates,
@@ -55,7 +57,10 @@ where
             ocsp_response,
             now,
         );
-        (self.review)(&Presented { certificate: end_entity, name: server_name, now }, verdict)
+        (self.review)(
+            &PresentedCertificate { certificate: end_entity, name: server_name, now },
+            verdict,
+        )
     }
 
     fn verify_tls12_signature(

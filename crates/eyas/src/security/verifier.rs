@@ -15,7 +15,7 @@ use x509_cert::der::oid::db::rfc5280::{ANY_EXTENDED_KEY_USAGE, ID_KP_SERVER_AUTH
 use x509_cert::ext::pkix::ExtendedKeyUsage;
 
 use super::signatures::check_signatures;
-use super::verdict::{Presented, Reviewed, Verdict};
+use super::verdict::{CertificateVerdict, PresentedCertificate, ReviewedVerifier};
 
 /// Returns a verifier that accepts what another one accepts, and a certificate that is itself a trust
 /// anchor: one of these, or of the platform's trust store with `with_platform`.
@@ -36,15 +36,18 @@ pub(super) fn accepting_anchors(
                 && is_self_issued(certificate)
                 && platform_anchors().iter().any(is_same))
     };
-    Reviewed::new(inner, move |presented: &Presented<'_>, verdict: Verdict| {
-        let Presented { certificate, name, now } = presented;
-        match verdict {
-            Err(Error::InvalidCertificate(_)) if is_anchor(certificate) => {
-                check_anchor(certificate, name, *now).map(|()| ServerCertVerified::assertion())
+    ReviewedVerifier::new(
+        inner,
+        move |presented: &PresentedCertificate<'_>, verdict: CertificateVerdict| {
+            let PresentedCertificate { certificate, name, now } = presented;
+            match verdict {
+                Err(Error::InvalidCertificate(_)) if is_anchor(certificate) => {
+                    check_anchor(certificate, name, *now).map(|()| ServerCertVerified::assertion())
+                }
+                verdict => verdict,
             }
-            verdict => verdict,
-        }
-    })
+        },
+    )
 }
 
 /// Reads the platform's anchors once more: for a certificate that was just refused, and could be

@@ -1,6 +1,6 @@
 use super::*;
 
-const BOTH: Wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: true };
+const BOTH: WantedSockets = WantedSockets { stream: Some(StreamProtocol::Tcp), udp: true };
 
 fn addresses<const N: usize>(texts: [&str; N]) -> [SocketAddr; N] {
     texts.map(|text| text.parse().unwrap())
@@ -21,9 +21,11 @@ async fn one_free_port_serves_every_address_and_transport() {
 
 #[tokio::test]
 async fn only_requested_sockets_are_bound() {
-    let udp_alone = bind(&addresses(["127.0.0.1:0"]), Wanted { stream: None, udp: true }).unwrap();
+    let udp_alone =
+        bind(&addresses(["127.0.0.1:0"]), WantedSockets { stream: None, udp: true }).unwrap();
     assert!(udp_alone[0].tcp.is_none() && udp_alone[0].udp.is_some());
-    let tcp_alone = bind(&addresses(["127.0.0.1:0"]), Wanted { udp: false, ..BOTH }).unwrap();
+    let tcp_alone =
+        bind(&addresses(["127.0.0.1:0"]), WantedSockets { udp: false, ..BOTH }).unwrap();
     assert!(tcp_alone[0].tcp.is_some() && tcp_alone[0].udp.is_none());
 }
 
@@ -46,7 +48,7 @@ async fn a_taken_port_is_reported() {
 
 #[tokio::test]
 async fn mptcp_is_used_if_the_kernel_supports_it() {
-    let wanted = Wanted { stream: Some(StreamProtocol::MptcpIfPossible), udp: false };
+    let wanted = WantedSockets { stream: Some(StreamProtocol::MptcpIfPossible), udp: false };
     let bound = bind(&addresses(["127.0.0.1:0"]), wanted).unwrap();
     std::net::TcpStream::connect(bound[0].address).unwrap();
 }

@@ -11,11 +11,11 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// Limits how often a recurring condition is reported: at most once in ten seconds. Use one for
 /// each kind of report.
 #[derive(Debug, Default)]
-pub struct Throttle {
+pub struct ReportThrottle {
     reported: Mutex<Option<Instant>>,
 }
 
-impl Throttle {
+impl ReportThrottle {
     /// Returns whether to report it now. If so, it is not to be reported for the next ten seconds.
     pub fn permits(&self) -> bool {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,7 +33,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_same_error_is_reported_once_in_ten_seconds() {
-        let throttle = Throttle::default();
+        let throttle = ReportThrottle::default();
         assert!(throttle.permits());
         for _ in 0..9 {
             tokio::time::advance(Duration::from_secs(1)).await;

@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use eyas::race::candidate::{Candidate, Origin, Security, Transport};
-use eyas::race::evidence::{Cause, Failure, Level};
-use eyas::race::target::Host;
+use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
+use eyas::race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
+use eyas::race::target::TargetHost;
 use eyas::{Connection, Endpoint, ListenParameters, Listener, SecurityParameters, ServerIdentity};
 
 use crate::common::{own_address, ping_pong, wait};
@@ -17,12 +17,12 @@ fn candidate(address: SocketAddr, transport: Transport, security: Security) -> C
         alpn: vec![],
         ech: None,
         priority: None,
-        origin: Origin::Caller,
+        origin: AddressOrigin::Caller,
     }
 }
 
-fn localhost() -> Host {
-    Host::Name("localhost".into())
+fn localhost() -> TargetHost {
+    TargetHost::Name("localhost".into())
 }
 
 fn identity() -> ServerIdentity {
@@ -38,7 +38,7 @@ fn any_port() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }
 
-async fn try_one(endpoint: &Endpoint, candidate: Candidate) -> Result<Connection, Failure> {
+async fn try_one(endpoint: &Endpoint, candidate: Candidate) -> Result<Connection, AttemptFailure> {
     wait(endpoint.attempt(&localhost(), candidate, None)).await
 }
 
@@ -95,7 +95,7 @@ async fn a_closed_port_refuses() {
     let closed = candidate(own_address(), Transport::Tcp, Security::None);
     let endpoint = Endpoint::builder().build().unwrap();
     let failure = try_one(&endpoint, closed).await.unwrap_err();
-    assert_eq!((failure.cause, failure.reached), (Cause::Refused, Level::Started));
+    assert_eq!((failure.cause, failure.reached), (FailureCause::Refused, EvidenceLevel::Started));
 }
 
 /// Accepts one connection, sends these bytes, and closes it.
@@ -118,7 +118,7 @@ async fn closing_during_the_handshake_counts_as_a_reset() {
     let endpoint = trusting(&identity());
     let wanted = candidate(address, Transport::Tcp, Security::Tls);
     let failure = try_one(&endpoint, wanted).await.unwrap_err();
-    assert_eq!((failure.cause, failure.reached), (Cause::Reset, Level::Transport));
+    assert_eq!((failure.cause, failure.reached), (FailureCause::Reset, EvidenceLevel::Transport));
     assert!(failure.detail.contains("closed"), "{failure:?}");
 }
 
@@ -128,7 +128,7 @@ async fn a_peer_without_tls_is_a_protocol_error() {
     let endpoint = trusting(&identity());
     let wanted = candidate(address, Transport::Tcp, Security::Tls);
     let failure = try_one(&endpoint, wanted).await.unwrap_err();
-    assert_eq!(failure.cause, Cause::Protocol, "{failure:?}");
+    assert_eq!(failure.cause, FailureCause::Protocol, "{failure:?}");
     assert!(failure.detail.contains("does not speak TLS"), "{failure:?}");
 }
 
@@ -189,7 +189,10 @@ mod quic {
         for ip in ["127.0.0.1", "::1"] {
             let closed = SocketAddr::new(ip.parse().unwrap(), own_address().port());
             let failure = try_one(&endpoint, h3(closed)).await.unwrap_err();
-            assert_eq!((failure.cause, failure.reached), (Cause::Refused, Level::Started));
+            assert_eq!(
+                (failure.cause, failure.reached),
+                (FailureCause::Refused, EvidenceLevel::Started)
+            );
             let expected = format!("nothing is listening on this port (ICMP from {ip})");
             assert_eq!(failure.detail, expected);
         }
@@ -205,7 +208,7 @@ mod quic {
             let refused = endpoint.attempt(&host, h3(own_address()), None);
             let served = endpoint.attempt(&host, h3(listener.local_addr()), None);
             let (refused, served) = wait(async { tokio::join!(refused, served) }).await;
-            assert_eq!(refused.unwrap_err().cause, Cause::Refused);
+            assert_eq!(refused.unwrap_err().cause, FailureCause::Refused);
             ping_pong(&listener, served.unwrap()).await;
         }
     }
@@ -219,8 +222,8 @@ mod quic {
             candidate(listener.local_addr(), Transport::Tcp, Security::Tls),
         ] {
             let failure = try_one(&endpoint, wanted).await.unwrap_err();
-            assert_eq!(failure.cause, Cause::Certificate, "{failure:?}");
-            assert!(failure.reached >= Level::Answered, "{failure:?}");
+            assert_eq!(failure.cause, FailureCause::Certificate, "{failure:?}");
+            assert!(failure.reached >= EvidenceLevel::Answered, "{failure:?}");
         }
     }
 
@@ -233,7 +236,7 @@ mod quic {
             let mut wanted = candidate(listener.local_addr(), transport, Security::Tls);
             wanted.alpn = vec!["no-such-protocol".into()];
             let failure = try_one(&endpoint, wanted).await.unwrap_err();
-            assert_eq!(failure.cause, Cause::Tls, "{failure:?}");
+            assert_eq!(failure.cause, FailureCause::Tls, "{failure:?}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eyas::race::candidate::Transport;
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::{
     Connection, Endpoint, EndpointBuilder, ListenParameters, Listener, MemoryStore, Resolver,
     SecurityParameters, ServerIdentity,
@@ -31,7 +31,7 @@ pub(crate) async fn wait<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub(crate) fn https(port: u16) -> Target {
-    Target::https(Host::Name(NAME.into()), port)
+    Target::https(TargetHost::Name(NAME.into()), port)
 }
 
 pub(crate) fn identity() -> ServerIdentity {

@@ -3,7 +3,7 @@
 
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::{Policy, SctpSecurity};
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::{Connection, Endpoint, ListenParameters, Listener};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -87,9 +87,9 @@ impl Scene {
             other => vec![other],
         };
         let mut target =
-            Target::plain(Host::Name(NAME.into()), port, transports.clone(), row.security);
+            Target::plain(TargetHost::Name(NAME.into()), port, transports.clone(), row.security);
         if row.transport == Transport::Quic
-            && let eyas::race::target::Service::Plain { alpn, .. } = &mut target.service
+            && let eyas::race::target::TargetService::Plain { alpn, .. } = &mut target.service
         {
             *alpn = vec!["ends".into()];
         }

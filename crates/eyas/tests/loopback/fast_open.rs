@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use eyas::race::candidate::{Candidate, Origin, Security, Transport};
-use eyas::race::evidence::Cause;
+use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
+use eyas::race::evidence::FailureCause;
 use eyas::race::policy::Policy;
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use eyas::{Connection, Endpoint, ListenParameters, Listener};
 
 use crate::common::{self, NAME, builder_for, https, own_address, ping_pong, wait};
@@ -18,12 +18,12 @@ fn candidate(address: SocketAddr, security: Security) -> Candidate {
         alpn: vec![],
         ech: None,
         priority: None,
-        origin: Origin::Caller,
+        origin: AddressOrigin::Caller,
     }
 }
 
 async fn attempt(endpoint: &Endpoint, address: SocketAddr, security: Security) -> Connection {
-    let host = Host::Name(NAME.into());
+    let host = TargetHost::Name(NAME.into());
     wait(endpoint.attempt(&host, candidate(address, security), None)).await.unwrap()
 }
 
@@ -54,8 +54,9 @@ async fn a_lone_attempt_reports_no_answer_and_carries_bytes() {
 async fn a_handshake_over_it_still_finds_its_own_address() {
     let endpoint = builder_for(&[common::identity()], 1).fast_open(true).build().unwrap();
     let wanted = candidate(own_address(), Security::Tls);
-    let failure = wait(endpoint.attempt(&Host::Name(NAME.into()), wanted, None)).await.unwrap_err();
-    assert_eq!(failure.cause, Cause::Refused, "{failure:?}");
+    let failure =
+        wait(endpoint.attempt(&TargetHost::Name(NAME.into()), wanted, None)).await.unwrap_err();
+    assert_eq!(failure.cause, FailureCause::Refused, "{failure:?}");
 }
 
 #[tokio::test]

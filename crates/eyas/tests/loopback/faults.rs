@@ -1,10 +1,10 @@
 //! What is wrong with a certificate is known by type, whatever the transport and the words.
 
-use eyas::race::candidate::{Candidate, Origin, Security, Transport};
-use eyas::race::evidence::{Cause, CertificateFault, Failure, Level};
+use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
+use eyas::race::evidence::{AttemptFailure, CertificateFault, EvidenceLevel, FailureCause};
 #[cfg(feature = "sctp")]
 use eyas::race::policy::{Policy, SctpSecurity};
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use eyas::{Endpoint, ListenParameters, Listener, ServerIdentity};
 
 use crate::common::{self, NAME, builder_for, wait};
@@ -36,7 +36,11 @@ fn endpoint(listener: &Listener, trusted: &[ServerIdentity]) -> Endpoint {
     builder.build().unwrap()
 }
 
-async fn failure(listener: &Listener, endpoint: &Endpoint, kind: (Transport, Security)) -> Failure {
+async fn failure(
+    listener: &Listener,
+    endpoint: &Endpoint,
+    kind: (Transport, Security),
+) -> AttemptFailure {
     let (transport, security) = kind;
     let candidate = Candidate {
         address: listener.local_addr(),
@@ -49,9 +53,9 @@ async fn failure(listener: &Listener, endpoint: &Endpoint, kind: (Transport, Sec
         },
         ech: None,
         priority: None,
-        origin: Origin::Caller,
+        origin: AddressOrigin::Caller,
     };
-    let host = Host::Name(NAME.into());
+    let host = TargetHost::Name(NAME.into());
     wait(endpoint.attempt(&host, candidate, None)).await.unwrap_err()
 }
 
@@ -73,8 +77,8 @@ async fn a_certificate_has_the_same_fault_over_every_transport() {
             let failure = failure(&listener, &endpoint, kind).await;
             assert_eq!(failure.peer_certificate(), Some(fault), "{kind:?}: {failure:?}");
             assert_eq!(failure.own_certificate(), None);
-            assert_eq!(failure.cause, Cause::Certificate, "{kind:?}: {failure:?}");
-            assert!(failure.reached >= Level::Answered, "{kind:?}: {failure:?}");
+            assert_eq!(failure.cause, FailureCause::Certificate, "{kind:?}: {failure:?}");
+            assert!(failure.reached >= EvidenceLevel::Answered, "{kind:?}: {failure:?}");
             assert!(failure.detail.contains(words), "{kind:?}: {failure:?}");
         }
     }
@@ -105,7 +109,7 @@ async fn a_closed_port_is_no_fault_of_a_certificate() {
     for transport in [Transport::Tcp, Transport::Quic] {
         let closed = common::own_address();
         let target = eyas::Target::plain(
-            Host::Literal(closed.ip(), 0),
+            TargetHost::Literal(closed.ip(), 0),
             closed.port(),
             vec![transport],
             Security::Tls,
@@ -137,7 +141,8 @@ async fn a_server_that_rejects_our_certificate_is_known_by_type() {
     let endpoint = builder.security(security).sctp_encapsulation_port(udp).build().unwrap();
     let transports = vec![Transport::SctpUdp];
     let port = listener.local_addr().port();
-    let target = eyas::Target::plain(Host::Name(NAME.into()), port, transports, Security::Tls);
+    let target =
+        eyas::Target::plain(TargetHost::Name(NAME.into()), port, transports, Security::Tls);
     let sctp_security = SctpSecurity::Dtls;
     let policy =
         Policy { transports: vec![Transport::SctpUdp], sctp_security, ..Policy::default() };
@@ -145,5 +150,9 @@ async fn a_server_that_rejects_our_certificate_is_known_by_type() {
     let error = wait(error).await.unwrap_err();
     let rejected = error.rejected_by_peer().unwrap_or_else(|| panic!("{error}"));
     assert_eq!(rejected.own_certificate(), Some(CertificateFault::Other));
-    assert_eq!((rejected.cause, error.certificate().is_some()), (Cause::Tls, false), "{error}");
+    assert_eq!(
+        (rejected.cause, error.certificate().is_some()),
+        (FailureCause::Tls, false),
+        "{error}"
+    );
 }

@@ -2,9 +2,9 @@
 
 use std::net::{SocketAddr, TcpStream};
 
-use eyas::race::candidate::{Candidate, Origin, Security, Transport};
-use eyas::race::target::Host;
-use eyas::sockets::{self, StreamProtocol, Wanted};
+use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
+use eyas::race::target::TargetHost;
+use eyas::sockets::{self, StreamProtocol, WantedSockets};
 use eyas::{Endpoint, ListenParameters, Listener, SecurityParameters, ServerIdentity};
 
 use crate::common::{ping_pong, wait};
@@ -20,7 +20,7 @@ fn candidate(address: SocketAddr, transport: Transport) -> Candidate {
         alpn: vec!["h3".into(), "h2".into()],
         ech: None,
         priority: None,
-        origin: Origin::Caller,
+        origin: AddressOrigin::Caller,
     }
 }
 
@@ -42,7 +42,7 @@ async fn silent_peers_do_not_block_others() {
     let security = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
     let endpoint = Endpoint::builder().security(security).build().unwrap();
     for transport in transports {
-        let host = Host::Name("localhost".into());
+        let host = TargetHost::Name("localhost".into());
         let client = wait(endpoint.attempt(&host, candidate(address, transport), None)).await;
         ping_pong(&listener, client.unwrap()).await;
     }
@@ -66,7 +66,7 @@ async fn sockets_that_are_already_bound_serve_what_they_can() {
     };
     let bind = |stream: Option<StreamProtocol>, udp: bool| {
         let address = "127.0.0.1:0".parse().unwrap();
-        sockets::bind(&[address], Wanted { stream, udp }).unwrap().remove(0)
+        sockets::bind(&[address], WantedSockets { stream, udp }).unwrap().remove(0)
     };
     let security = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
     let endpoint = Endpoint::builder().security(security).build().unwrap();
@@ -79,7 +79,7 @@ async fn sockets_that_are_already_bound_serve_what_they_can() {
         let listener = Listener::from_bound(bound, &parameters(&both)).unwrap();
         assert_eq!(listener.local_addr(), address);
         for transport in both {
-            let host = Host::Name("localhost".into());
+            let host = TargetHost::Name("localhost".into());
             let client = wait(endpoint.attempt(&host, candidate(address, transport), None)).await;
             match served.contains(&transport) {
                 true => ping_pong(&listener, client.unwrap()).await,

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use eyas::race::candidate::{Candidate, Origin, Security, Transport};
+use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use eyas::race::trace;
 use eyas::{Connection, Endpoint, ListenParameters, Listener};
 
@@ -38,12 +38,12 @@ fn candidate(address: SocketAddr) -> Candidate {
         alpn: vec!["h2".into()],
         ech: None,
         priority: None,
-        origin: Origin::Caller,
+        origin: AddressOrigin::Caller,
     }
 }
 
 async fn attempt(endpoint: &Endpoint, listener: &Listener) -> Connection {
-    let host = Host::Name(common::NAME.into());
+    let host = TargetHost::Name(common::NAME.into());
     wait(endpoint.attempt(&host, candidate(listener.local_addr()), None)).await.unwrap()
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eyas::race::candidate::Transport;
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, ListenParameters, Listener, MemoryStore, Resolver, ServerIdentity};
 use rustls::{ClientConfig, RootCertStore};
@@ -50,7 +50,7 @@ async fn the_callers_configuration_races_and_yields_its_connection() {
     assert_eq!(client.info().alpn.as_deref(), Some("moq-test"));
     assert!(
         matches!(&client.info().failed[..], [(candidate, failure)]
-            if candidate.address.ip() == unused && failure.cause == Cause::Refused),
+            if candidate.address.ip() == unused && failure.cause == FailureCause::Refused),
         "{:?}",
         client.info().failed
     );

@@ -7,9 +7,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::common::dns::{self, Response};
 use crate::common::{self, NAME, Scene, SlowUdp, builder_for, https, ping_pong, wait};
 use eyas::race::candidate::Transport;
-use eyas::race::evidence::{Cause, Failure, Level};
+use eyas::race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas::race::io::RaceFailure;
-use eyas::race::memory::{Entry, Outcome};
+use eyas::race::memory::{EntryOutcome, MemoryEntry};
 use eyas::race::policy::Policy;
 use eyas::race::trace;
 use eyas::{Endpoint, ListenParameters, Listener, MemoryStore, ServerIdentity};
@@ -47,7 +47,7 @@ async fn failures_before_the_win_are_reported() {
     assert_eq!(connection.info().transport, Transport::Tcp);
     assert!(
         matches!(&failed[..], [(candidate, failure)]
-            if candidate.transport == Transport::Quic && failure.cause == Cause::Refused),
+            if candidate.transport == Transport::Quic && failure.cause == FailureCause::Refused),
         "{failed:?}"
     );
 }
@@ -102,7 +102,7 @@ async fn a_refused_connection_names_candidate_cause_and_what_to_do() {
     let policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
     let connecting = endpoint.preconnection(https(closed.port())).policy(policy).connect();
     let error = wait(connecting).await.unwrap_err();
-    assert_eq!(error.cause(), Some(Cause::Refused));
+    assert_eq!(error.cause(), Some(FailureCause::Refused));
     let text = error.to_string();
     for part in [&format!("tcp {closed}"), NAME, "refused", "check the port"] {
         assert!(text.contains(part), "`{part}` is missing in: {text}");
@@ -118,7 +118,7 @@ async fn a_host_without_a_server_refuses_every_transport() {
     let RaceFailure::AllFailed(tried) = error.failure() else { panic!("{error}") };
     assert!(tried.iter().any(|(candidate, _)| candidate.transport == Transport::Quic));
     for (candidate, failure) in tried {
-        assert_eq!(failure.cause, Cause::Refused, "{candidate}: {failure:?}");
+        assert_eq!(failure.cause, FailureCause::Refused, "{candidate}: {failure:?}");
     }
 }
 
@@ -137,11 +137,14 @@ async fn wrong_certificates_are_reported_as_such() {
         let error = wait(endpoint.preconnection(https(port)).connect()).await.unwrap_err();
         let RaceFailure::AllFailed(tried) = error.failure() else { panic!("{error}") };
         assert!(tried.iter().any(|(candidate, _)| candidate.transport == Transport::Quic));
-        assert_eq!(error.cause(), Some(Cause::Certificate));
+        assert_eq!(error.cause(), Some(FailureCause::Certificate));
         for (candidate, failure) in tried {
             // On a busy machine QUIC may not have been answered when the certificate is known.
             let cut_short = failure.detail.contains("while the certificate that the same host");
-            assert!(failure.cause == Cause::Certificate || cut_short, "{candidate}: {failure:?}");
+            assert!(
+                failure.cause == FailureCause::Certificate || cut_short,
+                "{candidate}: {failure:?}"
+            );
         }
         assert!(error.to_string().contains(word), "`{word}` is missing in: {error}");
     }
@@ -155,7 +158,7 @@ async fn a_wrong_certificate_is_reported_before_the_deadline_though_quic_is_sile
     let endpoint = builder_for(&[common::identity()], port).build().unwrap();
     let error = wait(endpoint.preconnection(https(port)).connect()).await.unwrap_err();
     assert!(matches!(error.failure(), RaceFailure::AllFailed(_)), "{error}");
-    assert_eq!(error.cause(), Some(Cause::Certificate), "{error}");
+    assert_eq!(error.cause(), Some(FailureCause::Certificate), "{error}");
 }
 
 #[tokio::test]
@@ -169,7 +172,7 @@ async fn no_common_application_protocol_fails_on_every_transport() {
     let port = listener.local_addr().port();
     let endpoint = builder_for(&[identity], port).build().unwrap();
     let error = wait(endpoint.preconnection(https(port)).connect()).await.unwrap_err();
-    assert_eq!(error.cause(), Some(Cause::Tls), "{error}");
+    assert_eq!(error.cause(), Some(FailureCause::Tls), "{error}");
     assert!(error.to_string().contains("application protocols"), "{error}");
     // The output of a `main` that returns this error.
     let printed = format!("{error:?}");
@@ -208,7 +211,7 @@ async fn an_unknown_name_is_reported() {
         .memory(MemoryStore::none())
         .build()
         .unwrap();
-    let host = eyas::race::target::Host::parse("nowhere.example").unwrap();
+    let host = eyas::race::target::TargetHost::parse("nowhere.example").unwrap();
     let target = eyas::race::target::Target::https(host, 443);
     let error = wait(endpoint.preconnection(target).connect()).await.unwrap_err();
     assert!(matches!(error.failure(), RaceFailure::NoAddress(_)), "{error}");
@@ -220,21 +223,31 @@ async fn feedback_of_the_application_is_remembered() {
     let scene = Scene::new([Transport::Tcp, Transport::Quic]).await;
     let connection = wait(scene.endpoint.preconnection(scene.target()).connect()).await.unwrap();
     let feedback = connection.feedback();
-    let outcomes = || -> Vec<Outcome> {
+    let outcomes = || -> Vec<EntryOutcome> {
         let rows = scene.endpoint.memory().entries().into_iter();
         rows.filter_map(|row| match row.entry {
-            Entry::Peer(peer) => Some(peer.secured),
-            Entry::Path(_) | Entry::Network(_) => None,
+            MemoryEntry::Peer(peer) => Some(peer.secured),
+            MemoryEntry::Path(_) | MemoryEntry::Network(_) => None,
         })
         .flatten()
         .map(|secured| secured.seen.outcome)
         .collect()
     };
-    assert!(!outcomes().contains(&Outcome::Good { level: Level::FirstByte }));
+    assert!(!outcomes().contains(&EntryOutcome::Good { level: EvidenceLevel::FirstByte }));
     ping_pong(&scene.listener, connection).await;
-    assert!(outcomes().contains(&Outcome::Good { level: Level::FirstByte }), "{:?}", outcomes());
-    feedback.broke(Failure::new(Cause::Silent, Level::FirstByte, "it went dead"));
-    let is_bad = |outcome: &Outcome| matches!(outcome, Outcome::Bad { cause: Cause::Silent, .. });
+    assert!(
+        outcomes().contains(&EntryOutcome::Good { level: EvidenceLevel::FirstByte }),
+        "{:?}",
+        outcomes()
+    );
+    feedback.broke(AttemptFailure::new(
+        FailureCause::Silent,
+        EvidenceLevel::FirstByte,
+        "it went dead",
+    ));
+    let is_bad = |outcome: &EntryOutcome| {
+        matches!(outcome, EntryOutcome::Bad { cause: FailureCause::Silent, .. })
+    };
     assert!(outcomes().iter().any(is_bad), "{:?}", outcomes());
 }
 
@@ -267,7 +280,7 @@ async fn a_silent_peer_does_not_win_where_the_first_byte_counts() {
             silent_peers.push(connection);
         }
     });
-    let policy = Policy { win_at: Level::FirstByte, ..Policy::default() };
+    let policy = Policy { win_at: EvidenceLevel::FirstByte, ..Policy::default() };
     let connecting = endpoint.preconnection(target).policy(policy).connect();
     let mut connection = wait(connecting).await.unwrap();
     assert_eq!(connection.info().transport, Transport::Tcp);

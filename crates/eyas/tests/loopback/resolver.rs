@@ -1,7 +1,9 @@
 //! The responses and failures of DNS servers.
 
 use eyas::Resolver;
-use eyas::race::dns::{Answer, DnsFailure, HttpsRecord, Query, QueryId, RecordType, Records};
+use eyas::race::dns::{
+    DnsAnswer, DnsFailure, DnsQuery, DnsRecords, HttpsRecord, QueryId, RecordType,
+};
 
 use crate::common::dns::{self, Response};
 use crate::common::wait;
@@ -9,7 +11,7 @@ use crate::common::wait;
 async fn failure(response: Response) -> DnsFailure {
     let server = dns::serve(response).await;
     let query =
-        Query { id: QueryId(7), name: "host.example".into(), record_type: RecordType::Aaaa };
+        DnsQuery { id: QueryId(7), name: "host.example".into(), record_type: RecordType::Aaaa };
     let answer = wait(Resolver::server(server.address).query(&query, 443)).await;
     assert_eq!(answer.id, QueryId(7));
     assert!(!answer.protected);
@@ -37,16 +39,16 @@ async fn a_nonsensical_answer_is_malformed() {
 const NOT_TEXT: &[u8] = &[0, 1, 0, 0, 1, 0, 9, 2, b'h', b'2', 2, 0xff, 0xfe, 2, b'h', b'3'];
 
 /// Queries the HTTPS records of a name.
-async fn query_service(resolver: &Resolver) -> Answer {
+async fn query_service(resolver: &Resolver) -> DnsAnswer {
     let query =
-        Query { id: QueryId(1), name: "host.example".into(), record_type: RecordType::Https };
+        DnsQuery { id: QueryId(1), name: "host.example".into(), record_type: RecordType::Https };
     wait(resolver.query(&query, 443)).await
 }
 
 /// The expected result for [`NOT_TEXT`].
-fn expected_records() -> Result<Records, DnsFailure> {
+fn expected_records() -> Result<DnsRecords, DnsFailure> {
     let alpn = vec!["h2".into(), "\u{7f}\u{7f}".into(), "h3".into()];
-    Ok(Records::Https(vec![HttpsRecord { priority: 1, alpn, ..HttpsRecord::default() }]))
+    Ok(DnsRecords::Https(vec![HttpsRecord { priority: 1, alpn, ..HttpsRecord::default() }]))
 }
 
 #[tokio::test]
@@ -79,8 +81,8 @@ mod encrypted {
         dns::answer_stream(&mut asking, answer).await;
     }
 
-    fn query() -> Query {
-        Query { id: QueryId(1), name: "host.example".into(), record_type: RecordType::A }
+    fn query() -> DnsQuery {
+        DnsQuery { id: QueryId(1), name: "host.example".into(), record_type: RecordType::A }
     }
 
     #[tokio::test]
@@ -93,7 +95,7 @@ mod encrypted {
         let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
         let resolver = Resolver::tls(address, "dns.example").with_security(trust);
         let answer = wait(resolver.query(&query(), 443)).await;
-        assert_eq!(answer.records, Ok(Records::A(vec![[192, 0, 2, 7].into()])));
+        assert_eq!(answer.records, Ok(DnsRecords::A(vec![[192, 0, 2, 7].into()])));
         assert!(answer.protected);
         drop(resolver);
         server.abort();
@@ -151,7 +153,7 @@ mod encrypted {
         let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
         let resolver = Resolver::https(&url).unwrap().with_security(trust);
         let answer = wait(resolver.query(&query(), 443)).await;
-        assert_eq!(answer.records, Ok(Records::A(vec![[192, 0, 2, 7].into()])));
+        assert_eq!(answer.records, Ok(DnsRecords::A(vec![[192, 0, 2, 7].into()])));
         assert!(answer.protected);
         server.abort();
     }

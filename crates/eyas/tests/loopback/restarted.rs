@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use eyas::race::candidate::{Candidate, Origin, Security, Transport};
-use eyas::race::target::Host;
+use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
+use eyas::race::target::TargetHost;
 use eyas::{Connection, Endpoint, ListenParameters, Listener, SecurityParameters, ServerIdentity};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
@@ -68,9 +68,9 @@ async fn connect(
         alpn: vec!["h3".into()],
         ech: None,
         priority: None,
-        origin: Origin::Caller,
+        origin: AddressOrigin::Caller,
     };
-    let host = Host::Name(NAME.into());
+    let host = TargetHost::Name(NAME.into());
     let mut client = wait(endpoint.attempt(&host, candidate, None)).await.expect("it listens");
     client.write_all(b"?").await.expect("it is open");
     let mut accepted = wait(server.accepted.recv()).await.expect("it accepts");

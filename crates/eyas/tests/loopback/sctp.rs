@@ -4,13 +4,13 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use eyas::race::candidate::{Security, Transport};
-use eyas::race::evidence::{Cause, Level};
-use eyas::race::io::Output;
-use eyas::race::memory::{Entry, Outcome, Subject};
+use eyas::race::evidence::{EvidenceLevel, FailureCause};
+use eyas::race::io::RaceOutput;
+use eyas::race::memory::{EntryOutcome, MemoryEntry, MemorySubject};
 use eyas::race::policy::Policy;
-use eyas::race::report::Report;
-use eyas::race::target::{Host, Target};
-use eyas::race::trace::{self, Event, Trace};
+use eyas::race::report::RaceReport;
+use eyas::race::target::{Target, TargetHost};
+use eyas::race::trace::{self, Trace, TraceEvent};
 use eyas::sctp::protocol::identifier::StreamId;
 use eyas::sctp::protocol::message::SendInfo;
 use eyas::{Endpoint, ListenParameters, Listener, ServerIdentity};
@@ -46,7 +46,7 @@ impl Scene {
             .build()
             .unwrap();
         let transports = vec![Transport::SctpUdp, Transport::Tcp];
-        let target = Target::plain(Host::Name(NAME.into()), port, transports, security);
+        let target = Target::plain(TargetHost::Name(NAME.into()), port, transports, security);
         Self { listener, endpoint, target }
     }
 
@@ -82,7 +82,7 @@ const TCP_FIRST: [Transport; 2] = [Transport::Tcp, Transport::SctpUdp];
 
 fn has_proceeded(trace: &Trace) -> bool {
     trace.steps.iter().any(|step| {
-        matches!(&step.event, Event::Output(output) if matches!(**output, Output::Proceed { .. }))
+        matches!(&step.event, TraceEvent::Output(output) if matches!(**output, RaceOutput::Proceed { .. }))
     })
 }
 
@@ -97,7 +97,7 @@ async fn sctp_wins_where_it_is_preferred() {
         assert_eq!((info.transport, info.security), (Transport::SctpUdp, security));
         assert!(info.timings.answered < info.timings.transport);
         assert_eq!(info.protocol, (security == Security::Tls).then_some("TLSv1.3"));
-        let report = Report::from_trace(&race.trace()).unwrap();
+        let report = RaceReport::from_trace(&race.trace()).unwrap();
         assert_eq!(report.attempts.len(), 1, "TCP is not needed");
         assert!(has_proceeded(&race.trace()));
         trace::replay(&race.trace()).unwrap();
@@ -167,7 +167,7 @@ async fn a_race_lost_by_sctp_leaves_no_association_and_no_cookie_state() {
     .await;
     // Longer than a COOKIE ECHO would have taken.
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    let report = Report::from_trace(&race.trace()).unwrap();
+    let report = RaceReport::from_trace(&race.trace()).unwrap();
     assert!(report.attempts.iter().any(|attempt| attempt.transport == Transport::SctpUdp));
     assert!(!has_proceeded(&race.trace()), "the loser never sent COOKIE ECHO");
     assert_eq!(scene.associations(), 0);
@@ -231,7 +231,7 @@ async fn the_naive_race_leaves_state_at_the_server() {
     let mut race = scene.endpoint.preconnection(scene.target.clone()).policy(policy).initiate();
     let connection = wait(race.usable()).await.unwrap();
     wait(race.finished()).await;
-    let report = Report::from_trace(&race.trace()).unwrap();
+    let report = RaceReport::from_trace(&race.trace()).unwrap();
     assert_eq!(report.attempts.len(), 2);
     assert!(has_proceeded(&race.trace()));
     assert!(scene.packets_in() >= 2, "an INIT and a COOKIE ECHO");
@@ -248,10 +248,10 @@ async fn a_host_without_sctp_is_remembered() {
     assert_eq!(connection.info().transport, Transport::Tcp);
     wait(race.finished()).await;
     let refused = scene.endpoint.memory().entries().into_iter().any(|record| {
-        matches!(record.key.subject, Subject::Peer { transport: Transport::SctpUdp, .. })
-            && matches!(&record.entry, Entry::Peer(entry) if matches!(
+        matches!(record.key.subject, MemorySubject::Peer { transport: Transport::SctpUdp, .. })
+            && matches!(&record.entry, MemoryEntry::Peer(entry) if matches!(
                 entry.reach.map(|seen| seen.outcome),
-                Some(Outcome::Bad { cause: Cause::Refused, reached: Level::Started, .. })))
+                Some(EntryOutcome::Bad { cause: FailureCause::Refused, reached: EvidenceLevel::Started, .. })))
     });
     assert!(refused, "{:?}", scene.endpoint.memory().entries());
     let second = scene.endpoint.preconnection(scene.target.clone()).policy(policy).plan().await;
@@ -265,7 +265,7 @@ async fn an_unavailable_transport_says_why() {
     let mut target = scene.target.clone();
     let transports = vec![Transport::Sctp, Transport::Tcp];
     target.service =
-        eyas::race::target::Service::Plain { transports: transports.clone(), alpn: vec![] };
+        eyas::race::target::TargetService::Plain { transports: transports.clone(), alpn: vec![] };
     let policy = Policy { transports, ..Policy::default() };
     let plan = scene.endpoint.preconnection(target).policy(policy).plan().await;
     match eyas::sctp::direct_access() {

@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
-use eyas::race::candidate::{Candidate, Origin, Security, Transport};
-use eyas::race::target::Host;
+use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
+use eyas::race::target::TargetHost;
 use eyas::{Connection, Endpoint, SecurityParameters};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -23,7 +23,7 @@ fn candidate(address: SocketAddr, transport: Transport) -> Candidate {
         alpn: vec![alpn.into()],
         ech: None,
         priority: None,
-        origin: Origin::Caller,
+        origin: AddressOrigin::Caller,
     }
 }
 
@@ -31,8 +31,8 @@ fn endpoint(security: SecurityParameters) -> Endpoint {
     Endpoint::builder().security(security).build().unwrap()
 }
 
-fn host() -> Host {
-    Host::Name(NAME.into())
+fn host() -> TargetHost {
+    TargetHost::Name(NAME.into())
 }
 
 async fn connect(endpoint: &Endpoint, server: &Server, transport: Transport) -> Connection {

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::process::Command;
 
-use eyas::race::dns::{Answer, DnsFailure, Query, QueryId, RecordType, Records};
+use eyas::race::dns::{DnsAnswer, DnsFailure, DnsQuery, DnsRecords, QueryId, RecordType};
 use eyas::{NameSource, Resolver};
 
 use crate::configurations::{CONFIGURATIONS, Configuration};
@@ -56,8 +56,8 @@ fn getent(name: &str, environment: &[(&str, &str)]) -> BTreeSet<IpAddr> {
     addresses.map(|address| address.parse::<IpAddr>().unwrap().to_canonical()).collect()
 }
 
-pub(crate) async fn query(resolver: &Resolver, name: &str, record_type: RecordType) -> Answer {
-    let query = Query { id: QueryId(0), name: name.to_owned(), record_type };
+pub(crate) async fn query(resolver: &Resolver, name: &str, record_type: RecordType) -> DnsAnswer {
+    let query = DnsQuery { id: QueryId(0), name: name.to_owned(), record_type };
     resolver.query(&query, 443).await
 }
 
@@ -66,10 +66,10 @@ async fn addresses(resolver: &Resolver, name: &str) -> BTreeSet<IpAddr> {
     let (aaaa, a) =
         tokio::join!(query(resolver, name, RecordType::Aaaa), query(resolver, name, RecordType::A));
     let mut addresses = BTreeSet::new();
-    if let Ok(Records::Aaaa(found)) = aaaa.records {
+    if let Ok(DnsRecords::Aaaa(found)) = aaaa.records {
         addresses.extend(found.into_iter().map(|v6| IpAddr::V6(v6).to_canonical()));
     }
-    if let Ok(Records::A(found)) = a.records {
+    if let Ok(DnsRecords::A(found)) = a.records {
         addresses.extend(found.into_iter().map(IpAddr::V4));
     }
     addresses
@@ -151,7 +151,7 @@ fn https(
     server: &dns::Server,
     resolver: &Resolver,
     name: &str,
-) -> (Result<Records, DnsFailure>, Vec<String>) {
+) -> (Result<DnsRecords, DnsFailure>, Vec<String>) {
     server.take_asked();
     let answer = runtime.block_on(query(resolver, name, RecordType::Https));
     (answer.records, server.take_asked())
@@ -172,8 +172,11 @@ fn a_name_in_the_hosts_file_is_never_asked_of_dns() {
             etc.write("hosts", hosts);
             etc.write("nsswitch.conf", switch);
             for name in ["both.test", "_8443._https.both.test"] {
-                let query =
-                    Query { id: QueryId(0), name: name.to_owned(), record_type: RecordType::Https };
+                let query = DnsQuery {
+                    id: QueryId(0),
+                    name: name.to_owned(),
+                    record_type: RecordType::Https,
+                };
                 let answer = runtime.block_on(resolver.query(&query, 8443));
                 assert_eq!(answer.records, Err(DnsFailure::NoData), "{hosts} {switch}");
             }
@@ -211,10 +214,10 @@ fn all_record_types_come_from_the_same_name() {
         let found = runtime.block_on(addresses(&resolver, "s"));
         assert_eq!(found, ["10.0.2.2".parse().unwrap()].into());
         let (records, _) = https(runtime, &server, &resolver, "s");
-        assert!(matches!(records, Ok(Records::Https(_))), "{records:?}");
+        assert!(matches!(records, Ok(DnsRecords::Https(_))), "{records:?}");
         // The name as it is comes last, and is there.
         let (records, _) = https(runtime, &server, &resolver, "alias.test");
-        assert!(matches!(records, Ok(Records::Https(_))), "{records:?}");
+        assert!(matches!(records, Ok(DnsRecords::Https(_))), "{records:?}");
         // What has a dot at the end is never searched.
         let (records, asked) = https(runtime, &server, &resolver, "m.");
         assert_eq!((records, asked), (Err(DnsFailure::NoSuchName), vec!["m 65".to_owned()]));

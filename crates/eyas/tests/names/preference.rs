@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::process::Command;
 
 use eyas::race::candidate::{Security, Transport};
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::{Endpoint, MemoryStore, Resolver};
 
 use crate::etc::Etc;
@@ -66,7 +66,7 @@ fn getent(name: &str) -> Vec<IpAddr> {
 
 /// Returns the addresses in the order in which a race tries them.
 async fn planned(endpoint: &Endpoint, name: &str) -> Vec<IpAddr> {
-    let host = Host::parse(name).unwrap();
+    let host = TargetHost::parse(name).unwrap();
     let target = Target::plain(host, 443, vec![Transport::Tcp], Security::None);
     let plan = endpoint.preconnection(target).plan().await;
     assert!(plan.dropped.is_empty(), "{:?}", plan.dropped);

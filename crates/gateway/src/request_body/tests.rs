@@ -32,7 +32,7 @@ fn of(pieces: &[Vec<u8>], breaks: bool) -> impl Body<Data = Bytes, Error = io::E
 }
 
 /// Reads a body, and returns its data, whether it ended cleanly, and its trailers.
-async fn read(upload: &mut Upload) -> (Vec<u8>, bool, Option<HeaderMap>) {
+async fn read(upload: &mut UploadBody) -> (Vec<u8>, bool, Option<HeaderMap>) {
     let (mut bytes, mut trailers) = (Vec::new(), None);
     while let Some(part) = upload.frame().await {
         match part.map(Frame::into_data) {
@@ -58,8 +58,8 @@ proptest! {
         // Half of the announced lengths are right.
         let announced = announced.map(|length| if length < 30 { whole.len() as u64 } else { length });
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let progress = Progress::new(false);
-        let mut upload = Upload::new(of(&pieces, breaks), announced, Arc::clone(&progress));
+        let progress = UploadProgress::new(false);
+        let mut upload = UploadBody::new(of(&pieces, breaks), announced, Arc::clone(&progress));
         let (bytes, ended, trailers) = runtime.block_on(async {
             if peeks && upload.is_empty().await.is_err() {
                 return (Vec::new(), false, None);
@@ -84,9 +84,9 @@ proptest! {
 
 #[tokio::test]
 async fn an_unwanted_body_is_never_read() {
-    let progress = Progress::new(true);
+    let progress = UploadProgress::new(true);
     let body = Full::<Bytes>::from("body").map_err(|never: Infallible| match never {});
-    let mut upload = Upload::new(body, Some(4), Arc::clone(&progress));
+    let mut upload = UploadBody::new(body, Some(4), Arc::clone(&progress));
     progress.gate.close();
     assert_eq!(read(&mut upload).await.0, b"");
     assert_eq!(progress.error(), Some(UploadError::Unwanted));

@@ -30,14 +30,14 @@ fn ordinary_requests_are_accepted() {
     let valid = http1("GET", "/p?q=%0d%0a//..", &[("te", b"trailers, gzip")]).unwrap();
     assert_eq!(valid.target, "/p?q=%0d%0a//..");
     assert_eq!(valid.host.unwrap(), "a.example");
-    assert_eq!(valid.framing, Framing::Nothing);
+    assert_eq!(valid.framing, BodyFraming::Nothing);
     assert!(valid.accepts_trailers && !valid.expects_continue);
     let valid = http2(URL, &[("content-length", b"7"), ("expect", b"100-Continue")]).unwrap();
-    assert_eq!((valid.target.as_str(), valid.framing), ("/p?q", Framing::Length(7)));
+    assert_eq!((valid.target.as_str(), valid.framing), ("/p?q", BodyFraming::Length(7)));
     assert!(valid.expects_continue);
-    assert_eq!(http2(URL, &[]).unwrap().framing, Framing::Open);
+    assert_eq!(http2(URL, &[]).unwrap().framing, BodyFraming::Open);
     let chunked = http1("PUT", "/", &[("transfer-encoding", b"Chunked")]).unwrap();
-    assert_eq!(chunked.framing, Framing::Open);
+    assert_eq!(chunked.framing, BodyFraming::Open);
     assert_eq!(http1("OPTIONS", "*", &[]).unwrap().target, "*");
     assert_eq!(http1("GET", "http://a.example", &[]).unwrap().target, "/");
 }
@@ -176,7 +176,7 @@ mod arbitrary {
             prop_assert!(host.as_bytes().iter().all(u8::is_ascii_graphic));
             prop_assert!(!host.as_bytes().contains(&b'@') && !host.as_bytes().contains(&b'"'));
             if let Some(length) = length {
-                prop_assert_eq!(Some(valid.framing), length.parse().ok().map(Framing::Length));
+                prop_assert_eq!(Some(valid.framing), length.parse().ok().map(BodyFraming::Length));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use eyas_gateway::{Gateway, Limits};
+use eyas_gateway::{Gateway, GatewayLimits};
 use eyas_http::serve::Server;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -15,7 +15,8 @@ use crate::stage::{EACH_VERSION, GET, Stage, TIMEOUT, client, read_all};
 #[tokio::test]
 async fn an_upstream_that_never_answers_is_504_with_a_reason() {
     let (sender, mut notices) = unbounded_channel();
-    let limits = Limits { response_time: Duration::from_millis(200), ..Limits::default() };
+    let limits =
+        GatewayLimits { response_time: Duration::from_millis(200), ..GatewayLimits::default() };
     let mut stage = Stage::new(true, |gateway| {
         gateway.limits(limits).notices(move |line| _ = sender.send(line))
     })

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas::race::memory::Config;
+use eyas::race::memory::MemoryConfig;
 use eyas::{MemoryStore, SecurityParameters, ServerIdentity};
-use eyas_gateway::{Gateway, GatewayBuilder, Limits};
+use eyas_gateway::{Gateway, GatewayBuilder, GatewayLimits};
 use eyas_http::serve::{RequestBody, Running, Server};
 use eyas_http::{Body, Versions};
 use http::{Request, Response};
@@ -63,7 +63,7 @@ async fn get(stage: &Stage) -> String {
 
 /// Each request has a connection of its own.
 fn unpooled(gateway: GatewayBuilder) -> GatewayBuilder {
-    gateway.limits(Limits { keep_time: Duration::ZERO, ..Limits::default() })
+    gateway.limits(GatewayLimits { keep_time: Duration::ZERO, ..GatewayLimits::default() })
 }
 
 #[tokio::test]
@@ -198,9 +198,9 @@ async fn requests_move_to_tcp_while_udp_is_dropped_and_back_afterwards() {
     let passes = Arc::new(AtomicBool::new(true));
     tokio::spawn(forward(outer, quic.local_addr(), Arc::clone(&passes)));
     let retest_after = Some(Duration::from_secs(5));
-    let memory = MemoryStore::in_memory(Config { retest_after, ..Config::default() });
+    let memory = MemoryStore::in_memory(MemoryConfig { retest_after, ..MemoryConfig::default() });
     let fallback_time = Duration::from_secs(1);
-    let limits = Limits { fallback_time, ..Limits::default() };
+    let limits = GatewayLimits { fallback_time, ..GatewayLimits::default() };
     let stage = before(&identity, port, |gateway| gateway.memory(memory).limits(limits)).await;
     assert!(get(&stage).await.contains("HTTP/3.0"));
     passes.store(false, Relaxed);

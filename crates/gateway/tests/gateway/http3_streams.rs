@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::time::Duration;
 
-use eyas_gateway::Limits;
+use eyas_gateway::GatewayLimits;
 use quinn::VarInt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -94,7 +94,8 @@ async fn interim_responses_over_http3_come_before_the_response() {
 
 #[tokio::test]
 async fn a_body_waits_until_the_upstream_over_http3_wants_it() {
-    let limits = Limits { continue_time: Duration::from_secs(3600), ..Limits::default() };
+    let limits =
+        GatewayLimits { continue_time: Duration::from_secs(3600), ..GatewayLimits::default() };
     let mut raw = RawStage::new(100, |gateway| gateway.limits(limits)).await;
     let put = "PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
     let mut client = raw.stage.send(put).await;
@@ -350,7 +351,8 @@ async fn a_response_without_content_ends_with_its_head() {
 
 #[tokio::test]
 async fn an_idle_connection_over_http3_is_closed() {
-    let limits = Limits { keep_time: Duration::from_millis(100), ..Limits::default() };
+    let limits =
+        GatewayLimits { keep_time: Duration::from_millis(100), ..GatewayLimits::default() };
     let mut raw = RawStage::new(100, |gateway| gateway.limits(limits)).await;
     let mut client = raw.stage.send(GET).await;
     let mut upstream = raw.request().await;

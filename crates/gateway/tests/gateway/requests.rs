@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas_gateway::{Gateway, Limits};
+use eyas_gateway::{Gateway, GatewayLimits};
 use eyas_http::Body;
 use eyas_http::serve::Server;
 use eyas_testserver::site::Site;
@@ -44,7 +44,7 @@ async fn a_request_is_forwarded_and_its_response_returned() {
 
 #[tokio::test]
 async fn a_connection_is_reused_and_a_request_on_a_closed_one_is_retried() {
-    let limits = Limits { keep_time: Duration::from_secs(3600), ..Limits::default() };
+    let limits = GatewayLimits { keep_time: Duration::from_secs(3600), ..GatewayLimits::default() };
     let mut stage = Stage::new(true, |gateway| gateway.limits(limits)).await;
     let mut client = stage.send(GET).await;
     let mut upstream = stage.connection().await;
@@ -75,7 +75,7 @@ async fn a_connection_is_reused_and_a_request_on_a_closed_one_is_retried() {
 
 #[tokio::test]
 async fn a_connection_is_reused_after_a_body_with_a_length() {
-    let limits = Limits { keep_time: Duration::from_secs(3600), ..Limits::default() };
+    let limits = GatewayLimits { keep_time: Duration::from_secs(3600), ..GatewayLimits::default() };
     let mut stage = Stage::new(true, |gateway| gateway.limits(limits)).await;
     let post = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody";
     let mut client = stage.send(post).await;

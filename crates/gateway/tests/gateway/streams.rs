@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas_gateway::Limits;
+use eyas_gateway::GatewayLimits;
 use eyas_http::Body;
 use http::HeaderMap;
 use http_body::Frame;
@@ -135,7 +135,8 @@ async fn early_hints_do_not_confuse_http1() {
 
 #[tokio::test]
 async fn a_body_over_http2_waits_until_the_upstream_wants_it() {
-    let limits = Limits { continue_time: Duration::from_secs(3600), ..Limits::default() };
+    let limits =
+        GatewayLimits { continue_time: Duration::from_secs(3600), ..GatewayLimits::default() };
     let mut stage = Stage::new(true, |gateway| gateway.limits(limits)).await;
     let request = || {
         let request = http::Request::put("http://a.example/").header("expect", "100-continue");

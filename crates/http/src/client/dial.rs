@@ -3,11 +3,11 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use eyas::{
-    Connection, Endpoint, Initiation, Preconnection, Recording,
+    Connection, Endpoint, Initiation, Preconnection, RaceRecording,
     race::{
-        candidate::{Alpn, Security, Transport},
+        candidate::{AlpnName, Security, Transport},
         policy::Policy,
-        target::{Host, Service as TargetService, Target},
+        target::{Target, TargetHost, TargetService},
     },
 };
 
@@ -122,7 +122,7 @@ impl Dialler {
     pub(super) async fn alternative(
         &self,
         origin: &alt_svc::Origin,
-        host: &Host,
+        host: &TargetHost,
         service: &alt_svc::Service,
     ) -> Result<(Sender, ConnectionReport), Error> {
         let alpn = String::from_utf8_lossy(&service.protocol).into_owned();
@@ -132,7 +132,7 @@ impl Dialler {
             None => host.clone(),
             Some(text) if *text == origin.host => host.clone(),
             Some(text) => {
-                Host::parse(text).map_err(|error| Error::new(Kind::Url, error.to_string()))?
+                TargetHost::parse(text).map_err(|error| Error::new(Kind::Url, error.to_string()))?
             }
         };
         let mut target = Target::https(alternative_host, service.port);
@@ -203,7 +203,7 @@ impl Dialler {
     async fn start_http(
         &self,
         mut connection: Connection,
-        recording: Recording,
+        recording: RaceRecording,
     ) -> Result<(Sender, ConnectionReport), Error> {
         let info = connection.shared_info();
         let report = ConnectionReport::new(info, connection.feedback(), recording);
@@ -232,7 +232,7 @@ impl Dialler {
         &self,
         stream: S,
         way: Way,
-        alpn: Option<&Alpn>,
+        alpn: Option<&AlpnName>,
     ) -> Result<Sender, Error>
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,

@@ -13,8 +13,8 @@ use std::{
 };
 
 use eyas::{
-    Early, Feedback, Recording,
-    race::candidate::{Candidate, Origin, Security, Transport},
+    ConnectionFeedback, EarlyConnection, RaceRecording,
+    race::candidate::{AddressOrigin, Candidate, Security, Transport},
 };
 use http::Method;
 use http_body::Body as _;
@@ -34,7 +34,7 @@ const MAX_KNOWN: usize = 1024;
 
 /// The addresses at which origins were last reached over HTTP/3, with the races that found them.
 #[derive(Default)]
-pub(super) struct Known(Mutex<BTreeMap<Key, (SocketAddr, Recording, Feedback)>>);
+pub(super) struct Known(Mutex<BTreeMap<Key, (SocketAddr, RaceRecording, ConnectionFeedback)>>);
 
 impl Known {
     /// Remembers the address at which a race reached the origin over HTTP/3.
@@ -50,7 +50,9 @@ impl Known {
         known.insert(key.clone(), (report.info().remote, recording, feedback));
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, (SocketAddr, Recording, Feedback)>> {
+    fn lock(
+        &self,
+    ) -> MutexGuard<'_, BTreeMap<Key, (SocketAddr, RaceRecording, ConnectionFeedback)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -81,7 +83,7 @@ pub(super) async fn open(
         alpn: inner.config.versions.quic_alpn(),
         ech: None,
         priority: None,
-        origin: Origin::Address,
+        origin: AddressOrigin::Address,
     };
     let endpoint = &inner.dialler.endpoint;
     let Some(early) = endpoint.early(&route.host, candidate).await else { return Err(permit) };
@@ -99,9 +101,9 @@ pub(super) async fn open(
 fn confirm(
     inner: &Arc<Inner>,
     permit: Permit,
-    early: Early,
+    early: EarlyConnection,
     sender: Http3,
-    (recording, feedback): (Recording, Feedback),
+    (recording, feedback): (RaceRecording, ConnectionFeedback),
 ) {
     let weak = Arc::downgrade(inner);
     inner.pool.spawn(async move {

@@ -3,8 +3,8 @@
 
 use eyas::race::{
     candidate::{Security, Transport},
-    evidence::{Cause, Failure},
-    target::{Host, Target},
+    evidence::{AttemptFailure, FailureCause},
+    target::{Target, TargetHost},
 };
 
 use super::{
@@ -29,7 +29,7 @@ impl Dialler {
         if !self.versions.over_streams() {
             return Err(Error::new(Kind::Proxy, "HTTP/3 does not go through a proxy"));
         }
-        let host = Host::parse(&proxy.host)
+        let host = TargetHost::parse(&proxy.host)
             .map_err(|error| Error::new(Kind::Proxy, format!("{}: {error}", proxy.name())))?;
         let security =
             if proxy.protocol == ProxyProtocol::Https { Security::Tls } else { Security::None };
@@ -90,12 +90,12 @@ impl Dialler {
     }
 }
 
-fn tls_error(failure: Failure) -> Error {
+fn tls_error(failure: AttemptFailure) -> Error {
     if failure.peer_certificate().is_some() {
         return Error::new(Kind::Certificate, failure.detail);
     }
     let kind = match failure.cause {
-        Cause::Certificate | Cause::Tls => Kind::Tls,
+        FailureCause::Certificate | FailureCause::Tls => Kind::Tls,
         _ => Kind::Connect,
     };
     Error::new(kind, format!("{}: {}", failure.cause, failure.detail))
@@ -110,21 +110,21 @@ fn through_proxy(error: Error) -> Error {
 #[cfg(test)]
 mod tests {
     use eyas::CertificateFault;
-    use eyas::race::evidence::{Fault, Level};
+    use eyas::race::evidence::{CertificateFailure, EvidenceLevel};
 
     use super::*;
 
     #[test]
     fn the_kind_of_an_error_behind_a_proxy_does_not_depend_on_its_text() {
-        let expired = Some(Fault::PeerCertificate(CertificateFault::Expired));
-        let missing = Some(Fault::OwnCertificate(CertificateFault::Missing));
+        let expired = Some(CertificateFailure::PeerCertificate(CertificateFault::Expired));
+        let missing = Some(CertificateFailure::OwnCertificate(CertificateFault::Missing));
         for (cause, fault, kind) in [
-            (Cause::Certificate, expired, Kind::Certificate),
-            (Cause::Certificate, missing, Kind::Tls),
-            (Cause::Certificate, None, Kind::Tls),
-            (Cause::Tls, None, Kind::Tls),
-            (Cause::Protocol, None, Kind::Connect),
-            (Cause::Reset, None, Kind::Connect),
+            (FailureCause::Certificate, expired, Kind::Certificate),
+            (FailureCause::Certificate, missing, Kind::Tls),
+            (FailureCause::Certificate, None, Kind::Tls),
+            (FailureCause::Tls, None, Kind::Tls),
+            (FailureCause::Protocol, None, Kind::Connect),
+            (FailureCause::Reset, None, Kind::Connect),
         ] {
             for text in [
                 "the certificate expired on 2002-01-01, 24 years ago",
@@ -132,8 +132,8 @@ mod tests {
                 "the peer ended the handshake: it requires a client certificate",
                 "",
             ] {
-                let failure = Failure::new(cause, Level::Transport, text);
-                assert_eq!(tls_error(Failure { fault, ..failure }).kind(), kind, "{text}");
+                let failure = AttemptFailure::new(cause, EvidenceLevel::Transport, text);
+                assert_eq!(tls_error(AttemptFailure { fault, ..failure }).kind(), kind, "{text}");
             }
         }
     }

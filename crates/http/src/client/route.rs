@@ -1,6 +1,6 @@
 //! Maps a URL to its origin, connections and proxy.
 
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use http::Uri;
 use url::{Position, Url};
 
@@ -18,7 +18,7 @@ use crate::{
 /// What must be known about a URL to send a request to it.
 pub(super) struct Route {
     pub(super) key: Key,
-    pub(super) host: Host,
+    pub(super) host: TargetHost,
     pub(super) uri: Uri,
     pub(super) proxy: Option<ProxyAddress>,
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use eyas::{ConnectionInfo, Recording};
+use eyas::{ConnectionInfo, RaceRecording};
 use http::{Request, Response, Version};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -67,7 +67,7 @@ impl Tunnel {
     }
 
     /// Returns the record of the race to the proxy, if there was one for this tunnel.
-    pub fn race(&self) -> Option<Recording> {
+    pub fn race(&self) -> Option<RaceRecording> {
         self.is_new.then(|| self.report.handles().0)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{net::Ipv4Addr, sync::Arc};
 
-use eyas::{ConnectionInfo, Feedback, Recording, race::candidate::Transport};
+use eyas::{ConnectionFeedback, ConnectionInfo, RaceRecording, race::candidate::Transport};
 use tokio::{net::UnixStream, time::Instant};
 
 use super::{
@@ -33,8 +33,8 @@ impl Dialler {
                 self.start_on(stream, Way::Direct, known.as_ref()).await?
             }
         };
-        let feedback = Feedback::new(|_, _| {});
-        let report = ConnectionReport::new(Arc::new(info), feedback, Recording::empty(target));
+        let feedback = ConnectionFeedback::new(|_, _| {});
+        let report = ConnectionReport::new(Arc::new(info), feedback, RaceRecording::empty(target));
         Ok(Dialled { sender, report, later: None })
     }
 }

@@ -2,7 +2,7 @@
 
 use eyas::{
     ConnectError,
-    race::{evidence::Cause, io::RaceFailure},
+    race::{evidence::FailureCause, io::RaceFailure},
 };
 
 use super::{Error, Kind};
@@ -13,10 +13,9 @@ pub(crate) fn connect_error(error: ConnectError) -> Error {
         (RaceFailure::NoAddress(_), _) => Kind::Dns,
         (RaceFailure::Cancelled, _) => Kind::Closed,
         _ if error.certificate().is_some() => Kind::Certificate,
-        (_, Some(Cause::Certificate | Cause::Tls)) => Kind::Tls,
-        (RaceFailure::Deadline(_), None) | (_, Some(Cause::Silent | Cause::Deadline)) => {
-            Kind::ConnectTimeout
-        }
+        (_, Some(FailureCause::Certificate | FailureCause::Tls)) => Kind::Tls,
+        (RaceFailure::Deadline(_), None)
+        | (_, Some(FailureCause::Silent | FailureCause::Deadline)) => Kind::ConnectTimeout,
         _ => Kind::Connect,
     };
     let trace = error.trace().clone();

@@ -6,7 +6,7 @@
 
 use std::{io, sync::OnceLock};
 
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use rustls::AlertDescription;
 
 use crate::{Error, Kind};
@@ -64,5 +64,5 @@ pub(super) fn from_alert(alert: AlertDescription) -> Option<Error> {
          the server expects"
     );
     let error = Error::new(Kind::Tls, detail).with_advice();
-    Some(error.with_path_failure(Some(Cause::Certificate)))
+    Some(error.with_path_failure(Some(FailureCause::Certificate)))
 }

@@ -18,7 +18,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use h3::{
     ConnectionState as _,
     error::{Code, ConnectionError, StreamError},
@@ -122,7 +122,7 @@ const GIVEN_UP: quinn::VarInt = quinn::VarInt::from_u32(0x100);
 /// Why a request that has begun got no response.
 enum NoResponse {
     /// The stream failed, perhaps with its connection, and what that says of the path.
-    Stream(StreamError, Option<Cause>),
+    Stream(StreamError, Option<FailureCause>),
     /// The peer sent what is no valid response.
     Violation(Error),
     /// The body could not be sent.

@@ -4,21 +4,21 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use eyas::sockets::{self, Throttle};
+use eyas::sockets::{self, ReportThrottle};
 
 /// The receiver of notices, limited in rate.
 pub(super) struct Notices {
     observer: Box<dyn Fn(String) + Send + Sync>,
-    throttle: Throttle,
-    balancers: Throttle,
+    throttle: ReportThrottle,
+    balancers: ReportThrottle,
 }
 
 impl Notices {
     pub(super) fn new(observer: impl Fn(String) + Send + Sync + 'static) -> Self {
         Self {
             observer: Box::new(observer),
-            throttle: Throttle::default(),
-            balancers: Throttle::default(),
+            throttle: ReportThrottle::default(),
+            balancers: ReportThrottle::default(),
         }
     }
 

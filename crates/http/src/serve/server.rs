@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, atomic::AtomicUsize},
 };
 
-use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
+use eyas::sockets::{self, BoundAddress, StreamProtocol, WantedSockets};
 use http::{Request, Response};
 use rustls::server::ResolvesServerCert;
 use tokio_rustls::TlsAcceptor;
@@ -360,7 +360,8 @@ impl ServerBuilder {
         }
         let protocol =
             if self.mptcp { StreamProtocol::MptcpIfPossible } else { StreamProtocol::Tcp };
-        let wanted = Wanted { stream: with_tcp.then_some(protocol), udp: self.versions.http3 };
+        let wanted =
+            WantedSockets { stream: with_tcp.then_some(protocol), udp: self.versions.http3 };
         let bound = sockets::bind(&self.addresses, wanted)?;
         self.start_on(bound)
     }
@@ -379,7 +380,7 @@ impl ServerBuilder {
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub fn start_on(mut self, bound: Vec<Bound>) -> Result<Running, ServeError> {
+    pub fn start_on(mut self, bound: Vec<BoundAddress>) -> Result<Running, ServeError> {
         self.disable_http3_without_tls();
         let limits = self.limits.clone().usable();
         let tls = self.tls_of_connections()?;
@@ -527,13 +528,13 @@ impl ServerBuilder {
     fn spawn(
         &self,
         shared: &Arc<Shared>,
-        bound: Vec<Bound>,
+        bound: Vec<BoundAddress>,
         tls: Option<&Tls>,
         protocol: &stream::Protocol,
     ) -> Result<Vec<quinn::Endpoint>, ServeError> {
         let quic_alpn = self.alpn_or(self.versions.quic_alpn());
         let mut endpoints = Vec::new();
-        for Bound { tcp, udp, .. } in bound {
+        for BoundAddress { tcp, udp, .. } in bound {
             if let Some(listener) = tcp {
                 let accepting = stream::accept(Arc::clone(shared), protocol.clone(), listener);
                 shared.tasks.spawn(accepting);

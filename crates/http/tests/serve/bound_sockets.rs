@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use eyas::sockets::{StreamProtocol, Wanted, bind};
+use eyas::sockets::{StreamProtocol, WantedSockets, bind};
 use eyas_http::serve::{RequestBody, ServeError, Server};
 use http::{Request, Response};
 use tower::service_fn;
@@ -15,7 +15,7 @@ async fn greet(_: Request<RequestBody>) -> Result<Response<String>, Infallible> 
 
 #[tokio::test]
 async fn it_serves_on_bound_sockets() {
-    let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: true };
+    let wanted = WantedSockets { stream: Some(StreamProtocol::Tcp), udp: true };
     let bound = bind(&["127.0.0.1:0".parse().unwrap()], wanted).expect("sockets");
     let address = bound[0].address;
     let running = Server::builder().service(service_fn(greet)).start_on(bound).expect("a server");

@@ -8,7 +8,7 @@ use eyas::{
     race::{
         candidate::{Security, Transport},
         policy::{Policy, SctpSecurity},
-        target::{Host, Target},
+        target::{Target, TargetHost},
     },
     rustls::{
         crypto::ring::sign::any_supported_type,
@@ -112,7 +112,7 @@ async fn text_over_dtls(
     server: &Running,
     name: &str,
 ) -> Result<String, eyas::ConnectError> {
-    let (host, port) = (Host::Name(name.into()), server.local_addr().port());
+    let (host, port) = (TargetHost::Name(name.into()), server.local_addr().port());
     let target = Target::plain(host, port, vec![Transport::SctpUdp], Security::Tls);
     let policy = Policy {
         transports: vec![Transport::SctpUdp],

@@ -5,8 +5,8 @@ use std::{convert::Infallible, future::ready, io::Write, net::SocketAddr, time::
 use eyas::{
     Endpoint,
     race::{
-        candidate::{Candidate, Origin, Security, Transport},
-        target::Host,
+        candidate::{AddressOrigin, Candidate, Security, Transport},
+        target::TargetHost,
     },
 };
 use eyas_http::serve::{RequestBody, Server, ServerBuilder};
@@ -100,9 +100,9 @@ async fn multipath_tcp_is_counted_separately() {
         alpn: Vec::new(),
         ech: None,
         priority: None,
-        origin: Origin::Caller,
+        origin: AddressOrigin::Caller,
     };
-    let host = Host::Name("localhost".into());
+    let host = TargetHost::Name("localhost".into());
     let attempt = tokio::time::timeout(SOON, endpoint.attempt(&host, candidate, None)).await;
     let connection = attempt.expect("soon");
     if !connection.as_ref().is_ok_and(|connection| connection.info().transport == Transport::Mptcp)

@@ -2,7 +2,7 @@
 
 use eyas_emulator::units::ParseAmountError;
 
-use super::expression::Function;
+use super::expression::SeriesFunction;
 use crate::measure::ParseMeasureError;
 
 /// The error of parsing an expression.
@@ -30,7 +30,7 @@ pub enum ExpressionError {
     #[error("expected a number, a measure or a function before {0:?}")]
     Operand(String),
     /// There is no such function.
-    #[error("{0:?} is not a function; functions are {names}", names = Function::ALL.map(|entry| entry.0).join(", "))]
+    #[error("{0:?} is not a function; functions are {names}", names = SeriesFunction::ALL.map(|entry| entry.0).join(", "))]
     UnknownFunction(String),
     /// A function has too few or too many arguments.
     #[error("{function} does not take {count} arguments")]

@@ -1,14 +1,14 @@
 //! The expressions of claims: measures at points or along curves, and simple arithmetic.
 
-use super::basis::Basis;
-use super::read::Read;
+use super::basis::JudgingBasis;
+use super::read::ReadMeasure;
 use crate::measure::Measure;
-use crate::situation::{Grid, Point};
-use crate::statistics::{Line, Statistic};
+use crate::situation::{GridPoint, SituationGrid};
+use crate::statistics::{RegressionLine, TrialStatistic};
 
 /// An expression over one run of every point.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Expression {
+pub enum ClaimExpression {
     /// A number.
     Number(f64),
     /// `measure[scene, curve, where]`.
@@ -20,17 +20,17 @@ pub enum Expression {
         /// The curve.
         curve: String,
         /// The place on the axis.
-        span: Span,
+        span: AxisSpan,
     },
     /// A binary operation.
-    Binary(Operator, Box<Expression>, Box<Expression>),
+    Binary(BinaryOperator, Box<ClaimExpression>, Box<ClaimExpression>),
     /// A function call.
-    Call(Function, Vec<Expression>),
+    Call(SeriesFunction, Vec<ClaimExpression>),
 }
 
 /// A place on the axis, in the unit of the axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Span {
+pub enum AxisSpan {
     /// One value: the result is a number.
     At(f64),
     /// The largest value of the curve: the result is a number.
@@ -41,7 +41,7 @@ pub enum Span {
 
 /// A binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
+pub enum BinaryOperator {
     /// `+`
     Add,
     /// `-`
@@ -52,7 +52,7 @@ pub enum Operator {
     Divide,
 }
 
-impl Operator {
+impl BinaryOperator {
     fn apply(self, left: f64, right: f64) -> f64 {
         match self {
             Self::Add => left + right,
@@ -65,7 +65,7 @@ impl Operator {
 
 /// The functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
+pub enum SeriesFunction {
     /// `least(a)`: the smallest number of a series.
     Least,
     /// `most(a)`: the largest number of a series.
@@ -86,7 +86,7 @@ pub enum Function {
     Abs,
 }
 
-impl Function {
+impl SeriesFunction {
     /// Every function with its name and its minimum and maximum number of arguments.
     pub(super) const ALL: [(&'static str, Self, usize, usize); 9] = [
         ("least", Self::Least, 1, 1),
@@ -103,14 +103,14 @@ impl Function {
 
 /// Numbers along the axis, or a single number.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Series {
+pub struct AxisSeries {
     /// The places; empty for a single number.
     pub xs: Vec<f64>,
     /// The numbers; `None` where the point is not judged (`[[judged]]` of the plan).
     pub ys: Vec<Option<f64>>,
 }
 
-impl Series {
+impl AxisSeries {
     /// Creates a single number.
     #[must_use]
     pub fn number(y: f64) -> Self {
@@ -135,7 +135,7 @@ impl Series {
     /// Combines two series place by place. A single number is combined with every place; a place
     /// that is not judged on one side is not judged in the result. Returns `None` if the places
     /// differ.
-    fn with(&self, other: &Self, act: impl Fn(f64, f64) -> f64) -> Option<Self> {
+    fn combined(&self, other: &Self, act: impl Fn(f64, f64) -> f64) -> Option<Self> {
         let (xs, count) = match (self.xs.is_empty(), other.xs.is_empty()) {
             (true, true) => (Vec::new(), 1),
             (false, true) => (self.xs.clone(), self.ys.len()),
@@ -154,13 +154,17 @@ impl Series {
     }
 }
 
-impl Expression {
+impl ClaimExpression {
     /// Evaluates the expression; `None` if something was not measured.
-    pub(crate) fn evaluate(&self, basis: Basis<'_>, read: &Read<'_>) -> Option<Series> {
+    pub(crate) fn evaluate(
+        &self,
+        basis: JudgingBasis<'_>,
+        read: &ReadMeasure<'_>,
+    ) -> Option<AxisSeries> {
         match self {
-            Self::Number(number) => Some(Series::number(*number)),
+            Self::Number(number) => Some(AxisSeries::number(*number)),
             Self::Read { measure, scene, curve, span } => {
-                let points: Vec<&Point> = basis.grid.along(scene, curve).collect();
+                let points: Vec<&GridPoint> = basis.grid.points_of_curve(scene, curve).collect();
                 series(&points, *span, &|point| {
                     let number = read(&point.id, measure)?;
                     let mut rules = basis.judged.iter().filter(|rule| rule.is_about(measure));
@@ -172,10 +176,10 @@ impl Expression {
             }
             Self::Binary(operator, left, right) => {
                 let (left, right) = (left.evaluate(basis, read)?, right.evaluate(basis, read)?);
-                left.with(&right, |left, right| operator.apply(left, right))
+                left.combined(&right, |left, right| operator.apply(left, right))
             }
             Self::Call(function, arguments) => {
-                let arguments: Vec<Series> = arguments
+                let arguments: Vec<AxisSeries> = arguments
                     .iter()
                     .map(|argument| argument.evaluate(basis, read))
                     .collect::<Option<_>>()?;
@@ -185,13 +189,15 @@ impl Expression {
     }
 }
 
-impl Expression {
+impl ClaimExpression {
     /// Returns the measure that it reads, if it is a single number of a single point.
     pub(super) fn only_read(&self) -> Option<&Measure> {
         let mut reads = Vec::new();
         self.collect_reads(&mut reads);
         match reads.as_slice() {
-            [Self::Read { measure, span: Span::At(_) | Span::Largest, .. }] => Some(measure),
+            [Self::Read { measure, span: AxisSpan::At(_) | AxisSpan::Largest, .. }] => {
+                Some(measure)
+            }
             _ => None,
         }
     }
@@ -200,7 +206,7 @@ impl Expression {
     /// all that it reads.
     pub(super) fn has_interval(&self) -> bool {
         let is_maximum =
-            |measure: &Measure| matches!(measure, Measure::Column(Statistic::MostOf(_), _));
+            |measure: &Measure| matches!(measure, Measure::Column(TrialStatistic::MostOf(_), _));
         !self.reads(is_maximum) || self.only_read().is_some()
     }
 
@@ -216,14 +222,14 @@ impl Expression {
     /// Calls a function for each measure of each point that it reads.
     pub(super) fn for_each_read<'a>(
         &'a self,
-        grid: &'a Grid,
-        show: &mut dyn FnMut(&'a Point, &Measure),
+        grid: &'a SituationGrid,
+        show: &mut dyn FnMut(&'a GridPoint, &Measure),
     ) {
         let mut reads = Vec::new();
         self.collect_reads(&mut reads);
         for read in reads {
             let Self::Read { measure, scene, curve, .. } = read else { continue };
-            grid.along(scene, curve).for_each(|point| show(point, measure));
+            grid.points_of_curve(scene, curve).for_each(|point| show(point, measure));
         }
     }
 
@@ -243,59 +249,59 @@ impl Expression {
 }
 
 /// Outer `None`: not measured; inner `None`: not judged.
-type ReadPoint<'a> = dyn Fn(&Point) -> Option<Option<f64>> + 'a;
+type ReadPoint<'a> = dyn Fn(&GridPoint) -> Option<Option<f64>> + 'a;
 
-fn series(points: &[&Point], span: Span, read: &ReadPoint<'_>) -> Option<Series> {
-    let single = |point: &Point| Some(Series { xs: Vec::new(), ys: vec![read(point)?] });
+fn series(points: &[&GridPoint], span: AxisSpan, read: &ReadPoint<'_>) -> Option<AxisSeries> {
+    let single = |point: &GridPoint| Some(AxisSeries { xs: Vec::new(), ys: vec![read(point)?] });
     let same = |x: f64, wanted: f64| (x - wanted).abs() <= wanted.abs() * 1e-9;
     match span {
-        Span::At(x) => {
+        AxisSpan::At(x) => {
             let point = points.iter().find(|point| same(point.x, x))?;
             single(point)
         }
-        Span::Largest => single(points.last()?),
-        Span::Between(low, high) => {
+        AxisSpan::Largest => single(points.last()?),
+        AxisSpan::Between(low, high) => {
             let inside = points.iter().filter(|point| (low..=high).contains(&point.x));
             let pairs: Vec<(f64, Option<f64>)> =
                 inside.map(|point| Some((point.x, read(point)?))).collect::<Option<_>>()?;
             let (xs, ys) = pairs.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
-            (!xs.is_empty()).then_some(Series { xs, ys })
+            (!xs.is_empty()).then_some(AxisSeries { xs, ys })
         }
     }
 }
 
-fn call(function: Function, arguments: &[Series]) -> Option<Series> {
+fn call(function: SeriesFunction, arguments: &[AxisSeries]) -> Option<AxisSeries> {
     let first = arguments.first()?;
     let numbers = || first.ys.iter().flatten().copied();
     let line = || {
         let (xs, ys) = first.judged();
-        Line::through(&xs, &ys)
+        RegressionLine::fit(&xs, &ys)
     };
     let number = match function {
-        Function::Least => numbers().reduce(f64::min)?,
-        Function::Most => numbers().reduce(f64::max)?,
-        Function::Mean => {
+        SeriesFunction::Least => numbers().reduce(f64::min)?,
+        SeriesFunction::Most => numbers().reduce(f64::max)?,
+        SeriesFunction::Mean => {
             let count = numbers().count();
             (count > 0).then(|| numbers().sum::<f64>() / count as f64)?
         }
-        Function::Slope => line()?.slope,
-        Function::R2 => line()?.r_squared,
-        Function::Reach => {
+        SeriesFunction::Slope => line()?.slope,
+        SeriesFunction::R2 => line()?.r_squared,
+        SeriesFunction::Reach => {
             let level = arguments.get(1)?.single()?;
             let index = first.ys.iter().position(|y| y.is_some_and(|y| y >= level));
             index.and_then(|index| first.xs.get(index)).copied().unwrap_or(f64::INFINITY)
         }
-        Function::Min => return combine(arguments, f64::min),
-        Function::Max => return combine(arguments, f64::max),
-        Function::Abs => {
+        SeriesFunction::Min => return combine(arguments, f64::min),
+        SeriesFunction::Max => return combine(arguments, f64::max),
+        SeriesFunction::Abs => {
             let ys = first.ys.iter().map(|y| y.map(f64::abs)).collect();
-            return Some(Series { xs: first.xs.clone(), ys });
+            return Some(AxisSeries { xs: first.xs.clone(), ys });
         }
     };
-    Some(Series::number(number))
+    Some(AxisSeries::number(number))
 }
 
-fn combine(arguments: &[Series], act: fn(f64, f64) -> f64) -> Option<Series> {
+fn combine(arguments: &[AxisSeries], act: fn(f64, f64) -> f64) -> Option<AxisSeries> {
     let (first, rest) = arguments.split_first()?;
-    rest.iter().try_fold(first.clone(), |so_far, next| so_far.with(next, act))
+    rest.iter().try_fold(first.clone(), |so_far, next| so_far.combined(next, act))
 }

@@ -3,15 +3,15 @@
 
 use serde::Deserialize;
 
-use super::read::Read;
+use super::read::ReadMeasure;
 use crate::measure::Measure;
-use crate::run::Results;
-use crate::situation::{Grid, Named, Point, live};
+use crate::run::RunResults;
+use crate::situation::{GridPoint, NamedLabel, SituationGrid, live};
 
 /// `[[judged]]` of a plan: points that do not satisfy this are left out of claims.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Judged {
+pub struct JudgedPoints {
     /// The measure that shows whether a point is valid.
     measure: Measure,
     /// The maximum value of the measure.
@@ -36,7 +36,7 @@ pub(crate) enum JudgedError {
     Otherwise,
 }
 
-impl Judged {
+impl JudgedPoints {
     /// Returns what is invalid.
     pub(crate) fn check(&self) -> Result<(), JudgedError> {
         let is_known = match &self.measure {
@@ -67,14 +67,16 @@ impl Judged {
     }
 
     /// Returns whether a point is judged; `None` if the measure was not taken.
-    pub(super) fn counts(&self, point: &str, read: &Read<'_>) -> Option<bool> {
+    pub(super) fn counts(&self, point: &str, read: &ReadMeasure<'_>) -> Option<bool> {
         Some(read(point, &self.measure)? <= self.at_most)
     }
 
     /// Describes for readers what is left out; `None` if nothing is.
-    pub(crate) fn excluded(&self, grid: &Grid, results: &Results) -> Option<String> {
+    pub(crate) fn excluded(&self, grid: &SituationGrid, results: &RunResults) -> Option<String> {
         let of_scene = |scene| {
-            grid.curves.iter().filter_map(move |curve| self.of(grid, results, scene, curve))
+            grid.curves
+                .iter()
+                .filter_map(move |curve| self.exclusion_note(grid, results, scene, curve))
         };
         let parts: Vec<String> = grid.scenes.iter().flat_map(of_scene).collect();
         let what = match self.columns.is_empty() {
@@ -85,15 +87,21 @@ impl Judged {
     }
 
     /// Describes what is left out of one curve.
-    fn of(&self, grid: &Grid, results: &Results, scene: &Named, curve: &Named) -> Option<String> {
-        let is_excluded = |point: &&Point| {
+    fn exclusion_note(
+        &self,
+        grid: &SituationGrid,
+        results: &RunResults,
+        scene: &NamedLabel,
+        curve: &NamedLabel,
+    ) -> Option<String> {
+        let is_excluded = |point: &&GridPoint| {
             let read = |id: &str, measure: &Measure| {
-                let number = measure.of(&point.situation, &results.pooled(id));
+                let number = measure.value(&point.situation, &results.pooled(id));
                 (!number.is_nan()).then_some(number)
             };
             self.counts(&point.id, &read) == Some(false)
         };
-        let points = grid.along(&scene.id, &curve.id).filter(is_excluded);
+        let points = grid.points_of_curve(&scene.id, &curve.id).filter(is_excluded);
         let places: Vec<String> = points.map(|point| point.x.to_string()).collect();
         let name = match scene.label.as_str() {
             "" => curve.label.clone(),

@@ -3,20 +3,20 @@
 use eyas_emulator::units::parse_amount;
 
 use super::error::ExpressionError;
-use super::expression::{Expression, Function, Operator, Span};
+use super::expression::{AxisSpan, BinaryOperator, ClaimExpression, SeriesFunction};
 use crate::measure::Measure;
-use crate::situation::{Grid, Named};
+use crate::situation::{NamedLabel, SituationGrid};
 
 /// The maximum nesting depth of brackets.
 const MAX_DEPTH: usize = 32;
 
-impl Expression {
+impl ClaimExpression {
     /// Parses an expression about these points.
     ///
     /// # Errors
     /// The first that is invalid.
-    pub fn parse(text: &str, grid: &Grid) -> Result<Self, ExpressionError> {
-        let mut parser = Parser { rest: text, grid, depth: 0 };
+    pub fn parse(text: &str, grid: &SituationGrid) -> Result<Self, ExpressionError> {
+        let mut parser = ExpressionParser { rest: text, grid, depth: 0 };
         let expression = parser.sum()?;
         match parser.peek() {
             None => Ok(expression),
@@ -25,19 +25,19 @@ impl Expression {
     }
 }
 
-struct Parser<'a> {
+struct ExpressionParser<'a> {
     rest: &'a str,
-    grid: &'a Grid,
+    grid: &'a SituationGrid,
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> ExpressionParser<'a> {
     fn peek(&mut self) -> Option<char> {
         self.rest = self.rest.trim_start();
         self.rest.chars().next()
     }
 
-    fn take(&mut self, wanted: char) -> bool {
+    fn skip_if(&mut self, wanted: char) -> bool {
         let found = self.peek() == Some(wanted);
         if found {
             self.rest = &self.rest[wanted.len_utf8()..];
@@ -46,7 +46,7 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, wanted: char) -> Result<(), ExpressionError> {
-        match self.take(wanted) {
+        match self.skip_if(wanted) {
             true => Ok(()),
             false => Err(ExpressionError::Missing { wanted, rest: self.rest.to_owned() }),
         }
@@ -60,7 +60,7 @@ impl<'a> Parser<'a> {
         &rest[..end]
     }
 
-    fn sum(&mut self) -> Result<Expression, ExpressionError> {
+    fn sum(&mut self) -> Result<ClaimExpression, ExpressionError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(ExpressionError::Depth);
@@ -68,33 +68,33 @@ impl<'a> Parser<'a> {
         let mut left = self.product()?;
         loop {
             let operator = match self.peek() {
-                Some('+') => Operator::Add,
-                Some('-') => Operator::Subtract,
+                Some('+') => BinaryOperator::Add,
+                Some('-') => BinaryOperator::Subtract,
                 _ => break,
             };
             self.rest = &self.rest[1..];
             let right = self.product()?;
-            left = Expression::Binary(operator, Box::new(left), Box::new(right));
+            left = ClaimExpression::Binary(operator, Box::new(left), Box::new(right));
         }
         self.depth -= 1;
         Ok(left)
     }
 
-    fn product(&mut self) -> Result<Expression, ExpressionError> {
+    fn product(&mut self) -> Result<ClaimExpression, ExpressionError> {
         let mut left = self.factor()?;
         loop {
             let operator = match self.peek() {
-                Some('*') => Operator::Multiply,
-                Some('/') => Operator::Divide,
+                Some('*') => BinaryOperator::Multiply,
+                Some('/') => BinaryOperator::Divide,
                 _ => return Ok(left),
             };
             self.rest = &self.rest[1..];
             let right = self.factor()?;
-            left = Expression::Binary(operator, Box::new(left), Box::new(right));
+            left = ClaimExpression::Binary(operator, Box::new(left), Box::new(right));
         }
     }
 
-    fn factor(&mut self) -> Result<Expression, ExpressionError> {
+    fn factor(&mut self) -> Result<ClaimExpression, ExpressionError> {
         match self.peek() {
             Some('(') => {
                 self.expect('(')?;
@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
             }
             Some(c) if c.is_ascii_digit() => {
                 let text = self.word(|c| c.is_ascii_digit() || c == '.');
-                let number = text.parse().map(Expression::Number);
+                let number = text.parse().map(ClaimExpression::Number);
                 number.map_err(|_| ExpressionError::Number(text.to_owned()))
             }
             Some(c) if c.is_ascii_alphabetic() => {
@@ -118,18 +118,18 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn call(&mut self, name: &str) -> Result<Expression, ExpressionError> {
-        let found = Function::ALL.iter().find(|entry| entry.0 == name);
+    fn call(&mut self, name: &str) -> Result<ClaimExpression, ExpressionError> {
+        let found = SeriesFunction::ALL.iter().find(|entry| entry.0 == name);
         let unknown = || ExpressionError::UnknownFunction(name.to_owned());
         let (_, function, fewest, most) = found.ok_or_else(unknown)?;
         self.expect('(')?;
         let mut arguments = vec![self.sum()?];
-        while self.take(',') {
+        while self.skip_if(',') {
             arguments.push(self.sum()?);
         }
         self.expect(')')?;
         match (*fewest..=*most).contains(&arguments.len()) {
-            true => Ok(Expression::Call(*function, arguments)),
+            true => Ok(ClaimExpression::Call(*function, arguments)),
             false => {
                 let (function, count) = (name.to_owned(), arguments.len());
                 Err(ExpressionError::Arguments { function, count })
@@ -137,7 +137,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn read(&mut self, name: &str) -> Result<Expression, ExpressionError> {
+    fn read(&mut self, name: &str) -> Result<ClaimExpression, ExpressionError> {
         let measure: Measure = name.parse()?;
         self.expect('[')?;
         let inside = self.word(|c| c != ']');
@@ -152,7 +152,7 @@ impl<'a> Parser<'a> {
             let (measure, found) = (name.to_owned(), inside.to_owned());
             return Err(ExpressionError::Form { measure, form, found });
         };
-        let known = |names: &[Named], id: &str| names.iter().any(|name| name.id == id);
+        let known = |names: &[NamedLabel], id: &str| names.iter().any(|name| name.id == id);
         if !known(&self.grid.scenes, scene) {
             return Err(ExpressionError::UnknownScene((*scene).to_owned()));
         }
@@ -160,7 +160,7 @@ impl<'a> Parser<'a> {
             return Err(ExpressionError::UnknownCurve((*curve).to_owned()));
         }
         let span = span(range)?;
-        Ok(Expression::Read {
+        Ok(ClaimExpression::Read {
             measure,
             scene: (*scene).to_owned(),
             curve: (*curve).to_owned(),
@@ -170,9 +170,9 @@ impl<'a> Parser<'a> {
 }
 
 /// Parses `64 KiB`, `largest`, `64 KiB..`, `..256 KiB`, `64 KiB..256 KiB` or `..`.
-fn span(text: &str) -> Result<Span, ExpressionError> {
+fn span(text: &str) -> Result<AxisSpan, ExpressionError> {
     if text == "largest" {
-        return Ok(Span::Largest);
+        return Ok(AxisSpan::Largest);
     }
     let bound = |text: &str, open: f64| match text.trim() {
         "" => Ok(open),
@@ -180,9 +180,9 @@ fn span(text: &str) -> Result<Span, ExpressionError> {
     };
     match text.split_once("..") {
         Some((low, high)) => {
-            Ok(Span::Between(bound(low, f64::NEG_INFINITY)?, bound(high, f64::INFINITY)?))
+            Ok(AxisSpan::Between(bound(low, f64::NEG_INFINITY)?, bound(high, f64::INFINITY)?))
         }
         None if text.is_empty() => Err(ExpressionError::NoPlace),
-        None => Ok(Span::At(bound(text, 0.0)?)),
+        None => Ok(AxisSpan::At(bound(text, 0.0)?)),
     }
 }

@@ -3,4 +3,4 @@
 use crate::measure::Measure;
 
 /// Returns a measure of one run of the point with this identifier, if there is one.
-pub(crate) type Read<'a> = dyn Fn(&str, &Measure) -> Option<f64> + 'a;
+pub(crate) type ReadMeasure<'a> = dyn Fn(&str, &Measure) -> Option<f64> + 'a;

@@ -8,22 +8,27 @@
 
 use std::collections::BTreeMap;
 
-use super::basis::Basis;
-use super::expression::{Expression, Function};
-use super::verdict::Estimate;
+use super::basis::JudgingBasis;
+use super::expression::{ClaimExpression, SeriesFunction};
+use super::verdict::IntervalEstimate;
 use crate::measure::Measure;
-use crate::run::{Results, RunResult};
-use crate::situation::{self, Grid, Situation};
+use crate::run::{RunResult, RunResults};
+use crate::situation::{self, Situation, SituationGrid};
 use crate::statistics::{
-    DRAWS, Interval, Method, Statistic, Summary, plausible_share, resample, seed_of,
+    ConfidenceInterval, DRAWS, IntervalMethod, SampleSummary, TrialStatistic, plausible_share,
+    resample, seed_of,
 };
 
 /// Evaluates an expression, with its uncertainty; `None` if something was not measured.
-pub(super) fn measure(value: &Expression, basis: Basis<'_>, results: &Results) -> Option<Estimate> {
-    let pools = Pools::of(value, basis.grid, results);
-    let measured = pools.evaluate(value, basis, Draw::AsMeasured)?;
+pub(super) fn measure(
+    value: &ClaimExpression,
+    basis: JudgingBasis<'_>,
+    results: &RunResults,
+) -> Option<IntervalEstimate> {
+    let pools = TrialPools::new(value, basis.grid, results);
+    let measured = pools.evaluate(value, basis, TrialDraw::AsMeasured)?;
     let interval = pools.interval(value, measured, basis);
-    Some(Estimate { value: measured, interval })
+    Some(IntervalEstimate { value: measured, interval })
 }
 
 /// Computes every statistic of a column of trials that a report shows, with its interval, which is
@@ -32,8 +37,8 @@ pub(crate) fn summaries(
     point: &str,
     column: &str,
     trials: &[f64],
-    statistics: &[Statistic],
-) -> Vec<(Statistic, Summary)> {
+    statistics: &[TrialStatistic],
+) -> Vec<(TrialStatistic, SampleSummary)> {
     // Sorted once, because every percentile needs it.
     let redraw = |draw| {
         let mut trials = resample(trials, seed_of([point, column], draw));
@@ -44,23 +49,26 @@ pub(crate) fn summaries(
         0 | 1 => Vec::new(),
         _ => (0..DRAWS).map(redraw).collect(),
     };
-    let summary = |statistic: Statistic| {
-        let value = statistic.of(trials);
-        let interval = if statistic == Statistic::Mean && situation::is_share(column) {
-            Interval::wilson(trials)
+    let summary = |statistic: TrialStatistic| {
+        let value = statistic.compute(trials);
+        let interval = if statistic == TrialStatistic::Mean && situation::is_share(column) {
+            ConfidenceInterval::wilson(trials)
         } else if statistic.is_extreme() {
             None
         } else {
-            Interval::bootstrap(value, redrawn.iter().map(|trials| statistic.of(trials)).collect())
+            ConfidenceInterval::bootstrap(
+                value,
+                redrawn.iter().map(|trials| statistic.compute(trials)).collect(),
+            )
         };
-        let summary = Summary { value, interval, samples: trials.len() };
+        let summary = SampleSummary { value, interval, samples: trials.len() };
         value.is_finite().then_some((statistic, summary))
     };
     statistics.iter().filter_map(|statistic| summary(*statistic)).collect()
 }
 
 fn is_share(measure: &Measure) -> bool {
-    matches!(measure, Measure::Column(Statistic::Mean, column) if situation::is_share(column))
+    matches!(measure, Measure::Column(TrialStatistic::Mean, column) if situation::is_share(column))
 }
 
 /// Returns whether the bootstrap says nothing about a measure.
@@ -70,21 +78,21 @@ fn is_extreme(measure: &Measure) -> bool {
 
 /// Which trials are used.
 #[derive(Clone, Copy)]
-enum Draw {
+enum TrialDraw {
     AsMeasured,
     Resampled(u64),
     /// The only measure that is read, at the lower or upper end of its interval.
-    End(fn(Interval) -> f64),
+    End(fn(ConfidenceInterval) -> f64),
 }
 
 /// The trials of the points that an expression reads.
-struct Pools<'a>(BTreeMap<&'a str, Pool<'a>>);
+struct TrialPools<'a>(BTreeMap<&'a str, TrialPool<'a>>);
 
-impl<'a> Pools<'a> {
-    fn of(value: &'a Expression, grid: &'a Grid, results: &Results) -> Self {
+impl<'a> TrialPools<'a> {
+    fn new(value: &'a ClaimExpression, grid: &'a SituationGrid, results: &RunResults) -> Self {
         let mut pools = BTreeMap::new();
         value.for_each_read(grid, &mut |point, _| {
-            let pool = || Pool {
+            let pool = || TrialPool {
                 id: &point.id,
                 situation: &point.situation,
                 all: results.pooled(&point.id),
@@ -94,33 +102,48 @@ impl<'a> Pools<'a> {
         Self(pools)
     }
 
-    fn evaluate(&self, value: &Expression, basis: Basis<'_>, draw: Draw) -> Option<f64> {
+    fn evaluate(
+        &self,
+        value: &ClaimExpression,
+        basis: JudgingBasis<'_>,
+        draw: TrialDraw,
+    ) -> Option<f64> {
         self.number(value, basis, draw).filter(|number| number.is_finite())
     }
 
-    fn number(&self, value: &Expression, basis: Basis<'_>, draw: Draw) -> Option<f64> {
+    fn number(
+        &self,
+        value: &ClaimExpression,
+        basis: JudgingBasis<'_>,
+        draw: TrialDraw,
+    ) -> Option<f64> {
         let read = |id: &str, measure: &Measure| self.0.get(id)?.read(measure, draw);
         value.evaluate(basis, &read)?.single().filter(|number| !number.is_nan())
     }
 
     /// Returns the interval of an expression with this value.
-    fn interval(&self, value: &Expression, measured: f64, basis: Basis<'_>) -> Option<Interval> {
-        if let Expression::Call(Function::Abs, arguments) = value {
+    fn interval(
+        &self,
+        value: &ClaimExpression,
+        measured: f64,
+        basis: JudgingBasis<'_>,
+    ) -> Option<ConfidenceInterval> {
+        if let ClaimExpression::Call(SeriesFunction::Abs, arguments) = value {
             // The interval of |x| is that of x without its sign: |x| of resampled trials is biased.
             let inside = arguments.first()?;
             let interval =
-                self.interval(inside, self.number(inside, basis, Draw::AsMeasured)?, basis);
-            return interval.map(Interval::absolute);
+                self.interval(inside, self.number(inside, basis, TrialDraw::AsMeasured)?, basis);
+            return interval.map(ConfidenceInterval::absolute);
         }
         if value.reads(is_extreme) {
             return None;
         }
         match value.only_read() {
             Some(measure) if is_share(measure) => {
-                self.between_ends(value, measured, Method::Wilson, basis)
+                self.between_ends(value, measured, IntervalMethod::Wilson, basis)
             }
-            Some(Measure::Column(Statistic::MostOf(_), _)) => {
-                self.between_ends(value, measured, Method::OrderStatistics, basis)
+            Some(Measure::Column(TrialStatistic::MostOf(_), _)) => {
+                self.between_ends(value, measured, IntervalMethod::OrderStatistics, basis)
             }
             _ => self.bootstrap(value, measured, basis),
         }
@@ -130,21 +153,27 @@ impl<'a> Pools<'a> {
     /// expression at the ends of the measure's interval.
     fn between_ends(
         &self,
-        value: &Expression,
+        value: &ClaimExpression,
         measured: f64,
-        method: Method,
-        basis: Basis<'_>,
-    ) -> Option<Interval> {
-        let ends: [fn(Interval) -> f64; 2] = [|read| read.low, |read| read.high];
-        let [first, second] = ends.map(|end| self.number(value, basis, Draw::End(end)));
+        method: IntervalMethod,
+        basis: JudgingBasis<'_>,
+    ) -> Option<ConfidenceInterval> {
+        let ends: [fn(ConfidenceInterval) -> f64; 2] = [|read| read.low, |read| read.high];
+        let [first, second] = ends.map(|end| self.number(value, basis, TrialDraw::End(end)));
         let (first, second) = (first?, second?);
-        let interval = Interval { low: first.min(second), high: first.max(second), method };
+        let interval =
+            ConfidenceInterval { low: first.min(second), high: first.max(second), method };
         Some(interval.containing(measured))
     }
 
     /// Returns the bootstrap interval; `None` if no column has two trials, because their variation
     /// is then unknown.
-    fn bootstrap(&self, value: &Expression, measured: f64, basis: Basis<'_>) -> Option<Interval> {
+    fn bootstrap(
+        &self,
+        value: &ClaimExpression,
+        measured: f64,
+        basis: JudgingBasis<'_>,
+    ) -> Option<ConfidenceInterval> {
         let mut max_trials = 0;
         value.for_each_read(basis.grid, &mut |point, measure| {
             let pool = self.0.get(point.id.as_str());
@@ -155,40 +184,42 @@ impl<'a> Pools<'a> {
         if max_trials < 2 {
             return None;
         }
-        let replicate = |draw| self.evaluate(value, basis, Draw::Resampled(draw));
-        Interval::bootstrap(measured, (0..DRAWS).map(replicate).collect::<Option<_>>()?)
+        let replicate = |draw| self.evaluate(value, basis, TrialDraw::Resampled(draw));
+        ConfidenceInterval::bootstrap(measured, (0..DRAWS).map(replicate).collect::<Option<_>>()?)
     }
 }
 
 /// The trials of a point.
-struct Pool<'a> {
+struct TrialPool<'a> {
     id: &'a str,
     situation: &'a Situation,
     all: RunResult,
 }
 
-impl Pool<'_> {
-    fn read(&self, measure: &Measure, draw: Draw) -> Option<f64> {
+impl TrialPool<'_> {
+    fn read(&self, measure: &Measure, draw: TrialDraw) -> Option<f64> {
         let number = match (measure, draw) {
-            (Measure::Column(statistic, column), Draw::Resampled(draw)) => {
+            (Measure::Column(statistic, column), TrialDraw::Resampled(draw)) => {
                 let trials = self.all.columns.get(column)?;
                 // The same trials for every measure of a column, because they belong together.
                 let seed = seed_of([self.id, column], draw);
                 if is_share(measure) {
                     plausible_share(trials, seed)
                 } else {
-                    statistic.of(&resample(trials, seed))
+                    statistic.compute(&resample(trials, seed))
                 }
             }
-            (Measure::Column(statistic, column), Draw::End(end)) => {
+            (Measure::Column(statistic, column), TrialDraw::End(end)) => {
                 let trials = self.all.columns.get(column)?;
                 let interval = match statistic {
-                    Statistic::MostOf(series) => Interval::median_maximum(trials, *series),
-                    _ => Interval::wilson(trials),
+                    TrialStatistic::MostOf(series) => {
+                        ConfidenceInterval::median_maximum(trials, *series)
+                    }
+                    _ => ConfidenceInterval::wilson(trials),
                 };
                 return Some(end(interval?));
             }
-            _ => measure.of(self.situation, &self.all),
+            _ => measure.value(self.situation, &self.all),
         };
         number.is_finite().then_some(number)
     }

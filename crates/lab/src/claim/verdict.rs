@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Bounds;
-use crate::statistics::Interval;
+use super::CheckBounds;
+use crate::statistics::ConfidenceInterval;
 
 /// The outcome of a claim or a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum ClaimOutcome {
     /// The whole interval is within the bounds. With a single run, which has no interval, the
     /// number is.
     Accepted,
@@ -25,7 +25,7 @@ pub enum Outcome {
     ShownOnly,
 }
 
-impl Outcome {
+impl ClaimOutcome {
     /// Returns a description.
     #[must_use]
     pub const fn describe(self) -> &'static str {
@@ -49,36 +49,42 @@ impl Outcome {
 
 /// A number and its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Estimate {
+pub(crate) struct IntervalEstimate {
     /// The mean over the runs, or the value over all trials.
     pub(crate) value: f64,
     /// `None` with a single run or trial.
-    pub(crate) interval: Option<Interval>,
+    pub(crate) interval: Option<ConfidenceInterval>,
 }
 
-impl Bounds {
+impl CheckBounds {
     /// Judges a number by its interval.
-    pub(crate) fn judge(&self, estimate: Option<Estimate>) -> Outcome {
-        let Some(Estimate { value, interval }) = estimate else { return Outcome::NotMeasured };
+    pub(crate) fn judge(&self, estimate: Option<IntervalEstimate>) -> ClaimOutcome {
+        let Some(IntervalEstimate { value, interval }) = estimate else {
+            return ClaimOutcome::NotMeasured;
+        };
         if self.is_empty() {
-            return Outcome::ShownOnly;
+            return ClaimOutcome::ShownOnly;
         }
-        let Some(Interval { low, high, .. }) = interval else {
-            return if self.contains(value) { Outcome::Accepted } else { Outcome::Refused };
+        let Some(ConfidenceInterval { low, high, .. }) = interval else {
+            return if self.contains(value) {
+                ClaimOutcome::Accepted
+            } else {
+                ClaimOutcome::Refused
+            };
         };
         if self.contains(low) && self.contains(high) {
-            Outcome::Accepted
+            ClaimOutcome::Accepted
         } else if self.exclude(low, high) {
-            Outcome::Refused
+            ClaimOutcome::Refused
         } else {
-            Outcome::Undecided
+            ClaimOutcome::Undecided
         }
     }
 }
 
 /// The verdict about a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct ClaimVerdict {
     /// The identifier of the claim.
     pub id: String,
     /// The claim.
@@ -88,9 +94,9 @@ pub struct Verdict {
     /// The value of the first check; null if it was not measured.
     pub measured: Option<f64>,
     /// Its 95 % confidence interval; null with a single run.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: ClaimOutcome,
     /// A note for readers.
     pub note: String,
     /// The verdicts of the checks.
@@ -107,49 +113,50 @@ pub struct CheckVerdict {
     /// The unit.
     pub unit: String,
     /// The bounds.
-    pub accept: Bounds,
+    pub accept: CheckBounds,
     /// The value; null if it was not measured.
     pub measured: Option<f64>,
     /// Its 95 % confidence interval; null with a single run.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: ClaimOutcome,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::Method;
+    use crate::statistics::IntervalMethod;
 
-    fn judged(bounds: Bounds, low: f64, value: f64, high: f64) -> Outcome {
-        let interval = Some(Interval { low, high, method: Method::StudentT });
-        bounds.judge(Some(Estimate { value, interval }))
+    fn judged(bounds: CheckBounds, low: f64, value: f64, high: f64) -> ClaimOutcome {
+        let interval = Some(ConfidenceInterval { low, high, method: IntervalMethod::StudentT });
+        bounds.judge(Some(IntervalEstimate { value, interval }))
     }
 
     #[test]
     fn an_interval_that_spans_a_bound_decides_nothing() {
-        let at_most = Bounds { at_most: Some(1.05), ..Bounds::default() };
-        assert_eq!(judged(at_most, 0.9, 1.0, 1.05), Outcome::Accepted);
-        assert_eq!(judged(at_most, 0.9, 1.0, 1.1), Outcome::Undecided);
-        assert_eq!(judged(at_most, 1.0, 1.06, 1.1), Outcome::Undecided);
-        assert_eq!(judged(at_most, 1.06, 1.07, 1.1), Outcome::Refused);
+        let at_most = CheckBounds { at_most: Some(1.05), ..CheckBounds::default() };
+        assert_eq!(judged(at_most, 0.9, 1.0, 1.05), ClaimOutcome::Accepted);
+        assert_eq!(judged(at_most, 0.9, 1.0, 1.1), ClaimOutcome::Undecided);
+        assert_eq!(judged(at_most, 1.0, 1.06, 1.1), ClaimOutcome::Undecided);
+        assert_eq!(judged(at_most, 1.06, 1.07, 1.1), ClaimOutcome::Refused);
     }
 
     #[test]
     fn an_interval_wider_than_what_is_accepted_decides_nothing() {
-        let between = Bounds { at_least: Some(19.0), at_most: Some(19.4), ..Bounds::default() };
-        assert_eq!(judged(between, 18.0, 19.2, 20.0), Outcome::Undecided);
-        assert_eq!(judged(between, 18.0, 18.5, 20.0), Outcome::Undecided);
-        assert_eq!(judged(between, 19.5, 19.6, 20.0), Outcome::Refused);
+        let between =
+            CheckBounds { at_least: Some(19.0), at_most: Some(19.4), ..CheckBounds::default() };
+        assert_eq!(judged(between, 18.0, 19.2, 20.0), ClaimOutcome::Undecided);
+        assert_eq!(judged(between, 18.0, 18.5, 20.0), ClaimOutcome::Undecided);
+        assert_eq!(judged(between, 19.5, 19.6, 20.0), ClaimOutcome::Refused);
     }
 
     #[test]
     fn without_an_interval_the_number_decides() {
-        let above = Bounds { above: Some(3.0), ..Bounds::default() };
-        let alone = |value| above.judge(Some(Estimate { value, interval: None }));
-        assert_eq!((alone(3.0), alone(3.1)), (Outcome::Refused, Outcome::Accepted));
-        assert_eq!(above.judge(None), Outcome::NotMeasured);
-        assert_eq!(judged(Bounds::default(), 1.0, 2.0, 3.0), Outcome::ShownOnly);
+        let above = CheckBounds { above: Some(3.0), ..CheckBounds::default() };
+        let alone = |value| above.judge(Some(IntervalEstimate { value, interval: None }));
+        assert_eq!((alone(3.0), alone(3.1)), (ClaimOutcome::Refused, ClaimOutcome::Accepted));
+        assert_eq!(above.judge(None), ClaimOutcome::NotMeasured);
+        assert_eq!(judged(CheckBounds::default(), 1.0, 2.0, 3.0), ClaimOutcome::ShownOnly);
     }
 
     #[test]
@@ -158,15 +165,17 @@ mod tests {
             value: String::new(),
             about: String::new(),
             unit: String::new(),
-            accept: Bounds::default(),
+            accept: CheckBounds::default(),
             measured: None,
             interval: None,
             outcome,
         };
-        let of = |outcomes: &[Outcome]| {
-            Outcome::of_all(&outcomes.iter().map(|outcome| check(*outcome)).collect::<Vec<_>>())
+        let of = |outcomes: &[ClaimOutcome]| {
+            ClaimOutcome::of_all(
+                &outcomes.iter().map(|outcome| check(*outcome)).collect::<Vec<_>>(),
+            )
         };
-        use Outcome::{Accepted, NotJudged, NotMeasured, Refused, ShownOnly, Undecided};
+        use ClaimOutcome::{Accepted, NotJudged, NotMeasured, Refused, ShownOnly, Undecided};
         assert_eq!(of(&[Accepted, ShownOnly]), Accepted);
         assert_eq!(of(&[Accepted, Undecided]), Undecided);
         assert_eq!(of(&[NotJudged, Undecided, Accepted]), NotJudged);

@@ -4,16 +4,16 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use eyas::race::candidate::{Family, Transport};
+use eyas::race::candidate::{AddressFamily, Transport};
 use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
-use eyas_emulator::{Host, MiddleboxConfig, Topology};
-use eyas_load::{Arrivals, Extent, Load};
-use eyas_netem::middlebox::firewall::Policy as Firewall;
+use eyas_emulator::{HostRole, MiddleboxConfig, Topology};
+use eyas_load::{ArrivalProcess, Load, LoadExtent};
+use eyas_netem::middlebox::firewall::FirewallPolicy as Firewall;
 use eyas_netem::packet::protocol;
 
-use super::host::{self, Identity, Serve};
-use super::{LiveError, Run, testbed};
+use super::host::{self, ServedIdentity, ServerParameters};
+use super::{LiveError, RunLive, testbed};
 use crate::run::RunResult;
 use crate::situation::live::{AllTransportsSetup, MiddleboxKind, RacePolicyName, SctpSecurityName};
 
@@ -28,12 +28,12 @@ const TRANSPORTS: [Transport; 5] =
 /// The time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-impl Run for AllTransportsSetup {
+impl RunLive for AllTransportsSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let topology = topology(self, seed)?;
-        let server = topology.paths.first().map(|path| path.addresses(Host::Server));
+        let server = topology.paths.first().map(|path| path.addresses(HostRole::Server));
         let listen = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
-        let serve = Serve { listen, identity: Identity::Ecdsa, http3: true };
+        let serve = ServerParameters { listen, identity: ServedIdentity::Ecdsa, http3: true };
         let observed = host::run(topology, &serve, self.times(), stop, |_| {
             load(self, server.unwrap_or_default(), seed)
         })?;
@@ -63,12 +63,12 @@ fn load(setup: &AllTransportsSetup, server: Vec<IpAddr>, seed: u64) -> Result<Lo
     let url = format!("https://{NAME}:{PORT}/bytes/100");
     let url = url.parse().map_err(|cause| LiveError::Inside(format!("{url}: {cause}")))?;
     let mut load = Load::new(url);
-    load.arrivals = Arrivals::poisson(setup.rate);
+    load.arrivals = ArrivalProcess::poisson(setup.rate);
     load.warm_up = setup.warm_up.0;
-    load.extent = Extent::lasting(setup.warm_up.0 + setup.duration.0);
+    load.extent = LoadExtent::lasting(setup.warm_up.0 + setup.duration.0);
     let memory = match setup.race {
         RacePolicyName::EyasRemembers => {
-            MemoryStore::in_memory(eyas::race::memory::Config::default())
+            MemoryStore::in_memory(eyas::race::memory::MemoryConfig::default())
         }
         RacePolicyName::Naive | RacePolicyName::Eyas => MemoryStore::none(),
     };
@@ -94,7 +94,7 @@ impl AllTransportsSetup {
         }
         let policy = Policy {
             transports,
-            only_family: (self.candidates == 1).then_some(Family::V4),
+            only_family: (self.candidates == 1).then_some(AddressFamily::V4),
             max_in_flight: self.candidates.max(Policy::default().max_in_flight),
             sctp_security: match self.sctp_security {
                 SctpSecurityName::Tls => SctpSecurity::Tls,
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn policy(candidates: usize) -> Policy {
-        let second = eyas_emulator::units::Time(Duration::from_secs(1));
+        let second = eyas_emulator::units::TimeSpan(Duration::from_secs(1));
         let setup = AllTransportsSetup {
             link: Default::default(),
             candidates,
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_requested_number_of_candidates_is_made() {
-        assert_eq!(policy(1).only_family, Some(Family::V4));
+        assert_eq!(policy(1).only_family, Some(AddressFamily::V4));
         assert_eq!((policy(2).transports.len(), policy(2).only_family), (1, None));
         // The six of the paper.
         assert_eq!(policy(6).transports, [Transport::Sctp, Transport::SctpUdp, Transport::Tcp]);

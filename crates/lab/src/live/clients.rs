@@ -26,17 +26,17 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use eyas_emulator::{Host, MiddleboxConfig, PathTopology, Topology};
+use eyas_emulator::{HostRole, MiddleboxConfig, PathTopology, Topology};
 
-use super::testbed::Testbed;
-use super::{LiveError, Run, awake};
-use crate::run::{Observed, RunResult};
-use crate::situation::live::{ClientsSetup, DelayedTraffic, Scheme};
-use measures::Measures;
+use super::testbed::LiveTestbed;
+use super::{LiveError, RunLive, awake};
+use crate::run::{ProgramObservation, RunResult};
+use crate::situation::live::{ClientsSetup, DelayedTraffic, UrlScheme};
+use measures::FetchMeasures;
 use packet::PacketInfo;
-use program::Program;
-use servers::{ServerSetup, Servers};
-use zone::Zone;
+use program::ReadyClient;
+use servers::{ServerSetup, TrialServers};
+use zone::ZoneConfig;
 
 /// The paths of the address families; the name server is on the IPv4 path.
 const IPV4_PATH: &str = "four";
@@ -46,27 +46,34 @@ const PAGE: &str = "/";
 /// How long to wait for packets of a fetch that has ended.
 const AFTER: Duration = Duration::from_millis(20);
 
-impl Run for ClientsSetup {
+impl RunLive for ClientsSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let _awake = awake::keep();
-        let testbed = Testbed::with_topology(&topology(self, seed)?)?;
+        let testbed = LiveTestbed::with_topology(&topology(self, seed)?)?;
         let name_server = testbed.server_address()?;
         let mut all = addresses::of_family(true, &self.ipv6);
         all.extend(addresses::of_family(false, &self.ipv4));
-        addresses::configure(testbed.emulator().namespace(Host::Server), &all)?;
-        let zone = Zone { setup: self.clone(), addresses: all.iter().map(|(ip, _)| *ip).collect() };
+        addresses::configure(testbed.emulator().namespace(HostRole::Server), &all)?;
+        let zone =
+            ZoneConfig { setup: self.clone(), addresses: all.iter().map(|(ip, _)| *ip).collect() };
         let setup = ServerSetup { name_server, zone, all, udp: self.udp };
-        let (_servers, root) = Servers::start(&testbed, setup)?;
+        let (_servers, root) = TrialServers::start(&testbed, setup)?;
         let directory =
             tempfile::tempdir().map_err(|cause| LiveError::Inside(cause.to_string()))?;
         let name_server = name_server.to_string();
-        let program = Program::prepare(&self.client, directory.path(), &name_server, &root)?;
+        let program = ReadyClient::prepare(&self.client, directory.path(), &name_server, &root)?;
         let mut run = RunResult::default();
-        let mut observed = Observed { version: program.version.clone(), courses: Vec::new() };
+        let mut observed =
+            ProgramObservation { version: program.version.clone(), courses: Vec::new() };
         let mut no_traffic = None;
         for trial in 0..self.trials {
-            let trial =
-                Trial { setup: self, testbed: &testbed, program: &program, seed, number: trial };
+            let trial = ClientTrial {
+                setup: self,
+                testbed: &testbed,
+                program: &program,
+                seed,
+                number: trial,
+            };
             no_traffic = trial.run(directory.path(), stop, &mut run, &mut observed)?.or(no_traffic);
         }
         if let (Some(why), true) = (no_traffic, run.columns.is_empty()) {
@@ -100,15 +107,15 @@ fn topology(setup: &ClientsSetup, seed: u64) -> Result<Topology, LiveError> {
 }
 
 /// One trial: a name and a home directory that have not been used before.
-struct Trial<'a> {
+struct ClientTrial<'a> {
     setup: &'a ClientsSetup,
-    testbed: &'a Testbed,
-    program: &'a Program<'a>,
+    testbed: &'a LiveTestbed,
+    program: &'a ReadyClient<'a>,
     seed: u64,
     number: u32,
 }
 
-impl Trial<'_> {
+impl ClientTrial<'_> {
     /// Returns the reason if there was nothing to measure: a client that sends nothing has not
     /// failed because of the network.
     fn run(
@@ -116,12 +123,12 @@ impl Trial<'_> {
         directory: &Path,
         stop: &AtomicBool,
         run: &mut RunResult,
-        observed: &mut Observed,
+        observed: &mut ProgramObservation,
     ) -> Result<Option<String>, LiveError> {
         let name = format!("t{}-{}.{}", self.seed, self.number, zone::DOMAIN);
         let scheme = match self.setup.scheme {
-            Scheme::Http => "http",
-            Scheme::Https => "https",
+            UrlScheme::Http => "http",
+            UrlScheme::Https => "https",
         };
         let url = format!("{scheme}://{name}{PAGE}");
         let home = directory.join(format!("home-{}", self.number));
@@ -140,7 +147,7 @@ impl Trial<'_> {
             if let Some(lateness) = lateness::max_lateness(&packets, late) {
                 measures.insert("behind", lateness);
             }
-            put(run, fetch, &measures);
+            store_measures(run, fetch, &measures);
             if self.number == 0 {
                 let title = match self.setup.fetches {
                     1 => url.clone(),
@@ -165,7 +172,7 @@ impl Trial<'_> {
         let file = directory.join("packets.pcapng");
         let emulator = self.testbed.emulator();
         emulator.capture(None, &file)?;
-        let host = emulator.namespace(Host::Client);
+        let host = emulator.namespace(HostRole::Client);
         let ended = self.program.fetch(host, url, home, self.setup.give_up.0, stop);
         std::thread::sleep(AFTER);
         emulator.end_capture()?;
@@ -179,10 +186,10 @@ impl Trial<'_> {
 }
 
 /// Returns the packets at the client's end of the links.
-fn at_the_client(packets: &[capture::Captured]) -> Vec<PacketInfo> {
-    let end = format!("at the {}", Host::Client);
-    let own = |packet: &&capture::Captured| packet.interface.ends_with(&end);
-    let parse = |packet: &capture::Captured| {
+fn at_the_client(packets: &[capture::CapturedPacket]) -> Vec<PacketInfo> {
+    let end = format!("at the {}", HostRole::Client);
+    let own = |packet: &&capture::CapturedPacket| packet.interface.ends_with(&end);
+    let parse = |packet: &capture::CapturedPacket| {
         let source = eyas_netem::packet::Packet::parse(&packet.ip)?.source;
         packet::parse(packet.at, is_client(source), &packet.ip)
     };
@@ -195,12 +202,12 @@ fn at_the_client(packets: &[capture::Captured]) -> Vec<PacketInfo> {
 /// Returns whether an address belongs to the client, on either path.
 fn is_client(address: std::net::IpAddr) -> bool {
     let paths = [PathTopology::numbered(1, IPV4_PATH), PathTopology::numbered(2, IPV6_PATH)];
-    paths.iter().any(|path| path.addresses(Host::Client).contains(&address))
+    paths.iter().any(|path| path.addresses(HostRole::Client).contains(&address))
 }
 
 /// Stores the measures of a fetch in the columns. Some measures of later fetches have separate
 /// columns.
-fn put(run: &mut RunResult, fetch: u32, measures: &Measures) {
+fn store_measures(run: &mut RunResult, fetch: u32, measures: &FetchMeasures) {
     for (measure, number) in measures {
         let column = match fetch {
             1 => (*measure).to_owned(),

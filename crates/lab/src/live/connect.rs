@@ -5,32 +5,32 @@ use std::time::Duration;
 
 use eyas::Resolver;
 use eyas::race::policy::Policy;
-use eyas_emulator::units::Part;
+use eyas_emulator::units::PercentValue;
 
-use super::server_kind::Kind;
-use super::servers::Servers;
-use super::testbed::Testbed;
-use super::trial::{OBJECT, Outcome, Trial, run_concurrently, runtime};
-use super::{LiveError, Run, Traffic, awake};
+use super::server_kind::ServerKind;
+use super::servers::RunningServers;
+use super::testbed::LiveTestbed;
+use super::trial::{OBJECT, TrialOutcome, TrialParameters, run_concurrently, runtime};
+use super::{LinkTraffic, LiveError, RunLive, awake};
 use crate::run::RunResult;
-use crate::situation::live::{ConnectSetup, LinkSetup, Memory};
+use crate::situation::live::{ClientMemory, ConnectSetup, LinkSetup};
 
 /// The pause that belongs to the second column of second requests.
 const LONG_PAUSE: Duration = Duration::from_secs(10);
 
-impl Run for ConnectSetup {
+impl RunLive for ConnectSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let learnt_over = match self.memory {
             // The losses of the network are to be learnt from actual losses.
-            Memory::Network => self.link.clone(),
-            Memory::Empty | Memory::Warm => {
-                LinkSetup { loss: Part::default(), ..self.link.clone() }
+            ClientMemory::Network => self.link.clone(),
+            ClientMemory::Empty | ClientMemory::Warm => {
+                LinkSetup { loss: PercentValue::default(), ..self.link.clone() }
             }
         };
         let _awake = awake::keep();
-        let testbed = Testbed::start(&learnt_over, seed)?;
-        let servers = Servers::start(&testbed, &[Kind::Http3])?;
-        let trial = Trial {
+        let testbed = LiveTestbed::start(&learnt_over, seed)?;
+        let servers = RunningServers::start(&testbed, &[ServerKind::Http3])?;
+        let trial = TrialParameters {
             strategy: self.strategy,
             policy: policy(self),
             give_up: self.give_up.0,
@@ -67,7 +67,11 @@ fn policy(setup: &ConnectSetup) -> Policy {
     }
 }
 
-fn summarise(setup: &ConnectSetup, outcomes: &[(usize, Outcome)], traffic: Traffic) -> RunResult {
+fn summarise(
+    setup: &ConnectSetup,
+    outcomes: &[(usize, TrialOutcome)],
+    traffic: LinkTraffic,
+) -> RunResult {
     let mut run = RunResult::default();
     let mut put = |column: &str, number: f64| {
         run.columns.entry(column.to_owned()).or_default().push(number);

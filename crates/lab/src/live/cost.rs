@@ -6,25 +6,25 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 use eyas_emulator::{MiddleboxConfig, Topology};
-use eyas_netem::middlebox::firewall::Policy as Firewall;
+use eyas_netem::middlebox::firewall::FirewallPolicy as Firewall;
 use eyas_netem::packet::protocol;
 
-use super::host::{self, Identity, Serve};
-use super::{LiveError, Run, testbed};
+use super::host::{self, ServedIdentity, ServerParameters};
+use super::{LiveError, RunLive, testbed};
 use crate::run::RunResult;
 use crate::situation::live::{CostSetup, SctpCarrier};
 
 /// The port that the server listens on; it has its own host, so all ports are free.
 const PORT: u16 = 8443;
 
-impl Run for CostSetup {
+impl RunLive for CostSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let topology = topology(self, seed)?;
         let ipv4 = topology.paths.first().and_then(|path| path.ipv4);
         let [_, server] = ipv4.ok_or_else(|| LiveError::Testbed("no addresses".to_owned()))?;
         let server = SocketAddr::new(server.into(), PORT);
-        let identity = if self.tls { Identity::Rsa } else { Identity::None };
-        let serve = Serve { listen: server, identity, http3: false };
+        let identity = if self.tls { ServedIdentity::Rsa } else { ServedIdentity::None };
+        let serve = ServerParameters { listen: server, identity, http3: false };
         let observed = host::run(topology, &serve, self.times(), stop, |testbed| {
             let addresses = client::addresses(testbed.emulator(), testbed::PATH)?;
             client::load(self, server, addresses, seed)

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use tokio::net::UdpSocket;
 
-use super::server_kind::Kind;
+use super::server_kind::ServerKind;
 
 /// The port of the name server, on the server's host.
 pub(super) const PORT: u16 = 53;
@@ -80,7 +80,7 @@ fn labels(query: &[u8]) -> Option<(Vec<String>, usize)> {
 /// Returns the record of `_PORT._https.records.…`: the protocols of the server at that port.
 fn https(labels: &[String]) -> Option<Vec<u8>> {
     let port: u16 = labels.first()?.strip_prefix('_')?.parse().ok()?;
-    let kind = Kind::ALL.into_iter().find(|kind| kind.port() == port)?;
+    let kind = ServerKind::ALL.into_iter().find(|kind| kind.port() == port)?;
     if labels.get(2)? != WITH_RECORDS {
         return None;
     }

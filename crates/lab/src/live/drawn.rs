@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use super::{LiveError, Run};
+use super::{LiveError, RunLive};
 use crate::run::{RunResult, SLOW_KEYSTROKE};
-use crate::situation::live::{DrawnSetup, MultipathSetup, Stack};
+use crate::situation::live::{DrawnSetup, MultipathSetup, MultipathStack};
 use crate::situation::random::NetworkColumns;
 use crate::statistics::percentile;
 
 /// What one stack did in a network.
-struct Observed {
+struct StackObservation {
     /// The payload in Mbit/s towards the receiver, and back if both hosts send.
     rates: Vec<f64>,
     /// The 99th percentile of the delays of keystrokes, in ms; NaN without any.
     keystroke: f64,
 }
 
-impl Observed {
+impl StackObservation {
     fn new(run: &RunResult) -> Self {
         let all = |column: &str| run.columns.get(column).map_or(&[][..], Vec::as_slice);
         let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
@@ -33,21 +33,23 @@ impl Observed {
     }
 }
 
-impl Run for DrawnSetup {
+impl RunLive for DrawnSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let network = self.network.draw(seed);
-        let observe = |setup: MultipathSetup| setup.run(seed, stop).map(|run| Observed::new(&run));
+        let observe =
+            |setup: MultipathSetup| setup.run(seed, stop).map(|run| StackObservation::new(&run));
         let over_all = |stack| observe(self.over_all(&network, stack));
-        let over_each = |stack| -> Result<Vec<Observed>, LiveError> {
+        let over_each = |stack| -> Result<Vec<StackObservation>, LiveError> {
             network.path.keys().map(|line| observe(self.alone(&network, line, stack))).collect()
         };
         // First what may be missing here.
-        let mptcp = over_all(Stack::Mptcp)?;
+        let mptcp = over_all(MultipathStack::Mptcp)?;
         let (all, alone) = (over_all(self.stack)?, over_each(self.stack)?);
-        let (tcp, simulated) = (over_each(Stack::Tcp)?, over_all(Stack::Simulator)?);
+        let (tcp, simulated) =
+            (over_each(MultipathStack::Tcp)?, over_all(MultipathStack::Simulator)?);
 
         let ways = 0..all.rates.len();
-        let most = |lines: &[Observed]| -> Vec<f64> {
+        let most = |lines: &[StackObservation]| -> Vec<f64> {
             let of = |way: usize| lines.iter().map(|line| line.rates[way]).fold(0.0, f64::max);
             ways.clone().map(of).collect()
         };

@@ -20,50 +20,50 @@ mod usage;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use eyas_emulator::{Host, Topology, pin_thread};
-use eyas_load::{Load, Outcome, Stop};
+use eyas_emulator::{HostRole, Topology, pin_thread};
+use eyas_load::{Load, LoadOutcome, LoadStop};
 
-use super::testbed::{CLIENT_CORE, SERVER_CORE, Testbed};
-use super::{LiveError, Traffic};
-use crate::situation::live::Times;
+use super::testbed::{CLIENT_CORE, LiveTestbed, SERVER_CORE};
+use super::{LinkTraffic, LiveError};
+use crate::situation::live::LoadTimes;
 
-pub(super) use server::{Identity, Serve};
+pub(super) use server::{ServedIdentity, ServerParameters};
 
 use middlebox::MiddleboxUsage;
-use server::Server;
+use server::ServerProcess;
 use usage::HostUsage;
 
 /// How soon a run ends after it was asked to stop.
 const TIME_TO_STOP: Duration = Duration::from_millis(100);
 
 /// The observations of a load.
-pub(super) struct Observed {
+pub(super) struct LoadObservation {
     /// The outcome of the load.
-    pub(super) outcome: Outcome,
+    pub(super) outcome: LoadOutcome,
     /// Whether its races ended below TLS.
     below_tls: bool,
     usage: Vec<HostUsage>,
     /// At the times of the usage; none without a middlebox.
     middleboxes: Vec<MiddleboxUsage>,
-    traffic: Traffic,
+    traffic: LinkTraffic,
     duration: Duration,
 }
 
 /// What was read while a load ran.
-struct Samples {
+struct LoadSamples {
     usage: Vec<HostUsage>,
     middleboxes: Vec<MiddleboxUsage>,
-    traffic: Traffic,
+    traffic: LinkTraffic,
 }
 
 /// Runs a load on a server and samples its host. `load` is given the client's environment.
 pub(super) fn run(
     mut topology: Topology,
-    serve: &Serve,
-    times: Times,
+    serve: &ServerParameters,
+    times: LoadTimes,
     stop: &AtomicBool,
-    load: impl FnOnce(&Testbed) -> Result<Load, LiveError>,
-) -> Result<Observed, LiveError> {
+    load: impl FnOnce(&LiveTestbed) -> Result<Load, LiveError>,
+) -> Result<LoadObservation, LiveError> {
     if std::thread::available_parallelism().map_or(1, usize::from) <= SERVER_CORE {
         return Err(LiveError::Missing("two cores, one each for client and server".to_owned()));
     }
@@ -72,15 +72,15 @@ pub(super) fn run(
     topology.server_core = Some(SERVER_CORE);
     // The client needs its core as well.
     topology.busy_wait = false;
-    let testbed = Testbed::with_topology(&topology)?;
-    let server = Server::start(testbed.emulator(), serve, SERVER_CORE)?;
+    let testbed = LiveTestbed::with_topology(&topology)?;
+    let server = ServerProcess::start(testbed.emulator(), serve, SERVER_CORE)?;
     let load = load(&testbed)?;
     kernel_memory::release_unused();
-    let ending = Stop::default();
+    let ending = LoadStop::default();
     let (outcome, samples) = std::thread::scope(|scope| {
         let watching = scope.spawn(|| {
             let watch = || watch(times, &server, &testbed, stop);
-            let samples = testbed.emulator().namespace(Host::Server).run_in(watch);
+            let samples = testbed.emulator().namespace(HostRole::Server).run_in(watch);
             let samples = samples.map_err(LiveError::from).and_then(|samples| samples);
             if samples.is_err() {
                 ending.stop();
@@ -98,27 +98,27 @@ pub(super) fn run(
     if stop.load(Ordering::Relaxed) {
         return Err(LiveError::Stopped);
     }
-    let Samples { usage, middleboxes, traffic } = samples?;
+    let LoadSamples { usage, middleboxes, traffic } = samples?;
     let (below_tls, duration) = (load.races_below_tls, times.duration);
-    Ok(Observed { outcome: outcome??, below_tls, usage, middleboxes, traffic, duration })
+    Ok(LoadObservation { outcome: outcome??, below_tls, usage, middleboxes, traffic, duration })
 }
 
 /// Runs the load on the client's core.
-fn run_load(load: &Load, ending: &Stop) -> Result<Outcome, LiveError> {
+fn run_load(load: &Load, ending: &LoadStop) -> Result<LoadOutcome, LiveError> {
     pin_thread(None, CLIENT_CORE)?;
     eyas_load::run(load, ending, |_| {}).map_err(|cause| LiveError::Inside(cause.to_string()))
 }
 
 /// Reads the server's counters once for each sample, after the warm-up.
 fn watch(
-    times: Times,
-    server: &Server,
-    testbed: &Testbed,
+    times: LoadTimes,
+    server: &ServerProcess,
+    testbed: &LiveTestbed,
     stop: &AtomicBool,
-) -> Result<Samples, LiveError> {
+) -> Result<LoadSamples, LiveError> {
     let begin = Instant::now();
     let (mut usage, mut middleboxes) = (Vec::new(), Vec::new());
-    let mut before = Traffic::default();
+    let mut before = LinkTraffic::default();
     for sample in 0..=times.samples() {
         let at = begin + times.warm_up + times.sample * sample;
         loop {
@@ -137,5 +137,5 @@ fn watch(
             before = testbed.traffic()?;
         }
     }
-    Ok(Samples { usage, middleboxes, traffic: testbed.traffic()?.since(before) })
+    Ok(LoadSamples { usage, middleboxes, traffic: testbed.traffic()?.since(before) })
 }

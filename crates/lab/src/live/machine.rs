@@ -13,7 +13,7 @@ const KERNEL_THREADS: u32 = 2;
 
 /// The CPU time that others have used, and the kernel's networking memory.
 #[derive(Clone, Debug)]
-pub(super) struct Machine {
+pub(super) struct MachineReading {
     at: Instant,
     /// Ticks of each process that is not part of this program, with those of its ended children.
     processes: BTreeMap<u32, u64>,
@@ -23,7 +23,7 @@ pub(super) struct Machine {
     kernel_memory: Option<u64>,
 }
 
-impl Machine {
+impl MachineReading {
     /// Reads the current values. Nothing of a run may exist: its sockets would count.
     pub(super) fn now() -> Self {
         kernel_memory::release_unused();
@@ -33,7 +33,7 @@ impl Machine {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
             Some((pid, parse(&stat)?))
         };
-        let all: BTreeMap<u32, Process> = pids.filter_map(read).collect();
+        let all: BTreeMap<u32, ProcessReading> = pids.filter_map(read).collect();
         Self {
             at: Instant::now(),
             processes: others(&all, std::process::id()),
@@ -63,24 +63,24 @@ impl Machine {
 
 /// A process.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Process {
+struct ProcessReading {
     parent: u32,
     /// With those of children that have ended.
     ticks: u64,
 }
 
 /// Parses a line of proc_pid_stat(5).
-fn parse(stat: &str) -> Option<Process> {
+fn parse(stat: &str) -> Option<ProcessReading> {
     // The name is in parentheses and can contain anything, including parentheses.
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let parent = fields.get(1)?.parse().ok()?;
     let ticks = fields.get(11..15)?.iter().map(|field| field.parse::<u64>().ok());
-    Some(Process { parent, ticks: ticks.sum::<Option<u64>>()? })
+    Some(ProcessReading { parent, ticks: ticks.sum::<Option<u64>>()? })
 }
 
 /// Returns the ticks of all processes except this one, its descendants and the kernel's threads.
-fn others(all: &BTreeMap<u32, Process>, this: u32) -> BTreeMap<u32, u64> {
+fn others(all: &BTreeMap<u32, ProcessReading>, this: u32) -> BTreeMap<u32, u64> {
     let is_other = |pid: u32| {
         let ancestors = std::iter::successors(Some(pid), |pid| Some(all.get(pid)?.parent));
         // Processes that ended during the listing could make a circle.
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn only_other_programs_count() {
-        let process = |parent, ticks| Process { parent, ticks };
+        let process = |parent, ticks| ProcessReading { parent, ticks };
         let all = BTreeMap::from([
             (1, process(0, 5)),
             (2, process(0, 100)),
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn ticks_include_those_of_ended_children() {
         let stat = "42 (a ) b) S 7 2 3 4 5 6 7 8 9 10 170 30 5 1 20 0";
-        assert_eq!(parse(stat), Some(Process { parent: 7, ticks: 206 }));
+        assert_eq!(parse(stat), Some(ProcessReading { parent: 7, ticks: 206 }));
         assert_eq!(parse("42 (short) S 1"), None);
         assert_eq!(stolen("cpu  9 9 9 9 9 9 9 44 0 0\ncpu0 1 1 1 1 1 1 1 9\n"), 44);
     }
@@ -126,13 +126,13 @@ mod tests {
     #[test]
     fn a_busy_machine_shows() {
         let at = Instant::now();
-        let before = Machine {
+        let before = MachineReading {
             at,
             processes: BTreeMap::from([(5, 100), (6, 50)]),
             stolen: 10,
             kernel_memory: Some(4096),
         };
-        let after = Machine {
+        let after = MachineReading {
             at: at + std::time::Duration::from_secs(2),
             // 6 has ended, 7 is new.
             processes: BTreeMap::from([(5, 160), (7, 30)]),
@@ -141,8 +141,8 @@ mod tests {
         };
         let columns = after.since(&before);
         assert_eq!((columns["others"][0], columns["others-memory"][0]), (50.0, 3.0));
-        let unknown = Machine { kernel_memory: None, ..after };
+        let unknown = MachineReading { kernel_memory: None, ..after };
         assert!(!unknown.since(&before).contains_key("others-memory"));
-        assert!(Machine::now().processes.len() > 1, "Linux lists them");
+        assert!(MachineReading::now().processes.len() > 1, "Linux lists them");
     }
 }

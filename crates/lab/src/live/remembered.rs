@@ -3,35 +3,36 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use eyas::race::memory::{Config, Handshakes, Record};
+use eyas::race::memory::{MemoryConfig, MemoryRecord, PathHandshakes};
 use eyas::{MemoryStore, Resolver, SecurityParameters};
 use tokio::task::JoinSet;
 
 use super::LiveError;
-use super::trial::{OBJECT, Trial};
-use crate::situation::live::Memory;
+use super::trial::{OBJECT, TrialParameters};
+use crate::situation::live::ClientMemory;
 
 /// The number of hosts from which a network is known: as many as are remembered for a path.
-const HOSTS: usize = Handshakes::MAX as usize;
+const HOSTS: usize = PathHandshakes::MAX as usize;
 /// How long a connection stays open to be learnt from.
 const LEARNING_TIME: Duration = Duration::from_millis(5);
 /// The same if losses are to be observed too: longer than QUIC needs to retransmit an Initial.
 const OBSERVATION_TIME: Duration = Duration::from_millis(1_500);
 
-impl Memory {
+impl ClientMemory {
     /// Returns the memory for each trial. What it should contain is learnt now, over the actual
     /// link, at the pace of the trials.
     pub(super) async fn for_trials(
         self,
         trials: u32,
-        trial: &Trial,
+        trial: &TrialParameters,
         pace: Duration,
         stop: &AtomicBool,
     ) -> Result<Vec<MemoryStore>, LiveError> {
-        let store_with =
-            |rows: &[Record]| MemoryStore::in_memory_with(Config::default(), rows.iter().cloned());
+        let store_with = |rows: &[MemoryRecord]| {
+            MemoryStore::in_memory_with(MemoryConfig::default(), rows.iter().cloned())
+        };
         let stores_with =
-            |rows: &[Record]| (0..trials).map(|_| store_with(rows)).collect::<Vec<_>>();
+            |rows: &[MemoryRecord]| (0..trials).map(|_| store_with(rows)).collect::<Vec<_>>();
         match self {
             Self::Empty => Ok(stores_with(&[])),
             Self::Warm => {
@@ -57,7 +58,7 @@ impl Memory {
 
 /// Opens one connection to each of these, and keeps it open for this time.
 async fn warm_up(
-    trials: impl Iterator<Item = (Trial, MemoryStore, Duration)>,
+    trials: impl Iterator<Item = (TrialParameters, MemoryStore, Duration)>,
     pace: Duration,
     stop: &AtomicBool,
 ) -> Result<Vec<Result<(), LiveError>>, LiveError> {
@@ -78,7 +79,7 @@ async fn warm_up(
     Ok(warm_up)
 }
 
-impl Trial {
+impl TrialParameters {
     /// Returns the same server under the name of another host.
     fn at_another_host(&self, number: usize) -> Result<Self, LiveError> {
         let inside_error = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());

@@ -2,7 +2,7 @@
 
 /// The kinds of servers that a client meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ServerKind {
     /// The server supports HTTP/3, and the path passes it.
     Http3,
     /// The server supports and announces HTTP/3, but the path swallows UDP.
@@ -13,7 +13,7 @@ pub(super) enum Kind {
     WithoutHttp3Swallowed,
 }
 
-impl Kind {
+impl ServerKind {
     /// All kinds.
     pub(super) const ALL: [Self; 4] =
         [Self::Http3, Self::Http3Swallowed, Self::WithoutHttp3, Self::WithoutHttp3Swallowed];

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
-use super::{LiveError, Testbed};
+use super::{LiveError, LiveTestbed};
 
 /// Running servers. Dropping this ends them.
 pub(super) struct ServerThread {
@@ -18,7 +18,7 @@ impl ServerThread {
     /// Waits until `start` has started serving, and returns its result. The future that it returns
     /// as well runs until the servers are ended.
     pub(super) fn start<Output, Work, Starting>(
-        testbed: &Testbed,
+        testbed: &LiveTestbed,
         start: impl FnOnce() -> Starting + Send + 'static,
     ) -> Result<(Self, Output), LiveError>
     where

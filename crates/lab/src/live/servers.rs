@@ -11,9 +11,9 @@ use eyas_testserver::site::Site;
 use http::HeaderValue;
 use http::header::InvalidHeaderValue;
 
-use super::server_kind::Kind;
+use super::server_kind::ServerKind;
 use super::server_thread::ServerThread;
-use super::{LiveError, Testbed, dns};
+use super::{LiveError, LiveTestbed, dns};
 
 /// The name of all servers.
 pub(super) const NAME: &str = "server.test";
@@ -22,16 +22,16 @@ pub(super) const NAME: &str = "server.test";
 const CONNECTIONS: usize = 100_000;
 
 /// Running servers, on a thread in the server's host. Dropping this ends them.
-pub(super) struct Servers {
+pub(super) struct RunningServers {
     addresses: Vec<SocketAddr>,
     identity: ServerIdentity,
     /// The servers run as long as this exists.
     _thread: ServerThread,
 }
 
-impl Servers {
+impl RunningServers {
     /// Starts one server of each of these kinds.
-    pub(super) fn start(testbed: &Testbed, kinds: &[Kind]) -> Result<Self, LiveError> {
+    pub(super) fn start(testbed: &LiveTestbed, kinds: &[ServerKind]) -> Result<Self, LiveError> {
         let ip = testbed.server_address()?;
         let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
         let identity = ServerIdentity::self_signed([
@@ -94,7 +94,7 @@ enum HttpServerError {
 async fn start(
     ip: IpAddr,
     identity: &ServerIdentity,
-    kinds: &[Kind],
+    kinds: &[ServerKind],
 ) -> Result<Vec<HttpServer>, HttpServerError> {
     let mut servers = Vec::new();
     for kind in kinds {
@@ -107,10 +107,10 @@ async fn start(
         };
         let announces = format!("h3=\":{}\"; ma=86400", kind.port());
         let alt_svc = match kind {
-            Kind::Http3Swallowed => AltSvcPolicy::Field(HeaderValue::try_from(announces)?),
+            ServerKind::Http3Swallowed => AltSvcPolicy::Field(HeaderValue::try_from(announces)?),
             _ => AltSvcPolicy::default(),
         };
-        let versions = Versions { http3: *kind == Kind::Http3, ..Versions::ALL };
+        let versions = Versions { http3: *kind == ServerKind::Http3, ..Versions::ALL };
         let running = Server::builder()
             .service(Site::new())
             .listen(address)

@@ -4,15 +4,15 @@ use std::net::IpAddr;
 use std::thread::JoinHandle;
 
 use eyas_emulator::{
-    Direction, Emulator, EmulatorError, Host, LinkConfig, LossConfig, Topology, pin_thread,
+    Emulator, EmulatorError, HostRole, LinkConfig, LinkDirection, LossConfig, Topology, pin_thread,
 };
 
-use super::{LiveError, Traffic};
+use super::{LinkTraffic, LiveError};
 use crate::situation::live::LinkSetup;
 
 /// A client host, a server host, and the link between them.
 #[derive(Debug)]
-pub struct Testbed {
+pub struct LiveTestbed {
     emulator: Emulator,
     /// The name of the first path.
     path: String,
@@ -25,7 +25,7 @@ pub(super) const CLIENT_CORE: usize = 0;
 /// The core of the server.
 pub(super) const SERVER_CORE: usize = 1;
 
-impl Testbed {
+impl LiveTestbed {
     /// Creates the hosts and the link.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Testbed {
     pub(super) fn with_topology(topology: &Topology) -> Result<Self, LiveError> {
         let path = topology.paths.first().map_or_else(String::new, |path| path.name.clone());
         let testbed = Self { emulator: Emulator::start(topology)?, path };
-        for host in Host::ALL {
+        for host in HostRole::ALL {
             testbed.emulator.namespace(host).run_in(forget_round_trips)?;
         }
         Ok(testbed)
@@ -54,7 +54,7 @@ impl Testbed {
     /// # Errors
     /// Never, as long as its path has one.
     pub fn server_address(&self) -> Result<IpAddr, LiveError> {
-        let address = self.emulator.address(&self.path, Host::Server);
+        let address = self.emulator.address(&self.path, HostRole::Server);
         address.ok_or_else(|| LiveError::Testbed("the server has no address".to_owned()))
     }
 
@@ -68,7 +68,7 @@ impl Testbed {
             pin_to_core(CLIENT_CORE);
             work()
         };
-        Ok(self.emulator.namespace(Host::Client).run_in(pinned)?)
+        Ok(self.emulator.namespace(HostRole::Client).run_in(pinned)?)
     }
 
     /// Starts a thread of the server's host, on a separate core if there is one.
@@ -79,7 +79,7 @@ impl Testbed {
         &self,
         work: impl FnOnce() + Send + 'static,
     ) -> Result<JoinHandle<()>, LiveError> {
-        let namespace = self.emulator.namespace(Host::Server).clone();
+        let namespace = self.emulator.namespace(HostRole::Server).clone();
         std::thread::Builder::new()
             .name("eyas-live-server".to_owned())
             .spawn(move || {
@@ -96,19 +96,19 @@ impl Testbed {
     /// # Errors
     /// If the emulator has ended.
     pub fn change(&self, link: &LinkSetup) -> Result<(), LiveError> {
-        self.emulator.change(&self.path, Direction::Forward, forward(link))?;
-        Ok(self.emulator.change(&self.path, Direction::Backward, backward(link))?)
+        self.emulator.change(&self.path, LinkDirection::Forward, forward(link))?;
+        Ok(self.emulator.change(&self.path, LinkDirection::Backward, backward(link))?)
     }
 
     /// Returns what has crossed the link so far.
     ///
     /// # Errors
     /// If the emulator has ended.
-    pub fn traffic(&self) -> Result<Traffic, LiveError> {
+    pub fn traffic(&self) -> Result<LinkTraffic, LiveError> {
         let counters = self.emulator.counters()?;
-        let Some(path) = counters.path(&self.path) else { return Ok(Traffic::default()) };
+        let Some(path) = counters.path(&self.path) else { return Ok(LinkTraffic::default()) };
         let (forward, backward) = (path.forward.link.offered, path.backward.link.offered);
-        Ok(Traffic {
+        Ok(LinkTraffic {
             packets_out: forward.packets,
             bytes_out: forward.bytes,
             packets_in: backward.packets,

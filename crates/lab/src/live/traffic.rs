@@ -2,7 +2,7 @@
 
 /// The packets on the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct LinkTraffic {
     /// Packets that the client sent.
     pub packets_out: u64,
     /// Their bytes, IP headers included.
@@ -13,7 +13,7 @@ pub struct Traffic {
     pub bytes_in: u64,
 }
 
-impl Traffic {
+impl LinkTraffic {
     /// Returns the difference to an earlier count.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {

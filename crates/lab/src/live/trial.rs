@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use eyas::race::io::Output;
+use eyas::race::io::RaceOutput;
 use eyas::race::policy::Policy;
-use eyas::race::trace::{Event, Trace};
+use eyas::race::trace::{Trace, TraceEvent};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_http::{Client, Error, Proxy, Response};
 use http::Version;
@@ -25,7 +25,7 @@ const TIME_TO_STOP: Duration = Duration::from_millis(200);
 
 /// The parameters of a client.
 #[derive(Clone, Debug)]
-pub(super) struct Trial {
+pub(super) struct TrialParameters {
     pub(super) strategy: ClientStrategy,
     pub(super) policy: Policy,
     pub(super) give_up: Duration,
@@ -37,9 +37,9 @@ pub(super) struct Trial {
 
 /// The outcome of one trial.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct TrialOutcome {
     /// `None` if there was no connection in time.
-    pub(super) first: Option<First>,
+    pub(super) first: Option<FirstRequest>,
     /// `None` if there was no second response.
     pub(super) second_over_http3: Option<bool>,
     /// When a connection over HTTP/3 could be used, if there was one.
@@ -48,7 +48,7 @@ pub(super) struct Outcome {
 
 /// The first request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct First {
+pub(super) struct FirstRequest {
     /// When its connection could carry it.
     pub(super) usable: Duration,
     pub(super) over_http3: bool,
@@ -64,9 +64,9 @@ pub(super) async fn run_concurrently<F>(
     trials: impl IntoIterator<Item = F>,
     pace: Duration,
     stop: &AtomicBool,
-) -> Result<Vec<(usize, Outcome)>, LiveError>
+) -> Result<Vec<(usize, TrialOutcome)>, LiveError>
 where
-    F: Future<Output = Outcome> + Send + 'static,
+    F: Future<Output = TrialOutcome> + Send + 'static,
 {
     let mut running = tokio::task::JoinSet::new();
     let mut ticks = tokio::time::interval(pace.max(Duration::from_millis(1)));
@@ -103,7 +103,7 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, LiveError> {
         .map_err(|cause| LiveError::Inside(cause.to_string()))
 }
 
-impl Trial {
+impl TrialParameters {
     /// Creates a separate client with its own sockets.
     fn client(&self, memory: &MemoryStore) -> Result<Client, LiveError> {
         let endpoint = Endpoint::builder()
@@ -145,8 +145,8 @@ impl Trial {
     }
 
     /// Runs one trial, with this pause between the first response and the second request.
-    pub(super) async fn run(self, memory: MemoryStore, pause: Duration) -> Outcome {
-        let mut outcome = Outcome::default();
+    pub(super) async fn run(self, memory: MemoryStore, pause: Duration) -> TrialOutcome {
+        let mut outcome = TrialOutcome::default();
         let Ok(client) = self.client(&memory) else { return outcome };
         let Ok(Ok(response)) = timeout(self.give_up, self.request(&client)).await else {
             return outcome;
@@ -160,11 +160,11 @@ impl Trial {
         if self.strategy == ClientStrategy::PublishedAltSvc && pause.is_zero() {
             second = self.until_http3(&client, second).await;
         }
-        let race = RaceTimes::of(&response.trace());
+        let race = RaceTimes::from_trace(&response.trace());
         let Some(usable) = race.usable else { return outcome };
         let usable = usable.max(ready);
         let used = 1 + u32::from(race.better.is_some());
-        outcome.first = Some(First { usable, over_http3, attempts: race.attempts, used });
+        outcome.first = Some(FirstRequest { usable, over_http3, attempts: race.attempts, used });
         outcome.arrival = match (over_http3, race.better) {
             (true, _) => Some(usable),
             (false, Some(better)) => Some(better),
@@ -174,7 +174,7 @@ impl Trial {
                     let later = second.trace();
                     let began = response.trace().header.started_at;
                     let after = later.header.started_at.checked_sub(began)?;
-                    Some(after + RaceTimes::of(&later).usable?)
+                    Some(after + RaceTimes::from_trace(&later).usable?)
                 })
             }
         };
@@ -206,15 +206,15 @@ struct RaceTimes {
 }
 
 impl RaceTimes {
-    fn of(trace: &Trace) -> Self {
+    fn from_trace(trace: &Trace) -> Self {
         let mut times = Self::default();
         for step in &trace.steps {
             let at = step.at.saturating_sub(trace.header.started_at);
-            let Event::Output(output) = &step.event else { continue };
+            let TraceEvent::Output(output) = &step.event else { continue };
             match **output {
-                Output::Usable(_) => times.usable = Some(at),
-                Output::Better(_) => times.better = Some(at),
-                Output::Start { .. } => times.attempts += 1,
+                RaceOutput::Usable(_) => times.usable = Some(at),
+                RaceOutput::Better(_) => times.better = Some(at),
+                RaceOutput::Start { .. } => times.attempts += 1,
                 _ => {}
             }
         }

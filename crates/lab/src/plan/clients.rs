@@ -35,14 +35,14 @@ struct ClientFile {
     id: String,
     label: String,
     program: Table,
-    expect: Vec<Expectation>,
+    expect: Vec<PublishedExpectation>,
     published: BTreeMap<String, String>,
 }
 
 /// What the authors of a client, or a publication, state about it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Expectation {
+struct PublishedExpectation {
     text: Option<String>,
     published: Option<String>,
     /// An expression in which `{client}` is the client.
@@ -59,11 +59,11 @@ struct Expectation {
 }
 
 /// The published values of each client, by its identifier and then by the label of a column.
-pub(super) type Published = BTreeMap<String, BTreeMap<String, String>>;
+pub(super) type PublishedValues = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Adds the clients that the plan names, and those of `own` files, as curves with their claims. A
 /// client in `own` replaces a built-in one with the same name.
-pub(super) fn add(table: &mut Table, own: &[String]) -> Result<Published, PlanError> {
+pub(super) fn add(table: &mut Table, own: &[String]) -> Result<PublishedValues, PlanError> {
     let named: Option<Vec<String>> = match table.remove("clients") {
         None => None,
         Some(names) => Some(
@@ -82,7 +82,7 @@ pub(super) fn add(table: &mut Table, own: &[String]) -> Result<Published, PlanEr
         clients.push(read(shipped(name)?)?);
     }
     clients.extend(own);
-    let mut published = Published::new();
+    let mut published = PublishedValues::new();
     for client in clients {
         published.insert(client.id.clone(), client.published.clone());
         append(table, "claim", client.claims());
@@ -142,7 +142,7 @@ impl ClientFile {
     }
 
     fn claims(&self) -> Vec<Value> {
-        let claim = |(number, expected): (usize, &Expectation)| {
+        let claim = |(number, expected): (usize, &PublishedExpectation)| {
             let text = |text: &Option<String>, otherwise: &str| {
                 Value::String(text.clone().unwrap_or_else(|| otherwise.to_owned()))
             };
@@ -207,19 +207,19 @@ fn restrict_shorter_runs(table: &mut Table, own: &[String]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Extent, Options, Plan};
+    use crate::plan::{Plan, PlanExtent, PlanOptions};
 
-    fn he_clients(options: &Options) -> Result<Plan, PlanError> {
+    fn he_clients(options: &PlanOptions) -> Result<Plan, PlanError> {
         let shipped = crate::plan::shipped().iter().find(|plan| plan.name == "he-clients").unwrap();
         Plan::parse(shipped.text, options)
     }
 
-    fn with(client: &str, set: &[&str]) -> Options {
-        Options {
-            extent: Extent::Quick,
+    fn client_options(client: &str, set: &[&str]) -> PlanOptions {
+        PlanOptions {
+            extent: PlanExtent::Quick,
             set: set.iter().map(|text| (*text).to_owned()).collect(),
             clients: vec![client.to_owned()],
-            ..Options::default()
+            ..PlanOptions::default()
         }
     }
 
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_users_client_is_a_curve_with_its_claims() {
-        let plan = he_clients(&with(MINE, &[])).unwrap();
+        let plan = he_clients(&client_options(MINE, &[])).unwrap();
         let mine: Vec<_> = plan.grid.points.iter().filter(|point| point.curve == "mine").collect();
         assert!(mine.iter().any(|point| point.scene == "v6-drop"), "{mine:?}");
         let claim = plan.claims.iter().find(|claim| claim.id == "mine-1").unwrap();
@@ -246,28 +246,30 @@ mod tests {
 
     #[test]
     fn other_clients_can_be_left_out_with_their_claims() {
-        let plan = he_clients(&with(MINE, &["clients=[]"])).unwrap();
+        let plan = he_clients(&client_options(MINE, &["clients=[]"])).unwrap();
         assert!(plan.grid.points.iter().all(|point| point.curve == "mine"));
         assert_eq!(plan.claims.len(), 1);
     }
 
     #[test]
     fn a_users_client_replaces_a_built_in_one() {
-        let plan = he_clients(&with(&MINE.replace("mine", "wget"), &[])).unwrap();
+        let plan = he_clients(&client_options(&MINE.replace("mine", "wget"), &[])).unwrap();
         assert_eq!(plan.grid.curves.iter().filter(|curve| curve.id == "wget").count(), 1);
     }
 
     #[test]
     fn errors_name_the_key() {
-        let error = |client: &str| he_clients(&with(client, &[])).unwrap_err().to_string();
+        let error =
+            |client: &str| he_clients(&client_options(client, &[])).unwrap_err().to_string();
         assert!(error("command = 'c {url}'").contains("id is missing"));
         assert!(error(&format!("comand = 'c'\n{MINE}")).contains("comand"));
         assert!(error(&MINE.replace("{url}", "")).contains("{url} is missing"));
         assert!(error(&MINE.replace("p50.byte[", "p50.byte[no-")).contains("no-v6-drop"));
-        let unknown = he_clients(&with(MINE, &["clients=['lynx']"])).unwrap_err().to_string();
+        let unknown =
+            he_clients(&client_options(MINE, &["clients=['lynx']"])).unwrap_err().to_string();
         assert!(unknown.contains("\"lynx\"") && unknown.contains("wget"), "{unknown}");
         let other = crate::plan::shipped().iter().find(|plan| plan.name == "h3-delay").unwrap();
-        let refused = Plan::parse(other.text, &with(MINE, &[])).unwrap_err().to_string();
+        let refused = Plan::parse(other.text, &client_options(MINE, &[])).unwrap_err().to_string();
         assert!(refused.contains("tests no clients"), "{refused}");
     }
 }

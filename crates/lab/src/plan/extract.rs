@@ -1,6 +1,6 @@
 //! What `[quick]` and `[standard]` run of a plan, and how.
 
-use eyas_emulator::units::Time;
+use eyas_emulator::units::TimeSpan;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -9,15 +9,15 @@ use super::{PlanError, layers};
 /// The differences from the full plan.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Extract {
+pub(super) struct PlanExtract {
     pub(super) runs: Option<u32>,
-    warm_up: Option<Time>,
-    duration: Option<Time>,
+    warm_up: Option<TimeSpan>,
+    duration: Option<TimeSpan>,
     /// The remaining values of the axis.
     values: Option<Vec<Value>>,
     /// The remaining points; all if there are no groups.
     #[serde(default)]
-    points: Vec<Group>,
+    points: Vec<PointGroup>,
     /// Settings that scenes and curves override.
     #[serde(default)]
     set: Table,
@@ -26,7 +26,7 @@ pub(super) struct Extract {
 /// A group of points.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Group {
+struct PointGroup {
     /// The scenes; all if not given.
     scenes: Option<Vec<String>>,
     /// The curves; all if not given.
@@ -38,7 +38,7 @@ struct Group {
     set: Table,
 }
 
-impl Group {
+impl PointGroup {
     fn has(&self, scene: &str, curve: &str, value: &Value) -> bool {
         let named = |names: &Option<Vec<String>>, id: &str| {
             names.as_ref().is_none_or(|names| names.iter().any(|name| name == id))
@@ -49,7 +49,7 @@ impl Group {
     }
 }
 
-impl Extract {
+impl PlanExtract {
     /// Restores all points.
     pub(super) fn take_all_points(&mut self) {
         self.values = None;
@@ -83,13 +83,13 @@ impl Extract {
     }
 
     /// Returns the first group that contains this point.
-    fn group(&self, scene: &str, curve: &str, value: &Value) -> Option<&Group> {
+    fn group(&self, scene: &str, curve: &str, value: &Value) -> Option<&PointGroup> {
         self.points.iter().find(|group| group.has(scene, curve, value))
     }
 
     fn times(&self) -> Table {
         let mut times = Table::new();
-        let mut put = |key: &str, time: &Option<Time>| {
+        let mut put = |key: &str, time: &Option<TimeSpan>| {
             if let Some(time) = time {
                 times.insert(key.to_owned(), Value::String(time.to_string()));
             }

@@ -2,29 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use eyas_emulator::units::{self, Kind, in_words_of_the_file};
+use eyas_emulator::units::{self, AmountKind, in_words_of_the_file};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::clients;
-use super::extract::Extract;
+use super::extract::PlanExtract;
 use super::kind::PlanKind;
-use super::layers::{self, Layer};
-use super::matrix::{ColumnText, Matrix};
-use super::{Extent, Options, Plan, PlanError};
-use crate::claim::{Claim, ClaimText, Judged};
+use super::layers::{self, SettingLayer};
+use super::matrix::{ColumnText, PlanMatrix};
+use super::{Plan, PlanError, PlanExtent, PlanOptions};
+use crate::claim::{Claim, ClaimText, JudgedPoints};
 use crate::measure::Measure;
 use crate::printable::check_printable;
 use crate::situation::{
-    AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Grid, Mode, Named,
-    PathSetup, Point, RivalSetup, Times,
+    AccessSetup, ApplicationSetup, AssociationSetup, EventSetup, GridAxis, GridPoint, NamedLabel,
+    PacketMode, PathSetup, RivalSetup, SimulationTimes, SituationGrid,
 };
 
 /// Everything that a file can contain. The parts of a situation are parsed here for error messages
 /// with line numbers; they are parsed again once all layers have been merged.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct PlanFile {
     #[serde(default)]
     kind: PlanKind,
     name: String,
@@ -41,9 +41,9 @@ struct File {
     #[serde(rename = "random")]
     _random: Option<Table>,
     #[serde(rename = "mode")]
-    _mode: Option<Mode>,
+    _mode: Option<PacketMode>,
     #[serde(rename = "time")]
-    _time: Option<Times>,
+    _time: Option<SimulationTimes>,
     #[serde(default, rename = "path")]
     _path: BTreeMap<String, PathSetup>,
     #[serde(default, rename = "access")]
@@ -56,36 +56,36 @@ struct File {
     _rival: BTreeMap<String, RivalSetup>,
     #[serde(default, rename = "event")]
     _event: Vec<EventSetup>,
-    sweep: Sweep,
+    sweep: FileSweep,
     #[serde(default)]
-    scene: Vec<Scene>,
+    scene: Vec<FileScene>,
     #[serde(default)]
-    curve: Vec<Curve>,
+    curve: Vec<FileCurve>,
     #[serde(default, rename = "clients")]
     _clients: Vec<String>,
     #[serde(default)]
     matrix: Vec<ColumnText>,
     #[serde(default)]
-    figure: Vec<Figure>,
+    figure: Vec<PlanFigure>,
     #[serde(default)]
     table: Vec<PublishedTable>,
     #[serde(default)]
     claim: Vec<ClaimText>,
     #[serde(default)]
-    judged: Vec<Judged>,
+    judged: Vec<JudgedPoints>,
     #[serde(default)]
-    quick: Extract,
+    quick: PlanExtract,
     #[serde(default)]
-    standard: Extract,
+    standard: PlanExtract,
 }
 
-impl File {
+impl PlanFile {
     /// Returns the differences from the full plan.
-    fn extract(&self, extent: Extent) -> Option<&Extract> {
+    fn extract(&self, extent: PlanExtent) -> Option<&PlanExtract> {
         match extent {
-            Extent::Quick => Some(&self.quick),
-            Extent::Standard => Some(&self.standard),
-            Extent::Full => None,
+            PlanExtent::Quick => Some(&self.quick),
+            PlanExtent::Standard => Some(&self.standard),
+            PlanExtent::Full => None,
         }
     }
 }
@@ -96,7 +96,7 @@ fn default_runs() -> u32 {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sweep {
+struct FileSweep {
     parameter: String,
     label: Option<String>,
     values: Vec<Value>,
@@ -104,7 +104,7 @@ struct Sweep {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Scene {
+struct FileScene {
     id: String,
     label: Option<String>,
     #[serde(default)]
@@ -114,7 +114,7 @@ struct Scene {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Curve {
+struct FileCurve {
     id: String,
     label: Option<String>,
     #[serde(default)]
@@ -126,14 +126,14 @@ struct Curve {
 /// A figure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Figure {
+pub struct PlanFigure {
     /// The title above the figure.
     pub title: String,
     /// The measure.
     pub measure: Measure,
     /// How it is drawn.
     #[serde(default)]
-    pub drawing: Drawing,
+    pub drawing: FigureDrawing,
     /// What stacked bars are made of, from the bottom to the top.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<FigurePart>,
@@ -157,7 +157,7 @@ pub struct Figure {
     pub bound: bool,
 }
 
-impl Figure {
+impl PlanFigure {
     /// Returns all measures that it shows.
     pub fn measures(&self) -> impl Iterator<Item = &Measure> {
         self.parts.iter().map(|part| &part.measure).chain([&self.measure])
@@ -177,7 +177,7 @@ pub struct FigurePart {
 /// How a figure is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Drawing {
+pub enum FigureDrawing {
     /// A line for each curve along the axis.
     #[default]
     Lines,
@@ -197,7 +197,7 @@ pub enum Drawing {
     Distribution,
 }
 
-impl Drawing {
+impl FigureDrawing {
     /// Returns whether the trials of each point are drawn, and not only a statistic of them.
     pub(crate) const fn shows_trials(self) -> bool {
         matches!(self, Self::Boxes | Self::Medians | Self::Distribution)
@@ -249,10 +249,10 @@ const SITUATION: [&str; 10] = [
     "event",
 ];
 
-pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
+pub(super) fn read(text: &str, options: &PlanOptions) -> Result<Plan, PlanError> {
     // First as it is, so that errors in the file are reported with their line numbers.
     let invalid = |error: toml::de::Error| PlanError(in_words_of_the_file(&error));
-    let _: File = toml::from_str(text).map_err(invalid)?;
+    let _: PlanFile = toml::from_str(text).map_err(invalid)?;
     let mut table: Table = toml::from_str(text).map_err(invalid)?;
     let set =
         options.set.iter().map(|text| layers::parse_set(text)).collect::<Result<Vec<_>, _>>()?;
@@ -262,7 +262,7 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
     let published = clients::add(&mut table, &options.clients)?;
     let shown = check_printable(&Value::Table(table.clone()));
     shown.map_err(|cause| PlanError(cause.to_string()))?;
-    let mut file: File = table
+    let mut file: PlanFile = table
         .clone()
         .try_into()
         .map_err(|error| PlanError(format!("after --set: {}", in_words_of_the_file(&error))))?;
@@ -275,7 +275,7 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
         file.curve.iter_mut().for_each(|curve| curve.values = None);
     }
     check_quick_and_standard(&file)?;
-    let grid = Grid {
+    let grid = SituationGrid {
         points: points(&file, &table, &set, options)?,
         axis: axis(&file.sweep)?,
         scenes: scenes(&file),
@@ -283,8 +283,8 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
         runs: runs(&file, options)?,
     };
     check_figures(&file.figure, &grid)?;
-    let matrix = Matrix::of(&file.matrix, &published, &grid)?;
-    let judged = file.judged.iter().try_for_each(Judged::check);
+    let matrix = PlanMatrix::from_file(&file.matrix, &published, &grid)?;
+    let judged = file.judged.iter().try_for_each(JudgedPoints::check);
     judged.map_err(|cause| PlanError(cause.to_string()))?;
     Ok(Plan {
         name: file.name,
@@ -296,7 +296,7 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
         tables: file.table,
         matrix,
         claims: claims(file.claim, &grid)?,
-        shortened: options.extent == Extent::Quick && file.quick.shortens(),
+        shortened: options.extent == PlanExtent::Quick && file.quick.shortens(),
         judged: file.judged,
         set: options.set.clone(),
         extent: options.extent,
@@ -305,11 +305,11 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
 }
 
 /// Returns the number of runs per point.
-fn runs(file: &File, options: &Options) -> Result<u32, PlanError> {
+fn runs(file: &PlanFile, options: &PlanOptions) -> Result<u32, PlanError> {
     let runs = match options.extent {
-        Extent::Quick => file.quick.runs.unwrap_or(1),
-        Extent::Standard => file.standard.runs.unwrap_or(file.runs),
-        Extent::Full => file.runs,
+        PlanExtent::Quick => file.quick.runs.unwrap_or(1),
+        PlanExtent::Standard => file.standard.runs.unwrap_or(file.runs),
+        PlanExtent::Full => file.runs,
     };
     match options.runs.unwrap_or(runs) {
         0 => Err(PlanError("runs must be at least 1".to_owned())),
@@ -317,7 +317,7 @@ fn runs(file: &File, options: &Options) -> Result<u32, PlanError> {
     }
 }
 
-fn claims(texts: Vec<ClaimText>, grid: &Grid) -> Result<Vec<Claim>, PlanError> {
+fn claims(texts: Vec<ClaimText>, grid: &SituationGrid) -> Result<Vec<Claim>, PlanError> {
     let mut claims: Vec<Claim> = Vec::new();
     for text in texts {
         let claim = Claim::parse(text, grid).map_err(|cause| PlanError(cause.to_string()))?;
@@ -330,20 +330,20 @@ fn claims(texts: Vec<ClaimText>, grid: &Grid) -> Result<Vec<Claim>, PlanError> {
     Ok(claims)
 }
 
-fn named(id: &str, label: &Option<String>) -> Named {
-    Named { id: id.to_owned(), label: label.clone().unwrap_or_else(|| id.to_owned()) }
+fn named(id: &str, label: &Option<String>) -> NamedLabel {
+    NamedLabel { id: id.to_owned(), label: label.clone().unwrap_or_else(|| id.to_owned()) }
 }
 
-fn scenes(file: &File) -> Vec<Named> {
+fn scenes(file: &PlanFile) -> Vec<NamedLabel> {
     match file.scene.is_empty() {
-        true => vec![Named { id: String::new(), label: String::new() }],
+        true => vec![NamedLabel { id: String::new(), label: String::new() }],
         false => file.scene.iter().map(|scene| named(&scene.id, &scene.label)).collect(),
     }
 }
 
 /// Checks the settings of the command line: they take precedence over everything, so they must not
 /// set the parameter of the axis.
-fn check_set(file: &File, set: &[Layer]) -> Result<(), PlanError> {
+fn check_set(file: &PlanFile, set: &[SettingLayer]) -> Result<(), PlanError> {
     let swept = &file.sweep.parameter;
     match set.iter().find(|layer| layer.key == *swept) {
         None => Ok(()),
@@ -354,12 +354,12 @@ fn check_set(file: &File, set: &[Layer]) -> Result<(), PlanError> {
     }
 }
 
-fn axis(sweep: &Sweep) -> Result<Axis, PlanError> {
+fn axis(sweep: &FileSweep) -> Result<GridAxis, PlanError> {
     let kind = match sweep.values.first() {
         Some(first) => amount(first)?.1,
         None => return Err(PlanError("sweep.values is empty".to_owned())),
     };
-    Ok(Axis {
+    Ok(GridAxis {
         parameter: sweep.parameter.clone(),
         label: sweep.label.clone().unwrap_or_else(|| sweep.parameter.clone()),
         unit: kind.display_unit().0.to_owned(),
@@ -367,10 +367,10 @@ fn axis(sweep: &Sweep) -> Result<Axis, PlanError> {
 }
 
 /// Returns a value of the axis in its display unit.
-fn amount(value: &Value) -> Result<(f64, Kind), PlanError> {
+fn amount(value: &Value) -> Result<(f64, AmountKind), PlanError> {
     match value {
-        Value::Integer(number) => Ok((*number as f64, Kind::Number)),
-        Value::Float(number) => Ok((*number, Kind::Number)),
+        Value::Integer(number) => Ok((*number as f64, AmountKind::Number)),
+        Value::Float(number) => Ok((*number, AmountKind::Number)),
         Value::String(text) => {
             let (amount, kind) =
                 units::parse_amount(text).map_err(|error| PlanError(format!("sweep: {error}")))?;
@@ -381,18 +381,18 @@ fn amount(value: &Value) -> Result<(f64, Kind), PlanError> {
 }
 
 fn points(
-    file: &File,
+    file: &PlanFile,
     table: &Table,
-    set: &[Layer],
-    options: &Options,
-) -> Result<Vec<Point>, PlanError> {
+    set: &[SettingLayer],
+    options: &PlanOptions,
+) -> Result<Vec<GridPoint>, PlanError> {
     check_identifiers(file)?;
     let base: Table = table
         .iter()
         .filter(|(key, _)| SITUATION.contains(&key.as_str()))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    let everywhere = Scene { id: String::new(), label: None, set: Table::new(), values: None };
+    let everywhere = FileScene { id: String::new(), label: None, set: Table::new(), values: None };
     let scenes = match file.scene.is_empty() {
         true => std::slice::from_ref(&everywhere),
         false => file.scene.as_slice(),
@@ -418,25 +418,25 @@ fn points(
 
 /// Returns the values of a curve in a scene, among those that are run.
 fn values<'a>(
-    file: &'a File,
-    scene: &'a Scene,
-    curve: &'a Curve,
-    options: &Options,
+    file: &'a PlanFile,
+    scene: &'a FileScene,
+    curve: &'a FileCurve,
+    options: &PlanOptions,
 ) -> Vec<&'a Value> {
     let all = curve.values.as_ref().or(scene.values.as_ref()).unwrap_or(&file.sweep.values);
     let extract = file.extract(options.extent);
-    let runs_at = |extract: &Extract, value| extract.runs_at(&scene.id, &curve.id, value);
+    let runs_at = |extract: &PlanExtract, value| extract.runs_at(&scene.id, &curve.id, value);
     all.iter().filter(|value| extract.is_none_or(|extract| runs_at(extract, value))).collect()
 }
 
 fn point(
-    file: &File,
+    file: &PlanFile,
     base: &Table,
-    (scene, curve): (&Scene, &Curve),
+    (scene, curve): (&FileScene, &FileCurve),
     value: &Value,
-    set: &[Layer],
-    options: &Options,
-) -> Result<Point, PlanError> {
+    set: &[SettingLayer],
+    options: &PlanOptions,
+) -> Result<GridPoint, PlanError> {
     let mut table = base.clone();
     let extract = file.extract(options.extent);
     if let Some(extract) = extract {
@@ -455,7 +455,7 @@ fn point(
     let id = point_id(&scene.id, &curve.id, value);
     let refused = |cause| PlanError(format!("point {id}: {cause}"));
     let situation = file.kind.situation(table).map_err(refused)?;
-    Ok(Point { x, scene: scene.id.clone(), curve: curve.id.clone(), situation, id })
+    Ok(GridPoint { x, scene: scene.id.clone(), curve: curve.id.clone(), situation, id })
 }
 
 /// Returns an identifier of letters, digits and characters that are safe in file names.
@@ -469,7 +469,7 @@ fn point_id(scene: &str, curve: &str, value: &Value) -> String {
     parts.join("_")
 }
 
-fn check_identifiers(file: &File) -> Result<(), PlanError> {
+fn check_identifiers(file: &PlanFile) -> Result<(), PlanError> {
     let scenes = file.scene.iter().map(|scene| ("scene", &scene.id));
     let curves = file.curve.iter().map(|curve| ("curve", &curve.id));
     let mut ids = BTreeSet::new();
@@ -496,7 +496,7 @@ fn check_identifiers(file: &File) -> Result<(), PlanError> {
     Ok(())
 }
 
-fn check_quick_and_standard(file: &File) -> Result<(), PlanError> {
+fn check_quick_and_standard(file: &PlanFile) -> Result<(), PlanError> {
     let scenes: Vec<&str> = file.scene.iter().map(|scene| scene.id.as_str()).collect();
     let curves: Vec<&str> = file.curve.iter().map(|curve| curve.id.as_str()).collect();
     let overrides = file.scene.iter().map(|scene| &scene.values);
@@ -507,16 +507,16 @@ fn check_quick_and_standard(file: &File) -> Result<(), PlanError> {
     file.standard.check("standard", &scenes, &curves, &values)
 }
 
-fn check_figures(figures: &[Figure], grid: &Grid) -> Result<(), PlanError> {
+fn check_figures(figures: &[PlanFigure], grid: &SituationGrid) -> Result<(), PlanError> {
     for figure in figures {
-        let known = |names: &[Named], id: &String| names.iter().any(|named| named.id == *id);
+        let known = |names: &[NamedLabel], id: &String| names.iter().any(|named| named.id == *id);
         let scene = figure.scenes.iter().find(|id| !known(&grid.scenes, id));
         let curve = figure.curves.iter().find(|id| !known(&grid.curves, id));
         if let Some(id) = scene.or(curve) {
             let title = &figure.title;
             return Err(PlanError(format!("figure {title:?}: there is no scene or curve {id:?}")));
         }
-        if figure.parts.is_empty() == (figure.drawing == Drawing::Stacked) {
+        if figure.parts.is_empty() == (figure.drawing == FigureDrawing::Stacked) {
             let title = &figure.title;
             let what = "drawing = \"stacked\" and parts belong together";
             return Err(PlanError(format!("figure {title:?}: {what}")));

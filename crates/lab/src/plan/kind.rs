@@ -5,7 +5,7 @@ use serde::Deserialize;
 use toml::Table;
 
 use crate::situation::live::{self, LiveSetupError};
-use crate::situation::{RandomSetup, RandomSetupError, Setup, SetupError, Situation};
+use crate::situation::{RandomSetup, RandomSetupError, SetupError, SimulationSetup, Situation};
 
 /// Why a point has no situation that can be run.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +41,7 @@ impl PlanKind {
         let no_table = |kind| SituationError::NoTable { kind };
         match self {
             Self::Simulated => {
-                let setup: Setup = table.try_into()?;
+                let setup: SimulationSetup = table.try_into()?;
                 setup.check()?;
                 Ok(Situation::Simulated(Box::new(setup)))
             }
@@ -56,7 +56,7 @@ impl PlanKind {
                 if table.contains_key("mode") {
                     return Err(SituationError::LiveMode);
                 }
-                let setup: live::Setup = live.try_into()?;
+                let setup: live::LiveSetup = live.try_into()?;
                 setup.check()?;
                 Ok(Situation::Live(Box::new(setup)))
             }

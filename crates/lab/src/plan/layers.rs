@@ -6,14 +6,14 @@ use super::PlanError;
 
 /// A setting from the command line.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Layer {
+pub(super) struct SettingLayer {
     /// The dotted key.
     pub(super) key: String,
     /// The same as nested tables.
     pub(super) table: Table,
 }
 
-impl Layer {
+impl SettingLayer {
     /// Returns the first part of the key.
     pub(super) fn first(&self) -> &str {
         self.key.split('.').next().unwrap_or_default()
@@ -47,7 +47,7 @@ pub(super) fn nest(key: &str, value: Value) -> Table {
 }
 
 /// Parses `KEY.KEY=VALUE`. The value is parsed as TOML if possible, and is otherwise a string.
-pub(super) fn parse_set(text: &str) -> Result<Layer, PlanError> {
+pub(super) fn parse_set(text: &str) -> Result<SettingLayer, PlanError> {
     let refused =
         || PlanError(format!("--set {text}: give PARAMETER=VALUE, such as path.B.delay='50 ms'"));
     let (key, value) = text.split_once('=').ok_or_else(refused)?;
@@ -59,7 +59,7 @@ pub(super) fn parse_set(text: &str) -> Result<Layer, PlanError> {
         Ok(mut table) => table.remove("value").ok_or_else(refused)?,
         Err(_) => Value::String(value.trim().to_owned()),
     };
-    Ok(Layer { key: key.to_owned(), table: nest(key, value) })
+    Ok(SettingLayer { key: key.to_owned(), table: nest(key, value) })
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::PlanError;
-use super::clients::Published;
-use crate::claim::Expression;
-use crate::situation::Grid;
+use super::clients::PublishedValues;
+use crate::claim::ClaimExpression;
+use crate::situation::SituationGrid;
 
 /// The placeholder for the curve of a row.
 const PLACEHOLDER: &str = "{client}";
@@ -47,7 +47,7 @@ pub struct MatrixColumn {
 
 /// One table with a row for each curve.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Matrix {
+pub struct PlanMatrix {
     /// The columns.
     pub columns: Vec<MatrixColumn>,
     /// The rows, in the order of the curves.
@@ -67,25 +67,25 @@ pub struct MatrixRow {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatrixCell {
     /// The expression.
-    pub value: Expression,
+    pub value: ClaimExpression,
     /// The point whose packets are shown; `None` if it is not run.
     pub point: Option<String>,
     /// The published value; empty if there is none.
     pub published: String,
 }
 
-impl Matrix {
-    pub(super) fn of(
+impl PlanMatrix {
+    pub(super) fn from_file(
         texts: &[ColumnText],
-        published: &Published,
-        grid: &Grid,
+        published: &PublishedValues,
+        grid: &SituationGrid,
     ) -> Result<Self, PlanError> {
         let cell = |column: &ColumnText, curve: &str| {
             let value = column.value.replace(PLACEHOLDER, curve);
-            let value = Expression::parse(&value, grid)
+            let value = ClaimExpression::parse(&value, grid)
                 .map_err(|cause| PlanError(format!("matrix, {:?}: {cause}", column.label)))?;
             let at = column.at.replace(' ', "");
-            let mut points = grid.along(&column.scene, curve);
+            let mut points = grid.points_of_curve(&column.scene, curve);
             let point = points.find(|point| at.is_empty() || point.id.ends_with(&format!("_{at}")));
             let published = published.get(curve).and_then(|of| of.get(&column.label));
             Ok(MatrixCell {
@@ -98,7 +98,7 @@ impl Matrix {
             let cells = texts.iter().map(|column| cell(column, curve)).collect::<Result<_, _>>()?;
             Ok(MatrixRow { curve: curve.to_owned(), cells })
         };
-        let runs = |curve: &&crate::situation::Named| {
+        let runs = |curve: &&crate::situation::NamedLabel| {
             grid.points.iter().any(|point| point.curve == curve.id)
         };
         let rows = match texts {

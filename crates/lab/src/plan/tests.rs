@@ -2,23 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use eyas_emulator::units::Size;
+use eyas_emulator::units::ByteSize;
 
-use super::{Extent, Options, Plan, from_json, shipped};
-use crate::claim::Outcome;
-use crate::run::{Results, RivalResult, RunResult, StreamResult};
-use crate::situation::{self, Mapping, Point, live};
+use super::{Plan, PlanExtent, PlanOptions, from_json, shipped};
+use crate::claim::ClaimOutcome;
+use crate::run::{RivalResult, RunResult, RunResults, StreamResult};
+use crate::situation::{self, GridPoint, MappingSetup, live};
 
-fn quick(set: &[&str]) -> Options {
+fn quick(set: &[&str]) -> PlanOptions {
     let set = set.iter().map(|text| (*text).to_owned()).collect();
-    Options { extent: Extent::Quick, set, ..Options::default() }
+    PlanOptions { extent: PlanExtent::Quick, set, ..PlanOptions::default() }
 }
 
-fn standard() -> Options {
-    Options { extent: Extent::Standard, ..Options::default() }
+fn standard() -> PlanOptions {
+    PlanOptions { extent: PlanExtent::Standard, ..PlanOptions::default() }
 }
 
-fn plan(name: &str, options: &Options) -> Plan {
+fn plan(name: &str, options: &PlanOptions) -> Plan {
     let found = shipped().iter().find(|shipped| shipped.name == name).unwrap();
     Plan::parse(found.text, options).unwrap()
 }
@@ -26,7 +26,7 @@ fn plan(name: &str, options: &Options) -> Plan {
 #[test]
 fn built_in_plans_are_valid_and_named_after_their_files() {
     for shipped in shipped() {
-        for options in [Options::default(), standard(), quick(&[])] {
+        for options in [PlanOptions::default(), standard(), quick(&[])] {
             let plan = Plan::parse(shipped.text, &options)
                 .unwrap_or_else(|error| panic!("{}: {error}", shipped.name));
             assert_eq!(plan.name, shipped.name);
@@ -39,7 +39,7 @@ fn built_in_plans_are_valid_and_named_after_their_files() {
 #[test]
 fn every_check_of_a_claim_has_a_description() {
     for shipped in shipped() {
-        let plan = Plan::parse(shipped.text, &Options::default()).unwrap();
+        let plan = Plan::parse(shipped.text, &PlanOptions::default()).unwrap();
         for claim in &plan.claims {
             let nameless = claim.checks.iter().find(|check| check.about.is_empty());
             assert!(nameless.is_none(), "{}, claim {}: {nameless:?}", shipped.name, claim.id);
@@ -59,13 +59,13 @@ fn a_column_has_one_label_in_all_plans() {
 /// Every claim of every plan reads existing points, in the full plan and with `--standard`.
 #[test]
 fn every_claim_can_be_measured() {
-    let all = || [Options::default(), standard()].into_iter();
+    let all = || [PlanOptions::default(), standard()].into_iter();
     for (shipped, options) in
         shipped().iter().flat_map(|plan| all().map(move |options| (plan, options)))
     {
         let plan = Plan::parse(shipped.text, &options).unwrap();
         let stream = StreamResult { bytes: 600_000_000, messages: 400_000, delay_ns: 20_000_000 };
-        let run = |(index, point): (usize, &Point)| {
+        let run = |(index, point): (usize, &GridPoint)| {
             let rival = |name: &String| RivalResult { name: name.clone(), bytes: 1_000_000 };
             let rivals =
                 point.situation.simulated().into_iter().flat_map(|setup| setup.rival.keys());
@@ -86,14 +86,15 @@ fn every_claim_can_be_measured() {
                 ..RunResult::default()
             }
         };
-        let runs = |(index, point): (usize, &Point)| {
+        let runs = |(index, point): (usize, &GridPoint)| {
             (point.id.clone(), vec![run((index, point)); plan.grid.runs as usize])
         };
         let points = plan.grid.points.iter().enumerate().map(runs).collect();
-        let results = Results { points, ..Results::default() };
+        let results = RunResults { points, ..RunResults::default() };
         for claim in &plan.claims {
             let verdict = claim.judge(plan.basis(), &results);
-            let is_open = [Outcome::NotMeasured, Outcome::NotJudged].contains(&verdict.outcome);
+            let is_open =
+                [ClaimOutcome::NotMeasured, ClaimOutcome::NotJudged].contains(&verdict.outcome);
             assert!(!is_open, "{} claim {}: {verdict:?}", plan.name, claim.id);
         }
     }
@@ -101,13 +102,13 @@ fn every_claim_can_be_measured() {
 
 #[test]
 fn live_plans_layer_their_settings() {
-    let options = Options { extent: Extent::Standard, ..Options::default() };
+    let options = PlanOptions { extent: PlanExtent::Standard, ..PlanOptions::default() };
     let plan = plan("h3-loss", &options);
     assert!(plan.is_live() && plan.grid.runs == 1);
     let setup = |id: &str| {
         let point = plan.grid.points.iter().find(|point| point.id == id).unwrap();
         match point.situation.live().unwrap() {
-            live::Setup::Connect(setup) => setup.clone(),
+            live::LiveSetup::Connect(setup) => setup.clone(),
             other => panic!("{other:?}"),
         }
     };
@@ -118,11 +119,11 @@ fn live_plans_layer_their_settings() {
     );
     assert_eq!(
         (far.memory, far.strategy, far.trials),
-        (live::Memory::Warm, live::ClientStrategy::Race, 200)
+        (live::ClientMemory::Warm, live::ClientStrategy::Race, 200)
     );
     assert_eq!(setup("near_published-race_3pc").strategy, live::ClientStrategy::PublishedRace);
     let refused = |set: &str| {
-        let options = Options { set: vec![set.to_owned()], ..Options::default() };
+        let options = PlanOptions { set: vec![set.to_owned()], ..PlanOptions::default() };
         let text = shipped().iter().find(|plan| plan.name == "h3-loss").unwrap().text;
         Plan::parse(text, &options).unwrap_err().to_string()
     };
@@ -134,21 +135,21 @@ fn live_plans_layer_their_settings() {
 fn a_shorter_run_takes_groups_of_points() {
     let hit = |set: &[&str]| {
         let set = set.iter().map(|text| (*text).to_owned()).collect();
-        plan("he-cache", &Options { set, ..standard() })
+        plan("he-cache", &PlanOptions { set, ..standard() })
     };
     let rates = |plan: &Plan, scene: &str, curve: &str| -> Vec<(f64, f64)> {
-        let rate = |point: &Point| match point.situation.live().unwrap() {
-            live::Setup::Cost(setup) => (point.x, setup.rate),
+        let rate = |point: &GridPoint| match point.situation.live().unwrap() {
+            live::LiveSetup::Cost(setup) => (point.x, setup.rate),
             other => panic!("{other:?}"),
         };
-        plan.grid.along(scene, curve).map(rate).collect()
+        plan.grid.points_of_curve(scene, curve).map(rate).collect()
     };
     let some = hit(&[]);
     assert_eq!(rates(&some, "plain-1", "he-tcp").len(), 6);
     assert_eq!(rates(&some, "tls-1", "he-tcp"), [(0.0, 400.0), (80.0, 400.0)]);
     assert_eq!(rates(&some, "tls-1", "he-50"), []);
     let all = hit(&["standard.points=[]"]);
-    assert_eq!(all.grid.points.len(), plan("he-cache", &Options::default()).grid.points.len());
+    assert_eq!(all.grid.points.len(), plan("he-cache", &PlanOptions::default()).grid.points.len());
     assert_eq!(rates(&all, "tls-1", "he-tcp")[0], (0.0, 1000.0));
     let chosen = hit(&["sweep.values=[\"30 %\"]"]);
     assert_eq!(rates(&chosen, "tls-35", "he-50"), [(30.0, 1000.0)]);
@@ -160,18 +161,18 @@ fn a_shorter_run_takes_groups_of_points() {
 #[test]
 fn values_of_the_command_line_reach_every_scene_and_curve() {
     for shipped in shipped() {
-        let all = Plan::parse(shipped.text, &Options::default()).unwrap().grid;
+        let all = Plan::parse(shipped.text, &PlanOptions::default()).unwrap().grid;
         let value = format!(
             "{:?}",
             toml::from_str::<toml::Table>(shipped.text).unwrap()["sweep"]["values"][0]
         );
         let value = value.trim_start_matches("String(").trim_start_matches("Integer(");
         let set = vec![format!("sweep.values=[{}]", value.trim_end_matches(')'))];
-        for extent in [Extent::Full, Extent::Standard, Extent::Quick] {
-            let options = Options { set: set.clone(), extent, ..Options::default() };
+        for extent in [PlanExtent::Full, PlanExtent::Standard, PlanExtent::Quick] {
+            let options = PlanOptions { set: set.clone(), extent, ..PlanOptions::default() };
             let chosen = Plan::parse(shipped.text, &options).unwrap().grid;
             for point in &all.points {
-                let along = chosen.along(&point.scene, &point.curve);
+                let along = chosen.points_of_curve(&point.scene, &point.curve);
                 assert_eq!(along.count(), 1, "{}: {} {}", shipped.name, point.scene, point.curve);
             }
         }
@@ -182,7 +183,7 @@ fn values_of_the_command_line_reach_every_scene_and_curve() {
 fn all_thirteen_rows_have_a_claim() {
     let mut ids: Vec<String> = ["cmt-delay", "cmt-bandwidth", "cmt-three-paths"]
         .iter()
-        .flat_map(|name| plan(name, &Options::default()).claims)
+        .flat_map(|name| plan(name, &PlanOptions::default()).claims)
         .map(|claim| claim.id)
         .collect();
     ids.sort_by_key(|id| id.parse::<u32>().unwrap());
@@ -192,12 +193,12 @@ fn all_thirteen_rows_have_a_claim() {
 
 #[test]
 fn scenes_curves_and_the_sweep_override_the_plan() {
-    let plan = plan("cmt-delay", &Options::default());
+    let plan = plan("cmt-delay", &PlanOptions::default());
     assert_eq!(plan.grid.runs, 24);
     let point = plan.grid.points.iter().find(|point| point.id == "dB75_fixed_224KiB").unwrap();
     assert_eq!(point.situation.simulated().unwrap().path["B"].delay.to_string(), "75 ms");
-    assert_eq!(point.situation.simulated().unwrap().association.buffer, Some(Size(224 * 1024)));
-    let table = Mapping::Table(vec!["A".to_owned(), "B".to_owned()]);
+    assert_eq!(point.situation.simulated().unwrap().association.buffer, Some(ByteSize(224 * 1024)));
+    let table = MappingSetup::Table(vec!["A".to_owned(), "B".to_owned()]);
     assert_eq!(point.situation.simulated().unwrap().association.mapping, Some(table));
     assert_eq!((point.x, plan.grid.axis.unit.as_str()), (224.0, "KiB"));
 }
@@ -217,7 +218,7 @@ fn overrides_take_precedence() {
 fn refusal(from: &str, to: &str, set: &[&str]) -> String {
     let text = shipped()[0].text;
     assert!(text.contains(from), "{from}");
-    let options = Options { extent: Extent::Full, ..quick(set) };
+    let options = PlanOptions { extent: PlanExtent::Full, ..quick(set) };
     Plan::parse(&text.replacen(from, to, 1), &options).unwrap_err().to_string()
 }
 
@@ -248,7 +249,7 @@ fn the_plan_in_the_manual_is_valid() {
     let manual = include_str!("../../../../docs/guide/lab.md");
     let begins = manual.find("```toml\n").unwrap() + "```toml\n".len();
     let length = manual[begins..].find("```").unwrap();
-    let plan = Plan::parse(&manual[begins..begins + length], &Options::default()).unwrap();
+    let plan = Plan::parse(&manual[begins..begins + length], &PlanOptions::default()).unwrap();
     assert_eq!((plan.grid.points.len(), plan.claims.len()), (8, 1));
 }
 
@@ -258,7 +259,7 @@ fn text_that_a_terminal_obeys_is_refused() {
     let escaped = found.text.replacen("title = \"", "title = \"\\u001b[2J", 1);
     let raw = found.text.replacen("title = \"", "title = \"\u{1b}[2J", 1);
     for text in [escaped, raw] {
-        let error = Plan::parse(&text, &Options::default()).unwrap_err().to_string();
+        let error = Plan::parse(&text, &PlanOptions::default()).unwrap_err().to_string();
         assert!(error.contains("[2J") && !error.contains('\u{1b}'), "{error}");
     }
     for set in ["title=\u{1b}c", "title='\u{9b}2J'"] {
@@ -274,7 +275,7 @@ fn a_plan_can_be_json() {
         "time": { "warm_up": "1.1 s", "duration": "8 s" },
         "path": { "A": { "rate": "10 Mbit/s", "delay": "10 ms" } },
         "curve": [{ "id": "c", "set": { "path": { "A": { "delay": "3 ms" } } } }] }"#;
-    let plan = Plan::parse(&from_json(json).unwrap(), &Options::default()).unwrap();
+    let plan = Plan::parse(&from_json(json).unwrap(), &PlanOptions::default()).unwrap();
     assert_eq!((plan.grid.points.len(), plan.grid.runs), (2, 2));
     assert_eq!(plan.directory().to_str(), Some("eyas-lab/p"));
     assert_eq!(
@@ -289,7 +290,7 @@ fn a_plan_can_be_json() {
 /// Published results depend on it: it changes with the plan, never silently.
 #[test]
 fn a_seed_draws_the_same_network_in_every_version() {
-    let plan = plan("cmt-random", &Options::default());
+    let plan = plan("cmt-random", &PlanOptions::default());
     let drawn = plan.grid.points[0].situation.random().unwrap().draw(3);
     let expected = "A: 34.5 Mbit/s and 89 Mbit/s back, 3.81 ms and 2.25 ms back, queues 23 packets red and 46.725 kB, loss 1 %; \
                     B: 75.2 Mbit/s and 121 Mbit/s back, 47.9 ms and 28 ms back, queues 167 packets red and 4885.375 kB, loss 0.1 %; \

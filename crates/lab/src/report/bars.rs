@@ -5,9 +5,9 @@ use super::chart::COLOURS;
 use super::markup::{escape, estimate, number};
 use super::scale::step;
 use crate::measure::Measure;
-use crate::results::Document;
-use crate::situation::Named;
-use crate::statistics::Summary;
+use crate::results::ResultsDocument;
+use crate::situation::NamedLabel;
+use crate::statistics::SampleSummary;
 
 /// The heights of a bar with the space below it, of a name above its bar, and of the heading of a
 /// group, in units of the picture.
@@ -25,23 +25,23 @@ const LETTER: f64 = 7.2;
 
 /// The bars of one scene.
 #[derive(Clone, Debug)]
-pub(super) struct Group {
+pub(super) struct SceneBars {
     label: String,
-    bars: Vec<Bar>,
+    bars: Vec<LabelledBar>,
 }
 
 #[derive(Clone, Debug)]
-struct Bar {
+struct LabelledBar {
     label: String,
     colour: usize,
-    summary: Summary,
+    summary: SampleSummary,
     /// The text behind the bar.
     text: String,
 }
 
 /// The layout of the bars of a picture.
 #[derive(Clone, Copy, Debug)]
-struct Layout {
+struct BarLayout {
     left: f64,
     /// Units of the picture per unit of the measure.
     scale: f64,
@@ -49,7 +49,7 @@ struct Layout {
     above: bool,
 }
 
-impl Layout {
+impl BarLayout {
     fn row(self) -> f64 {
         if self.above { ROW + NAME } else { ROW }
     }
@@ -61,19 +61,24 @@ fn length(text: &str) -> f64 {
 
 /// Returns the groups of a figure. Of a curve with several places, the first one is shown.
 pub(super) fn groups(
-    document: &Document,
-    scenes: &[&Named],
-    curves: &[&Named],
+    document: &ResultsDocument,
+    scenes: &[&NamedLabel],
+    curves: &[&NamedLabel],
     measure: &Measure,
-) -> Vec<Group> {
-    let bar = |scene: &Named, (colour, curve): (usize, &&Named)| {
-        let point = document.along(&scene.id, &curve.id).next()?;
+) -> Vec<SceneBars> {
+    let bar = |scene: &NamedLabel, (colour, curve): (usize, &&NamedLabel)| {
+        let point = document.points_of_curve(&scene.id, &curve.id).next()?;
         let summary = *point.measures.get(measure)?;
         let text = estimate(summary.value, summary.interval, &measure.unit());
         let finite = summary.value.is_finite();
-        finite.then(|| Bar { label: curve.label.clone(), colour: colour % COLOURS, summary, text })
+        finite.then(|| LabelledBar {
+            label: curve.label.clone(),
+            colour: colour % COLOURS,
+            summary,
+            text,
+        })
     };
-    let group = |scene: &&Named| Group {
+    let group = |scene: &&NamedLabel| SceneBars {
         label: scene.label.clone(),
         bars: curves.iter().enumerate().filter_map(|curve| bar(scene, curve)).collect(),
     };
@@ -81,16 +86,17 @@ pub(super) fn groups(
 }
 
 /// Draws bars as SVG of this width, as high as necessary.
-pub(super) fn draw(groups: &[Group], label: &str, width: u32) -> String {
+pub(super) fn draw(groups: &[SceneBars], label: &str, width: u32) -> String {
     let width = f64::from(width);
     let bars = || groups.iter().flat_map(|group| &group.bars);
-    let longest = |text: fn(&Bar) -> &str| bars().map(|bar| length(text(bar))).fold(0.0, f64::max);
+    let longest =
+        |text: fn(&LabelledBar) -> &str| bars().map(|bar| length(text(bar))).fold(0.0, f64::max);
     let names = longest(|bar| &bar.label) + 2.0 * MARGIN;
     let above = names > width * NAMES;
     let left = if above { MARGIN } else { names };
     let right = width - longest(|bar| &bar.text) - 2.0 * MARGIN;
     let max = bars().map(|bar| ends(bar).1).fold(f64::MIN_POSITIVE, f64::max);
-    let layout = Layout { left, scale: (right - left).max(MARGIN) / max, above };
+    let layout = BarLayout { left, scale: (right - left).max(MARGIN) / max, above };
     let bottom = bars().count() as f64 * layout.row() + groups.len() as f64 * HEADING;
     let mut svg = format!(
         "<svg viewBox=\"0 0 {width} {:.0}\" xmlns=\"http://www.w3.org/2000/svg\" \
@@ -123,7 +129,7 @@ pub(super) fn draw(groups: &[Group], label: &str, width: u32) -> String {
 }
 
 /// Draws the axis, with a grid line for each of its ticks.
-fn grid_lines(layout: Layout, max: f64, bottom: f64) -> String {
+fn grid_lines(layout: BarLayout, max: f64, bottom: f64) -> String {
     let ticks = (max / step(max) * 1.000_001) as u32;
     let line = |tick: u32| {
         let value = f64::from(tick) * step(max);
@@ -139,12 +145,12 @@ fn grid_lines(layout: Layout, max: f64, bottom: f64) -> String {
 }
 
 /// Returns the ends of the error bar, or twice the end of the bar.
-fn ends(bar: &Bar) -> (f64, f64) {
+fn ends(bar: &LabelledBar) -> (f64, f64) {
     let value = bar.summary.value;
     bar.summary.interval.map_or((value, value), |interval| (interval.low, interval.high))
 }
 
-fn bar_svg(bar: &Bar, y: f64, Layout { left, scale, above }: Layout) -> String {
+fn bar_svg(bar: &LabelledBar, y: f64, BarLayout { left, scale, above }: BarLayout) -> String {
     let (low, high) = ends(bar);
     let at = |value: f64| left + value.max(0.0) * scale;
     let (end, low, high) = (at(bar.summary.value), at(low), at(high));
@@ -174,10 +180,10 @@ mod tests {
 
     #[test]
     fn every_bar_has_its_name_and_its_number() {
-        let summary = Summary::of(&[9.0, 11.0]).unwrap();
+        let summary = SampleSummary::from_samples(&[9.0, 11.0]).unwrap();
         let text = "10 ± 1".to_owned();
-        let bar = Bar { label: "a < b".to_owned(), colour: 1, summary, text };
-        let svg = draw(&[Group { label: "near".to_owned(), bars: vec![bar] }], "Mbit/s", 760);
+        let bar = LabelledBar { label: "a < b".to_owned(), colour: 1, summary, text };
+        let svg = draw(&[SceneBars { label: "near".to_owned(), bars: vec![bar] }], "Mbit/s", 760);
         for wanted in ["a &lt; b", ">near<", ">10 ± 1<", "var(--c1)", ">Mbit/s<"] {
             assert!(svg.contains(wanted), "{wanted}: {svg}");
         }
@@ -186,10 +192,11 @@ mod tests {
     #[test]
     fn a_long_name_is_complete_at_any_width() {
         let name = "SCTP inside UDP, secured by DTLS, with everything remembered";
-        let summary = Summary::of(&[10.0]).unwrap();
-        let bar = Bar { label: name.to_owned(), colour: 0, summary, text: "10 ms".to_owned() };
+        let summary = SampleSummary::from_samples(&[10.0]).unwrap();
+        let bar =
+            LabelledBar { label: name.to_owned(), colour: 0, summary, text: "10 ms".to_owned() };
         for width in [360, 760] {
-            let group = Group { label: String::new(), bars: vec![bar.clone()] };
+            let group = SceneBars { label: String::new(), bars: vec![bar.clone()] };
             let svg = draw(&[group], "ms", width);
             assert!(svg.contains(&format!("text-anchor=\"start\">{name}<")), "{width}: {svg}");
         }

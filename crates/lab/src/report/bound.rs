@@ -3,15 +3,15 @@
 use super::markup::{escape, number};
 use super::picture::axis_label;
 use crate::measure::Measure;
-use crate::results::{Document, PointRow};
-use crate::situation::{Bound, LinkBound, Named, Phase, Setup};
+use crate::results::{PointRow, ResultsDocument};
+use crate::situation::{LinkBound, NamedLabel, PayloadBound, SimulationSetup, SteadyPhase};
 
 /// How many curves are shown with their share of the bound: the first ones of the plan.
 const CURVES_SHOWN: usize = 2;
 /// A share that counts as everything.
 const WHOLE: f64 = 0.9995;
 
-pub(super) fn section(document: &Document) -> String {
+pub(super) fn section(document: &ResultsDocument) -> String {
     if !document.figures.iter().any(|figure| figure.bound) {
         return String::new();
     }
@@ -34,11 +34,11 @@ pub(super) fn section(document: &Document) -> String {
     )
 }
 
-fn table(document: &Document, scene: &Named) -> String {
-    let shown: Vec<&Named> = document
+fn table(document: &ResultsDocument, scene: &NamedLabel) -> String {
+    let shown: Vec<&NamedLabel> = document
         .curves
         .iter()
-        .filter(|curve| document.along(&scene.id, &curve.id).next().is_some())
+        .filter(|curve| document.points_of_curve(&scene.id, &curve.id).next().is_some())
         .take(CURVES_SHOWN)
         .collect();
     let Some(first) = shown.first() else { return String::new() };
@@ -47,7 +47,7 @@ fn table(document: &Document, scene: &Named) -> String {
         .map(|curve| format!("<th>{}, share of the bound</th>", escape(&curve.label)))
         .collect();
     let rows: String = document
-        .along(&scene.id, &first.id)
+        .points_of_curve(&scene.id, &first.id)
         .filter_map(|point| Some((point, point.parameters.as_ref()?.simulated()?)))
         .map(|(point, setup)| {
             let bound = setup.bound();
@@ -82,7 +82,7 @@ fn table(document: &Document, scene: &Named) -> String {
 }
 
 /// Returns the bound that remains if messages are kept unsent.
-fn bound_with_unsent(setup: &Setup) -> String {
+fn bound_with_unsent(setup: &SimulationSetup) -> String {
     setup.bound_with_unsent().map_or_else(String::new, |rate| {
         let unsent = setup.application.streams.saturating_sub(1);
         format!("<br><small>{} with {unsent} unsent</small>", number(rate / 1e6))
@@ -90,9 +90,14 @@ fn bound_with_unsent(setup: &Setup) -> String {
 }
 
 /// Returns the share of the bound that a curve reached at the place of this point.
-fn share(document: &Document, point: &PointRow, curve: &Named, bound: &Bound) -> String {
+fn share(
+    document: &ResultsDocument,
+    point: &PointRow,
+    curve: &NamedLabel,
+    bound: &PayloadBound,
+) -> String {
     let measured = document
-        .along(&point.scene, &curve.id)
+        .points_of_curve(&point.scene, &curve.id)
         .find(|other| other.x == point.x)
         .and_then(|other| other.measures.get(&Measure::Throughput));
     let text = measured.map_or_else(String::new, |summary| {
@@ -101,9 +106,9 @@ fn share(document: &Document, point: &PointRow, curve: &Named, bound: &Bound) ->
     format!("<td data-label=\"{}\" class=\"n\">{text}</td>", escape(&curve.label))
 }
 
-fn spent(bound: &Bound) -> String {
+fn spent(bound: &PayloadBound) -> String {
     let several = bound.phases.len() > 1;
-    let phase = |phase: &Phase| {
+    let phase = |phase: &SteadyPhase| {
         let links: Vec<String> = phase.links.iter().map(link).collect();
         match several {
             true => format!("{} s: {}", number(phase.seconds), links.join("; ")),

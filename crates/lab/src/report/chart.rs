@@ -14,17 +14,17 @@ use super::scale;
 
 /// One line.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct ChartLine {
     pub(super) label: String,
     pub(super) colour: usize,
-    pub(super) dash: Dash,
-    pub(super) marker: Marker,
-    pub(super) places: Vec<Place>,
+    pub(super) dash: DashPattern,
+    pub(super) marker: PointMarker,
+    pub(super) places: Vec<ChartPoint>,
 }
 
 /// A point of a line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct ChartPoint {
     pub(super) x: f64,
     pub(super) y: f64,
     /// The ends of the error bar.
@@ -33,7 +33,7 @@ pub(super) struct Place {
 
 /// The dash pattern of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dash {
+pub(super) enum DashPattern {
     Solid,
     Dashed,
     Dotted,
@@ -42,9 +42,9 @@ pub(super) enum Dash {
     Fine,
 }
 
-impl Dash {
+impl DashPattern {
     /// Returns the pattern of the curve with this rank.
-    pub(super) const fn of(rank: usize) -> Self {
+    pub(super) const fn from_rank(rank: usize) -> Self {
         match rank % 4 {
             0 => Self::Solid,
             1 => Self::Dashed,
@@ -67,7 +67,7 @@ impl Dash {
 
 /// The symbol at each point of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Marker {
+pub(super) enum PointMarker {
     Disc,
     Ring,
     Square,
@@ -81,9 +81,9 @@ pub(super) enum Marker {
 /// Colours of the style sheet, `--c0` and so on.
 pub(super) const COLOURS: usize = 8;
 
-impl Marker {
+impl PointMarker {
     /// Returns the marker of the curve with this rank.
-    pub(super) const fn of(rank: usize) -> Self {
+    pub(super) const fn from_rank(rank: usize) -> Self {
         match rank % 4 {
             0 => Self::Disc,
             1 => Self::Ring,
@@ -118,22 +118,22 @@ impl Marker {
 
 /// The labels of the axes, and the scale of x.
 #[derive(Clone, Copy)]
-pub(super) struct Labels<'a> {
+pub(super) struct AxisLabels<'a> {
     pub(super) x: &'a str,
-    pub(super) scale: Scale,
+    pub(super) scale: AxisScale,
     pub(super) y: &'a str,
 }
 
 /// The scale of the x axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scale {
+pub(super) enum AxisScale {
     /// Linear.
     Linear,
     /// Logarithmic: places are decimal logarithms.
     Decades,
 }
 
-impl Scale {
+impl AxisScale {
     /// Returns the ticks as places on the axis.
     fn ticks(self, left: f64, right: f64, most: usize) -> Vec<f64> {
         match self {
@@ -182,10 +182,11 @@ impl Ranged for AxisRange {
     }
 }
 
-type Cartesian<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<AxisRange, RangedCoordf64>>;
+type CartesianChart<'a, 'b> =
+    ChartContext<'a, SVGBackend<'b>, Cartesian2d<AxisRange, RangedCoordf64>>;
 
 /// Draws lines in a picture of this size.
-pub(super) fn draw(lines: &[Line], labels: Labels<'_>, size: (u32, u32)) -> String {
+pub(super) fn draw(lines: &[ChartLine], labels: AxisLabels<'_>, size: (u32, u32)) -> String {
     let mut svg = String::new();
     let mut markers = String::new();
     {
@@ -202,8 +203,8 @@ pub(super) fn draw(lines: &[Line], labels: Labels<'_>, size: (u32, u32)) -> Stri
 
 fn plot(
     root: &DrawingArea<SVGBackend<'_>, Shift>,
-    lines: &[Line],
-    labels: Labels<'_>,
+    lines: &[ChartLine],
+    labels: AxisLabels<'_>,
     narrow: bool,
     markers: &mut String,
 ) -> Result<(), Box<dyn std::error::Error>> {
@@ -254,19 +255,22 @@ fn plot(
     Ok(())
 }
 
-fn series(chart: &mut Cartesian<'_, '_>, line: &Line) -> Result<(), Box<dyn std::error::Error>> {
+fn series(
+    chart: &mut CartesianChart<'_, '_>,
+    line: &ChartLine,
+) -> Result<(), Box<dyn std::error::Error>> {
     let colour = placeholder(line.colour);
     let style = colour.stroke_width(2);
     let places = line.places.iter().map(|place| (place.x, place.y));
     match line.dash {
-        Dash::Solid => {
+        DashPattern::Solid => {
             chart.draw_series(LineSeries::new(places, style))?;
         }
         dash => {
             let (on, off) = match dash {
-                Dash::Dashed => (6, 4),
-                Dash::Dotted => (2, 3),
-                Dash::Fine => (1, 4),
+                DashPattern::Dashed => (6, 4),
+                DashPattern::Dotted => (2, 3),
+                DashPattern::Fine => (1, 4),
                 _ => (11, 4),
             };
             chart.draw_series(DashedLineSeries::new(places, on, off, style))?;

@@ -1,17 +1,22 @@
 //! The table of claims.
 
 use super::markup::{escape, estimate};
-use crate::claim::{CheckVerdict, Outcome, Verdict};
-use crate::results::Document;
+use crate::claim::{CheckVerdict, ClaimOutcome, ClaimVerdict};
+use crate::results::ResultsDocument;
 
-pub(super) fn section(document: &Document) -> String {
+pub(super) fn section(document: &ResultsDocument) -> String {
     if document.claims.is_empty() {
         return String::new();
     }
     let count = |wanted| document.claims.iter().filter(|claim| claim.outcome == wanted).count();
-    let mut summary = format!("{} of {} accepted", count(Outcome::Accepted), document.claims.len());
-    for outcome in [Outcome::Refused, Outcome::Undecided, Outcome::NotJudged, Outcome::NotMeasured]
-    {
+    let mut summary =
+        format!("{} of {} accepted", count(ClaimOutcome::Accepted), document.claims.len());
+    for outcome in [
+        ClaimOutcome::Refused,
+        ClaimOutcome::Undecided,
+        ClaimOutcome::NotJudged,
+        ClaimOutcome::NotMeasured,
+    ] {
         if count(outcome) > 0 {
             summary.push_str(&format!(", {} {}", count(outcome), outcome.describe()));
         }
@@ -25,7 +30,7 @@ pub(super) fn section(document: &Document) -> String {
 }
 
 /// Explains the intervals and the verdict ‘undecided’.
-fn intervals(document: &Document) -> String {
+fn intervals(document: &ResultsDocument) -> String {
     let checks = document.claims.iter().flat_map(|claim| &claim.checks);
     let mut methods: Vec<_> =
         checks.filter_map(|check| Some(check.interval?.method.describe())).collect();
@@ -41,12 +46,14 @@ fn intervals(document: &Document) -> String {
     )
 }
 
-fn claim(verdict: &Verdict) -> String {
+fn claim(verdict: &ClaimVerdict) -> String {
     let (class, sign) = match verdict.outcome {
-        Outcome::Accepted => ("good", "✓ "),
-        Outcome::Refused => ("bad", "✗ "),
-        Outcome::Undecided => ("undecided", "? "),
-        Outcome::NotMeasured | Outcome::NotJudged | Outcome::ShownOnly => ("open", ""),
+        ClaimOutcome::Accepted => ("good", "✓ "),
+        ClaimOutcome::Refused => ("bad", "✗ "),
+        ClaimOutcome::Undecided => ("undecided", "? "),
+        ClaimOutcome::NotMeasured | ClaimOutcome::NotJudged | ClaimOutcome::ShownOnly => {
+            ("open", "")
+        }
     };
     let word = format!("{sign}{}", verdict.outcome.describe());
     let rows: String = verdict.checks.iter().map(check).collect();
@@ -77,10 +84,10 @@ fn check(check: &CheckVerdict) -> String {
         false => format!("{} {}", check.accept.describe(), check.unit).trim_end().to_owned(),
     };
     let mark = match check.outcome {
-        Outcome::Accepted => "<b class=\"good\">✓</b>",
-        Outcome::Refused => "<b class=\"bad\">✗</b>",
-        Outcome::Undecided => "<b class=\"undecided\">?</b>",
-        Outcome::NotMeasured | Outcome::NotJudged | Outcome::ShownOnly => "",
+        ClaimOutcome::Accepted => "<b class=\"good\">✓</b>",
+        ClaimOutcome::Refused => "<b class=\"bad\">✗</b>",
+        ClaimOutcome::Undecided => "<b class=\"undecided\">?</b>",
+        ClaimOutcome::NotMeasured | ClaimOutcome::NotJudged | ClaimOutcome::ShownOnly => "",
     };
     format!(
         "<tr><th scope=\"row\" title=\"{expression}\">{about}</th>\

@@ -38,7 +38,7 @@ pub(super) fn label_above(label: &str, width: u32) -> (String, f64) {
 
 /// A picture under construction.
 #[derive(Debug)]
-pub(super) struct Frame {
+pub(super) struct PictureFrame {
     svg: String,
     width: u32,
     height: u32,
@@ -46,7 +46,7 @@ pub(super) struct Frame {
     top: f64,
 }
 
-impl Frame {
+impl PictureFrame {
     /// The position of the value axis.
     pub(super) const LEFT: f64 = 52.0;
     const TOP: f64 = 10.0;
@@ -93,7 +93,7 @@ impl Frame {
     }
 
     /// Draws the name of a place, centred below it.
-    pub(super) fn place(&mut self, label: &str, middle: f64) {
+    pub(super) fn draw_label(&mut self, label: &str, middle: f64) {
         self.push(&format!(
             "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
             self.bottom() + 18.0,
@@ -138,7 +138,7 @@ mod tests {
             assert_eq!((lines.len(), lines.join(" ").as_str()), (wanted, label));
             assert!(lines.iter().all(|line| line.len() as f64 * LETTER <= f64::from(width)));
             assert_eq!(height, LINE * wanted as f64);
-            let frame = Frame::new((width, 320), label);
+            let frame = PictureFrame::new((width, 320), label);
             assert!(frame.axis_height() + height < frame.bottom(), "below the label");
         }
     }

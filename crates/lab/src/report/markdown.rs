@@ -6,9 +6,9 @@
 use super::markup::{estimate, number};
 use super::picture::axis_label;
 use super::standalone;
-use crate::claim::{CheckVerdict, Outcome, Verdict};
-use crate::plan::{Extent, PublishedTable};
-use crate::results::Document;
+use crate::claim::{CheckVerdict, ClaimOutcome, ClaimVerdict};
+use crate::plan::{PlanExtent, PublishedTable};
+use crate::results::ResultsDocument;
 
 /// The number of pictures of a plan on a page.
 const PICTURES: usize = 3;
@@ -38,7 +38,11 @@ impl ResultsPage {
     ///
     /// # Errors
     /// If a plan has no part in it.
-    pub fn new(page: &str, folder: &str, documents: &[Document]) -> Result<Self, NoChapterError> {
+    pub fn new(
+        page: &str,
+        folder: &str,
+        documents: &[ResultsDocument],
+    ) -> Result<Self, NoChapterError> {
         let mut new = Self { text: page.to_owned(), pictures: Vec::new() };
         for document in documents {
             let drawn = standalone::pictures(document, PICTURES);
@@ -58,7 +62,7 @@ impl ResultsPage {
 
 /// Returns the chapter; `pictures` are the titles of its pictures and the paths of their files.
 #[must_use]
-pub fn chapter(document: &Document, pictures: &[(String, String)]) -> String {
+pub fn chapter(document: &ResultsDocument, pictures: &[(String, String)]) -> String {
     let mut text = facts(document);
     for (title, path) in pictures {
         text.push_str(&format!("![{}]({path})\n\n", inline(title)));
@@ -79,12 +83,12 @@ fn replace_chapter(page: &str, plan: &str, chapter: &str) -> Option<String> {
     Some(format!("{before}{begin}\n{chapter}\n{end}{after}"))
 }
 
-fn facts(document: &Document) -> String {
+fn facts(document: &ResultsDocument) -> String {
     let run = &document.run;
     let extent = match run.extent {
-        Extent::Quick => ", with `--quick`",
-        Extent::Standard => ", with `--standard`",
-        Extent::Full => "",
+        PlanExtent::Quick => ", with `--quick`",
+        PlanExtent::Standard => ", with `--standard`",
+        PlanExtent::Full => "",
     };
     let seeds = match (run.seeds.first(), run.seeds.last()) {
         (Some(first), Some(last)) if first != last => format!("seeds {first} to {last}"),
@@ -103,7 +107,7 @@ fn facts(document: &Document) -> String {
     )
 }
 
-fn claim(verdict: &Verdict) -> String {
+fn claim(verdict: &ClaimVerdict) -> String {
     let checks: Vec<String> = verdict.checks.iter().map(check).collect();
     let note = if verdict.note.is_empty() { "" } else { ". " };
     format!(
@@ -128,21 +132,21 @@ fn check(check: &CheckVerdict) -> String {
         false => format!(" ({})", cell(&check.accept.describe())),
     };
     let verdict = match check.outcome {
-        Outcome::Accepted | Outcome::ShownOnly => String::new(),
+        ClaimOutcome::Accepted | ClaimOutcome::ShownOnly => String::new(),
         other => format!(", {}", outcome(other)),
     };
     format!("{}: {}{wanted}{verdict}", cell(about), cell(&measured))
 }
 
-fn outcome(outcome: Outcome) -> String {
+fn outcome(outcome: ClaimOutcome) -> String {
     match outcome {
-        Outcome::Accepted | Outcome::ShownOnly => outcome.describe().to_owned(),
+        ClaimOutcome::Accepted | ClaimOutcome::ShownOnly => outcome.describe().to_owned(),
         other => format!("**{}**", other.describe()),
     }
 }
 
 /// Returns a publication's table with the numbers measured at its places.
-fn published(document: &Document, table: &PublishedTable) -> String {
+fn published(document: &ResultsDocument, table: &PublishedTable) -> String {
     let measures: Vec<String> =
         table.measures.iter().map(|measure| cell(&measure.label())).collect();
     let mut text = format!(
@@ -154,7 +158,8 @@ fn published(document: &Document, table: &PublishedTable) -> String {
     );
     for row in &table.row {
         let is_there = |x: f64| (x - row.x).abs() <= row.x.abs() * 1e-9;
-        let point = document.along(&table.scene, &table.curve).find(|point| is_there(point.x));
+        let point =
+            document.points_of_curve(&table.scene, &table.curve).find(|point| is_there(point.x));
         let Some(point) = point else { continue };
         let cells = table.measures.iter().enumerate().map(|(column, measure)| {
             let ours = point.measures.get(measure).map_or_else(

@@ -1,6 +1,6 @@
 //! Escaping for HTML, and formatting of numbers.
 
-use crate::statistics::{Interval, Method};
+use crate::statistics::{ConfidenceInterval, IntervalMethod};
 
 /// Escapes text for use in an element or a quoted attribute.
 pub(super) fn escape(text: &str) -> String {
@@ -56,7 +56,7 @@ pub fn short(value: f64) -> String {
 /// Formats a number with its unit and its interval, rounded to two digits of the uncertainty:
 /// `19.27 Mbit/s ± 0.05`, or with both ends of the interval if it is asymmetric.
 #[must_use]
-pub fn estimate(value: f64, interval: Option<Interval>, unit: &str) -> String {
+pub fn estimate(value: f64, interval: Option<ConfidenceInterval>, unit: &str) -> String {
     let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
     let Some(interval) = interval else { return number(value) + &unit };
     let half = match interval.high.is_finite() {
@@ -83,8 +83,8 @@ pub fn estimate(value: f64, interval: Option<Interval>, unit: &str) -> String {
         return number(value) + &unit;
     }
     match interval.method {
-        Method::StudentT => format!("{}{unit} ± {}", round(value), round(half)),
-        Method::Wilson | Method::Bootstrap | Method::OrderStatistics => {
+        IntervalMethod::StudentT => format!("{}{unit} ± {}", round(value), round(half)),
+        IntervalMethod::Wilson | IntervalMethod::Bootstrap | IntervalMethod::OrderStatistics => {
             format!("{}{unit} ({} to {})", round(value), round(interval.low), round(interval.high))
         }
     }
@@ -131,13 +131,14 @@ mod tests {
 
     #[test]
     fn numbers_are_rounded_to_their_uncertainty() {
-        let student = |low, high| Some(Interval { low, high, method: Method::StudentT });
+        let student =
+            |low, high| Some(ConfidenceInterval { low, high, method: IntervalMethod::StudentT });
         assert_eq!(estimate(19.2716, student(19.2216, 19.3216), "Mbit/s"), "19.272 Mbit/s ± 0.050");
         assert_eq!(estimate(1234.5, student(1114.5, 1354.5), "ms"), "1234 ms ± 120");
         assert_eq!(estimate(3.0, student(3.0, 3.0), ""), "3");
         assert_eq!(estimate(0.001432, student(0.0014319, 0.0014321), ""), "0.0014");
         assert_eq!(estimate(0.02, student(-1.0, 1.04), "ms"), "0.0 ms ± 1.0");
-        let share = Interval { low: 91.43, high: 94.52, method: Method::Wilson };
+        let share = ConfidenceInterval { low: 91.43, high: 94.52, method: IntervalMethod::Wilson };
         assert_eq!(estimate(93.1, Some(share), "%"), "93.1 % (91.4 to 94.5)");
         assert_eq!(estimate(7.25, None, "s"), "7.25 s");
     }

@@ -2,11 +2,11 @@
 
 use super::markup::{escape, estimate, short};
 use crate::plan::MatrixColumn;
-use crate::results::{Document, Grade, MatrixLine, MatrixNumber, PointRow};
+use crate::results::{MatrixLine, MatrixNumber, NumberGrade, PointRow, ResultsDocument};
 use crate::run::{PacketCourse, PacketLine};
 
 /// Returns the table; empty if the plan has none.
-pub(super) fn section(document: &Document) -> String {
+pub(super) fn section(document: &ResultsDocument) -> String {
     let Some(matrix) = &document.matrix else { return String::new() };
     let has = |position: &usize| matrix.rows.iter().any(|row| row.cells[*position].run);
     let shown: Vec<usize> = (0..matrix.columns.len()).filter(has).collect();
@@ -60,10 +60,10 @@ fn cell(cell: &MatrixNumber, column: &MatrixColumn) -> String {
         return format!("<td>{published}</td>");
     }
     let class = match cell.grade(column) {
-        Grade::Good => "good",
-        Grade::Slow => "slow",
-        Grade::Bad => "bad",
-        Grade::None => "",
+        NumberGrade::Good => "good",
+        NumberGrade::Slow => "slow",
+        NumberGrade::Bad => "bad",
+        NumberGrade::None => "",
     };
     let text = cell.value.map_or_else(|| "–".to_owned(), short);
     let exact = cell.value.map_or_else(
@@ -83,17 +83,17 @@ fn anchor(point: &str) -> String {
 }
 
 /// Returns the packets of every point that was run; each section is shown on request.
-pub(super) fn packets(document: &Document) -> String {
+pub(super) fn packets(document: &ResultsDocument) -> String {
     document
         .points
         .iter()
         .filter(|point| !point.packets.is_empty())
-        .map(|at| of(document, at))
+        .map(|at| point_text(document, at))
         .collect()
 }
 
-fn of(document: &Document, point: &PointRow) -> String {
-    let label = |named: &[crate::situation::Named], id: &str| {
+fn point_text(document: &ResultsDocument, point: &PointRow) -> String {
+    let label = |named: &[crate::situation::NamedLabel], id: &str| {
         let found = named.iter().find(|item| item.id == id);
         found.map_or_else(|| id.to_owned(), |item| item.label.clone())
     };

@@ -1,7 +1,7 @@
 //! Bars with whiskers: the median of a point's trials, and the 10th and 90th percentiles.
 
 use super::chart;
-use super::frame::Frame;
+use super::frame::PictureFrame;
 use super::scale::step;
 use super::trials::{BoxPlot, MEDIAN, WHISKERS};
 
@@ -10,7 +10,7 @@ pub(super) fn draw(bars: &[BoxPlot], x_label: &str, y_label: &str, size: (u32, u
     let highest = bars.iter().map(|bar| bar.percentiles[WHISKERS[1]]).fold(0.0, f64::max);
     let step = step(highest.max(f64::MIN_POSITIVE));
     let top_value = (highest / step).ceil().max(1.0) * step;
-    let mut frame = Frame::new(size, y_label);
+    let mut frame = PictureFrame::new(size, y_label);
     let (bottom, axis_height) = (frame.bottom(), frame.axis_height());
     let at = |value: f64| bottom - axis_height * value / top_value;
     for line in 0..=(top_value / step).round() as u32 {
@@ -21,13 +21,13 @@ pub(super) fn draw(bars: &[BoxPlot], x_label: &str, y_label: &str, size: (u32, u
     // Half a bar's width is left free on either side of each place.
     let slots = bars.len() + places.len();
     let slot = frame.axis_width() / slots.max(1) as f64;
-    let mut begin = Frame::LEFT;
+    let mut begin = PictureFrame::LEFT;
     for place in places {
         let end = begin + slot * (place.len() + 1) as f64;
         for (rank, bar) in place.iter().enumerate() {
             frame.push(&bar_svg(bar, begin + slot * (rank as f64 + 1.0), slot, bottom, &at));
         }
-        frame.place(&place[0].label, f64::midpoint(begin, end));
+        frame.draw_label(&place[0].label, f64::midpoint(begin, end));
         begin = end;
     }
     frame.end(x_label)

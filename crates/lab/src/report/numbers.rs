@@ -3,12 +3,12 @@
 use super::markup::{escape, estimate, number};
 use super::picture::axis_label;
 use crate::measure::Measure;
-use crate::plan::Figure;
-use crate::results::Document;
+use crate::plan::PlanFigure;
+use crate::results::ResultsDocument;
 
-pub(super) fn section(document: &Document) -> String {
+pub(super) fn section(document: &ResultsDocument) -> String {
     let mut measures: Vec<&Measure> = Vec::new();
-    for measure in document.figures.iter().flat_map(Figure::measures) {
+    for measure in document.figures.iter().flat_map(PlanFigure::measures) {
         if !measures.contains(&measure) {
             measures.push(measure);
         }
@@ -24,7 +24,7 @@ pub(super) fn section(document: &Document) -> String {
     )
 }
 
-fn table(document: &Document, measure: &Measure) -> String {
+fn table(document: &ResultsDocument, measure: &Measure) -> String {
     let mut xs: Vec<f64> = document.points.iter().map(|point| point.x).collect();
     xs.sort_by(f64::total_cmp);
     xs.dedup();
@@ -38,11 +38,12 @@ fn table(document: &Document, measure: &Measure) -> String {
     }
     for scene in &document.scenes {
         for curve in &document.curves {
-            if document.along(&scene.id, &curve.id).next().is_none() {
+            if document.points_of_curve(&scene.id, &curve.id).next().is_none() {
                 continue;
             }
             let cell = |x: &f64| {
-                let point = document.along(&scene.id, &curve.id).find(|point| point.x == *x);
+                let point =
+                    document.points_of_curve(&scene.id, &curve.id).find(|point| point.x == *x);
                 let summary = point.and_then(|point| point.measures.get(measure));
                 summary.map_or_else(
                     || "<td></td>".to_owned(),

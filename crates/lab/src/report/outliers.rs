@@ -1,18 +1,18 @@
 //! The networks drawn at random that miss what is wanted of them, to be run again alone.
 
 use super::markup::{escape, number};
-use crate::results::{Document, Outlier, PointRow};
+use crate::results::{NetworkOutlier, PointRow, ResultsDocument};
 
 /// The number of networks on the page; `result.json` has all of them.
 const SHOWN: usize = 100;
 /// The measures in the columns of the table.
 const COLUMNS: [&str; 5] = ["best", "sum", "first-mib", "keystroke", "throughput"];
 
-pub(super) fn section(document: &Document) -> String {
+pub(super) fn section(document: &ResultsDocument) -> String {
     document.points.iter().map(|point| table(document, point)).collect()
 }
 
-fn table(document: &Document, point: &PointRow) -> String {
+fn table(document: &ResultsDocument, point: &PointRow) -> String {
     if point.outliers.is_empty() {
         return String::new();
     }
@@ -29,7 +29,7 @@ fn table(document: &Document, point: &PointRow) -> String {
     )
 }
 
-fn row(outlier: &Outlier) -> String {
+fn row(outlier: &NetworkOutlier) -> String {
     let cell = |name: &&str| {
         let value = outlier.measured.get(*name).map_or_else(String::new, |value| number(*value));
         format!("<td data-label=\"{name}\">{value}</td>")

@@ -4,9 +4,9 @@ use super::markup::{escape, estimate, number};
 use super::picture::axis_label;
 use crate::measure::Measure;
 use crate::plan::{PublishedRow, PublishedTable};
-use crate::results::{Document, PointRow};
+use crate::results::{PointRow, ResultsDocument};
 
-pub(super) fn section(document: &Document) -> String {
+pub(super) fn section(document: &ResultsDocument) -> String {
     let tables: String = document.tables.iter().map(|shown| table(document, shown)).collect();
     match tables.is_empty() {
         true => tables,
@@ -17,7 +17,7 @@ pub(super) fn section(document: &Document) -> String {
     }
 }
 
-fn table(document: &Document, table: &PublishedTable) -> String {
+fn table(document: &ResultsDocument, table: &PublishedTable) -> String {
     let measures = &table.measures;
     let label = |id: &str| {
         let curve = document.curves.iter().find(|curve| curve.id == id);
@@ -32,7 +32,8 @@ fn table(document: &Document, table: &PublishedTable) -> String {
     let mut rows = String::new();
     for row in &table.row {
         for (rank, curve) in curves.clone().enumerate() {
-            let point = document.along(&table.scene, curve).find(|point| same(point.x, row.x));
+            let point =
+                document.points_of_curve(&table.scene, curve).find(|point| same(point.x, row.x));
             let Some(point) = point else { continue };
             let published = (rank == 0).then_some(row);
             let cells: String = (0..measures.len())

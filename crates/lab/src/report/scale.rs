@@ -3,14 +3,14 @@
 
 use std::borrow::Cow;
 
-use crate::results::Document;
+use crate::results::ResultsDocument;
 
 /// Milliseconds per second.
 const MILLISECONDS: f64 = 1e3;
 
 /// Returns the same results with an axis in seconds, if it is an axis of times and all of them are
 /// whole seconds.
-pub(super) fn readable(document: &Document) -> Cow<'_, Document> {
+pub(super) fn readable(document: &ResultsDocument) -> Cow<'_, ResultsDocument> {
     let mut places = document.points.iter().map(|point| point.x);
     let is_whole = places.all(|x| x >= MILLISECONDS && x % MILLISECONDS == 0.0);
     if document.axis.unit != "ms" || !is_whole || !document.tables.is_empty() {

@@ -1,19 +1,19 @@
 //! Bars that are made of parts: one for each place of the axis, and a panel for each scene.
 
 use super::chart::COLOURS;
-use super::frame::Frame;
+use super::frame::PictureFrame;
 use super::markup::{escape, number};
 use super::scale::step;
 use crate::plan::FigurePart;
-use crate::results::Document;
-use crate::situation::Named;
+use crate::results::ResultsDocument;
+use crate::situation::NamedLabel;
 
 /// The height that the names of the panels take above the axis, as a fraction of it.
 const HEADROOM: f64 = 0.08;
 
 /// The bars of one scene.
 #[derive(Clone, Debug)]
-pub(super) struct Panel {
+pub(super) struct ScenePanel {
     label: String,
     bars: Vec<StackedBar>,
 }
@@ -27,13 +27,13 @@ struct StackedBar {
 
 /// Returns a panel for each scene and curve, whose bars have all of these parts.
 pub(super) fn panels(
-    document: &Document,
-    scenes: &[&Named],
-    curves: &[&Named],
+    document: &ResultsDocument,
+    scenes: &[&NamedLabel],
+    curves: &[&NamedLabel],
     parts: &[FigurePart],
-) -> Vec<Panel> {
-    let bars = |scene: &Named, curve: &Named| {
-        let points = document.along(&scene.id, &curve.id);
+) -> Vec<ScenePanel> {
+    let bars = |scene: &NamedLabel, curve: &NamedLabel| {
+        let points = document.points_of_curve(&scene.id, &curve.id);
         let bars = points.filter_map(|point| {
             let part = |part: &FigurePart| Some(point.measures.get(&part.measure)?.value);
             let parts: Vec<f64> = parts.iter().map(part).collect::<Option<_>>()?;
@@ -42,7 +42,7 @@ pub(super) fn panels(
         });
         bars.collect()
     };
-    let panel = |scene: &Named, curve: &Named| Panel {
+    let panel = |scene: &NamedLabel, curve: &NamedLabel| ScenePanel {
         label: match curves.len() {
             1 => scene.label.clone(),
             _ => format!("{}: {}", scene.label, curve.label),
@@ -55,12 +55,17 @@ pub(super) fn panels(
 }
 
 /// Draws panels as SVG, side by side on one scale.
-pub(super) fn draw(panels: &[Panel], x_label: &str, y_label: &str, size: (u32, u32)) -> String {
+pub(super) fn draw(
+    panels: &[ScenePanel],
+    x_label: &str,
+    y_label: &str,
+    size: (u32, u32),
+) -> String {
     let bars = || panels.iter().flat_map(|panel| &panel.bars);
     let highest = bars().map(|bar| bar.parts.iter().sum()).fold(f64::MIN_POSITIVE, f64::max);
     let step = step(highest);
     let top_value = (highest / step).ceil().max(1.0) * step;
-    let mut frame = Frame::new(size, y_label);
+    let mut frame = PictureFrame::new(size, y_label);
     let (bottom, height) = (frame.bottom(), frame.axis_height() * (1.0 - HEADROOM));
     for line in 0..=(top_value / step).round() as u32 {
         let value = f64::from(line) * step;
@@ -68,7 +73,7 @@ pub(super) fn draw(panels: &[Panel], x_label: &str, y_label: &str, size: (u32, u
     }
     // Half a bar's width is left free on either side of each panel.
     let slot = frame.axis_width() / (bars().count() + panels.len()).max(1) as f64;
-    let mut begin = Frame::LEFT;
+    let mut begin = PictureFrame::LEFT;
     for panel in panels {
         let end = begin + slot * (panel.bars.len() + 1) as f64;
         frame.push(&format!(
@@ -80,7 +85,7 @@ pub(super) fn draw(panels: &[Panel], x_label: &str, y_label: &str, size: (u32, u
         for (bar, rank) in panel.bars.iter().zip(1_u32..) {
             let middle = begin + slot * f64::from(rank);
             frame.push(&bar_svg(bar, middle, slot, (bottom, height / top_value)));
-            frame.place(&bar.label, middle);
+            frame.draw_label(&bar.label, middle);
         }
         begin = end;
     }
@@ -113,11 +118,11 @@ mod tests {
             label: label.to_owned(),
             parts: parts.to_vec(),
         };
-        let plain = Panel {
+        let plain = ScenePanel {
             label: "plain < TLS".to_owned(),
             bars: vec![bar("100", [10.0, 5.0]), bar("400", [40.0, 20.0])],
         };
-        let tls = Panel { label: "TLS".to_owned(), bars: vec![bar("100", [80.0, 20.0])] };
+        let tls = ScenePanel { label: "TLS".to_owned(), bars: vec![bar("100", [80.0, 20.0])] };
         let svg = draw(&[plain, tls], "rate", "CPU", (760, 400));
         assert_eq!((svg.matches("<rect").count(), svg.matches(">100<").count()), (6, 3), "{svg}");
         assert!(svg.contains(">plain &lt; TLS<") && svg.contains(">TLS<"), "{svg}");

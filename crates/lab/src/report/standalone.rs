@@ -1,10 +1,10 @@
 //! Pictures as files of their own, with title, legend and colours inside.
 
 use super::STYLE;
-use super::chart::Line;
+use super::chart::ChartLine;
 use super::markup::escape;
-use super::picture::{self, Drawn};
-use crate::results::Document;
+use super::picture::{self, FinishedPicture};
+use crate::results::ResultsDocument;
 
 /// The width of a picture, the height of its title and of a row of the legend, and the margin.
 const WIDTH: f64 = 760.0;
@@ -18,13 +18,13 @@ const SAMPLE: f64 = 52.0;
 const GAP: f64 = 22.0;
 
 /// Returns the first pictures of a document, at most this number: their titles, and the files.
-pub(super) fn pictures(document: &Document, most: usize) -> Vec<(String, String)> {
+pub(super) fn pictures(document: &ResultsDocument, most: usize) -> Vec<(String, String)> {
     let document = &*super::scale::readable(document);
     let all = document.figures.iter().flat_map(|figure| picture::pictures(document, figure));
     all.take(most).map(|drawn| (drawn.title.clone(), file(&drawn))).collect()
 }
 
-fn file(drawn: &Drawn) -> String {
+fn file(drawn: &FinishedPicture) -> String {
     let height = height(&drawn.wide);
     let (legend, legend_height) = legend(&drawn.legend, TITLE + height);
     let total = TITLE + height + legend_height + MARGIN;
@@ -56,7 +56,7 @@ fn height(svg: &str) -> f64 {
 }
 
 /// Returns the legend from this height on, and its own height.
-fn legend(lines: &[Line], top: f64) -> (String, f64) {
+fn legend(lines: &[ChartLine], top: f64) -> (String, f64) {
     let (mut svg, mut x, mut row) = (String::new(), MARGIN, 0.0);
     for line in lines {
         let width = SAMPLE + line.label.chars().count() as f64 * LETTER + GAP;
@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn a_file_has_its_own_colours_and_legend() {
-        let drawn = Drawn::sample("a < b", "<svg viewBox=\"0 0 760 400\"></svg>", "Fixed & more");
+        let drawn =
+            FinishedPicture::sample("a < b", "<svg viewBox=\"0 0 760 400\"></svg>", "Fixed & more");
         let svg = file(&drawn);
         assert!(!svg.contains("var(--"), "{svg}");
         for wanted in ["a &lt; b", "Fixed &amp; more", "#0072b2", "viewBox=\"0 0 760 464\""] {
@@ -134,8 +135,8 @@ mod tests {
 
     #[test]
     fn a_long_legend_has_several_rows() {
-        let line = |label: &str| Drawn::sample("", "", label).legend.remove(0);
-        let lines: Vec<Line> = (0..4).map(|_| line(&"x".repeat(60))).collect();
+        let line = |label: &str| FinishedPicture::sample("", "", label).legend.remove(0);
+        let lines: Vec<ChartLine> = (0..4).map(|_| line(&"x".repeat(60))).collect();
         let (svg, height) = legend(&lines, 0.0);
         assert_eq!((svg.matches("<text").count(), height), (4, 4.0 * ROW));
         assert_eq!(legend(&[], 0.0).1, 0.0);

@@ -5,15 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{NoChapterError, ResultsPage, figures, page};
-use crate::claim::{Estimate, Outcome};
-use crate::plan::{Extent, Options, Plan, shipped};
-use crate::results::{Document, Grade};
-use crate::run::{Observed, PacketCourse, PacketLine, Results, RunResult, StreamResult};
+use crate::claim::{ClaimOutcome, IntervalEstimate};
+use crate::plan::{Plan, PlanExtent, PlanOptions, shipped};
+use crate::results::{NumberGrade, ResultsDocument};
+use crate::run::{
+    PacketCourse, PacketLine, ProgramObservation, RunResult, RunResults, StreamResult,
+};
 
 /// A document of a shipped plan with made-up numbers that grow with the buffers.
-fn document(name: &str) -> Document {
+fn document(name: &str) -> ResultsDocument {
     let shipped = shipped().iter().find(|shipped| shipped.name == name).unwrap();
-    let plan = Plan::parse(shipped.text, &Options { runs: Some(2), ..Options::default() }).unwrap();
+    let plan = Plan::parse(shipped.text, &PlanOptions { runs: Some(2), ..PlanOptions::default() })
+        .unwrap();
     let run = |x: f64, more: u64| {
         let bytes = (x * 1e6) as u64 + more;
         let stream = StreamResult { bytes, messages: 1000, delay_ns: bytes };
@@ -21,7 +24,12 @@ fn document(name: &str) -> Document {
     };
     let runs = |x: f64| vec![run(x, 0), run(x, 50_000_000)];
     let points = plan.grid.points.iter().map(|point| (point.id.clone(), runs(point.x))).collect();
-    Document::new(&plan, &Results { points, ..Results::default() }, "<commit>", vec![1, 2])
+    ResultsDocument::new(
+        &plan,
+        &RunResults { points, ..RunResults::default() },
+        "<commit>",
+        vec![1, 2],
+    )
 }
 
 #[test]
@@ -43,8 +51,8 @@ fn the_page_contains_claims_pictures_choices_and_sources() {
 fn no_disclosure_is_empty() {
     let without_results = |name: &str| {
         let shipped = shipped().iter().find(|shipped| shipped.name == name).unwrap();
-        let plan = Plan::parse(shipped.text, &Options::default()).unwrap();
-        Document::new(&plan, &Results::default(), "commit", vec![1])
+        let plan = Plan::parse(shipped.text, &PlanOptions::default()).unwrap();
+        ResultsDocument::new(&plan, &RunResults::default(), "commit", vec![1])
     };
     let mut seen = 0;
     for name in shipped().iter().map(|shipped| shipped.name) {
@@ -112,15 +120,19 @@ fn every_scene_gets_its_picture_if_requested() {
 #[test]
 fn published_curves_are_drawn_beside_ours() {
     let shipped = shipped().iter().find(|shipped| shipped.name == "h3-delay").unwrap();
-    let plan = Plan::parse(shipped.text, &Options::default()).unwrap();
+    let plan = Plan::parse(shipped.text, &PlanOptions::default()).unwrap();
     let run = |x: f64| {
         let columns = [("time", vec![x + 3.0, x + 5.0]), ("adopted", vec![100.0, 100.0])];
         let columns = columns.map(|(name, trials)| (name.to_owned(), trials));
         vec![RunResult { columns: columns.into_iter().collect(), ..RunResult::default() }]
     };
     let points = plan.grid.points.iter().map(|point| (point.id.clone(), run(point.x))).collect();
-    let document =
-        Document::new(&plan, &Results { points, ..Results::default() }, "commit", vec![1]);
+    let document = ResultsDocument::new(
+        &plan,
+        &RunResults { points, ..RunResults::default() },
+        "commit",
+        vec![1],
+    );
     let page = page(&document);
     let curve = document.curves.iter().find(|curve| curve.id == "published-race").unwrap();
     let legend = format!("{}: published", curve.label);
@@ -130,22 +142,22 @@ fn published_curves_are_drawn_beside_ours() {
 }
 
 /// A quick run of clients, in which wget got no response and all others got one after 200 ms.
-fn clients() -> Document {
+fn clients() -> ResultsDocument {
     let shipped = shipped().iter().find(|shipped| shipped.name == "he-clients").unwrap();
-    let quick = Options { extent: Extent::Quick, ..Options::default() };
+    let quick = PlanOptions { extent: PlanExtent::Quick, ..PlanOptions::default() };
     let plan = Plan::parse(shipped.text, &quick).unwrap();
     let runs = |curve: &str| {
         let byte = [("byte".to_owned(), vec![200.0])];
         let what = "<http://t.lab.test>".to_owned();
         let line = PacketLine { at: 1.5, sent: true, what: "SYN to IPv6 no. 1".to_owned() };
         let courses = vec![PacketCourse { what, lines: vec![line], left_out: 2 }];
-        let observed = Some(Observed { version: "v <1>".to_owned(), courses });
+        let observed = Some(ProgramObservation { version: "v <1>".to_owned(), courses });
         let columns = byte.into_iter().filter(|_| curve != "wget").collect();
         vec![RunResult { columns, observed, ..RunResult::default() }]
     };
     let points = plan.grid.points.iter().map(|point| (point.id.clone(), runs(&point.curve)));
-    let results = Results { points: points.collect(), ..Results::default() };
-    Document::new(&plan, &results, "commit", vec![1])
+    let results = RunResults { points: points.collect(), ..RunResults::default() };
+    ResultsDocument::new(&plan, &results, "commit", vec![1])
 }
 
 #[test]
@@ -169,19 +181,19 @@ fn no_response_is_bad_and_a_missing_run_is_blank() {
         let row = matrix.rows.iter().find(|row| row.curve == curve).unwrap();
         row.cells[index].grade(&matrix.columns[index])
     };
-    assert_eq!(grade("node", "IPv6 swallowed"), Grade::Good);
-    assert_eq!(grade("node", "IPv6 refused"), Grade::Slow);
-    assert_eq!(grade("wget", "IPv6 swallowed"), Grade::Bad);
-    assert_eq!(grade("node", "no A answer"), Grade::None);
+    assert_eq!(grade("node", "IPv6 swallowed"), NumberGrade::Good);
+    assert_eq!(grade("node", "IPv6 refused"), NumberGrade::Slow);
+    assert_eq!(grade("wget", "IPv6 swallowed"), NumberGrade::Bad);
+    assert_eq!(grade("node", "no A answer"), NumberGrade::None);
     assert!(matrix.rows.iter().all(|row| row.curve != "chromium"), "it was not run");
 }
 
 #[test]
 fn a_quick_run_states_what_it_does_not_decide() {
     let shipped = shipped().iter().find(|shipped| shipped.name == "cmt-delay").unwrap();
-    let quick = Options { extent: Extent::Quick, ..Options::default() };
+    let quick = PlanOptions { extent: PlanExtent::Quick, ..PlanOptions::default() };
     let plan = Plan::parse(shipped.text, &quick).unwrap();
-    let page = page(&Document::new(&plan, &Results::default(), "commit", vec![1]));
+    let page = page(&ResultsDocument::new(&plan, &RunResults::default(), "commit", vec![1]));
     let head = &page[..page.find("<h2>").unwrap()];
     assert!(
         head.contains("It does not decide claims 1, ") && head.contains("(not measured)"),
@@ -199,14 +211,14 @@ fn axis_labels_are_never_rotated() {
 }
 
 /// Returns the documents beside `docs/results/experiments.md`, and the page.
-fn committed() -> (Vec<Document>, String) {
+fn committed() -> (Vec<ResultsDocument>, String) {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
     let entries =
         fs::read_dir(docs.join("experiments")).unwrap().map(|entry| entry.unwrap().path());
     let is_json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     let mut paths: Vec<PathBuf> = entries.filter(is_json).collect();
     paths.sort();
-    let documents = paths.iter().map(|path| Document::read_file(path).unwrap()).collect();
+    let documents = paths.iter().map(|path| ResultsDocument::read_file(path).unwrap()).collect();
     (documents, fs::read_to_string(docs.join("experiments.md")).unwrap())
 }
 
@@ -226,9 +238,10 @@ fn committed_verdicts_follow_the_rule() {
     for document in committed().0 {
         for check in document.claims.iter().flat_map(|claim| &claim.checks) {
             let interval = check.interval;
-            let estimate = check.measured.map(|value| Estimate { value, interval });
+            let estimate = check.measured.map(|value| IntervalEstimate { value, interval });
             let by_rule = check.accept.judge(estimate);
-            let is_open = check.outcome == Outcome::NotJudged && by_rule != Outcome::Accepted;
+            let is_open =
+                check.outcome == ClaimOutcome::NotJudged && by_rule != ClaimOutcome::Accepted;
             assert!(is_open || check.outcome == by_rule, "{}: {check:?}", document.plan);
         }
     }

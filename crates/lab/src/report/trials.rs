@@ -1,11 +1,11 @@
 //! Pictures of single trials: box plots and distributions.
 
-use super::chart::{self, Dash, Line, Marker, Place};
-use super::frame::Frame;
+use super::chart::{self, ChartLine, ChartPoint, DashPattern, PointMarker};
+use super::frame::PictureFrame;
 use super::scale;
 use crate::measure::Measure;
-use crate::results::{Document, PointRow};
-use crate::situation::Named;
+use crate::results::{PointRow, ResultsDocument};
+use crate::situation::NamedLabel;
 
 /// The percentiles that a box shows: whiskers, box, median.
 const BOX: [usize; 5] = [10, 25, 50, 75, 90];
@@ -26,9 +26,9 @@ pub(super) struct BoxPlot {
 
 /// Returns the boxes of the figure, in the order of places.
 pub(super) fn boxes(
-    document: &Document,
-    scenes: &[&Named],
-    curves: &[&Named],
+    document: &ResultsDocument,
+    scenes: &[&NamedLabel],
+    curves: &[&NamedLabel],
     measure: &Measure,
 ) -> Vec<BoxPlot> {
     let mut places: Vec<f64> = document.points.iter().map(|point| point.x).collect();
@@ -38,7 +38,7 @@ pub(super) fn boxes(
     for place in places {
         for scene in scenes {
             for (colour, curve) in curves.iter().enumerate() {
-                let mut points = document.along(&scene.id, &curve.id);
+                let mut points = document.points_of_curve(&scene.id, &curve.id);
                 let Some(point) = points.find(|point| point.x == place) else { continue };
                 let Some(all) = percentiles(point, measure) else { continue };
                 boxes.push(BoxPlot {
@@ -55,29 +55,29 @@ pub(super) fn boxes(
 
 /// Returns, for each point at this place, a line through its percentiles.
 pub(super) fn distributions(
-    document: &Document,
-    scenes: &[&Named],
-    curves: &[&Named],
+    document: &ResultsDocument,
+    scenes: &[&NamedLabel],
+    curves: &[&NamedLabel],
     measure: &Measure,
     place: Option<f64>,
-) -> Vec<Line> {
+) -> Vec<ChartLine> {
     let mut lines = Vec::new();
     for (rank, scene) in scenes.iter().enumerate() {
         for (colour, curve) in curves.iter().enumerate() {
-            let points = document.along(&scene.id, &curve.id);
+            let points = document.points_of_curve(&scene.id, &curve.id);
             for point in points.filter(|point| place.is_none_or(|place| point.x == place)) {
                 let Some(all) = percentiles(point, measure) else { continue };
-                let places = all.iter().enumerate().map(|(percent, x)| Place {
+                let places = all.iter().enumerate().map(|(percent, x)| ChartPoint {
                     // A logarithmic axis has no zero.
                     x: x.max(LEAST).log10(),
                     y: percent as f64,
                     bar: None,
                 });
-                lines.push(Line {
+                lines.push(ChartLine {
                     label: curve.label.clone(),
                     colour: colour % chart::COLOURS,
-                    dash: Dash::of(rank),
-                    marker: Marker::None,
+                    dash: DashPattern::from_rank(rank),
+                    marker: PointMarker::None,
                     places: places.collect(),
                 });
             }
@@ -104,7 +104,7 @@ pub(super) fn draw_boxes(
     let highest = boxes.iter().map(|plot| plot.most).fold(LEAST, f64::max).log10();
     let lowest = boxes.iter().map(|plot| plot.percentiles[0]).fold(f64::MAX, f64::min);
     let lowest = lowest.max(LEAST).log10().floor();
-    let mut frame = Frame::new(size, y_label);
+    let mut frame = PictureFrame::new(size, y_label);
     let (bottom, axis_height) = (frame.bottom(), frame.axis_height());
     let step = frame.axis_width() / boxes.len().max(1) as f64;
     let scale = axis_height / (highest * 1.02 - lowest).max(0.1);
@@ -114,13 +114,16 @@ pub(super) fn draw_boxes(
     }
     let mut labelled = String::new();
     for (rank, plot) in boxes.iter().enumerate() {
-        let middle = Frame::LEFT + step * (rank as f64 + 0.5);
+        let middle = PictureFrame::LEFT + step * (rank as f64 + 0.5);
         let half = (step * 0.32).min(16.0);
         frame.push(&box_svg(plot, middle, half, &at));
         // One label for the boxes of one place.
         if plot.label != labelled {
             let same = boxes[rank..].iter().take_while(|other| other.label == plot.label).count();
-            frame.place(&plot.label, Frame::LEFT + step * (rank as f64 + same as f64 / 2.0));
+            frame.draw_label(
+                &plot.label,
+                PictureFrame::LEFT + step * (rank as f64 + same as f64 / 2.0),
+            );
             labelled.clone_from(&plot.label);
         }
     }

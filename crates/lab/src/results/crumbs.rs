@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use eyas_sctp::message::largest_in_packet;
 
 use crate::plan::Plan;
-use crate::situation::{ProfileName, Setup};
+use crate::situation::{ProfileName, SimulationSetup};
 
 /// The SCTP packet of a simulated path: an MTU of 1,500 bytes, less the header of IPv4.
 const PACKET: usize = 1480;
@@ -30,7 +30,7 @@ pub(super) fn warnings(plan: &Plan) -> Vec<String> {
 
 /// Returns the size of the messages, and the largest that one packet carries whole, if the former
 /// leaves crumbs.
-fn crumbling(setup: &Setup) -> Option<(usize, usize)> {
+fn crumbling(setup: &SimulationSetup) -> Option<(usize, usize)> {
     let association = &setup.association;
     let is_default = association.profile == ProfileName::Default;
     let whole = largest_in_packet(PACKET, association.interleaving.unwrap_or(is_default));
@@ -61,7 +61,7 @@ mod tests {
                  path.A = {{ rate = '10 Mbit/s', delay = '10 ms' }}\n\
                  application.message = {message}\n[association]\n{association}"
             );
-            let setup: Setup = toml::from_str(&text).expect("a set-up");
+            let setup: SimulationSetup = toml::from_str(&text).expect("a set-up");
             assert_eq!(crumbling(&setup), found, "{message} {association}");
         }
     }

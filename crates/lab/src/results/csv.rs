@@ -1,11 +1,11 @@
 //! `result.csv`: one line for each point and measure.
 
-use super::Document;
-use crate::statistics::Interval;
+use super::ResultsDocument;
+use crate::statistics::ConfidenceInterval;
 
 /// Returns the table, with a header.
 #[must_use]
-pub fn to_csv(document: &Document) -> String {
+pub fn to_csv(document: &ResultsDocument) -> String {
     let axis = match document.axis.unit.is_empty() {
         true => document.axis.parameter.clone(),
         false => format!("{} [{}]", document.axis.parameter, document.axis.unit),
@@ -14,7 +14,7 @@ pub fn to_csv(document: &Document) -> String {
     for point in &document.points {
         for (measure, summary) in &point.measures {
             let [low, high, method] = match summary.interval {
-                Some(Interval { low, high, method }) => {
+                Some(ConfidenceInterval { low, high, method }) => {
                     [low.to_string(), high.to_string(), method.to_string()]
                 }
                 None => Default::default(),

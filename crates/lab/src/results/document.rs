@@ -3,24 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use eyas_sctp::config::{Choice, Profile};
+use eyas_sctp::config::{MultipathProfile, ProfileChoice};
 use serde::{Deserialize, Serialize};
 
 use super::ResultsError;
 use super::crumbs;
 use super::matrix::{self, MatrixTable};
-use super::outlier::{self, Outlier};
+use super::outlier::{self, NetworkOutlier};
 use super::store::{create_directory, read_file, write_atomically};
-use crate::claim::{self, Outcome, Verdict};
+use crate::claim::{self, ClaimOutcome, ClaimVerdict};
 use crate::measure::Measure;
-use crate::plan::{Extent, Figure, Plan, PublishedTable};
+use crate::plan::{Plan, PlanExtent, PlanFigure, PublishedTable};
 use crate::printable::{make_printable, printable};
-use crate::run::{PacketCourse, Results, RunResult};
+use crate::run::{PacketCourse, RunResult, RunResults};
 use crate::simulation::ACCESS_QUEUE;
 use crate::situation::{
-    Axis, Mapping, Mode, Named, Point, ProfileName, RandomSetup, Setup, Situation, live,
+    GridAxis, GridPoint, MappingSetup, NamedLabel, PacketMode, ProfileName, RandomSetup,
+    SimulationSetup, Situation, live,
 };
-use crate::statistics::{Method, Statistic, Summary, percentile};
+use crate::statistics::{IntervalMethod, SampleSummary, TrialStatistic, percentile};
 
 /// The version of `result.json`; files of other versions are rejected.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -31,7 +32,7 @@ const FILE: &str = "result.json";
 
 /// The results of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Document {
+pub struct ResultsDocument {
     /// [`SCHEMA_VERSION`].
     pub schema: u32,
     /// The name of the plan.
@@ -51,13 +52,13 @@ pub struct Document {
     /// The choices of the profiles used.
     pub choices: Vec<ChoiceRow>,
     /// The axis.
-    pub axis: Axis,
+    pub axis: GridAxis,
     /// The scenes.
-    pub scenes: Vec<Named>,
+    pub scenes: Vec<NamedLabel>,
     /// The curves.
-    pub curves: Vec<Named>,
+    pub curves: Vec<NamedLabel>,
     /// The figures.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<PlanFigure>,
     /// Tables of the publication, shown next to the measurements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<PublishedTable>,
@@ -67,7 +68,7 @@ pub struct Document {
     /// Every situation, with its parameters and measures.
     pub points: Vec<PointRow>,
     /// The verdicts about the claims.
-    pub claims: Vec<Verdict>,
+    pub claims: Vec<ClaimVerdict>,
 }
 
 /// How a plan was run.
@@ -78,7 +79,7 @@ pub struct RunInfo {
     /// The commit of the code, or `unknown`.
     pub commit: String,
     /// The extent to which the plan was run.
-    pub extent: Extent,
+    pub extent: PlanExtent,
     /// The settings of the command line.
     pub set: Vec<String>,
     /// The number of runs per point.
@@ -118,20 +119,20 @@ pub struct PointRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Situation>,
     /// The measures, by name.
-    pub measures: BTreeMap<Measure, Summary>,
+    pub measures: BTreeMap<Measure, SampleSummary>,
     /// For each column of a live point: percentiles 0 to 100 of all trials.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub percentiles: BTreeMap<String, Vec<f64>>,
     /// The networks drawn at random that miss what is wanted, the worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub outliers: Vec<Outlier>,
+    pub outliers: Vec<NetworkOutlier>,
     /// The packets of the first trial, if a program was run: one course per fetch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub packets: Vec<PacketCourse>,
 }
 
 impl ChoiceRow {
-    fn of(choice: &Choice) -> Self {
+    fn from_choice(choice: &ProfileChoice) -> Self {
         Self {
             name: choice.name.to_owned(),
             value: choice.value.to_owned(),
@@ -141,10 +142,10 @@ impl ChoiceRow {
     }
 }
 
-impl Document {
+impl ResultsDocument {
     /// Summarises the results.
     #[must_use]
-    pub fn new(plan: &Plan, results: &Results, commit: &str, seeds: Vec<u64>) -> Self {
+    pub fn new(plan: &Plan, results: &RunResults, commit: &str, seeds: Vec<u64>) -> Self {
         let events = results.points.values().flatten().map(|run| run.events).sum();
         Self {
             schema: SCHEMA_VERSION,
@@ -160,7 +161,7 @@ impl Document {
             curves: plan.grid.curves.clone(),
             figures: plan.figures.clone(),
             tables: plan.tables.clone(),
-            matrix: matrix::of(plan, results),
+            matrix: matrix::matrix_table(plan, results),
             points: plan.grid.points.iter().map(|point| row(point, results, &seeds)).collect(),
             claims: plan.claims.iter().map(|claim| claim.judge(plan.basis(), results)).collect(),
             run: RunInfo {
@@ -208,13 +209,13 @@ impl Document {
     /// drawn or in a published table, without its parameters.
     #[must_use]
     pub fn compact(mut self) -> Self {
-        let drawn = self.figures.iter().flat_map(Figure::measures);
+        let drawn = self.figures.iter().flat_map(PlanFigure::measures);
         let reported = self.tables.iter().flat_map(|table| &table.measures);
         let mut wanted: BTreeSet<Measure> = drawn.chain(reported).cloned().collect();
         if self.figures.iter().any(|figure| figure.bound) {
             wanted.insert(Measure::Bound);
         }
-        let bars = |figure: &Figure| figure.drawing.shows_trials();
+        let bars = |figure: &PlanFigure| figure.drawing.shows_trials();
         let of_trials = self.figures.iter().filter(|figure| bars(figure));
         let columns: BTreeSet<String> = of_trials
             .filter_map(|figure| match &figure.measure {
@@ -255,34 +256,34 @@ impl Document {
     /// Returns the methods by which its intervals were computed, for readers.
     #[must_use]
     pub fn methods(&self) -> Vec<&'static str> {
-        let shown = self.figures.iter().flat_map(Figure::measures);
+        let shown = self.figures.iter().flat_map(PlanFigure::measures);
         let reported = self.tables.iter().flat_map(|table| &table.measures);
         let measures: BTreeSet<&Measure> = shown.chain(reported).collect();
-        let of_point = |point: &PointRow| -> BTreeSet<Method> {
+        let of_point = |point: &PointRow| -> BTreeSet<IntervalMethod> {
             let summaries = measures.iter().filter_map(|measure| point.measures.get(*measure));
             summaries.filter_map(|summary| Some(summary.interval?.method)).collect()
         };
-        let methods: BTreeSet<Method> = self.points.iter().flat_map(of_point).collect();
-        methods.into_iter().map(Method::describe).collect()
+        let methods: BTreeSet<IntervalMethod> = self.points.iter().flat_map(of_point).collect();
+        methods.into_iter().map(IntervalMethod::describe).collect()
     }
 
     /// Returns a sentence that states which claims this run does not decide, and why; `None` if it
     /// decides all.
     #[must_use]
     pub fn claims_without_verdict(&self) -> Option<String> {
-        let of = |outcome: Outcome| {
+        let of = |outcome: ClaimOutcome| {
             let claims = self.claims.iter().filter(|claim| claim.outcome == outcome);
             let ids: Vec<&str> = claims.map(|claim| claim.id.as_str()).collect();
             (!ids.is_empty()).then(|| format!("{} ({})", ids.join(", "), outcome.describe()))
         };
-        let open = [Outcome::NotMeasured, Outcome::NotJudged, Outcome::Undecided];
+        let open = [ClaimOutcome::NotMeasured, ClaimOutcome::NotJudged, ClaimOutcome::Undecided];
         let parts = open.into_iter().filter_map(of);
         let parts: Vec<String> = parts.collect();
         (!parts.is_empty()).then(|| format!("It does not decide claims {}.", parts.join(" and ")))
     }
 
     /// Returns the points of one curve of one scene, in the order of the axis.
-    pub fn along<'a>(
+    pub fn points_of_curve<'a>(
         &'a self,
         scene: &'a str,
         curve: &'a str,
@@ -291,14 +292,14 @@ impl Document {
     }
 }
 
-fn row(point: &Point, results: &Results, seeds: &[u64]) -> PointRow {
+fn row(point: &GridPoint, results: &RunResults, seeds: &[u64]) -> PointRow {
     let runs = results.points.get(&point.id).map_or(&[][..], Vec::as_slice);
     let (measures, percentiles) = match &point.situation {
         Situation::Simulated(setup) => {
             let measures = measures(setup).into_iter().filter_map(|measure| {
                 let samples: Vec<f64> =
-                    runs.iter().map(|run| measure.of(&point.situation, run)).collect();
-                Summary::of(&samples).map(|summary| (measure, summary))
+                    runs.iter().map(|run| measure.value(&point.situation, run)).collect();
+                SampleSummary::from_samples(&samples).map(|summary| (measure, summary))
             });
             (measures.collect(), BTreeMap::new())
         }
@@ -325,7 +326,7 @@ fn row(point: &Point, results: &Results, seeds: &[u64]) -> PointRow {
 
 /// Returns the notes for readers: those of the plan, what is missing from the page, and what is not
 /// judged.
-fn notes(plan: &Plan, results: &Results) -> Vec<String> {
+fn notes(plan: &Plan, results: &RunResults) -> Vec<String> {
     let skipped = results
         .skipped
         .iter()
@@ -339,11 +340,11 @@ fn notes(plan: &Plan, results: &Results) -> Vec<String> {
 /// Returns the points that were left out: by the label of their curve if the whole curve was left
 /// out.
 fn left_out<'a>(plan: &'a Plan, points: &'a BTreeSet<String>) -> Vec<&'a str> {
-    let is_whole = |curve: &&Named| {
+    let is_whole = |curve: &&NamedLabel| {
         let mut all = plan.grid.points.iter().filter(|point| point.curve == curve.id).peekable();
         all.peek().is_some() && all.all(|point| points.contains(&point.id))
     };
-    let curves: Vec<&Named> = plan.grid.curves.iter().filter(is_whole).collect();
+    let curves: Vec<&NamedLabel> = plan.grid.curves.iter().filter(is_whole).collect();
     let in_curve = |id: &str| {
         plan.grid.point(id).is_some_and(|point| curves.iter().any(|curve| curve.id == point.curve))
     };
@@ -352,22 +353,22 @@ fn left_out<'a>(plan: &'a Plan, points: &'a BTreeSet<String>) -> Vec<&'a str> {
 }
 
 /// The statistics that summarise a live point.
-const STATISTICS: [Statistic; 9] = [
-    Statistic::Mean,
-    Statistic::Deviation,
-    Statistic::Least,
-    Statistic::Percentile(10),
-    Statistic::Percentile(50),
-    Statistic::Percentile(90),
-    Statistic::Percentile(95),
-    Statistic::Percentile(99),
-    Statistic::Most,
+const STATISTICS: [TrialStatistic; 9] = [
+    TrialStatistic::Mean,
+    TrialStatistic::Deviation,
+    TrialStatistic::Least,
+    TrialStatistic::Percentile(10),
+    TrialStatistic::Percentile(50),
+    TrialStatistic::Percentile(90),
+    TrialStatistic::Percentile(95),
+    TrialStatistic::Percentile(99),
+    TrialStatistic::Most,
 ];
 
 fn of_trials(
     point: &str,
     pool: &RunResult,
-) -> (BTreeMap<Measure, Summary>, BTreeMap<String, Vec<f64>>) {
+) -> (BTreeMap<Measure, SampleSummary>, BTreeMap<String, Vec<f64>>) {
     let mut measures = BTreeMap::new();
     let mut percentiles = BTreeMap::new();
     for (column, trials) in &pool.columns {
@@ -388,7 +389,7 @@ pub(super) fn measures_of(situation: &Situation, run: &RunResult) -> BTreeSet<Me
         Situation::Simulated(setup) => measures(setup).into_iter().collect(),
         // A network is a single trial.
         Situation::Random(_) => {
-            let mean = |column: &String| Measure::Column(Statistic::Mean, column.clone());
+            let mean = |column: &String| Measure::Column(TrialStatistic::Mean, column.clone());
             run.columns.keys().map(mean).collect()
         }
         Situation::Live(_) => {
@@ -401,7 +402,7 @@ pub(super) fn measures_of(situation: &Situation, run: &RunResult) -> BTreeSet<Me
 }
 
 /// Returns all measures of a set-up.
-fn measures(setup: &Setup) -> Vec<Measure> {
+fn measures(setup: &SimulationSetup) -> Vec<Measure> {
     let mut measures = vec![
         Measure::Throughput,
         Measure::Delay,
@@ -429,7 +430,7 @@ fn emulated(plan: &Plan) -> Vec<String> {
             .points
             .iter()
             .find_map(|point| point.situation.live())
-            .map_or_else(Vec::new, live::Setup::emulated);
+            .map_or_else(Vec::new, live::LiveSetup::emulated);
     }
     let random = plan.grid.points.iter().find_map(|point| point.situation.random());
     let drawn = random.map_or_else(Vec::new, RandomSetup::emulated);
@@ -469,7 +470,7 @@ fn packets(plan: &Plan) -> &'static str {
         let mut setups = plan.grid.points.iter().filter_map(|point| point.situation.simulated());
         setups.any(|setup| setup.mode == mode)
     };
-    match (has(Mode::Wire), has(Mode::Struct)) {
+    match (has(PacketMode::Wire), has(PacketMode::Struct)) {
         (true, true) => {
             "packets are encoded and parsed at some points, and passed as values of the same length \
              at those with mode = \"struct\""
@@ -494,14 +495,14 @@ fn choices(plan: &Plan) -> Vec<ChoiceRow> {
         .collect();
     let mut rows = Vec::new();
     if !profiles.is_empty() {
-        rows.extend(Profile::Pfldnet2010.choices().iter().map(ChoiceRow::of));
+        rows.extend(MultipathProfile::Pfldnet2010.choices().iter().map(ChoiceRow::from_choice));
     }
     let fixed = plan
         .grid
         .points
         .iter()
         .filter_map(|point| point.situation.simulated())
-        .any(|setup| matches!(setup.association.mapping, Some(Mapping::Table(_))));
+        .any(|setup| matches!(setup.association.mapping, Some(MappingSetup::Table(_))));
     if fixed && !rows.is_empty() {
         rows.push(ChoiceRow {
             name: "streams of the fixed mapping".to_owned(),

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim;
 use crate::plan::{MatrixColumn, Plan};
-use crate::run::Results;
-use crate::statistics::Interval;
+use crate::run::RunResults;
+use crate::statistics::ConfidenceInterval;
 
 /// One table with a row for each curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct MatrixNumber {
     /// The number.
     pub value: Option<f64>,
     /// The 95 % confidence interval.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     /// The published value; empty if there is none.
     pub published: String,
     /// The point whose packets the number was derived from; empty if there is none.
@@ -47,7 +47,7 @@ pub struct MatrixNumber {
 
 /// The grade of a number, according to its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grade {
+pub enum NumberGrade {
     /// As good as it should be.
     Good,
     /// Slower than it should be.
@@ -61,21 +61,21 @@ pub enum Grade {
 impl MatrixNumber {
     /// Returns the grade in this column.
     #[must_use]
-    pub fn grade(&self, column: &MatrixColumn) -> Grade {
+    pub fn grade(&self, column: &MatrixColumn) -> NumberGrade {
         match (self.run, column.at_most, self.value) {
-            (false, ..) | (_, None, _) => Grade::None,
-            (_, _, None) => Grade::Bad,
-            (_, Some(most), Some(value)) if value <= most => Grade::Good,
+            (false, ..) | (_, None, _) => NumberGrade::None,
+            (_, _, None) => NumberGrade::Bad,
+            (_, Some(most), Some(value)) if value <= most => NumberGrade::Good,
             (_, _, Some(value)) => match column.slow {
-                Some(slow) if value <= slow => Grade::Slow,
-                _ => Grade::Bad,
+                Some(slow) if value <= slow => NumberGrade::Slow,
+                _ => NumberGrade::Bad,
             },
         }
     }
 }
 
 /// Returns the matrix of a plan; `None` if it has none.
-pub(super) fn of(plan: &Plan, results: &Results) -> Option<MatrixTable> {
+pub(super) fn matrix_table(plan: &Plan, results: &RunResults) -> Option<MatrixTable> {
     if plan.matrix.columns.is_empty() {
         return None;
     }

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::RunResult;
 use crate::situation::RandomSetup;
-use crate::situation::random::Wanted;
+use crate::situation::random::NetworkRequirement;
 
 /// A network that misses something.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Outlier {
+pub struct NetworkOutlier {
     /// The seed, which draws it again.
     pub seed: u64,
     /// Its lines and what happens to them.
@@ -22,23 +22,23 @@ pub struct Outlier {
 }
 
 /// Returns all of these runs' networks that miss something, the worst first.
-pub(super) fn all(setup: &RandomSetup, seeds: &[u64], runs: &[RunResult]) -> Vec<Outlier> {
-    let mut outliers: Vec<(f64, Outlier)> =
+pub(super) fn all(setup: &RandomSetup, seeds: &[u64], runs: &[RunResult]) -> Vec<NetworkOutlier> {
+    let mut outliers: Vec<(f64, NetworkOutlier)> =
         seeds.iter().zip(runs).filter_map(|(seed, run)| outlier(setup, *seed, run)).collect();
     outliers.sort_by(|(left, _), (right, _)| right.total_cmp(left));
     outliers.into_iter().map(|(_, outlier)| outlier).collect()
 }
 
-fn outlier(setup: &RandomSetup, seed: u64, run: &RunResult) -> Option<(f64, Outlier)> {
+fn outlier(setup: &RandomSetup, seed: u64, run: &RunResult) -> Option<(f64, NetworkOutlier)> {
     let value = |column: &str| run.columns.get(column)?.first().copied();
-    let missed = Wanted::ALL.iter().filter_map(|wanted| {
+    let missed = NetworkRequirement::ALL.iter().filter_map(|wanted| {
         let value = value(wanted.column).filter(|value| !wanted.is_met(*value))?;
         Some((wanted.miss(value), wanted.share.to_owned()))
     });
     let missed: Vec<(f64, String)> = missed.collect();
     let worst = missed.iter().map(|(miss, _)| *miss).reduce(f64::max)?;
     let columns = run.columns.iter().filter_map(|(name, values)| Some((name, values.first()?)));
-    let outlier = Outlier {
+    let outlier = NetworkOutlier {
         seed,
         network: setup.draw(seed).describe(),
         measured: columns.map(|(name, value)| (name.clone(), *value)).collect(),

@@ -17,15 +17,15 @@ mod thrift;
 
 use std::ops::Range;
 
-use self::metadata::{Chunk, Group, Kind};
-use super::Table;
+use self::metadata::{ColumnChunk, ColumnKind, RowGroup};
+use super::ResultsTable;
 
 /// The magic number at the start and the end of a file.
 const MAGIC: &[u8; 4] = b"PAR1";
 /// Rows per group: what a reader loads into memory at a time.
 const GROUP: usize = 1 << 20;
 
-impl Table {
+impl ResultsTable {
     /// Returns the table as a Parquet file. A value that a run lacks is null.
     #[must_use]
     pub fn to_parquet(&self) -> Vec<u8> {
@@ -47,7 +47,7 @@ impl Table {
     }
 
     /// Writes some rows, column by column.
-    fn group(&self, rows: Range<usize>, file: &mut Vec<u8>) -> Group {
+    fn group(&self, rows: Range<usize>, file: &mut Vec<u8>) -> RowGroup {
         let count = rows.len();
         let whole: Vec<u8> =
             self.seed[rows.clone()].iter().flat_map(|seed| seed.to_le_bytes()).collect();
@@ -55,42 +55,42 @@ impl Table {
             texts(&self.point[rows.clone()], file),
             texts(&self.scene[rows.clone()], file),
             texts(&self.curve[rows.clone()], file),
-            plain(Kind::Double, count, &pages::doubles(&self.x[rows.clone()]), file),
-            plain(Kind::Whole, count, &whole, file),
+            plain(ColumnKind::Double, count, &pages::doubles(&self.x[rows.clone()]), file),
+            plain(ColumnKind::Whole, count, &whole, file),
             texts(&self.measure[rows.clone()], file),
             texts(&self.unit[rows.clone()], file),
-            plain(Kind::MaybeDouble, count, &pages::maybe_doubles(&self.value[rows]), file),
+            plain(ColumnKind::MaybeDouble, count, &pages::maybe_doubles(&self.value[rows]), file),
         ];
-        Group { rows: count, columns }
+        RowGroup { rows: count, columns }
     }
 }
 
 /// Writes a column of strings: each string once, then the index of each row.
-fn texts(texts: &[String], file: &mut Vec<u8>) -> Chunk {
+fn texts(texts: &[String], file: &mut Vec<u8>) -> ColumnChunk {
     let (dictionary, places) = pages::dictionary(texts);
     let start = file.len();
     metadata::dictionary_header(dictionary.len(), dictionary.texts, file);
     file.extend(&dictionary.bytes);
     let data = file.len();
-    metadata::page_header(places.len(), texts.len(), Kind::Text, file);
+    metadata::page_header(places.len(), texts.len(), ColumnKind::Text, file);
     file.extend(&places);
-    Chunk { rows: texts.len(), dictionary: Some(start), data, end: file.len() }
+    ColumnChunk { rows: texts.len(), dictionary: Some(start), data, end: file.len() }
 }
 
-fn plain(kind: Kind, rows: usize, values: &[u8], file: &mut Vec<u8>) -> Chunk {
+fn plain(kind: ColumnKind, rows: usize, values: &[u8], file: &mut Vec<u8>) -> ColumnChunk {
     let data = file.len();
     metadata::page_header(values.len(), rows, kind, file);
     file.extend(values);
-    Chunk { rows, dictionary: None, data, end: file.len() }
+    ColumnChunk { rows, dictionary: None, data, end: file.len() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn table(rows: usize) -> Table {
+    fn table(rows: usize) -> ResultsTable {
         let text = |text: &str| vec![text.to_owned(); rows];
-        Table {
+        ResultsTable {
             point: (0..rows).map(|row| format!("p{}", row / 2)).collect(),
             scene: text(""),
             curve: text("c"),
@@ -110,7 +110,7 @@ mod tests {
             let (rest, length) = rest.split_last_chunk::<4>().unwrap();
             assert_eq!((&file[..4], magic), (&MAGIC[..], MAGIC));
             let footer = &rest[rest.len() - u32::from_le_bytes(*length) as usize..];
-            for name in Table::COLUMNS {
+            for name in ResultsTable::COLUMNS {
                 assert!(footer.windows(name.len()).any(|window| window == name.as_bytes()));
             }
         }

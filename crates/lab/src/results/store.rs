@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::ResultsError;
 use crate::printable::make_printable;
 use crate::run::RunResult;
-use crate::situation::{Point, Situation};
+use crate::situation::{GridPoint, Situation};
 
 /// The name of the directory of finished runs in the output directory.
 const RUNS: &str = "runs";
 
 /// Finished runs of one plan.
 #[derive(Debug)]
-pub struct Store {
+pub struct RunStore {
     directory: PathBuf,
     version: String,
     points: BTreeMap<String, PointFile>,
@@ -32,7 +32,7 @@ struct PointFile {
     runs: BTreeMap<u64, RunResult>,
 }
 
-impl Store {
+impl RunStore {
     /// Opens an output directory, creating it if necessary. `version` identifies the code: runs of
     /// other versions are ignored.
     ///
@@ -45,14 +45,14 @@ impl Store {
     }
 
     /// Opens the runs in an output directory for reading only.
-    pub(crate) fn at(out: &Path, version: &str) -> Self {
+    pub(crate) fn open_existing(out: &Path, version: &str) -> Self {
         let directory = out.join(RUNS);
         Self { directory, version: version.to_owned(), points: BTreeMap::new() }
     }
 
     /// Loads earlier runs of this point. A file that cannot be read, or is of another version or
     /// situation, is ignored and overwritten.
-    pub fn load(&mut self, point: &Point) {
+    pub fn load(&mut self, point: &GridPoint) {
         let fresh = PointFile {
             version: self.version.clone(),
             setup: point.situation.clone(),

@@ -3,14 +3,14 @@
 use super::csv::field;
 use super::document::measures_of;
 use crate::plan::Plan;
-use crate::run::Results;
+use crate::run::RunResults;
 
 /// All numbers of all runs, as columns of equal length.
 ///
 /// A point without runs has no rows. Rows are in the order of the plan's points, the seeds, and the
 /// names of measures.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
+pub struct ResultsTable {
     /// The identifiers of the points.
     pub point: Vec<String>,
     /// The scenes; empty if the plan has none.
@@ -30,20 +30,20 @@ pub struct Table {
     pub value: Vec<Option<f64>>,
 }
 
-impl Table {
+impl ResultsTable {
     /// The names of the columns, in order.
     pub const COLUMNS: [&'static str; 8] =
         ["point", "scene", "curve", "x", "seed", "measure", "unit", "value"];
 
     /// Creates the table of the measurements of a plan's runs.
     #[must_use]
-    pub fn new(plan: &Plan, results: &Results, seeds: &[u64]) -> Self {
+    pub fn new(plan: &Plan, results: &RunResults, seeds: &[u64]) -> Self {
         let mut table = Self::default();
         for point in &plan.grid.points {
             let runs = results.points.get(&point.id).map_or(&[][..], Vec::as_slice);
             for (seed, run) in seeds.iter().zip(runs) {
                 for measure in measures_of(&point.situation, run) {
-                    let value = measure.of(&point.situation, run);
+                    let value = measure.value(&point.situation, run);
                     table.point.push(point.id.clone());
                     table.scene.push(point.scene.clone());
                     table.curve.push(point.curve.clone());

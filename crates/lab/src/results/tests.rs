@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use super::{Document, Store, Table, to_csv};
-use crate::plan::{Options, Plan};
-use crate::run::{Results, RunResult, StreamResult};
+use super::{ResultsDocument, ResultsTable, RunStore, to_csv};
+use crate::plan::{Plan, PlanOptions};
+use crate::run::{RunResult, RunResults, StreamResult};
 use crate::situation::Situation;
 
 const PLAN: &str = "name = 'p'\ntitle = 't'\nabout = 'a'\nruns = 2
@@ -14,7 +14,7 @@ const PLAN: &str = "name = 'p'\ntitle = 't'\nabout = 'a'\nruns = 2
     curve = [{ id = 'c', label = 'one, two' }]";
 
 fn plan() -> Plan {
-    Plan::parse(PLAN, &Options::default()).unwrap()
+    Plan::parse(PLAN, &PlanOptions::default()).unwrap()
 }
 
 fn sample_run(bytes: u64) -> RunResult {
@@ -34,7 +34,7 @@ fn stored_runs_are_reused_unless_something_changed() {
     let plan = plan();
     let point = &plan.grid.points[0];
     let open = |version: &str| {
-        let mut store = Store::open(directory.path(), version).unwrap();
+        let mut store = RunStore::open(directory.path(), version).unwrap();
         store.load(point);
         store
     };
@@ -55,11 +55,11 @@ fn stored_runs_are_reused_unless_something_changed() {
     assert_eq!(open("one").get(&point.id, 7), None, "a broken file counts as absent");
 }
 
-fn document() -> Document {
+fn document() -> ResultsDocument {
     let plan = plan();
     let runs = vec![sample_run(1_000_000), sample_run(3_000_000)];
     let points = plan.grid.points.iter().map(|point| (point.id.clone(), runs.clone())).collect();
-    Document::new(&plan, &Results { points, ..Results::default() }, "abc", vec![1, 2])
+    ResultsDocument::new(&plan, &RunResults { points, ..RunResults::default() }, "abc", vec![1, 2])
 }
 
 #[test]
@@ -67,11 +67,11 @@ fn a_document_can_be_read_back() {
     let directory = tempfile::tempdir().unwrap();
     let document = document();
     document.write(directory.path()).unwrap();
-    assert_eq!(Document::read(directory.path()).unwrap(), document);
+    assert_eq!(ResultsDocument::read(directory.path()).unwrap(), document);
     let path = directory.path().join("result.json");
     let text = fs::read_to_string(&path).unwrap().replace("\"schema\": 2", "\"schema\": 99");
     fs::write(&path, text).unwrap();
-    let error = Document::read(directory.path()).unwrap_err().to_string();
+    let error = ResultsDocument::read(directory.path()).unwrap_err().to_string();
     assert!(error.contains("not a result of this version"), "{error}");
 }
 
@@ -96,8 +96,8 @@ fn every_run_has_its_rows() {
         (first.id.clone(), vec![sample_run(1_000_000), sample_run(3_000_000)]),
         (second.id.clone(), vec![sample_run(2_000_000)]),
     ];
-    let results = Results { points: points.into(), ..Results::default() };
-    let table = Table::new(&plan, &results, &[7, 8]);
+    let results = RunResults { points: points.into(), ..RunResults::default() };
+    let table = ResultsTable::new(&plan, &results, &[7, 8]);
     let text = table.to_csv();
     let rows = |measure: &str| -> Vec<&str> {
         text.lines().filter(|line| line.contains(&format!(",{measure},"))).collect()
@@ -132,9 +132,9 @@ fn a_document_matches_its_schema() {
 #[test]
 fn the_packet_form_is_recorded() {
     let reported = |set: &str| {
-        let options = Options { set: vec![set.to_owned()], ..Options::default() };
+        let options = PlanOptions { set: vec![set.to_owned()], ..PlanOptions::default() };
         let plan = Plan::parse(PLAN, &options).unwrap();
-        let document = Document::new(&plan, &Results::default(), "abc", vec![1]);
+        let document = ResultsDocument::new(&plan, &RunResults::default(), "abc", vec![1]);
         let transport = document.emulated.iter().find(|line| line.starts_with("Transport"));
         transport.unwrap().clone()
     };

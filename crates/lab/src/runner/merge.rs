@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::shard::{Shard, ShardFile};
+use super::shard::{PlanShard, ShardFile};
 use super::{in_rounds, seeds};
 use crate::plan::{Plan, PlanError};
 use crate::printable::printable;
-use crate::results::{ResultsError, Store};
-use crate::run::{Results, RunResult};
-use crate::situation::Point;
+use crate::results::{ResultsError, RunStore};
+use crate::run::{RunResult, RunResults};
+use crate::situation::GridPoint;
 
 /// Why shards were not merged. Nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -72,13 +72,13 @@ pub enum MergeError {
 
 /// All runs of a plan, from its shards.
 #[derive(Debug)]
-pub struct Merged {
+pub struct MergedRuns {
     /// The plan that was run.
     pub plan: Plan,
     /// The seeds of the runs of each point.
     pub seeds: Vec<u64>,
     /// The results.
-    pub results: Results,
+    pub results: RunResults,
 }
 
 /// The directory of a shard.
@@ -87,12 +87,12 @@ struct ShardDirectory {
     file: ShardFile,
 }
 
-/// Merges shards. `version` identifies the code, as in [`Job`](super::Job).
+/// Merges shards. `version` identifies the code, as in [`PlanJob`](super::PlanJob).
 ///
 /// # Errors
 /// If a directory does not contain a shard, shards are of other code or other runs, or runs are
 /// missing.
-pub fn merge(directories: &[PathBuf], version: &str) -> Result<Merged, MergeError> {
+pub fn merge(directories: &[PathBuf], version: &str) -> Result<MergedRuns, MergeError> {
     let shards = shards(directories, version)?;
     let Some(first) = shards.first() else {
         return Err(MergeError::Incomplete { missing: 0, total: 0, details: Vec::new() });
@@ -107,23 +107,23 @@ pub fn merge(directories: &[PathBuf], version: &str) -> Result<Merged, MergeErro
     if let Some(missing) = missing {
         return Err(missing);
     }
-    let of_point = |point: &Point| {
+    let of_point = |point: &GridPoint| {
         let runs = seeds.iter().filter_map(|seed| runs.get(&(point.id.as_str(), *seed)));
         (point.id.clone(), runs.map(|(_, run)| run.clone()).collect())
     };
     let points = plan.grid.points.iter().map(of_point).collect();
-    let results = Results { points, ..Results::default() };
-    Ok(Merged { seeds, results, plan })
+    let results = RunResults { points, ..RunResults::default() };
+    Ok(MergedRuns { seeds, results, plan })
 }
 
-impl Merged {
+impl MergedRuns {
     /// Stores the runs in an output directory as if the whole plan had been run there, so that more
     /// runs can be added later.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn keep(&self, out: &Path, version: &str) -> Result<(), ResultsError> {
-        let mut store = Store::open(out, version)?;
+        let mut store = RunStore::open(out, version)?;
         for point in &self.plan.grid.points {
             store.load(point);
             let runs = self.results.points.get(&point.id).into_iter().flatten().cloned();
@@ -160,16 +160,17 @@ fn shards(directories: &[PathBuf], version: &str) -> Result<Vec<ShardDirectory>,
 }
 
 /// Every run, with the directory that it is from.
-type Runs<'a> = BTreeMap<(&'a str, u64), (&'a Path, RunResult)>;
+type RunsByPoint<'a> = BTreeMap<(&'a str, u64), (&'a Path, RunResult)>;
 
 fn collect<'a>(
     plan: &'a Plan,
     seeds: &[u64],
     shards: &'a [ShardDirectory],
-) -> Result<Runs<'a>, MergeError> {
-    let mut runs = Runs::new();
+) -> Result<RunsByPoint<'a>, MergeError> {
+    let mut runs = RunsByPoint::new();
     for shard_directory in shards {
-        let mut store = Store::at(&shard_directory.directory, &shard_directory.file.version);
+        let mut store =
+            RunStore::open_existing(&shard_directory.directory, &shard_directory.file.version);
         for point in &plan.grid.points {
             store.load(point);
             for seed in seeds {
@@ -195,19 +196,19 @@ fn collect<'a>(
 fn missing(
     plan: &Plan,
     seeds: &[u64],
-    runs: &Runs<'_>,
+    runs: &RunsByPoint<'_>,
     shards: &[ShardDirectory],
 ) -> Option<MergeError> {
-    let of = shards.first()?.file.shard.of();
-    let mut counts: BTreeMap<Shard, (usize, usize)> = BTreeMap::new();
+    let of = shards.first()?.file.shard.count();
+    let mut counts: BTreeMap<PlanShard, (usize, usize)> = BTreeMap::new();
     for (index, (point, seed)) in in_rounds(plan, seeds).enumerate() {
-        let (missing, total) = counts.entry(Shard::at(index, of)).or_default();
+        let (missing, total) = counts.entry(PlanShard::from_place(index, of)).or_default();
         *total += 1;
         *missing += usize::from(!runs.contains_key(&(point.id.as_str(), seed)));
     }
     let missing: usize = counts.values().map(|(missing, _)| missing).sum();
     let total = counts.values().map(|(_, total)| total).sum();
-    let describe = |(shard, (missing, total)): (&Shard, &(usize, usize))| match shards
+    let describe = |(shard, (missing, total)): (&PlanShard, &(usize, usize))| match shards
         .iter()
         .find(|shard_directory| shard_directory.file.shard == *shard)
     {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Options, Plan, PlanError};
+use crate::plan::{Plan, PlanError, PlanOptions};
 use crate::printable::printable;
 use crate::results::{ResultsError, create_directory, read_file, write_atomically};
 
@@ -21,19 +21,19 @@ const MAX_SHARDS: u32 = 1_000_000;
 /// the same number of runs of each point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Shard {
+pub struct PlanShard {
     /// The number, starting at 1.
     number: u32,
     /// The number of shards.
     of: u32,
 }
 
-/// The text is not a [`Shard`].
+/// The text is not a [`PlanShard`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a shard: write 1/4 for the first of four")]
 pub struct ParseShardError(String);
 
-impl Shard {
+impl PlanShard {
     /// Returns the shard with this number, starting at 1.
     #[must_use]
     pub const fn new(number: u32, of: u32) -> Option<Self> {
@@ -46,24 +46,24 @@ impl Shard {
 
     /// Returns the number of shards.
     #[must_use]
-    pub const fn of(self) -> u32 {
+    pub const fn count(self) -> u32 {
         self.of
     }
 
     /// Returns the shard that a run belongs to, by its place in the order of all runs.
     #[must_use]
-    pub const fn at(place: usize, of: u32) -> Self {
+    pub const fn from_place(place: usize, of: u32) -> Self {
         Self { number: (place % of as usize) as u32 + 1, of }
     }
 }
 
-impl fmt::Display for Shard {
+impl fmt::Display for PlanShard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.number, self.of)
     }
 }
 
-impl FromStr for Shard {
+impl FromStr for PlanShard {
     type Err = ParseShardError;
 
     fn from_str(text: &str) -> Result<Self, ParseShardError> {
@@ -74,7 +74,7 @@ impl FromStr for Shard {
     }
 }
 
-impl TryFrom<String> for Shard {
+impl TryFrom<String> for PlanShard {
     type Error = ParseShardError;
 
     fn try_from(text: String) -> Result<Self, ParseShardError> {
@@ -82,8 +82,8 @@ impl TryFrom<String> for Shard {
     }
 }
 
-impl From<Shard> for String {
-    fn from(shard: Shard) -> Self {
+impl From<PlanShard> for String {
+    fn from(shard: PlanShard) -> Self {
         shard.to_string()
     }
 }
@@ -93,7 +93,7 @@ impl From<Shard> for String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShardFile {
     /// The shard.
-    pub shard: Shard,
+    pub shard: PlanShard,
     /// The name of the plan.
     pub name: String,
     /// The version of the code that runs it.
@@ -101,7 +101,7 @@ pub struct ShardFile {
     /// The seed of the first run of each point.
     pub seed: u64,
     /// How the plan is run.
-    pub options: Options,
+    pub options: PlanOptions,
     /// The text of the plan.
     pub plan: String,
 }
@@ -172,11 +172,11 @@ impl ShardFile {
     }
 }
 
-fn extent(options: &Options) -> String {
+fn extent(options: &PlanOptions) -> String {
     options.extent.name().unwrap_or("full").to_owned()
 }
 
-fn runs(options: &Options) -> String {
+fn runs(options: &PlanOptions) -> String {
     options.runs.map_or_else(|| "not given".to_owned(), |runs| runs.to_string())
 }
 
@@ -186,18 +186,19 @@ mod tests {
 
     #[test]
     fn shards_are_written_as_people_write_them() {
-        let shard: Shard = "2/4".parse().unwrap();
-        assert_eq!(Some(shard), Shard::new(2, 4));
+        let shard: PlanShard = "2/4".parse().unwrap();
+        assert_eq!(Some(shard), PlanShard::new(2, 4));
         assert_eq!(shard.to_string(), "2/4");
         for text in ["", "0/4", "5/4", "1/0", "1", "1/2/3", "-1/4", "1/9999999", "a/b"] {
-            let error = text.parse::<Shard>().unwrap_err().to_string();
+            let error = text.parse::<PlanShard>().unwrap_err().to_string();
             assert!(error.contains("1/4"), "{error}");
         }
     }
 
     #[test]
     fn runs_are_dealt_like_cards() {
-        let dealt: Vec<String> = (0..5).map(|place| Shard::at(place, 3).to_string()).collect();
+        let dealt: Vec<String> =
+            (0..5).map(|place| PlanShard::from_place(place, 3).to_string()).collect();
         assert_eq!(dealt, ["1/3", "2/3", "3/3", "1/3", "2/3"]);
     }
 }

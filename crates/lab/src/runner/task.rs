@@ -9,7 +9,7 @@ use crate::situation::Situation;
 
 /// Runs for another process to execute, serialised as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Task {
+pub struct RunTask {
     /// The version of the code that is to execute them.
     pub(super) version: String,
     pub(super) runs: Vec<TaskRun>,
@@ -76,7 +76,7 @@ impl From<serde_json::Error> for TaskError {
     }
 }
 
-impl Task {
+impl RunTask {
     /// Parses a task.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl TaskOutcome {
     }
 }
 
-/// Checks that two versions of the code, named as in [`Job`](super::Job), are the same.
+/// Checks that two versions of the code, named as in [`PlanJob`](super::PlanJob), are the same.
 pub(super) fn check_version(required: &str, running: &str) -> Result<(), TaskError> {
     if required == running {
         return Ok(());

@@ -4,15 +4,15 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::plan::{Options, shipped};
-use crate::results::Document;
+use crate::plan::{PlanOptions, shipped};
+use crate::results::ResultsDocument;
 
 #[test]
 fn timing_sensitive_runs_are_not_parallel() {
     let jobs = |name: &str| {
         let shipped = shipped().iter().find(|plan| plan.name == name).unwrap();
-        let job = Job { out: PathBuf::new(), jobs: 4, seed: 1, version: String::new() };
-        concurrent_runs(&Plan::parse(shipped.text, &Options::default()).unwrap(), &job)
+        let job = PlanJob { out: PathBuf::new(), jobs: 4, seed: 1, version: String::new() };
+        concurrent_runs(&Plan::parse(shipped.text, &PlanOptions::default()).unwrap(), &job)
     };
     assert_eq!(["h3-delay", "he-cost", "he-six", "h3-policies"].map(jobs), [1; 4]);
     assert_eq!(["cmt-live", "cmt-delay"].map(jobs), [4; 2]);
@@ -26,8 +26,8 @@ fn curves_at_one_place_follow_one_another() {
         sweep = { parameter = 'association.buffer', values = ['1 KiB', '2 KiB'] }
         scene = [{ id = 's' }, { id = 'a' }]
         curve = [{ id = 'd' }, { id = 'c' }]";
-    let plan = Plan::parse(text, &Options::default()).unwrap();
-    let run = |point: &Point| format!("{}{}{}", point.scene, point.x, point.curve);
+    let plan = Plan::parse(text, &PlanOptions::default()).unwrap();
+    let run = |point: &GridPoint| format!("{}{}{}", point.scene, point.x, point.curve);
     let order: Vec<String> =
         in_rounds(&plan, &[7, 8]).map(|(point, seed)| format!("{}@{seed}", run(point))).collect();
     let first = ["s1d@7", "s1c@7", "s2d@7", "s2c@7", "a1d@7", "a1c@7", "a2d@7", "a2c@7"];
@@ -43,14 +43,14 @@ const SMALL: &str = "name = 'small'\ntitle = 't'\nabout = 'a'\nruns = 2
     sweep = { parameter = 'association.buffer', values = ['8 KiB', '16 KiB'] }
     curve = [{ id = 'c' }, { id = 'd', set.path.A.delay = '3 ms' }]";
 
-fn job(out: &Path, version: &str) -> Job {
-    Job { out: out.to_owned(), jobs: 2, seed: 3, version: version.to_owned() }
+fn job(out: &Path, version: &str) -> PlanJob {
+    PlanJob { out: out.to_owned(), jobs: 2, seed: 3, version: version.to_owned() }
 }
 
 /// Runs one shard of the small plan, with its own output directory.
 fn shard(root: &Path, name: &str) -> PathBuf {
     let out = root.join(name.replace('/', "-"));
-    let (shard, options) = (name.parse().unwrap(), Options::default());
+    let (shard, options) = (name.parse().unwrap(), PlanOptions::default());
     let stop = AtomicBool::new(false);
     run_shard(SMALL, &options, shard, &job(&out, "v"), &stop, |_| {}).unwrap();
     out
@@ -62,12 +62,12 @@ fn shards_give_the_same_result_as_one_program() {
     let shards: Vec<PathBuf> =
         ["2/3", "1/3", "3/3"].iter().map(|name| shard(root.path(), name)).collect();
     let merged = merge(&shards, "v").unwrap();
-    let plan = Plan::parse(SMALL, &Options::default()).unwrap();
+    let plan = Plan::parse(SMALL, &PlanOptions::default()).unwrap();
     let stop = AtomicBool::new(false);
     let whole = run(&plan, &job(&root.path().join("whole"), "v"), &stop, |_| {}).unwrap();
     assert_eq!(merged.results.points, whole.points);
     let document = |plan, results, seeds: &[u64]| {
-        let document = Document::new(plan, results, "c", seeds.to_vec());
+        let document = ResultsDocument::new(plan, results, "c", seeds.to_vec());
         serde_json::to_string(&document).unwrap()
     };
     assert_eq!(
@@ -77,12 +77,12 @@ fn shards_give_the_same_result_as_one_program() {
     // What was merged is kept as if it had been run there.
     merged.keep(&root.path().join("kept"), "v").unwrap();
     let mut reported = Vec::new();
-    let report = |event: Event<'_>| match event {
-        Event::Progress(now) => reported.push(now),
-        Event::Skipped { point, .. } => panic!("{point} was left out"),
+    let report = |event: RunEvent<'_>| match event {
+        RunEvent::Progress(now) => reported.push(now),
+        RunEvent::Skipped { point, .. } => panic!("{point} was left out"),
     };
     run(&plan, &job(&root.path().join("kept"), "v"), &stop, report).unwrap();
-    assert_eq!(reported, [Progress { done: 8, found: 8, total: 8 }]);
+    assert_eq!(reported, [RunProgress { done: 8, found: 8, total: 8 }]);
 }
 
 #[test]
@@ -114,11 +114,11 @@ fn mismatched_shards_are_refused_with_a_reason() {
     assert!(error(&[&root.path().join("nowhere")], "v").contains("shard.json"));
     // Simulated runs are pure: with the same seed they cannot differ.
     let changed = root.path().join("changed");
-    let options = Options::default();
+    let options = PlanOptions::default();
     run_shard(
         SMALL,
         &options,
-        Shard::new(1, 2).unwrap(),
+        PlanShard::new(1, 2).unwrap(),
         &job(&changed, "v"),
         &false.into(),
         |_| {},
@@ -147,10 +147,12 @@ fn escape_sequences_of_stored_files_are_not_shown() {
         let Err(error) = merge(&[one.clone(), two.clone()], "v") else { continue };
         assert!(!error.to_string().contains(['\u{1b}', '\u{9b}']), "{from}: {error:?}");
     }
-    let task = Task { version: "\u{1b}c".to_owned(), runs: Vec::new() };
+    let task = RunTask { version: "\u{1b}c".to_owned(), runs: Vec::new() };
     let error = task.run("v", || Ok::<(), TaskError>(())).unwrap_err().to_string();
     assert!(!error.contains('\u{1b}'), "{error:?}");
-    let Err(error) = Task::read(b"{ \"version\": 1, \"\\u001b[2J\": 2 }") else { panic!("a task") };
+    let Err(error) = RunTask::read(b"{ \"version\": 1, \"\\u001b[2J\": 2 }") else {
+        panic!("a task")
+    };
     assert!(!error.to_string().contains('\u{1b}'), "{error:?}");
 }
 
@@ -158,8 +160,8 @@ fn escape_sequences_of_stored_files_are_not_shown() {
 fn a_directory_belongs_to_one_shard() {
     let root = tempfile::tempdir().unwrap();
     let out = shard(root.path(), "1/2");
-    let (second, stop) = (Shard::new(2, 2).unwrap(), AtomicBool::new(false));
-    let error = run_shard(SMALL, &Options::default(), second, &job(&out, "v"), &stop, |_| {});
+    let (second, stop) = (PlanShard::new(2, 2).unwrap(), AtomicBool::new(false));
+    let error = run_shard(SMALL, &PlanOptions::default(), second, &job(&out, "v"), &stop, |_| {});
     assert!(error.unwrap_err().to_string().contains("belongs to shard 1/2"));
 }
 
@@ -167,32 +169,32 @@ fn a_directory_belongs_to_one_shard() {
 fn live_experiments_have_no_shards() {
     let root = tempfile::tempdir().unwrap();
     let live = shipped().iter().find(|plan| plan.name == "h3-delay").unwrap();
-    let (first, stop) = (Shard::new(1, 2).unwrap(), AtomicBool::new(false));
+    let (first, stop) = (PlanShard::new(1, 2).unwrap(), AtomicBool::new(false));
     let job = job(root.path(), "v");
-    let error = run_shard(live.text, &Options::default(), first, &job, &stop, |_| {});
+    let error = run_shard(live.text, &PlanOptions::default(), first, &job, &stop, |_| {});
     assert!(matches!(error, Err(RunError::LiveShard)));
 }
 
 /// Executes all open runs of a plan as tasks of `size` runs, and returns the outcomes as text.
-fn outcomes(worklist: &Worklist, size: usize) -> Vec<Vec<u8>> {
+fn outcomes(worklist: &RunWorklist, size: usize) -> Vec<Vec<u8>> {
     let tasks = (0..worklist.len()).step_by(size).map(|from| worklist.task(from, size));
     let done = tasks.map(|task| {
         let text = task.write().unwrap();
-        let outcome = Task::read(&text).unwrap().run("v", || Ok::<(), TaskError>(()));
+        let outcome = RunTask::read(&text).unwrap().run("v", || Ok::<(), TaskError>(()));
         outcome.unwrap().write().unwrap()
     });
     done.collect()
 }
 
-fn worklist(out: &Path) -> Worklist {
-    let plan = Plan::parse(SMALL, &Options::default()).unwrap();
-    Worklist::open(plan, &job(out, "v")).unwrap()
+fn worklist(out: &Path) -> RunWorklist {
+    let plan = Plan::parse(SMALL, &PlanOptions::default()).unwrap();
+    RunWorklist::open(plan, &job(out, "v")).unwrap()
 }
 
 #[test]
 fn tasks_give_the_same_result_as_one_program_in_any_order() {
     let root = tempfile::tempdir().unwrap();
-    let plan = Plan::parse(SMALL, &Options::default()).unwrap();
+    let plan = Plan::parse(SMALL, &PlanOptions::default()).unwrap();
     let stop = AtomicBool::new(false);
     let whole = run(&plan, &job(&root.path().join("whole"), "v"), &stop, |_| {}).unwrap();
     for size in [1, 3, 100] {
@@ -206,7 +208,7 @@ fn tasks_give_the_same_result_as_one_program_in_any_order() {
                 list.keep(TaskOutcome::read(outcome).unwrap()).unwrap();
             }
         }
-        assert_eq!(list.progress(), Progress { done: 8, found: 0, total: 8 });
+        assert_eq!(list.progress(), RunProgress { done: 8, found: 0, total: 8 });
         assert_eq!(list.results().unwrap().points, whole.points);
         let kept = |name: &str| {
             let runs = root.path().join(name).join("runs");
@@ -227,7 +229,7 @@ fn finished_runs_are_not_handed_out_again() {
     let error = list.results().unwrap_err().to_string();
     assert_eq!(error, "stopped with 3 of 8 runs finished");
     let reopened = worklist(root.path());
-    assert_eq!(reopened.progress(), Progress { done: 3, found: 3, total: 8 });
+    assert_eq!(reopened.progress(), RunProgress { done: 3, found: 3, total: 8 });
     assert_eq!(reopened.len(), 5);
 }
 
@@ -247,7 +249,7 @@ fn outcomes_of_other_code_and_other_plans_are_refused() {
     assert!(refused("\"version\":\"v\"", "\"version\":\"w\"").contains("this is eyas w"));
     assert!(refused("\"seed\":3", "\"seed\":5").contains("with seed 5 is not a run of this plan"));
     assert!(refused("\"point\":\"", "\"point\":\"x").contains("is not a run of this plan"));
-    assert!(TaskOutcome::read(b"{").is_err() && Task::read(b"[]").is_err());
+    assert!(TaskOutcome::read(b"{").is_err() && RunTask::read(b"[]").is_err());
     assert_eq!(list.progress().done, 0);
 }
 
@@ -255,12 +257,12 @@ fn outcomes_of_other_code_and_other_plans_are_refused() {
 fn live_runs_are_not_handed_out() {
     let root = tempfile::tempdir().unwrap();
     let live = shipped().iter().find(|plan| plan.name == "h3-delay").unwrap();
-    let plan = Plan::parse(live.text, &Options::default()).unwrap();
+    let plan = Plan::parse(live.text, &PlanOptions::default()).unwrap();
     let situation = serde_json::to_value(&plan.grid.points[0].situation).unwrap();
-    let error = Worklist::open(plan, &job(root.path(), "v")).unwrap_err();
+    let error = RunWorklist::open(plan, &job(root.path(), "v")).unwrap_err();
     assert!(matches!(error, RunError::LiveShard));
     let runs = serde_json::json!([{ "point": "p", "situation": situation, "seed": 1 }]);
     let task = serde_json::json!({ "version": "v", "runs": runs }).to_string();
-    let error = Task::read(task.as_bytes()).unwrap().run("v", || Ok::<(), TaskError>(()));
+    let error = RunTask::read(task.as_bytes()).unwrap().run("v", || Ok::<(), TaskError>(()));
     assert_eq!(error.unwrap_err(), TaskError::Live("p".to_owned()));
 }

@@ -3,27 +3,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::task::{RunOutcome, Task, TaskError, TaskOutcome, TaskRun, check_version};
-use super::{Job, Progress, RunError, collect, in_rounds, seeds};
+use super::task::{RunOutcome, RunTask, TaskError, TaskOutcome, TaskRun, check_version};
+use super::{PlanJob, RunError, RunProgress, collect, in_rounds, seeds};
 use crate::plan::Plan;
-use crate::results::{ResultsError, Store};
-use crate::run::{Results, RunResult};
-use crate::situation::Point;
+use crate::results::{ResultsError, RunStore};
+use crate::run::{RunResult, RunResults};
+use crate::situation::GridPoint;
 
 /// All runs of a plan, whoever executes them and in whatever order.
 #[derive(Debug)]
-pub struct Worklist {
+pub struct RunWorklist {
     plan: Plan,
     seeds: Vec<u64>,
     version: String,
-    store: Store,
+    store: RunStore,
     /// The indices of the plan's points by their identifiers.
     points: BTreeMap<String, usize>,
     /// The open runs: indices of points, and seeds.
     open: BTreeSet<(usize, u64)>,
     /// The same, in the order of execution.
     order: Vec<(usize, u64)>,
-    progress: Progress,
+    progress: RunProgress,
 }
 
 /// Why the outcome of a task was not kept.
@@ -38,21 +38,21 @@ pub enum KeepError {
     Results(#[from] ResultsError),
 }
 
-impl Worklist {
+impl RunWorklist {
     /// Opens the output directory of a plan, with the runs that are finished there.
     ///
     /// # Errors
     /// If the plan is live, or the directory cannot be created.
-    pub fn open(plan: Plan, job: &Job) -> Result<Self, RunError> {
+    pub fn open(plan: Plan, job: &PlanJob) -> Result<Self, RunError> {
         if plan.is_live() {
             return Err(RunError::LiveShard);
         }
-        let mut store = Store::open(&job.out, &job.version)?;
+        let mut store = RunStore::open(&job.out, &job.version)?;
         for point in &plan.grid.points {
             store.load(point);
         }
         let seeds = seeds(&plan, job.seed);
-        let name = |(place, point): (usize, &Point)| (point.id.clone(), place);
+        let name = |(place, point): (usize, &GridPoint)| (point.id.clone(), place);
         let points: BTreeMap<String, usize> =
             plan.grid.points.iter().enumerate().map(name).collect();
         let all: Vec<_> = in_rounds(&plan, &seeds).collect();
@@ -60,14 +60,14 @@ impl Worklist {
         let order: Vec<_> =
             open.filter_map(|(point, seed)| Some((*points.get(&point.id)?, *seed))).collect();
         let found = all.len() - order.len();
-        let progress = Progress { done: found, found, total: all.len() };
+        let progress = RunProgress { done: found, found, total: all.len() };
         let open = order.iter().copied().collect();
         Ok(Self { seeds, version: job.version.clone(), store, points, open, order, progress, plan })
     }
 
     /// Returns the progress.
     #[must_use]
-    pub const fn progress(&self) -> Progress {
+    pub const fn progress(&self) -> RunProgress {
         self.progress
     }
 
@@ -86,13 +86,13 @@ impl Worklist {
 
     /// Returns a task of `count` of these runs, starting at `from`; fewer at the end.
     #[must_use]
-    pub fn task(&self, from: usize, count: usize) -> Task {
+    pub fn task(&self, from: usize, count: usize) -> RunTask {
         let runs = self.order.iter().skip(from).take(count).filter_map(|(place, seed)| {
             let point = self.plan.grid.points.get(*place)?;
             let (situation, point) = (point.situation.clone(), point.id.clone());
             Some(TaskRun { point, situation, seed: *seed })
         });
-        Task { version: self.version.clone(), runs: runs.collect() }
+        RunTask { version: self.version.clone(), runs: runs.collect() }
     }
 
     /// Stores the outcome of a task, all of it or nothing. Existing runs are kept as they are,
@@ -100,7 +100,7 @@ impl Worklist {
     ///
     /// # Errors
     /// If it is of other code or another plan, or the output directory cannot be written.
-    pub fn keep(&mut self, outcome: TaskOutcome) -> Result<Progress, KeepError> {
+    pub fn keep(&mut self, outcome: TaskOutcome) -> Result<RunProgress, KeepError> {
         check_version(&self.version, &outcome.version)?;
         let mut of_points: BTreeMap<usize, Vec<(u64, RunResult)>> = BTreeMap::new();
         for RunOutcome { point, seed, result } in outcome.runs {
@@ -124,7 +124,7 @@ impl Worklist {
     ///
     /// # Errors
     /// If runs are still open.
-    pub fn results(&self) -> Result<Results, RunError> {
+    pub fn results(&self) -> Result<RunResults, RunError> {
         if !self.open.is_empty() {
             return Err(RunError::Stopped(self.progress));
         }

@@ -126,8 +126,8 @@ fn nanoseconds(time: Duration) -> u64 {
 
 /// Receives messages, and counts them once counting has begun.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sink {
-    streams: Vec<Counted>,
+pub(super) struct MessageSink {
+    streams: Vec<CountedMessages>,
     last_message: Option<Duration>,
     longest_gap: Duration,
     /// Bytes since the start of the simulation.
@@ -141,15 +141,15 @@ pub(super) struct Sink {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Counted {
+struct CountedMessages {
     result: StreamResult,
     /// The time at which the incoming message was sent.
     sent_at: u64,
 }
 
-impl Sink {
+impl MessageSink {
     /// Keeps the delay of each message of the stream of the keystrokes.
-    pub(super) fn of(setup: &ApplicationSetup) -> Self {
+    pub(super) fn from_setup(setup: &ApplicationSetup) -> Self {
         Self { keystrokes: setup.keystrokes.map(|_| setup.streams), ..Self::default() }
     }
 
@@ -179,10 +179,10 @@ impl Sink {
     }
 
     /// Receives a message, or part of one.
-    pub(super) fn take(&mut self, now: Duration, message: &Message) {
+    pub(super) fn receive(&mut self, now: Duration, message: &Message) {
         let stream = usize::from(message.stream.0);
         if stream >= self.streams.len() {
-            self.streams.resize_with(stream + 1, Counted::default);
+            self.streams.resize_with(stream + 1, CountedMessages::default);
         }
         let counted = &mut self.streams[stream];
         if message.begins

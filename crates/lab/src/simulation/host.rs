@@ -8,7 +8,7 @@ use std::time::Duration;
 use eyas_emulator::middlebox::BoxedMiddlebox;
 use eyas_netem::middlebox::MiddleboxNode;
 use eyas_netem::node::{Node, NodeInput, NodeOutput};
-use eyas_netem::packet::{Packet, Payload as _, protocol};
+use eyas_netem::packet::{Packet, PacketPayload as _, protocol};
 use eyas_netem::router::Router;
 use eyas_sctp::config::{ConnectOptions, EndpointConfig};
 use eyas_sctp::endpoint::Endpoint;
@@ -16,15 +16,15 @@ use eyas_sctp::event::Event;
 use eyas_sctp::identifier::AssociationId;
 use eyas_sctp::io::{Ecn, Fragmentation, Input, Output, Received, StructPacket, Transmit};
 
-use super::application::{SaturatedSender, Sink};
-use super::payload::Payload;
+use super::application::{MessageSink, SaturatedSender};
+use super::payload::SctpPayload;
 
 /// The SCTP port of every receiver.
 pub(super) const PORT: u16 = 7;
 
 /// An interface of a host: one network, with one address on either side.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Interface {
+pub(super) struct HostInterface {
     /// The number in the world.
     pub(super) number: u32,
     /// This host's address.
@@ -33,7 +33,7 @@ pub(super) struct Interface {
     pub(super) peer: IpAddr,
 }
 
-impl Interface {
+impl HostInterface {
     /// Returns the interface at the other end of the path.
     pub(super) const fn mirrored(&self) -> Self {
         Self { number: self.number, local: self.peer, peer: self.local }
@@ -42,33 +42,33 @@ impl Interface {
 
 /// What a host does with its association.
 #[derive(Debug, Default)]
-pub(super) struct Role {
+pub(super) struct HostTask {
     /// When it opens one, and how; otherwise it waits for one.
     pub(super) opens: Option<(Duration, Box<ConnectOptions>)>,
     /// What it sends.
     pub(super) sender: Option<SaturatedSender>,
     /// What it receives.
-    pub(super) sink: Option<Sink>,
+    pub(super) sink: Option<MessageSink>,
 }
 
 /// A host with one endpoint and one association.
 #[derive(Debug)]
-pub(super) struct Host {
+pub(super) struct SimulatedHost {
     endpoint: Endpoint,
-    interfaces: Vec<Interface>,
-    role: Role,
+    interfaces: Vec<HostInterface>,
+    role: HostTask,
     association: Option<AssociationId>,
     is_up: bool,
     /// Added addresses that have not been announced to the peer yet.
     unannounced: Vec<IpAddr>,
-    outgoing: VecDeque<(u32, Packet<Payload>)>,
+    outgoing: VecDeque<(u32, Packet<SctpPayload>)>,
 }
 
-impl Host {
+impl SimulatedHost {
     pub(super) fn new(
         config: EndpointConfig,
-        interfaces: Vec<Interface>,
-        role: Role,
+        interfaces: Vec<HostInterface>,
+        role: HostTask,
         seed: [u8; 32],
     ) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Host {
     }
 
     /// Returns what was received, if this is a receiver.
-    pub(super) const fn sink(&self) -> Option<&Sink> {
+    pub(super) const fn sink(&self) -> Option<&MessageSink> {
         self.role.sink.as_ref()
     }
 
@@ -96,7 +96,7 @@ impl Host {
 
     /// Adds an interface to the host, and announces its address to the peer (RFC 5061) as soon as
     /// there is an association.
-    pub(super) fn join(&mut self, now: Duration, interface: Interface) {
+    pub(super) fn join(&mut self, now: Duration, interface: HostInterface) {
         self.interfaces.push(interface);
         self.unannounced.push(interface.local);
         if self.is_up {
@@ -122,15 +122,17 @@ impl Host {
         }
     }
 
-    fn handle_packet(&mut self, now: Duration, packet: Packet<Payload>) {
+    fn handle_packet(&mut self, now: Duration, packet: Packet<SctpPayload>) {
         if packet.protocol != protocol::SCTP || packet.is_empty() {
             return;
         }
         let header = packet.with_payload(());
         let segment_size = packet.payload.len();
         let input = match packet.payload {
-            Payload::Wire(contents) => Input::Packets(received(&header, contents, segment_size)),
-            Payload::Struct(contents) => {
+            SctpPayload::Wire(contents) => {
+                Input::Packets(received(&header, contents, segment_size))
+            }
+            SctpPayload::Struct(contents) => {
                 Input::Struct(received(&header, Arc::unwrap_or_clone(contents), segment_size))
             }
         };
@@ -145,7 +147,7 @@ impl Host {
         }
         if let Some(sink) = &mut self.role.sink {
             while let Some(message) = self.endpoint.receive(now, id) {
-                sink.take(now, &message);
+                sink.receive(now, &message);
             }
         }
     }
@@ -177,10 +179,11 @@ impl Host {
     }
 
     /// Packets are sent over the network of their destination.
-    fn send<C>(&mut self, transmit: &Transmit<C>, packets: impl Iterator<Item = Payload>) {
+    fn send<C>(&mut self, transmit: &Transmit<C>, packets: impl Iterator<Item = SctpPayload>) {
         let destination = transmit.remote.ip();
         // Behind a NAT the peer has another address of the same network.
-        let is_reached = |interface: &&Interface| network(interface.peer) == network(destination);
+        let is_reached =
+            |interface: &&HostInterface| network(interface.peer) == network(destination);
         let interface_to = self.interfaces.iter().find(is_reached);
         let Some(interface) = interface_to.copied() else { return };
         let outgoing = packets.map(|payload| {
@@ -199,15 +202,15 @@ impl Host {
 
     fn send_bytes(&mut self, transmit: &Transmit) {
         let (size, length) = (transmit.segment_size.max(1), transmit.contents.len());
-        let packets = (0..length)
-            .step_by(size)
-            .map(|from| Payload::Wire(transmit.contents.slice(from..(from + size).min(length))));
+        let packets = (0..length).step_by(size).map(|from| {
+            SctpPayload::Wire(transmit.contents.slice(from..(from + size).min(length)))
+        });
         self.send(transmit, packets);
     }
 
     fn send_structs(&mut self, mut transmit: Transmit<Vec<StructPacket>>) {
         let packets = std::mem::take(&mut transmit.contents);
-        let packets = packets.into_iter().map(|packet| Payload::Struct(Arc::new(packet)));
+        let packets = packets.into_iter().map(|packet| SctpPayload::Struct(Arc::new(packet)));
         self.send(&transmit, packets);
     }
 }
@@ -232,8 +235,8 @@ fn received<C>(header: &Packet<()>, contents: C, segment_size: usize) -> Receive
     }
 }
 
-impl Node<Payload> for Host {
-    fn handle_input(&mut self, now: Duration, input: NodeInput<Payload>) {
+impl Node<SctpPayload> for SimulatedHost {
+    fn handle_input(&mut self, now: Duration, input: NodeInput<SctpPayload>) {
         match input {
             NodeInput::Start => {}
             NodeInput::Arrived { packet, .. } => self.handle_packet(now, packet),
@@ -249,7 +252,7 @@ impl Node<Payload> for Host {
         }
     }
 
-    fn poll_output(&mut self, now: Duration) -> NodeOutput<Payload> {
+    fn poll_output(&mut self, now: Duration) -> NodeOutput<SctpPayload> {
         loop {
             if let Some((interface, packet)) = self.outgoing.pop_front() {
                 return NodeOutput::Transmit { interface, packet };
@@ -271,17 +274,17 @@ impl Node<Payload> for Host {
 }
 
 /// A node of the world.
-pub(super) enum Station {
+pub(super) enum SimulatedNode {
     /// A host.
-    Host(Box<Host>),
+    Host(Box<SimulatedHost>),
     /// A router.
-    Router(Router<Payload>),
+    Router(Router<SctpPayload>),
     /// A middlebox.
     Middlebox(MiddleboxNode<BoxedMiddlebox>),
 }
 
-impl Node<Payload> for Station {
-    fn handle_input(&mut self, now: Duration, input: NodeInput<Payload>) {
+impl Node<SctpPayload> for SimulatedNode {
+    fn handle_input(&mut self, now: Duration, input: NodeInput<SctpPayload>) {
         match self {
             Self::Host(host) => host.handle_input(now, input),
             Self::Router(router) => router.handle_input(now, input),
@@ -289,7 +292,7 @@ impl Node<Payload> for Station {
         }
     }
 
-    fn poll_output(&mut self, now: Duration) -> NodeOutput<Payload> {
+    fn poll_output(&mut self, now: Duration) -> NodeOutput<SctpPayload> {
         match self {
             Self::Host(host) => host.poll_output(now),
             Self::Router(router) => router.poll_output(now),

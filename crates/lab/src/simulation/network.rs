@@ -5,20 +5,22 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use eyas_emulator::middlebox::{BoxedMiddlebox, MiddleboxConfig};
-use eyas_emulator::units::{Rate, Time};
+use eyas_emulator::units::{BitRate, TimeSpan};
 use eyas_netem::link::{LinkChange, LinkConfig, QueueConfig};
 use eyas_netem::middlebox::MiddleboxNode;
 use eyas_netem::random::derive;
 use eyas_netem::router::Router;
-use eyas_netem::world::{Action, Direction, LinkId, NodeId, World};
+use eyas_netem::world::{LinkDirection, LinkId, NodeId, World, WorldAction};
 use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 
-use super::application::{SaturatedSender, Sink};
-use super::host::{Host, Interface, PORT, Role, Station};
+use super::application::{MessageSink, SaturatedSender};
+use super::host::{HostInterface, HostTask, PORT, SimulatedHost, SimulatedNode};
 use super::options;
-use super::payload::{self, Payload};
+use super::payload::{self, SctpPayload};
 use crate::run::PathResult;
-use crate::situation::{ApplicationSetup, AssociationSetup, PathSetup, Setup, Times};
+use crate::situation::{
+    ApplicationSetup, AssociationSetup, PathSetup, SimulationSetup, SimulationTimes,
+};
 
 /// The queue length of an access link, in packets: longer than a sender's bursts.
 pub const ACCESS_QUEUE: usize = 1000;
@@ -34,8 +36,8 @@ const PURPOSE_START: u64 = 101;
 const PURPOSE_ENDPOINT: u64 = 102;
 
 /// The world of a set-up.
-pub(super) struct Network {
-    pub(super) world: World<Station, Payload>,
+pub(super) struct SimulatedNetwork {
+    pub(super) world: World<SimulatedNode, SctpPayload>,
     /// The bottlenecks by the name of their path.
     pub(super) bottlenecks: BTreeMap<String, LinkId>,
     sender: NodeId,
@@ -44,7 +46,7 @@ pub(super) struct Network {
 }
 
 /// Two hosts that communicate with each other.
-struct Pair<'a> {
+struct HostPair<'a> {
     /// 0 is the measured one; rivals follow.
     number: u8,
     /// Its paths in the order in which the hosts learn of them, with their numbers.
@@ -55,22 +57,22 @@ struct Pair<'a> {
 
 /// The two routers of a bottleneck, and the number of their interfaces in use.
 #[derive(Default)]
-struct Routers {
-    left: Router<Payload>,
-    right: Router<Payload>,
+struct RouterPair {
+    left: Router<SctpPayload>,
+    right: Router<SctpPayload>,
     taken: u32,
 }
 
 /// A bottleneck in the world: its link, and the routers at its ends.
 #[derive(Clone, Debug)]
-struct Ends {
+struct BottleneckEnds {
     left: NodeId,
     right: NodeId,
     link: LinkId,
 }
 
-impl Network {
-    pub(super) fn build(setup: &Setup, seed: u64) -> Self {
+impl SimulatedNetwork {
+    pub(super) fn build(setup: &SimulationSetup, seed: u64) -> Self {
         let mut world = World::new(seed);
         let pairs = pairs(setup);
         let ends = connect_bottlenecks(&mut world, setup, &pairs);
@@ -109,7 +111,7 @@ impl Network {
     }
 
     /// Schedules the changes of the set-up.
-    fn plan_events(&mut self, setup: &Setup) {
+    fn plan_events(&mut self, setup: &SimulationSetup) {
         for event in &setup.event {
             let Some(path) = setup.path.get(&event.path) else { continue };
             let Some(link) = self.bottlenecks.get(bottleneck_of(&event.path, path)) else {
@@ -117,8 +119,8 @@ impl Network {
             };
             let back = &path.back;
             let has_rate = back.rate.is_some() || back.trace.is_some();
-            let rate = |rate: Rate| LinkChange::Rate(Some(rate.0));
-            let delay = |delay: Time| LinkChange::Delay(delay.0);
+            let rate = |rate: BitRate| LinkChange::Rate(Some(rate.0));
+            let delay = |delay: TimeSpan| LinkChange::Delay(delay.0);
             let up = || event.up.map(|up| if up { LinkChange::Up } else { LinkChange::Down });
             let there = [event.rate.map(rate), event.delay.map(delay), up()];
             let back = [
@@ -126,10 +128,13 @@ impl Network {
                 event.back.delay.or(event.delay.filter(|_| back.delay.is_none())).map(delay),
                 up(),
             ];
-            for (direction, changes) in [(Direction::Forward, there), (Direction::Backward, back)] {
+            for (direction, changes) in
+                [(LinkDirection::Forward, there), (LinkDirection::Backward, back)]
+            {
                 for change in changes.into_iter().flatten() {
-                    let action = Action::Link { link: *link, direction: Some(direction), change };
-                    self.world.at(event.at.0, action);
+                    let action =
+                        WorldAction::Link { link: *link, direction: Some(direction), change };
+                    self.world.schedule(event.at.0, action);
                 }
             }
         }
@@ -141,7 +146,7 @@ impl Network {
         let measured = [self.receiver, self.sender];
         let receivers = self.rivals.iter().map(|(_, node)| *node).chain(measured);
         for node in receivers.collect::<Vec<_>>() {
-            if let Station::Host(host) = self.world.node_mut(node) {
+            if let SimulatedNode::Host(host) = self.world.node_mut(node) {
                 host.begin_measuring(now);
             }
         }
@@ -150,56 +155,60 @@ impl Network {
     /// Returns what every bottleneck has done so far.
     pub(super) fn path_counts(&self) -> Vec<PathResult> {
         let count = |(name, link): (&String, &LinkId)| {
-            let counters = self.world.link_counters(*link, Direction::Forward);
+            let counters = self.world.link_counters(*link, LinkDirection::Forward);
             PathResult {
                 name: name.clone(),
                 packets: counters.delivered.packets,
                 bytes: counters.delivered.bytes,
                 dropped: counters.total_dropped().packets,
-                back_bytes: self.world.link_counters(*link, Direction::Backward).delivered.bytes,
+                back_bytes: self
+                    .world
+                    .link_counters(*link, LinkDirection::Backward)
+                    .delivered
+                    .bytes,
             }
         };
         self.bottlenecks.iter().map(count).collect()
     }
 
     /// Returns the sink of the measured association.
-    pub(super) fn sink(&self) -> Sink {
+    pub(super) fn sink(&self) -> MessageSink {
         self.sink_of(self.receiver)
     }
 
     /// Returns the sink at the other end of the measured association.
-    pub(super) fn sink_of_sender(&self) -> Sink {
+    pub(super) fn sink_of_sender(&self) -> MessageSink {
         self.sink_of(self.sender)
     }
 
     /// Returns the sinks of the others, by name.
-    pub(super) fn rivals(&self) -> impl Iterator<Item = (&str, Sink)> {
+    pub(super) fn rivals(&self) -> impl Iterator<Item = (&str, MessageSink)> {
         self.rivals.iter().map(|(name, node)| (name.as_str(), self.sink_of(*node)))
     }
 
-    fn sink_of(&self, node: NodeId) -> Sink {
+    fn sink_of(&self, node: NodeId) -> MessageSink {
         match self.world.node(node) {
-            Station::Host(host) => host.sink().cloned().unwrap_or_default(),
-            Station::Router(_) | Station::Middlebox(_) => Sink::default(),
+            SimulatedNode::Host(host) => host.sink().cloned().unwrap_or_default(),
+            SimulatedNode::Router(_) | SimulatedNode::Middlebox(_) => MessageSink::default(),
         }
     }
 }
 
 /// Returns the measured association, then the rivals in the order of their names.
-fn pairs(setup: &Setup) -> Vec<Pair<'_>> {
+fn pairs(setup: &SimulationSetup) -> Vec<HostPair<'_>> {
     let numbered =
         || (0..).zip(&setup.path).map(|(number, (name, path))| (number, name.as_str(), path));
     let mut used_paths: Vec<_> =
         numbered().filter(|(_, name, _)| setup.association.uses(name)).collect();
     // Paths are numbered in the order in which the hosts learn of them; the sort is stable.
     used_paths.sort_by_key(|(_, _, path)| path.joins);
-    let first = Pair {
+    let first = HostPair {
         number: 0,
         paths: used_paths,
         association: &setup.association,
         application: setup.application,
     };
-    let rivals = (1..).zip(setup.rival.values()).map(|(number, rival)| Pair {
+    let rivals = (1..).zip(setup.rival.values()).map(|(number, rival)| HostPair {
         number,
         paths: numbered().filter(|(_, name, _)| *name == rival.path).collect(),
         association: &rival.association,
@@ -220,11 +229,11 @@ fn bottleneck_of<'a>(name: &'a str, path: &'a PathSetup) -> &'a str {
 
 /// Creates two routers and a link for each path that has one, with routes to every host.
 fn connect_bottlenecks<'a>(
-    world: &mut World<Station, Payload>,
-    setup: &'a Setup,
-    pairs: &[Pair<'a>],
-) -> BTreeMap<&'a str, Ends> {
-    let mut routers: BTreeMap<&str, Routers> = BTreeMap::new();
+    world: &mut World<SimulatedNode, SctpPayload>,
+    setup: &'a SimulationSetup,
+    pairs: &[HostPair<'a>],
+) -> BTreeMap<&'a str, BottleneckEnds> {
+    let mut routers: BTreeMap<&str, RouterPair> = BTreeMap::new();
     for pair in pairs {
         for (path, name, setup) in &pair.paths {
             let at = routers.entry(bottleneck_of(name, setup)).or_default();
@@ -240,21 +249,21 @@ fn connect_bottlenecks<'a>(
         if path.through.is_some() {
             continue;
         }
-        let Routers { left, right, .. } = routers.remove(name.as_str()).unwrap_or_default();
-        let left = world.add_node(Station::Router(left.route(everything, 0, BOTTLENECK)));
-        let right = world.add_node(Station::Router(right.route(everything, 0, BOTTLENECK)));
+        let RouterPair { left, right, .. } = routers.remove(name.as_str()).unwrap_or_default();
+        let left = world.add_node(SimulatedNode::Router(left.route(everything, 0, BOTTLENECK)));
+        let right = world.add_node(SimulatedNode::Router(right.route(everything, 0, BOTTLENECK)));
         let there = bottleneck(path);
         let back = bottleneck(&path.reversed());
         let inner = connect_middleboxes(world, path, number, (left, BOTTLENECK));
         let link = world.connect(inner, (right, BOTTLENECK), there, back);
-        ends.insert(name.as_str(), Ends { left, right, link });
+        ends.insert(name.as_str(), BottleneckEnds { left, right, link });
     }
     ends
 }
 
 /// Creates the middleboxes of a path, from this router on, and returns where its link begins.
 fn connect_middleboxes(
-    world: &mut World<Station, Payload>,
+    world: &mut World<SimulatedNode, SctpPayload>,
     path: &PathSetup,
     number: u8,
     router: (NodeId, u32),
@@ -262,9 +271,9 @@ fn connect_middleboxes(
     let mut end = router;
     let own = ipv4(number, NAT);
     // A set-up was checked when it was parsed.
-    for config in path.middlebox.iter().filter_map(|spec| MiddleboxConfig::of(spec).ok()) {
+    for config in path.middlebox.iter().filter_map(|spec| MiddleboxConfig::from_spec(spec).ok()) {
         for (_, middlebox) in config.build(Some(own), &[own.into()]) {
-            let node = world.add_node(Station::Middlebox(MiddleboxNode(middlebox)));
+            let node = world.add_node(SimulatedNode::Middlebox(MiddleboxNode(middlebox)));
             let inside = (node, MiddleboxNode::<BoxedMiddlebox>::INSIDE);
             world.connect(end, inside, LinkConfig::default(), LinkConfig::default());
             end = (node, MiddleboxNode::<BoxedMiddlebox>::OUTSIDE);
@@ -274,9 +283,9 @@ fn connect_middleboxes(
 }
 
 fn add_hosts(
-    world: &mut World<Station, Payload>,
-    pair: &Pair<'_>,
-    setup: &Setup,
+    world: &mut World<SimulatedNode, SctpPayload>,
+    pair: &HostPair<'_>,
+    setup: &SimulationSetup,
     seed: u64,
 ) -> (NodeId, NodeId) {
     let names: Vec<&str> = pair.paths.iter().map(|(_, name, _)| *name).collect();
@@ -287,18 +296,18 @@ fn add_hosts(
         let from_start = |(_, (.., path)): &(usize, &(u8, &str, &PathSetup))| path.joins.is_none();
         pair.paths.iter().enumerate().filter(from_start)
     };
-    let sending: Vec<Interface> =
+    let sending: Vec<HostInterface> =
         known().map(|(rank, (path, ..))| interface(pair, rank, *path)).collect();
-    let receiving: Vec<Interface> = sending.iter().map(Interface::mirrored).collect();
+    let receiving: Vec<HostInterface> = sending.iter().map(HostInterface::mirrored).collect();
     let mut connect = ConnectOptions::new((sending[0].peer, 0).into(), PORT);
     connect.remotes = sending.iter().map(|interface| (interface.peer, 0).into()).collect();
     connect.association = config.clone();
-    let role = Role {
+    let role = HostTask {
         opens: Some((start(&setup.time, pair.number, seed), Box::new(connect))),
         sender: Some(SaturatedSender::new(application, config.send_buffer)),
-        sink: application.both_ways.then(Sink::default),
+        sink: application.both_ways.then(MessageSink::default),
     };
-    let endpoint = |interfaces: &[Interface], port: Option<u16>, config: AssociationConfig| {
+    let endpoint = |interfaces: &[HostInterface], port: Option<u16>, config: AssociationConfig| {
         let mut options = EndpointConfig::default();
         options.listen_port = port;
         options.addresses = interfaces.iter().map(|interface| interface.local).collect();
@@ -307,22 +316,24 @@ fn add_hosts(
         options
     };
     let secret = |side: u64| secret(seed, u64::from(pair.number) * 2 + side);
-    let sender = Host::new(endpoint(&sending, None, config.clone()), sending, role, secret(0));
+    let sender =
+        SimulatedHost::new(endpoint(&sending, None, config.clone()), sending, role, secret(0));
     let bulk = ApplicationSetup { keystrokes: None, ..application };
-    let role = Role {
+    let role = HostTask {
         opens: None,
         sender: application.both_ways.then(|| SaturatedSender::new(bulk, config.send_buffer)),
-        sink: Some(Sink::of(&application)),
+        sink: Some(MessageSink::from_setup(&application)),
     };
-    let receiver = Host::new(endpoint(&receiving, Some(PORT), config), receiving, role, secret(1));
-    let sender = world.add_node(Station::Host(Box::new(sender)));
-    let receiver = world.add_node(Station::Host(Box::new(receiver)));
+    let receiver =
+        SimulatedHost::new(endpoint(&receiving, Some(PORT), config), receiving, role, secret(1));
+    let sender = world.add_node(SimulatedNode::Host(Box::new(sender)));
+    let receiver = world.add_node(SimulatedNode::Host(Box::new(receiver)));
     (sender, receiver)
 }
 
 /// Returns the sender's interface on a path with this rank and number.
-fn interface(pair: &Pair<'_>, rank: usize, path: u8) -> Interface {
-    Interface {
+fn interface(pair: &HostPair<'_>, rank: usize, path: u8) -> HostInterface {
+    HostInterface {
         number: rank as u32,
         local: address(path, pair.number * 2),
         peer: address(path, pair.number * 2 + 1),
@@ -331,8 +342,8 @@ fn interface(pair: &Pair<'_>, rank: usize, path: u8) -> Interface {
 
 /// Schedules the paths that both hosts learn of later.
 fn plan_joins(
-    world: &mut World<Station, Payload>,
-    pair: &Pair<'_>,
+    world: &mut World<SimulatedNode, SctpPayload>,
+    pair: &HostPair<'_>,
     sender: NodeId,
     receiver: NodeId,
 ) {
@@ -340,18 +351,18 @@ fn plan_joins(
         let Some(at) = setup.joins else { continue };
         let interface = interface(pair, rank, *path);
         for (node, interface) in [(sender, interface), (receiver, interface.mirrored())] {
-            let join = move |station: &mut Station, now: Duration| {
-                if let Station::Host(host) = station {
+            let join = move |station: &mut SimulatedNode, now: Duration| {
+                if let SimulatedNode::Host(host) = station {
                     host.join(now, interface);
                 }
             };
-            world.at(at.0, Action::node(node, join));
+            world.schedule(at.0, WorldAction::node(node, join));
         }
     }
 }
 
 /// Returns when an association is opened: uniformly distributed between the given times.
-fn start(time: &Times, pair: u8, seed: u64) -> Duration {
+fn start(time: &SimulationTimes, pair: u8, seed: u64) -> Duration {
     let [first, last] = time.start;
     let drawn = derive(seed, PURPOSE_START, u64::from(pair));
     let span = last.0.saturating_sub(first.0).as_nanos();
@@ -376,7 +387,7 @@ const fn ipv4(path: u8, host: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, path, host, 1)
 }
 
-fn access(setup: &Setup) -> LinkConfig {
+fn access(setup: &SimulationSetup) -> LinkConfig {
     LinkConfig {
         queue: QueueConfig::Packets(ACCESS_QUEUE),
         ..LinkConfig::new(setup.access.rate.0, setup.access.delay.0)

@@ -1,17 +1,18 @@
 //! Converts the association of a plan to the options of `eyas-sctp`.
 
 use eyas_sctp::config::{
-    AssociationConfig, FlightCap, Multipath, Profile, ReceiveOrder, StreamMapping, StreamPreference,
+    AssociationConfig, FlightCap, MultipathConfig, MultipathProfile, ReceiveOrder, StreamMapping,
+    StreamPreference,
 };
 use eyas_sctp::identifier::StreamId;
 
-use crate::situation::{AssociationSetup, Mapping, ProfileName, ReceiveOrderName};
+use crate::situation::{AssociationSetup, MappingSetup, ProfileName, ReceiveOrderName};
 
 /// Returns the configuration of an association over these paths, which are numbered in this order.
 pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> AssociationConfig {
     let mut config = AssociationConfig::default();
     config.outbound_streams = streams;
-    config.multipath = Some(Multipath::default());
+    config.multipath = Some(MultipathConfig::default());
     apply(setup, &mut config, streams, paths);
     if setup.multipath == Some(false) {
         config.multipath = None;
@@ -29,17 +30,17 @@ impl AssociationSetup {
 
 fn apply(setup: &AssociationSetup, config: &mut AssociationConfig, streams: u16, paths: &[&str]) {
     if setup.profile == ProfileName::Pfldnet2010 {
-        Profile::Pfldnet2010.apply(config);
+        MultipathProfile::Pfldnet2010.apply(config);
     }
     if let Some(buffer) = setup.buffer {
         config.send_buffer = buffer.0;
         config.receive_buffer = buffer.0;
     }
-    put(&mut config.extensions.nr_sack, setup.nr_sack);
-    put(&mut config.extensions.interleaving, setup.interleaving);
-    put(&mut config.congestion_control, setup.congestion_control.map(Into::into));
-    put(&mut config.loss_detection, setup.loss_detection);
-    put(&mut config.scheduler, setup.scheduler.map(Into::into));
+    set_if_some(&mut config.extensions.nr_sack, setup.nr_sack);
+    set_if_some(&mut config.extensions.interleaving, setup.interleaving);
+    set_if_some(&mut config.congestion_control, setup.congestion_control.map(Into::into));
+    set_if_some(&mut config.loss_detection, setup.loss_detection);
+    set_if_some(&mut config.scheduler, setup.scheduler.map(Into::into));
     if let Some(name) = setup.receive_order {
         config.receive_order = receive_order(name, &setup.priorities);
     }
@@ -50,7 +51,7 @@ fn apply(setup: &AssociationSetup, config: &mut AssociationConfig, streams: u16,
 }
 
 fn apply_multipath(
-    multipath: &mut Multipath,
+    multipath: &mut MultipathConfig,
     setup: &AssociationSetup,
     streams: u16,
     paths: &[&str],
@@ -58,24 +59,24 @@ fn apply_multipath(
     if let Some(mapping) = &setup.mapping {
         multipath.mapping = stream_mapping(mapping, streams, paths);
     }
-    put(&mut multipath.sender_splitting, setup.sender_splitting);
-    put(&mut multipath.receiver_splitting, setup.receiver_splitting);
-    put(&mut multipath.rtx_policy, setup.rtx_policy);
-    put(&mut multipath.path_order, setup.path_order);
-    put(&mut multipath.sack_path, setup.sack_path);
-    put(&mut multipath.cuc, setup.cuc);
-    put(&mut multipath.split_fast_retransmit, setup.split_fast_retransmit);
-    put(&mut multipath.delayed_ack, setup.delayed_ack);
-    put(&mut multipath.nr_sack, setup.nr_sack_policy);
-    put(&mut multipath.burst, setup.burst);
-    put(&mut multipath.rescheduling, setup.rescheduling);
+    set_if_some(&mut multipath.sender_splitting, setup.sender_splitting);
+    set_if_some(&mut multipath.receiver_splitting, setup.receiver_splitting);
+    set_if_some(&mut multipath.rtx_policy, setup.rtx_policy);
+    set_if_some(&mut multipath.path_order, setup.path_order);
+    set_if_some(&mut multipath.sack_path, setup.sack_path);
+    set_if_some(&mut multipath.cuc, setup.cuc);
+    set_if_some(&mut multipath.split_fast_retransmit, setup.split_fast_retransmit);
+    set_if_some(&mut multipath.delayed_ack, setup.delayed_ack);
+    set_if_some(&mut multipath.nr_sack, setup.nr_sack_policy);
+    set_if_some(&mut multipath.burst, setup.burst);
+    set_if_some(&mut multipath.rescheduling, setup.rescheduling);
     if let Some(percent) = setup.flight_cap {
         multipath.flight_cap = (percent > 0).then_some(FlightCap { percent });
     }
 }
 
 /// Sets an option, unless the plan leaves it open.
-fn put<T>(option: &mut T, value: Option<T>) {
+fn set_if_some<T>(option: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *option = value;
     }
@@ -104,12 +105,12 @@ fn receive_order(name: ReceiveOrderName, priorities: &[u16]) -> ReceiveOrder {
 
 /// Returns the mapping. Paths are identified by their index; a table that is shorter than the
 /// number of streams repeats.
-fn stream_mapping(mapping: &Mapping, streams: u16, paths: &[&str]) -> StreamMapping {
+fn stream_mapping(mapping: &MappingSetup, streams: u16, paths: &[&str]) -> StreamMapping {
     match mapping {
-        Mapping::RoundRobin => StreamMapping::RoundRobin,
-        Mapping::Modulo => StreamMapping::Modulo,
-        Mapping::Automatic => StreamMapping::Automatic,
-        Mapping::Table(names) => {
+        MappingSetup::RoundRobin => StreamMapping::RoundRobin,
+        MappingSetup::Modulo => StreamMapping::Modulo,
+        MappingSetup::Automatic => StreamMapping::Automatic,
+        MappingSetup::Table(names) => {
             let index = |name: &String| paths.iter().position(|path| path == name);
             let rows = (0..streams).zip(names.iter().cycle());
             StreamMapping::Table(

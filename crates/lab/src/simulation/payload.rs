@@ -6,24 +6,24 @@ use bytes::Bytes;
 use eyas_sctp::config::PacketForm;
 use eyas_sctp::io::StructPacket;
 
-use crate::situation::Mode;
+use crate::situation::PacketMode;
 
 /// An SCTP packet.
 #[derive(Clone, Debug)]
-pub(super) enum Payload {
+pub(super) enum SctpPayload {
     /// Encoded, to be parsed by the receiver.
     Wire(Bytes),
     /// Not encoded. Converted to bytes only for a capture, a middlebox, or bit errors.
     Struct(Arc<StructPacket>),
 }
 
-impl From<Bytes> for Payload {
+impl From<Bytes> for SctpPayload {
     fn from(bytes: Bytes) -> Self {
         Self::Wire(bytes)
     }
 }
 
-impl eyas_netem::packet::Payload for Payload {
+impl eyas_netem::packet::PacketPayload for SctpPayload {
     #[inline]
     fn len(&self) -> usize {
         match self {
@@ -41,9 +41,9 @@ impl eyas_netem::packet::Payload for Payload {
 }
 
 /// Returns the form in which an endpoint's packets leave.
-pub(super) const fn form(mode: Mode) -> PacketForm {
+pub(super) const fn form(mode: PacketMode) -> PacketForm {
     match mode {
-        Mode::Wire => PacketForm::Wire,
-        Mode::Struct => PacketForm::Struct,
+        PacketMode::Wire => PacketForm::Wire,
+        PacketMode::Struct => PacketForm::Struct,
     }
 }

@@ -1,14 +1,14 @@
 //! One network drawn from a seed: all of its lines together, and each of them alone.
 
 use super::measure;
-use super::network::Network;
+use super::network::SimulatedNetwork;
 use crate::run::{RunResult, SLOW_KEYSTROKE};
-use crate::situation::Setup;
+use crate::situation::SimulationSetup;
 use crate::situation::random::{NetworkColumns, RandomSetup};
 use crate::statistics::percentile;
 
 /// What an association did.
-struct Observed {
+struct AssociationObservation {
     /// The payload in Mbit/s towards the receiver, and back if both hosts send.
     rates: Vec<f64>,
     /// When the first MiB had arrived, in seconds; `None` if it did not arrive.
@@ -26,7 +26,7 @@ pub(super) fn run(setup: &RandomSetup, seed: u64) -> RunResult {
     let network = setup.draw(seed);
     let all = observe(&network, seed);
     let alone = network.path.keys().map(|line| observe(&network.alone(line), seed));
-    let alone: Vec<Observed> = alone.collect();
+    let alone: Vec<AssociationObservation> = alone.collect();
     let directions = [network.bound().rate, network.reversed().bound().rate];
     let relative = |of: &dyn Fn(usize, f64) -> f64| {
         let worse = all.rates.iter().enumerate().map(|(way, rate)| rate / of(way, directions[way]));
@@ -54,14 +54,14 @@ pub(super) fn run(setup: &RandomSetup, seed: u64) -> RunResult {
     }
 }
 
-fn observe(setup: &Setup, seed: u64) -> Observed {
-    let mut network = Network::build(setup, seed);
+fn observe(setup: &SimulationSetup, seed: u64) -> AssociationObservation {
+    let mut network = SimulatedNetwork::build(setup, seed);
     let run = measure(&mut network, setup);
     let (sink, time) = (network.sink(), &setup.time);
     let rate = run.bytes() as f64 * 8.0 / 1e6 / time.duration.0.as_secs_f64();
     let back = run.columns.get("goodput-back").into_iter().flatten();
     let delays = run.columns.get("keystroke-delay").map_or(&[][..], Vec::as_slice);
-    Observed {
+    AssociationObservation {
         rates: [rate].into_iter().chain(back.copied()).collect(),
         first: sink.first_mebibyte().map(|at| at.as_secs_f64()),
         keystroke: percentile(delays, SLOW_KEYSTROKE),

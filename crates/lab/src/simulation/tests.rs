@@ -3,10 +3,10 @@
 mod modes;
 
 use super::run;
-use crate::situation::{QueueInfo, Setup};
+use crate::situation::{QueueInfo, SimulationSetup};
 
 /// Returns a set-up with one path of 10 Mbit/s and 10 ms, and additional settings.
-fn one_path(more: &str) -> Setup {
+fn one_path(more: &str) -> SimulationSetup {
     let text = format!(
         "time = {{ warm_up = '5 s', duration = '10 s' }}
         path.A = {{ rate = '10 Mbit/s', delay = '10 ms' }}
@@ -36,7 +36,7 @@ fn the_same_seed_gives_the_same_result_and_another_does_not() {
     assert_ne!(run(&lossy, 7), run(&lossy, 8));
 }
 
-impl Setup {
+impl SimulationSetup {
     fn with_loss(mut self, part: &str) -> Self {
         for path in self.path.values_mut() {
             path.loss.probability = part.parse().unwrap();
@@ -68,7 +68,7 @@ fn an_event_changes_the_link() {
 
 #[test]
 fn each_direction_has_its_own_link() {
-    let with = |own: &str, more: &str| -> Setup {
+    let with = |own: &str, more: &str| -> SimulationSetup {
         let text = format!(
             "time = {{ warm_up = '5 s', duration = '10 s' }}
             path.A = {{ rate = '10 Mbit/s', delay = '10 ms'{own} }}
@@ -142,7 +142,7 @@ fn one_path_must_exist_from_the_start() {
 
 /// Returns a set-up with four streams over two paths, the second with 40 ms more delay, and the
 /// automatic mapping.
-fn two_paths(more: &str) -> Setup {
+fn two_paths(more: &str) -> SimulationSetup {
     let text = format!(
         "time = {{ warm_up = '5 s', duration = '10 s' }}
         path.A = {{ rate = '10 Mbit/s', delay = '10 ms' }}
@@ -211,7 +211,7 @@ fn megabits(path: &str) -> f64 {
         "time = {{ warm_up = '5 s', duration = '10 s' }}
         path.A = {{ delay = '10 ms', {path} }}"
     );
-    let setup: Setup = toml::from_str(&text).unwrap();
+    let setup: SimulationSetup = toml::from_str(&text).unwrap();
     setup.check().unwrap();
     run(&setup, 1).bytes() as f64 * 8.0 / 1e7
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use eyas_emulator::units::{Size, Time};
+use eyas_emulator::units::{ByteSize, TimeSpan};
 use eyas_sctp::config::{
-    BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, Cuc, LossDetection,
-    NrSackPolicy, PathOrder, RtxPolicy, SackPath, SchedulerKind,
+    BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, CucVersion,
+    LossDetection, NrSackPolicy, PathOrder, RtxPolicy, SackPath, SchedulerKind,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -19,7 +19,7 @@ pub struct AssociationSetup {
     pub profile: ProfileName,
     /// Both the send limit and the advertised window.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub buffer: Option<Size>,
+    pub buffer: Option<ByteSize>,
     /// The paths that it uses; all if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<String>,
@@ -28,7 +28,7 @@ pub struct AssociationSetup {
     pub multipath: Option<bool>,
     /// Which streams use which paths.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mapping: Option<Mapping>,
+    pub mapping: Option<MappingSetup>,
     /// The priority of each stream for the automatic mapping, lower ones first; 0 for streams
     /// beyond the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -36,7 +36,7 @@ pub struct AssociationSetup {
     /// The deadline of each stream for the automatic mapping, relative to the sending of a message;
     /// 0 for none, and for streams beyond the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub deadlines: Vec<Time>,
+    pub deadlines: Vec<TimeSpan>,
     /// Which of several messages the receiving application gets first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_order: Option<ReceiveOrderName>,
@@ -73,7 +73,7 @@ pub struct AssociationSetup {
     pub flight_cap: Option<u16>,
     /// When the window of a path may grow.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cuc: Option<Cuc>,
+    pub cuc: Option<CucVersion>,
     /// Whether a chunk counts as missing only if something that was sent later on its path has
     /// arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,7 +118,7 @@ impl AssociationSetup {
     /// Returns every path that is named.
     pub fn path_names(&self) -> impl Iterator<Item = &str> {
         let table = match &self.mapping {
-            Some(Mapping::Table(names)) => names.as_slice(),
+            Some(MappingSetup::Table(names)) => names.as_slice(),
             _ => &[],
         };
         table.iter().chain(&self.only).map(String::as_str)
@@ -127,7 +127,7 @@ impl AssociationSetup {
 
 /// Which streams use which paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mapping {
+pub enum MappingSetup {
     /// Every stream uses every path, message by message in turn: `"round-robin"`.
     RoundRobin,
     /// Stream number modulo number of paths: `"modulo"`.
@@ -139,7 +139,7 @@ pub enum Mapping {
     Table(Vec<String>),
 }
 
-impl Serialize for Mapping {
+impl Serialize for MappingSetup {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::RoundRobin => serializer.serialize_str("round-robin"),
@@ -150,7 +150,7 @@ impl Serialize for Mapping {
     }
 }
 
-impl<'de> Deserialize<'de> for Mapping {
+impl<'de> Deserialize<'de> for MappingSetup {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(MappingVisitor)
     }
@@ -159,29 +159,29 @@ impl<'de> Deserialize<'de> for Mapping {
 struct MappingVisitor;
 
 impl<'de> de::Visitor<'de> for MappingVisitor {
-    type Value = Mapping;
+    type Value = MappingSetup;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("\"round-robin\", \"modulo\", \"automatic\", or the path of each stream")
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Mapping, E> {
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<MappingSetup, E> {
         match text {
-            "round-robin" => Ok(Mapping::RoundRobin),
-            "modulo" => Ok(Mapping::Modulo),
-            "automatic" => Ok(Mapping::Automatic),
+            "round-robin" => Ok(MappingSetup::RoundRobin),
+            "modulo" => Ok(MappingSetup::Modulo),
+            "automatic" => Ok(MappingSetup::Automatic),
             _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
         }
     }
 
-    fn visit_seq<A: de::SeqAccess<'de>>(self, mut sequence: A) -> Result<Mapping, A::Error> {
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut sequence: A) -> Result<MappingSetup, A::Error> {
         let mut names = Vec::new();
         while let Some(name) = sequence.next_element()? {
             names.push(name);
         }
         match names.is_empty() {
             true => Err(de::Error::invalid_length(0, &self)),
-            false => Ok(Mapping::Table(names)),
+            false => Ok(MappingSetup::Table(names)),
         }
     }
 }

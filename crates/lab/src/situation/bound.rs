@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 
 use super::queue_info::QueueInfo;
-use super::setup::{PathSetup, Setup};
+use super::setup::{PathSetup, SimulationSetup};
 
 /// The size of the IPv4 header, SCTP header and DATA header of a message that has its own packet.
 const HEADERS: usize = 20 + 12 + 16;
@@ -30,19 +30,19 @@ const STEPS: usize = 50;
 
 /// The maximum payload that a situation allows, and its derivation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bound {
+pub struct PayloadBound {
     /// The rate in bit/s, averaged over all phases.
     pub rate: f64,
     /// The effective buffer in bytes: whole messages, minus what waits for every second packet to
     /// be acknowledged. `None` if it is not limited.
     pub buffer: Option<f64>,
     /// The periods without changes, in order.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<SteadyPhase>,
 }
 
 /// A period without changes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Phase {
+pub struct SteadyPhase {
     /// The measured part of it, in seconds.
     pub seconds: f64,
     /// The maximum that each bottleneck carries, those that make the best use of the buffer first.
@@ -78,7 +78,7 @@ impl LinkBound {
     }
 }
 
-impl Setup {
+impl SimulationSetup {
     /// Returns the maximum payload rate over the paths of the association, in bit/s: one message
     /// per packet, only data, no loss, and no changes.
     #[must_use]
@@ -88,7 +88,7 @@ impl Setup {
 
     /// Returns the maximum payload with this send buffer, these losses and these changes.
     #[must_use]
-    pub fn bound(&self) -> Bound {
+    pub fn bound(&self) -> PayloadBound {
         let message = self.application.message as f64;
         let buffer = self.association.buffer.map(|buffer| {
             let whole = (buffer.0 as f64 / message).floor() * message;
@@ -117,9 +117,10 @@ impl Setup {
         if end > from {
             phases.push(self.phase(&paths, &down, (end - from).as_secs_f64(), buffer));
         }
-        let carried = |phase: &Phase| phase.links.iter().map(|link| link.carried).sum::<f64>();
+        let carried =
+            |phase: &SteadyPhase| phase.links.iter().map(|link| link.carried).sum::<f64>();
         let sum: f64 = phases.iter().map(|phase| carried(phase) * phase.seconds).sum();
-        Bound { rate: sum / self.time.duration.0.as_secs_f64(), buffer, phases }
+        PayloadBound { rate: sum / self.time.duration.0.as_secs_f64(), buffer, phases }
     }
 
     /// Returns the same if the application keeps an unsent message on each stream
@@ -143,7 +144,7 @@ impl Setup {
         down: &[&str],
         seconds: f64,
         buffer: Option<f64>,
-    ) -> Phase {
+    ) -> SteadyPhase {
         let up = || self.links().filter(|link| !down.contains(link));
         let return_delay = up()
             .map(|link| paths[link].reversed().delay.0.as_secs_f64())
@@ -181,7 +182,7 @@ impl Setup {
             }
             fill(&mut links, low);
         }
-        Phase { seconds, links }
+        SteadyPhase { seconds, links }
     }
 
     /// Returns the minimum average time that a message waits at the receiver for a lost and

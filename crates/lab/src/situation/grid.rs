@@ -6,22 +6,22 @@ use super::Situation;
 
 /// All situations of an experiment.
 #[derive(Clone, Debug)]
-pub struct Grid {
+pub struct SituationGrid {
     /// The axis.
-    pub axis: Axis,
+    pub axis: GridAxis,
     /// The scenes; a single unnamed one if the plan has none.
-    pub scenes: Vec<Named>,
+    pub scenes: Vec<NamedLabel>,
     /// The curves.
-    pub curves: Vec<Named>,
+    pub curves: Vec<NamedLabel>,
     /// Every situation that is run.
-    pub points: Vec<Point>,
+    pub points: Vec<GridPoint>,
     /// The number of runs per point; each has its own seed.
     pub runs: u32,
 }
 
 /// An identifier and a label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Named {
+pub struct NamedLabel {
     /// The identifier in expressions and files.
     pub id: String,
     /// The label in legends.
@@ -30,7 +30,7 @@ pub struct Named {
 
 /// The axis.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Axis {
+pub struct GridAxis {
     /// The parameter, as a dotted key.
     pub parameter: String,
     /// The label, without the unit.
@@ -41,7 +41,7 @@ pub struct Axis {
 
 /// One situation of a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub struct GridPoint {
     /// The identifier: unique in the plan, and suitable as a file name.
     pub id: String,
     /// The scene; empty if the plan has none.
@@ -54,7 +54,7 @@ pub struct Point {
     pub situation: Situation,
 }
 
-impl Grid {
+impl SituationGrid {
     /// Returns whether it runs on real sockets, in real time.
     #[must_use]
     pub fn is_live(&self) -> bool {
@@ -69,12 +69,16 @@ impl Grid {
 
     /// Returns the point with this identifier.
     #[must_use]
-    pub fn point(&self, id: &str) -> Option<&Point> {
+    pub fn point(&self, id: &str) -> Option<&GridPoint> {
         self.points.iter().find(|point| point.id == id)
     }
 
     /// Returns the points of one curve of one scene, in the order of the axis.
-    pub fn along<'a>(&'a self, scene: &'a str, curve: &'a str) -> impl Iterator<Item = &'a Point> {
+    pub fn points_of_curve<'a>(
+        &'a self,
+        scene: &'a str,
+        curve: &'a str,
+    ) -> impl Iterator<Item = &'a GridPoint> {
         self.points.iter().filter(move |point| point.scene == scene && point.curve == curve)
     }
 }

@@ -36,38 +36,38 @@ use serde::{Deserialize, Serialize};
 
 pub use all_transports::{AllTransportsSetup, MiddleboxKind, RacePolicyName, SctpSecurityName};
 pub use clients::{
-    ClientProgram, ClientsSetup, DelaySetup, DelayedTraffic, DnsAnswer, HostBehaviour, HttpsSetup,
-    Scheme, Source, Udp, ZoneSetup,
+    ClientProgram, ClientSource, ClientsSetup, DelaySetup, DelayedTraffic, DnsAnswer,
+    HostBehaviour, HttpsSetup, UdpBehavior, UrlScheme, ZoneSetup,
 };
 pub use connect::ConnectSetup;
-pub use cost::{ConnectMethod, CostSetup, Outcome, SctpCarrier};
+pub use cost::{ConnectMethod, CostOutcome, CostSetup, SctpCarrier};
 pub use drawn::DrawnSetup;
 pub(crate) use error::LiveSetupError;
 pub use link::LinkSetup;
-pub use memory::Memory;
-pub use multipath::{MultipathSetup, Stack};
+pub use memory::ClientMemory;
+pub use multipath::{MultipathSetup, MultipathStack};
 pub use policies::PoliciesSetup;
 pub use strategy::ClientStrategy;
 #[cfg(all(target_os = "linux", feature = "live"))]
-pub(crate) use {load_columns::COLUMNS as LOAD_COLUMNS, times::Times};
+pub(crate) use {load_columns::COLUMNS as LOAD_COLUMNS, times::LoadTimes};
 
 /// The name of a column and its axis label.
-pub(crate) type Column = (&'static str, &'static str);
+pub(crate) type ColumnLabel = (&'static str, &'static str);
 
 /// The note for readers of experiments that measure times.
 const CORES_ARE_AWAKE: &str = "While trials run, the kernel is asked to keep the cores awake (PM QoS), so that no time includes \
      the wake-up of a core; if this user lacks permission, cores may sleep.";
 
 /// The columns of every experiment: one number per run, for the whole machine.
-pub(crate) const MACHINE: [Column; 2] = [
+pub(crate) const MACHINE: [ColumnLabel; 2] = [
     ("others", "CPU time of other programs and of other machines on this one [% of a core]"),
     ("others-memory", "change of the kernel's networking memory beside the run [KiB]"),
 ];
 
 /// The description of a live experiment.
-trait Experiment {
+trait LiveExperiment {
     /// The columns of a run.
-    const COLUMNS: &'static [Column];
+    const COLUMNS: &'static [ColumnLabel];
     /// The columns that state for each trial whether something was the case: 0 or 100.
     const SHARES: &'static [&'static str] = &[];
     /// Whether it measures the resources of the machine, or times so short that the load of the
@@ -88,7 +88,7 @@ macro_rules! experiments {
         /// What is emulated and measured.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "experiment", rename_all = "kebab-case")]
-        pub enum Setup {
+        pub enum LiveSetup {
             $($(#[$about])* $name(Box<$setup>),)+
         }
 
@@ -96,20 +96,20 @@ macro_rules! experiments {
         macro_rules! with_experiment {
             ($d setup:expr, $d one:ident => $d what:expr) => {
                 match $d setup {
-                    $($crate::situation::live::Setup::$name($d one) => $d what,)+
+                    $($crate::situation::live::LiveSetup::$name($d one) => $d what,)+
                 }
             };
         }
 
         /// Returns the columns of all kinds of runs, with their axis labels.
-        pub(crate) fn columns() -> impl Iterator<Item = Column> {
-            const ALL: &[&[Column]] = &[$(<$setup as Experiment>::COLUMNS),+];
+        pub(crate) fn columns() -> impl Iterator<Item = ColumnLabel> {
+            const ALL: &[&[ColumnLabel]] = &[$(<$setup as LiveExperiment>::COLUMNS),+];
             ALL.iter().copied().flatten().copied().chain(MACHINE)
         }
 
         /// Returns whether a column is 100 or 0 for each trial.
         pub(crate) fn is_share(column: &str) -> bool {
-            [$(<$setup as Experiment>::SHARES),+].into_iter().flatten().any(|name| *name == column)
+            [$(<$setup as LiveExperiment>::SHARES),+].into_iter().flatten().any(|name| *name == column)
         }
     };
 }
@@ -135,7 +135,7 @@ experiments! { ($)
 #[cfg(all(target_os = "linux", feature = "live"))]
 pub(crate) use with_experiment;
 
-impl Setup {
+impl LiveSetup {
     /// Returns what is invalid.
     pub(crate) fn check(&self) -> Result<(), LiveSetupError> {
         with_experiment!(self, one => one.check())
@@ -143,10 +143,10 @@ impl Setup {
 
     /// Returns whether nothing else may run meanwhile.
     pub(crate) fn runs_alone(&self) -> bool {
-        const fn of<E: Experiment>(_: &E) -> bool {
+        const fn is_exclusive<E: LiveExperiment>(_: &E) -> bool {
             E::RUNS_ALONE
         }
-        with_experiment!(self, one => of(&**one))
+        with_experiment!(self, one => is_exclusive(&**one))
     }
 
     /// Returns the notes for readers: what is emulated and how, and what this machine cannot show.

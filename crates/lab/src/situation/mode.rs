@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The form of packets. All measurements are the same in both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub enum PacketMode {
     /// Bytes: every packet is encoded, checksummed and parsed.
     #[default]
     Wire,
@@ -13,7 +13,7 @@ pub enum Mode {
     Struct,
 }
 
-impl Mode {
+impl PacketMode {
     pub(super) fn is_wire(&self) -> bool {
         *self == Self::Wire
     }

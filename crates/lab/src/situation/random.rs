@@ -9,12 +9,12 @@ mod draw;
 
 use std::collections::BTreeMap;
 
-use eyas_emulator::units::{Part, Rate, Time};
+use eyas_emulator::units::{BitRate, PercentValue, TimeSpan};
 use serde::{Deserialize, Serialize};
 
 use super::association::AssociationSetup;
 use super::error::RandomSetupError;
-use super::setup::{PathSetup, Setup};
+use super::setup::{PathSetup, SimulationSetup};
 
 /// The size of a full packet, in bits.
 const FULL: f64 = 12_000.0;
@@ -26,28 +26,28 @@ pub struct RandomSetup {
     /// The largest number of lines; the smallest is 2.
     pub lines: u8,
     /// The range of the rate of each direction of a line.
-    pub rate: [Rate; 2],
+    pub rate: [BitRate; 2],
     /// How many times the rate of one direction is that of the other, at most.
     pub ratio: u64,
     /// The range of the delay of each direction of a line.
-    pub delay: [Time; 2],
+    pub delay: [TimeSpan; 2],
     /// The range of the longest queueing delay; at least 10 packets fit in any queue.
-    pub queue: [Time; 2],
+    pub queue: [TimeSpan; 2],
     /// The losses, of which each line has one at random.
-    pub loss: Vec<Part>,
+    pub loss: Vec<PercentValue>,
     /// The share of directions with RED instead of drop-tail.
-    pub red: Part,
+    pub red: PercentValue,
     /// The share of networks in which a line comes, goes, or changes its rate or delay.
-    pub changing: Part,
+    pub changing: PercentValue,
     /// The share of networks in which both hosts send.
-    pub both_ways: Part,
+    pub both_ways: PercentValue,
     /// The range of the size of the bulk's messages, in bytes.
     pub message: [usize; 2],
     /// The number of packets that the lines could carry while it is measured, within
     /// [`Self::duration`].
     pub packets: u64,
     /// The range of the duration of the measurement.
-    pub duration: [Time; 2],
+    pub duration: [TimeSpan; 2],
     /// The behaviour of the association.
     #[serde(default)]
     pub association: AssociationSetup,
@@ -71,7 +71,7 @@ pub(crate) const COLUMNS: &[(&str, &str)] = &[
 
 /// What is wanted of a network.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct NetworkRequirement {
     /// The column that is judged.
     pub(crate) column: &'static str,
     /// The column of 100 for each network that meets it, and 0 for others.
@@ -80,7 +80,7 @@ pub(crate) struct Wanted {
     is_minimum: bool,
 }
 
-impl Wanted {
+impl NetworkRequirement {
     pub(crate) const ALL: [Self; 5] = [
         Self { column: "best", share: "best-98", limit: 0.98, is_minimum: true },
         Self { column: "sum", share: "sum-85", limit: 0.85, is_minimum: true },
@@ -110,7 +110,7 @@ impl NetworkColumns {
             return;
         }
         self.0.insert(column.to_owned(), vec![value]);
-        for wanted in Wanted::ALL.iter().filter(|wanted| wanted.column == column) {
+        for wanted in NetworkRequirement::ALL.iter().filter(|wanted| wanted.column == column) {
             let share = if wanted.is_met(value) { 100.0 } else { 0.0 };
             self.0.insert(wanted.share.to_owned(), vec![share]);
         }
@@ -123,7 +123,7 @@ impl NetworkColumns {
 
 /// Returns whether a column is 100 or 0 for each network.
 pub(crate) fn is_share(column: &str) -> bool {
-    Wanted::ALL.iter().any(|wanted| wanted.share == column)
+    NetworkRequirement::ALL.iter().any(|wanted| wanted.share == column)
 }
 
 impl RandomSetup {
@@ -134,7 +134,7 @@ impl RandomSetup {
             false => Err(RandomSetupError::Range(name)),
         };
         range("rate", 0 < self.rate[0].0 && self.rate[0].0 <= self.rate[1].0)?;
-        let times = |times: &[Time; 2]| !times[0].0.is_zero() && times[0] <= times[1];
+        let times = |times: &[TimeSpan; 2]| !times[0].0.is_zero() && times[0] <= times[1];
         range("delay", times(&self.delay))?;
         range("queue", times(&self.queue))?;
         range("duration", times(&self.duration))?;
@@ -163,7 +163,7 @@ impl RandomSetup {
     }
 }
 
-impl Setup {
+impl SimulationSetup {
     /// Returns the same over one line alone, with an association that has one path. If the line
     /// comes later, so does the association.
     pub(crate) fn alone(&self, line: &str) -> Self {

@@ -3,25 +3,25 @@
 use std::collections::BTreeMap;
 
 use eyas_emulator::units::{
-    Framing, Jitter, LinkRate, LinkSpec, Loss, MiddleboxSpec, Part, Queue, Rate, Recording,
-    Reorder, Time,
+    BitRate, FramingSize, JitterSpec, LinkRate, LinkSpec, LossSpec, MiddleboxSpec, PercentValue,
+    QueueSpec, RateRecording, ReorderSpec, TimeSpan,
 };
 use serde::{Deserialize, Serialize};
 
 use super::association::AssociationSetup;
 use super::error::{PathSetupError, SetupError};
-use super::mode::Mode;
+use super::mode::PacketMode;
 use super::queue_info::QueueInfo;
 
 /// A situation to be simulated. With a seed, it determines a run to the last packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Setup {
+pub struct SimulationSetup {
     /// The form of packets.
-    #[serde(default, skip_serializing_if = "Mode::is_wire")]
-    pub mode: Mode,
+    #[serde(default, skip_serializing_if = "PacketMode::is_wire")]
+    pub mode: PacketMode,
     /// The times.
-    pub time: Times,
+    pub time: SimulationTimes,
     /// The paths from sender to receiver, by name; they are numbered in the order of their names.
     pub path: BTreeMap<String, PathSetup>,
     /// The links between the hosts and the bottlenecks.
@@ -44,18 +44,18 @@ pub struct Setup {
 /// The times, relative to the start of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Times {
+pub struct SimulationTimes {
     /// The association is opened at a time that is uniformly distributed between these two.
     #[serde(default = "default_start")]
-    pub start: [Time; 2],
+    pub start: [TimeSpan; 2],
     /// When the measurement begins.
-    pub warm_up: Time,
+    pub warm_up: TimeSpan,
     /// The duration of the measurement.
-    pub duration: Time,
+    pub duration: TimeSpan,
 }
 
-fn default_start() -> [Time; 2] {
-    let milliseconds = |count| Time(std::time::Duration::from_millis(count));
+fn default_start() -> [TimeSpan; 2] {
+    let milliseconds = |count| TimeSpan(std::time::Duration::from_millis(count));
     [milliseconds(900), milliseconds(1100)]
 }
 
@@ -65,30 +65,30 @@ fn default_start() -> [Time; 2] {
 pub struct PathSetup {
     /// The rate of the bottleneck; 0 if it has a recorded one.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub rate: Rate,
+    pub rate: BitRate,
     /// The recorded rate of the bottleneck.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<Recording>,
+    pub trace: Option<RateRecording>,
     /// The one-way delay of the bottleneck.
-    pub delay: Time,
+    pub delay: TimeSpan,
     /// The random part of the delay.
     #[serde(default)]
-    pub jitter: Jitter,
+    pub jitter: JitterSpec,
     /// The queue before the bottleneck.
     #[serde(default)]
-    pub queue: Queue,
+    pub queue: QueueSpec,
     /// Bytes that the link adds to each packet.
     #[serde(default)]
-    pub framing: Framing,
+    pub framing: FramingSize,
     /// The random losses.
     #[serde(default)]
-    pub loss: Loss,
+    pub loss: LossSpec,
     /// The share of packets that arrive twice.
     #[serde(default, skip_serializing_if = "is_none")]
-    pub duplicate: Part,
+    pub duplicate: PercentValue,
     /// Whether packets overtake each other.
     #[serde(default, skip_serializing_if = "is_in_order")]
-    pub reorder: Reorder,
+    pub reorder: ReorderSpec,
     /// What differs from the receiver to the sender.
     #[serde(default, skip_serializing_if = "LinkSpec::is_empty")]
     pub back: LinkSpec,
@@ -100,26 +100,26 @@ pub struct PathSetup {
     pub through: Option<String>,
     /// When both hosts learn of it (RFC 5061); at the start if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub joins: Option<Time>,
+    pub joins: Option<TimeSpan>,
 }
 
-fn is_zero(rate: &Rate) -> bool {
+fn is_zero(rate: &BitRate) -> bool {
     rate.0 == 0
 }
 
-fn is_none(part: &Part) -> bool {
+fn is_none(part: &PercentValue) -> bool {
     part.0 <= 0.0
 }
 
-fn is_in_order(reorder: &Reorder) -> bool {
-    *reorder == Reorder::default()
+fn is_in_order(reorder: &ReorderSpec) -> bool {
+    *reorder == ReorderSpec::default()
 }
 
 impl PathSetup {
     /// Returns the rate, the average of a recorded one.
     #[must_use]
-    pub fn rate(&self) -> Rate {
-        self.trace.as_ref().map_or(self.rate, |recording| Rate(recording.trace.rate()))
+    pub fn rate(&self) -> BitRate {
+        self.trace.as_ref().map_or(self.rate, |recording| BitRate(recording.trace.rate()))
     }
 
     /// Returns the link towards the receiver.
@@ -144,7 +144,7 @@ impl PathSetup {
     pub fn reversed(&self) -> Self {
         let back = &self.back;
         let (rate, trace) = match (back.rate.and_then(LinkRate::limit), &back.trace) {
-            (_, Some(trace)) => (Rate::default(), Some(trace.clone())),
+            (_, Some(trace)) => (BitRate::default(), Some(trace.clone())),
             (Some(rate), None) => (rate, None),
             (None, None) => (self.rate, self.trace.clone()),
         };
@@ -186,14 +186,14 @@ impl PathSetup {
 #[serde(deny_unknown_fields, default)]
 pub struct AccessSetup {
     /// The rate of each of them.
-    pub rate: Rate,
+    pub rate: BitRate,
     /// The one-way delay.
-    pub delay: Time,
+    pub delay: TimeSpan,
 }
 
 impl Default for AccessSetup {
     fn default() -> Self {
-        Self { rate: Rate(1_000_000_000), delay: Time::default() }
+        Self { rate: BitRate(1_000_000_000), delay: TimeSpan::default() }
     }
 }
 
@@ -213,7 +213,7 @@ pub struct ApplicationSetup {
     pub both_ways: bool,
     /// The time between keystrokes: messages of 100 bytes on one more stream. None if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub keystrokes: Option<Time>,
+    pub keystrokes: Option<TimeSpan>,
 }
 
 impl ApplicationSetup {
@@ -252,15 +252,15 @@ pub struct RivalSetup {
 #[serde(deny_unknown_fields)]
 pub struct EventSetup {
     /// The time, relative to the start of the simulation.
-    pub at: Time,
+    pub at: TimeSpan,
     /// The path whose bottleneck changes.
     pub path: String,
     /// Its new rate: in both directions, unless the way back has a rate of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
+    pub rate: Option<BitRate>,
     /// Its new delay: in both directions, unless the way back has a delay of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Time>,
+    pub delay: Option<TimeSpan>,
     /// The new rate and delay of the way back.
     #[serde(default, skip_serializing_if = "BackEventSetup::is_empty")]
     pub back: BackEventSetup,
@@ -275,10 +275,10 @@ pub struct EventSetup {
 pub struct BackEventSetup {
     /// Its new rate.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
+    pub rate: Option<BitRate>,
     /// Its new delay.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Time>,
+    pub delay: Option<TimeSpan>,
 }
 
 impl BackEventSetup {
@@ -306,7 +306,7 @@ const MOST_PATHS: usize = 32;
 /// Messages contain the time of their creation, and fit in one packet of 1,500 bytes or in several.
 const MESSAGE_SIZES: std::ops::RangeInclusive<usize> = 16..=65_536;
 
-impl Setup {
+impl SimulationSetup {
     /// Checks whether this can be simulated.
     ///
     /// # Errors
@@ -379,7 +379,7 @@ impl Setup {
 mod tests {
     use super::*;
 
-    fn setup(text: &str) -> Setup {
+    fn setup(text: &str) -> SimulationSetup {
         toml::from_str(text).unwrap()
     }
 

@@ -27,20 +27,20 @@ pub(crate) const DRAWS: u64 = 400;
 
 /// A 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// The lower end.
     pub low: f64,
     /// The upper end; infinite, which is null in JSON, if too few trials bound it.
     #[serde(deserialize_with = "infinite_if_null")]
     pub high: f64,
     /// The method by which it was computed.
-    pub method: Method,
+    pub method: IntervalMethod,
 }
 
 /// The method by which an interval was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Method {
+pub enum IntervalMethod {
     /// Student's t, over the runs.
     StudentT,
     /// Wilson's score interval of a share of trials.
@@ -53,7 +53,7 @@ pub enum Method {
     OrderStatistics,
 }
 
-impl Method {
+impl IntervalMethod {
     /// Returns a description for readers of a report.
     #[must_use]
     pub const fn describe(self) -> &'static str {
@@ -66,7 +66,7 @@ impl Method {
     }
 }
 
-impl fmt::Display for Method {
+impl fmt::Display for IntervalMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::StudentT => "student-t",
@@ -77,7 +77,7 @@ impl fmt::Display for Method {
     }
 }
 
-impl Interval {
+impl ConfidenceInterval {
     /// Returns the interval of the mean of these samples, one per run; `None` with fewer than two.
     #[must_use]
     pub fn student_t(samples: &[f64]) -> Option<Self> {
@@ -89,7 +89,7 @@ impl Interval {
         let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
         let deviation = (squares / (count - 1.0)).sqrt();
         let half = t_quantile(count - 1.0) * deviation / count.sqrt();
-        Some(Self { low: mean - half, high: mean + half, method: Method::StudentT })
+        Some(Self { low: mean - half, high: mean + half, method: IntervalMethod::StudentT })
     }
 
     /// Returns the interval of the percentage of trials that are not 0; `None` without trials.
@@ -108,7 +108,7 @@ impl Interval {
         // claim to be refused.
         let low = if share == 0.0 { 0.0 } else { middle - half };
         let high = if share == 1.0 { 1.0 } else { middle + half };
-        Some(Self { low: 100.0 * low, high: 100.0 * high, method: Method::Wilson })
+        Some(Self { low: 100.0 * low, high: 100.0 * high, method: IntervalMethod::Wilson })
     }
 
     /// Returns the interval of a quantity with this value from its values for the bootstrap samples;
@@ -121,7 +121,7 @@ impl Interval {
         replicates.sort_by(f64::total_cmp);
         let tail = (1.0 - CONFIDENCE) / 2.0 * 100.0;
         let (low, high) = (percentile(&replicates, tail), percentile(&replicates, 100.0 - tail));
-        Some(Self { low, high, method: Method::Bootstrap }.containing(value))
+        Some(Self { low, high, method: IntervalMethod::Bootstrap }.containing(value))
     }
 
     /// Returns the interval of the median maximum of series of this many trials, estimated from
@@ -145,7 +145,7 @@ impl Interval {
         Some(Self {
             low: low.map_or(f64::NEG_INFINITY, |rank| sorted[rank - 1]),
             high: high.map_or(f64::INFINITY, |rank| sorted[rank - 1]),
-            method: Method::OrderStatistics,
+            method: IntervalMethod::OrderStatistics,
         })
     }
 
@@ -227,28 +227,28 @@ mod tests {
     #[test]
     fn intervals_of_a_textbook() {
         // t(0.975, 4) = 2.776; the deviation of 1..5 is 1.5811.
-        let of_five = Interval::student_t(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        let of_five = ConfidenceInterval::student_t(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert!((of_five.half_width() - 2.776 * 1.5811 / 5f64.sqrt()).abs() < 1e-3);
         assert_eq!((of_five.low + of_five.high) / 2.0, 3.0);
         // t(0.975, 23) = 2.0687.
         let many: Vec<f64> = (0..24).map(f64::from).collect();
-        let half = Interval::student_t(&many).unwrap().half_width();
+        let half = ConfidenceInterval::student_t(&many).unwrap().half_width();
         assert!((half - 2.0687 * 50f64.sqrt() / 24f64.sqrt()).abs() < 1e-3, "{half}");
-        assert_eq!(Interval::student_t(&[4.0]), None);
+        assert_eq!(ConfidenceInterval::student_t(&[4.0]), None);
     }
 
     #[test]
     fn a_share_of_all_is_not_certain() {
         // Newcombe 1998, table I: 81 of 263 is 0.2553 to 0.3662, 0 of 20 is 0 to 0.1611.
-        let some = Interval::wilson(&share(81, 263)).unwrap();
+        let some = ConfidenceInterval::wilson(&share(81, 263)).unwrap();
         assert!((some.low - 25.53).abs() < 0.01 && (some.high - 36.62).abs() < 0.01, "{some:?}");
-        let none = Interval::wilson(&share(0, 20)).unwrap();
+        let none = ConfidenceInterval::wilson(&share(0, 20)).unwrap();
         assert!(none.low == 0.0 && (none.high - 16.11).abs() < 0.01, "{none:?}");
-        let all = Interval::wilson(&share(20, 20)).unwrap();
+        let all = ConfidenceInterval::wilson(&share(20, 20)).unwrap();
         assert!((all.low - 83.89).abs() < 0.01 && all.high == 100.0, "{all:?}");
         // By the formula, 0 of 200 is 2e-16, for which "at most 0" would be refused.
-        assert_eq!(Interval::wilson(&share(0, 200)).unwrap().low, 0.0);
-        assert_eq!(Interval::wilson(&[]), None);
+        assert_eq!(ConfidenceInterval::wilson(&share(0, 200)).unwrap().low, 0.0);
+        assert_eq!(ConfidenceInterval::wilson(&[]), None);
     }
 
     #[test]
@@ -256,17 +256,18 @@ mod tests {
         let trials: Vec<f64> = (0..400).map(|trial| f64::from(trial % 20)).collect();
         let mean = |trials: &[f64]| trials.iter().sum::<f64>() / trials.len() as f64;
         let replicates = (0..DRAWS).map(|draw| mean(&resample(&trials, draw))).collect();
-        let interval = Interval::bootstrap(mean(&trials), replicates).unwrap();
+        let interval = ConfidenceInterval::bootstrap(mean(&trials), replicates).unwrap();
         // The deviation of 0..19 is 5.77; of the mean of 400 it is 0.288.
         assert!((interval.half_width() - 1.96 * 0.288).abs() < 0.08, "{interval:?}");
         assert!(interval.low < 9.5 && 9.5 < interval.high);
-        assert_eq!(Interval::bootstrap(1.0, vec![1.0, f64::NAN]), None);
+        assert_eq!(ConfidenceInterval::bootstrap(1.0, vec![1.0, f64::NAN]), None);
     }
 
     #[test]
     fn the_absolute_value_of_what_may_be_zero_may_be_zero() {
         let of = |low, high| {
-            let interval = Interval { low, high, method: Method::Bootstrap }.absolute();
+            let interval =
+                ConfidenceInterval { low, high, method: IntervalMethod::Bootstrap }.absolute();
             (interval.low, interval.high)
         };
         assert_eq!(

@@ -1,17 +1,17 @@
 //! Tests of the summary.
 
-use eyas::race::candidate::{Family, Security};
+use eyas::race::candidate::{AddressFamily, Security};
 
-use super::super::tally::{Answer, Exchange, RequestError, Winner};
+use super::super::load_tally::{CompleteResponse, LoadExchange, RequestError, ResponseCarrier};
 use super::*;
 
 fn load() -> Load {
     Load::new("http://127.0.0.1/".parse().expect("a URL"))
 }
 
-fn finished(arriving: u64, last_end: u64) -> Finished {
-    let tcp = Attempts { started: 10, completed: 8, used: 5, failed: 1 };
-    Finished {
+fn finished(arriving: u64, last_end: u64) -> FinalReport {
+    let tcp = TransportAttempts { started: 10, completed: 8, used: 5, failed: 1 };
+    FinalReport {
         attempts: [(Transport::Tcp, tcp)].into(),
         most_in_flight: 3,
         warm_up: 7,
@@ -21,21 +21,22 @@ fn finished(arriving: u64, last_end: u64) -> Finished {
     }
 }
 
-fn exchange(millis: u64) -> Exchange {
-    let winner = Winner {
+fn exchange(millis: u64) -> LoadExchange {
+    let winner = ResponseCarrier {
         transport: Transport::Tcp,
-        family: Family::V6,
+        family: AddressFamily::V6,
         security: Security::Tls,
         version: "HTTP/2",
     };
     let total = Duration::from_millis(millis);
-    let answer = Answer { status: 200, winner, opening: None, first_byte: total, bytes: 10 };
-    Exchange { late: Duration::ZERO, total, is_hit: false, result: Ok(answer) }
+    let answer =
+        CompleteResponse { status: 200, winner, opening: None, first_byte: total, bytes: 10 };
+    LoadExchange { late: Duration::ZERO, total, is_hit: false, result: Ok(answer) }
 }
 
 #[test]
 fn rates_are_those_of_the_time_after_the_warm_up() {
-    let mut outcome = Outcome::new(&Load { warm_up: Duration::from_secs(10), ..load() });
+    let mut outcome = LoadOutcome::new(&Load { warm_up: Duration::from_secs(10), ..load() });
     (1..=100).for_each(|millis| outcome.tally.record(exchange(millis)));
     outcome.tally.record_dropped();
     outcome.add(&finished(20, 35));
@@ -51,7 +52,7 @@ fn rates_are_those_of_the_time_after_the_warm_up() {
 
 #[test]
 fn percentiles_include_all_but_failed_connections() {
-    let mut outcome = Outcome::new(&load());
+    let mut outcome = LoadOutcome::new(&load());
     (1..=1_000).for_each(|millis| outcome.tally.record(exchange(millis)));
     let summary = outcome.summary();
     let total = summary.times_ms["total"];
@@ -65,14 +66,14 @@ fn percentiles_include_all_but_failed_connections() {
 
 #[test]
 fn an_empty_result_has_a_summary() {
-    let mut outcome = Outcome::new(&load());
+    let mut outcome = LoadOutcome::new(&load());
     let result = Err(RequestError { kind: "connect", detail: "refused".to_owned() });
     let zero = Duration::ZERO;
-    outcome.tally.record(Exchange { late: zero, total: zero, is_hit: false, result });
+    outcome.tally.record(LoadExchange { late: zero, total: zero, is_hit: false, result });
     let summary = outcome.summary();
     assert_eq!((summary.answered, summary.failed), (0, 1));
     assert_eq!(summary.attempts_per_connection, None);
     assert_eq!(summary.errors[0].first, "refused");
     let text = serde_json::to_string(&summary).expect("data");
-    assert_eq!(serde_json::from_str::<Summary>(&text).expect("the same"), summary);
+    assert_eq!(serde_json::from_str::<LoadSummary>(&text).expect("the same"), summary);
 }

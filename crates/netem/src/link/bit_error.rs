@@ -4,11 +4,11 @@ use alloc::vec::Vec;
 
 use super::config::{BitErrorConfig, BitErrorEffect};
 use crate::packet::LinkPacket;
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// The result for a packet.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Passage {
+pub(super) enum BitErrorOutcome {
     Intact,
     Corrupted,
     Dropped,
@@ -17,16 +17,16 @@ pub(super) enum Passage {
 /// Inverts random bits of `packet`, which takes `wire` bytes on the link including its framing.
 pub(super) fn pass<P: LinkPacket>(
     config: &BitErrorConfig,
-    random: &mut Stream,
+    random: &mut RandomStream,
     packet: &mut P,
     wire: usize,
-) -> Passage {
+) -> BitErrorOutcome {
     let errors = errors(config.probability, wire as u64 * 8, random);
     if errors == 0 {
-        return Passage::Intact;
+        return BitErrorOutcome::Intact;
     }
     if config.effect == BitErrorEffect::Drop {
-        return Passage::Dropped;
+        return BitErrorOutcome::Dropped;
     }
     let payload_bits = (packet.len() - packet.header_len()) as u64 * 8;
     let other_bits = wire as u64 * 8 - payload_bits;
@@ -34,16 +34,16 @@ pub(super) fn pass<P: LinkPacket>(
     for _ in 0..errors {
         let bit = random.below(other_bits + payload_bits);
         match bit.checked_sub(other_bits) {
-            None => return Passage::Dropped,
+            None => return BitErrorOutcome::Dropped,
             Some(bit) => inverted.push(bit),
         }
     }
     packet.corrupt(&inverted);
-    Passage::Corrupted
+    BitErrorOutcome::Corrupted
 }
 
 /// How many of `bits` are wrong: a draw from the binomial distribution, by inversion.
-fn errors(probability: f64, bits: u64, random: &mut Stream) -> u64 {
+fn errors(probability: f64, bits: u64, random: &mut RandomStream) -> u64 {
     if probability <= 0.0 || bits == 0 {
         return 0;
     }
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_share_of_wrong_bits_matches_the_probability() {
-        let mut random = Stream::new(1, 1);
+        let mut random = RandomStream::new(1, 1);
         for probability in [1e-5, 1e-3, 0.2] {
             let runs = if probability < 1e-4 { 20_000 } else { 500 };
             let all: u64 = (0..runs).map(|_| errors(probability, 12_000, &mut random)).sum();
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn wrong_bits_change_the_payload_and_nothing_else() {
         let config = BitErrorConfig { probability: 1e-4, effect: BitErrorEffect::Corrupt };
-        let mut random = Stream::new(2, 1);
+        let mut random = RandomStream::new(2, 1);
         let before = Packet {
             source: [192, 0, 2, 1].into(),
             destination: [192, 0, 2, 2].into(),
@@ -122,12 +122,12 @@ mod tests {
         for _ in 0..1000 {
             let mut packet = before.clone();
             match pass(&config, &mut random, &mut packet, 1500) {
-                Passage::Intact => seen[0] += u32::from(packet == before),
-                Passage::Corrupted => {
+                BitErrorOutcome::Intact => seen[0] += u32::from(packet == before),
+                BitErrorOutcome::Corrupted => {
                     assert_eq!(packet.payload.len(), 1480);
                     seen[1] += u32::from(packet.payload.iter().any(|octet| *octet != 0));
                 }
-                Passage::Dropped => seen[2] += 1,
+                BitErrorOutcome::Dropped => seen[2] += 1,
             }
         }
         assert!(seen[0] > 200 && seen[1] > 500 && (1..50).contains(&seen[2]), "{seen:?}");

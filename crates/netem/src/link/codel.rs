@@ -2,7 +2,7 @@
 //! for too long.
 
 use super::config::CoDelConfig;
-use crate::time::{Nanos, nanos};
+use crate::time::{EpochNanos, nanos};
 
 /// With fewer bytes than this behind a packet the queue counts as short, whatever the delay
 /// (RFC 8289 §5.4: one packet of the link's MTU). The largest packet seen counts if it is larger.
@@ -10,9 +10,9 @@ const SHORT_QUEUE: usize = 1500;
 
 /// The packet at the head of the queue.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct QueueHead {
     /// How long it has been queued.
-    pub(super) sojourn: Nanos,
+    pub(super) sojourn: EpochNanos,
     /// Bytes queued behind it.
     pub(super) bytes_behind: usize,
 }
@@ -21,14 +21,14 @@ pub(super) struct Head {
 #[derive(Clone, Debug)]
 pub(super) struct CoDel {
     limit: usize,
-    target: Nanos,
-    interval: Nanos,
+    target: EpochNanos,
+    interval: EpochNanos,
     ecn: bool,
     largest: usize,
     /// When the delay will have been above the target for an interval.
-    first_above: Option<Nanos>,
+    first_above: Option<EpochNanos>,
     dropping: bool,
-    drop_next: Nanos,
+    drop_next: EpochNanos,
     /// Drops in this drop phase, and in the previous one.
     count: u64,
     last_count: u64,
@@ -60,7 +60,7 @@ impl CoDel {
 
     /// Returns whether the packet that leaves the queue is to be dropped or marked. After a drop,
     /// call it again for the next packet.
-    pub(super) fn should_drop(&mut self, now: Nanos, head: &Head, length: usize) -> bool {
+    pub(super) fn should_drop(&mut self, now: EpochNanos, head: &QueueHead, length: usize) -> bool {
         self.largest = self.largest.max(length);
         let too_long = self.is_above(now, head);
         if !too_long {
@@ -86,13 +86,13 @@ impl CoDel {
     }
 
     /// The next drop comes after interval / sqrt(count) (§5.5).
-    const fn schedule(&mut self, from: Nanos) {
+    const fn schedule(&mut self, from: EpochNanos) {
         let step = (self.interval as u128 * self.interval as u128 / self.count as u128).isqrt();
         self.drop_next = from.saturating_add(step as u64);
     }
 
     /// Returns whether the delay has been above the target for an interval (§5.4).
-    fn is_above(&mut self, now: Nanos, head: &Head) -> bool {
+    fn is_above(&mut self, now: EpochNanos, head: &QueueHead) -> bool {
         if head.sojourn < self.target || head.bytes_behind <= self.largest {
             self.first_above = None;
             return false;
@@ -114,15 +114,15 @@ mod tests {
 
     use super::*;
 
-    const MILLISECOND: Nanos = 1_000_000;
+    const MILLISECOND: EpochNanos = 1_000_000;
 
     /// Milliseconds at which a packet is dropped, if one packet leaves per millisecond after
     /// having waited this long.
-    fn drops(sojourn: Nanos, bytes_behind: usize, milliseconds: u64) -> Vec<u64> {
+    fn drops(sojourn: EpochNanos, bytes_behind: usize, milliseconds: u64) -> Vec<u64> {
         let mut codel = CoDel::new(&CoDelConfig::default());
         let mut drops = Vec::new();
         for now in 0..milliseconds {
-            let head = Head { sojourn: sojourn * MILLISECOND, bytes_behind };
+            let head = QueueHead { sojourn: sojourn * MILLISECOND, bytes_behind };
             while codel.should_drop(now * MILLISECOND, &head, 1500) {
                 drops.push(now);
             }
@@ -146,7 +146,7 @@ mod tests {
     fn a_second_drop_phase_resumes_the_rate_of_the_first() {
         let mut codel = CoDel::new(&CoDelConfig::default());
         let mut at = |now: u64, sojourn: u64| {
-            let head = Head { sojourn: sojourn * MILLISECOND, bytes_behind: 30_000 };
+            let head = QueueHead { sojourn: sojourn * MILLISECOND, bytes_behind: 30_000 };
             codel.should_drop(now * MILLISECOND, &head, 1500)
         };
         let first: Vec<_> = (0..400).filter(|now| at(*now, 20)).collect();

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::trace::Trace;
+use super::trace::DeliveryTrace;
 
 /// The configuration of one direction of a link.
 ///
@@ -14,7 +14,7 @@ pub struct LinkConfig {
     /// `Some(0)` nothing is sent and the queue fills, as for a radio link that is out of range.
     pub rate: Option<u64>,
     /// A recorded rate, which takes the place of [`Self::rate`].
-    pub trace: Option<Trace>,
+    pub trace: Option<DeliveryTrace>,
     /// From the end of a packet's transmission to its arrival at the far end.
     pub delay: Duration,
     /// How much the delay of a packet differs from [`Self::delay`]; the distribution says in which
@@ -41,7 +41,7 @@ pub struct LinkConfig {
     /// The probability that a packet arrives twice.
     pub duplication: f64,
     /// Whether packets may overtake each other.
-    pub reordering: Reordering,
+    pub reordering: ReorderingMode,
 }
 
 impl Default for LinkConfig {
@@ -59,7 +59,7 @@ impl Default for LinkConfig {
             loss: LossConfig::None,
             bit_error: None,
             duplication: 0.0,
-            reordering: Reordering::Never,
+            reordering: ReorderingMode::Never,
         }
     }
 }
@@ -208,7 +208,7 @@ pub enum BitErrorEffect {
 
 /// Whether packets may overtake each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Reordering {
+pub enum ReorderingMode {
     /// Packets arrive in the order in which they were sent, whatever their delays.
     #[default]
     Never,

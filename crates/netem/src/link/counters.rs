@@ -4,14 +4,14 @@ use core::fmt;
 
 /// A number of packets, and of their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct PacketCount {
     /// Packets.
     pub packets: u64,
     /// Bytes, including IP headers but not framing.
     pub bytes: u64,
 }
 
-impl Count {
+impl PacketCount {
     pub(crate) const fn add(&mut self, bytes: usize) {
         self.packets += 1;
         self.bytes += bytes as u64;
@@ -73,33 +73,33 @@ impl fmt::Display for DropCause {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Packets passed to the link.
-    pub offered: Count,
+    pub offered: PacketCount,
     /// Packets taken out at the far end.
-    pub delivered: Count,
+    pub delivered: PacketCount,
     /// Copies that the link made.
-    pub duplicated: Count,
+    pub duplicated: PacketCount,
     /// Packets transmitted, including those lost afterwards.
-    pub sent: Count,
+    pub sent: PacketCount,
     /// Packets delivered with bit errors.
-    pub corrupted: Count,
+    pub corrupted: PacketCount,
     /// Packets marked by ECN instead of being dropped.
-    pub marked: Count,
+    pub marked: PacketCount,
     /// Packets delayed so that others pass.
-    pub late: Count,
-    dropped: [Count; DropCause::ALL.len()],
+    pub late: PacketCount,
+    dropped: [PacketCount; DropCause::ALL.len()],
 }
 
 impl LinkCounters {
     /// Returns the packets dropped for this cause.
     #[must_use]
-    pub const fn dropped(&self, cause: DropCause) -> Count {
+    pub const fn dropped(&self, cause: DropCause) -> PacketCount {
         self.dropped[cause as usize]
     }
 
     /// Returns the packets dropped for any cause.
     #[must_use]
-    pub fn total_dropped(&self) -> Count {
-        self.dropped.iter().fold(Count::default(), |all, one| all.plus(*one))
+    pub fn total_dropped(&self) -> PacketCount {
+        self.dropped.iter().fold(PacketCount::default(), |all, one| all.plus(*one))
     }
 
     pub(super) const fn drop(&mut self, cause: DropCause, bytes: usize) {

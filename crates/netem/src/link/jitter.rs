@@ -1,8 +1,8 @@
 //! The random delay of a packet: distributions as `tc qdisc … netem` names them, and correlation.
 
 use super::config::JitterDistribution;
-use crate::random::Stream;
-use crate::time::Nanos;
+use crate::random::RandomStream;
+use crate::time::EpochNanos;
 
 /// The shape of the Pareto distribution of `tc` (`netem/pareto.c` of iproute2): its mean is 3/2 and
 /// its variance 3/4.
@@ -15,8 +15,8 @@ const REACH: f64 = 4.0;
 
 /// The random delays of a link.
 #[derive(Clone, Debug)]
-pub(super) struct Jitter {
-    amount: Nanos,
+pub(super) struct LinkJitter {
+    amount: EpochNanos,
     distribution: JitterDistribution,
     /// Between consecutive packets, from 0 to 1.
     correlation: f64,
@@ -25,22 +25,27 @@ pub(super) struct Jitter {
     last: Option<f64>,
 }
 
-impl Jitter {
+impl LinkJitter {
     pub(super) const fn new(
-        amount: Nanos,
+        amount: EpochNanos,
         distribution: JitterDistribution,
         correlation: f64,
     ) -> Self {
         Self { amount, distribution, correlation, last: None }
     }
 
-    pub(super) const fn set_amount(&mut self, amount: Nanos) {
+    pub(super) const fn set_amount(&mut self, amount: EpochNanos) {
         self.amount = amount;
     }
 
     /// Returns when a packet arrives whose delay without jitter ends at `arrival`. It cannot arrive
     /// before `end`, the end of its transmission.
-    pub(super) fn arrival(&mut self, end: Nanos, arrival: Nanos, random: &mut Stream) -> Nanos {
+    pub(super) fn arrival(
+        &mut self,
+        end: EpochNanos,
+        arrival: EpochNanos,
+        random: &mut RandomStream,
+    ) -> EpochNanos {
         if self.amount == 0 {
             return arrival;
         }
@@ -48,7 +53,7 @@ impl Jitter {
             return arrival.saturating_add(random.below(self.amount.saturating_add(1)));
         }
         let deviation = self.deviation(random) * self.amount as f64;
-        let size = deviation.abs() as Nanos;
+        let size = deviation.abs() as EpochNanos;
         if deviation < 0.0 {
             arrival.saturating_sub(size).max(end)
         } else {
@@ -57,7 +62,7 @@ impl Jitter {
     }
 
     /// Draws the deviation from the delay, in units of the jitter.
-    fn deviation(&mut self, random: &mut Stream) -> f64 {
+    fn deviation(&mut self, random: &mut RandomStream) -> f64 {
         let fresh = random.normal();
         let normal = match self.last {
             Some(last) if self.correlation > 0.0 => {
@@ -97,13 +102,13 @@ mod tests {
 
     use super::*;
 
-    const DELAY: Nanos = 1_000_000_000;
-    const AMOUNT: Nanos = 1_000_000;
+    const DELAY: EpochNanos = 1_000_000_000;
+    const AMOUNT: EpochNanos = 1_000_000;
 
     /// Draws deviations in units of the jitter.
     fn deviations(distribution: JitterDistribution, correlation: f64) -> Vec<f64> {
         let (mut jitter, mut random) =
-            (Jitter::new(AMOUNT, distribution, correlation), Stream::new(11, 3));
+            (LinkJitter::new(AMOUNT, distribution, correlation), RandomStream::new(11, 3));
         let mut draw = || jitter.arrival(0, DELAY, &mut random) as f64 - DELAY as f64;
         (0..200_000).map(|_| draw() / AMOUNT as f64).collect()
     }
@@ -149,9 +154,9 @@ mod tests {
 
     #[test]
     fn no_packet_arrives_before_it_has_been_sent() {
-        let mut random = Stream::new(5, 3);
+        let mut random = RandomStream::new(5, 3);
         for (distribution, _) in KNOWN {
-            let mut jitter = Jitter::new(50 * AMOUNT, distribution, 0.5);
+            let mut jitter = LinkJitter::new(50 * AMOUNT, distribution, 0.5);
             let arrivals = (0..1000).map(|_| jitter.arrival(DELAY, DELAY + AMOUNT, &mut random));
             assert!(arrivals.into_iter().all(|at| at >= DELAY), "{distribution:?}");
         }

@@ -3,16 +3,16 @@
 use alloc::vec::Vec;
 
 use super::config::{GilbertElliott, LossConfig};
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// The state of a loss model.
 #[derive(Clone, Debug)]
-pub(super) struct Loss {
-    model: Model,
+pub(super) struct LinkLoss {
+    model: LossState,
 }
 
 #[derive(Clone, Debug)]
-enum Model {
+enum LossState {
     None,
     Probability(f64),
     GilbertElliott {
@@ -27,32 +27,32 @@ enum Model {
     },
 }
 
-impl Loss {
+impl LinkLoss {
     pub(super) fn new(config: LossConfig) -> Self {
         let model = match config {
-            LossConfig::None => Model::None,
-            LossConfig::Probability(probability) => Model::Probability(probability),
-            LossConfig::GilbertElliott(config) => Model::GilbertElliott { config, bad: false },
+            LossConfig::None => LossState::None,
+            LossConfig::Probability(probability) => LossState::Probability(probability),
+            LossConfig::GilbertElliott(config) => LossState::GilbertElliott { config, bad: false },
             LossConfig::List(mut lost) => {
                 lost.sort_unstable();
                 lost.dedup();
-                Model::List { lost, next: 0, seen: 0 }
+                LossState::List { lost, next: 0, seen: 0 }
             }
         };
         Self { model }
     }
 
     /// Returns whether the next packet is lost.
-    pub(super) fn next(&mut self, random: &mut Stream) -> bool {
+    pub(super) fn next(&mut self, random: &mut RandomStream) -> bool {
         match &mut self.model {
-            Model::None => false,
-            Model::Probability(probability) => random.chance(*probability),
-            Model::GilbertElliott { config, bad } => {
+            LossState::None => false,
+            LossState::Probability(probability) => random.chance(*probability),
+            LossState::GilbertElliott { config, bad } => {
                 let transition = if *bad { config.to_good } else { config.to_bad };
                 *bad ^= random.chance(transition);
                 random.chance(if *bad { config.loss_bad } else { config.loss_good })
             }
-            Model::List { lost, next, seen } => {
+            LossState::List { lost, next, seen } => {
                 let is_lost = lost.get(*next) == Some(seen);
                 *next += usize::from(is_lost);
                 *seen += 1;
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     fn losses(config: LossConfig, packets: usize) -> Vec<bool> {
-        let (mut loss, mut random) = (Loss::new(config), Stream::new(1, 1));
+        let (mut loss, mut random) = (LinkLoss::new(config), RandomStream::new(1, 1));
         (0..packets).map(|_| loss.next(&mut random)).collect()
     }
 

@@ -2,56 +2,58 @@
 
 use alloc::collections::VecDeque;
 
-use super::codel::{CoDel, Head};
+use super::codel::{CoDel, QueueHead};
 use super::config::QueueConfig;
 use super::counters::{DropCause, LinkCounters};
-use super::red::{Red, Verdict};
+use super::red::{RedAverage, RedVerdict};
 use crate::packet::LinkPacket;
-use crate::random::Stream;
-use crate::time::Nanos;
+use crate::random::RandomStream;
+use crate::time::EpochNanos;
 
 /// A queued packet.
 #[derive(Clone, Debug)]
-struct Waiting<P> {
-    since: Nanos,
+struct QueuedPacket<P> {
+    since: EpochNanos,
     packet: P,
 }
 
 /// The queue of a link: packets in order, and the discipline that admits and releases them.
 #[derive(Clone, Debug)]
-pub(super) struct Queue<P> {
-    waiting: VecDeque<Waiting<P>>,
+pub(super) struct LinkQueue<P> {
+    waiting: VecDeque<QueuedPacket<P>>,
     bytes: usize,
-    discipline: Discipline,
+    discipline: QueueDiscipline,
 }
 
 #[derive(Clone, Debug)]
-enum Discipline {
+enum QueueDiscipline {
     Packets(usize),
     Bytes(usize),
-    Red(Red),
+    Red(RedAverage),
     CoDel(CoDel),
 }
 
-impl Discipline {
+impl QueueDiscipline {
     fn new(config: QueueConfig, seed: u64) -> Self {
         match config {
             QueueConfig::Packets(limit) => Self::Packets(limit),
             QueueConfig::Bytes(limit) => Self::Bytes(limit),
-            QueueConfig::Red(config) => Self::Red(Red::new(config, Stream::new(seed, 0))),
+            QueueConfig::Red(config) => {
+                Self::Red(RedAverage::new(config, RandomStream::new(seed, 0)))
+            }
             QueueConfig::CoDel(config) => Self::CoDel(CoDel::new(&config)),
         }
     }
 }
 
-impl<P: LinkPacket> Queue<P> {
+impl<P: LinkPacket> LinkQueue<P> {
     pub(super) fn new(config: QueueConfig, seed: u64) -> Self {
-        Self { waiting: VecDeque::new(), bytes: 0, discipline: Discipline::new(config, seed) }
+        Self { waiting: VecDeque::new(), bytes: 0, discipline: QueueDiscipline::new(config, seed) }
     }
 
     /// Changes the discipline for queued and future packets.
     pub(super) fn replace_discipline(&mut self, config: QueueConfig, seed: u64) {
-        self.discipline = Discipline::new(config, seed);
+        self.discipline = QueueDiscipline::new(config, seed);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -70,28 +72,28 @@ impl<P: LinkPacket> Queue<P> {
     /// takes to send; `free` says that the link would send it at once.
     pub(super) fn admit(
         &mut self,
-        now: Nanos,
+        now: EpochNanos,
         packet: &mut P,
         free: bool,
-        transmission: Nanos,
+        transmission: EpochNanos,
         counters: &mut LinkCounters,
     ) -> Result<(), DropCause> {
         let length = self.waiting.len();
         let room = |limit| if free || length < limit { Ok(()) } else { Err(DropCause::QueueFull) };
         match &mut self.discipline {
-            Discipline::Packets(limit) => room(*limit),
-            Discipline::Bytes(limit) => {
+            QueueDiscipline::Packets(limit) => room(*limit),
+            QueueDiscipline::Bytes(limit) => {
                 let fits = free || self.bytes + packet.len() <= *limit;
                 if fits { Ok(()) } else { Err(DropCause::QueueFull) }
             }
-            Discipline::CoDel(codel) => room(codel.limit()),
-            Discipline::Red(red) => {
+            QueueDiscipline::CoDel(codel) => room(codel.limit()),
+            QueueDiscipline::Red(red) => {
                 let verdict = red.arrive(now, length, transmission, packet.is_ecn_capable());
                 room(red.limit())?;
                 match verdict {
-                    Verdict::Admit => Ok(()),
-                    Verdict::Drop => Err(DropCause::QueueEarly),
-                    Verdict::Mark => {
+                    RedVerdict::Admit => Ok(()),
+                    RedVerdict::Drop => Err(DropCause::QueueEarly),
+                    RedVerdict::Mark => {
                         mark(packet, counters);
                         Ok(())
                     }
@@ -100,19 +102,20 @@ impl<P: LinkPacket> Queue<P> {
         }
     }
 
-    pub(super) fn push(&mut self, now: Nanos, packet: P) {
+    pub(super) fn push(&mut self, now: EpochNanos, packet: P) {
         self.bytes += packet.len();
-        self.waiting.push_back(Waiting { since: now, packet });
+        self.waiting.push_back(QueuedPacket { since: now, packet });
     }
 
     /// Returns the next packet to send at `now`. Those that the discipline drops meanwhile are
     /// counted.
-    pub(super) fn take(&mut self, now: Nanos, counters: &mut LinkCounters) -> Option<P> {
+    pub(super) fn dequeue(&mut self, now: EpochNanos, counters: &mut LinkCounters) -> Option<P> {
         loop {
-            let Waiting { since, mut packet } = self.waiting.pop_front()?;
+            let QueuedPacket { since, mut packet } = self.waiting.pop_front()?;
             self.bytes -= packet.len();
-            if let Discipline::CoDel(codel) = &mut self.discipline {
-                let head = Head { sojourn: now.saturating_sub(since), bytes_behind: self.bytes };
+            if let QueueDiscipline::CoDel(codel) = &mut self.discipline {
+                let head =
+                    QueueHead { sojourn: now.saturating_sub(since), bytes_behind: self.bytes };
                 if codel.should_drop(now, &head, packet.len()) {
                     if codel.ecn() && packet.is_ecn_capable() {
                         mark(&mut packet, counters);
@@ -130,21 +133,21 @@ impl<P: LinkPacket> Queue<P> {
     }
 
     /// Records that a packet passed an empty queue.
-    pub(super) fn passed(&mut self, now: Nanos, packet: &P) {
+    pub(super) fn passed(&mut self, now: EpochNanos, packet: &P) {
         match &mut self.discipline {
-            Discipline::CoDel(codel) => {
-                let head = Head { sojourn: 0, bytes_behind: 0 };
+            QueueDiscipline::CoDel(codel) => {
+                let head = QueueHead { sojourn: 0, bytes_behind: 0 };
                 // Without a delay nothing is dropped; the model learns that the queue is short.
                 let dropped = codel.should_drop(now, &head, packet.len());
                 debug_assert!(!dropped, "a packet that did not wait");
             }
-            Discipline::Red(red) => red.on_empty(now),
-            Discipline::Packets(_) | Discipline::Bytes(_) => {}
+            QueueDiscipline::Red(red) => red.on_empty(now),
+            QueueDiscipline::Packets(_) | QueueDiscipline::Bytes(_) => {}
         }
     }
 
     /// Drops all queued packets.
-    pub(super) fn clear(&mut self, now: Nanos, counters: &mut LinkCounters) {
+    pub(super) fn clear(&mut self, now: EpochNanos, counters: &mut LinkCounters) {
         for waiting in self.waiting.drain(..) {
             counters.drop(DropCause::Down, waiting.packet.len());
         }
@@ -152,8 +155,8 @@ impl<P: LinkPacket> Queue<P> {
         self.on_empty(now);
     }
 
-    fn on_empty(&mut self, now: Nanos) {
-        if let Discipline::Red(red) = &mut self.discipline {
+    fn on_empty(&mut self, now: EpochNanos) {
+        if let QueueDiscipline::Red(red) = &mut self.discipline {
             red.on_empty(now);
         }
     }

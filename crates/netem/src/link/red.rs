@@ -2,12 +2,12 @@
 
 use super::bit_error::power;
 use super::config::RedConfig;
-use crate::random::Stream;
-use crate::time::Nanos;
+use crate::random::RandomStream;
+use crate::time::EpochNanos;
 
 /// What to do with an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum RedVerdict {
     Admit,
     Mark,
     Drop,
@@ -15,18 +15,18 @@ pub(super) enum Verdict {
 
 /// The average length of a queue and what follows from it.
 #[derive(Clone, Debug)]
-pub(super) struct Red {
+pub(super) struct RedAverage {
     config: RedConfig,
     average: f64,
     /// Packets since the last drop or mark, while the average is above the minimum.
     count: Option<u64>,
     /// Since when the queue has been empty.
-    idle_since: Option<Nanos>,
-    random: Stream,
+    idle_since: Option<EpochNanos>,
+    random: RandomStream,
 }
 
-impl Red {
-    pub(super) const fn new(config: RedConfig, random: Stream) -> Self {
+impl RedAverage {
+    pub(super) const fn new(config: RedConfig, random: RandomStream) -> Self {
         Self { config, average: 0.0, count: None, idle_since: Some(0), random }
     }
 
@@ -37,16 +37,16 @@ impl Red {
     /// Decides about a packet that arrives while `length` others are queued.
     pub(super) fn arrive(
         &mut self,
-        now: Nanos,
+        now: EpochNanos,
         length: usize,
-        transmission: Nanos,
+        transmission: EpochNanos,
         ecn_capable: bool,
-    ) -> Verdict {
+    ) -> RedVerdict {
         self.update(now, length, transmission);
         let probability = self.probability();
         if probability <= 0.0 {
             self.count = None;
-            return Verdict::Admit;
+            return RedVerdict::Admit;
         }
         let count = self.count.map_or(0, |count| count + 1);
         self.count = Some(count);
@@ -54,26 +54,26 @@ impl Red {
         let spread = 1.0 - count as f64 * probability;
         let chance = if spread > probability { probability / spread } else { 1.0 };
         if !self.random.chance(chance) {
-            return Verdict::Admit;
+            return RedVerdict::Admit;
         }
         self.count = Some(0);
         if self.config.ecn && ecn_capable && self.average < self.config.maximum {
-            return Verdict::Mark;
+            return RedVerdict::Mark;
         }
         if length == 0 {
             // It stays empty. Otherwise the average of an empty queue would hardly fall, and every
             // arriving packet would be dropped for minutes.
             self.on_empty(now);
         }
-        Verdict::Drop
+        RedVerdict::Drop
     }
 
     /// Records that the queue is empty from now on.
-    pub(super) const fn on_empty(&mut self, now: Nanos) {
+    pub(super) const fn on_empty(&mut self, now: EpochNanos) {
         self.idle_since = Some(now);
     }
 
-    fn update(&mut self, now: Nanos, length: usize, transmission: Nanos) {
+    fn update(&mut self, now: EpochNanos, length: usize, transmission: EpochNanos) {
         let weight = self.config.weight;
         if let Some(since) = self.idle_since.take().filter(|_| length == 0) {
             // The number of packets that could have passed while the queue was empty.
@@ -104,7 +104,7 @@ mod tests {
     /// dropped in the second half.
     fn steady(length: usize, ecn_capable: bool) -> [u32; 3] {
         let config = RedConfig { weight: 0.02, ..RedConfig::default() };
-        let mut red = Red::new(config, Stream::new(1, 0));
+        let mut red = RedAverage::new(config, RandomStream::new(1, 0));
         let mut seen = [0; 3];
         for packet in 0..20_000_u32 {
             let verdict = red.arrive(u64::from(packet), length, 1, ecn_capable);
@@ -136,21 +136,21 @@ mod tests {
 
     #[test]
     fn an_empty_queue_lets_the_average_fall() {
-        let mut red = Red::new(RedConfig::default(), Stream::new(1, 0));
+        let mut red = RedAverage::new(RedConfig::default(), RandomStream::new(1, 0));
         red.average = 12.0;
         red.on_empty(1_000);
-        assert_eq!(red.arrive(3_501_000, 0, 1_000, false), Verdict::Admit);
+        assert_eq!(red.arrive(3_501_000, 0, 1_000, false), RedVerdict::Admit);
         assert!(red.average < 0.02, "{}", red.average);
     }
 
     #[test]
     fn a_packet_that_is_dropped_leaves_an_empty_queue_empty() {
-        let mut red = Red::new(RedConfig::default(), Stream::new(1, 0));
+        let mut red = RedAverage::new(RedConfig::default(), RandomStream::new(1, 0));
         red.average = 40.0;
         red.on_empty(1_000);
-        assert_eq!(red.arrive(1_000, 0, 1_000, false), Verdict::Drop);
+        assert_eq!(red.arrive(1_000, 0, 1_000, false), RedVerdict::Drop);
         // Time for 3,500 packets to pass.
-        assert_eq!(red.arrive(3_501_000, 0, 1_000, false), Verdict::Admit);
+        assert_eq!(red.arrive(3_501_000, 0, 1_000, false), RedVerdict::Admit);
         assert!(red.average < 0.05, "{}", red.average);
     }
 }

@@ -55,8 +55,8 @@ fn packets_are_sent_sequentially() {
     for packet in 0..3 {
         link.offer(micros(0), numbered(packet, 1250)).unwrap();
     }
-    assert_eq!(link.queued(micros(0)), Count { packets: 2, bytes: 2500 });
-    assert_eq!(link.in_flight(), Count { packets: 1, bytes: 1250 });
+    assert_eq!(link.queued(micros(0)), PacketCount { packets: 2, bytes: 2500 });
+    assert_eq!(link.in_flight(), PacketCount { packets: 1, bytes: 1250 });
     assert_eq!(link.queued(micros(1000)).packets, 1);
     assert_eq!(arrivals(&mut link), [(2000, 0), (3000, 1), (4000, 2)]);
     assert_eq!(link.next_timeout(), None);
@@ -68,7 +68,7 @@ fn framing_takes_time_but_is_not_counted_in_bytes() {
     link.offer(micros(0), numbered(0, 1200)).unwrap();
     link.offer(micros(0), numbered(1, 1200)).unwrap();
     assert_eq!(arrivals(&mut link), [(2000, 0), (3000, 1)]);
-    assert_eq!(link.counters().delivered, Count { packets: 2, bytes: 2400 });
+    assert_eq!(link.counters().delivered, PacketCount { packets: 2, bytes: 2400 });
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn lost_packets_still_take_transmission_time() {
         link.offer(micros(0), numbered(packet, 1250)).unwrap();
     }
     assert_eq!(arrivals(&mut link), [(3000, 1), (5000, 3)]);
-    assert_eq!(link.counters().dropped(DropCause::Loss), Count { packets: 2, bytes: 2500 });
+    assert_eq!(link.counters().dropped(DropCause::Loss), PacketCount { packets: 2, bytes: 2500 });
     assert_eq!(link.counters().sent.packets, 4);
 }
 
@@ -126,7 +126,8 @@ fn lost_packets_still_take_transmission_time() {
 fn jitter_alone_does_not_reorder() {
     let jittery = LinkConfig { jitter: micros(20_000), ..config() };
     let mut link = Link::new(jittery.clone(), 1);
-    let mut reordering = Link::new(LinkConfig { reordering: Reordering::ByJitter, ..jittery }, 1);
+    let mut reordering =
+        Link::new(LinkConfig { reordering: ReorderingMode::ByJitter, ..jittery }, 1);
     for packet in 0..50 {
         link.offer(micros(0), numbered(packet, 1250)).unwrap();
         reordering.offer(micros(0), numbered(packet, 1250)).unwrap();
@@ -166,18 +167,18 @@ fn tc_reorders_when_a_packet_has_much_less_jitter_than_the_one_before() {
     // Neighbours differ by a normal deviation of √2 · 10 ms, which exceeds 1 ms in 47 % of the
     // cases; in the order of arrival, the share of descents is about that of a random order, a
     // half.
-    let alone = overtaken(config(0.0, Reordering::ByJitter));
+    let alone = overtaken(config(0.0, ReorderingMode::ByJitter));
     assert!((0.44..0.50).contains(&alone), "{alone}");
     // With correlation, neighbours have similar delays.
-    let together = overtaken(config(0.99, Reordering::ByJitter));
+    let together = overtaken(config(0.99, ReorderingMode::ByJitter));
     assert!((0.05..0.35).contains(&together), "{together}");
-    assert_eq!(overtaken(config(0.0, Reordering::Never)), 0.0);
+    assert_eq!(overtaken(config(0.0, ReorderingMode::Never)), 0.0);
 }
 
 #[test]
 fn a_new_trace_begins_at_once_and_the_same_one_continues() {
     let recorded = |text: &str| LinkConfig {
-        trace: Some(Trace::parse(text).unwrap()),
+        trace: Some(DeliveryTrace::parse(text).unwrap()),
         ..LinkConfig::default()
     };
     let mut link = Link::new(recorded("10\n20"), 1);
@@ -197,7 +198,7 @@ fn a_new_trace_begins_at_once_and_the_same_one_continues() {
 #[test]
 fn delayed_packets_are_overtaken() {
     let by = micros(2500);
-    let reordering = Reordering::Late { probability: 0.2, by };
+    let reordering = ReorderingMode::Late { probability: 0.2, by };
     let mut link = Link::new(LinkConfig { reordering, ..config() }, 1);
     for packet in 0..100 {
         link.offer(micros(0), numbered(packet, 1250)).unwrap();

@@ -3,13 +3,13 @@
 use alloc::sync::Arc;
 use core::fmt;
 
-use crate::time::Nanos;
+use crate::time::EpochNanos;
 
 /// The bytes that one opportunity delivers: mahimahi's 1,504 with the 4 that its devices put before
 /// each IP packet.
 const OPPORTUNITY: usize = 1500;
 /// Nanoseconds of a millisecond, the resolution of a trace.
-const MILLISECOND: Nanos = 1_000_000;
+const MILLISECOND: EpochNanos = 1_000_000;
 /// The maximum number of opportunities of a trace, which bounds its memory: more than two hours at
 /// 12 Gbit/s per 1,000 seconds would need.
 pub const MAX_OPPORTUNITIES: usize = 1 << 24;
@@ -19,7 +19,7 @@ pub const MAX_OPPORTUNITIES: usize = 1 << 24;
 /// Several small packets fit into one opportunity, if they are waiting then; a large packet takes
 /// several. Clones share their memory.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Trace {
+pub struct DeliveryTrace {
     /// Milliseconds since the beginning, never going back. The last one, above 0, is the period.
     times: Arc<[u32]>,
 }
@@ -44,14 +44,14 @@ impl fmt::Display for TraceError {
 
 impl core::error::Error for TraceError {}
 
-impl fmt::Debug for Trace {
+impl fmt::Debug for DeliveryTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, period) = (self.times.len(), self.period() / MILLISECOND);
         write!(f, "Trace({count} opportunities in {period} ms)")
     }
 }
 
-impl Trace {
+impl DeliveryTrace {
     /// Parses a trace: one number of milliseconds per line and opportunity.
     ///
     /// # Errors
@@ -94,12 +94,12 @@ impl Trace {
         self.times.iter().copied()
     }
 
-    fn period(&self) -> Nanos {
-        self.times.last().map_or(1, |last| Nanos::from(*last)) * MILLISECOND
+    fn period(&self) -> EpochNanos {
+        self.times.last().map_or(1, |last| EpochNanos::from(*last)) * MILLISECOND
     }
 
     /// Returns the number of the first opportunity at this time or later, since the beginning.
-    fn first_from(&self, time: Nanos) -> u64 {
+    fn first_from(&self, time: EpochNanos) -> u64 {
         let milliseconds = time.div_ceil(MILLISECOND);
         let period = self.period() / MILLISECOND;
         // The end of one period is the beginning of the next: opportunities there count for the
@@ -110,37 +110,37 @@ impl Trace {
         rounds * self.times.len() as u64 + place as u64
     }
 
-    fn time_of(&self, opportunity: u64) -> Nanos {
+    fn time_of(&self, opportunity: u64) -> EpochNanos {
         let count = self.times.len() as u64;
-        let time = Nanos::from(self.times[(opportunity % count) as usize]) * MILLISECOND;
+        let time = EpochNanos::from(self.times[(opportunity % count) as usize]) * MILLISECOND;
         (opportunity / count).saturating_mul(self.period()).saturating_add(time)
     }
 }
 
 /// The opportunities that a link has used.
 #[derive(Clone, Debug)]
-pub(super) struct Playback {
-    trace: Trace,
+pub(super) struct TracePlayback {
+    trace: DeliveryTrace,
     /// When the trace began.
-    origin: Nanos,
+    origin: EpochNanos,
     /// The next opportunity.
     next: u64,
     /// When the last one was, and what is left of it.
-    last: Nanos,
+    last: EpochNanos,
     left: usize,
 }
 
-impl Playback {
-    pub(super) const fn new(trace: Trace, origin: Nanos) -> Self {
+impl TracePlayback {
+    pub(super) const fn new(trace: DeliveryTrace, origin: EpochNanos) -> Self {
         Self { trace, origin, next: 0, last: 0, left: 0 }
     }
 
-    pub(super) const fn trace(&self) -> &Trace {
+    pub(super) const fn trace(&self) -> &DeliveryTrace {
         &self.trace
     }
 
     /// Returns when a packet that takes this many bytes, and waits from `start` on, has been sent.
-    pub(super) fn send(&mut self, start: Nanos, bytes: usize) -> Nanos {
+    pub(super) fn send(&mut self, start: EpochNanos, bytes: usize) -> EpochNanos {
         // An opportunity is lost unless a packet is waiting then.
         if start > self.last {
             self.left = 0;
@@ -166,7 +166,7 @@ impl Playback {
 mod tests {
     use super::*;
 
-    const MS: Nanos = MILLISECOND;
+    const MS: EpochNanos = MILLISECOND;
 
     #[test]
     fn mistakes_name_their_line() {
@@ -181,16 +181,16 @@ mod tests {
             ("0\n0", "line 2: the last time is when the trace begins again, and must be above 0"),
         ];
         for (text, wanted) in cases {
-            assert_eq!(Trace::parse(text).unwrap_err().to_string(), wanted, "{text:?}");
+            assert_eq!(DeliveryTrace::parse(text).unwrap_err().to_string(), wanted, "{text:?}");
         }
-        assert!(Trace::parse(" 1 \r\n2\r\n").is_ok());
+        assert!(DeliveryTrace::parse(" 1 \r\n2\r\n").is_ok());
     }
 
     #[test]
     fn packets_leave_at_opportunities() {
-        let trace = Trace::parse("2\n2\n5\n10").unwrap();
+        let trace = DeliveryTrace::parse("2\n2\n5\n10").unwrap();
         assert_eq!(trace.rate(), 4 * 12_000 * 100);
-        let mut playback = Playback::new(trace, 100 * MS);
+        let mut playback = TracePlayback::new(trace, 100 * MS);
         // Two at 2 ms; the first of the next period comes 2 ms after its beginning at 10 ms.
         let ends = [(0, 1500), (0, 1500), (102, 1500), (105, 1500), (110, 1500), (112, 1500)]
             .map(|(start, bytes)| playback.send(start * MS, bytes) / MS);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn small_packets_share_an_opportunity_and_large_ones_take_several() {
-        let mut playback = Playback::new(Trace::parse("1\n2\n3\n4").unwrap(), 0);
+        let mut playback = TracePlayback::new(DeliveryTrace::parse("1\n2\n3\n4").unwrap(), 0);
         let ends = [(0, 700), (MS, 700), (MS, 700), (2 * MS, 2000), (3 * MS, 1000)]
             .map(|(start, bytes)| playback.send(start, bytes) / MS);
         // 700 + 700 + 100 | 600 + 900 | 1100 + 400 | 600
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_later_packet_finds_the_same_opportunities_as_a_search_from_the_beginning() {
-        let trace = Trace::parse("0\n3\n3\n7").unwrap();
+        let trace = DeliveryTrace::parse("0\n3\n3\n7").unwrap();
         for time in 0..100_u64 {
             for more in [0, 1] {
                 let time = time * MS + more;

@@ -6,9 +6,9 @@ use crate::packet::Packet;
 
 /// A sum of 16-bit words in ones' complement, not yet folded.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum(u32);
+pub(crate) struct OnesComplementSum(u32);
 
-impl Sum {
+impl OnesComplementSum {
     /// Adds bytes as 16-bit words; an odd byte at the end is a high byte.
     pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
         for pair in bytes.chunks(2) {
@@ -63,14 +63,14 @@ impl Sum {
 
 /// The change of a checksum that covers an address and a port, when both change.
 pub(super) fn updated(checksum: u16, old: (IpAddr, u16), new: (IpAddr, u16)) -> u16 {
-    let sum = Sum(u32::from(!checksum)).without_address(old.0).without(old.1);
+    let sum = OnesComplementSum(u32::from(!checksum)).without_address(old.0).without(old.1);
     sum.address(new.0).word(new.1).finish()
 }
 
 /// The checksum over a whole TCP segment or ICMPv6 message whose own field is zero.
 pub(super) fn of_transport(packet: &Packet) -> u16 {
     let (source, to) = (packet.source, packet.destination);
-    let sum = Sum::pseudo_header(source, to, packet.protocol, packet.payload.len());
+    let sum = OnesComplementSum::pseudo_header(source, to, packet.protocol, packet.payload.len());
     sum.bytes(&packet.payload).finish()
 }
 
@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn the_example_of_rfc_1071() {
-        let sum = Sum::default().bytes(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
+        let sum =
+            OnesComplementSum::default().bytes(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
         assert_eq!(sum.finish(), !0xddf2);
     }
 
@@ -88,7 +89,8 @@ mod tests {
     fn an_incremental_update_equals_a_full_computation() {
         let to: IpAddr = [198, 51, 100, 7].into();
         let sum = |source: IpAddr, port: u16| {
-            let sum = Sum::pseudo_header(source, to, 17, 11).word(port).word(53).word(11);
+            let sum =
+                OnesComplementSum::pseudo_header(source, to, 17, 11).word(port).word(53).word(11);
             sum.bytes(b"abc").finish()
         };
         let old = ([10, 0, 0, 1].into(), 5000);

@@ -3,34 +3,34 @@
 use alloc::collections::BTreeMap;
 use core::net::IpAddr;
 
-use crate::middlebox::Side;
+use crate::middlebox::MiddleboxSide;
 use crate::packet::{Packet, protocol};
-use crate::time::Nanos;
+use crate::time::EpochNanos;
 
 /// The maximum number of flows; when it is reached, idle ones make room, or a new one fails.
 pub const MAX_FLOWS: usize = 65_536;
 
 /// An address and a port.
-pub(super) type Endpoint = (IpAddr, u16);
+pub(super) type FlowEndpoint = (IpAddr, u16);
 
 /// Packets between the same two endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Flow {
+pub(super) struct PacketFlow {
     pub(super) protocol: u8,
     /// The endpoint on the inside.
-    pub(super) inside: Endpoint,
+    pub(super) inside: FlowEndpoint,
     /// The endpoint on the outside.
-    pub(super) outside: Endpoint,
+    pub(super) outside: FlowEndpoint,
 }
 
-impl Flow {
+impl PacketFlow {
     /// Returns the flow of a packet from `side`.
-    pub(super) fn of(side: Side, packet: &Packet) -> Self {
+    pub(super) fn from_packet(side: MiddleboxSide, packet: &Packet) -> Self {
         let (from, to) = ports(packet).unwrap_or((0, 0));
         let (source, destination) = ((packet.source, from), (packet.destination, to));
         let (inside, outside) = match side {
-            Side::Inside => (source, destination),
-            Side::Outside => (destination, source),
+            MiddleboxSide::Inside => (source, destination),
+            MiddleboxSide::Outside => (destination, source),
         };
         Self { protocol: packet.protocol, inside, outside }
     }
@@ -39,26 +39,31 @@ impl Flow {
 /// What a box remembers of each flow, until it has been idle for too long.
 #[derive(Clone, Debug)]
 pub(super) struct FlowTable<T> {
-    idle: Nanos,
-    flows: BTreeMap<Flow, Remembered<T>>,
+    idle: EpochNanos,
+    flows: BTreeMap<PacketFlow, FlowMemory<T>>,
 }
 
 #[derive(Clone, Debug)]
-struct Remembered<T> {
-    last: Nanos,
+struct FlowMemory<T> {
+    last: EpochNanos,
     value: T,
 }
 
 impl<T: Default> FlowTable<T> {
-    pub(super) const fn new(idle: Nanos) -> Self {
+    pub(super) const fn new(idle: EpochNanos) -> Self {
         Self { idle, flows: BTreeMap::new() }
     }
 
     /// Returns what is remembered of a flow, which is not idle now. An unknown flow is opened if
     /// `may_open`; `None` if it may not be, or there is no room.
-    pub(super) fn refresh(&mut self, now: Nanos, flow: Flow, may_open: bool) -> Option<&mut T> {
+    pub(super) fn refresh(
+        &mut self,
+        now: EpochNanos,
+        flow: PacketFlow,
+        may_open: bool,
+    ) -> Option<&mut T> {
         let idle = self.idle;
-        let is_alive = |known: &Remembered<T>| now.saturating_sub(known.last) <= idle;
+        let is_alive = |known: &FlowMemory<T>| now.saturating_sub(known.last) <= idle;
         if !self.flows.get(&flow).is_some_and(is_alive) {
             self.flows.remove(&flow);
             if may_open && self.flows.len() >= MAX_FLOWS {
@@ -67,7 +72,7 @@ impl<T: Default> FlowTable<T> {
             if !may_open || self.flows.len() >= MAX_FLOWS {
                 return None;
             }
-            self.flows.insert(flow, Remembered { last: now, value: T::default() });
+            self.flows.insert(flow, FlowMemory { last: now, value: T::default() });
         }
         let known = self.flows.get_mut(&flow)?;
         known.last = now;

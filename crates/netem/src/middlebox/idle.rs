@@ -3,10 +3,10 @@
 use core::time::Duration;
 
 pub use super::flow::MAX_FLOWS;
-use super::flow::{Flow, FlowTable, opens};
-use super::{Middlebox, MiddleboxCounters, Outgoing, Side};
+use super::flow::{FlowTable, PacketFlow, opens};
+use super::{Middlebox, MiddleboxCounters, MiddleboxSide, OutgoingPackets};
 use crate::packet::Packet;
-use crate::time::{Nanos, nanos};
+use crate::time::{EpochNanos, nanos};
 
 /// Which packets from the inside create or refresh a flow (the outbound refresh behaviour of RFC
 /// 4787 §6).
@@ -25,30 +25,34 @@ pub enum RefreshBehavior {
 pub struct IdleTimeout {
     refresh: RefreshBehavior,
     flows: FlowTable<()>,
-    outgoing: Outgoing,
+    outgoing: OutgoingPackets,
 }
 
 impl IdleTimeout {
     /// Creates a box that forgets a flow after this time without packets.
     #[must_use]
     pub fn new(timeout: Duration, refresh: RefreshBehavior) -> Self {
-        Self { refresh, flows: FlowTable::new(nanos(timeout)), outgoing: Outgoing::default() }
+        Self {
+            refresh,
+            flows: FlowTable::new(nanos(timeout)),
+            outgoing: OutgoingPackets::default(),
+        }
     }
 
-    fn admits(&mut self, now: Nanos, from: Side, packet: &Packet) -> bool {
-        let may_open =
-            from == Side::Inside && (self.refresh == RefreshBehavior::Any || opens(packet));
-        self.flows.refresh(now, Flow::of(from, packet), may_open).is_some()
+    fn admits(&mut self, now: EpochNanos, from: MiddleboxSide, packet: &Packet) -> bool {
+        let may_open = from == MiddleboxSide::Inside
+            && (self.refresh == RefreshBehavior::Any || opens(packet));
+        self.flows.refresh(now, PacketFlow::from_packet(from, packet), may_open).is_some()
     }
 }
 
 impl Middlebox for IdleTimeout {
-    fn handle(&mut self, now: Duration, from: Side, packet: Packet) {
+    fn handle_packet(&mut self, now: Duration, from: MiddleboxSide, packet: Packet) {
         let passes = self.admits(nanos(now), from, &packet);
         self.outgoing.pass_or_drop(from, packet, passes);
     }
 
-    fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
+    fn poll(&mut self, _now: Duration) -> Option<(MiddleboxSide, Packet)> {
         self.outgoing.next()
     }
 

@@ -7,7 +7,7 @@ use core::time::Duration;
 use bytes::Bytes;
 
 use super::checksum::of_transport;
-use super::{Middlebox, MiddleboxCounters, Outgoing, Side, Sum};
+use super::{Middlebox, MiddleboxCounters, MiddleboxSide, OnesComplementSum, OutgoingPackets};
 use crate::header;
 use crate::packet::{Packet, ecn, protocol};
 
@@ -20,7 +20,7 @@ const ICMP_HEADER: usize = 8;
 
 /// The answer to a packet that is too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum MtuAnswer {
     /// Nothing: a black hole (RFC 2923 §2.1).
     Nothing,
     /// The MTU, in an ICMP error from this address (RFC 1191, RFC 8201), if it is of the packet's
@@ -32,21 +32,21 @@ pub enum Answer {
 #[derive(Clone, Debug)]
 pub struct MtuLimit {
     mtu: usize,
-    answer: Answer,
-    outgoing: Outgoing,
+    answer: MtuAnswer,
+    outgoing: OutgoingPackets,
 }
 
 impl MtuLimit {
     /// Creates a limit, in bytes of IP packets.
     #[must_use]
-    pub fn new(mtu: usize, answer: Answer) -> Self {
-        Self { mtu, answer, outgoing: Outgoing::default() }
+    pub fn new(mtu: usize, answer: MtuAnswer) -> Self {
+        Self { mtu, answer, outgoing: OutgoingPackets::default() }
     }
 
     /// Creates a limit without answers.
     #[must_use]
     pub fn black_hole(mtu: usize) -> Self {
-        Self::new(mtu, Answer::Nothing)
+        Self::new(mtu, MtuAnswer::Nothing)
     }
 }
 
@@ -82,7 +82,7 @@ fn too_big(from: IpAddr, mtu: usize, packet: &Packet) -> Option<Packet> {
     };
     let checksum = match number {
         protocol::ICMPV6 => of_transport(&answer),
-        _ => Sum::default().bytes(&message).finish(),
+        _ => OnesComplementSum::default().bytes(&message).finish(),
     };
     message[2..4].copy_from_slice(&checksum.to_be_bytes());
     answer.payload = Bytes::from(message);
@@ -90,21 +90,21 @@ fn too_big(from: IpAddr, mtu: usize, packet: &Packet) -> Option<Packet> {
 }
 
 impl Middlebox for MtuLimit {
-    fn handle(&mut self, _now: Duration, from: Side, packet: Packet) {
+    fn handle_packet(&mut self, _now: Duration, from: MiddleboxSide, packet: Packet) {
         self.outgoing.counters.received += 1;
         if packet.len() <= self.mtu {
             self.outgoing.pass(from, packet);
             return;
         }
         self.outgoing.drop(&packet);
-        if let Answer::TooBig(address) = self.answer
+        if let MtuAnswer::TooBig(address) = self.answer
             && let Some(answer) = too_big(address, self.mtu, &packet)
         {
             self.outgoing.generate(from, answer);
         }
     }
 
-    fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
+    fn poll(&mut self, _now: Duration) -> Option<(MiddleboxSide, Packet)> {
         self.outgoing.next()
     }
 

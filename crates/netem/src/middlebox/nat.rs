@@ -13,10 +13,10 @@ use core::time::Duration;
 use bytes::{Bytes, BytesMut};
 
 use super::checksum::updated;
-use super::flow::{Endpoint, Flow};
-use super::{Middlebox, MiddleboxCounters, Outgoing, Side};
+use super::flow::{FlowEndpoint, PacketFlow};
+use super::{Middlebox, MiddleboxCounters, MiddleboxSide, OutgoingPackets};
 use crate::packet::{Packet, protocol};
-use crate::time::{Nanos, nanos};
+use crate::time::{EpochNanos, nanos};
 
 /// The maximum number of peers remembered for one mapping; a further one makes the box forget the
 /// others.
@@ -24,7 +24,7 @@ pub const MAX_PEERS: usize = 1024;
 
 /// Which peers share a mapping, and whose packets it admits (RFC 4787 §4.1, §5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dependence {
+pub enum EndpointDependence {
     /// All peers.
     #[default]
     Independent,
@@ -51,9 +51,9 @@ pub struct NatConfig {
     /// The ports that it allocates. A host's own port is kept if it is free and in this range.
     pub ports: RangeInclusive<u16>,
     /// Which peers share a mapping.
-    pub mapping: Dependence,
+    pub mapping: EndpointDependence,
     /// Whose packets a mapping admits: anyone's, or only those of peers that the host has sent to.
-    pub filtering: Dependence,
+    pub filtering: EndpointDependence,
     /// The treatment of protocol 132.
     pub sctp: SctpTranslation,
     /// How long a UDP or SCTP mapping is kept without a packet from the inside (RFC 4787 §4.3
@@ -71,8 +71,8 @@ impl NatConfig {
         Self {
             address,
             ports: 1024..=65_535,
-            mapping: Dependence::Independent,
-            filtering: Dependence::AddressAndPort,
+            mapping: EndpointDependence::Independent,
+            filtering: EndpointDependence::AddressAndPort,
             sctp: SctpTranslation::Drop,
             idle: Duration::from_secs(300),
             idle_tcp: Duration::from_secs(7440),
@@ -81,14 +81,14 @@ impl NatConfig {
 }
 
 /// A host's endpoint and, if mappings depend on it, the peer's.
-type Key = (u8, Endpoint, Option<Endpoint>);
+type MappingKey = (u8, FlowEndpoint, Option<FlowEndpoint>);
 
 #[derive(Clone, Debug)]
-struct Mapping {
-    key: Key,
-    last: Nanos,
+struct NatMapping {
+    key: MappingKey,
+    last: EpochNanos,
     /// The peers that the host has sent to; empty if all peers are admitted.
-    peers: BTreeSet<Endpoint>,
+    peers: BTreeSet<FlowEndpoint>,
 }
 
 /// A NAT.
@@ -96,12 +96,12 @@ struct Mapping {
 pub struct Nat {
     config: NatConfig,
     /// The outside port of each key. Bounded by the number of ports.
-    ports: BTreeMap<Key, u16>,
+    ports: BTreeMap<MappingKey, u16>,
     /// By protocol and port on the outside.
-    mappings: BTreeMap<(u8, u16), Mapping>,
+    mappings: BTreeMap<(u8, u16), NatMapping>,
     /// Where the search for a free port continues.
     next_port: u16,
-    outgoing: Outgoing,
+    outgoing: OutgoingPackets,
 }
 
 impl Nat {
@@ -110,7 +110,7 @@ impl Nat {
     pub fn new(config: NatConfig) -> Self {
         let next_port = *config.ports.start();
         let (ports, mappings) = (BTreeMap::new(), BTreeMap::new());
-        Self { config, ports, mappings, next_port, outgoing: Outgoing::default() }
+        Self { config, ports, mappings, next_port, outgoing: OutgoingPackets::default() }
     }
 
     /// Returns whether packets of this protocol are translated at all.
@@ -122,16 +122,16 @@ impl Nat {
         }
     }
 
-    fn idle(&self, protocol: u8) -> Nanos {
+    fn idle(&self, protocol: u8) -> EpochNanos {
         let is_tcp = protocol == protocol::TCP;
         nanos(if is_tcp { self.config.idle_tcp } else { self.config.idle })
     }
 
     /// Forgets the mapping if nothing has used it for too long.
-    fn expire(&mut self, now: Nanos, protocol: u8, port: u16) {
+    fn expire(&mut self, now: EpochNanos, protocol: u8, port: u16) {
         let idle = self.idle(protocol);
         let external = (protocol, port);
-        let is_old = |mapping: &Mapping| now.saturating_sub(mapping.last) > idle;
+        let is_old = |mapping: &NatMapping| now.saturating_sub(mapping.last) > idle;
         if self.mappings.get(&external).is_some_and(is_old)
             && let Some(mapping) = self.mappings.remove(&external)
         {
@@ -139,9 +139,9 @@ impl Nat {
         }
     }
 
-    fn translate_outwards(&mut self, now: Nanos, packet: &Packet) -> Option<Packet> {
-        let flow = Flow::of(Side::Inside, packet);
-        let depends = self.config.mapping == Dependence::AddressAndPort;
+    fn translate_outwards(&mut self, now: EpochNanos, packet: &Packet) -> Option<Packet> {
+        let flow = PacketFlow::from_packet(MiddleboxSide::Inside, packet);
+        let depends = self.config.mapping == EndpointDependence::AddressAndPort;
         let key = (flow.protocol, flow.inside, depends.then_some(flow.outside));
         if let Some(port) = self.ports.get(&key).copied() {
             self.expire(now, flow.protocol, port);
@@ -152,18 +152,18 @@ impl Nat {
         };
         let mapping = self.mappings.get_mut(&(flow.protocol, port))?;
         mapping.last = now;
-        if self.config.filtering == Dependence::AddressAndPort {
+        if self.config.filtering == EndpointDependence::AddressAndPort {
             if mapping.peers.len() >= MAX_PEERS {
                 mapping.peers.clear();
             }
             mapping.peers.insert(flow.outside);
         }
         let external = (self.config.address, port);
-        translated(packet, Side::Inside, flow.inside, external)
+        translated(packet, MiddleboxSide::Inside, flow.inside, external)
     }
 
     /// Creates a mapping: with the host's own port if it is available, otherwise the next free one.
-    fn open(&mut self, now: Nanos, key: Key) -> Option<u16> {
+    fn open(&mut self, now: EpochNanos, key: MappingKey) -> Option<u16> {
         let (protocol, (_, host_port), _) = key;
         self.expire(now, protocol, host_port);
         let is_sctp = protocol == protocol::SCTP;
@@ -175,13 +175,13 @@ impl Nat {
         } else {
             self.free_port(now, protocol)?
         };
-        let mapping = Mapping { key, last: now, peers: BTreeSet::new() };
+        let mapping = NatMapping { key, last: now, peers: BTreeSet::new() };
         self.mappings.insert((protocol, port), mapping);
         self.ports.insert(key, port);
         Some(port)
     }
 
-    fn free_port(&mut self, now: Nanos, protocol: u8) -> Option<u16> {
+    fn free_port(&mut self, now: EpochNanos, protocol: u8) -> Option<u16> {
         for _ in self.config.ports.clone() {
             let port = self.next_port;
             let is_last = port >= *self.config.ports.end();
@@ -194,36 +194,41 @@ impl Nat {
         None
     }
 
-    fn translate_inwards(&mut self, now: Nanos, packet: &Packet) -> Option<Packet> {
-        let flow = Flow::of(Side::Outside, packet);
+    fn translate_inwards(&mut self, now: EpochNanos, packet: &Packet) -> Option<Packet> {
+        let flow = PacketFlow::from_packet(MiddleboxSide::Outside, packet);
         if flow.inside.0 != self.config.address {
             return None;
         }
         let port = flow.inside.1;
         self.expire(now, flow.protocol, port);
         let mapping = self.mappings.get(&(flow.protocol, port))?;
-        let filters = self.config.filtering == Dependence::AddressAndPort;
+        let filters = self.config.filtering == EndpointDependence::AddressAndPort;
         let (_, host, peer) = mapping.key;
         let is_unknown_peer = filters && !mapping.peers.contains(&flow.outside);
         if is_unknown_peer || peer.is_some_and(|peer| peer != flow.outside) {
             return None;
         }
-        translated(packet, Side::Outside, flow.inside, host)
+        translated(packet, MiddleboxSide::Outside, flow.inside, host)
     }
 }
 
 /// The packet with its source (if it comes from the inside) or its destination replaced.
-fn translated(packet: &Packet, from: Side, old: Endpoint, new: Endpoint) -> Option<Packet> {
+fn translated(
+    packet: &Packet,
+    from: MiddleboxSide,
+    old: FlowEndpoint,
+    new: FlowEndpoint,
+) -> Option<Packet> {
     if old.0.is_ipv4() != new.0.is_ipv4() {
         return None;
     }
     let mut changed = packet.clone();
     let port = match from {
-        Side::Inside => {
+        MiddleboxSide::Inside => {
             changed.source = new.0;
             0
         }
-        Side::Outside => {
+        MiddleboxSide::Outside => {
             changed.destination = new.0;
             2
         }
@@ -252,13 +257,13 @@ fn translated(packet: &Packet, from: Side, old: Endpoint, new: Endpoint) -> Opti
 }
 
 impl Middlebox for Nat {
-    fn handle(&mut self, now: Duration, from: Side, packet: Packet) {
+    fn handle_packet(&mut self, now: Duration, from: MiddleboxSide, packet: Packet) {
         self.outgoing.counters.received += 1;
         let now = nanos(now);
         let translated = match from {
             _ if !self.translates(packet.protocol) => None,
-            Side::Inside => self.translate_outwards(now, &packet),
-            Side::Outside => self.translate_inwards(now, &packet),
+            MiddleboxSide::Inside => self.translate_outwards(now, &packet),
+            MiddleboxSide::Outside => self.translate_inwards(now, &packet),
         };
         match translated {
             Some(packet) => self.outgoing.pass(from, packet),
@@ -266,7 +271,7 @@ impl Middlebox for Nat {
         }
     }
 
-    fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
+    fn poll(&mut self, _now: Duration) -> Option<(MiddleboxSide, Packet)> {
         self.outgoing.next()
     }
 

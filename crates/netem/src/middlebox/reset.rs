@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::checksum::of_transport;
 use super::flow::ports;
-use super::{Middlebox, MiddleboxCounters, Outgoing, Side};
+use super::{Middlebox, MiddleboxCounters, MiddleboxSide, OutgoingPackets};
 use crate::packet::{Packet, ecn, protocol};
 
 /// Bytes of a TCP header without options (RFC 9293 §3.1).
@@ -20,7 +20,7 @@ const ACK: u8 = 0x10;
 
 /// What makes the box reset a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trigger {
+pub enum ResetTrigger {
     /// A segment to or from this port.
     Port(u16),
     /// A segment that contains these bytes, for example a name in a ClientHello.
@@ -30,13 +30,13 @@ pub enum Trigger {
 /// A box that answers a matching segment with resets to both ends.
 #[derive(Clone, Debug)]
 pub struct ResetInjector {
-    trigger: Trigger,
+    trigger: ResetTrigger,
     drops: bool,
-    outgoing: Outgoing,
+    outgoing: OutgoingPackets,
 }
 
 /// The fields that a reset is made from.
-struct Segment {
+struct SegmentFields {
     ports: (u16, u16),
     sequence: u32,
     acknowledgement: u32,
@@ -48,14 +48,14 @@ struct Segment {
 impl ResetInjector {
     /// Creates a box with this trigger, which drops or passes the segment itself.
     #[must_use]
-    pub fn new(trigger: Trigger, drops: bool) -> Self {
-        Self { trigger, drops, outgoing: Outgoing::default() }
+    pub fn new(trigger: ResetTrigger, drops: bool) -> Self {
+        Self { trigger, drops, outgoing: OutgoingPackets::default() }
     }
 
-    fn is_match(&self, segment: &Segment, packet: &Packet) -> bool {
+    fn is_match(&self, segment: &SegmentFields, packet: &Packet) -> bool {
         match &self.trigger {
-            Trigger::Port(port) => segment.ports.0 == *port || segment.ports.1 == *port,
-            Trigger::Contains(bytes) => {
+            ResetTrigger::Port(port) => segment.ports.0 == *port || segment.ports.1 == *port,
+            ResetTrigger::Contains(bytes) => {
                 let data = packet.payload.get(data_offset(packet)..).unwrap_or(&[]);
                 !bytes.is_empty() && data.windows(bytes.len()).any(|window| window == bytes)
             }
@@ -67,8 +67,8 @@ fn data_offset(packet: &Packet) -> usize {
     packet.payload.get(12).map_or(0, |octet| usize::from(octet >> 4) * 4)
 }
 
-impl Segment {
-    fn of(packet: &Packet) -> Option<Self> {
+impl SegmentFields {
+    fn from_packet(packet: &Packet) -> Option<Self> {
         if packet.protocol != protocol::TCP || packet.payload.len() < TCP_HEADER {
             return None;
         }
@@ -132,9 +132,10 @@ fn reset(
 }
 
 impl Middlebox for ResetInjector {
-    fn handle(&mut self, _now: Duration, from: Side, packet: Packet) {
+    fn handle_packet(&mut self, _now: Duration, from: MiddleboxSide, packet: Packet) {
         self.outgoing.counters.received += 1;
-        let segment = Segment::of(&packet).filter(|segment| segment.flags & RST == 0);
+        let segment =
+            SegmentFields::from_packet(&packet).filter(|segment| segment.flags & RST == 0);
         let Some(segment) = segment.filter(|segment| self.is_match(segment, &packet)) else {
             self.outgoing.pass(from, packet);
             return;
@@ -149,7 +150,7 @@ impl Middlebox for ResetInjector {
         }
     }
 
-    fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
+    fn poll(&mut self, _now: Duration) -> Option<(MiddleboxSide, Packet)> {
         self.outgoing.next()
     }
 

@@ -10,12 +10,12 @@ use core::time::Duration;
 use bytes::Bytes;
 
 use super::checksum::of_transport;
-use super::firewall::{Firewall, Policy};
+use super::firewall::{Firewall, FirewallPolicy};
 use super::idle::{IdleTimeout, RefreshBehavior};
-use super::mtu::{Answer, MtuLimit};
-use super::nat::{Dependence, Nat, NatConfig, SctpTranslation};
-use super::quota::{Allowance, Quota, QuotaConfig};
-use super::reset::{ResetInjector, Trigger};
+use super::mtu::{MtuAnswer, MtuLimit};
+use super::nat::{EndpointDependence, Nat, NatConfig, SctpTranslation};
+use super::quota::{FlowAllowance, FlowQuota, QuotaConfig};
+use super::reset::{ResetInjector, ResetTrigger};
 use super::*;
 use crate::packet::{ecn, protocol};
 
@@ -84,10 +84,10 @@ fn sctp(from: (&str, u16), to: (&str, u16), tag: u32) -> Packet {
 fn process(
     middlebox: &mut impl Middlebox,
     now: Duration,
-    from: Side,
+    from: MiddleboxSide,
     packet: Packet,
-) -> Vec<(Side, Packet)> {
-    middlebox.handle(now, from, packet);
+) -> Vec<(MiddleboxSide, Packet)> {
+    middlebox.handle_packet(now, from, packet);
     core::iter::from_fn(|| middlebox.poll(now)).collect()
 }
 
@@ -95,7 +95,7 @@ fn process(
 fn forwarded(
     middlebox: &mut impl Middlebox,
     now: Duration,
-    from: Side,
+    from: MiddleboxSide,
     packet: Packet,
 ) -> Option<Packet> {
     let mut outgoing = process(middlebox, now, from, packet);
@@ -104,11 +104,11 @@ fn forwarded(
 }
 
 fn outbound(middlebox: &mut impl Middlebox, now: u64, packet: Packet) -> Option<Packet> {
-    forwarded(middlebox, seconds(now), Side::Inside, packet)
+    forwarded(middlebox, seconds(now), MiddleboxSide::Inside, packet)
 }
 
 fn inbound(middlebox: &mut impl Middlebox, now: u64, packet: Packet) -> Option<Packet> {
-    forwarded(middlebox, seconds(now), Side::Outside, packet)
+    forwarded(middlebox, seconds(now), MiddleboxSide::Outside, packet)
 }
 
 /// ```text
@@ -143,7 +143,8 @@ fn a_nat_admits_only_contacted_peers() {
     outbound(&mut strict, 0, udp((HOST, 5000), server, b"")).unwrap();
     assert_eq!(inbound(&mut strict, 0, udp(stranger, (NAT, 5000), b"")), None);
     assert!(inbound(&mut strict, 0, udp(server, (NAT, 5000), b"")).is_some());
-    let open = NatConfig { filtering: Dependence::Independent, ..NatConfig::new(address(NAT)) };
+    let open =
+        NatConfig { filtering: EndpointDependence::Independent, ..NatConfig::new(address(NAT)) };
     let mut open = Nat::new(open);
     outbound(&mut open, 0, udp((HOST, 5000), server, b"")).unwrap();
     assert!(inbound(&mut open, 0, udp(stranger, (NAT, 5000), b"")).is_some());
@@ -153,7 +154,7 @@ fn a_nat_admits_only_contacted_peers() {
 
 #[test]
 fn a_nat_with_mappings_by_peer_gives_each_peer_another_port() {
-    let mapping = Dependence::AddressAndPort;
+    let mapping = EndpointDependence::AddressAndPort;
     let mut nat = Nat::new(NatConfig { mapping, ..NatConfig::new(address(NAT)) });
     let first = outbound(&mut nat, 0, udp((HOST, 5000), (SERVER, 53), b"")).unwrap();
     let second = outbound(&mut nat, 0, udp((HOST, 5000), (SERVER, 54), b"")).unwrap();
@@ -221,7 +222,7 @@ fn firewalls_follow_their_rules() {
     assert_eq!(passes(Firewall::without_sctp()), [false, true, true, true, true]);
     assert_eq!(passes(Firewall::without_udp()), [true, false, false, true, true]);
     assert_eq!(passes(Firewall::only_443()), [false, true, false, true, false]);
-    let web = Firewall::new(Policy::OnlyTcpPorts([80, 443].into()));
+    let web = Firewall::new(FirewallPolicy::OnlyTcpPorts([80, 443].into()));
     assert_eq!(passes(web), [false, false, false, true, true]);
     // Answers come from the port instead of going to it.
     let answer = udp((SERVER, 443), (HOST, 5000), b"");
@@ -263,22 +264,22 @@ fn a_black_hole_sends_nothing() {
 
 #[test]
 fn a_limit_answers_with_its_mtu() {
-    let mut limit = MtuLimit::new(1300, Answer::TooBig(address("203.0.113.1")));
+    let mut limit = MtuLimit::new(1300, MtuAnswer::TooBig(address("203.0.113.1")));
     let large = udp((HOST, 1), (SERVER, 2), &[7; 1400]);
-    let outgoing = process(&mut limit, seconds(0), Side::Inside, large.clone());
-    let [(Side::Inside, error)] = &outgoing[..] else { panic!("{outgoing:?}") };
+    let outgoing = process(&mut limit, seconds(0), MiddleboxSide::Inside, large.clone());
+    let [(MiddleboxSide::Inside, error)] = &outgoing[..] else { panic!("{outgoing:?}") };
     assert_eq!((error.protocol, error.destination), (protocol::ICMP, address(HOST)));
     // Type 3, code 4, and the MTU at the end of the header (RFC 1191 §4).
     assert_eq!((error.payload[0], error.payload[1]), (3, 4));
     assert_eq!(error.payload[6..8], 1300_u16.to_be_bytes());
     assert_eq!(error.payload[8 + 20..], large.payload[..8]);
-    assert_eq!(Sum::default().bytes(&error.payload).finish(), 0);
+    assert_eq!(OnesComplementSum::default().bytes(&error.payload).finish(), 0);
     // There can be no answer of the other family.
-    let mut limit = MtuLimit::new(1300, Answer::TooBig(address("2001:db8::1")));
-    assert!(process(&mut limit, seconds(0), Side::Inside, large).is_empty());
+    let mut limit = MtuLimit::new(1300, MtuAnswer::TooBig(address("2001:db8::1")));
+    assert!(process(&mut limit, seconds(0), MiddleboxSide::Inside, large).is_empty());
     let large = udp(("2001:db8::5", 1), ("2001:db8::6", 2), &[7; 1400]);
-    let outgoing = process(&mut limit, seconds(0), Side::Outside, large);
-    let [(Side::Outside, error)] = &outgoing[..] else { panic!("{outgoing:?}") };
+    let outgoing = process(&mut limit, seconds(0), MiddleboxSide::Outside, large);
+    let [(MiddleboxSide::Outside, error)] = &outgoing[..] else { panic!("{outgoing:?}") };
     assert_eq!(error.len(), 1280);
     assert_eq!((error.protocol, error.payload[0]), (protocol::ICMPV6, 2));
     assert_eq!(error.payload[4..8], 1300_u32.to_be_bytes());
@@ -292,12 +293,15 @@ fn a_limit_answers_with_its_mtu() {
 #[test]
 fn a_reset_is_sent_to_both_ends() {
     let (client, server) = ((HOST, 5000), (SERVER, 443));
-    let mut middlebox = ResetInjector::new(Trigger::Contains(b"evil".to_vec()), false);
+    let mut middlebox = ResetInjector::new(ResetTrigger::Contains(b"evil".to_vec()), false);
     assert!(outbound(&mut middlebox, 0, tcp(client, server, 0x10, b"good")).is_some());
     let bad = tcp(client, server, 0x18, b"some evil");
-    let outgoing = process(&mut middlebox, seconds(0), Side::Inside, bad.clone());
-    let [(Side::Outside, to_server), (Side::Inside, to_client), (Side::Outside, itself)] =
-        &outgoing[..]
+    let outgoing = process(&mut middlebox, seconds(0), MiddleboxSide::Inside, bad.clone());
+    let [
+        (MiddleboxSide::Outside, to_server),
+        (MiddleboxSide::Inside, to_client),
+        (MiddleboxSide::Outside, itself),
+    ] = &outgoing[..]
     else {
         panic!("{outgoing:?}")
     };
@@ -311,7 +315,10 @@ fn a_reset_is_sent_to_both_ends() {
         assert_eq!(reset.payload[13], 0x04);
         assert_eq!(of_transport(reset), 0);
         // A reset is not answered by another one.
-        assert_eq!(process(&mut middlebox, seconds(0), Side::Inside, reset.clone()).len(), 1);
+        assert_eq!(
+            process(&mut middlebox, seconds(0), MiddleboxSide::Inside, reset.clone()).len(),
+            1
+        );
     }
     assert_eq!(middlebox.counters().generated, 2);
 }
@@ -319,10 +326,10 @@ fn a_reset_is_sent_to_both_ends() {
 #[test]
 fn a_syn_is_refused_with_the_address_of_the_server() {
     let (client, server) = ((HOST, 5000), (SERVER, 80));
-    let mut middlebox = ResetInjector::new(Trigger::Port(80), true);
+    let mut middlebox = ResetInjector::new(ResetTrigger::Port(80), true);
     let outgoing =
-        process(&mut middlebox, seconds(0), Side::Inside, tcp(client, server, 0x02, b""));
-    let [(Side::Outside, _), (Side::Inside, refusal)] = &outgoing[..] else {
+        process(&mut middlebox, seconds(0), MiddleboxSide::Inside, tcp(client, server, 0x02, b""));
+    let [(MiddleboxSide::Outside, _), (MiddleboxSide::Inside, refusal)] = &outgoing[..] else {
         panic!("{outgoing:?}")
     };
     assert_eq!(refusal.payload[13], 0x14);
@@ -336,13 +343,13 @@ fn truncated_packets_never_panic() {
         Box::new(Nat::new(NatConfig::new(address(NAT)))) as Box<dyn Middlebox>,
         Box::new(Firewall::only_443()),
         Box::new(IdleTimeout::new(seconds(1), RefreshBehavior::Opening)),
-        Box::new(MtuLimit::new(20, Answer::TooBig(address(NAT)))),
-        Box::new(ResetInjector::new(Trigger::Contains(b"x".to_vec()), true)),
+        Box::new(MtuLimit::new(20, MtuAnswer::TooBig(address(NAT)))),
+        Box::new(ResetInjector::new(ResetTrigger::Contains(b"x".to_vec()), true)),
     ]);
     for middlebox in &mut boxes {
         for protocol in [protocol::TCP, protocol::UDP, protocol::SCTP, protocol::ICMP] {
             for length in 0..30 {
-                for side in [Side::Inside, Side::Outside] {
+                for side in [MiddleboxSide::Inside, MiddleboxSide::Outside] {
                     let mut short = packet(protocol, (HOST, 1), (SERVER, 2), &[0xff; 40]);
                     short.payload = short.payload.slice(..length);
                     process(middlebox, seconds(0), side, short);
@@ -356,7 +363,7 @@ fn truncated_packets_never_panic() {
 
 #[test]
 fn a_quota_counts_packets_of_each_flow_in_both_directions() {
-    let mut quota = Quota::new(QuotaConfig::new([protocol::UDP], Allowance::Packets(3)));
+    let mut quota = FlowQuota::new(QuotaConfig::new([protocol::UDP], FlowAllowance::Packets(3)));
     let there = |port| udp((HOST, port), (SERVER, 443), b"x");
     let back = |port| udp((SERVER, 443), (HOST, port), b"x");
     let passed = [
@@ -383,7 +390,7 @@ fn a_quota_counts_packets_of_each_flow_in_both_directions() {
 #[test]
 fn a_quota_of_bytes_ends_with_the_packet_that_exceeds_it() {
     // 20 + 8 + 100 bytes each.
-    let mut quota = Quota::new(QuotaConfig::new([], Allowance::Bytes(300)));
+    let mut quota = FlowQuota::new(QuotaConfig::new([], FlowAllowance::Bytes(300)));
     let full = || udp((HOST, 1), (SERVER, 443), &[0; 100]);
     let small = || udp((HOST, 1), (SERVER, 443), b"");
     let passed =
@@ -393,7 +400,7 @@ fn a_quota_of_bytes_ends_with_the_packet_that_exceeds_it() {
 
 #[test]
 fn a_quota_remembers_a_bounded_number_of_flows() {
-    let mut quota = Quota::new(QuotaConfig::new([], Allowance::Packets(1)));
+    let mut quota = FlowQuota::new(QuotaConfig::new([], FlowAllowance::Packets(1)));
     let flow = |number: u32| {
         let port = (number % 65_536) as u16;
         udp((HOST, port), (if number < 65_536 { SERVER } else { NAT }, 443), b"")

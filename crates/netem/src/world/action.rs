@@ -6,9 +6,9 @@ use core::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Direction, LinkId, NodeId, World};
+use super::{LinkDirection, LinkId, NodeId, World};
 use crate::link::LinkChange;
-use crate::time::Nanos;
+use crate::time::EpochNanos;
 
 /// A change of a node from outside.
 pub type NodeChange<N> = Box<dyn FnOnce(&mut N, Duration) + Send>;
@@ -16,13 +16,13 @@ pub type NodeChange<N> = Box<dyn FnOnce(&mut N, Duration) + Send>;
 pub type WorldChange<N, B = Bytes> = Box<dyn FnOnce(&mut World<N, B>) + Send>;
 
 /// A scheduled change.
-pub enum Action<N, B = Bytes> {
+pub enum WorldAction<N, B = Bytes> {
     /// Changes a link.
     Link {
         /// The link.
         link: LinkId,
         /// The direction; `None` for both.
-        direction: Option<Direction>,
+        direction: Option<LinkDirection>,
         /// The change.
         change: LinkChange,
     },
@@ -32,7 +32,7 @@ pub enum Action<N, B = Bytes> {
     World(WorldChange<N, B>),
 }
 
-impl<N, B> Action<N, B> {
+impl<N, B> WorldAction<N, B> {
     /// Returns a change of both directions of a link.
     #[must_use]
     pub const fn link(link: LinkId, change: LinkChange) -> Self {
@@ -53,33 +53,33 @@ impl<N, B> Action<N, B> {
 }
 
 /// An action with its sequence number: of equal times, the one scheduled first comes first.
-pub(super) struct Scheduled<N, B> {
-    pub(super) time: Nanos,
+pub(super) struct ScheduledAction<N, B> {
+    pub(super) time: EpochNanos,
     pub(super) sequence: u64,
-    pub(super) action: Action<N, B>,
+    pub(super) action: WorldAction<N, B>,
 }
 
-impl<N, B> Scheduled<N, B> {
-    const fn key(&self) -> (Nanos, u64) {
+impl<N, B> ScheduledAction<N, B> {
+    const fn key(&self) -> (EpochNanos, u64) {
         (self.time, self.sequence)
     }
 }
 
-impl<N, B> PartialEq for Scheduled<N, B> {
+impl<N, B> PartialEq for ScheduledAction<N, B> {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl<N, B> Eq for Scheduled<N, B> {}
+impl<N, B> Eq for ScheduledAction<N, B> {}
 
-impl<N, B> PartialOrd for Scheduled<N, B> {
+impl<N, B> PartialOrd for ScheduledAction<N, B> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<N, B> Ord for Scheduled<N, B> {
+impl<N, B> Ord for ScheduledAction<N, B> {
     /// Reversed, because a `BinaryHeap` returns the greatest element first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())

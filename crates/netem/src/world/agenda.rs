@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-use crate::time::Nanos;
+use crate::time::EpochNanos;
 
 /// Children of a heap node. Four share a cache line, and the heap is half as high as a binary one.
 const CHILDREN: usize = 4;
@@ -23,16 +23,16 @@ pub(super) const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
 /// The time, the sequence number for equal times, and the entity. One number, so that a comparison
 /// is cheap and the four children of a heap node are in one cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry(u128);
+struct AgendaEntry(u128);
 
-impl Entry {
-    const fn new(time: Nanos, sequence: u64, entity: u32) -> Self {
+impl AgendaEntry {
+    const fn new(time: EpochNanos, sequence: u64, entity: u32) -> Self {
         let sequence = sequence & ((1 << SEQUENCE_BITS) - 1);
         Self((time as u128) << 64 | (sequence as u128) << ENTITY_BITS | entity as u128)
     }
 
-    const fn time(self) -> Nanos {
-        (self.0 >> 64) as Nanos
+    const fn time(self) -> EpochNanos {
+        (self.0 >> 64) as EpochNanos
     }
 
     const fn entity(self) -> u32 {
@@ -42,23 +42,23 @@ impl Entry {
 
 /// The times of all entities, earliest first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Agenda {
-    heap: Vec<Entry>,
+pub(super) struct WorldAgenda {
+    heap: Vec<AgendaEntry>,
     /// The position of each entity in the heap.
     positions: Vec<u32>,
     /// The sequence number: of equal times, the one that was set first comes first.
     sequence: u64,
 }
 
-impl Agenda {
+impl WorldAgenda {
     /// Returns the earliest time and its entity.
-    pub(super) fn first(&self) -> Option<(Nanos, u32)> {
+    pub(super) fn first(&self) -> Option<(EpochNanos, u32)> {
         self.heap.first().map(|entry| (entry.time(), entry.entity()))
     }
 
     /// Sets, moves or removes the time of an entity. Setting the same time again changes nothing,
     /// not even its order among equal times.
-    pub(super) fn set(&mut self, entity: u32, time: Option<Nanos>) {
+    pub(super) fn set(&mut self, entity: u32, time: Option<EpochNanos>) {
         debug_assert!(entity < MAX_ENTITIES, "entity {entity}");
         let index = entity as usize;
         if index >= self.positions.len() {
@@ -91,9 +91,9 @@ impl Agenda {
         }
     }
 
-    const fn entry(&mut self, time: Nanos, entity: u32) -> Entry {
+    const fn entry(&mut self, time: EpochNanos, entity: u32) -> AgendaEntry {
         self.sequence += 1;
-        Entry::new(time, self.sequence, entity)
+        AgendaEntry::new(time, self.sequence, entity)
     }
 
     fn remove(&mut self, position: usize) {
@@ -105,21 +105,21 @@ impl Agenda {
     }
 
     /// Puts `entry` at `position`, or moves it up.
-    fn rise(&mut self, mut position: usize, entry: Entry) {
+    fn rise(&mut self, mut position: usize, entry: AgendaEntry) {
         while position > 0 {
             let parent = (position - 1) / CHILDREN;
             let above = self.heap[parent];
             if above < entry {
                 break;
             }
-            self.put(position, above);
+            self.store(position, above);
             position = parent;
         }
-        self.put(position, entry);
+        self.store(position, entry);
     }
 
     /// Puts `entry` at `position`, or moves it down.
-    fn sink(&mut self, mut position: usize, entry: Entry) {
+    fn sink(&mut self, mut position: usize, entry: AgendaEntry) {
         loop {
             let first = position * CHILDREN + 1;
             let end = (first + CHILDREN).min(self.heap.len());
@@ -136,13 +136,13 @@ impl Agenda {
             if smallest > entry {
                 break;
             }
-            self.put(position, smallest);
+            self.store(position, smallest);
             position = child;
         }
-        self.put(position, entry);
+        self.store(position, entry);
     }
 
-    fn put(&mut self, position: usize, entry: Entry) {
+    fn store(&mut self, position: usize, entry: AgendaEntry) {
         self.heap[position] = entry;
         self.positions[entry.entity() as usize] = position as u32;
     }
@@ -160,7 +160,7 @@ mod tests {
         fn the_earliest_comes_first(
             settings in prop::collection::vec((0_u32..40, prop::option::of(0_u64..50)), 1..400),
         ) {
-            let mut agenda = Agenda::default();
+            let mut agenda = WorldAgenda::default();
             let mut list: Vec<(u64, usize, u32)> = Vec::new();
             for (sequence, (entity, time)) in settings.into_iter().enumerate() {
                 agenda.set(entity, time);

@@ -4,11 +4,11 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use super::{Direction, LinkId, NodeId, World};
-use crate::capture::{Capture, CaptureInterface};
+use super::{LinkDirection, LinkId, NodeId, World};
+use crate::capture::{CaptureInterface, PacketCapture};
 use crate::link::DropCause;
 use crate::node::Node;
-use crate::packet::{Packet, Payload};
+use crate::packet::{Packet, PacketPayload};
 
 /// The default maximum size of a capture: 256 MiB.
 const CAPTURE_LIMIT: usize = 256 << 20;
@@ -24,30 +24,30 @@ pub enum TapPoint {
 
 /// The interfaces of the capture that one direction of a link writes to.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tap {
+pub(super) struct CaptureTap {
     pub(super) sender: Option<CaptureInterface>,
     pub(super) receiver: Option<CaptureInterface>,
 }
 
 /// A recorded event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct WorldRecord {
     /// The time.
     pub time: Duration,
     /// The event.
-    pub observation: Observation,
+    pub observation: WorldObservation,
 }
 
 /// An event in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Observation {
+pub enum WorldObservation {
     /// A packet was passed to a link, which accepted or dropped it.
     Offered {
         /// The link.
         link: LinkId,
         /// The direction.
-        direction: Direction,
+        direction: LinkDirection,
         /// The IP protocol number.
         protocol: u8,
         /// The size of the IP packet in bytes.
@@ -60,7 +60,7 @@ pub enum Observation {
         /// The link.
         link: LinkId,
         /// The direction.
-        direction: Direction,
+        direction: LinkDirection,
         /// The IP protocol number.
         protocol: u8,
         /// The size of the IP packet in bytes.
@@ -74,52 +74,52 @@ pub enum Observation {
     Changed(LinkId),
 }
 
-impl fmt::Display for Record {
+impl fmt::Display for WorldRecord {
     /// One line, identical for identical runs: two runs are compared by their lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, nanoseconds) = (self.time.as_secs(), self.time.subsec_nanos());
         write!(f, "{seconds}.{nanoseconds:09} ")?;
-        let arrow = |direction| if direction == Direction::Forward { "→" } else { "←" };
+        let arrow = |direction| if direction == LinkDirection::Forward { "→" } else { "←" };
         match self.observation {
-            Observation::Offered { link, direction, protocol, bytes, result } => {
+            WorldObservation::Offered { link, direction, protocol, bytes, result } => {
                 write!(f, "link {} {} sent {bytes} of {protocol}", link.0, arrow(direction))?;
                 match result {
                     Ok(()) => Ok(()),
                     Err(cause) => write!(f, ": {cause}"),
                 }
             }
-            Observation::Arrived { link, direction, protocol, bytes, ecn } => {
+            WorldObservation::Arrived { link, direction, protocol, bytes, ecn } => {
                 let arrow = arrow(direction);
                 write!(f, "link {} {arrow} arrived {bytes} of {protocol} ecn {ecn}", link.0)
             }
-            Observation::Timer(node) => write!(f, "node {} timer", node.0),
-            Observation::Changed(link) => write!(f, "link {} changed", link.0),
+            WorldObservation::Timer(node) => write!(f, "node {} timer", node.0),
+            WorldObservation::Changed(link) => write!(f, "link {} changed", link.0),
         }
     }
 }
 
 /// Records, up to a bound.
 #[derive(Debug, Default)]
-struct Records {
-    kept: Vec<Record>,
+struct WorldRecords {
+    kept: Vec<WorldRecord>,
     limit: usize,
     missed: u64,
 }
 
 /// The observers of a world. Without any, they cost one comparison per packet.
 #[derive(Debug, Default)]
-pub(super) struct Observers {
-    capture: Option<Capture>,
-    records: Option<Records>,
+pub(super) struct WorldObservers {
+    capture: Option<PacketCapture>,
+    records: Option<WorldRecords>,
 }
 
-impl Observers {
+impl WorldObservers {
     pub(super) const fn is_idle(&self) -> bool {
         self.capture.is_none() && self.records.is_none()
     }
 
     /// Reports that a packet passes one end of a link.
-    pub(super) fn packet<B: Payload>(
+    pub(super) fn packet<B: PacketPayload>(
         &mut self,
         time: Duration,
         interface: Option<CaptureInterface>,
@@ -132,10 +132,10 @@ impl Observers {
         }
     }
 
-    pub(super) fn record(&mut self, time: Duration, observation: Observation) {
+    pub(super) fn record(&mut self, time: Duration, observation: WorldObservation) {
         if let Some(records) = &mut self.records {
             if records.kept.len() < records.limit {
-                records.kept.push(Record { time, observation });
+                records.kept.push(WorldRecord { time, observation });
             } else {
                 records.missed += 1;
             }
@@ -143,12 +143,14 @@ impl Observers {
     }
 }
 
-impl<N: Node<B>, B: Payload> World<N, B> {
+impl<N: Node<B>, B: PacketPayload> World<N, B> {
     /// Captures packets at one end of both directions of a link, on interfaces named after `name`.
     /// All taps share one capture.
     pub fn tap(&mut self, link: LinkId, point: TapPoint, name: &str) {
-        let capture = self.observers.capture.get_or_insert_with(|| Capture::new(CAPTURE_LIMIT));
-        for (direction, arrow) in [(Direction::Forward, "→"), (Direction::Backward, "←")] {
+        let capture =
+            self.observers.capture.get_or_insert_with(|| PacketCapture::new(CAPTURE_LIMIT));
+        for (direction, arrow) in [(LinkDirection::Forward, "→"), (LinkDirection::Backward, "←")]
+        {
             let tap = &mut self.links[Self::slot(link, direction)].tap;
             let (place, end) = match point {
                 TapPoint::Sender => (&mut tap.sender, "sent"),
@@ -160,8 +162,8 @@ impl<N: Node<B>, B: Payload> World<N, B> {
     }
 
     /// Returns the capture of all taps, to be written to a file, or to be emptied regularly with
-    /// [`Capture::take`] in a long run.
-    pub const fn capture_mut(&mut self) -> Option<&mut Capture> {
+    /// [`PacketCapture::drain`] in a long run.
+    pub const fn capture_mut(&mut self) -> Option<&mut PacketCapture> {
         self.observers.capture.as_mut()
     }
 
@@ -175,7 +177,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         let interface = self.links[slot as usize].tap.sender;
         self.observers.packet(time, interface, packet, result);
         let (protocol, bytes) = (packet.protocol, packet.len());
-        let observation = Observation::Offered { link, direction, protocol, bytes, result };
+        let observation = WorldObservation::Offered { link, direction, protocol, bytes, result };
         self.observers.record(time, observation);
     }
 
@@ -184,24 +186,24 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         let interface = self.links[slot as usize].tap.receiver;
         self.observers.packet(time, interface, packet, Ok(()));
         let (protocol, bytes, ecn) = (packet.protocol, packet.len(), packet.ecn);
-        let observation = Observation::Arrived { link, direction, protocol, bytes, ecn };
+        let observation = WorldObservation::Arrived { link, direction, protocol, bytes, ecn };
         self.observers.record(time, observation);
     }
 
-    const fn direction(slot: u32) -> (LinkId, Direction) {
+    const fn direction(slot: u32) -> (LinkId, LinkDirection) {
         let is_forward = slot.is_multiple_of(2);
-        let direction = if is_forward { Direction::Forward } else { Direction::Backward };
+        let direction = if is_forward { LinkDirection::Forward } else { LinkDirection::Backward };
         (LinkId(slot / 2), direction)
     }
 
     /// Starts recording events, up to this number.
     pub fn keep_records(&mut self, limit: usize) {
-        self.observers.records = Some(Records { limit, ..Records::default() });
+        self.observers.records = Some(WorldRecords { limit, ..WorldRecords::default() });
     }
 
     /// Returns the events recorded since [`Self::keep_records`].
     #[must_use]
-    pub fn records(&self) -> &[Record] {
+    pub fn records(&self) -> &[WorldRecord] {
         self.observers.records.as_ref().map_or(&[], |records| &records.kept)
     }
 

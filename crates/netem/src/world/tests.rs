@@ -107,7 +107,7 @@ fn a_packet_there_and_back_takes_two_transmissions_and_two_delays() {
     assert_eq!((world.node(a).starts, world.node(a).timers), (1, 1));
     // Two starts, one timer, four packets.
     assert_eq!(world.events(), 7);
-    assert_eq!(world.link_counters(link, Direction::Forward).delivered.packets, 2);
+    assert_eq!(world.link_counters(link, LinkDirection::Forward).delivered.packets, 2);
     assert_eq!(world.now(), milliseconds(1000));
     assert_eq!(world.next_event(), None);
 }
@@ -131,20 +131,20 @@ fn links_change_during_a_run() {
     let a = world.add_node(Host::sending([(0, 0, 1500), (100, 0, 1500), (200, 0, 1500)]));
     let b = world.add_node(Host::default());
     let id = world.connect((a, 0), (b, 0), link(), link());
-    world.at(milliseconds(50), Action::link(id, LinkChange::Rate(Some(1_000_000))));
-    world.at(milliseconds(60), Action::link(id, LinkChange::Delay(milliseconds(20))));
-    world.at(milliseconds(150), Action::link(id, LinkChange::Down));
-    world.at(milliseconds(250), Action::link(id, LinkChange::Up));
-    world.at(
+    world.schedule(milliseconds(50), WorldAction::link(id, LinkChange::Rate(Some(1_000_000))));
+    world.schedule(milliseconds(60), WorldAction::link(id, LinkChange::Delay(milliseconds(20))));
+    world.schedule(milliseconds(150), WorldAction::link(id, LinkChange::Down));
+    world.schedule(milliseconds(250), WorldAction::link(id, LinkChange::Up));
+    world.schedule(
         milliseconds(300),
-        Action::node(a, |host: &mut Host, now| {
+        WorldAction::node(a, |host: &mut Host, now| {
             host.to_send.push_back((now, 0, packet(1500)));
         }),
     );
     world.run_until(milliseconds(1000));
     let arrived: Vec<_> = world.node(b).arrived.iter().map(|(at, ..)| at.as_micros()).collect();
     assert_eq!(arrived, [11_200, 132_000, 332_000]);
-    let counters = world.link_counters(id, Direction::Forward);
+    let counters = world.link_counters(id, LinkDirection::Forward);
     assert_eq!(counters.dropped(DropCause::Down).packets, 1);
 }
 
@@ -216,7 +216,7 @@ fn boxed_worlds_contain_nodes_of_all_kinds() {
     world.connect((a, 0), (middle, 0), link(), link());
     let last = world.connect((middle, 1), (b, 0), link(), link());
     world.run_until(milliseconds(100));
-    assert_eq!(world.link_counters(last, Direction::Forward).delivered.packets, 1);
+    assert_eq!(world.link_counters(last, LinkDirection::Forward).delivered.packets, 1);
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_record_describes_the_run_line_by_line() {
     let config = LinkConfig { queue: QueueConfig::Packets(0), ..link() };
     let id = world.connect((a, 0), (b, 0), config, link());
     world.keep_records(5);
-    world.at(milliseconds(20), Action::link(id, LinkChange::Down));
+    world.schedule(milliseconds(20), WorldAction::link(id, LinkChange::Down));
     world.run_until(milliseconds(30));
     let lines: Vec<_> = world.records().iter().map(alloc::string::ToString::to_string).collect();
     assert_eq!(
@@ -254,11 +254,11 @@ fn a_tap_sees_both_ends() {
     world.tap(id, TapPoint::Sender, "path");
     world.tap(id, TapPoint::Receiver, "path");
     world.run_until(milliseconds(100));
-    let file = world.capture_mut().expect("there are taps").take();
+    let file = world.capture_mut().expect("there are taps").drain();
     // A header, four interfaces, three packets that are sent and two that arrive.
     let names = file.windows(4).filter(|window| *window == b"path").count();
     assert_eq!(names, 4);
-    assert_eq!(world.link_counters(id, Direction::Forward).sent.packets, 2);
+    assert_eq!(world.link_counters(id, LinkDirection::Forward).sent.packets, 2);
     assert_eq!(world.node(a).arrived.len(), 1);
     assert!(file.len() > 4 * 1500 + 100);
 }

@@ -14,7 +14,7 @@ pub(crate) trait ReadWrite: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> ReadWrite for S {}
 
 /// A channel of a test.
-pub(crate) struct Channel {
+pub(crate) struct TestChannel {
     pub(crate) stream: Box<dyn ReadWrite>,
     /// Of a channel that is a TCP or MPTCP connection.
     pub(crate) tcp: Option<TcpStatus>,
@@ -22,7 +22,7 @@ pub(crate) struct Channel {
     pub(crate) permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Channel {
+impl TestChannel {
     /// Returns a connection as one channel.
     pub(crate) fn from_connection(
         mut connection: Connection,

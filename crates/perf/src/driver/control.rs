@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::channel::ReadWrite;
-use crate::protocol::frame::{Frame, FrameError, HEADER};
+use crate::protocol::frame::{FrameError, HEADER, PerfFrame};
 
 /// The most frames that wait to be sent: a peer that does not read them is gone.
 const MAX_UNSENT: usize = 1_024;
@@ -25,18 +25,20 @@ pub(crate) enum ReadError {
 }
 
 /// Reads a frame. Not cancel-safe.
-pub(crate) async fn read_frame(from: &mut (impl AsyncRead + Unpin)) -> Result<Frame, ReadError> {
+pub(crate) async fn read_frame(
+    from: &mut (impl AsyncRead + Unpin),
+) -> Result<PerfFrame, ReadError> {
     let mut header = [0; HEADER];
     from.read_exact(&mut header).await?;
-    let mut payload = vec![0; Frame::payload_length(header)?];
+    let mut payload = vec![0; PerfFrame::payload_length(header)?];
     from.read_exact(&mut payload).await?;
-    Ok(Frame::parse(header[0], &payload)?)
+    Ok(PerfFrame::parse(header[0], &payload)?)
 }
 
 /// Writes a frame.
 pub(crate) async fn write_frame(
     to: &mut (impl AsyncWrite + Unpin),
-    frame: &Frame,
+    frame: &PerfFrame,
 ) -> io::Result<()> {
     to.write_all(&frame.encode()).await?;
     to.flush().await
@@ -44,8 +46,8 @@ pub(crate) async fn write_frame(
 
 /// The control channel: dropping it closes it.
 pub(crate) struct ControlChannel {
-    arrived: mpsc::Receiver<Result<Frame, ReadError>>,
-    unsent: mpsc::Sender<Frame>,
+    arrived: mpsc::Receiver<Result<PerfFrame, ReadError>>,
+    unsent: mpsc::Sender<PerfFrame>,
     sent: u64,
     written: watch::Receiver<u64>,
     _tasks: JoinSet<()>,
@@ -79,7 +81,7 @@ impl ControlChannel {
     }
 
     /// Waits for the next frame; `None` once the channel is closed or broken. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Option<Frame> {
+    pub(crate) async fn next(&mut self) -> Option<PerfFrame> {
         match self.arrived.recv().await? {
             Ok(frame) => Some(frame),
             Err(error) => {
@@ -90,7 +92,7 @@ impl ControlChannel {
     }
 
     /// Sends a frame; returns whether the peer still reads them.
-    pub(crate) fn send(&mut self, frame: Frame) -> bool {
+    pub(crate) fn send(&mut self, frame: PerfFrame) -> bool {
         self.sent += 1;
         self.unsent.try_send(frame).is_ok()
     }

@@ -11,10 +11,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::channel::{Channel, ChannelSource, ReadWrite};
+use super::channel::{ChannelSource, ReadWrite, TestChannel};
 use super::gauge::{TransportGauge, cpu_time};
-use crate::protocol::Reading;
-use crate::protocol::pacer::Pacer;
+use crate::protocol::EndReading;
+use crate::protocol::pacer::MessagePacer;
 use crate::protocol::request::{MAX_SIZE, TestRequest};
 
 /// The size of a read buffer, in bytes.
@@ -37,7 +37,7 @@ static NOISE: LazyLock<Vec<u8>> = LazyLock::new(|| {
 
 /// The counters of the data of one end.
 #[derive(Debug, Default)]
-struct Counters {
+struct DataCounters {
     received: AtomicU64,
     sent: AtomicU64,
     /// Messages that are still to be sent, if their number is limited.
@@ -58,11 +58,11 @@ pub(crate) enum DataEvent {
 
 /// The data of one end while it flows; dropping it closes the channels.
 pub(crate) struct DataFlow {
-    counters: Arc<Counters>,
+    counters: Arc<DataCounters>,
     senders: JoinSet<io::Result<()>>,
-    receivers: JoinSet<io::Result<Receiver>>,
+    receivers: JoinSet<io::Result<ChannelReceiver>>,
     /// Streams that the peer has ended; closed before the end of the test, they would look broken to it.
-    ended: Vec<Receiver>,
+    ended: Vec<ChannelReceiver>,
     gauge: TransportGauge,
 }
 
@@ -70,16 +70,16 @@ impl DataFlow {
     /// Starts to send on all channels, or to receive, or both.
     pub(crate) fn new(
         source: &ChannelSource,
-        channels: Vec<Channel>,
+        channels: Vec<TestChannel>,
         request: &TestRequest,
         (sends, receives): (bool, bool),
     ) -> Self {
         let gauge = TransportGauge::new(source, &channels);
-        let counters = Arc::new(Counters::default());
+        let counters = Arc::new(DataCounters::default());
         counters.messages.store(request.count, Relaxed);
         let (mut senders, mut receivers) = (JoinSet::new(), JoinSet::new());
         for channel in channels {
-            let Channel { stream, permit, .. } = channel;
+            let TestChannel { stream, permit, .. } = channel;
             let (reader, writer) = tokio::io::split(stream);
             let (request, counted) = (*request, Arc::clone(&counters));
             if sends {
@@ -87,7 +87,7 @@ impl DataFlow {
             }
             // One that only sends reads, too, so as to notice the end.
             let counted = Arc::clone(&counters);
-            let receiver = Receiver { reader, _permit: permit };
+            let receiver = ChannelReceiver { reader, _permit: permit };
             receivers.spawn(async move { receiver.receive(receives, &counted).await });
         }
         Self { counters, senders, receivers, ended: Vec::new(), gauge }
@@ -127,9 +127,9 @@ impl DataFlow {
     }
 
     /// Returns the counters. The CPU time is that of the process if it is this test's `alone`.
-    pub(crate) fn reading(&self, alone: bool) -> Reading {
+    pub(crate) fn reading(&self, alone: bool) -> EndReading {
         let (retransmitted, rtt) = self.gauge.read();
-        Reading {
+        EndReading {
             received: self.counters.received.load(Relaxed),
             sent: self.counters.sent.load(Relaxed),
             cpu: alone.then(cpu_time).flatten(),
@@ -151,11 +151,11 @@ pub(crate) async fn next_event(data: Option<&mut DataFlow>) -> DataEvent {
 async fn send(
     mut to: impl AsyncWrite + Unpin,
     request: &TestRequest,
-    counters: &Counters,
+    counters: &DataCounters,
 ) -> io::Result<()> {
     let epoch = Instant::now();
     let rate = request.rate as f64 / f64::from(request.streams);
-    let mut pacer = (request.rate > 0).then(|| Pacer::new(rate, Duration::ZERO));
+    let mut pacer = (request.rate > 0).then(|| MessagePacer::new(rate, Duration::ZERO));
     let message = &NOISE[..(request.size as usize).min(NOISE.len())];
     while request.count == 0 || claim(&counters.messages) {
         if let Some(pacer) = &mut pacer {
@@ -187,14 +187,14 @@ fn claim(messages: &AtomicU64) -> bool {
 }
 
 /// The receiving half of a channel.
-struct Receiver {
+struct ChannelReceiver {
     reader: ReadHalf<Box<dyn ReadWrite>>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Receiver {
+impl ChannelReceiver {
     /// Receives until the peer ends the stream. Where nothing should come, nothing may.
-    async fn receive(mut self, expects: bool, counters: &Counters) -> io::Result<Self> {
+    async fn receive(mut self, expects: bool, counters: &DataCounters) -> io::Result<Self> {
         let mut buffer = vec![0; if expects { READ_SIZE } else { 1 }];
         loop {
             let length = self.reader.read(&mut buffer).await?;

@@ -7,7 +7,7 @@ use eyas::sctp::protocol::endpoint::PathStatus;
 use eyas::{TcpStatus, quinn};
 use nix::sys::resource::{UsageWho, getrusage};
 
-use super::channel::{Channel, ChannelSource};
+use super::channel::{ChannelSource, TestChannel};
 
 /// What the transport of a test tells about itself.
 pub(crate) enum TransportGauge {
@@ -19,7 +19,7 @@ pub(crate) enum TransportGauge {
 
 impl TransportGauge {
     /// Returns the gauge of these data channels.
-    pub(crate) fn new(source: &ChannelSource, channels: &[Channel]) -> Self {
+    pub(crate) fn new(source: &ChannelSource, channels: &[TestChannel]) -> Self {
         match source {
             ChannelSource::Connections => {
                 Self::Tcp(channels.iter().filter_map(|channel| channel.tcp.clone()).collect())

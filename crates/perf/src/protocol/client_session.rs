@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::frame::{Frame, Grant, Refusal};
-use super::goodput::Interval;
-use super::measurement::Measurement;
+use super::frame::{PerfFrame, TestGrant, TestRefusal};
+use super::goodput::GoodputInterval;
+use super::measurement::EndMeasurement;
 use super::request::{MAX_INTERVALS, TestRequest};
 use super::statistics::FlowReport;
-use super::{EndReport, Ended, GRACE, Reading, STEP_TIME};
+use super::{EndReading, EndReport, GRACE, STEP_TIME, TestEnd};
 
 /// How long the server may take for its summary once the client has stopped.
 const SUMMARY_TIME: Duration = Duration::from_secs(2);
@@ -17,13 +17,13 @@ const SUMMARY_TIME: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientInput {
     /// A frame arrived on the control channel.
-    Frame(Frame),
+    Frame(PerfFrame),
     /// All channels were opened and attached.
     Attached,
     /// Data flows, as [`ClientOutput::Begin`] asked for: from now on, readings count.
     Begun,
     /// The current counters; due at each timeout, at the first byte and when something ends.
-    Reading(Reading),
+    Reading(EndReading),
     /// All messages have been sent, and the streams ended.
     SendingEnded,
     /// The server has ended all its streams, and everything was received.
@@ -38,9 +38,9 @@ pub enum ClientInput {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientOutput {
     /// Send this on the control channel.
-    Send(Frame),
+    Send(PerfFrame),
     /// Open channel 0 and a channel for each stream, and attach them.
-    Attach(Grant),
+    Attach(TestGrant),
     /// Begin to ping, on the idle path.
     PingIdle,
     /// Begin to send and to receive data, as granted, once the transport has accepted the frames before this; pings go
@@ -53,7 +53,7 @@ pub enum ClientOutput {
         /// Whether it was the client's data.
         up: bool,
         /// What was received.
-        interval: Interval,
+        interval: GoodputInterval,
     },
     /// Stop sending and pinging.
     StopSending,
@@ -67,9 +67,9 @@ pub enum ClientOutput {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestOutcome {
     /// What was granted.
-    pub grant: Grant,
+    pub grant: TestGrant,
     /// How it ended, as the server says; if it does not, as the client saw it.
-    pub ended: Ended,
+    pub ended: TestEnd,
     /// The client's own counters.
     pub client: EndReport,
     /// The server's; `None` if its summary never came.
@@ -85,7 +85,7 @@ pub struct TestOutcome {
 pub enum TestFailure {
     /// The server refused the test.
     #[error("the server refused: {}", .0.text)]
-    Refused(Refusal),
+    Refused(TestRefusal),
     /// The server has not answered in time.
     #[error("the server took more than {time} s to {0}", time = STEP_TIME.as_secs())]
     Silent(&'static str),
@@ -104,34 +104,34 @@ pub enum TestFailure {
 }
 
 #[derive(Debug)]
-enum State {
+enum ClientState {
     Opening,
     /// Channels are being attached; both ends say when that is done.
     Attaching {
-        grant: Grant,
+        grant: TestGrant,
         is_attached: bool,
         is_ready: bool,
     },
-    Idle(Grant),
-    Running(Box<Running>),
+    Idle(TestGrant),
+    Running(Box<ClientMeasuring>),
     Over,
 }
 
 #[derive(Debug)]
-struct Running {
-    grant: Grant,
+struct ClientMeasuring {
+    grant: TestGrant,
     /// `None` until data flows.
-    measurement: Option<Measurement>,
+    measurement: Option<EndMeasurement>,
     /// Whether [`ClientOutput::Measure`] is due, and when.
     warm: Option<Duration>,
-    reading: Reading,
+    reading: EndReading,
     is_due: Duration,
     /// Whether this end still receives.
     receives: bool,
     was_stopped: bool,
-    summary: Option<(EndReport, Ended)>,
-    up: Vec<Interval>,
-    down: Vec<Interval>,
+    summary: Option<(EndReport, TestEnd)>,
+    up: Vec<GoodputInterval>,
+    down: Vec<GoodputInterval>,
 }
 
 /// The client's end of one test. Its first frame is the request.
@@ -139,7 +139,7 @@ struct Running {
 pub struct ClientSession {
     request: TestRequest,
     idle: Duration,
-    state: State,
+    state: ClientState,
     deadline: Duration,
     outputs: VecDeque<ClientOutput>,
 }
@@ -148,8 +148,8 @@ impl ClientSession {
     /// Creates the session of a [valid](TestRequest::validated) request. Before data flows, the idle path is pinged for
     /// `idle`.
     pub fn new(request: TestRequest, idle: Duration, now: Duration) -> Self {
-        let outputs = VecDeque::from([ClientOutput::Send(Frame::Open(request))]);
-        Self { request, idle, state: State::Opening, deadline: now + STEP_TIME, outputs }
+        let outputs = VecDeque::from([ClientOutput::Send(PerfFrame::Open(request))]);
+        Self { request, idle, state: ClientState::Opening, deadline: now + STEP_TIME, outputs }
     }
 
     /// Takes an input; then take all outputs.
@@ -157,7 +157,7 @@ impl ClientSession {
         match input {
             ClientInput::Frame(frame) => self.handle_frame(now, frame),
             ClientInput::Attached => {
-                if let State::Attaching { is_attached, .. } = &mut self.state {
+                if let ClientState::Attaching { is_attached, .. } = &mut self.state {
                     *is_attached = true;
                     self.begin_idle(now);
                 }
@@ -181,9 +181,9 @@ impl ClientSession {
             return output;
         }
         ClientOutput::Timeout(match &self.state {
-            State::Running(running) => running.is_due.min(self.deadline),
+            ClientState::Running(running) => running.is_due.min(self.deadline),
             // Even if nobody asks any more.
-            State::Over => now + STEP_TIME,
+            ClientState::Over => now + STEP_TIME,
             _ => self.deadline,
         })
     }
@@ -191,35 +191,35 @@ impl ClientSession {
     /// Returns what was granted; `None` before that and when the test is over.
     pub fn granted(&self) -> Option<TestRequest> {
         match &self.state {
-            State::Opening | State::Over => None,
-            State::Attaching { grant, .. } | State::Idle(grant) => Some(grant.request),
-            State::Running(running) => Some(running.grant.request),
+            ClientState::Opening | ClientState::Over => None,
+            ClientState::Attaching { grant, .. } | ClientState::Idle(grant) => Some(grant.request),
+            ClientState::Running(running) => Some(running.grant.request),
         }
     }
 
     /// Returns whether the test has ended; the last output says how.
     pub fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, ClientState::Over)
     }
 
-    fn handle_frame(&mut self, now: Duration, frame: Frame) {
+    fn handle_frame(&mut self, now: Duration, frame: PerfFrame) {
         match (&mut self.state, frame) {
-            (State::Opening, Frame::Accepted(grant)) => {
+            (ClientState::Opening, PerfFrame::Accepted(grant)) => {
                 if !grant.request.is_within(&self.request) {
                     return self.violated("it grants something else than was asked for");
                 }
                 self.outputs.push_back(ClientOutput::Attach(grant));
-                self.state = State::Attaching { grant, is_attached: false, is_ready: false };
+                self.state = ClientState::Attaching { grant, is_attached: false, is_ready: false };
                 self.deadline = now + STEP_TIME;
             }
-            (State::Opening | State::Attaching { .. }, Frame::Refused(refusal)) => {
+            (ClientState::Opening | ClientState::Attaching { .. }, PerfFrame::Refused(refusal)) => {
                 self.fail(TestFailure::Refused(refusal));
             }
-            (State::Attaching { is_ready, .. }, Frame::Ready) if !*is_ready => {
+            (ClientState::Attaching { is_ready, .. }, PerfFrame::Ready) if !*is_ready => {
                 *is_ready = true;
                 self.begin_idle(now);
             }
-            (State::Running(running), Frame::Interval(interval)) => {
+            (ClientState::Running(running), PerfFrame::Interval(interval)) => {
                 let expected = running.up.last().map_or(Duration::ZERO, end_of);
                 let has_up = running.grant.request.direction.has_up();
                 if !has_up || interval.start != expected || running.up.len() as u128 > MAX_INTERVALS
@@ -229,41 +229,41 @@ impl ClientSession {
                 running.up.push(interval);
                 self.outputs.push_back(ClientOutput::Interval { up: true, interval });
             }
-            (State::Running(running), Frame::Summary(report, ended))
+            (ClientState::Running(running), PerfFrame::Summary(report, ended))
                 if running.summary.is_none() =>
             {
                 running.summary = Some((report, ended));
                 self.outputs.push_back(ClientOutput::StopSending);
-                if ended != Ended::Complete {
+                if ended != TestEnd::Complete {
                     running.receives = false;
                 }
                 self.end_if_done(now);
             }
-            (State::Over, _) => {}
+            (ClientState::Over, _) => {}
             _ => self.violated("a frame came at the wrong time"),
         }
     }
 
     fn begin_idle(&mut self, now: Duration) {
-        if let State::Attaching { grant, is_attached: true, is_ready: true } = self.state {
-            self.state = State::Idle(grant);
+        if let ClientState::Attaching { grant, is_attached: true, is_ready: true } = self.state {
+            self.state = ClientState::Idle(grant);
             self.outputs.push_back(ClientOutput::PingIdle);
             self.deadline = now + self.idle;
         }
     }
 
     fn begin(&mut self, now: Duration) {
-        let State::Idle(grant) = self.state else { return };
+        let ClientState::Idle(grant) = self.state else { return };
         let request = &grant.request;
         let receives = request.direction.has_down();
-        self.outputs.push_back(ClientOutput::Send(Frame::Start));
+        self.outputs.push_back(ClientOutput::Send(PerfFrame::Start));
         self.outputs.push_back(ClientOutput::Begin);
         self.deadline = now + request.duration() + GRACE + SUMMARY_TIME;
-        self.state = State::Running(Box::new(Running {
+        self.state = ClientState::Running(Box::new(ClientMeasuring {
             grant,
             measurement: None,
             warm: None,
-            reading: Reading::default(),
+            reading: EndReading::default(),
             is_due: Duration::MAX,
             receives,
             was_stopped: false,
@@ -274,17 +274,17 @@ impl ClientSession {
     }
 
     fn begun(&mut self, now: Duration) {
-        let State::Running(running) = &mut self.state else { return };
+        let ClientState::Running(running) = &mut self.state else { return };
         if running.measurement.is_none() {
             let request = &running.grant.request;
-            running.measurement = Some(Measurement::new(request, running.receives, now));
+            running.measurement = Some(EndMeasurement::new(request, running.receives, now));
             running.warm = Some(now + request.omit);
             running.is_due = now;
         }
     }
 
-    fn read(&mut self, now: Duration, reading: Reading) {
-        let State::Running(running) = &mut self.state else { return };
+    fn read(&mut self, now: Duration, reading: EndReading) {
+        let ClientState::Running(running) = &mut self.state else { return };
         let Some(measurement) = &mut running.measurement else { return };
         running.reading = reading;
         if running.warm.take_if(|warm| now >= *warm).is_some() {
@@ -301,48 +301,50 @@ impl ClientSession {
     }
 
     fn received_all(&mut self, now: Duration) {
-        if let State::Running(running) = &mut self.state
+        if let ClientState::Running(running) = &mut self.state
             && std::mem::take(&mut running.receives)
         {
-            self.outputs.push_back(ClientOutput::Send(Frame::Finished));
+            self.outputs.push_back(ClientOutput::Send(PerfFrame::Finished));
             self.end_if_done(now);
         }
     }
 
     fn lost(&mut self, now: Duration) {
         match &self.state {
-            State::Running(_) => self.end(now, Ended::Lost),
-            State::Over => {}
+            ClientState::Running(_) => self.end(now, TestEnd::Lost),
+            ClientState::Over => {}
             _ => self.fail(TestFailure::Lost),
         }
     }
 
     fn stop(&mut self, now: Duration) {
         match &mut self.state {
-            State::Running(running) if running.was_stopped => self.end(now, Ended::Stopped),
-            State::Running(running) => {
+            ClientState::Running(running) if running.was_stopped => self.end(now, TestEnd::Stopped),
+            ClientState::Running(running) => {
                 running.was_stopped = true;
                 running.receives = false;
                 self.outputs.push_back(ClientOutput::StopSending);
-                self.outputs.push_back(ClientOutput::Send(Frame::Stop));
+                self.outputs.push_back(ClientOutput::Send(PerfFrame::Stop));
                 self.deadline = now + SUMMARY_TIME;
                 self.end_if_done(now);
             }
-            State::Over => {}
+            ClientState::Over => {}
             _ => self.fail(TestFailure::Stopped),
         }
     }
 
     fn end_if_done(&mut self, now: Duration) {
-        if let State::Running(running) = &self.state
+        if let ClientState::Running(running) = &self.state
             && let (false, Some((_, ended))) = (running.receives, running.summary)
         {
             self.end(now, ended);
         }
     }
 
-    fn end(&mut self, now: Duration, ended: Ended) {
-        let State::Running(mut running) = std::mem::replace(&mut self.state, State::Over) else {
+    fn end(&mut self, now: Duration, ended: TestEnd) {
+        let ClientState::Running(mut running) =
+            std::mem::replace(&mut self.state, ClientState::Over)
+        else {
             return;
         };
         let reading = running.reading;
@@ -354,8 +356,8 @@ impl ClientSession {
         let flow = |has: bool, intervals| has.then(|| FlowReport::new(intervals, interval));
         self.outputs.push_back(ClientOutput::End(Ok(Box::new(TestOutcome {
             grant: running.grant,
-            ended: if running.was_stopped { Ended::Stopped } else { ended },
-            client: running.measurement.as_ref().map(Measurement::report).unwrap_or_default(),
+            ended: if running.was_stopped { TestEnd::Stopped } else { ended },
+            client: running.measurement.as_ref().map(EndMeasurement::report).unwrap_or_default(),
             server: running.summary.map(|(report, _)| report),
             up: flow(direction.has_up(), running.up),
             down: flow(direction.has_down(), running.down),
@@ -365,11 +367,11 @@ impl ClientSession {
 
     fn deadline_passed(&mut self, now: Duration) {
         match &self.state {
-            State::Idle(_) => self.begin(now),
-            State::Running(_) => self.end(now, Ended::Late),
-            State::Opening => self.fail(TestFailure::Silent("answer")),
-            State::Attaching { .. } => self.fail(TestFailure::Silent("accept all streams")),
-            State::Over => {}
+            ClientState::Idle(_) => self.begin(now),
+            ClientState::Running(_) => self.end(now, TestEnd::Late),
+            ClientState::Opening => self.fail(TestFailure::Silent("answer")),
+            ClientState::Attaching { .. } => self.fail(TestFailure::Silent("accept all streams")),
+            ClientState::Over => {}
         }
     }
 
@@ -379,11 +381,11 @@ impl ClientSession {
 
     fn fail(&mut self, failure: TestFailure) {
         self.outputs.push_back(ClientOutput::End(Err(failure)));
-        self.state = State::Over;
+        self.state = ClientState::Over;
         self.deadline = Duration::MAX;
     }
 }
 
-fn end_of(interval: &Interval) -> Duration {
+fn end_of(interval: &GoodputInterval) -> Duration {
     interval.start.saturating_add(interval.length)
 }

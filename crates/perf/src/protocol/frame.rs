@@ -11,10 +11,10 @@
 
 use std::time::Duration;
 
-use super::Ended;
-use super::goodput::Interval;
+use super::TestEnd;
+use super::goodput::GoodputInterval;
 use super::measurement::EndReport;
-use super::request::{Direction, TestRequest};
+use super::request::{TestDirection, TestRequest};
 
 /// The version of the protocol.
 pub const VERSION: u16 = 1;
@@ -56,7 +56,7 @@ pub enum RefusalKind {
 
 /// A server's refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct TestRefusal {
     /// Why.
     pub kind: RefusalKind,
     /// The same for people, in at most [`MAX_TEXT`] bytes without control characters.
@@ -65,7 +65,7 @@ pub struct Refusal {
 
 /// What a server grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grant {
+pub struct TestGrant {
     /// The name of the test.
     pub token: TestToken,
     /// The test, which may be shorter than was asked for.
@@ -76,7 +76,7 @@ pub struct Grant {
 
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Frame {
+pub enum PerfFrame {
     /// Asks for a test; the first frame of a control channel.
     Open(TestRequest),
     /// Attaches a channel to a test; its first frame. Channel 0 carries pings, the others data.
@@ -88,15 +88,15 @@ pub enum Frame {
     /// The client ends the test early.
     Stop,
     /// Grants a test.
-    Accepted(Grant),
+    Accepted(TestGrant),
     /// Refuses a test.
-    Refused(Refusal),
+    Refused(TestRefusal),
     /// All channels are attached.
     Ready,
     /// What the server has received in an interval.
-    Interval(Interval),
+    Interval(GoodputInterval),
     /// What the server has measured in the whole test; its last frame.
-    Summary(EndReport, Ended),
+    Summary(EndReport, TestEnd),
     /// Is to be answered with a `Pong` of the same number, on channel 0.
     Ping(u64),
     /// Answers a `Ping`.
@@ -136,7 +136,7 @@ const INTERVAL: u8 = 19;
 const SUMMARY: u8 = 20;
 const PONG: u8 = 21;
 
-impl Frame {
+impl PerfFrame {
     /// Returns the octets of the frame.
     pub fn encode(&self) -> Vec<u8> {
         let mut payload = Vec::new();
@@ -221,7 +221,7 @@ impl Frame {
     /// If it is not such a frame, or one of another version.
     pub fn parse(kind: u8, payload: &[u8]) -> Result<Self, FrameError> {
         let malformed = FrameError::Malformed(kind);
-        let mut fields = Fields(payload);
+        let mut fields = PayloadFields(payload);
         if matches!(kind, OPEN | ATTACH) {
             fields.begin()?;
         }
@@ -269,29 +269,35 @@ fn write_report(out: &mut Vec<u8>, report: &EndReport) {
 }
 
 /// The rest of a payload. `None` if it is too short or has an impossible value.
-struct Fields<'a>(&'a [u8]);
+struct PayloadFields<'a>(&'a [u8]);
 
-impl Fields<'_> {
-    fn frame(&mut self, kind: u8) -> Option<Frame> {
+impl PayloadFields<'_> {
+    fn frame(&mut self, kind: u8) -> Option<PerfFrame> {
         Some(match kind {
-            OPEN => Frame::Open(self.request()?),
-            ATTACH => Frame::Attach(TestToken(self.octets()?), u16::from_be_bytes(self.octets()?)),
-            START => Frame::Start,
-            FINISHED => Frame::Finished,
-            STOP => Frame::Stop,
-            PING => Frame::Ping(self.number()?),
+            OPEN => PerfFrame::Open(self.request()?),
+            ATTACH => {
+                PerfFrame::Attach(TestToken(self.octets()?), u16::from_be_bytes(self.octets()?))
+            }
+            START => PerfFrame::Start,
+            FINISHED => PerfFrame::Finished,
+            STOP => PerfFrame::Stop,
+            PING => PerfFrame::Ping(self.number()?),
             ACCEPTED => {
                 let token = TestToken(self.octets()?);
-                Frame::Accepted(Grant { token, request: self.request()?, bytes: self.number()? })
+                PerfFrame::Accepted(TestGrant {
+                    token,
+                    request: self.request()?,
+                    bytes: self.number()?,
+                })
             }
-            REFUSED => Frame::Refused(self.refusal()?),
-            READY => Frame::Ready,
+            REFUSED => PerfFrame::Refused(self.refusal()?),
+            READY => PerfFrame::Ready,
             INTERVAL => {
                 let (start, length) = (self.time()?, self.time()?);
-                Frame::Interval(Interval { start, length, bytes: self.number()? })
+                PerfFrame::Interval(GoodputInterval { start, length, bytes: self.number()? })
             }
-            SUMMARY => Frame::Summary(self.report()?, Ended::try_from(self.octet()?).ok()?),
-            PONG => Frame::Pong(self.number()?),
+            SUMMARY => PerfFrame::Summary(self.report()?, TestEnd::try_from(self.octet()?).ok()?),
+            PONG => PerfFrame::Pong(self.number()?),
             _ => return None,
         })
     }
@@ -309,7 +315,7 @@ impl Fields<'_> {
 
     fn request(&mut self) -> Option<TestRequest> {
         Some(TestRequest {
-            direction: Direction::try_from(self.octet()?).ok()?,
+            direction: TestDirection::try_from(self.octet()?).ok()?,
             streams: u16::from_be_bytes(self.octets()?),
             time: self.time()?,
             omit: self.time()?,
@@ -331,14 +337,14 @@ impl Fields<'_> {
         })
     }
 
-    fn refusal(&mut self) -> Option<Refusal> {
+    fn refusal(&mut self) -> Option<TestRefusal> {
         let kinds =
             [RefusalKind::Busy, RefusalKind::Version, RefusalKind::Request, RefusalKind::NoTest];
         let kind = *kinds.get(usize::from(self.octet()?))?;
         let text = std::str::from_utf8(std::mem::take(&mut self.0)).ok()?;
         // It is shown on a terminal.
         let is_text = !text.chars().any(char::is_control);
-        is_text.then(|| Refusal { kind, text: text.to_owned() })
+        is_text.then(|| TestRefusal { kind, text: text.to_owned() })
     }
 
     fn octets<const N: usize>(&mut self) -> Option<[u8; N]> {

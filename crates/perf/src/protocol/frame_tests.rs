@@ -2,14 +2,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn parse(octets: &[u8]) -> Result<Frame, FrameError> {
+fn parse(octets: &[u8]) -> Result<PerfFrame, FrameError> {
     let (header, payload) = octets.split_first_chunk().expect("a header");
-    assert_eq!(Frame::payload_length(*header), Ok(payload.len()));
-    Frame::parse(header[0], payload)
+    assert_eq!(PerfFrame::payload_length(*header), Ok(payload.len()));
+    PerfFrame::parse(header[0], payload)
 }
 
 /// One frame of each type.
-fn each() -> Vec<Frame> {
+fn each() -> Vec<PerfFrame> {
     let request = TestRequest { rate: 20_000_000, count: 7, ..TestRequest::default() };
     let micros = Duration::from_micros;
     let report = EndReport {
@@ -20,21 +20,22 @@ fn each() -> Vec<Frame> {
         retransmitted: None,
         rtt: Some(micros(0)),
     };
-    let refusal = Refusal { kind: RefusalKind::Busy, text: "four tests – no more".to_owned() };
+    let refusal =
+        TestRefusal { kind: RefusalKind::Busy, text: "four tests – no more".to_owned() };
     let token = TestToken([7; 16]);
     vec![
-        Frame::Open(request),
-        Frame::Attach(token, 3),
-        Frame::Start,
-        Frame::Finished,
-        Frame::Stop,
-        Frame::Accepted(Grant { token, request, bytes: 9 }),
-        Frame::Refused(refusal),
-        Frame::Ready,
-        Frame::Interval(Interval { start: micros(1), length: micros(2), bytes: 3 }),
-        Frame::Summary(report, Ended::ByteLimit),
-        Frame::Ping(1),
-        Frame::Pong(u64::MAX),
+        PerfFrame::Open(request),
+        PerfFrame::Attach(token, 3),
+        PerfFrame::Start,
+        PerfFrame::Finished,
+        PerfFrame::Stop,
+        PerfFrame::Accepted(TestGrant { token, request, bytes: 9 }),
+        PerfFrame::Refused(refusal),
+        PerfFrame::Ready,
+        PerfFrame::Interval(GoodputInterval { start: micros(1), length: micros(2), bytes: 3 }),
+        PerfFrame::Summary(report, TestEnd::ByteLimit),
+        PerfFrame::Ping(1),
+        PerfFrame::Pong(u64::MAX),
     ]
 }
 
@@ -52,30 +53,30 @@ fn a_frame_that_is_cut_or_longer_is_refused() {
         let (kind, payload) = (octets[0], &octets[HEADER..]);
         for length in 0..payload.len() {
             // The text of a refusal may have any length.
-            let is_refusal = matches!(frame, Frame::Refused(_)) && length > 0;
-            let parsed = Frame::parse(kind, &payload[..length]);
+            let is_refusal = matches!(frame, PerfFrame::Refused(_)) && length > 0;
+            let parsed = PerfFrame::parse(kind, &payload[..length]);
             assert!(parsed.is_err() || is_refusal, "{frame:?} without its end: {parsed:?}");
         }
         let longer = [payload, b"\x01"].concat();
-        assert!(Frame::parse(kind, &longer).is_err(), "{frame:?}");
+        assert!(PerfFrame::parse(kind, &longer).is_err(), "{frame:?}");
     }
 }
 
 #[test]
 fn another_version_and_another_protocol_are_told_apart() {
-    let mut octets = Frame::Open(TestRequest::default()).encode();
+    let mut octets = PerfFrame::Open(TestRequest::default()).encode();
     octets[HEADER + 5] = 2;
     assert_eq!(parse(&octets), Err(FrameError::Version(2)));
     octets[HEADER] = b'G';
     assert_eq!(parse(&octets), Err(FrameError::Magic));
-    assert_eq!(Frame::payload_length(*b"GET"), Err(FrameError::Type(b'G')));
-    assert_eq!(Frame::payload_length([OPEN, 255, 0]), Err(FrameError::TooLong(65_280)));
+    assert_eq!(PerfFrame::payload_length(*b"GET"), Err(FrameError::Type(b'G')));
+    assert_eq!(PerfFrame::payload_length([OPEN, 255, 0]), Err(FrameError::TooLong(65_280)));
 }
 
 #[test]
 fn a_long_text_is_cut_between_characters() {
-    let refusal = Refusal { kind: RefusalKind::Request, text: "é".repeat(200) };
-    let Ok(Frame::Refused(parsed)) = parse(&Frame::Refused(refusal).encode()) else {
+    let refusal = TestRefusal { kind: RefusalKind::Request, text: "é".repeat(200) };
+    let Ok(PerfFrame::Refused(parsed)) = parse(&PerfFrame::Refused(refusal).encode()) else {
         panic!("it is a refusal")
     };
     assert_eq!(parsed.text, "é".repeat(MAX_TEXT / 2));
@@ -85,7 +86,7 @@ proptest! {
     /// Whatever parses has one encoding, so that nothing can hide in a frame.
     #[test]
     fn what_parses_is_what_was_sent(kind in 0_u8..24, payload in prop::collection::vec(any::<u8>(), 0..MAX_PAYLOAD)) {
-        if let Ok(frame) = Frame::parse(kind, &payload) {
+        if let Ok(frame) = PerfFrame::parse(kind, &payload) {
             let octets = frame.encode();
             prop_assert_eq!((octets[0], &octets[HEADER..]), (kind, &payload[..]));
         }

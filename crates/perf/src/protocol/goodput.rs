@@ -6,7 +6,7 @@ use super::request::TestRequest;
 
 /// What was received in one interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
+pub struct GoodputInterval {
     /// When it began, from the begin of what is measured.
     pub start: Duration,
     /// Its length as it was measured; the last one may be shorter than the others.
@@ -15,7 +15,7 @@ pub struct Interval {
     pub bytes: u64,
 }
 
-impl Interval {
+impl GoodputInterval {
     /// Returns the rate in bits per second; `None` without a length.
     pub fn rate(&self) -> Option<f64> {
         rate(self.bytes, self.length)
@@ -58,7 +58,7 @@ impl GoodputMeter {
 
     /// Takes the number of bytes received so far, and returns the interval that is over by now. If this is called late, the
     /// interval is longer.
-    pub fn advance(&mut self, now: Duration, received: u64) -> Option<Interval> {
+    pub fn advance(&mut self, now: Duration, received: u64) -> Option<GoodputInterval> {
         if self.is_complete || (received == 0 && self.first_byte.is_none()) {
             return None;
         }
@@ -78,7 +78,7 @@ impl GoodputMeter {
     }
 
     /// Ends what is measured, and returns the rest since the last interval.
-    pub fn end(&mut self, now: Duration, received: u64) -> Option<Interval> {
+    pub fn end(&mut self, now: Duration, received: u64) -> Option<GoodputInterval> {
         if std::mem::replace(&mut self.is_complete, true) {
             return None;
         }
@@ -119,10 +119,14 @@ impl GoodputMeter {
         begin + Duration::from_nanos(nanos)
     }
 
-    fn interval_until(&mut self, now: Duration, received: u64) -> Interval {
+    fn interval_until(&mut self, now: Duration, received: u64) -> GoodputInterval {
         let (from, before) = std::mem::replace(&mut self.mark, (now, received));
         let begin = self.began().unwrap_or(from);
-        Interval { start: from - begin, length: now - from, bytes: received.saturating_sub(before) }
+        GoodputInterval {
+            start: from - begin,
+            length: now - from,
+            bytes: received.saturating_sub(before),
+        }
     }
 }
 
@@ -146,8 +150,8 @@ mod tests {
         GoodputMeter::new(&request)
     }
 
-    fn interval(start: u64, length: u64, bytes: u64) -> Option<Interval> {
-        Some(Interval { start: millis(start), length: millis(length), bytes })
+    fn interval(start: u64, length: u64, bytes: u64) -> Option<GoodputInterval> {
+        Some(GoodputInterval { start: millis(start), length: millis(length), bytes })
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::goodput::{GoodputMeter, Interval};
+use super::goodput::{GoodputInterval, GoodputMeter};
 use super::request::TestRequest;
-use super::{LOOK_EVERY, Reading};
+use super::{EndReading, LOOK_EVERY};
 
 /// What one end has measured, of the time that counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,24 +25,24 @@ pub struct EndReport {
 
 /// The measurement of one end.
 #[derive(Clone, Debug)]
-pub(crate) struct Measurement {
+pub(crate) struct EndMeasurement {
     began: Duration,
     omit: Duration,
     /// `None` if this end only sends.
     meter: Option<GoodputMeter>,
     /// When what counts began, and the counters then.
-    first: Option<(Duration, Reading)>,
-    last: Option<(Duration, Reading)>,
+    first: Option<(Duration, EndReading)>,
+    last: Option<(Duration, EndReading)>,
 }
 
-impl Measurement {
+impl EndMeasurement {
     pub(crate) fn new(request: &TestRequest, receives: bool, now: Duration) -> Self {
         let meter = receives.then(|| GoodputMeter::new(request));
         Self { began: now, omit: request.omit, meter, first: None, last: None }
     }
 
     /// Takes the counters, and returns the interval that is over by now.
-    pub(crate) fn look(&mut self, now: Duration, reading: Reading) -> Option<Interval> {
+    pub(crate) fn look(&mut self, now: Duration, reading: EndReading) -> Option<GoodputInterval> {
         let (interval, has_begun, is_over) = match &mut self.meter {
             Some(meter) => {
                 let was_complete = meter.is_complete();
@@ -59,7 +59,7 @@ impl Measurement {
     }
 
     /// Ends what counts, and returns the rest since the last interval.
-    pub(crate) fn end(&mut self, now: Duration, reading: Reading) -> Option<Interval> {
+    pub(crate) fn end(&mut self, now: Duration, reading: EndReading) -> Option<GoodputInterval> {
         let meter = self.meter.as_mut()?;
         let is_over = meter.is_complete();
         if self.first.is_some() && !is_over {

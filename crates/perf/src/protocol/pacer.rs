@@ -8,13 +8,13 @@ const MAX_DEBT: Duration = Duration::from_millis(100);
 
 /// Says when the next message is due at a constant rate.
 #[derive(Clone, Copy, Debug)]
-pub struct Pacer {
+pub struct MessagePacer {
     /// Bits per second.
     rate: f64,
     due: Duration,
 }
 
-impl Pacer {
+impl MessagePacer {
     /// Creates a pacer for this rate in bits per second, which is not 0; the first message is due now.
     pub fn new(rate: f64, now: Duration) -> Self {
         Self { rate: rate.max(f64::MIN_POSITIVE), due: now }
@@ -37,7 +37,7 @@ mod tests {
     fn messages_are_due_at_the_rate() {
         let millis = Duration::from_millis;
         // 1000 bytes each ms.
-        let mut pacer = Pacer::new(8e6, millis(10));
+        let mut pacer = MessagePacer::new(8e6, millis(10));
         assert_eq!(pacer.schedule(millis(10), 1_000), millis(10));
         assert_eq!(pacer.schedule(millis(10), 2_000), millis(11));
         assert_eq!(pacer.schedule(millis(15), 1_000), millis(13));
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn an_absurd_rate_is_never_due_again() {
-        let mut pacer = Pacer::new(0.0, Duration::ZERO);
+        let mut pacer = MessagePacer::new(0.0, Duration::ZERO);
         pacer.schedule(Duration::ZERO, 1);
         assert_eq!(pacer.schedule(Duration::from_secs(1), 1), Duration::MAX);
     }

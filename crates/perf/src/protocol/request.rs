@@ -16,7 +16,7 @@ pub const MAX_TIME: Duration = Duration::from_secs(7 * 86_400);
 /// Which ends send data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Direction {
+pub enum TestDirection {
     /// The client sends.
     #[default]
     Up = 0,
@@ -26,7 +26,7 @@ pub enum Direction {
     AtOnce = 2,
 }
 
-impl Direction {
+impl TestDirection {
     /// Returns whether the client sends data.
     pub const fn has_up(self) -> bool {
         matches!(self, Self::Up | Self::AtOnce)
@@ -47,7 +47,7 @@ impl Direction {
     }
 }
 
-impl TryFrom<u8> for Direction {
+impl TryFrom<u8> for TestDirection {
     type Error = ();
 
     fn try_from(code: u8) -> Result<Self, ()> {
@@ -59,7 +59,7 @@ impl TryFrom<u8> for Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestRequest {
     /// Which ends send.
-    pub direction: Direction,
+    pub direction: TestDirection,
     /// The number of data streams, 1 to [`MAX_STREAMS`].
     pub streams: u16,
     /// For how long data is measured, after `omit`; whole microseconds.
@@ -81,7 +81,7 @@ impl Default for TestRequest {
     /// Ten seconds of 128 KiB messages from the client on one stream, with intervals of one second.
     fn default() -> Self {
         Self {
-            direction: Direction::Up,
+            direction: TestDirection::Up,
             streams: 1,
             time: Duration::from_secs(10),
             omit: Duration::ZERO,
@@ -223,7 +223,7 @@ mod tests {
         ) {
             let micros = Duration::from_micros;
             let (time, omit, interval) = (micros(time), micros(omit), micros(interval));
-            let direction = Direction::try_from(direction).unwrap();
+            let direction = TestDirection::try_from(direction).unwrap();
             let asked = TestRequest { direction, streams, time, omit, interval, count, size, rate };
             let limits = ServerLimits { tests: 1, time: micros(most_time), bytes: most_bytes };
             let granted = limits.grant(asked);

@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use super::frame::{Frame, Grant};
-use super::measurement::Measurement;
-use super::{EndReport, Ended, GRACE, MAX_IDLE, Reading, STEP_TIME};
+use super::frame::{PerfFrame, TestGrant};
+use super::measurement::EndMeasurement;
+use super::{EndReading, EndReport, GRACE, MAX_IDLE, STEP_TIME, TestEnd};
 
 /// How long the client may take to disconnect once it has the summary.
 const CLOSE_TIME: Duration = Duration::from_secs(5);
@@ -14,11 +14,11 @@ const CLOSE_TIME: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerInput {
     /// A frame arrived on the control channel.
-    Frame(Frame),
+    Frame(PerfFrame),
     /// A channel was attached.
     Attached(u16),
     /// The current counters; due at each timeout, at the first byte and when something ends.
-    Reading(Reading),
+    Reading(EndReading),
     /// All messages have been sent, and the streams ended.
     SendingEnded,
     /// The client has ended all its streams, and everything was received.
@@ -31,7 +31,7 @@ pub enum ServerInput {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerOutput {
     /// Send this on the control channel.
-    Send(Frame),
+    Send(PerfFrame),
     /// Begin to send and to receive data, as granted.
     Begin,
     /// Stop sending; go on receiving.
@@ -48,27 +48,27 @@ pub struct ServerOutcome {
     /// What the server measured.
     pub report: EndReport,
     /// Why it ended; `None` if it never began.
-    pub ended: Option<Ended>,
+    pub ended: Option<TestEnd>,
 }
 
 #[derive(Debug)]
-enum State {
+enum ServerState {
     /// Channels are missing.
     Attaching {
         missing: BTreeSet<u16>,
     },
     /// All channels are there, and the client measures the idle path.
     Ready,
-    Running(Box<Running>),
+    Running(Box<ServerMeasuring>),
     /// The summary was sent.
     Closing(ServerOutcome),
     Over,
 }
 
 #[derive(Debug)]
-struct Running {
-    measurement: Measurement,
-    reading: Reading,
+struct ServerMeasuring {
+    measurement: EndMeasurement,
+    reading: EndReading,
     is_due: Duration,
     /// Whether the client still sends, as far as it counts.
     receives: bool,
@@ -81,8 +81,8 @@ struct Running {
 /// Whatever the client sends, it ends: each state has a deadline.
 #[derive(Debug)]
 pub struct ServerSession {
-    grant: Grant,
-    state: State,
+    grant: TestGrant,
+    state: ServerState,
     deadline: Duration,
     outputs: VecDeque<ServerOutput>,
 }
@@ -90,10 +90,15 @@ pub struct ServerSession {
 impl ServerSession {
     /// Creates the session of a test that was granted. `grant.request` must be
     /// [valid](super::request::TestRequest::validated).
-    pub fn new(grant: Grant, now: Duration) -> Self {
-        let outputs = VecDeque::from([ServerOutput::Send(Frame::Accepted(grant))]);
+    pub fn new(grant: TestGrant, now: Duration) -> Self {
+        let outputs = VecDeque::from([ServerOutput::Send(PerfFrame::Accepted(grant))]);
         let missing = (0..=grant.request.streams).collect();
-        Self { grant, state: State::Attaching { missing }, deadline: now + STEP_TIME, outputs }
+        Self {
+            grant,
+            state: ServerState::Attaching { missing },
+            deadline: now + STEP_TIME,
+            outputs,
+        }
     }
 
     /// Takes an input; then take all outputs.
@@ -105,7 +110,7 @@ impl ServerSession {
             ServerInput::SendingEnded => {}
             ServerInput::ReceivingEnded if self.grant.request.count == 0 => self.lost(now),
             ServerInput::ReceivingEnded => {
-                if let State::Running(running) = &mut self.state {
+                if let ServerState::Running(running) = &mut self.state {
                     running.receives = false;
                     self.finish_if_done(now);
                 }
@@ -123,43 +128,43 @@ impl ServerSession {
             return output;
         }
         ServerOutput::Timeout(match &self.state {
-            State::Running(running) => running.is_due.min(self.deadline),
+            ServerState::Running(running) => running.is_due.min(self.deadline),
             // Even if nobody asks any more.
-            State::Over => now + STEP_TIME,
+            ServerState::Over => now + STEP_TIME,
             _ => self.deadline,
         })
     }
 
     /// Returns whether the test has ended; the last output says how.
     pub fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, ServerState::Over)
     }
 
-    fn handle_frame(&mut self, now: Duration, frame: &Frame) {
+    fn handle_frame(&mut self, now: Duration, frame: &PerfFrame) {
         match (&mut self.state, frame) {
-            (State::Ready, Frame::Start) => self.begin(now),
-            (State::Running(running), Frame::Finished) if running.sends => {
+            (ServerState::Ready, PerfFrame::Start) => self.begin(now),
+            (ServerState::Running(running), PerfFrame::Finished) if running.sends => {
                 running.sends = false;
                 self.outputs.push_back(ServerOutput::StopSending);
                 self.finish_if_done(now);
             }
-            (State::Running(_), Frame::Stop) => self.finish(now, Ended::Stopped),
-            (State::Attaching { .. } | State::Ready, Frame::Stop) => self.end(None),
+            (ServerState::Running(_), PerfFrame::Stop) => self.finish(now, TestEnd::Stopped),
+            (ServerState::Attaching { .. } | ServerState::Ready, PerfFrame::Stop) => self.end(None),
             // They may have crossed the summary.
-            (State::Closing(_), Frame::Finished | Frame::Stop) => {}
-            (State::Over, _) => {}
+            (ServerState::Closing(_), PerfFrame::Finished | PerfFrame::Stop) => {}
+            (ServerState::Over, _) => {}
             // The client is not one.
             _ => self.lost(now),
         }
     }
 
     fn attached(&mut self, now: Duration, channel: u16) {
-        let State::Attaching { missing } = &mut self.state else { return self.lost(now) };
+        let ServerState::Attaching { missing } = &mut self.state else { return self.lost(now) };
         if !missing.remove(&channel) {
             self.lost(now);
         } else if missing.is_empty() {
-            self.outputs.push_back(ServerOutput::Send(Frame::Ready));
-            self.state = State::Ready;
+            self.outputs.push_back(ServerOutput::Send(PerfFrame::Ready));
+            self.state = ServerState::Ready;
             self.deadline = now + MAX_IDLE;
         }
     }
@@ -167,9 +172,9 @@ impl ServerSession {
     fn begin(&mut self, now: Duration) {
         let request = &self.grant.request;
         let receives = request.direction.has_up();
-        self.state = State::Running(Box::new(Running {
-            measurement: Measurement::new(request, receives, now),
-            reading: Reading::default(),
+        self.state = ServerState::Running(Box::new(ServerMeasuring {
+            measurement: EndMeasurement::new(request, receives, now),
+            reading: EndReading::default(),
             is_due: now,
             receives,
             sends: request.direction.has_down(),
@@ -178,67 +183,67 @@ impl ServerSession {
         self.outputs.push_back(ServerOutput::Begin);
     }
 
-    fn read(&mut self, now: Duration, reading: Reading) {
-        let State::Running(running) = &mut self.state else { return };
+    fn read(&mut self, now: Duration, reading: EndReading) {
+        let ServerState::Running(running) = &mut self.state else { return };
         running.reading = reading;
         if let Some(interval) = running.measurement.look(now, reading) {
-            self.outputs.push_back(ServerOutput::Send(Frame::Interval(interval)));
+            self.outputs.push_back(ServerOutput::Send(PerfFrame::Interval(interval)));
         }
         running.is_due = running.measurement.next_look(now);
         running.receives &= !running.measurement.is_complete();
         if reading.received.max(reading.sent) > self.grant.bytes {
-            self.finish(now, Ended::ByteLimit);
+            self.finish(now, TestEnd::ByteLimit);
         } else {
             self.finish_if_done(now);
         }
     }
 
     fn finish_if_done(&mut self, now: Duration) {
-        if let State::Running(running) = &self.state
+        if let ServerState::Running(running) = &self.state
             && !running.receives
             && !running.sends
         {
-            self.finish(now, Ended::Complete);
+            self.finish(now, TestEnd::Complete);
         }
     }
 
     /// Ends what is measured, and sends the summary.
-    fn finish(&mut self, now: Duration, ended: Ended) {
-        let State::Running(running) = &mut self.state else { return };
+    fn finish(&mut self, now: Duration, ended: TestEnd) {
+        let ServerState::Running(running) = &mut self.state else { return };
         if let Some(interval) = running.measurement.end(now, running.reading) {
-            self.outputs.push_back(ServerOutput::Send(Frame::Interval(interval)));
+            self.outputs.push_back(ServerOutput::Send(PerfFrame::Interval(interval)));
         }
         let report = running.measurement.report();
         self.outputs.push_back(ServerOutput::StopSending);
-        self.outputs.push_back(ServerOutput::Send(Frame::Summary(report, ended)));
-        self.state = State::Closing(ServerOutcome { report, ended: Some(ended) });
+        self.outputs.push_back(ServerOutput::Send(PerfFrame::Summary(report, ended)));
+        self.state = ServerState::Closing(ServerOutcome { report, ended: Some(ended) });
         self.deadline = now + CLOSE_TIME;
     }
 
     /// Handles the end of a channel.
     fn lost(&mut self, now: Duration) {
         match &self.state {
-            State::Running(_) => {
-                self.finish(now, Ended::Lost);
+            ServerState::Running(_) => {
+                self.finish(now, TestEnd::Lost);
                 self.close();
             }
-            State::Closing(_) => self.close(),
-            State::Attaching { .. } | State::Ready => self.end(None),
-            State::Over => {}
+            ServerState::Closing(_) => self.close(),
+            ServerState::Attaching { .. } | ServerState::Ready => self.end(None),
+            ServerState::Over => {}
         }
     }
 
     fn deadline_passed(&mut self, now: Duration) {
         match &self.state {
-            State::Running(_) => self.finish(now, Ended::Late),
-            State::Closing(_) => self.close(),
-            State::Attaching { .. } | State::Ready => self.end(None),
-            State::Over => {}
+            ServerState::Running(_) => self.finish(now, TestEnd::Late),
+            ServerState::Closing(_) => self.close(),
+            ServerState::Attaching { .. } | ServerState::Ready => self.end(None),
+            ServerState::Over => {}
         }
     }
 
     fn close(&mut self) {
-        if let State::Closing(outcome) = self.state {
+        if let ServerState::Closing(outcome) = self.state {
             self.end(Some(outcome));
         }
     }
@@ -246,7 +251,7 @@ impl ServerSession {
     fn end(&mut self, outcome: Option<ServerOutcome>) {
         let never = ServerOutcome { report: EndReport::default(), ended: None };
         self.outputs.push_back(ServerOutput::End(outcome.unwrap_or(never)));
-        self.state = State::Over;
+        self.state = ServerState::Over;
         self.deadline = Duration::MAX;
     }
 }

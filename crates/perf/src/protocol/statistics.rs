@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::goodput::{Interval, rate};
+use super::goodput::{GoodputInterval, rate};
 
 /// The quantile of a 95 % interval.
 const UPPER: f64 = 0.975;
@@ -18,14 +18,14 @@ const UPPER: f64 = 0.975;
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowReport {
     /// What was received in each interval.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<GoodputInterval>,
     /// The length that intervals were to have.
     nominal: Duration,
 }
 
 impl FlowReport {
     /// Creates a report of these intervals, which were to have this length.
-    pub fn new(intervals: Vec<Interval>, nominal: Duration) -> Self {
+    pub fn new(intervals: Vec<GoodputInterval>, nominal: Duration) -> Self {
         Self { intervals, nominal }
     }
 
@@ -47,15 +47,15 @@ impl FlowReport {
 
     /// Returns the confidence interval of the goodput, if there are at least two intervals. One of less than half its
     /// length, at the end, does not count.
-    pub fn confidence(&self) -> Option<Confidence> {
+    pub fn confidence(&self) -> Option<MeanConfidence> {
         let whole = self.intervals.iter().filter(|interval| interval.length * 2 >= self.nominal);
-        Confidence::new(&whole.filter_map(Interval::rate).collect::<Vec<_>>())
+        MeanConfidence::new(&whole.filter_map(GoodputInterval::rate).collect::<Vec<_>>())
     }
 }
 
 /// The mean of a series, with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Confidence {
+pub struct MeanConfidence {
     /// The number of values.
     pub count: usize,
     /// Their mean.
@@ -66,7 +66,7 @@ pub struct Confidence {
     pub autocorrelation: Option<f64>,
 }
 
-impl Confidence {
+impl MeanConfidence {
     /// Returns the mean of these values; `None` with fewer than two.
     pub fn new(values: &[f64]) -> Option<Self> {
         if values.len() < 2 {
@@ -94,33 +94,33 @@ impl Confidence {
 mod tests {
     use super::*;
 
-    fn second(bytes: u64) -> Interval {
-        Interval { start: Duration::ZERO, length: Duration::from_secs(1), bytes }
+    fn second(bytes: u64) -> GoodputInterval {
+        GoodputInterval { start: Duration::ZERO, length: Duration::from_secs(1), bytes }
     }
 
     #[test]
     fn the_interval_is_that_of_tables() {
         // t(0.975, 4) = 2.776; the deviation of 1 to 5 is √2.5.
-        let confidence = Confidence::new(&[1.0, 2.0, 3.0, 4.0, 5.0]).expect("enough");
+        let confidence = MeanConfidence::new(&[1.0, 2.0, 3.0, 4.0, 5.0]).expect("enough");
         let half = 2.776_445 * 2.5_f64.sqrt() / 5.0_f64.sqrt();
         assert!((confidence.half_width - half).abs() < 1e-5, "{confidence:?}");
         assert_eq!((confidence.mean, confidence.autocorrelation), (3.0, Some(0.4)));
-        assert_eq!(Confidence::new(&[1.0]), None);
-        let same = Confidence::new(&[2.0; 8]).expect("enough");
+        assert_eq!(MeanConfidence::new(&[1.0]), None);
+        let same = MeanConfidence::new(&[2.0; 8]).expect("enough");
         assert_eq!((same.half_width, same.autocorrelation), (0.0, None));
     }
 
     #[test]
     fn slow_waves_make_the_interval_too_narrow() {
         let wave: Vec<f64> = (0..40).map(|at| f64::from(at / 10 % 2)).collect();
-        assert!(Confidence::new(&wave).expect("enough").is_too_narrow());
+        assert!(MeanConfidence::new(&wave).expect("enough").is_too_narrow());
         let quick: Vec<f64> = (0..40).map(|at| f64::from(at % 2)).collect();
-        assert!(!Confidence::new(&quick).expect("enough").is_too_narrow());
+        assert!(!MeanConfidence::new(&quick).expect("enough").is_too_narrow());
     }
 
     #[test]
     fn a_stub_counts_as_data_but_not_as_an_interval() {
-        let stub = Interval { length: Duration::from_millis(100), ..second(1_000) };
+        let stub = GoodputInterval { length: Duration::from_millis(100), ..second(1_000) };
         let flow = FlowReport::new(vec![second(100), second(100), stub], Duration::from_secs(1));
         assert_eq!(flow.bytes(), 1_200);
         assert_eq!(flow.goodput(), Some(9_600.0 / 2.1));

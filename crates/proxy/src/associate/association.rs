@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyas::race::io::NetworkView;
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use eyas_relay::destination::Destination;
-use eyas_relay::rules::{ClientRules, Verdict};
+use eyas_relay::rules::{ClientRules, RuleVerdict};
 
 use super::datagram;
-use super::owner::{Owner, Setup};
-use crate::peers::{AddressSelection, Sent};
-use crate::report::Dropped;
+use super::owner::{AssociationOwner, AssociationSetup};
+use crate::peers::{AddressSelection, DatagramTarget};
+use crate::report::DropReason;
 
 /// The limit on datagrams that wait for DNS, for all destinations of an association.
 pub const MAX_WAITING: usize = 16;
 
 /// An action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Send a datagram to a destination. If the system refuses to, call [`Association::refused`].
+pub enum AssociationOutput {
+    /// Send a datagram to a destination. If the system refuses to, call [`UdpAssociation::refused`].
     Send {
         /// The address.
         to: SocketAddr,
@@ -40,41 +40,41 @@ pub enum Output {
         /// The length of its payload in octets.
         length: usize,
     },
-    /// Resolve this name, and report its addresses with [`Association::handle_addresses`].
+    /// Resolve this name, and report its addresses with [`UdpAssociation::handle_addresses`].
     Resolve(Destination),
 }
 
 /// The association of one client (RFC 1928 §7).
 #[derive(Debug)]
-pub struct Association {
+pub struct UdpAssociation {
     /// The limit on destinations.
     destinations: usize,
-    owner: Owner,
-    routes: BTreeMap<(Host, u16), Route>,
+    owner: AssociationOwner,
+    routes: BTreeMap<(TargetHost, u16), DestinationRoute>,
     waiting: usize,
-    outputs: VecDeque<Output>,
+    outputs: VecDeque<AssociationOutput>,
 }
 
 /// The route to a destination.
 #[derive(Debug)]
-struct Route {
-    progress: Progress,
+struct DestinationRoute {
+    progress: RouteProgress,
     /// When the client last sent a datagram to it.
     used: Duration,
 }
 
 #[derive(Debug)]
-enum Progress {
+enum RouteProgress {
     /// The name is being resolved, and these datagrams wait.
     Resolving(Vec<Bytes>),
     /// The addresses are known.
     Known(AddressSelection),
 }
 
-impl Association {
+impl UdpAssociation {
     /// Creates the association of a client that has sent nothing yet.
-    pub fn new(setup: Setup) -> Self {
-        let (destinations, owner) = (setup.destinations.max(1), Owner::new(&setup));
+    pub fn new(setup: AssociationSetup) -> Self {
+        let (destinations, owner) = (setup.destinations.max(1), AssociationOwner::new(&setup));
         let outputs = VecDeque::new();
         Self { destinations, owner, routes: BTreeMap::new(), waiting: 0, outputs }
     }
@@ -85,12 +85,12 @@ impl Association {
     }
 
     /// Returns the next action.
-    pub fn poll_output(&mut self) -> Option<Output> {
+    pub fn poll_output(&mut self) -> Option<AssociationOutput> {
         self.outputs.pop_front()
     }
 
-    /// Returns the numbers of dropped datagrams by reason, in the order of [`Dropped::NAMES`].
-    pub fn dropped(&self) -> [u64; Dropped::NAMES.len()] {
+    /// Returns the numbers of dropped datagrams by reason, in the order of [`DropReason::NAMES`].
+    pub fn dropped(&self) -> [u64; DropReason::NAMES.len()] {
         self.owner.dropped
     }
 
@@ -106,25 +106,28 @@ impl Association {
         if !self.routes.contains_key(&key) {
             self.make_room();
             let progress = match to.host {
-                Host::Literal(ip, _) => {
-                    Progress::Known(AddressSelection::new(now, vec![SocketAddr::new(ip, to.port)]))
-                }
-                Host::Name(_) => {
-                    self.outputs.push_back(Output::Resolve(to));
-                    Progress::Resolving(Vec::new())
+                TargetHost::Literal(ip, _) => RouteProgress::Known(AddressSelection::new(
+                    now,
+                    vec![SocketAddr::new(ip, to.port)],
+                )),
+                TargetHost::Name(_) => {
+                    self.outputs.push_back(AssociationOutput::Resolve(to));
+                    RouteProgress::Resolving(Vec::new())
                 }
             };
-            self.routes.insert(key.clone(), Route { progress, used: now });
+            self.routes.insert(key.clone(), DestinationRoute { progress, used: now });
         }
         let Some(route) = self.routes.get_mut(&key) else { return };
         route.used = now;
         match &mut route.progress {
-            Progress::Resolving(_) if self.waiting >= MAX_WAITING => self.owner.drop(Dropped::Full),
-            Progress::Resolving(waiting) => {
+            RouteProgress::Resolving(_) if self.waiting >= MAX_WAITING => {
+                self.owner.drop(DropReason::Full)
+            }
+            RouteProgress::Resolving(waiting) => {
                 waiting.push(data);
                 self.waiting += 1;
             }
-            Progress::Known(selection) => self.outputs.extend(send(selection, now, data)),
+            RouteProgress::Known(selection) => self.outputs.extend(send(selection, now, data)),
         }
     }
 
@@ -136,13 +139,13 @@ impl Association {
     /// Handles the addresses of a name, best first. There are none if DNS returned none in time.
     pub fn handle_addresses(&mut self, now: Duration, to: &Destination, mut ips: Vec<IpAddr>) {
         let (rules, all) = (&self.owner.rules, ips.len());
-        if rules.of_destination(to) != Verdict::Allowed {
+        if rules.of_destination(to) != RuleVerdict::Allowed {
             ips.retain(|ip| rules.of_address(*ip, to.port).is_ok());
         }
-        let why = if all > ips.len() { Dropped::NotAllowed } else { Dropped::Unreachable };
+        let why = if all > ips.len() { DropReason::NotAllowed } else { DropReason::Unreachable };
         let key = (to.host.clone(), to.port);
         let Some(route) = self.routes.get_mut(&key) else { return };
-        let Progress::Resolving(waiting) = &mut route.progress else { return };
+        let RouteProgress::Resolving(waiting) = &mut route.progress else { return };
         let waiting = std::mem::take(waiting);
         self.waiting -= waiting.len();
         if ips.is_empty() {
@@ -155,18 +158,18 @@ impl Association {
         let mut selection = AddressSelection::new(now, addresses.collect());
         let sent = waiting.into_iter().filter_map(|data| send(&mut selection, now, data));
         self.outputs.extend(sent);
-        route.progress = Progress::Known(selection);
+        route.progress = RouteProgress::Known(selection);
     }
 
     /// Sends a datagram to the next address, if there is one, because the system refused to send it to this
-    /// one: there is no route for its family, or the port is closed. `remaining` comes from its [`Output::Send`].
+    /// one: there is no route for its family, or the port is closed. `remaining` comes from its [`AssociationOutput::Send`].
     pub fn refused(&mut self, now: Duration, to: SocketAddr, data: Bytes, remaining: usize) {
-        let next = self.selections().find_map(|selection| selection.after(now, to));
+        let next = self.selections().find_map(|selection| selection.next_after(now, to));
         match (next, remaining.checked_sub(1)) {
             (Some(to), Some(remaining)) => {
-                self.outputs.push_back(Output::Send { to, data, remaining })
+                self.outputs.push_back(AssociationOutput::Send { to, data, remaining })
             }
-            _ => self.owner.drop(Dropped::Unreachable),
+            _ => self.owner.drop(DropReason::Unreachable),
         }
     }
 
@@ -179,9 +182,9 @@ impl Association {
         match self.owner.address() {
             Some(to) if is_known => {
                 let (datagram, length) = (datagram::write(from, data), data.len());
-                self.outputs.push_back(Output::Deliver { to, datagram, length });
+                self.outputs.push_back(AssociationOutput::Deliver { to, datagram, length });
             }
-            _ => self.owner.drop(Dropped::Unsolicited),
+            _ => self.owner.drop(DropReason::Unsolicited),
         }
     }
 
@@ -190,23 +193,25 @@ impl Association {
             let oldest = self.routes.iter().min_by_key(|(_, route)| route.used);
             let Some(key) = oldest.map(|(key, _)| key.clone()) else { return };
             let removed = self.routes.remove(&key);
-            if let Some(Route { progress: Progress::Resolving(waiting), .. }) = removed {
+            if let Some(DestinationRoute { progress: RouteProgress::Resolving(waiting), .. }) =
+                removed
+            {
                 self.waiting -= waiting.len();
-                waiting.iter().for_each(|_| self.owner.drop(Dropped::Full));
+                waiting.iter().for_each(|_| self.owner.drop(DropReason::Full));
             }
         }
     }
 
     fn selections(&mut self) -> impl Iterator<Item = &mut AddressSelection> {
         self.routes.values_mut().filter_map(|route| match &mut route.progress {
-            Progress::Resolving(_) => None,
-            Progress::Known(selection) => Some(selection),
+            RouteProgress::Resolving(_) => None,
+            RouteProgress::Known(selection) => Some(selection),
         })
     }
 }
 
 /// Returns the output for a datagram to the selected address.
-fn send(selection: &mut AddressSelection, now: Duration, data: Bytes) -> Option<Output> {
-    let Sent { to, remaining } = selection.next(now)?;
-    Some(Output::Send { to, data, remaining })
+fn send(selection: &mut AddressSelection, now: Duration, data: Bytes) -> Option<AssociationOutput> {
+    let DatagramTarget { to, remaining } = selection.next(now)?;
+    Some(AssociationOutput::Send { to, data, remaining })
 }

@@ -11,7 +11,7 @@
 use std::net::SocketAddr;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use eyas_relay::destination::Destination;
 use eyas_relay::handshake::{socks5_address, write_socks5_address, write_socks5_name};
 
@@ -22,7 +22,7 @@ const LONGEST_HEADER: usize = PREFIX + 19;
 
 /// Why a datagram of a client is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum DatagramFault {
     /// It is a fragment. Servers that do not reassemble fragments must drop them.
     Fragment,
     /// It is malformed.
@@ -33,17 +33,17 @@ pub enum Fault {
 ///
 /// # Errors
 /// If it must be dropped.
-pub fn read(bytes: &[u8]) -> Result<(Destination, &[u8]), Fault> {
+pub fn read(bytes: &[u8]) -> Result<(Destination, &[u8]), DatagramFault> {
     match bytes.get(..PREFIX) {
         Some([0, 0, 0]) => {}
-        Some([0, 0, _]) => return Err(Fault::Fragment),
-        _ => return Err(Fault::Malformed),
+        Some([0, 0, _]) => return Err(DatagramFault::Fragment),
+        _ => return Err(DatagramFault::Malformed),
     }
     match socks5_address(bytes, PREFIX) {
         Ok(Some((destination, end))) => {
-            Ok((destination.map_err(|_| Fault::Malformed)?, &bytes[end..]))
+            Ok((destination.map_err(|_| DatagramFault::Malformed)?, &bytes[end..]))
         }
-        Ok(None) | Err(_) => Err(Fault::Malformed),
+        Ok(None) | Err(_) => Err(DatagramFault::Malformed),
     }
 }
 
@@ -59,8 +59,8 @@ pub fn write(from: SocketAddr, data: &[u8]) -> Bytes {
 /// Returns the same with a source that may be known only by name.
 pub(crate) fn write_from(from: &Destination, data: &[u8]) -> Bytes {
     match &from.host {
-        Host::Literal(ip, _) => write(SocketAddr::new(*ip, from.port), data),
-        Host::Name(name) => {
+        TargetHost::Literal(ip, _) => write(SocketAddr::new(*ip, from.port), data),
+        TargetHost::Name(name) => {
             let mut bytes = BytesMut::with_capacity(PREFIX + 4 + name.len() + data.len());
             bytes.put_slice(&[0; PREFIX]);
             write_socks5_name(&mut bytes, name, from.port);
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn fragments_and_malformed_datagrams_are_dropped() {
-        assert_eq!(read(b"\0\0\x01\x01\xc0\0\x02\x01\0\x35x"), Err(Fault::Fragment));
+        assert_eq!(read(b"\0\0\x01\x01\xc0\0\x02\x01\0\x35x"), Err(DatagramFault::Fragment));
         for bytes in [
             &b""[..],
             b"\0\0",
@@ -100,7 +100,7 @@ mod tests {
             b"\0\0\0\x03\x09a.test\0\x35",
             b"\0\0\0\x03\x01\xff\0\x35",
         ] {
-            assert_eq!(read(bytes), Err(Fault::Malformed), "{bytes:?}");
+            assert_eq!(read(bytes), Err(DatagramFault::Malformed), "{bytes:?}");
         }
     }
 

@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 
 use eyas_relay::destination::Destination;
-use eyas_relay::rules::{ClientRules, Verdict};
+use eyas_relay::rules::{ClientRules, RuleVerdict};
 
-use super::datagram::{self, Fault};
-use crate::report::Dropped;
+use super::datagram::{self, DatagramFault};
+use crate::report::DropReason;
 
 /// The set-up of an association.
 #[derive(Clone, Debug)]
-pub struct Setup {
+pub struct AssociationSetup {
     /// The source port of its datagrams, if it was announced.
     pub port: Option<u16>,
     /// The rules for destinations, with the address of the client's connection.
@@ -21,17 +21,17 @@ pub struct Setup {
 
 /// The client of an association.
 #[derive(Debug)]
-pub(super) struct Owner {
+pub(super) struct AssociationOwner {
     /// The source port of its datagrams, if it was announced.
     port: Option<u16>,
     pub(super) rules: ClientRules,
     /// The source of its first datagram, once there is one.
     address: Option<SocketAddr>,
-    pub(super) dropped: [u64; Dropped::NAMES.len()],
+    pub(super) dropped: [u64; DropReason::NAMES.len()],
 }
 
-impl Owner {
-    pub(super) fn new(setup: &Setup) -> Self {
+impl AssociationOwner {
+    pub(super) fn new(setup: &AssociationSetup) -> Self {
         Self {
             port: setup.port,
             rules: setup.rules.clone(),
@@ -64,7 +64,7 @@ impl Owner {
         &mut self,
         from: SocketAddr,
         bytes: &'a [u8],
-    ) -> Result<(Destination, &'a [u8]), Dropped> {
+    ) -> Result<(Destination, &'a [u8]), DropReason> {
         let is_client = match self.address {
             Some(client) => from == client,
             None => {
@@ -73,21 +73,21 @@ impl Owner {
             }
         };
         if !is_client {
-            return Err(Dropped::NotTheClient);
+            return Err(DropReason::NotTheClient);
         }
         let (to, data) = datagram::read(bytes).map_err(|fault| match fault {
-            Fault::Fragment => Dropped::Fragment,
-            Fault::Malformed => Dropped::Malformed,
+            DatagramFault::Fragment => DropReason::Fragment,
+            DatagramFault::Malformed => DropReason::Malformed,
         })?;
         self.address = Some(from);
         match self.rules.of_destination(&to) {
-            Verdict::Denied(_) => Err(Dropped::NotAllowed),
-            Verdict::Allowed | Verdict::ByAddress => Ok((to, data)),
+            RuleVerdict::Denied(_) => Err(DropReason::NotAllowed),
+            RuleVerdict::Allowed | RuleVerdict::ByAddress => Ok((to, data)),
         }
     }
 
     /// Counts a dropped datagram.
-    pub(super) fn drop(&mut self, why: Dropped) {
+    pub(super) fn drop(&mut self, why: DropReason) {
         self.dropped[why as usize] += 1;
     }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use eyas::race::candidate::Family;
+use eyas::race::candidate::AddressFamily;
 use eyas_relay::destination::Destination;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -14,37 +14,37 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::UdpSocket;
 use tokio::time::Instant;
 
-use super::association::{Association, Output};
-use super::owner::Setup;
-use crate::client::Client;
+use super::association::{AssociationOutput, UdpAssociation};
+use super::owner::AssociationSetup;
+use crate::client::ClientStream;
 use crate::peers::{PeerSockets, receive, resolve};
-use crate::report::Ending;
-use crate::shared::Shared;
-use crate::traffic::Traffic;
+use crate::report::ClientEnding;
+use crate::shared::SharedProxy;
+use crate::traffic::DatagramTraffic;
 
 /// A running association.
-struct Running<'a> {
-    shared: &'a Shared,
-    association: Association,
+struct RunningAssociation<'a> {
+    shared: &'a SharedProxy,
+    association: UdpAssociation,
     /// The socket to which the client sends.
     socket: UdpSocket,
     peers: PeerSockets,
     resolving: FuturesUnordered<BoxFuture<'static, (Destination, Vec<IpAddr>)>>,
     epoch: Instant,
-    traffic: Traffic<'a>,
+    traffic: DatagramTraffic<'a>,
 }
 
 /// Forwards datagrams until the client's connection ends or the idle time is over.
 pub(crate) async fn serve(
-    shared: &Shared,
-    tcp: &mut Client,
-    setup: Setup,
+    shared: &SharedProxy,
+    tcp: &mut ClientStream,
+    setup: AssociationSetup,
     (socket, peers): (UdpSocket, PeerSockets),
-    traffic: Traffic<'_>,
-) -> Ending {
-    let mut running = Running {
+    traffic: DatagramTraffic<'_>,
+) -> ClientEnding {
+    let mut running = RunningAssociation {
         shared,
-        association: Association::new(setup),
+        association: UdpAssociation::new(setup),
         socket,
         peers,
         resolving: FuturesUnordered::new(),
@@ -56,8 +56,8 @@ pub(crate) async fn serve(
     ending
 }
 
-impl Running<'_> {
-    async fn run(&mut self, tcp: &mut Client) -> Ending {
+impl RunningAssociation<'_> {
+    async fn run(&mut self, tcp: &mut ClientStream) -> ClientEnding {
         let mut ignored = [0; 64];
         let mut networks = self.shared.endpoint.network_changes();
         loop {
@@ -65,13 +65,13 @@ impl Running<'_> {
             tokio::select! {
                 // Its data has no meaning, but its end does.
                 read = tcp.read(&mut ignored) => match read {
-                    Ok(0) => return Ending::Done,
+                    Ok(0) => return ClientEnding::Done,
                     Ok(_) => {}
-                    Err(error) => return Ending::Client(error.to_string()),
+                    Err(error) => return ClientEnding::Client(error.to_string()),
                 },
                 ready = self.socket.readable() => match ready {
                     Ok(()) => self.receive_from_client(),
-                    Err(error) => return Ending::Client(error.to_string()),
+                    Err(error) => return ClientEnding::Client(error.to_string()),
                 },
                 family = self.peers.readable() => self.receive_from_peers(family),
                 Some((to, ips)) = self.resolving.next() => {
@@ -81,7 +81,7 @@ impl Running<'_> {
                     self.association.move_to(Arc::clone(&network));
                     self.peers.move_to(network);
                 }
-                () = idle => return Ending::Idle,
+                () = idle => return ClientEnding::Idle,
             }
             self.perform();
         }
@@ -95,7 +95,7 @@ impl Running<'_> {
         });
     }
 
-    fn receive_from_peers(&mut self, family: Family) {
+    fn receive_from_peers(&mut self, family: AddressFamily) {
         self.peers.receive(family, |bytes, from| {
             self.association.handle_peer(from, bytes);
             true
@@ -106,14 +106,14 @@ impl Running<'_> {
     fn perform(&mut self) {
         while let Some(output) = self.association.poll_output() {
             match output {
-                Output::Send { to, data, remaining } => self.send(to, data, remaining),
-                Output::Deliver { to, datagram, length } => {
+                AssociationOutput::Send { to, data, remaining } => self.send(to, data, remaining),
+                AssociationOutput::Deliver { to, datagram, length } => {
                     if self.socket.try_send_to(&datagram, to).is_ok() {
                         self.traffic.received(length);
                     }
                 }
-                Output::Resolve(to) => {
-                    let Shared { endpoint, policy, limits, .. } = self.shared;
+                AssociationOutput::Resolve(to) => {
+                    let SharedProxy { endpoint, policy, limits, .. } = self.shared;
                     let to = self.association.rules().to_resolve(&to, endpoint.resolver());
                     let resolving =
                         resolve(endpoint.clone(), policy.clone(), limits.connect_time, to);

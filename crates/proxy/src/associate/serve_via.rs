@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use eyas_relay::destination::{Destination, Refusal};
+use eyas_relay::destination::{Destination, RequestRefusal};
 use eyas_relay::destination_stream::DestinationStream;
 use eyas_relay::via::TunnelKind;
 use futures_util::future::OptionFuture;
@@ -13,14 +13,14 @@ use tokio::net::UdpSocket;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, sleep_until};
 
-use super::owner::Setup;
-use super::tunnels::{TunnelOutput, Tunnels};
-use crate::client::Client;
-use crate::connect_udp::{CapsuleStream, Event};
+use super::owner::AssociationSetup;
+use super::tunnels::{AssociationTunnels, TunnelOutput};
+use crate::client::ClientStream;
+use crate::connect_udp::{CapsuleEvent, CapsuleStream};
 use crate::peers::receive;
-use crate::report::{Dropped, Ending};
-use crate::shared::Shared;
-use crate::traffic::Traffic;
+use crate::report::{ClientEnding, DropReason};
+use crate::shared::SharedProxy;
+use crate::traffic::DatagramTraffic;
 
 /// The limit on data that waits for the stream of a tunnel, in bytes. Further datagrams are dropped.
 const MAX_WAITING: usize = 128 * 1024;
@@ -30,47 +30,47 @@ const OVERHEAD: usize = 64;
 const MAX_RECEIVED: usize = 16;
 
 /// A datagram that waits for its tunnel, with its share of [`MAX_WAITING`].
-type Waiting = (Bytes, OwnedSemaphorePermit);
+type WaitingDatagram = (Bytes, OwnedSemaphorePermit);
 
 /// An event of a tunnel.
 enum TunnelEvent {
     Opened,
-    Refused(Refusal),
+    Refused(RequestRefusal),
     Datagram(Bytes),
     Ended,
 }
 
 /// The queue of a tunnel. The tunnel ends when it is dropped.
-struct Queue {
-    datagrams: mpsc::UnboundedSender<Waiting>,
+struct TunnelQueue {
+    datagrams: mpsc::UnboundedSender<WaitingDatagram>,
     room: Arc<Semaphore>,
 }
 
 /// A running association.
-struct Running<'a> {
-    shared: &'a Arc<Shared>,
-    tunnels: Tunnels,
+struct TunneledAssociation<'a> {
+    shared: &'a Arc<SharedProxy>,
+    tunnels: AssociationTunnels,
     /// The socket to which the client sends.
     socket: UdpSocket,
-    queues: BTreeMap<u64, Queue>,
+    queues: BTreeMap<u64, TunnelQueue>,
     event_sender: mpsc::Sender<(u64, TunnelEvent)>,
     events: mpsc::Receiver<(u64, TunnelEvent)>,
     epoch: Instant,
-    traffic: Traffic<'a>,
+    traffic: DatagramTraffic<'a>,
 }
 
 /// Forwards datagrams until the client's connection ends or the idle time is over.
 pub(crate) async fn serve_via(
-    shared: &Arc<Shared>,
-    tcp: &mut Client,
-    setup: &Setup,
+    shared: &Arc<SharedProxy>,
+    tcp: &mut ClientStream,
+    setup: &AssociationSetup,
     socket: UdpSocket,
-    traffic: Traffic<'_>,
-) -> Ending {
+    traffic: DatagramTraffic<'_>,
+) -> ClientEnding {
     let (event_sender, events) = mpsc::channel(MAX_RECEIVED);
-    let mut running = Running {
+    let mut running = TunneledAssociation {
         shared,
-        tunnels: Tunnels::new(setup),
+        tunnels: AssociationTunnels::new(setup),
         socket,
         queues: BTreeMap::new(),
         event_sender,
@@ -83,8 +83,8 @@ pub(crate) async fn serve_via(
     ending
 }
 
-impl Running<'_> {
-    async fn run(&mut self, tcp: &mut Client) -> Ending {
+impl TunneledAssociation<'_> {
+    async fn run(&mut self, tcp: &mut ClientStream) -> ClientEnding {
         let mut ignored = [0; 64];
         loop {
             let idle = self.traffic.idle(self.shared.limits.idle_time);
@@ -92,19 +92,19 @@ impl Running<'_> {
             tokio::select! {
                 // Its data has no meaning, but its end does.
                 read = tcp.read(&mut ignored) => match read {
-                    Ok(0) => return Ending::Done,
+                    Ok(0) => return ClientEnding::Done,
                     Ok(_) => {}
-                    Err(error) => return Ending::Client(error.to_string()),
+                    Err(error) => return ClientEnding::Client(error.to_string()),
                 },
                 ready = self.socket.readable() => match ready {
                     Ok(()) => self.receive_from_client(),
-                    Err(error) => return Ending::Client(error.to_string()),
+                    Err(error) => return ClientEnding::Client(error.to_string()),
                 },
-                Some((id, event)) = self.events.recv() => self.handle(id, event),
+                Some((id, event)) = self.events.recv() => self.handle_event(id, event),
                 Some(()) = OptionFuture::from(expiry) => {
                     self.tunnels.handle_timeout(self.epoch.elapsed());
                 }
-                () = idle => return Ending::Idle,
+                () = idle => return ClientEnding::Idle,
             }
             self.perform();
         }
@@ -118,14 +118,14 @@ impl Running<'_> {
         });
     }
 
-    fn handle(&mut self, id: u64, event: TunnelEvent) {
+    fn handle_event(&mut self, id: u64, event: TunnelEvent) {
         let now = self.epoch.elapsed();
         match event {
             TunnelEvent::Opened => self.tunnels.opened(id),
             TunnelEvent::Refused(why) => {
                 let dropped = match why {
-                    Refusal::NotAllowed(_) => Dropped::NotAllowed,
-                    _ => Dropped::Unreachable,
+                    RequestRefusal::NotAllowed(_) => DropReason::NotAllowed,
+                    _ => DropReason::Unreachable,
                 };
                 self.tunnels.refused(now, id, dropped);
                 self.queues.remove(&id);
@@ -158,7 +158,7 @@ impl Running<'_> {
     fn open(&mut self, id: u64, to: Destination) {
         let (datagrams, waiting) = mpsc::unbounded_channel();
         let room = Arc::new(Semaphore::new(MAX_WAITING));
-        self.queues.insert(id, Queue { datagrams, room });
+        self.queues.insert(id, TunnelQueue { datagrams, room });
         let (shared, events) = (Arc::clone(self.shared), self.event_sender.clone());
         // In a task of its own, which ends after the queue is dropped and the stream is shut down.
         self.shared.tasks.spawn(async move {
@@ -185,9 +185,9 @@ impl Running<'_> {
 
 /// Requests a tunnel, and forwards its datagrams until it ends.
 async fn run_tunnel(
-    shared: &Shared,
+    shared: &SharedProxy,
     to: Destination,
-    mut waiting: mpsc::UnboundedReceiver<Waiting>,
+    mut waiting: mpsc::UnboundedReceiver<WaitingDatagram>,
     (id, events): (u64, mpsc::Sender<(u64, TunnelEvent)>),
 ) {
     let reached = tokio::select! {
@@ -210,8 +210,11 @@ async fn run_tunnel(
     };
 }
 
-async fn reach(shared: &Shared, to: &Destination) -> Result<DestinationStream, Refusal> {
-    let none = || Refusal::Failed("there is no other proxy".to_owned());
+async fn reach(
+    shared: &SharedProxy,
+    to: &Destination,
+) -> Result<DestinationStream, RequestRefusal> {
+    let none = || RequestRefusal::Failed("there is no other proxy".to_owned());
     let via = shared.via.as_ref().ok_or_else(none)?;
     let reached = via
         .reach((TunnelKind::Datagrams, to), None, &mut None)
@@ -223,26 +226,26 @@ async fn reach(shared: &Shared, to: &Destination) -> Result<DestinationStream, R
 /// Forwards datagrams until one side ends. Returns whether the stream is to be shut down.
 async fn forward(
     stream: &mut CapsuleStream<DestinationStream>,
-    waiting: &mut mpsc::UnboundedReceiver<Waiting>,
+    waiting: &mut mpsc::UnboundedReceiver<WaitingDatagram>,
     (id, events): (u64, &mpsc::Sender<(u64, TunnelEvent)>),
 ) -> bool {
     loop {
         tokio::select! {
             event = stream.next() => match event {
-                Ok(Event::Datagram(data)) => {
+                Ok(CapsuleEvent::Datagram(data)) => {
                     if events.send((id, TunnelEvent::Datagram(data))).await.is_err() {
                         return true;
                     }
                 }
-                Ok(Event::Room) => {}
-                Ok(Event::End) => return true,
+                Ok(CapsuleEvent::Room) => {}
+                Ok(CapsuleEvent::End) => return true,
                 Err(error) => {
                     tracing::debug!(%error, "a tunnel for datagrams broke");
                     return false;
                 }
             },
             next = waiting.recv(), if stream.has_room() => match next {
-                Some((data, _permit)) => stream.put(&data),
+                Some((data, _permit)) => stream.send_datagram(&data),
                 None => return true,
             },
         }

@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use eyas_relay::destination::Destination;
 
 use super::association::MAX_WAITING;
 use super::datagram;
-use super::owner::{Owner, Setup};
-use crate::report::Dropped;
+use super::owner::{AssociationOwner, AssociationSetup};
+use crate::report::DropReason;
 
 /// How long a tunnel stays open without traffic in either direction (RFC 4787 §4.3, REQ-5).
 pub const TUNNEL_IDLE: Duration = Duration::from_mins(5);
@@ -22,7 +22,7 @@ pub const REFUSAL_TIME: Duration = Duration::from_secs(5);
 /// An action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TunnelOutput {
-    /// Request a tunnel, and report the outcome with [`Tunnels::opened`] or [`Tunnels::refused`].
+    /// Request a tunnel, and report the outcome with [`AssociationTunnels::opened`] or [`AssociationTunnels::refused`].
     Open {
         /// The number of the tunnel.
         id: u64,
@@ -54,39 +54,39 @@ pub enum TunnelOutput {
 
 /// The tunnels of an association.
 #[derive(Debug)]
-pub struct Tunnels {
-    owner: Owner,
+pub struct AssociationTunnels {
+    owner: AssociationOwner,
     most: usize,
-    tunnels: BTreeMap<(Host, u16), Tunnel>,
+    tunnels: BTreeMap<(TargetHost, u16), DestinationTunnel>,
     /// The destinations of the tunnels that are open or requested.
-    names: BTreeMap<u64, (Host, u16)>,
+    names: BTreeMap<u64, (TargetHost, u16)>,
     opened: u64,
     waiting: usize,
     outputs: VecDeque<TunnelOutput>,
 }
 
 #[derive(Debug)]
-struct Tunnel {
+struct DestinationTunnel {
     id: u64,
     /// When a datagram was last sent or received.
     used: Duration,
-    stage: Stage,
+    stage: TunnelStage,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum TunnelStage {
     /// The tunnel is requested, and these datagrams wait.
     Opening(Vec<Bytes>),
     Open,
     /// The other proxy has refused it, when it was last used.
-    Refused(Dropped),
+    Refused(DropReason),
 }
 
-impl Tunnels {
+impl AssociationTunnels {
     /// Creates the tunnels of a client that has sent nothing yet.
-    pub fn new(setup: &Setup) -> Self {
+    pub fn new(setup: &AssociationSetup) -> Self {
         Self {
-            owner: Owner::new(setup),
+            owner: AssociationOwner::new(setup),
             most: setup.destinations.max(1),
             tunnels: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -103,17 +103,17 @@ impl Tunnels {
 
     /// Returns when [`Self::handle_timeout`] must be called.
     pub fn poll_timeout(&self) -> Option<Duration> {
-        self.tunnels.values().map(Tunnel::expiry).min()
+        self.tunnels.values().map(DestinationTunnel::expiry).min()
     }
 
-    /// Returns the numbers of dropped datagrams by reason, in the order of [`Dropped::NAMES`].
-    pub fn dropped(&self) -> [u64; Dropped::NAMES.len()] {
+    /// Returns the numbers of dropped datagrams by reason, in the order of [`DropReason::NAMES`].
+    pub fn dropped(&self) -> [u64; DropReason::NAMES.len()] {
         self.owner.dropped
     }
 
     /// Counts a datagram that did not fit into the queue of its tunnel.
     pub fn queue_full(&mut self) {
-        self.owner.drop(Dropped::Full);
+        self.owner.drop(DropReason::Full);
     }
 
     /// Handles a datagram that arrived on the socket for the client.
@@ -126,19 +126,21 @@ impl Tunnels {
             let id = self.opened;
             self.opened += 1;
             self.names.insert(id, key.clone());
-            let stage = Stage::Opening(Vec::new());
-            self.tunnels.insert(key.clone(), Tunnel { id, used: now, stage });
+            let stage = TunnelStage::Opening(Vec::new());
+            self.tunnels.insert(key.clone(), DestinationTunnel { id, used: now, stage });
             self.outputs.push_back(TunnelOutput::Open { id, to });
         }
         let Some(tunnel) = self.tunnels.get_mut(&key) else { return };
         match &mut tunnel.stage {
-            Stage::Refused(why) => return self.owner.drop(*why),
-            Stage::Opening(_) if self.waiting >= MAX_WAITING => self.owner.drop(Dropped::Full),
-            Stage::Opening(waiting) => {
+            TunnelStage::Refused(why) => return self.owner.drop(*why),
+            TunnelStage::Opening(_) if self.waiting >= MAX_WAITING => {
+                self.owner.drop(DropReason::Full)
+            }
+            TunnelStage::Opening(waiting) => {
                 waiting.push(Bytes::copy_from_slice(data));
                 self.waiting += 1;
             }
-            Stage::Open => {
+            TunnelStage::Open => {
                 let data = Bytes::copy_from_slice(data);
                 self.outputs.push_back(TunnelOutput::Send { id: tunnel.id, data });
             }
@@ -151,7 +153,9 @@ impl Tunnels {
         let Some(tunnel) = self.names.get(&id).and_then(|key| self.tunnels.get_mut(key)) else {
             return;
         };
-        if let Stage::Opening(waiting) = std::mem::replace(&mut tunnel.stage, Stage::Open) {
+        if let TunnelStage::Opening(waiting) =
+            std::mem::replace(&mut tunnel.stage, TunnelStage::Open)
+        {
             self.waiting -= waiting.len();
             let sent = waiting.into_iter().map(|data| TunnelOutput::Send { id, data });
             self.outputs.extend(sent);
@@ -159,12 +163,14 @@ impl Tunnels {
     }
 
     /// Handles the refusal of a tunnel, or that the other proxy cannot be reached.
-    pub fn refused(&mut self, now: Duration, id: u64, why: Dropped) {
+    pub fn refused(&mut self, now: Duration, id: u64, why: DropReason) {
         let Some(tunnel) = self.names.remove(&id).and_then(|key| self.tunnels.get_mut(&key)) else {
             return;
         };
         tunnel.used = now;
-        if let Stage::Opening(waiting) = std::mem::replace(&mut tunnel.stage, Stage::Refused(why)) {
+        if let TunnelStage::Opening(waiting) =
+            std::mem::replace(&mut tunnel.stage, TunnelStage::Refused(why))
+        {
             self.waiting -= waiting.len();
             waiting.iter().for_each(|_| self.owner.drop(why));
         }
@@ -179,7 +185,9 @@ impl Tunnels {
 
     /// Handles a datagram that arrived through a tunnel.
     pub fn handle_datagram(&mut self, now: Duration, id: u64, data: &[u8]) {
-        let Some(key) = self.names.get(&id) else { return self.owner.drop(Dropped::Unsolicited) };
+        let Some(key) = self.names.get(&id) else {
+            return self.owner.drop(DropReason::Unsolicited);
+        };
         let Some(to) = self.owner.address() else { return };
         if let Some(tunnel) = self.tunnels.get_mut(key) {
             tunnel.used = now;
@@ -191,7 +199,7 @@ impl Tunnels {
 
     /// Closes unused tunnels.
     pub fn handle_timeout(&mut self, now: Duration) {
-        let is_over = |tunnel: &Tunnel| tunnel.expiry() <= now;
+        let is_over = |tunnel: &DestinationTunnel| tunnel.expiry() <= now;
         let over = self.tunnels.iter().filter(|(_, tunnel)| is_over(tunnel));
         for key in over.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
             self.close(&key);
@@ -207,7 +215,7 @@ impl Tunnels {
         }
     }
 
-    fn close(&mut self, key: &(Host, u16)) {
+    fn close(&mut self, key: &(TargetHost, u16)) {
         if let Some(id) = self.tunnels.get(key).map(|tunnel| tunnel.id)
             && self.names.remove(&id).is_some()
         {
@@ -216,20 +224,22 @@ impl Tunnels {
         self.forget(key);
     }
 
-    fn forget(&mut self, key: &(Host, u16)) {
-        if let Some(Tunnel { stage: Stage::Opening(waiting), .. }) = self.tunnels.remove(key) {
+    fn forget(&mut self, key: &(TargetHost, u16)) {
+        if let Some(DestinationTunnel { stage: TunnelStage::Opening(waiting), .. }) =
+            self.tunnels.remove(key)
+        {
             self.waiting -= waiting.len();
-            waiting.iter().for_each(|_| self.owner.drop(Dropped::Full));
+            waiting.iter().for_each(|_| self.owner.drop(DropReason::Full));
         }
     }
 }
 
-impl Tunnel {
+impl DestinationTunnel {
     /// Returns when it is closed, or its refusal forgotten.
     fn expiry(&self) -> Duration {
         let lifetime = match self.stage {
-            Stage::Opening(_) | Stage::Open => TUNNEL_IDLE,
-            Stage::Refused(_) => REFUSAL_TIME,
+            TunnelStage::Opening(_) | TunnelStage::Open => TUNNEL_IDLE,
+            TunnelStage::Refused(_) => REFUSAL_TIME,
         };
         self.used.saturating_add(lifetime)
     }
@@ -237,7 +247,7 @@ impl Tunnel {
 
 #[cfg(test)]
 mod tests {
-    use eyas_relay::rules::Rules;
+    use eyas_relay::rules::DestinationRules;
     use proptest::prelude::*;
 
     use super::super::association_tests::client_rules;
@@ -250,28 +260,32 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    fn tunnels(rules: Rules, destinations: usize) -> Tunnels {
-        Tunnels::new(&Setup { port: None, rules: client_rules(rules, CLIENT), destinations })
+    fn tunnels(rules: DestinationRules, destinations: usize) -> AssociationTunnels {
+        AssociationTunnels::new(&AssociationSetup {
+            port: None,
+            rules: client_rules(rules, CLIENT),
+            destinations,
+        })
     }
 
     fn to(number: u8) -> SocketAddr {
         SocketAddr::from(([9, 9, 113, number], 53))
     }
 
-    fn client_sends(tunnels: &mut Tunnels, now: Duration, number: u8) {
+    fn client_sends(tunnels: &mut AssociationTunnels, now: Duration, number: u8) {
         tunnels.handle_client(now, at(CLIENT), &datagram::write(to(number), &[number]));
     }
 
-    fn outputs(tunnels: &mut Tunnels) -> Vec<TunnelOutput> {
+    fn outputs(tunnels: &mut AssociationTunnels) -> Vec<TunnelOutput> {
         std::iter::from_fn(|| tunnels.poll_output()).collect()
     }
 
-    fn dropped(tunnels: &Tunnels, why: Dropped) -> u64 {
+    fn dropped(tunnels: &AssociationTunnels, why: DropReason) -> u64 {
         tunnels.dropped()[why as usize]
     }
 
     fn open(id: u64, number: u8) -> TunnelOutput {
-        let to = Destination::new(Host::Literal(to(number).ip(), 0), 53);
+        let to = Destination::new(TargetHost::Literal(to(number).ip(), 0), 53);
         TunnelOutput::Open { id, to }
     }
 
@@ -281,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_tunnel_is_opened_once_and_waiting_datagrams_go_first() {
-        let mut tunnels = tunnels(Rules::default(), 9);
+        let mut tunnels = tunnels(DestinationRules::default(), 9);
         client_sends(&mut tunnels, START, 1);
         client_sends(&mut tunnels, START, 1);
         assert_eq!(outputs(&mut tunnels), [open(0, 1)]);
@@ -294,12 +308,12 @@ mod tests {
         assert_eq!(outputs(&mut tunnels), [delivered]);
         tunnels.handle_datagram(START, 7, b"of no tunnel");
         assert_eq!(outputs(&mut tunnels), []);
-        assert_eq!(dropped(&tunnels, Dropped::Unsolicited), 1);
+        assert_eq!(dropped(&tunnels, DropReason::Unsolicited), 1);
     }
 
     #[test]
     fn replies_carry_the_name_that_was_sent_to() {
-        let mut tunnels = tunnels(Rules::default(), 9);
+        let mut tunnels = tunnels(DestinationRules::default(), 9);
         let sent = b"\0\0\0\x03\x06a.test\0\x35x";
         tunnels.handle_client(START, at(CLIENT), sent);
         tunnels.opened(0);
@@ -311,12 +325,12 @@ mod tests {
 
     #[test]
     fn a_refused_tunnel_is_not_requested_again_at_once() {
-        let mut tunnels = tunnels(Rules::default(), 9);
+        let mut tunnels = tunnels(DestinationRules::default(), 9);
         client_sends(&mut tunnels, START, 1);
-        tunnels.refused(START, 0, Dropped::NotAllowed);
+        tunnels.refused(START, 0, DropReason::NotAllowed);
         client_sends(&mut tunnels, START + REFUSAL_TIME / 2, 1);
         assert_eq!(outputs(&mut tunnels), [open(0, 1)]);
-        assert_eq!(dropped(&tunnels, Dropped::NotAllowed), 2);
+        assert_eq!(dropped(&tunnels, DropReason::NotAllowed), 2);
         client_sends(&mut tunnels, START + REFUSAL_TIME, 1);
         assert_eq!(outputs(&mut tunnels), [open(1, 1)]);
         // A tunnel that has ended is opened again at once.
@@ -329,13 +343,13 @@ mod tests {
 
     #[test]
     fn an_unused_tunnel_is_closed() {
-        let mut tunnels = tunnels(Rules::default(), 2);
+        let mut tunnels = tunnels(DestinationRules::default(), 2);
         client_sends(&mut tunnels, START, 1);
         client_sends(&mut tunnels, START + Duration::from_secs(1), 2);
         assert_eq!(outputs(&mut tunnels), [open(0, 1), open(1, 2)]);
         client_sends(&mut tunnels, START + Duration::from_secs(2), 3);
         assert_eq!(outputs(&mut tunnels), [TunnelOutput::Close { id: 0 }, open(2, 3)]);
-        assert_eq!(dropped(&tunnels, Dropped::Full), 1, "it waited");
+        assert_eq!(dropped(&tunnels, DropReason::Full), 1, "it waited");
         tunnels.opened(1);
         outputs(&mut tunnels);
         // Received datagrams keep a tunnel open, too.
@@ -353,12 +367,12 @@ mod tests {
     #[test]
     fn the_rules_apply_to_what_the_client_sends() {
         let deny = vec!["9.9.113.1".parse().expect("a rule")];
-        let mut tunnels = tunnels(Rules { deny, ..Rules::default() }, 9);
+        let mut tunnels = tunnels(DestinationRules { deny, ..DestinationRules::default() }, 9);
         client_sends(&mut tunnels, START, 1);
         tunnels.handle_client(START, at("198.51.100.8:1"), &datagram::write(to(2), b"x"));
         assert_eq!(outputs(&mut tunnels), []);
-        assert_eq!(dropped(&tunnels, Dropped::NotAllowed), 1);
-        assert_eq!(dropped(&tunnels, Dropped::NotTheClient), 1);
+        assert_eq!(dropped(&tunnels, DropReason::NotAllowed), 1);
+        assert_eq!(dropped(&tunnels, DropReason::NotTheClient), 1);
     }
 
     proptest! {
@@ -366,7 +380,7 @@ mod tests {
         fn nothing_is_sent_before_the_tunnel_is_open_and_nothing_grows(
             steps in proptest::collection::vec((0_u8..6, 0_u8..12, 0_u64..400), 0..300),
         ) {
-            let mut tunnels = tunnels(Rules::default(), 4);
+            let mut tunnels = tunnels(DestinationRules::default(), 4);
             let (mut now, mut requested, mut open) = (START, Vec::new(), Vec::new());
             for (step, number, seconds) in steps {
                 let pick = |from: &mut Vec<u64>| {
@@ -379,7 +393,7 @@ mod tests {
                         open.push(id);
                     },
                     3 => if let Some(id) = pick(&mut requested) {
-                        tunnels.refused(now, id, Dropped::Unreachable);
+                        tunnels.refused(now, id, DropReason::Unreachable);
                     },
                     4 => if let Some(id) = pick(&mut open) { tunnels.ended(id) },
                     _ => {

@@ -24,7 +24,7 @@ const UDP_PAYLOADS: u64 = 0;
 
 /// Why a stream of capsules is invalid.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum Fault {
+pub enum CapsuleFault {
     /// A datagram ends before its context.
     #[error("a datagram capsule ends before its context ID")]
     NoContext,
@@ -35,14 +35,14 @@ pub enum Fault {
 
 /// Reads capsules, however the stream is split. It buffers at most one datagram and the data of the last call.
 #[derive(Debug, Default)]
-pub struct Capsules {
+pub struct CapsuleReader {
     unread: BytesMut,
-    stage: Stage,
+    stage: CapsuleStage,
 }
 
 /// The next element of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+enum CapsuleStage {
     /// Type and length.
     #[default]
     Head,
@@ -53,12 +53,12 @@ enum Stage {
     /// The remaining bytes of an unknown capsule.
     Skipped(u64),
     /// None: the stream is invalid.
-    Broken(Fault),
+    Broken(CapsuleFault),
 }
 
-impl Capsules {
+impl CapsuleReader {
     /// Adds bytes of the stream, for [`Self::datagram`].
-    pub fn put(&mut self, bytes: &[u8]) {
+    pub fn receive(&mut self, bytes: &[u8]) {
         self.unread.extend_from_slice(bytes);
     }
 
@@ -66,20 +66,20 @@ impl Capsules {
     ///
     /// # Errors
     /// If the stream is invalid. All further calls fail, too.
-    pub fn datagram(&mut self) -> Result<Option<Bytes>, Fault> {
+    pub fn datagram(&mut self) -> Result<Option<Bytes>, CapsuleFault> {
         loop {
             let next = match self.stage {
-                Stage::Head => self.head(),
-                Stage::Context(length) => self.context(length),
-                Stage::Payload(length) => {
+                CapsuleStage::Head => self.head(),
+                CapsuleStage::Context(length) => self.context(length),
+                CapsuleStage::Payload(length) => {
                     if self.unread.len() < length {
                         return Ok(None);
                     }
-                    self.stage = Stage::Head;
+                    self.stage = CapsuleStage::Head;
                     return Ok(Some(self.unread.split_to(length).freeze()));
                 }
-                Stage::Skipped(length) => self.skip(length),
-                Stage::Broken(fault) => {
+                CapsuleStage::Skipped(length) => self.skip(length),
+                CapsuleStage::Broken(fault) => {
                     self.unread.clear();
                     return Err(fault);
                 }
@@ -93,44 +93,44 @@ impl Capsules {
 
     /// Returns whether the stream may end here, which is not allowed within a capsule (RFC 9297 §3.3).
     pub fn is_at_boundary(&self) -> bool {
-        self.stage == Stage::Head && self.unread.is_empty()
+        self.stage == CapsuleStage::Head && self.unread.is_empty()
     }
 
-    fn head(&mut self) -> Option<Stage> {
+    fn head(&mut self) -> Option<CapsuleStage> {
         let (kind, after_kind) = varint(&self.unread)?;
         let (length, after_length) = varint(&self.unread[after_kind..])?;
         self.unread.advance(after_kind + after_length);
         Some(match kind {
-            DATAGRAM => Stage::Context(length),
-            _ => Stage::Skipped(length),
+            DATAGRAM => CapsuleStage::Context(length),
+            _ => CapsuleStage::Skipped(length),
         })
     }
 
-    fn context(&mut self, length: u64) -> Option<Stage> {
+    fn context(&mut self, length: u64) -> Option<CapsuleStage> {
         let Some((context, after)) = varint(&self.unread) else {
             let is_cut = self.unread.len() as u64 >= length;
-            return is_cut.then_some(Stage::Broken(Fault::NoContext));
+            return is_cut.then_some(CapsuleStage::Broken(CapsuleFault::NoContext));
         };
         let Some(length) = length.checked_sub(after as u64) else {
-            return Some(Stage::Broken(Fault::NoContext));
+            return Some(CapsuleStage::Broken(CapsuleFault::NoContext));
         };
         self.unread.advance(after);
         Some(match (context, usize::try_from(length)) {
-            (UDP_PAYLOADS, Ok(length @ ..=MAX_PAYLOAD)) => Stage::Payload(length),
-            (UDP_PAYLOADS, _) => Stage::Broken(Fault::TooLong),
+            (UDP_PAYLOADS, Ok(length @ ..=MAX_PAYLOAD)) => CapsuleStage::Payload(length),
+            (UDP_PAYLOADS, _) => CapsuleStage::Broken(CapsuleFault::TooLong),
             // RFC 9298 §5: a datagram with an unknown context is dropped.
-            _ => Stage::Skipped(length),
+            _ => CapsuleStage::Skipped(length),
         })
     }
 
-    fn skip(&mut self, length: u64) -> Option<Stage> {
+    fn skip(&mut self, length: u64) -> Option<CapsuleStage> {
         let here =
             usize::try_from(length).map_or(self.unread.len(), |it| it.min(self.unread.len()));
         self.unread.advance(here);
         match length - here as u64 {
-            0 => Some(Stage::Head),
+            0 => Some(CapsuleStage::Head),
             left => {
-                self.stage = Stage::Skipped(left);
+                self.stage = CapsuleStage::Skipped(left);
                 None
             }
         }
@@ -179,10 +179,10 @@ mod tests {
     use super::*;
 
     /// Returns all payloads, the fault after them, and whether the stream may end there.
-    fn read(bytes: &[u8], cut: usize) -> (Vec<Bytes>, Option<Fault>, bool) {
-        let (mut capsules, mut payloads) = (Capsules::default(), Vec::new());
+    fn read(bytes: &[u8], cut: usize) -> (Vec<Bytes>, Option<CapsuleFault>, bool) {
+        let (mut capsules, mut payloads) = (CapsuleReader::default(), Vec::new());
         for piece in bytes.chunks(cut.max(1)) {
-            capsules.put(piece);
+            capsules.receive(piece);
             loop {
                 match capsules.datagram() {
                     Ok(Some(payload)) => payloads.push(payload),
@@ -235,10 +235,10 @@ mod tests {
         let payloads = vec![Bytes::from_static(b"x"), Bytes::from_static(b"y")];
         assert_eq!(read(&bytes.concat(), 99), (payloads, None, true));
         // A capsule of 2^62 - 1 bytes is skipped as it arrives, and never buffered.
-        let mut capsules = Capsules::default();
-        capsules.put(b"\x17\xff\xff\xff\xff\xff\xff\xff\xff");
+        let mut capsules = CapsuleReader::default();
+        capsules.receive(b"\x17\xff\xff\xff\xff\xff\xff\xff\xff");
         for _ in 0..1000 {
-            capsules.put(&[0; 1000]);
+            capsules.receive(&[0; 1000]);
             assert_eq!(capsules.datagram(), Ok(None));
             assert!(capsules.unread.is_empty());
         }
@@ -247,10 +247,10 @@ mod tests {
     #[test]
     fn malformed_capsules_end_the_stream() {
         for (bytes, fault) in [
-            (&b"\0\0"[..], Fault::NoContext),
-            (b"\0\x01\x40\0", Fault::NoContext),
-            (b"\0\x80\0\xff\xf9\0", Fault::TooLong),
-            (b"\0\xff\xff\xff\xff\xff\xff\xff\xff\0", Fault::TooLong),
+            (&b"\0\0"[..], CapsuleFault::NoContext),
+            (b"\0\x01\x40\0", CapsuleFault::NoContext),
+            (b"\0\x80\0\xff\xf9\0", CapsuleFault::TooLong),
+            (b"\0\xff\xff\xff\xff\xff\xff\xff\xff\0", CapsuleFault::TooLong),
         ] {
             let more = [bytes, &written(b"x")].concat();
             assert_eq!(read(&more, 99), (Vec::new(), Some(fault), false), "{bytes:?}");

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use eyas_http::HttpDatagrams;
-use eyas_relay::copy::Duplex;
+use eyas_relay::copy::CopyStream;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
 use tokio::time::timeout;
 
-use super::capsule::{self, Capsules};
+use super::capsule::{self, CapsuleReader};
 
 /// The limit on data that waits for the stream, in bytes. Beyond it there is no room for datagrams.
 const MAX_WAITING: usize = 32 * 1024;
@@ -27,15 +27,15 @@ const CONTEXT: [u8; 1] = [0];
 /// Datagrams on a stream.
 pub(crate) struct CapsuleStream<S> {
     stream: S,
-    frames: Option<Frames>,
-    capsules: Capsules,
+    frames: Option<DatagramFrames>,
+    capsules: CapsuleReader,
     /// Data that is not written to the stream yet.
     waiting: BytesMut,
     is_flushed: bool,
 }
 
 /// Frames beside a stream.
-struct Frames {
+struct DatagramFrames {
     datagrams: HttpDatagrams,
     /// Whether the peer is known to accept them.
     are_accepted: bool,
@@ -43,7 +43,7 @@ struct Frames {
 
 /// An event of a stream.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum CapsuleEvent {
     /// A datagram arrived.
     Datagram(Bytes),
     /// There is room for datagrams again.
@@ -52,11 +52,11 @@ pub(crate) enum Event {
     End,
 }
 
-impl<S: Duplex> CapsuleStream<S> {
+impl<S: CopyStream> CapsuleStream<S> {
     /// Uses this stream, of which `rest` has been read.
     pub(crate) fn new(stream: S, rest: &[u8]) -> Self {
-        let mut capsules = Capsules::default();
-        capsules.put(rest);
+        let mut capsules = CapsuleReader::default();
+        capsules.receive(rest);
         Self { stream, frames: None, capsules, waiting: BytesMut::new(), is_flushed: true }
     }
 
@@ -67,7 +67,7 @@ impl<S: Duplex> CapsuleStream<S> {
         datagrams: Option<HttpDatagrams>,
         are_accepted: bool,
     ) -> Self {
-        self.frames = datagrams.map(|datagrams| Frames { datagrams, are_accepted });
+        self.frames = datagrams.map(|datagrams| DatagramFrames { datagrams, are_accepted });
         self
     }
 
@@ -77,9 +77,11 @@ impl<S: Duplex> CapsuleStream<S> {
     }
 
     /// Sends a datagram, or queues it for the stream.
-    pub(crate) fn put(&mut self, payload: &[u8]) {
+    pub(crate) fn send_datagram(&mut self, payload: &[u8]) {
         let is_sent = match &self.frames {
-            Some(Frames { datagrams, are_accepted: true }) => datagrams.send(&[&CONTEXT, payload]),
+            Some(DatagramFrames { datagrams, are_accepted: true }) => {
+                datagrams.send(&[&CONTEXT, payload])
+            }
             _ => false,
         };
         if !is_sent {
@@ -91,41 +93,41 @@ impl<S: Duplex> CapsuleStream<S> {
     ///
     /// # Errors
     /// If the stream breaks or is invalid.
-    pub(crate) async fn next(&mut self) -> io::Result<Event> {
+    pub(crate) async fn next(&mut self) -> io::Result<CapsuleEvent> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Event>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<CapsuleEvent>> {
         let was_full = !self.has_room();
         self.send(cx)?;
         if was_full && self.has_room() {
-            return Poll::Ready(Ok(Event::Room));
+            return Poll::Ready(Ok(CapsuleEvent::Room));
         }
         if let Some(frames) = &mut self.frames {
             while let Poll::Ready(datagram) = frames.datagrams.poll_next(cx) {
                 frames.are_accepted = true;
                 if let Some(payload) = capsule::payload(&datagram) {
-                    return Poll::Ready(Ok(Event::Datagram(payload)));
+                    return Poll::Ready(Ok(CapsuleEvent::Datagram(payload)));
                 }
             }
         }
         loop {
             if let Some(datagram) = self.capsules.datagram().map_err(io::Error::other)? {
-                return Poll::Ready(Ok(Event::Datagram(datagram)));
+                return Poll::Ready(Ok(CapsuleEvent::Datagram(datagram)));
             }
             let mut scratch = [0; READ];
             let mut read = ReadBuf::new(&mut scratch);
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
             if read.filled().is_empty() {
                 return Poll::Ready(match self.capsules.is_at_boundary() {
-                    true => Ok(Event::End),
+                    true => Ok(CapsuleEvent::End),
                     false => {
                         let why = "the stream ended in the middle of a capsule";
                         Err(io::Error::new(io::ErrorKind::UnexpectedEof, why))
                     }
                 });
             }
-            self.capsules.put(read.filled());
+            self.capsules.receive(read.filled());
         }
     }
 
@@ -171,9 +173,9 @@ mod tests {
         let (near, mut far) = duplex(1000);
         let mut stream = CapsuleStream::new(near, b"\0\x03\0hi");
         let first = stream.next().await.expect("open");
-        assert!(matches!(first, Event::Datagram(it) if &it[..] == b"hi"));
+        assert!(matches!(first, CapsuleEvent::Datagram(it) if &it[..] == b"hi"));
         while stream.has_room() {
-            stream.put(&[7; 9000]);
+            stream.send_datagram(&[7; 9000]);
         }
         assert!(stream.waiting.len() < MAX_WAITING + 9100);
         let full = stream.waiting.len();
@@ -182,7 +184,7 @@ mod tests {
             far.read_to_end(&mut read).await.expect("reads");
             read.len()
         });
-        assert!(matches!(stream.next().await, Ok(Event::Room)));
+        assert!(matches!(stream.next().await, Ok(CapsuleEvent::Room)));
         stream.end().await;
         assert_eq!(reading.await.expect("no panic"), full);
     }
@@ -196,10 +198,10 @@ mod tests {
             let mut stream = CapsuleStream::new(near, b"");
             let mut event = stream.next().await;
             if is_complete {
-                assert!(matches!(event, Ok(Event::Datagram(_))));
+                assert!(matches!(event, Ok(CapsuleEvent::Datagram(_))));
                 event = stream.next().await;
             }
-            assert_eq!(matches!(event, Ok(Event::End)), is_complete, "{event:?}");
+            assert_eq!(matches!(event, Ok(CapsuleEvent::End)), is_complete, "{event:?}");
         }
     }
 }

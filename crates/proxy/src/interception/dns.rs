@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use eyas::race::dns::{DnsFailure, RecordType, Records};
-use eyas::race::target::Host;
+use eyas::race::dns::{DnsFailure, DnsRecords, RecordType};
+use eyas::race::target::TargetHost;
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, ResponseCode};
 use hickory_proto::rr::rdata::{A, AAAA, PTR};
 use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType as Kind};
@@ -17,13 +17,13 @@ const SMALLEST_PAYLOAD: usize = 512;
 
 /// How to handle a message.
 #[derive(Debug)]
-pub enum Incoming {
+pub enum IncomingMessage {
     /// Look up the name of this question, and answer it.
-    Question(Box<Question>),
+    Question(Box<AddressQuestion>),
     /// Pass this question on, and answer it as it is answered.
-    Forward(Box<Forwarded>),
+    Forward(Box<ForwardedQuestion>),
     /// Find the name that this address represents, and answer with that; pass the question on if there is none.
-    Reverse(IpAddr, Box<Forwarded>),
+    Reverse(IpAddr, Box<ForwardedQuestion>),
     /// Send this answer.
     Answer(Vec<u8>),
     /// Ignore it, since it is not a query.
@@ -32,7 +32,7 @@ pub enum Incoming {
 
 /// A question about a name.
 #[derive(Debug)]
-pub struct Question {
+pub struct AddressQuestion {
     message: Message,
     kind: Kind,
     name: String,
@@ -40,11 +40,11 @@ pub struct Question {
 
 /// A question that is not about addresses.
 #[derive(Debug)]
-pub struct Forwarded(Message);
+pub struct ForwardedQuestion(Message);
 
 /// What is known about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existence {
+pub enum NameExistence {
     /// It has addresses, and is represented by these.
     Addresses(Ipv4Addr, Ipv6Addr),
     /// It has none.
@@ -56,10 +56,10 @@ pub enum Existence {
 }
 
 /// Parses a message.
-pub fn read(bytes: &[u8]) -> Incoming {
-    let Ok(message) = Message::from_vec(bytes) else { return Incoming::Ignored };
+pub fn read(bytes: &[u8]) -> IncomingMessage {
+    let Ok(message) = Message::from_vec(bytes) else { return IncomingMessage::Ignored };
     if message.metadata.message_type != MessageType::Query {
-        return Incoming::Ignored;
+        return IncomingMessage::Ignored;
     }
     let [query] = &message.queries[..] else {
         return answer(&message, ResponseCode::FormErr, None);
@@ -76,45 +76,47 @@ pub fn read(bytes: &[u8]) -> Incoming {
         }
         Kind::PTR => {
             let address = reversed(query.name());
-            let forwarded = Box::new(Forwarded(message));
+            let forwarded = Box::new(ForwardedQuestion(message));
             return match address {
-                Some(address) => Incoming::Reverse(address, forwarded),
-                None => Incoming::Forward(forwarded),
+                Some(address) => IncomingMessage::Reverse(address, forwarded),
+                None => IncomingMessage::Forward(forwarded),
             };
         }
-        _ => return Incoming::Forward(Box::new(Forwarded(message))),
+        _ => return IncomingMessage::Forward(Box::new(ForwardedQuestion(message))),
     }
-    match Host::parse(query.name().to_ascii().trim_end_matches('.')) {
+    match TargetHost::parse(query.name().to_ascii().trim_end_matches('.')) {
         Ok(host) if host.is_localhost() => {
             let own = (Ipv4Addr::LOCALHOST, Ipv6Addr::LOCALHOST);
             answer(&message, ResponseCode::NoError, record_data(kind, own))
         }
-        Ok(Host::Name(name)) => Incoming::Question(Box::new(Question { kind, name, message })),
-        Ok(Host::Literal(..)) | Err(_) => answer(&message, ResponseCode::NXDomain, None),
+        Ok(TargetHost::Name(name)) => {
+            IncomingMessage::Question(Box::new(AddressQuestion { kind, name, message }))
+        }
+        Ok(TargetHost::Literal(..)) | Err(_) => answer(&message, ResponseCode::NXDomain, None),
     }
 }
 
-impl Question {
+impl AddressQuestion {
     /// Returns the name in lower case, without a trailing dot.
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the answer, by what is known about the name.
-    pub fn answer(&self, known: Existence) -> Option<Vec<u8>> {
+    pub fn answer(&self, known: NameExistence) -> Option<Vec<u8>> {
         let (code, data) = match known {
-            Existence::Addresses(v4, v6) => {
+            NameExistence::Addresses(v4, v6) => {
                 (ResponseCode::NoError, record_data(self.kind, (v4, v6)))
             }
-            Existence::NoAddress => (ResponseCode::NoError, None),
-            Existence::NoSuchName => (ResponseCode::NXDomain, None),
-            Existence::Unknown => (ResponseCode::ServFail, None),
+            NameExistence::NoAddress => (ResponseCode::NoError, None),
+            NameExistence::NoSuchName => (ResponseCode::NXDomain, None),
+            NameExistence::Unknown => (ResponseCode::ServFail, None),
         };
         response(&self.message, code, data)
     }
 }
 
-impl Forwarded {
+impl ForwardedQuestion {
     /// Returns the query to pass on.
     pub fn query(&self) -> Option<Vec<u8>> {
         self.0.to_vec().ok()
@@ -193,8 +195,8 @@ fn record_data(kind: Kind, (v4, v6): (Ipv4Addr, Ipv6Addr)) -> Option<RData> {
     }
 }
 
-fn answer(to: &Message, code: ResponseCode, data: Option<RData>) -> Incoming {
-    response(to, code, data).map_or(Incoming::Ignored, Incoming::Answer)
+fn answer(to: &Message, code: ResponseCode, data: Option<RData>) -> IncomingMessage {
+    response(to, code, data).map_or(IncomingMessage::Ignored, IncomingMessage::Answer)
 }
 
 fn response(to: &Message, code: ResponseCode, data: Option<RData>) -> Option<Vec<u8>> {
@@ -213,11 +215,11 @@ fn response(to: &Message, code: ResponseCode, data: Option<RData>) -> Option<Vec
 }
 
 /// Returns whether the answer for one family has addresses, or why that is unknown.
-pub(super) fn has_addresses(records: Result<Records, DnsFailure>) -> Result<bool, DnsFailure> {
+pub(super) fn has_addresses(records: Result<DnsRecords, DnsFailure>) -> Result<bool, DnsFailure> {
     match records {
-        Ok(Records::A(some)) => Ok(!some.is_empty()),
-        Ok(Records::Aaaa(some)) => Ok(!some.is_empty()),
-        Ok(Records::Https(_)) | Err(DnsFailure::NoData) => Ok(false),
+        Ok(DnsRecords::A(some)) => Ok(!some.is_empty()),
+        Ok(DnsRecords::Aaaa(some)) => Ok(!some.is_empty()),
+        Ok(DnsRecords::Https(_)) | Err(DnsFailure::NoData) => Ok(false),
         Err(why) => Err(why),
     }
 }
@@ -232,8 +234,8 @@ mod tests {
 
     use super::*;
 
-    const KNOWN: Existence =
-        Existence::Addresses(Ipv4Addr::new(198, 19, 1, 0), Ipv6Addr::LOCALHOST);
+    const KNOWN: NameExistence =
+        NameExistence::Addresses(Ipv4Addr::new(198, 19, 1, 0), Ipv6Addr::LOCALHOST);
 
     fn query(name: &str, kind: Kind) -> Vec<u8> {
         let mut message = Message::query();
@@ -256,9 +258,9 @@ mod tests {
         )
     }
 
-    fn question(name: &str, kind: Kind) -> Box<Question> {
+    fn question(name: &str, kind: Kind) -> Box<AddressQuestion> {
         match read(&query(name, kind)) {
-            Incoming::Question(question) => question,
+            IncomingMessage::Question(question) => question,
             other => panic!("{other:?}"),
         }
     }
@@ -268,7 +270,7 @@ mod tests {
         let v4 = question("A.example.", Kind::A);
         assert_eq!(v4.name(), "a.example");
         let answer =
-            |question: &Question, known| read_answer(&question.answer(known).expect("fits"));
+            |question: &AddressQuestion, known| read_answer(&question.answer(known).expect("fits"));
         let address = RData::A(A(Ipv4Addr::new(198, 19, 1, 0)));
         assert_eq!(answer(&v4, KNOWN), (ResponseCode::NoError, vec![address]));
         let v6 = question("a.example.", Kind::AAAA);
@@ -276,35 +278,35 @@ mod tests {
         assert_eq!(answer(&v6, KNOWN), (ResponseCode::NoError, vec![address]));
         let https = question("a.example.", Kind::HTTPS);
         assert_eq!(answer(&https, KNOWN), (ResponseCode::NoError, vec![]));
-        assert_eq!(answer(&v4, Existence::NoAddress), (ResponseCode::NoError, vec![]));
-        assert_eq!(answer(&v4, Existence::NoSuchName), (ResponseCode::NXDomain, vec![]));
-        assert_eq!(answer(&v4, Existence::Unknown), (ResponseCode::ServFail, vec![]));
+        assert_eq!(answer(&v4, NameExistence::NoAddress), (ResponseCode::NoError, vec![]));
+        assert_eq!(answer(&v4, NameExistence::NoSuchName), (ResponseCode::NXDomain, vec![]));
+        assert_eq!(answer(&v4, NameExistence::Unknown), (ResponseCode::ServFail, vec![]));
     }
 
     #[test]
     fn other_queries_are_answered_at_once() {
         let answer = |name, kind| match read(&query(name, kind)) {
-            Incoming::Answer(answer) => read_answer(&answer),
+            IncomingMessage::Answer(answer) => read_answer(&answer),
             other => panic!("{other:?}"),
         };
         let own = RData::A(A(Ipv4Addr::LOCALHOST));
         assert_eq!(answer("localhost.", Kind::A), (ResponseCode::NoError, vec![own]));
         assert_eq!(answer("example.", Kind::AXFR), (ResponseCode::NotImp, vec![]));
-        assert!(matches!(read(&[7; 40]), Incoming::Ignored));
+        assert!(matches!(read(&[7; 40]), IncomingMessage::Ignored));
         let mut response = query("a.example.", Kind::A);
         response[2] |= 0x80;
-        assert!(matches!(read(&response), Incoming::Ignored), "a response is not answered");
+        assert!(matches!(read(&response), IncomingMessage::Ignored), "a response is not answered");
     }
 
-    fn forwarded(name: &str, kind: Kind) -> Box<Forwarded> {
+    fn forwarded(name: &str, kind: Kind) -> Box<ForwardedQuestion> {
         match read(&query(name, kind)) {
-            Incoming::Forward(forwarded) => forwarded,
+            IncomingMessage::Forward(forwarded) => forwarded,
             other => panic!("{other:?}"),
         }
     }
 
     /// An answer of a name server to this question.
-    fn answered(asked: &Forwarded, data: Vec<RData>) -> Vec<u8> {
+    fn answered(asked: &ForwardedQuestion, data: Vec<RData>) -> Vec<u8> {
         let mut answer = Message::response(99, OpCode::Query);
         let query = &asked.0.queries[0];
         answer.add_query(query.clone());
@@ -344,7 +346,7 @@ mod tests {
                 "fd65:7961:7300:1::1",
             ),
         ] {
-            let Incoming::Reverse(found, asked) = read(&query(name, Kind::PTR)) else {
+            let IncomingMessage::Reverse(found, asked) = read(&query(name, Kind::PTR)) else {
                 panic!("{name}");
             };
             assert_eq!(found, address.parse::<IpAddr>().expect("an address"));
@@ -353,7 +355,10 @@ mod tests {
             assert_eq!(read_answer(&answer), (ResponseCode::NoError, vec![RData::PTR(PTR(name))]));
         }
         for other in ["19.198.in-addr.arpa.", "_http._tcp.example.", "x.in-addr.arpa."] {
-            assert!(matches!(read(&query(other, Kind::PTR)), Incoming::Forward(_)), "{other}");
+            assert!(
+                matches!(read(&query(other, Kind::PTR)), IncomingMessage::Forward(_)),
+                "{other}"
+            );
         }
     }
 

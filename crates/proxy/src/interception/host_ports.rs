@@ -5,20 +5,23 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use eyas_relay::accept::accept_next;
-use eyas_relay::copy::{self, End, Until};
-use eyas_relay::destination::{Destination, Refusal};
-use eyas_relay::handshake::Protocol;
+use eyas_relay::copy::{self, CopyEnd, CopyUntil};
+use eyas_relay::destination::{Destination, RequestRefusal};
+use eyas_relay::handshake::HandshakeProtocol;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::connection::ClientState;
-use crate::report::Ending;
-use crate::shared::Shared;
+use crate::report::ClientEnding;
+use crate::shared::SharedProxy;
 
 /// Starts to forward the connections of these listeners to their ports on this host, until the proxy ends.
-pub(crate) fn start(shared: &Arc<Shared>, listeners: Vec<std::net::TcpListener>) -> io::Result<()> {
+pub(crate) fn start(
+    shared: &Arc<SharedProxy>,
+    listeners: Vec<std::net::TcpListener>,
+) -> io::Result<()> {
     for listener in listeners {
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
@@ -31,7 +34,7 @@ pub(crate) fn start(shared: &Arc<Shared>, listeners: Vec<std::net::TcpListener>)
     Ok(())
 }
 
-async fn accept(shared: Arc<Shared>, listener: TcpListener, port: u16) {
+async fn accept(shared: Arc<SharedProxy>, listener: TcpListener, port: u16) {
     loop {
         let (program, client) = accept_next(|| listener.accept(), |_| {}).await;
         shared.tasks.spawn(serve(Arc::clone(&shared), program, client, port));
@@ -39,17 +42,18 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, port: u16) {
 }
 
 /// Serves a connection of a program until it ends, and reports the outcome.
-async fn serve(shared: Arc<Shared>, program: TcpStream, client: SocketAddr, port: u16) {
+async fn serve(shared: Arc<SharedProxy>, program: TcpStream, client: SocketAddr, port: u16) {
     shared.counters.accepted();
     let Ok(_permit) = shared.admission.admit_settled(client.ip(), None) else {
         return shared.counters.over_limit();
     };
     let mut client_state = ClientState::new(client);
-    client_state.protocol = Some(Protocol::Intercepted);
-    client_state.destination = Some(Destination::new(Host::Name("localhost".to_owned()), port));
+    client_state.protocol = Some(HandshakeProtocol::Intercepted);
+    client_state.destination =
+        Some(Destination::new(TargetHost::Name("localhost".to_owned()), port));
     let ending = tokio::select! {
         ending = forward(&shared, &mut client_state, program, port) => ending,
-        () = shared.abort.cancelled() => Ending::Stopped,
+        () = shared.abort.cancelled() => ClientEnding::Stopped,
     };
     client_state.report(&shared, ending);
 }
@@ -57,32 +61,32 @@ async fn serve(shared: Arc<Shared>, program: TcpStream, client: SocketAddr, port
 /// Copies bytes between a program and a service of this host. If anything ends it before both directions have ended,
 /// the program sees a reset.
 async fn forward(
-    shared: &Shared,
+    shared: &SharedProxy,
     client_state: &mut ClientState,
     mut program: TcpStream,
     port: u16,
-) -> Ending {
+) -> ClientEnding {
     let _ = program.set_nodelay(true);
     let _ = SockRef::from(&program).set_linger(Some(Duration::ZERO));
     let mut service = match connect(port).await {
         Ok(service) => service,
         Err(cause) if cause.kind() == io::ErrorKind::ConnectionRefused => {
             let text = format!("nothing is listening on port {port} of this host");
-            return Ending::Refused(Refusal::Refused(text));
+            return ClientEnding::Refused(RequestRefusal::Refused(text));
         }
-        Err(cause) => return Ending::Refused(Refusal::Failed(cause.to_string())),
+        Err(cause) => return ClientEnding::Refused(RequestRefusal::Failed(cause.to_string())),
     };
     let _ = service.set_nodelay(true);
-    let kind = (Until::Both, shared.limits.idle_time);
+    let kind = (CopyUntil::Both, shared.limits.idle_time);
     let end = copy::bidirectional(&mut program, &mut service, kind, &mut client_state.bytes).await;
     match end {
-        End::Both => {
+        CopyEnd::Both => {
             let _ = SockRef::from(&program).set_linger(None);
-            Ending::Done
+            ClientEnding::Done
         }
-        End::Idle => Ending::Idle,
-        End::Client(error) => Ending::Client(error.to_string()),
-        End::Destination(error) => Ending::Destination(error.to_string()),
+        CopyEnd::Idle => ClientEnding::Idle,
+        CopyEnd::Client(error) => ClientEnding::Client(error.to_string()),
+        CopyEnd::Destination(error) => ClientEnding::Destination(error.to_string()),
     }
 }
 

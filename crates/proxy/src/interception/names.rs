@@ -16,7 +16,7 @@ pub const FORGOTTEN: Duration = Duration::from_hours(24);
 
 /// Names and the addresses that represent them, in both families.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct RepresentedNames {
     numbers: HashMap<String, u32>,
     names: HashMap<u32, (String, Duration)>,
     /// By when they were last used.
@@ -24,7 +24,7 @@ pub struct Names {
     next: u32,
 }
 
-impl Names {
+impl RepresentedNames {
     /// Returns the addresses that represent this name from now on; `None` if all belong to names
     /// that were used recently.
     pub fn addresses(&mut self, now: Duration, name: &str) -> Option<(Ipv4Addr, Ipv6Addr)> {
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_name_keeps_its_addresses_while_it_is_used() {
-        let mut names = Names::default();
+        let mut names = RepresentedNames::default();
         let (v4, v6) = names.addresses(START, "a.test").expect("room");
         assert_eq!(names.addresses(START, "a.test"), Some((v4, v6)));
         let later = START + FORGOTTEN - KEPT;
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn names_are_bounded_and_new_ones_wait() {
-        let mut names = Names::default();
+        let mut names = RepresentedNames::default();
         for number in 0..MAX_NAMES {
             assert!(names.addresses(START, &format!("{number}.test")).is_some());
         }
@@ -124,7 +124,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_address_represents_one_name(queries in prop::collection::vec((0_u64..200_000, 0_u8..40), 1..200)) {
-            let (mut names, mut now) = (Names::default(), START);
+            let (mut names, mut now) = (RepresentedNames::default(), START);
             for (after, name) in queries {
                 now += Duration::from_secs(after);
                 let name = format!("{name}.test");

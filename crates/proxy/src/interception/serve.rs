@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas::race::dns::{DnsFailure, Query, QueryId};
-use eyas::race::target::Host;
+use eyas::race::dns::{DnsFailure, DnsQuery, QueryId};
+use eyas::race::target::TargetHost;
 use eyas_relay::accept::accept_next;
-use eyas_relay::destination::{Destination, Refusal};
-use eyas_relay::device::{Device, MAX_PACKET};
-use eyas_relay::handshake::Protocol;
-use eyas_relay::packet::Unreachable;
+use eyas_relay::destination::{Destination, RequestRefusal};
+use eyas_relay::device::{MAX_PACKET, PacketDevice};
+use eyas_relay::handshake::HandshakeProtocol;
+use eyas_relay::packet::UnreachableCause;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use socket2::SockRef;
@@ -24,13 +24,15 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, timeout};
 
 use super::addresses::{self, PEER, like};
-use super::dns::{self, Existence, FAMILIES, Forwarded, Incoming, Question};
-use super::names::Names;
-use super::translator::{Denial, Flow, Output, Translator};
-use crate::client::Client;
+use super::dns::{
+    self, AddressQuestion, FAMILIES, ForwardedQuestion, IncomingMessage, NameExistence,
+};
+use super::names::RepresentedNames;
+use super::translator::{FlowDenial, FlowTranslator, ProgramFlow, TranslatorOutput};
+use crate::client::ClientStream;
 use crate::connection::ClientState;
-use crate::report::Ending;
-use crate::shared::Shared;
+use crate::report::ClientEnding;
+use crate::shared::SharedProxy;
 
 /// The time for a program to complete a granted connection.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
@@ -44,25 +46,25 @@ const WAITING_TIME: Duration = Duration::from_secs(10);
 const NEXT_QUESTION: Duration = Duration::from_secs(10);
 const DNS: u16 = 53;
 
-struct Interception {
-    shared: Arc<Shared>,
-    device: Device,
-    state: Mutex<State>,
+struct RunningInterception {
+    shared: Arc<SharedProxy>,
+    device: PacketDevice,
+    state: Mutex<InterceptionState>,
     questions: Semaphore,
     waiting_questions: Arc<Semaphore>,
     epoch: Instant,
 }
 
-struct State {
-    translator: Translator,
-    names: Names,
+struct InterceptionState {
+    translator: FlowTranslator,
+    names: RepresentedNames,
     /// The waiters for accepted connections, by the peer address that the listener sees.
     waiting: HashMap<SocketAddr, oneshot::Sender<TcpStream>>,
 }
 
 /// Starts to serve the packets of the device, until the proxy ends.
 pub(crate) fn start(
-    shared: Arc<Shared>,
+    shared: Arc<SharedProxy>,
     device: OwnedFd,
     listeners: Vec<std::net::TcpListener>,
 ) -> io::Result<()> {
@@ -76,13 +78,13 @@ pub(crate) fn start(
         ports[usize::from(address.is_ipv6())] = address.port();
         bound.push(listener);
     }
-    let state = State {
-        translator: Translator::new(ports),
-        names: Names::default(),
+    let state = InterceptionState {
+        translator: FlowTranslator::new(ports),
+        names: RepresentedNames::default(),
         waiting: HashMap::new(),
     };
-    let device = Device::new(device)?;
-    let interception = Arc::new(Interception {
+    let device = PacketDevice::new(device)?;
+    let interception = Arc::new(RunningInterception {
         device,
         state: Mutex::new(state),
         questions: Semaphore::new(QUESTIONS),
@@ -105,8 +107,8 @@ pub(crate) fn start(
     Ok(())
 }
 
-impl Interception {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl RunningInterception {
+    fn state(&self) -> MutexGuard<'_, InterceptionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -123,7 +125,7 @@ impl Interception {
     }
 
     /// Changes the state of the translator, and performs its outputs.
-    fn drive(self: &Arc<Self>, change: impl FnOnce(&mut Translator, Duration)) {
+    fn drive(self: &Arc<Self>, change: impl FnOnce(&mut FlowTranslator, Duration)) {
         let mut state = self.state();
         change(&mut state.translator, self.now());
         while let Some(output) = state.translator.poll_output() {
@@ -131,13 +133,15 @@ impl Interception {
         }
     }
 
-    fn perform(self: &Arc<Self>, output: Output) {
+    fn perform(self: &Arc<Self>, output: TranslatorOutput) {
         match output {
-            Output::Packet(packet) => {
+            TranslatorOutput::Packet(packet) => {
                 self.device.write(&packet);
             }
-            Output::Open(flow) => _ = self.shared.tasks.spawn(Arc::clone(self).serve(flow)),
-            Output::Question { from, to, message } => {
+            TranslatorOutput::Open(flow) => {
+                _ = self.shared.tasks.spawn(Arc::clone(self).serve(flow))
+            }
+            TranslatorOutput::Question { from, to, message } => {
                 let waiting = Arc::clone(&self.waiting_questions).try_acquire_owned();
                 let Ok(waiting) = waiting else { return };
                 let interception = Arc::clone(self);
@@ -167,7 +171,7 @@ impl Interception {
     }
 
     /// Serves a connection of a program until it ends.
-    async fn serve(self: Arc<Self>, flow: Flow) {
+    async fn serve(self: Arc<Self>, flow: ProgramFlow) {
         if flow.destination == SocketAddr::new(like(flow.destination.ip(), PEER), DNS) {
             if let Some(mut tcp) = self.connected(&flow).await {
                 let _ = self.answer_stream(&mut tcp).await;
@@ -178,7 +182,7 @@ impl Interception {
         self.drive(|translator, now| translator.close(now, &flow));
     }
 
-    async fn relay(self: &Arc<Self>, flow: &Flow) {
+    async fn relay(self: &Arc<Self>, flow: &ProgramFlow) {
         let shared = &self.shared;
         shared.counters.accepted();
         // The program is on this machine, whatever its address in the namespace.
@@ -190,16 +194,16 @@ impl Interception {
             Ok(permit) if !shared.drain.is_cancelled() => permit,
             _ => {
                 shared.counters.over_limit();
-                return self.refuse(flow, Denial::Reset);
+                return self.refuse(flow, FlowDenial::Reset);
             }
         };
         let mut client_state = ClientState::new(SocketAddr::new(client, flow.client.port()));
-        client_state.protocol = Some(Protocol::Intercepted);
+        client_state.protocol = Some(HandshakeProtocol::Intercepted);
         let ending = tokio::select! {
             ended = self.run(&mut client_state, flow) => ended.unwrap_or_else(|ending| ending),
-            () = shared.abort.cancelled() => Ending::Stopped,
+            () = shared.abort.cancelled() => ClientEnding::Stopped,
         };
-        if let Ending::Refused(why) = &ending {
+        if let ClientEnding::Refused(why) = &ending {
             self.refuse(flow, denial(why));
         }
         drop(permit);
@@ -209,17 +213,18 @@ impl Interception {
     async fn run(
         self: &Arc<Self>,
         client_state: &mut ClientState,
-        flow: &Flow,
-    ) -> Result<Ending, Ending> {
+        flow: &ProgramFlow,
+    ) -> Result<ClientEnding, ClientEnding> {
         let Some(destination) = self.destination(flow.destination) else {
             let why = format!("{} no longer represents a name", flow.destination.ip());
-            return Err(Ending::Refused(Refusal::NoAddress(why)));
+            return Err(ClientEnding::Refused(RequestRefusal::NoAddress(why)));
         };
         client_state.destination = Some(destination.clone());
-        let race = client_state.reach(&self.shared, &destination).await.map_err(Ending::from)?;
-        let Some(tcp) = self.connected(flow).await else { return Err(Ending::Left) };
+        let race =
+            client_state.reach(&self.shared, &destination).await.map_err(ClientEnding::from)?;
+        let Some(tcp) = self.connected(flow).await else { return Err(ClientEnding::Left) };
         let _ = tcp.set_nodelay(true);
-        let mut tcp = Client::Plain(tcp);
+        let mut tcp = ClientStream::Plain(tcp);
         let ended = client_state.relay_bytes(&self.shared, &mut tcp, race, Bytes::new()).await;
         let (Ok(ending) | Err(ending)) = &ended;
         tcp.cut_if_broken(ending).await;
@@ -229,14 +234,14 @@ impl Interception {
     /// Returns the destination that an address in the namespace represents.
     fn destination(&self, to: SocketAddr) -> Option<Destination> {
         let host = match addresses::number(to.ip()) {
-            Some(_) => Host::Name(self.state().names.name(self.now(), to.ip())?),
-            None => Host::Literal(to.ip(), 0),
+            Some(_) => TargetHost::Name(self.state().names.name(self.now(), to.ip())?),
+            None => TargetHost::Literal(to.ip(), 0),
         };
         Some(Destination::new(host, to.port()))
     }
 
     /// Grants a connection, and returns it once the program has completed it.
-    async fn connected(self: &Arc<Self>, flow: &Flow) -> Option<TcpStream> {
+    async fn connected(self: &Arc<Self>, flow: &ProgramFlow) -> Option<TcpStream> {
         let (waiting, accepted) = oneshot::channel();
         self.state().waiting.insert(flow.peer, waiting);
         self.drive(|translator, now| translator.grant(now, flow));
@@ -245,33 +250,33 @@ impl Interception {
         accepted.ok()?.ok()
     }
 
-    fn refuse(self: &Arc<Self>, flow: &Flow, why: Denial) {
+    fn refuse(self: &Arc<Self>, flow: &ProgramFlow, why: FlowDenial) {
         self.drive(|translator, _| translator.refuse(flow, why));
     }
 
     /// Returns the answer to a message to the name server.
     async fn answer(&self, message: &[u8]) -> Option<Vec<u8>> {
         match dns::read(message) {
-            Incoming::Question(question) => {
+            IncomingMessage::Question(question) => {
                 let known = self.look_up(&question).await;
                 question.answer(known)
             }
-            Incoming::Reverse(address, asked) => {
+            IncomingMessage::Reverse(address, asked) => {
                 let name = self.state().names.name(self.now(), address);
                 match name {
                     Some(name) => asked.answer_name(&name),
                     None => self.forward(&asked).await,
                 }
             }
-            Incoming::Forward(asked) => self.forward(&asked).await,
-            Incoming::Answer(answer) => Some(answer),
-            Incoming::Ignored => None,
+            IncomingMessage::Forward(asked) => self.forward(&asked).await,
+            IncomingMessage::Answer(answer) => Some(answer),
+            IncomingMessage::Ignored => None,
         }
     }
 
     /// Passes a question on to the name servers. With another proxy, names are resolved there, and it resolves only
     /// addresses.
-    async fn forward(&self, asked: &Forwarded) -> Option<Vec<u8>> {
+    async fn forward(&self, asked: &ForwardedQuestion) -> Option<Vec<u8>> {
         if self.shared.via.is_some() {
             return asked.refuse();
         }
@@ -280,29 +285,29 @@ impl Interception {
     }
 
     /// Looks up whether a name has addresses, and assigns addresses that represent it.
-    async fn look_up(&self, question: &Question) -> Existence {
+    async fn look_up(&self, question: &AddressQuestion) -> NameExistence {
         let resolver = self.shared.endpoint.resolver();
         let name = question.name();
         let assign = || match self.state().names.addresses(self.now(), name) {
-            Some((v4, v6)) => Existence::Addresses(v4, v6),
-            None => Existence::Unknown,
+            Some((v4, v6)) => NameExistence::Addresses(v4, v6),
+            None => NameExistence::Unknown,
         };
         // With another proxy, names are resolved there.
         if self.shared.via.is_some() || resolver.overrides(name) {
             return assign();
         }
         let look_up = |record_type| async move {
-            let query = Query { id: QueryId(0), name: name.to_owned(), record_type };
+            let query = DnsQuery { id: QueryId(0), name: name.to_owned(), record_type };
             dns::has_addresses(resolver.query(&query, 0).await.records)
         };
         let mut answers: FuturesUnordered<_> = FAMILIES.into_iter().map(look_up).collect();
-        let mut known = Existence::NoAddress;
+        let mut known = NameExistence::NoAddress;
         while let Some(answer) = answers.next().await {
             match answer {
                 Ok(true) => return assign(),
                 Ok(false) => {}
-                Err(DnsFailure::NoSuchName) => known = Existence::NoSuchName,
-                Err(_) if known == Existence::NoAddress => known = Existence::Unknown,
+                Err(DnsFailure::NoSuchName) => known = NameExistence::NoSuchName,
+                Err(_) if known == NameExistence::NoAddress => known = NameExistence::Unknown,
                 Err(_) => {}
             }
         }
@@ -323,13 +328,13 @@ impl Interception {
 }
 
 /// Returns the denial for a program, which cannot get a reason as text.
-fn denial(why: &Refusal) -> Denial {
+fn denial(why: &RequestRefusal) -> FlowDenial {
     match why {
-        Refusal::NotAllowed(_) => Denial::Unreachable(Unreachable::Prohibited),
-        Refusal::NetworkUnreachable(_) => Denial::Unreachable(Unreachable::Network),
-        Refusal::HostUnreachable(_) | Refusal::NoAddress(_) | Refusal::TimedOut(_) => {
-            Denial::Unreachable(Unreachable::Host)
-        }
-        _ => Denial::Reset,
+        RequestRefusal::NotAllowed(_) => FlowDenial::Unreachable(UnreachableCause::Prohibited),
+        RequestRefusal::NetworkUnreachable(_) => FlowDenial::Unreachable(UnreachableCause::Network),
+        RequestRefusal::HostUnreachable(_)
+        | RequestRefusal::NoAddress(_)
+        | RequestRefusal::TimedOut(_) => FlowDenial::Unreachable(UnreachableCause::Host),
+        _ => FlowDenial::Reset,
     }
 }

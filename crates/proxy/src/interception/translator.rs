@@ -16,7 +16,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use eyas_relay::packet::{self, Packet, Segment, Unreachable};
+use eyas_relay::packet::{self, ParsedPacket, TcpSegment, UnreachableCause};
 
 use super::addresses::{HOST, PEER, like};
 
@@ -32,12 +32,12 @@ const DNS: u16 = 53;
 
 /// An action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum TranslatorOutput {
     /// Write this packet to the device.
     Packet(Vec<u8>),
-    /// A program opens a connection: [`Translator::grant`] or [`Translator::refuse`] it.
-    Open(Flow),
-    /// A program sends a DNS query; answer it with [`Translator::datagram`] from `to` to `from`.
+    /// A program opens a connection: [`FlowTranslator::grant`] or [`FlowTranslator::refuse`] it.
+    Open(ProgramFlow),
+    /// A program sends a DNS query; answer it with [`FlowTranslator::datagram`] from `to` to `from`.
     Question {
         /// The destination of the answer.
         from: SocketAddr,
@@ -50,7 +50,7 @@ pub enum Output {
 
 /// A connection of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Flow {
+pub struct ProgramFlow {
     /// The program's end.
     pub client: SocketAddr,
     /// The destination.
@@ -61,23 +61,23 @@ pub struct Flow {
 
 /// Why a program gets no connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Denial {
+pub enum FlowDenial {
     /// Nothing is listening there.
     Reset,
     /// By an ICMP error.
-    Unreachable(Unreachable),
+    Unreachable(UnreachableCause),
 }
 
 #[derive(Debug)]
-struct Entry {
-    flow: Flow,
-    stage: Stage,
+struct FlowEntry {
+    flow: ProgramFlow,
+    stage: FlowStage,
     /// When the last packet arrived.
     used: Duration,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum FlowStage {
     /// The first segment waits for the outcome of a race.
     Waiting(Vec<u8>),
     Granted,
@@ -86,36 +86,36 @@ enum Stage {
 
 /// The state of all connections.
 #[derive(Debug)]
-pub struct Translator {
+pub struct FlowTranslator {
     /// The ports of the listeners, for IPv4 and IPv6.
     listeners: [u16; 2],
-    tables: [Table; 2],
-    outputs: VecDeque<Output>,
+    tables: [FlowTable; 2],
+    outputs: VecDeque<TranslatorOutput>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct FlowTable {
     /// By the port of [`PEER`].
-    entries: HashMap<u16, Entry>,
+    entries: HashMap<u16, FlowEntry>,
     ports: HashMap<(SocketAddr, SocketAddr), u16>,
     next: u16,
 }
 
-impl Translator {
+impl FlowTranslator {
     /// Creates a translator with listeners at these ports of [`HOST`], for IPv4 and for IPv6.
     pub fn new(listeners: [u16; 2]) -> Self {
         Self { listeners, tables: Default::default(), outputs: VecDeque::new() }
     }
 
     /// Returns the next output.
-    pub fn poll_output(&mut self) -> Option<Output> {
+    pub fn poll_output(&mut self) -> Option<TranslatorOutput> {
         self.outputs.pop_front()
     }
 
     /// Processes a packet from the device.
     pub fn handle_packet(&mut self, now: Duration, bytes: &[u8]) {
         match packet::read(bytes) {
-            Some(Packet::Tcp { from, to, segment }) => {
+            Some(ParsedPacket::Tcp { from, to, segment }) => {
                 let is_ours = from.ip() == like(from.ip(), HOST);
                 let is_answer = to.ip() == like(to.ip(), PEER)
                     && from.port() == self.listeners[usize::from(from.is_ipv6())];
@@ -125,56 +125,62 @@ impl Translator {
                     (false, _) => {}
                 }
             }
-            Some(Packet::Udp { from, to, payload }) if to.port() == DNS => {
+            Some(ParsedPacket::Udp { from, to, payload }) if to.port() == DNS => {
                 let message = payload.to_vec();
-                self.outputs.push_back(Output::Question { from, to, message });
+                self.outputs.push_back(TranslatorOutput::Question { from, to, message });
             }
-            Some(Packet::Udp { to, .. }) => self.unreachable(bytes, to.ip(), Unreachable::Port),
-            Some(Packet::Other) => {
+            Some(ParsedPacket::Udp { to, .. }) => {
+                self.unreachable(bytes, to.ip(), UnreachableCause::Port)
+            }
+            Some(ParsedPacket::Other) => {
                 let is_v6 = bytes[0] >> 4 == 6;
                 let router = if is_v6 { PEER.1.into() } else { PEER.0.into() };
-                self.unreachable(bytes, router, Unreachable::Prohibited);
+                self.unreachable(bytes, router, UnreachableCause::Prohibited);
             }
             None => {}
         }
     }
 
     /// Accepts a connection whose destination is connected: the listener will see it.
-    pub fn grant(&mut self, now: Duration, flow: &Flow) {
+    pub fn grant(&mut self, now: Duration, flow: &ProgramFlow) {
         let listener = self.listener(flow.peer);
         let Some(entry) = self.tables[table(flow.peer)].get(flow) else { return };
-        let Stage::Waiting(first) = std::mem::replace(&mut entry.stage, Stage::Granted) else {
+        let FlowStage::Waiting(first) = std::mem::replace(&mut entry.stage, FlowStage::Granted)
+        else {
             return;
         };
         entry.used = now;
-        if let Some(Packet::Tcp { segment, .. }) = packet::read(&first) {
+        if let Some(ParsedPacket::Tcp { segment, .. }) = packet::read(&first) {
             self.push(packet::tcp(flow.peer, listener, &segment));
         }
     }
 
     /// Refuses a connection, with the reason.
-    pub fn refuse(&mut self, flow: &Flow, why: Denial) {
+    pub fn refuse(&mut self, flow: &ProgramFlow, why: FlowDenial) {
         let table = &mut self.tables[table(flow.peer)];
-        if !table.get(flow).is_some_and(|entry| matches!(entry.stage, Stage::Waiting(_))) {
+        if !table.get(flow).is_some_and(|entry| matches!(entry.stage, FlowStage::Waiting(_))) {
             return;
         }
-        let Some(Entry { stage: Stage::Waiting(first), .. }) = table.remove(flow.peer.port())
+        let Some(FlowEntry { stage: FlowStage::Waiting(first), .. }) =
+            table.remove(flow.peer.port())
         else {
             return;
         };
         match (why, packet::read(&first)) {
-            (Denial::Reset, Some(Packet::Tcp { from, to, segment })) => {
+            (FlowDenial::Reset, Some(ParsedPacket::Tcp { from, to, segment })) => {
                 self.push(packet::reset(from, to, &segment));
             }
-            (Denial::Unreachable(why), _) => self.unreachable(&first, flow.destination.ip(), why),
+            (FlowDenial::Unreachable(why), _) => {
+                self.unreachable(&first, flow.destination.ip(), why)
+            }
             _ => {}
         }
     }
 
     /// Closes a connection that has no more sockets, so that it may be forgotten.
-    pub fn close(&mut self, now: Duration, flow: &Flow) {
+    pub fn close(&mut self, now: Duration, flow: &ProgramFlow) {
         if let Some(entry) = self.tables[table(flow.peer)].get(flow) {
-            (entry.stage, entry.used) = (Stage::Closed, now);
+            (entry.stage, entry.used) = (FlowStage::Closed, now);
         }
     }
 
@@ -198,7 +204,7 @@ impl Translator {
         &mut self,
         now: Duration,
         (from, to): (SocketAddr, SocketAddr),
-        segment: &Segment<'_>,
+        segment: &TcpSegment<'_>,
         bytes: &[u8],
     ) {
         let listener = self.listener(from);
@@ -209,15 +215,15 @@ impl Translator {
             known.and_then(|port| Some((port, table.entries.get_mut(&port)?)))
         {
             match (&mut entry.stage, is_first) {
-                (Stage::Waiting(first), true) => {
+                (FlowStage::Waiting(first), true) => {
                     *first = bytes.to_vec();
                     return;
                 }
                 // The program has given up; the race continues for the memory.
-                (Stage::Waiting(_), false) => return,
+                (FlowStage::Waiting(_), false) => return,
                 // A new connection with the same ports.
-                (Stage::Closed, true) => _ = table.remove(port),
-                (Stage::Granted | Stage::Closed, _) => {
+                (FlowStage::Closed, true) => _ = table.remove(port),
+                (FlowStage::Granted | FlowStage::Closed, _) => {
                     entry.used = now;
                     let peer = entry.flow.peer;
                     return self.push(packet::tcp(peer, listener, segment));
@@ -228,16 +234,16 @@ impl Translator {
             return self.push(packet::reset(from, to, segment));
         }
         match table.insert(now, (from, to), bytes) {
-            Some(flow) => self.outputs.push_back(Output::Open(flow)),
+            Some(flow) => self.outputs.push_back(TranslatorOutput::Open(flow)),
             None => self.push(packet::reset(from, to, segment)),
         }
     }
 
     /// Translates a segment from a listener to a program.
-    fn backward(&mut self, now: Duration, to: SocketAddr, segment: &Segment<'_>) {
+    fn backward(&mut self, now: Duration, to: SocketAddr, segment: &TcpSegment<'_>) {
         let Some(entry) = self.tables[table(to)].entries.get_mut(&to.port()) else { return };
         entry.used = now;
-        let Flow { client, destination, .. } = entry.flow;
+        let ProgramFlow { client, destination, .. } = entry.flow;
         self.push(packet::tcp(destination, client, segment));
     }
 
@@ -247,12 +253,12 @@ impl Translator {
         SocketAddr::new(like(address.ip(), HOST), port)
     }
 
-    fn unreachable(&mut self, refused: &[u8], router: IpAddr, why: Unreachable) {
+    fn unreachable(&mut self, refused: &[u8], router: IpAddr, why: UnreachableCause) {
         self.push(packet::unreachable(refused, router, why));
     }
 
     fn push(&mut self, packet: Option<Vec<u8>>) {
-        self.outputs.extend(packet.map(Output::Packet));
+        self.outputs.extend(packet.map(TranslatorOutput::Packet));
     }
 }
 
@@ -260,13 +266,13 @@ fn table(of: SocketAddr) -> usize {
     usize::from(of.is_ipv6())
 }
 
-impl Table {
+impl FlowTable {
     /// Returns the entry of this connection, but not of a later one with the same port.
-    fn get(&mut self, flow: &Flow) -> Option<&mut Entry> {
+    fn get(&mut self, flow: &ProgramFlow) -> Option<&mut FlowEntry> {
         self.entries.get_mut(&flow.peer.port()).filter(|entry| entry.flow == *flow)
     }
 
-    fn remove(&mut self, port: u16) -> Option<Entry> {
+    fn remove(&mut self, port: u16) -> Option<FlowEntry> {
         let entry = self.entries.remove(&port)?;
         self.ports.remove(&(entry.flow.client, entry.flow.destination));
         Some(entry)
@@ -278,7 +284,7 @@ impl Table {
         now: Duration,
         (client, destination): (SocketAddr, SocketAddr),
         first: &[u8],
-    ) -> Option<Flow> {
+    ) -> Option<ProgramFlow> {
         self.make_room(now)?;
         // There are fewer connections than ports.
         while self.next < FIRST_PORT || self.entries.contains_key(&self.next) {
@@ -287,8 +293,8 @@ impl Table {
         let port = self.next;
         self.next = self.next.wrapping_add(1);
         let peer = SocketAddr::new(like(client.ip(), PEER), port);
-        let flow = Flow { client, destination, peer };
-        let entry = Entry { flow, stage: Stage::Waiting(first.to_vec()), used: now };
+        let flow = ProgramFlow { client, destination, peer };
+        let entry = FlowEntry { flow, stage: FlowStage::Waiting(first.to_vec()), used: now };
         self.entries.insert(port, entry);
         self.ports.insert((client, destination), port);
         Some(flow)
@@ -299,7 +305,8 @@ impl Table {
         if self.entries.len() < MAX_FLOWS {
             return Some(());
         }
-        let closed = self.entries.iter().filter(|(_, entry)| matches!(entry.stage, Stage::Closed));
+        let closed =
+            self.entries.iter().filter(|(_, entry)| matches!(entry.stage, FlowStage::Closed));
         let mut closed: Vec<(Duration, u16)> =
             closed.map(|(port, entry)| (entry.used, *port)).collect();
         closed.sort_unstable();

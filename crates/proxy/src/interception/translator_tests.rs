@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use etherparse::{NetHeaders, PacketBuilder, PacketHeaders, TcpHeader, TransportHeader};
-use eyas_relay::packet::Unreachable;
+use eyas_relay::packet::UnreachableCause;
 use proptest::prelude::*;
 
 use super::*;
@@ -64,17 +64,22 @@ fn read(packet: &[u8]) -> (SocketAddr, SocketAddr, TcpHeader) {
     (SocketAddr::new(from, source), SocketAddr::new(to, destination), header)
 }
 
-fn packet(translator: &mut Translator) -> Vec<u8> {
+fn packet(translator: &mut FlowTranslator) -> Vec<u8> {
     match translator.poll_output() {
-        Some(Output::Packet(packet)) => packet,
+        Some(TranslatorOutput::Packet(packet)) => packet,
         other => panic!("{other:?}"),
     }
 }
 
-fn open(translator: &mut Translator, now: Duration, from: SocketAddr, to: SocketAddr) -> Flow {
+fn open(
+    translator: &mut FlowTranslator,
+    now: Duration,
+    from: SocketAddr,
+    to: SocketAddr,
+) -> ProgramFlow {
     translator.handle_packet(now, &syn(from, to));
     match translator.poll_output() {
-        Some(Output::Open(flow)) => flow,
+        Some(TranslatorOutput::Open(flow)) => flow,
         other => panic!("{other:?}"),
     }
 }
@@ -87,7 +92,7 @@ fn open(translator: &mut Translator, now: Duration, from: SocketAddr, to: Socket
 #[test]
 fn a_granted_connection_is_redirected_to_the_listener() {
     for to in [at("192.0.2.1:443"), at("[2001:db8::1]:443")] {
-        let mut translator = Translator::new(LISTENERS);
+        let mut translator = FlowTranslator::new(LISTENERS);
         let from = host(to, 4000);
         let listener = host(to, LISTENERS[usize::from(to.is_ipv6())]);
         let flow = open(&mut translator, START, from, to);
@@ -118,10 +123,10 @@ fn a_granted_connection_is_redirected_to_the_listener() {
 #[test]
 fn a_program_gets_the_cause_of_a_refused_connection() {
     for to in [at("192.0.2.1:443"), at("[2001:db8::1]:443")] {
-        let mut translator = Translator::new(LISTENERS);
+        let mut translator = FlowTranslator::new(LISTENERS);
         let from = host(to, 4000);
         let flow = open(&mut translator, START, from, to);
-        translator.refuse(&flow, Denial::Reset);
+        translator.refuse(&flow, FlowDenial::Reset);
         let (source, destination, header) = read(&packet(&mut translator));
         assert_eq!((source, destination), (to, from));
         assert!(header.rst && header.ack);
@@ -130,7 +135,7 @@ fn a_program_gets_the_cause_of_a_refused_connection() {
         assert!(translator.is_empty());
 
         let flow = open(&mut translator, START, from, to);
-        translator.refuse(&flow, Denial::Unreachable(Unreachable::Host));
+        translator.refuse(&flow, FlowDenial::Unreachable(UnreachableCause::Host));
         let error = packet(&mut translator);
         let headers = PacketHeaders::from_ip_slice(&error).expect("a packet");
         let length = match headers.transport.expect("ICMP") {
@@ -149,7 +154,7 @@ fn a_program_gets_the_cause_of_a_refused_connection() {
 #[test]
 fn packets_of_no_connection_are_reset() {
     let (from, to) = (host(at("192.0.2.1:1"), 4000), at("192.0.2.1:443"));
-    let mut translator = Translator::new(LISTENERS);
+    let mut translator = FlowTranslator::new(LISTENERS);
     let stray = segment(from, to, |header| {
         (header.ack, header.acknowledgment_number) = (true, 77);
     });
@@ -166,11 +171,11 @@ fn packets_of_no_connection_are_reset() {
 #[test]
 fn datagrams_are_dns_queries_or_are_dropped() {
     let (from, to) = (host(at("192.0.2.1:1"), 4000), at("192.0.2.1:53"));
-    let mut translator = Translator::new(LISTENERS);
+    let mut translator = FlowTranslator::new(LISTENERS);
     let query = eyas_relay::packet::udp(from, to, b"question").expect("one family");
     translator.handle_packet(START, &query);
     let message = b"question".to_vec();
-    assert_eq!(translator.poll_output(), Some(Output::Question { from, to, message }));
+    assert_eq!(translator.poll_output(), Some(TranslatorOutput::Question { from, to, message }));
     translator.datagram(to, from, b"answer");
     let answer = packet(&mut translator);
     assert_eq!(answer, eyas_relay::packet::udp(to, from, b"answer").expect("one family"));
@@ -185,12 +190,12 @@ fn datagrams_are_dns_queries_or_are_dropped() {
 #[test]
 fn the_number_of_connections_is_bounded() {
     let to = at("192.0.2.1:443");
-    let mut translator = Translator::new(LISTENERS);
+    let mut translator = FlowTranslator::new(LISTENERS);
     let from = |number: usize| {
         let number = u16::try_from(number).expect("a port");
         host(to, 10_000 + number)
     };
-    let flows: Vec<Flow> =
+    let flows: Vec<ProgramFlow> =
         (0..MAX_FLOWS).map(|number| open(&mut translator, START, from(number), to)).collect();
     translator.handle_packet(START, &syn(from(MAX_FLOWS), to));
     assert!(read(&packet(&mut translator)).2.rst);
@@ -201,7 +206,7 @@ fn the_number_of_connections_is_bounded() {
     let flow = open(&mut translator, START, from(MAX_FLOWS), to);
     assert_eq!(translator.len(), MAX_FLOWS);
     // Late calls for the old connection do not affect the new one.
-    translator.refuse(&flows[7], Denial::Reset);
+    translator.refuse(&flows[7], FlowDenial::Reset);
     translator.close(START, &flows[7]);
     translator.grant(START, &flow);
     assert_eq!(read(&packet(&mut translator)).0, flow.peer);
@@ -210,7 +215,7 @@ fn the_number_of_connections_is_bounded() {
 proptest! {
     #[test]
     fn arbitrary_octets_never_panic(packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 1..20)) {
-        let mut translator = Translator::new(LISTENERS);
+        let mut translator = FlowTranslator::new(LISTENERS);
         for bytes in packets {
             translator.handle_packet(START, &bytes);
             while translator.poll_output().is_some() {}
@@ -222,9 +227,9 @@ proptest! {
     /// none.
     #[test]
     fn connections_are_not_mixed_up(events in prop::collection::vec((0_u16..4, 0_u8..5), 1..100)) {
-        let mut translator = Translator::new(LISTENERS);
+        let mut translator = FlowTranslator::new(LISTENERS);
         let to = at("192.0.2.1:443");
-        let mut flows: [Option<(Flow, bool)>; 4] = [None; 4];
+        let mut flows: [Option<(ProgramFlow, bool)>; 4] = [None; 4];
         for (program, event) in events {
             let (from, place) = (host(to, 4000 + program), usize::from(program));
             match (event, flows[place]) {
@@ -235,7 +240,7 @@ proptest! {
                     flows[place] = Some((flow, true));
                 }
                 (2, Some((flow, false))) => {
-                    translator.refuse(&flow, Denial::Reset);
+                    translator.refuse(&flow, FlowDenial::Reset);
                     prop_assert_eq!(read(&packet(&mut translator)).1, from);
                     flows[place] = None;
                 }

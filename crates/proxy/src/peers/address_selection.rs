@@ -15,11 +15,11 @@ pub(crate) struct AddressSelection {
     addresses: Vec<SocketAddr>,
     at: usize,
     since: Duration,
-    stage: Stage,
+    stage: SelectionStage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum SelectionStage {
     /// Nothing has been received, and this many addresses have been tried.
     Trying(usize),
     /// The address is kept: it has answered, or none has.
@@ -28,7 +28,7 @@ enum Stage {
 
 /// The address for a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub(crate) struct DatagramTarget {
     pub(crate) to: SocketAddr,
     /// How many other addresses remain to be tried.
     pub(crate) remaining: usize,
@@ -38,28 +38,29 @@ impl AddressSelection {
     /// Creates a selection from these addresses, of which at most [`MAX_ADDRESSES`] are tried.
     pub(crate) fn new(now: Duration, mut addresses: Vec<SocketAddr>) -> Self {
         addresses.truncate(MAX_ADDRESSES);
-        let stage = if addresses.len() == 1 { Stage::Settled } else { Stage::Trying(0) };
+        let stage =
+            if addresses.len() == 1 { SelectionStage::Settled } else { SelectionStage::Trying(0) };
         Self { addresses, at: 0, since: now, stage }
     }
 
     /// Returns the address for the next datagram. As long as none answers, each address is tried once; after
     /// that the best one is kept, since many datagrams are never answered.
-    pub(crate) fn next(&mut self, now: Duration) -> Option<Sent> {
+    pub(crate) fn next(&mut self, now: Duration) -> Option<DatagramTarget> {
         let Self { addresses, at, since, stage } = self;
-        if let Stage::Trying(given_up) = stage
+        if let SelectionStage::Trying(given_up) = stage
             && now.saturating_sub(*since) >= ATTEMPT_DELAY
         {
             *given_up += 1;
             (*at, *since) = ((*at + 1) % addresses.len().max(1), now);
             if *given_up == addresses.len() {
-                *stage = Stage::Settled;
+                *stage = SelectionStage::Settled;
             }
         }
-        Some(Sent { to: *addresses.get(*at)?, remaining: addresses.len() - 1 })
+        Some(DatagramTarget { to: *addresses.get(*at)?, remaining: addresses.len() - 1 })
     }
 
     /// Moves on to the next address, if this one is in use, and returns it.
-    pub(crate) fn after(&mut self, now: Duration, refused: SocketAddr) -> Option<SocketAddr> {
+    pub(crate) fn next_after(&mut self, now: Duration, refused: SocketAddr) -> Option<SocketAddr> {
         if self.addresses.get(self.at) != Some(&refused) {
             return None;
         }
@@ -70,8 +71,8 @@ impl AddressSelection {
     /// Returns whether this is one of the addresses. If none has answered before, it is kept.
     pub(crate) fn answered(&mut self, from: SocketAddr) -> bool {
         let Some(place) = self.addresses.iter().position(|one| *one == from) else { return false };
-        if let Stage::Trying(_) = self.stage {
-            (self.at, self.stage) = (place, Stage::Settled);
+        if let SelectionStage::Trying(_) = self.stage {
+            (self.at, self.stage) = (place, SelectionStage::Settled);
         }
         true
     }

@@ -5,10 +5,10 @@ use std::pin::pin;
 use std::time::Duration;
 
 use eyas::Endpoint;
-use eyas::race::candidate::Family;
-use eyas::race::dns::{Query, QueryId, RecordType, Records};
+use eyas::race::candidate::AddressFamily;
+use eyas::race::dns::{DnsQuery, DnsRecords, QueryId, RecordType};
 use eyas::race::policy::Policy;
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use eyas_relay::destination::Destination;
 use futures_util::future::{Either, select};
 use tokio::time::timeout;
@@ -23,25 +23,26 @@ pub(crate) async fn resolve(
     limit: Duration,
     to: Destination,
 ) -> (Destination, Vec<IpAddr>) {
-    if matches!(to.host, Host::Literal(..)) {
+    if matches!(to.host, TargetHost::Literal(..)) {
         return (to, Vec::new());
     }
     if to.host.is_localhost() {
         return (to, vec![Ipv6Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()]);
     }
-    let query = async |record_type: RecordType, family: Family| {
+    let query = async |record_type: RecordType, family: AddressFamily| {
         if policy.only_family.is_some_and(|only| only != family) {
             return Vec::new();
         }
-        let query = Query { id: QueryId(0), name: to.given_host(), record_type };
+        let query = DnsQuery { id: QueryId(0), name: to.given_host(), record_type };
         let answered = timeout(limit, endpoint.resolver().query(&query, to.port)).await;
         match answered.map(|answer| answer.records) {
-            Ok(Ok(Records::Aaaa(ips))) => ips.into_iter().map(IpAddr::V6).collect(),
-            Ok(Ok(Records::A(ips))) => ips.into_iter().map(IpAddr::V4).collect(),
+            Ok(Ok(DnsRecords::Aaaa(ips))) => ips.into_iter().map(IpAddr::V6).collect(),
+            Ok(Ok(DnsRecords::A(ips))) => ips.into_iter().map(IpAddr::V4).collect(),
             _ => Vec::new(),
         }
     };
-    let (v6, v4) = (query(RecordType::Aaaa, Family::V6), query(RecordType::A, Family::V4));
+    let (v6, v4) =
+        (query(RecordType::Aaaa, AddressFamily::V6), query(RecordType::A, AddressFamily::V4));
     let (mut ips, v4) = match select(pin!(v6), pin!(v4)).await {
         Either::Left((v6, v4)) => {
             let v4 = second_answer(v4, v6.is_empty()).await;

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-use eyas::race::candidate::Family;
+use eyas::race::candidate::AddressFamily;
 use eyas::race::io::NetworkView;
 use socket2::{Domain, Socket, Type};
 use tokio::net::UdpSocket;
@@ -29,7 +29,7 @@ pub(crate) struct PeerSockets {
     v4: Option<UdpSocket>,
     v6: Option<UdpSocket>,
     network: Arc<NetworkView>,
-    only_family: Option<Family>,
+    only_family: Option<AddressFamily>,
     /// The IPv4 peers that datagrams were sent to through a NAT64, by their addresses on the wire. The client does not
     /// see those.
     translated: BTreeMap<SocketAddr, SocketAddr>,
@@ -43,15 +43,15 @@ impl PeerSockets {
     /// If there is no socket at all.
     pub(crate) fn open(
         network: Arc<NetworkView>,
-        only_family: Option<Family>,
-        wanted: impl Fn(Family) -> bool,
+        only_family: Option<AddressFamily>,
+        wanted: impl Fn(AddressFamily) -> bool,
     ) -> io::Result<Self> {
         // IPv4 peers may be behind a NAT64.
-        let through_v6 = |family| family == Family::V6 && !network.pref64.is_empty();
+        let through_v6 = |family| family == AddressFamily::V6 && !network.pref64.is_empty();
         let wanted = |family| wanted(family) || through_v6(family);
         let open = |family, ip: IpAddr| wanted(family).then(|| bind(ip));
-        let v4 = open(Family::V4, Ipv4Addr::UNSPECIFIED.into()).transpose();
-        let v6 = open(Family::V6, Ipv6Addr::UNSPECIFIED.into()).transpose();
+        let v4 = open(AddressFamily::V4, Ipv4Addr::UNSPECIFIED.into()).transpose();
+        let v6 = open(AddressFamily::V6, Ipv6Addr::UNSPECIFIED.into()).transpose();
         match (v4, v6) {
             (Err(cause), Err(_) | Ok(None)) | (Ok(None), Err(cause)) => Err(cause),
             (v4, v6) => {
@@ -82,16 +82,17 @@ impl PeerSockets {
             }
             translated.insert(on_the_wire, to);
         }
-        let socket = self.of(if on_the_wire.is_ipv4() { Family::V4 } else { Family::V6 });
+        let socket =
+            self.socket(if on_the_wire.is_ipv4() { AddressFamily::V4 } else { AddressFamily::V6 });
         let socket = socket.ok_or(io::ErrorKind::NetworkUnreachable)?;
         socket.try_send_to(data, on_the_wire).map(drop)
     }
 
     /// Waits until a socket is readable, and returns its family.
-    pub(crate) async fn readable(&self) -> Family {
+    pub(crate) async fn readable(&self) -> AddressFamily {
         tokio::select! {
-            Ok(()) = readable(self.v4.as_ref()) => Family::V4,
-            Ok(()) = readable(self.v6.as_ref()) => Family::V6,
+            Ok(()) = readable(self.v4.as_ref()) => AddressFamily::V4,
+            Ok(()) = readable(self.v6.as_ref()) => AddressFamily::V6,
             else => std::future::pending().await,
         }
     }
@@ -99,18 +100,18 @@ impl PeerSockets {
     /// Receives datagrams of this family for one turn, until `handle` returns false.
     pub(crate) fn receive(
         &self,
-        family: Family,
+        family: AddressFamily,
         mut handle: impl FnMut(&[u8], SocketAddr) -> bool,
     ) {
-        let Some(socket) = self.of(family) else { return };
+        let Some(socket) = self.socket(family) else { return };
         let peer = |from| *self.translated.get(&from).unwrap_or(&from);
         receive(socket, |data, from| handle(data, peer(from)));
     }
 
-    fn of(&self, family: Family) -> Option<&UdpSocket> {
+    fn socket(&self, family: AddressFamily) -> Option<&UdpSocket> {
         match family {
-            Family::V4 => self.v4.as_ref(),
-            Family::V6 => self.v6.as_ref(),
+            AddressFamily::V4 => self.v4.as_ref(),
+            AddressFamily::V6 => self.v6.as_ref(),
         }
     }
 }

@@ -4,14 +4,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use eyas::Endpoint;
-use eyas_proxy::{Proxy, ProxyBuilder, Report, Running};
+use eyas_proxy::{Proxy, ProxyBuilder, ProxyClientReport, RunningProxy};
 
 /// Long enough for anything here; what takes longer has hung.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
-    pub(crate) running: Running,
-    reports: Receiver<Report>,
+    pub(crate) running: RunningProxy,
+    reports: Receiver<ProxyClientReport>,
 }
 
 impl Stage {
@@ -24,7 +24,7 @@ impl Stage {
         Self { running: set(builder).start().expect("a proxy"), reports }
     }
 
-    pub(crate) async fn report(&self) -> Report {
+    pub(crate) async fn report(&self) -> ProxyClientReport {
         let mut waited = Duration::ZERO;
         loop {
             if let Ok(report) = self.reports.try_recv() {

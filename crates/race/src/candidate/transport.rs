@@ -8,7 +8,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Alpn, Security};
+use super::{AlpnName, Security};
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ pub enum Transport {
 
 /// How HTTP runs over a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Http {
+enum HttpMapping {
     /// HTTP/1 or HTTP/2 on the single byte stream of the transport.
     Stream,
     /// HTTP/1 on one of the transport's streams: HTTP/2 would add streams of its own.
@@ -42,7 +42,7 @@ enum Http {
 }
 
 /// The properties of a transport.
-struct Properties {
+struct TransportProperties {
     /// The name used on the command line, in JSON and in the memory.
     name: &'static str,
     /// The number in the protocol field of IP (IANA, "Protocol Numbers").
@@ -54,7 +54,7 @@ struct Properties {
     has_own_security: bool,
     /// Whether DTLS can carry it (RFC 8261).
     runs_in_dtls: bool,
-    http: Http,
+    http: HttpMapping,
     /// The round trips until it is established, including built-in security.
     round_trips: u32,
     /// Whether retransmissions are timed by the measured or remembered round-trip time rather than
@@ -70,13 +70,13 @@ struct Properties {
     inside_udp: Option<Transport>,
 }
 
-const TCP: Properties = Properties {
+const TCP: TransportProperties = TransportProperties {
     name: "tcp",
     ip_protocol: 6,
     has_port_on_path: true,
     has_own_security: false,
     runs_in_dtls: false,
-    http: Http::Stream,
+    http: HttpMapping::Stream,
     round_trips: 1,
     probes_by_round_trip: false,
     waits_when_answered: false,
@@ -86,15 +86,16 @@ const TCP: Properties = Properties {
 };
 
 /// MPTCP is a TCP option, so it shares all properties except its name.
-const MPTCP: Properties = Properties { name: "mptcp", falls_back_to: Some(Transport::Tcp), ..TCP };
+const MPTCP: TransportProperties =
+    TransportProperties { name: "mptcp", falls_back_to: Some(Transport::Tcp), ..TCP };
 
-const SCTP: Properties = Properties {
+const SCTP: TransportProperties = TransportProperties {
     name: "sctp",
     ip_protocol: 132,
     has_port_on_path: false,
     has_own_security: false,
     runs_in_dtls: false,
-    http: Http::OneStream,
+    http: HttpMapping::OneStream,
     // INIT and COOKIE ECHO, each with its reply (RFC 9260 §5.1).
     round_trips: 2,
     probes_by_round_trip: false,
@@ -104,17 +105,22 @@ const SCTP: Properties = Properties {
     inside_udp: Some(Transport::SctpUdp),
 };
 
-const SCTP_UDP: Properties =
-    Properties { name: "sctp-udp", ip_protocol: 17, runs_in_dtls: true, inside_udp: None, ..SCTP };
+const SCTP_UDP: TransportProperties = TransportProperties {
+    name: "sctp-udp",
+    ip_protocol: 17,
+    runs_in_dtls: true,
+    inside_udp: None,
+    ..SCTP
+};
 
-const QUIC: Properties = Properties {
+const QUIC: TransportProperties = TransportProperties {
     name: "quic",
     ip_protocol: 17,
     has_port_on_path: true,
     // RFC 9001: the TLS handshake is part of the transport's.
     has_own_security: true,
     runs_in_dtls: false,
-    http: Http::AllStreams,
+    http: HttpMapping::AllStreams,
     round_trips: 1,
     // RFC 9002 §6.2.1.
     probes_by_round_trip: true,
@@ -128,7 +134,7 @@ impl Transport {
     /// All named transports, in the order in which tables list them.
     pub const ALL: [Self; 5] = [Self::Tcp, Self::Mptcp, Self::Quic, Self::Sctp, Self::SctpUdp];
 
-    const fn properties(self) -> &'static Properties {
+    const fn properties(self) -> &'static TransportProperties {
         match self {
             Self::Tcp => &TCP,
             Self::Mptcp => &MPTCP,
@@ -189,19 +195,19 @@ impl Transport {
 
     /// Returns whether HTTP over it is HTTP/3 and no other version.
     pub const fn has_http3(self) -> bool {
-        matches!(self.properties().http, Http::AllStreams)
+        matches!(self.properties().http, HttpMapping::AllStreams)
     }
 
     /// Returns whether it has independently ordered streams, so that a lost packet delays only the
     /// streams whose data it carried.
     pub const fn has_streams(self) -> bool {
-        !matches!(self.properties().http, Http::Stream)
+        !matches!(self.properties().http, HttpMapping::Stream)
     }
 
     /// Returns whether it can carry this application protocol: HTTP/3 runs over QUIC only (RFC 9114
     /// §3), its earlier versions over byte streams. Other protocols are assumed to run over all
     /// transports.
-    pub fn carries(self, protocol: &Alpn) -> bool {
+    pub fn carries(self, protocol: &AlpnName) -> bool {
         match protocol.as_str() {
             "h3" => self.has_http3(),
             "h2" | "http/1.1" | "http/1.0" => !self.has_http3(),
@@ -211,10 +217,10 @@ impl Transport {
 
     /// Returns whether this version of HTTP is used over it, for a version that it can
     /// [carry](Self::carries).
-    pub(crate) fn speaks_http(self, version: &Alpn) -> bool {
+    pub(crate) fn speaks_http(self, version: &AlpnName) -> bool {
         match self.properties().http {
-            Http::OneStream => matches!(version.as_str(), "http/1.1" | "http/1.0"),
-            Http::Stream | Http::AllStreams => true,
+            HttpMapping::OneStream => matches!(version.as_str(), "http/1.1" | "http/1.0"),
+            HttpMapping::Stream | HttpMapping::AllStreams => true,
         }
     }
 

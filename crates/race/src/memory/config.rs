@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 /// `broken_alternative_services` for failures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Config {
+pub struct MemoryConfig {
     /// How long a success counts in favour of a candidate: 10 min.
     pub good_for: Duration,
     /// The first back-off after a failure: 5 min.
     pub bad_first: Duration,
-    /// The back-off after a silence that was cut short ([`Doubt::CutShort`]): 30 s. A single lost
+    /// The back-off after a silence that was cut short ([`FailureDoubt::CutShort`]): 30 s. A single lost
     /// packet looks the same, and must not exclude the preferred transport for minutes; still, the
     /// next race goes straight to what works. A second such silence in a row counts as a failure.
     ///
-    /// [`Doubt::CutShort`]: crate::evidence::Doubt::CutShort
+    /// [`FailureDoubt::CutShort`]: crate::evidence::FailureDoubt::CutShort
     pub bad_doubtful: Duration,
     /// The upper limit of the doubling back-off: 2 days.
     pub bad_max: Duration,
@@ -38,7 +38,7 @@ pub struct Config {
     pub max_rows_per_host: usize,
 }
 
-impl Default for Config {
+impl Default for MemoryConfig {
     fn default() -> Self {
         Self {
             good_for: Duration::from_mins(10),
@@ -56,7 +56,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl MemoryConfig {
     /// Returns how long a candidate is avoided after this many consecutive failures; 0 stands for a
     /// doubtful failure.
     pub fn back_off(&self, strikes: u32) -> Duration {

@@ -11,20 +11,20 @@ use serde::{Deserialize, Serialize};
 /// The latest round-trip times to the hosts heard most recently over one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Distances {
+pub struct PathDistances {
     /// In the order in which they were last heard, most recent last.
-    hosts: Vec<Distance>,
+    hosts: Vec<HostDistance>,
 }
 
 /// The round trip to one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Distance {
+struct HostDistance {
     /// A hash of the host's name, to tell hosts apart.
     host: u64,
     round_trip: Duration,
 }
 
-impl Distances {
+impl PathDistances {
     /// The maximum number of hosts per path.
     pub const MAX_HOSTS: usize = 8;
     /// The minimum number of hosts for a prediction about others.
@@ -37,7 +37,7 @@ impl Distances {
         self.forget(host);
         let surplus = (self.hosts.len() + 1).saturating_sub(Self::MAX_HOSTS);
         self.hosts.drain(..surplus);
-        self.hosts.push(Distance { host, round_trip });
+        self.hosts.push(HostDistance { host, round_trip });
         self
     }
 

@@ -5,8 +5,10 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Config, Distances, Handshakes, Loss, Secured, Verdict};
-use crate::evidence::{Cause, Level};
+use super::{
+    HandshakeLoss, MemoryConfig, MemoryVerdict, PathDistances, PathHandshakes, SecurityOutcome,
+};
+use crate::evidence::{EvidenceLevel, FailureCause};
 
 /// A row from further in the future than this is ignored: the clock was set back since, and a
 /// success that "lasts" until then would never be re-checked.
@@ -20,7 +22,7 @@ pub(super) fn is_credible(at: Duration, now: Duration) -> bool {
 /// One row of the memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Entry {
+pub enum MemoryEntry {
     /// About one address of one host over one transport.
     Peer(PeerEntry),
     /// About one transport, family and port of a network, for all peers.
@@ -29,9 +31,9 @@ pub enum Entry {
     Network(NetworkEntry),
 }
 
-impl Entry {
+impl MemoryEntry {
     /// Returns when the last evidence was added, on the epoch of the evidence.
-    pub fn at(&self) -> Duration {
+    pub fn updated_at(&self) -> Duration {
         match self {
             Self::Peer(entry) => entry.at,
             Self::Path(entry) => entry.at,
@@ -40,16 +42,16 @@ impl Entry {
     }
 
     /// Returns when the row expires and can be deleted.
-    pub fn expires_at(&self, config: &Config) -> Duration {
-        self.at().saturating_add(match self {
+    pub fn expires_at(&self, config: &MemoryConfig) -> Duration {
+        self.updated_at().saturating_add(match self {
             Self::Peer(_) | Self::Network(_) => config.keep_for,
             Self::Path(_) => config.silent_for,
         })
     }
 
     /// Returns whether the row is invalid at `now`, because it has expired or is from the future.
-    pub fn is_expired(&self, now: Duration, config: &Config) -> bool {
-        self.expires_at(config) <= now || !is_credible(self.at(), now)
+    pub fn is_expired(&self, now: Duration, config: &MemoryConfig) -> bool {
+        self.expires_at(config) <= now || !is_credible(self.updated_at(), now)
     }
 }
 
@@ -66,7 +68,7 @@ pub struct PeerEntry {
     pub reach: Option<DatedOutcome>,
     /// The outcomes of the security layer, most recently used set-up last; at most
     /// [`PeerEntry::MAX_SET_UPS`].
-    pub secured: Vec<Secured>,
+    pub secured: Vec<SecurityOutcome>,
     /// The round-trip times of earlier handshakes; they outlive the outcome.
     pub round_trip: Option<RoundTrip>,
 }
@@ -77,7 +79,7 @@ pub struct DatedOutcome {
     /// When it was observed.
     pub at: Duration,
     /// The last outcome that counts.
-    pub outcome: Outcome,
+    pub outcome: EntryOutcome,
 }
 
 /// A readable name of a network.
@@ -92,18 +94,18 @@ pub struct NetworkEntry {
 /// How the last attempt that counts ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum EntryOutcome {
     /// Success: the peer answered, or, for a set-up, the security layer was established.
     Good {
         /// The furthest level reached.
-        level: Level,
+        level: EvidenceLevel,
     },
     /// Failure.
     Bad {
         /// The cause.
-        cause: Cause,
+        cause: FailureCause,
         /// How far it got.
-        reached: Level,
+        reached: EvidenceLevel,
         /// Consecutive failures, each after the back-off of the previous one; 0 after a single
         /// silence that was cut short.
         strikes: u32,
@@ -113,25 +115,25 @@ pub enum Outcome {
 impl DatedOutcome {
     /// Returns whether this is a single silence that was cut short.
     pub(super) const fn is_in_doubt(&self) -> bool {
-        matches!(self.outcome, Outcome::Bad { cause: Cause::Silent, strikes: 0, .. })
+        matches!(self.outcome, EntryOutcome::Bad { cause: FailureCause::Silent, strikes: 0, .. })
     }
 
     /// Returns the verdict at `now` from this outcome alone.
-    pub fn verdict(&self, now: Duration, config: &Config) -> Verdict {
+    pub fn verdict(&self, now: Duration, config: &MemoryConfig) -> MemoryVerdict {
         if !is_credible(self.at, now) || self.at.saturating_add(config.keep_for) <= now {
-            return Verdict::Unknown;
+            return MemoryVerdict::Unknown;
         }
         match self.outcome {
-            Outcome::Good { .. } if now < self.at.saturating_add(config.good_for) => {
-                Verdict::Good { rtt: None }
+            EntryOutcome::Good { .. } if now < self.at.saturating_add(config.good_for) => {
+                MemoryVerdict::Good { rtt: None }
             }
-            Outcome::Good { .. } => Verdict::Unknown,
-            Outcome::Bad { cause, strikes, .. } => {
+            EntryOutcome::Good { .. } => MemoryVerdict::Unknown,
+            EntryOutcome::Bad { cause, strikes, .. } => {
                 let until = self.at.saturating_add(config.back_off(strikes));
                 if now < until {
-                    Verdict::Bad { cause, until }
+                    MemoryVerdict::Bad { cause, until }
                 } else {
-                    Verdict::RetestDue { cause, since: until }
+                    MemoryVerdict::RetestDue { cause, since: until }
                 }
             }
         }
@@ -140,7 +142,7 @@ impl DatedOutcome {
 
 impl PeerEntry {
     /// Returns the verdict at `now` about a candidate without security.
-    pub fn verdict(&self, now: Duration, config: &Config) -> Verdict {
+    pub fn verdict(&self, now: Duration, config: &MemoryConfig) -> MemoryVerdict {
         self.with_round_trip(verdict_of(self.reach.as_ref(), now, config))
     }
 
@@ -149,47 +151,48 @@ impl PeerEntry {
     /// candidate fail.
     pub fn verdict_secured(
         &self,
-        secured: Option<&Secured>,
+        secured: Option<&SecurityOutcome>,
         now: Duration,
-        config: &Config,
-    ) -> Verdict {
+        config: &MemoryConfig,
+    ) -> MemoryVerdict {
         let seen = secured.map(|secured| &secured.seen);
         let (reach, security) =
             (verdict_of(self.reach.as_ref(), now, config), verdict_of(seen, now, config));
         self.with_round_trip(match (reach, security) {
-            (Verdict::Bad { until, .. }, Verdict::Bad { until: later, .. }) if later > until => {
-                security
-            }
-            (Verdict::Bad { .. }, _) => reach,
-            (_, Verdict::Bad { .. }) => security,
-            (Verdict::RetestDue { since, .. }, Verdict::RetestDue { since: later, .. })
-                if later > since =>
+            (MemoryVerdict::Bad { until, .. }, MemoryVerdict::Bad { until: later, .. })
+                if later > until =>
             {
                 security
             }
-            (Verdict::RetestDue { .. }, _) => reach,
+            (MemoryVerdict::Bad { .. }, _) => reach,
+            (_, MemoryVerdict::Bad { .. }) => security,
+            (
+                MemoryVerdict::RetestDue { since, .. },
+                MemoryVerdict::RetestDue { since: later, .. },
+            ) if later > since => security,
+            (MemoryVerdict::RetestDue { .. }, _) => reach,
             // Being reachable says nothing about the security layer.
             _ => security,
         })
     }
 
     /// Returns whether the peer has answered recently, with no later evidence to the contrary.
-    pub(super) fn answers(&self, now: Duration, config: &Config) -> bool {
-        matches!(verdict_of(self.reach.as_ref(), now, config), Verdict::Good { .. })
+    pub(super) fn answers(&self, now: Duration, config: &MemoryConfig) -> bool {
+        matches!(verdict_of(self.reach.as_ref(), now, config), MemoryVerdict::Good { .. })
     }
 
-    fn with_round_trip(&self, verdict: Verdict) -> Verdict {
+    fn with_round_trip(&self, verdict: MemoryVerdict) -> MemoryVerdict {
         match verdict {
-            Verdict::Good { .. } => {
-                Verdict::Good { rtt: self.round_trip.map(|round_trip| round_trip.smoothed) }
+            MemoryVerdict::Good { .. } => {
+                MemoryVerdict::Good { rtt: self.round_trip.map(|round_trip| round_trip.smoothed) }
             }
             other => other,
         }
     }
 }
 
-fn verdict_of(seen: Option<&DatedOutcome>, now: Duration, config: &Config) -> Verdict {
-    seen.map_or(Verdict::Unknown, |seen| seen.verdict(now, config))
+fn verdict_of(seen: Option<&DatedOutcome>, now: Duration, config: &MemoryConfig) -> MemoryVerdict {
+    seen.map_or(MemoryVerdict::Unknown, |seen| seen.verdict(now, config))
 }
 
 /// The round-trip times of one candidate's handshakes.
@@ -231,10 +234,10 @@ pub struct PathEntry {
     pub silent: Vec<SilentHost>,
     /// The most recent handshakes over the path.
     #[serde(default)]
-    pub handshakes: Handshakes,
+    pub handshakes: PathHandshakes,
     /// The distances to the hosts heard over the path.
     #[serde(default)]
-    pub distances: Distances,
+    pub distances: PathDistances,
 }
 
 /// A host that did not answer.
@@ -252,18 +255,18 @@ impl PathEntry {
 
     /// Returns the loss of the most recent handshakes, as long as the last one of them is still
     /// valid.
-    pub fn loss(&self, now: Duration, config: &Config) -> Loss {
+    pub fn loss(&self, now: Duration, config: &MemoryConfig) -> HandshakeLoss {
         let is_valid =
             |at: Duration| is_credible(at, now) && now < at.saturating_add(config.good_for);
         match self.heard_at.is_some_and(is_valid) {
             true => self.handshakes.loss(),
-            false => Loss::default(),
+            false => HandshakeLoss::default(),
         }
     }
 
     /// Returns how many distinct hosts have been silent recently, if that suggests that the network
     /// drops the packets of this path.
-    pub fn swallowed(&self, now: Duration, config: &Config) -> Option<usize> {
+    pub fn swallowed(&self, now: Duration, config: &MemoryConfig) -> Option<usize> {
         let is_recent =
             |at: Duration, span: Duration| is_credible(at, now) && now < at.saturating_add(span);
         if self.heard_at.is_some_and(|at| is_recent(at, config.good_for)) {

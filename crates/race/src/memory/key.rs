@@ -9,9 +9,9 @@ use core::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::candidate::{Candidate, Family, Security, Transport};
+use crate::candidate::{AddressFamily, Candidate, Security, Transport};
 use crate::evidence::NetworkId;
-use crate::target::Host;
+use crate::target::TargetHost;
 
 /// The key of a row.
 ///
@@ -23,23 +23,23 @@ use crate::target::Host;
 /// NETWORK/name
 /// ```
 ///
-/// so that all rows needed by one race start with [`Key::peer_prefix`] or [`Key::path_prefix`].
+/// so that all rows needed by one race start with [`MemoryKey::peer_prefix`] or [`MemoryKey::path_prefix`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Key {
+pub struct MemoryKey {
     /// The network that the evidence belongs to.
     pub network: NetworkId,
     /// The subject of the row.
-    pub subject: Subject,
+    pub subject: MemorySubject,
 }
 
 /// The subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Subject {
+pub enum MemorySubject {
     /// One address of one host.
     Peer {
         /// The host as named by the caller.
-        host: Host,
+        host: TargetHost,
         /// The transport.
         transport: Transport,
         /// The security layer.
@@ -52,7 +52,7 @@ pub enum Subject {
         /// The transport.
         transport: Transport,
         /// The address family.
-        family: Family,
+        family: AddressFamily,
         /// The peer's port; 0 for transports where firewalls do not look at it.
         port: u16,
     },
@@ -60,10 +60,10 @@ pub enum Subject {
     Network,
 }
 
-impl Key {
+impl MemoryKey {
     /// Returns the key of this candidate as an address of this host.
-    pub fn peer(network: &NetworkId, host: &Host, candidate: &Candidate) -> Self {
-        let subject = Subject::Peer {
+    pub fn peer(network: &NetworkId, host: &TargetHost, candidate: &Candidate) -> Self {
+        let subject = MemorySubject::Peer {
             host: host.clone(),
             transport: candidate.transport,
             security: candidate.security,
@@ -74,9 +74,9 @@ impl Key {
 
     /// Returns the key of this candidate's path through the network.
     pub fn path(network: &NetworkId, candidate: &Candidate) -> Self {
-        let subject = Subject::Path {
+        let subject = MemorySubject::Path {
             transport: candidate.transport,
-            family: Family::of(candidate.address.ip()),
+            family: AddressFamily::from_ip(candidate.address.ip()),
             port: path_port(candidate),
         };
         Self { network: network.clone(), subject }
@@ -84,19 +84,19 @@ impl Key {
 
     /// Returns the key of the name of this network.
     pub fn network(network: &NetworkId) -> Self {
-        Self { network: network.clone(), subject: Subject::Network }
+        Self { network: network.clone(), subject: MemorySubject::Network }
     }
 
     /// Returns the host, unless the row is about the network.
-    pub fn host(&self) -> Option<&Host> {
+    pub fn host(&self) -> Option<&TargetHost> {
         match &self.subject {
-            Subject::Peer { host, .. } => Some(host),
-            Subject::Path { .. } | Subject::Network => None,
+            MemorySubject::Peer { host, .. } => Some(host),
+            MemorySubject::Path { .. } | MemorySubject::Network => None,
         }
     }
 
     /// Returns the common prefix of the text form of all rows about this host on this network.
-    pub fn peer_prefix(network: &NetworkId, host: &Host) -> String {
+    pub fn peer_prefix(network: &NetworkId, host: &TargetHost) -> String {
         let mut text = String::new();
         push_escaped(&mut text, &network.0);
         text.push_str("/peer/");
@@ -114,8 +114,8 @@ impl Key {
     }
 
     /// Returns the smallest key of this host on this network, for a range over sorted keys.
-    pub(super) fn first_of_host(network: &NetworkId, host: &Host) -> Self {
-        let subject = Subject::Peer {
+    pub(super) fn first_of_host(network: &NetworkId, host: &TargetHost) -> Self {
+        let subject = MemorySubject::Peer {
             host: host.clone(),
             transport: Transport::Tcp,
             security: Security::None,
@@ -126,23 +126,24 @@ impl Key {
 
     /// Returns the smallest key about this network itself, for a range over sorted keys.
     pub(super) fn first_path(network: &NetworkId) -> Self {
-        let subject = Subject::Path { transport: Transport::Tcp, family: Family::V4, port: 0 };
+        let subject =
+            MemorySubject::Path { transport: Transport::Tcp, family: AddressFamily::V4, port: 0 };
         Self { network: network.clone(), subject }
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for MemoryKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.subject {
-            Subject::Peer { host, transport, security, address } => {
+            MemorySubject::Peer { host, transport, security, address } => {
                 f.write_str(&Self::peer_prefix(&self.network, host))?;
                 write!(f, "{transport}/{security}/{address}")
             }
-            Subject::Path { transport, family, port } => {
+            MemorySubject::Path { transport, family, port } => {
                 f.write_str(&Self::path_prefix(&self.network))?;
                 write!(f, "{transport}/{family}/{port}")
             }
-            Subject::Network => {
+            MemorySubject::Network => {
                 let mut text = String::new();
                 push_escaped(&mut text, &self.network.0);
                 write!(f, "{text}/name")
@@ -151,7 +152,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// The text is not a valid [`Key`].
+/// The text is not a valid [`MemoryKey`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MalformedKey;
 
@@ -163,7 +164,7 @@ impl fmt::Display for MalformedKey {
 
 impl core::error::Error for MalformedKey {}
 
-impl FromStr for Key {
+impl FromStr for MemoryKey {
     type Err = MalformedKey;
 
     fn from_str(text: &str) -> Result<Self, MalformedKey> {
@@ -171,18 +172,18 @@ impl FromStr for Key {
         let mut next = || parts.next().ok_or(MalformedKey);
         let network = NetworkId(unescaped(next()?)?.into());
         let subject = match next()? {
-            "peer" => Subject::Peer {
+            "peer" => MemorySubject::Peer {
                 host: parse_host(next()?)?,
                 transport: Transport::from_name(next()?).ok_or(MalformedKey)?,
                 security: Security::from_name(next()?).ok_or(MalformedKey)?,
                 address: without_flow_label(next()?.parse().map_err(|_| MalformedKey)?),
             },
-            "path" => Subject::Path {
+            "path" => MemorySubject::Path {
                 transport: Transport::from_name(next()?).ok_or(MalformedKey)?,
-                family: Family::from_name(next()?).ok_or(MalformedKey)?,
+                family: AddressFamily::from_name(next()?).ok_or(MalformedKey)?,
                 port: next()?.parse().map_err(|_| MalformedKey)?,
             },
-            "name" => Subject::Network,
+            "name" => MemorySubject::Network,
             _ => return Err(MalformedKey),
         };
         match parts.next() {
@@ -209,10 +210,10 @@ pub(super) fn without_flow_label(address: SocketAddr) -> SocketAddr {
 
 /// Appends a host. A literal address starts with `=`, which [`push_escaped`] never writes, so that
 /// a name which looks like an address remains a name.
-fn push_host(text: &mut String, host: &Host) {
+fn push_host(text: &mut String, host: &TargetHost) {
     match host {
-        Host::Name(name) => push_escaped(text, name),
-        Host::Literal(address, scope) => {
+        TargetHost::Name(name) => push_escaped(text, name),
+        TargetHost::Literal(address, scope) => {
             text.push('=');
             text.push_str(&address.to_string());
             text.push('~');
@@ -221,12 +222,12 @@ fn push_host(text: &mut String, host: &Host) {
     }
 }
 
-fn parse_host(text: &str) -> Result<Host, MalformedKey> {
+fn parse_host(text: &str) -> Result<TargetHost, MalformedKey> {
     let Some(literal) = text.strip_prefix('=') else {
-        return Ok(Host::Name(unescaped(text)?));
+        return Ok(TargetHost::Name(unescaped(text)?));
     };
     let (address, scope) = literal.split_once('~').ok_or(MalformedKey)?;
-    Ok(Host::Literal(
+    Ok(TargetHost::Literal(
         address.parse().map_err(|_| MalformedKey)?,
         scope.parse().map_err(|_| MalformedKey)?,
     ))

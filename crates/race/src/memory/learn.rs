@@ -2,12 +2,14 @@
 
 use super::entry::is_credible;
 use super::{
-    Config, DatedOutcome, Distances, Entry, Handshakes, Key, NetworkEntry, Outcome, PathEntry,
-    PeerEntry, RoundTrip, SetUp, SilentHost, Verdict,
+    DatedOutcome, EntryOutcome, MemoryConfig, MemoryEntry, MemoryKey, MemoryVerdict, NetworkEntry,
+    PathDistances, PathEntry, PathHandshakes, PeerEntry, RoundTrip, SetUp, SilentHost,
 };
 use crate::candidate::Security;
-use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId, Trust};
-use crate::target::Host;
+use crate::evidence::{
+    AttemptFailure, Evidence, EvidenceLevel, FailureCause, FailureDoubt, NetworkId, TrustContext,
+};
+use crate::target::TargetHost;
 use alloc::{vec, vec::Vec};
 use core::time::Duration;
 
@@ -19,32 +21,33 @@ use core::time::Duration;
 /// otherwise ten concurrent races would make one outage look like ten; but if the first failure was
 /// doubtful, one that is not confirms it.
 pub fn learn_rows(
-    existing: &mut dyn FnMut(&Key) -> Option<Entry>,
+    existing: &mut dyn FnMut(&MemoryKey) -> Option<MemoryEntry>,
     evidence: &Evidence,
-    trust: &Trust,
-    config: &Config,
-) -> Vec<(Key, Entry)> {
-    let peer_key = Key::peer(&evidence.network, &evidence.host, &evidence.candidate);
+    trust: &TrustContext,
+    config: &MemoryConfig,
+) -> Vec<(MemoryKey, MemoryEntry)> {
+    let peer_key = MemoryKey::peer(&evidence.network, &evidence.host, &evidence.candidate);
     let old = match existing(&peer_key) {
-        Some(Entry::Peer(entry)) if is_credible(entry.at, evidence.at) => Some(entry),
+        Some(MemoryEntry::Peer(entry)) if is_credible(entry.at, evidence.at) => Some(entry),
         _ => None,
     };
     let reach = old.as_ref().and_then(|entry| entry.reach);
-    let previous = reach.map_or(Verdict::Unknown, |outcome| outcome.verdict(evidence.at, config));
+    let previous =
+        reach.map_or(MemoryVerdict::Unknown, |outcome| outcome.verdict(evidence.at, config));
     let retransmitted = evidence.sent_again.or_else(|| loss_shown_by_silence(previous, evidence));
     let mut rows = Vec::new();
     if let Some(entry) = peer_after(old, evidence, trust, config) {
-        rows.push((peer_key, Entry::Peer(entry)));
+        rows.push((peer_key, MemoryEntry::Peer(entry)));
     }
-    let is_unexpected = !matches!(previous, Verdict::Bad { .. });
+    let is_unexpected = !matches!(previous, MemoryVerdict::Bad { .. });
     let heard = was_heard(evidence);
     if heard == Some(true) || (heard == Some(false) && is_unexpected) {
-        let key = Key::path(&evidence.network, &evidence.candidate);
+        let key = MemoryKey::path(&evidence.network, &evidence.candidate);
         let old = match existing(&key) {
-            Some(Entry::Path(entry)) if is_credible(entry.at, evidence.at) => Some(entry),
+            Some(MemoryEntry::Path(entry)) if is_credible(entry.at, evidence.at) => Some(entry),
             _ => None,
         };
-        rows.push((key, Entry::Path(path_after(old, evidence, retransmitted))));
+        rows.push((key, MemoryEntry::Path(path_after(old, evidence, retransmitted))));
     }
     rows
 }
@@ -52,10 +55,10 @@ pub fn learn_rows(
 fn peer_after(
     old: Option<PeerEntry>,
     evidence: &Evidence,
-    trust: &Trust,
-    config: &Config,
+    trust: &TrustContext,
+    config: &MemoryConfig,
 ) -> Option<PeerEntry> {
-    let set_up = SetUp::of(&evidence.candidate, trust);
+    let set_up = SetUp::from_candidate(&evidence.candidate, trust);
     let known = old.as_ref().and_then(|entry| entry.secured(&evidence.candidate, trust));
     let known = known.map(|secured| secured.seen);
     let updated = |known, finding| outcome_after(known, finding, evidence, config);
@@ -85,77 +88,83 @@ fn peer_after(
 }
 
 /// What evidence says about reaching a peer, or about its security layer.
-enum Finding<'a> {
-    Good(Level),
-    Bad(&'a Failure),
+enum EvidenceFinding<'a> {
+    Good(EvidenceLevel),
+    Bad(&'a AttemptFailure),
 }
 
 /// Returns what this evidence says about reaching the peer, for every client and set-up.
-fn reach_finding(evidence: &Evidence) -> Option<Finding<'_>> {
-    let answered = |level: Level| {
-        (level >= Level::Answered).then_some(Finding::Good(level.min(Level::Transport)))
+fn reach_finding(evidence: &Evidence) -> Option<EvidenceFinding<'_>> {
+    let answered = |level: EvidenceLevel| {
+        (level >= EvidenceLevel::Answered)
+            .then_some(EvidenceFinding::Good(level.min(EvidenceLevel::Transport)))
     };
     match &evidence.failure {
         Some(failure) if concerns_security(evidence, failure) => {
             answered(failure.reached.max(evidence.level))
         }
-        Some(failure) => (!failure.cause.is_of_this_host()).then_some(Finding::Bad(failure)),
+        Some(failure) => {
+            (!failure.cause.is_of_this_host()).then_some(EvidenceFinding::Bad(failure))
+        }
         None if evidence.candidate.security != Security::None => answered(evidence.level),
-        None => evidence.is_good().then_some(Finding::Good(evidence.level)),
+        None => evidence.is_good().then_some(EvidenceFinding::Good(evidence.level)),
     }
 }
 
 /// Returns what this evidence says about the security layer, for one set-up.
-fn security_finding(evidence: &Evidence) -> Option<Finding<'_>> {
+fn security_finding(evidence: &Evidence) -> Option<EvidenceFinding<'_>> {
     if evidence.candidate.security == Security::None {
         return None;
     }
     match &evidence.failure {
-        None => evidence.is_good().then_some(Finding::Good(evidence.level)),
+        None => evidence.is_good().then_some(EvidenceFinding::Good(evidence.level)),
         Some(failure) => (concerns_security(evidence, failure) && !failure.cause.is_of_this_host())
-            .then_some(Finding::Bad(failure)),
+            .then_some(EvidenceFinding::Bad(failure)),
     }
 }
 
 /// Returns whether a failure occurred after the peer had been reached, and therefore concerns only
 /// attempts with the same offer and trust. QUIC's transport and its security are established
 /// together (RFC 9001 §4.1).
-fn concerns_security(evidence: &Evidence, failure: &Failure) -> bool {
+fn concerns_security(evidence: &Evidence, failure: &AttemptFailure) -> bool {
     let candidate = &evidence.candidate;
-    let security_from =
-        if candidate.transport.has_own_security() { Level::Answered } else { Level::Transport };
+    let security_from = if candidate.transport.has_own_security() {
+        EvidenceLevel::Answered
+    } else {
+        EvidenceLevel::Transport
+    };
     candidate.security != Security::None
         && (failure.reached.max(evidence.level) >= security_from
-            || matches!(failure.cause, Cause::Tls | Cause::Certificate))
+            || matches!(failure.cause, FailureCause::Tls | FailureCause::Certificate))
 }
 
 /// Returns the outcome after this finding; `None` if nothing changes.
 fn outcome_after(
     known: Option<DatedOutcome>,
-    finding: Finding<'_>,
+    finding: EvidenceFinding<'_>,
     evidence: &Evidence,
-    config: &Config,
+    config: &MemoryConfig,
 ) -> Option<DatedOutcome> {
     let failure = match finding {
-        Finding::Good(level) => {
-            return Some(DatedOutcome { at: evidence.at, outcome: Outcome::Good { level } });
+        EvidenceFinding::Good(level) => {
+            return Some(DatedOutcome { at: evidence.at, outcome: EntryOutcome::Good { level } });
         }
-        Finding::Bad(failure) => failure,
+        EvidenceFinding::Bad(failure) => failure,
     };
-    let is_doubtful = evidence.doubt == Some(Doubt::CutShort);
+    let is_doubtful = evidence.doubt == Some(FailureDoubt::CutShort);
     let first = u32::from(!is_doubtful);
     let strikes = match known {
-        None | Some(DatedOutcome { outcome: Outcome::Good { .. }, .. }) => first,
-        Some(last @ DatedOutcome { outcome: Outcome::Bad { strikes, .. }, .. }) => {
+        None | Some(DatedOutcome { outcome: EntryOutcome::Good { .. }, .. }) => first,
+        Some(last @ DatedOutcome { outcome: EntryOutcome::Bad { strikes, .. }, .. }) => {
             match last.verdict(evidence.at, config) {
-                Verdict::Bad { .. } if strikes == 0 && !is_doubtful => first,
-                Verdict::Bad { .. } => return None,
-                Verdict::Unknown => first,
+                MemoryVerdict::Bad { .. } if strikes == 0 && !is_doubtful => first,
+                MemoryVerdict::Bad { .. } => return None,
+                MemoryVerdict::Unknown => first,
                 _ => strikes.saturating_add(1),
             }
         }
     };
-    let outcome = Outcome::Bad { cause: failure.cause, reached: failure.reached, strikes };
+    let outcome = EntryOutcome::Bad { cause: failure.cause, reached: failure.reached, strikes };
     Some(DatedOutcome { at: evidence.at, outcome })
 }
 
@@ -163,26 +172,29 @@ fn outcome_after(
 /// it. A refusal may come from the peer or from a firewall, so it does not.
 fn was_heard(evidence: &Evidence) -> Option<bool> {
     // What came back was TCP: this neither shows that the network passes MPTCP nor that it drops it.
-    if evidence.failure.as_ref().is_some_and(|failure| failure.cause == Cause::FellBack) {
+    if evidence.failure.as_ref().is_some_and(|failure| failure.cause == FailureCause::FellBack) {
         return None;
     }
-    if evidence.level >= Level::Answered {
+    if evidence.level >= EvidenceLevel::Answered {
         return Some(true);
     }
     match evidence.failure.as_ref().map(|failure| (failure.cause, failure.reached)) {
-        Some((_, reached)) if reached >= Level::Answered => Some(true),
-        _ if evidence.doubt == Some(Doubt::HostRefused) => None,
-        Some((Cause::Silent | Cause::Unreachable | Cause::Deadline, _)) => Some(false),
+        Some((_, reached)) if reached >= EvidenceLevel::Answered => Some(true),
+        _ if evidence.doubt == Some(FailureDoubt::HostRefused) => None,
+        Some((FailureCause::Silent | FailureCause::Unreachable | FailureCause::Deadline, _)) => {
+            Some(false)
+        }
         _ => None,
     }
 }
 
 /// Returns the loss that is likely if a peer that answered recently is silent now. Silence of a
 /// peer that never answered shows no loss.
-fn loss_shown_by_silence(previous: Verdict, evidence: &Evidence) -> Option<bool> {
-    let was_good = matches!(previous, Verdict::Good { .. });
-    let is_silent = evidence.failure.as_ref().is_some_and(|failure| failure.cause == Cause::Silent);
-    (was_good && is_silent && evidence.doubt != Some(Doubt::HostRefused)).then_some(true)
+fn loss_shown_by_silence(previous: MemoryVerdict, evidence: &Evidence) -> Option<bool> {
+    let was_good = matches!(previous, MemoryVerdict::Good { .. });
+    let is_silent =
+        evidence.failure.as_ref().is_some_and(|failure| failure.cause == FailureCause::Silent);
+    (was_good && is_silent && evidence.doubt != Some(FailureDoubt::HostRefused)).then_some(true)
 }
 
 fn path_after(
@@ -200,14 +212,14 @@ fn path_after(
     }
     let silent = SilentHost { host: hash(&evidence.host), at };
     let Some(mut entry) = old else {
-        let handshakes = Handshakes::default().and(retransmitted);
+        let handshakes = PathHandshakes::default().and(retransmitted);
         let silent = vec![silent];
         return PathEntry {
             at,
             heard_at: None,
             silent,
             handshakes,
-            distances: Distances::default(),
+            distances: PathDistances::default(),
         };
     };
     entry.silent.retain(|known| known.host != silent.host);
@@ -224,57 +236,57 @@ const NAME_FRESH_FOR: Duration = Duration::from_hours(24);
 /// Returns the row with the name of this network, if it has to be written. `existing` is its
 /// current state.
 pub fn name_row(
-    existing: Option<&Entry>,
+    existing: Option<&MemoryEntry>,
     network: &NetworkId,
     name: &str,
     now: Duration,
-) -> Option<(Key, Entry)> {
+) -> Option<(MemoryKey, MemoryEntry)> {
     let is_fresh = |known: &NetworkEntry| {
         known.name == name
             && is_credible(known.at, now)
             && now < known.at.saturating_add(NAME_FRESH_FOR)
     };
     match existing {
-        Some(Entry::Network(known)) if is_fresh(known) => None,
+        Some(MemoryEntry::Network(known)) if is_fresh(known) => None,
         _ => {
             let entry = NetworkEntry { at: now, name: name.into() };
-            Some((Key::network(network), Entry::Network(entry)))
+            Some((MemoryKey::network(network), MemoryEntry::Network(entry)))
         }
     }
 }
 
 /// Returns what remains of a row after `host` has been forgotten; `None` if the row is to be
 /// deleted.
-pub fn forget_row(key: &Key, entry: Entry, host: &Host) -> Option<Entry> {
+pub fn forget_row(key: &MemoryKey, entry: MemoryEntry, host: &TargetHost) -> Option<MemoryEntry> {
     if key.host() == Some(host) {
         return None;
     }
     match entry {
-        Entry::Path(mut path) => {
+        MemoryEntry::Path(mut path) => {
             path.silent.retain(|silent| silent.host != hash(host));
             path.distances.forget(hash(host));
-            (path.heard_at.is_some() || !path.silent.is_empty()).then_some(Entry::Path(path))
+            (path.heard_at.is_some() || !path.silent.is_empty()).then_some(MemoryEntry::Path(path))
         }
-        Entry::Peer(mut peer) => {
-            let names_host = |trust: &Trust| trust.certificate_host.as_ref() == Some(host);
+        MemoryEntry::Peer(mut peer) => {
+            let names_host = |trust: &TrustContext| trust.certificate_host.as_ref() == Some(host);
             peer.secured.retain(|secured| !names_host(&secured.set_up.trust));
-            Some(Entry::Peer(peer))
+            Some(MemoryEntry::Peer(peer))
         }
-        network @ Entry::Network(_) => Some(network),
+        network @ MemoryEntry::Network(_) => Some(network),
     }
 }
 
 /// Computes FNV-1a with 64 bits: stable across processes, and only used to distinguish hosts.
-fn hash(host: &Host) -> u64 {
+fn hash(host: &TargetHost) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(PRIME);
     match host {
-        Host::Name(name) => name.as_bytes().iter().fold(OFFSET, add),
-        Host::Literal(core::net::IpAddr::V4(address), _) => {
+        TargetHost::Name(name) => name.as_bytes().iter().fold(OFFSET, add),
+        TargetHost::Literal(core::net::IpAddr::V4(address), _) => {
             address.octets().iter().fold(OFFSET, add)
         }
-        Host::Literal(core::net::IpAddr::V6(address), scope) => {
+        TargetHost::Literal(core::net::IpAddr::V6(address), scope) => {
             let hash = address.octets().iter().fold(OFFSET, add);
             scope.to_be_bytes().iter().fold(hash, add)
         }

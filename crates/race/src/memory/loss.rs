@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// The most recent handshakes over one path, and which of them had to retransmit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Handshakes {
+pub struct PathHandshakes {
     /// One bit per handshake, set if it had to retransmit; the lowest bit is the latest.
     #[serde(rename = "again")]
     retransmitted: u32,
@@ -21,7 +21,7 @@ pub struct Handshakes {
     known: u8,
 }
 
-impl Handshakes {
+impl PathHandshakes {
     /// The maximum number of handshakes per path: with half as many, a network with a loss rate of
     /// 10 % would go unnoticed half of the time.
     pub const MAX: u8 = 32;
@@ -39,21 +39,24 @@ impl Handshakes {
     }
 
     /// Returns how many had to retransmit, out of how many.
-    pub fn loss(self) -> Loss {
-        Loss { sent_again: self.retransmitted.count_ones(), handshakes: u32::from(self.known) }
+    pub fn loss(self) -> HandshakeLoss {
+        HandshakeLoss {
+            sent_again: self.retransmitted.count_ones(),
+            handshakes: u32::from(self.known),
+        }
     }
 }
 
 /// How many handshakes had to retransmit, out of how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Loss {
+pub struct HandshakeLoss {
     /// The number of handshakes that had to retransmit.
     pub sent_again: u32,
     /// The number of known handshakes.
     pub handshakes: u32,
 }
 
-impl Loss {
+impl HandshakeLoss {
     /// A single lost packet can occur on any network.
     const MIN_RETRANSMITTED: u32 = 2;
     /// A network is lossy if one handshake in this many had to retransmit, which corresponds to a

@@ -6,39 +6,39 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
-use super::Outcome;
-use super::{Config, DatedOutcome, PeerEntry, Verdict};
-use crate::candidate::{Alpn, Candidate, Security};
+use super::EntryOutcome;
+use super::{DatedOutcome, MemoryConfig, MemoryVerdict, PeerEntry};
+use crate::candidate::{AlpnName, Candidate, Security};
 #[cfg(test)]
-use crate::evidence::Level;
-use crate::evidence::Trust;
+use crate::evidence::EvidenceLevel;
+use crate::evidence::TrustContext;
 
 /// What an attempt offers and trusts. A peer may reject one set-up and accept another, for instance
 /// because of a protocol that was not offered or a root that was not trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetUp {
     /// The application protocols offered, most preferred first.
-    pub alpn: Vec<Alpn>,
+    pub alpn: Vec<AlpnName>,
     /// The trust of the attempt.
-    pub trust: Trust,
+    pub trust: TrustContext,
 }
 
 impl SetUp {
     /// Returns the set-up of this candidate; `None` without security.
-    pub fn of(candidate: &Candidate, trust: &Trust) -> Option<Self> {
+    pub fn from_candidate(candidate: &Candidate, trust: &TrustContext) -> Option<Self> {
         let is_secured = candidate.security != Security::None;
         is_secured.then(|| Self { alpn: candidate.alpn.clone(), trust: trust.clone() })
     }
 
     /// Returns whether this is the set-up of this candidate.
-    pub(super) fn matches(&self, candidate: &Candidate, trust: &Trust) -> bool {
+    pub(super) fn matches(&self, candidate: &Candidate, trust: &TrustContext) -> bool {
         candidate.security != Security::None && self.alpn == candidate.alpn && self.trust == *trust
     }
 }
 
 /// The outcome of the security layer with one set-up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Secured {
+pub struct SecurityOutcome {
     /// What was offered and trusted.
     pub set_up: SetUp,
     /// The outcome of the last attempt that came this far.
@@ -51,7 +51,7 @@ impl PeerEntry {
     pub const MAX_SET_UPS: usize = 8;
 
     /// Returns what is known about the security layer with the set-up of this candidate.
-    pub fn secured(&self, candidate: &Candidate, trust: &Trust) -> Option<&Secured> {
+    pub fn secured(&self, candidate: &Candidate, trust: &TrustContext) -> Option<&SecurityOutcome> {
         self.secured.iter().find(|secured| secured.set_up.matches(candidate, trust))
     }
 
@@ -61,8 +61,8 @@ impl PeerEntry {
         &self,
         security: Security,
         now: Duration,
-        config: &Config,
-    ) -> Vec<(Option<&Secured>, Verdict)> {
+        config: &MemoryConfig,
+    ) -> Vec<(Option<&SecurityOutcome>, MemoryVerdict)> {
         match security {
             Security::None => vec![(None, self.verdict(now, config))],
             Security::Tls | Security::Dtls if self.secured.is_empty() => {
@@ -79,7 +79,7 @@ impl PeerEntry {
     /// Adds an observation with one set-up, and drops those older than `oldest`.
     pub(super) fn insert_secured(&mut self, set_up: SetUp, seen: DatedOutcome, oldest: Duration) {
         self.secured.retain(|known| known.set_up != set_up && known.seen.at >= oldest);
-        self.secured.push(Secured { set_up, seen });
+        self.secured.push(SecurityOutcome { set_up, seen });
         let surplus = self.secured.len().saturating_sub(Self::MAX_SET_UPS);
         self.secured.drain(..surplus);
     }
@@ -89,16 +89,16 @@ impl PeerEntry {
 impl PeerEntry {
     /// Returns an entry for a candidate with TLS that offers no ALPN, under the default trust of
     /// tests.
-    pub(crate) fn under_tls(at: Duration, outcome: Outcome) -> Self {
+    pub(crate) fn under_tls(at: Duration, outcome: EntryOutcome) -> Self {
         let seen = DatedOutcome { at, outcome };
         let (reach, secured) = match outcome {
-            Outcome::Bad { reached: Level::Started, .. } => (seen, None),
-            Outcome::Bad { reached, .. } | Outcome::Good { level: reached } => {
-                let level = reached.min(Level::Transport);
-                (DatedOutcome { at, outcome: Outcome::Good { level } }, Some(seen))
+            EntryOutcome::Bad { reached: EvidenceLevel::Started, .. } => (seen, None),
+            EntryOutcome::Bad { reached, .. } | EntryOutcome::Good { level: reached } => {
+                let level = reached.min(EvidenceLevel::Transport);
+                (DatedOutcome { at, outcome: EntryOutcome::Good { level } }, Some(seen))
             }
         };
-        let secured = secured.map(|seen| Secured { set_up: SetUp::default(), seen });
+        let secured = secured.map(|seen| SecurityOutcome { set_up: SetUp::default(), seen });
         let secured = secured.into_iter().collect();
         Self { at, reach: Some(reach), secured, round_trip: None }
     }

@@ -5,40 +5,43 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Config, Entry, Key, Subject, View, forget_row, learn_rows, name_row};
-use crate::evidence::{Evidence, NetworkId, Trust};
-use crate::target::Host;
+use super::{
+    MemoryConfig, MemoryEntry, MemoryKey, MemorySubject, MemoryView, forget_row, learn_rows,
+    name_row,
+};
+use crate::evidence::{Evidence, NetworkId, TrustContext};
+use crate::target::TargetHost;
 
 /// One row with its key: the unit of storage and display.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct MemoryRecord {
     /// The subject of the row.
-    pub key: Key,
+    pub key: MemoryKey,
     /// What is known about it.
-    pub entry: Entry,
+    pub entry: MemoryEntry,
 }
 
 /// Everything learnt, on every network.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    config: Config,
-    rows: BTreeMap<Key, Entry>,
+    config: MemoryConfig,
+    rows: BTreeMap<MemoryKey, MemoryEntry>,
 }
 
 impl Memory {
     /// Creates an empty memory.
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: MemoryConfig) -> Self {
         Self { config, rows: BTreeMap::new() }
     }
 
     /// Returns the configuration.
-    pub fn config(&self) -> &Config {
+    pub fn config(&self) -> &MemoryConfig {
         &self.config
     }
 
     /// Stores one outcome observed under this trust.
-    pub fn learn(&mut self, evidence: &Evidence, trust: &Trust) {
-        let existing = &mut |key: &Key| self.rows.get(key).cloned();
+    pub fn learn(&mut self, evidence: &Evidence, trust: &TrustContext) {
+        let existing = &mut |key: &MemoryKey| self.rows.get(key).cloned();
         let changed = learn_rows(existing, evidence, trust, &self.config);
         for (key, entry) in changed {
             self.insert(key, entry);
@@ -47,14 +50,14 @@ impl Memory {
 
     /// Stores a readable name of a network.
     pub fn name_network(&mut self, network: &NetworkId, name: &str, now: Duration) {
-        let existing = self.rows.get(&Key::network(network));
+        let existing = self.rows.get(&MemoryKey::network(network));
         if let Some((key, entry)) = name_row(existing, network, name, now) {
             self.insert(key, entry);
         }
     }
 
     /// Inserts a row unchanged, for instance one read from a file, within the limits.
-    pub fn insert(&mut self, key: Key, entry: Entry) {
+    pub fn insert(&mut self, key: MemoryKey, entry: MemoryEntry) {
         if !self.rows.contains_key(&key) {
             if let Some(host) = key.host().cloned() {
                 self.evict_for_host(&key.network, &host);
@@ -65,14 +68,20 @@ impl Memory {
     }
 
     /// Returns what a race with this host on this network, under this trust, needs to know.
-    pub fn view(&self, network: &NetworkId, host: &Host, trust: &Trust, now: Duration) -> View {
+    pub fn view(
+        &self,
+        network: &NetworkId,
+        host: &TargetHost,
+        trust: &TrustContext,
+        now: Duration,
+    ) -> MemoryView {
         let rows = self.rows_of_host(network, host).chain(self.paths_of(network));
-        View::of_rows(rows, trust, now, &self.config)
+        MemoryView::of_rows(rows, trust, now, &self.config)
     }
 
     /// Returns every row, ordered by key.
-    pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
-        self.rows.iter().map(|(key, entry)| Record { key: key.clone(), entry: entry.clone() })
+    pub fn records(&self) -> impl Iterator<Item = MemoryRecord> + '_ {
+        self.rows.iter().map(|(key, entry)| MemoryRecord { key: key.clone(), entry: entry.clone() })
     }
 
     /// Returns the number of rows.
@@ -87,7 +96,7 @@ impl Memory {
 
     /// Deletes what is known about this host on every network, including that it was silent.
     /// Returns the number of rows deleted.
-    pub fn forget(&mut self, host: &Host) -> usize {
+    pub fn forget(&mut self, host: &TargetHost) -> usize {
         let before = self.rows.len();
         let rows = core::mem::take(&mut self.rows);
         self.rows = rows
@@ -110,30 +119,30 @@ impl Memory {
     fn rows_of_host<'a>(
         &'a self,
         network: &'a NetworkId,
-        host: &'a Host,
-    ) -> impl Iterator<Item = (&'a Key, &'a Entry)> {
+        host: &'a TargetHost,
+    ) -> impl Iterator<Item = (&'a MemoryKey, &'a MemoryEntry)> {
         self.rows
-            .range(Key::first_of_host(network, host)..)
+            .range(MemoryKey::first_of_host(network, host)..)
             .take_while(move |(key, _)| key.network == *network && key.host() == Some(host))
     }
 
     fn paths_of<'a>(
         &'a self,
         network: &'a NetworkId,
-    ) -> impl Iterator<Item = (&'a Key, &'a Entry)> {
-        self.rows.range(Key::first_path(network)..).take_while(move |(key, _)| {
-            key.network == *network && matches!(key.subject, Subject::Path { .. })
+    ) -> impl Iterator<Item = (&'a MemoryKey, &'a MemoryEntry)> {
+        self.rows.range(MemoryKey::first_path(network)..).take_while(move |(key, _)| {
+            key.network == *network && matches!(key.subject, MemorySubject::Path { .. })
         })
     }
 
-    fn evict_for_host(&mut self, network: &NetworkId, host: &Host) {
+    fn evict_for_host(&mut self, network: &NetworkId, host: &TargetHost) {
         let limit = self.config.max_rows_per_host.max(1);
         if self.rows_of_host(network, host).count() < limit {
             return;
         }
         let oldest = self
             .rows_of_host(network, host)
-            .min_by_key(|(_, entry)| entry.at())
+            .min_by_key(|(_, entry)| entry.updated_at())
             .map(|(key, _)| key.clone());
         if let Some(key) = oldest {
             self.rows.remove(&key);
@@ -147,8 +156,8 @@ impl Memory {
         if self.rows.len() < limit {
             return;
         }
-        let mut by_age: Vec<(Duration, Key)> =
-            self.rows.iter().map(|(key, entry)| (entry.at(), key.clone())).collect();
+        let mut by_age: Vec<(Duration, MemoryKey)> =
+            self.rows.iter().map(|(key, entry)| (entry.updated_at(), key.clone())).collect();
         by_age.sort_unstable();
         for (_, key) in by_age.into_iter().take((limit / 8).max(1)) {
             self.rows.remove(&key);

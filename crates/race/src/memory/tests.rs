@@ -5,8 +5,10 @@ use core::time::Duration;
 
 use super::*;
 use crate::candidate::{Candidate, Security, Transport};
-use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId, Trust};
-use crate::target::Host;
+use crate::evidence::{
+    AttemptFailure, Evidence, EvidenceLevel, FailureCause, FailureDoubt, NetworkId, TrustContext,
+};
+use crate::target::TargetHost;
 
 mod back_off;
 mod inference;
@@ -20,8 +22,8 @@ const HOUR: Duration = Duration::from_hours(1);
 /// An arbitrary day, so that subtracting never reaches zero.
 const NOW: Duration = Duration::from_hours(500_000);
 
-fn host(name: &str) -> Host {
-    Host::Name(name.into())
+fn host(name: &str) -> TargetHost {
+    TargetHost::Name(name.into())
 }
 
 fn home() -> NetworkId {
@@ -29,8 +31,8 @@ fn home() -> NetworkId {
 }
 
 /// The default trust.
-fn platform() -> Trust {
-    Trust { parameters: "platform".into(), certificate_host: None }
+fn platform() -> TrustContext {
+    TrustContext { parameters: "platform".into(), certificate_host: None }
 }
 
 fn candidate(transport: Transport, address: &str) -> Candidate {
@@ -51,7 +53,7 @@ fn worked(name: &str, candidate: Candidate, at: Duration) -> Evidence {
         network: home(),
         host: host(name),
         candidate,
-        level: Level::Security,
+        level: EvidenceLevel::Security,
         failure: None,
         doubt: None,
         rtt: Some(Duration::from_millis(80)),
@@ -63,25 +65,25 @@ fn failed(
     name: &str,
     candidate: Candidate,
     at: Duration,
-    cause: Cause,
-    reached: Level,
+    cause: FailureCause,
+    reached: EvidenceLevel,
 ) -> Evidence {
-    let failure = Failure::new(cause, reached, "simulated");
+    let failure = AttemptFailure::new(cause, reached, "simulated");
     Evidence { level: reached, failure: Some(failure), rtt: None, ..worked(name, candidate, at) }
 }
 
 fn was_silent(name: &str, candidate: Candidate, at: Duration) -> Evidence {
-    failed(name, candidate, at, Cause::Silent, Level::Started)
+    failed(name, candidate, at, FailureCause::Silent, EvidenceLevel::Started)
 }
 
 fn after(evidence: &[Evidence]) -> Memory {
-    let mut memory = Memory::new(Config::default());
+    let mut memory = Memory::new(MemoryConfig::default());
     for piece in evidence {
         memory.learn(piece, &platform());
     }
     memory
 }
 
-fn verdict(memory: &Memory, name: &str, candidate: &Candidate, now: Duration) -> Verdict {
+fn verdict(memory: &Memory, name: &str, candidate: &Candidate, now: Duration) -> MemoryVerdict {
     memory.view(&home(), &host(name), &platform(), now).verdict(candidate, now)
 }

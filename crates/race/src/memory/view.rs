@@ -11,15 +11,16 @@ use serde::{Deserialize, Serialize};
 use super::entry::is_credible;
 use super::key::{path_port, without_flow_label};
 use super::{
-    Config, DatedOutcome, Distances, Entry, Key, Loss, PathEntry, PeerEntry, RoundTrip, Subject,
+    DatedOutcome, HandshakeLoss, MemoryConfig, MemoryEntry, MemoryKey, MemorySubject,
+    PathDistances, PathEntry, PeerEntry, RoundTrip,
 };
-use crate::candidate::{Candidate, Family, Security, Transport};
-use crate::evidence::{Cause, Trust};
+use crate::candidate::{AddressFamily, Candidate, Security, Transport};
+use crate::evidence::{FailureCause, TrustContext};
 
 /// The memory's verdict about a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum MemoryVerdict {
     /// It worked recently: try it first.
     Good {
         /// The smoothed round-trip time of earlier handshakes, if one was measured.
@@ -28,7 +29,7 @@ pub enum Verdict {
     /// It failed recently: try it only if nothing else is left.
     Bad {
         /// How it failed.
-        cause: Cause,
+        cause: FailureCause,
         /// When the back-off ends.
         until: Duration,
     },
@@ -36,7 +37,7 @@ pub enum Verdict {
     /// else is left.
     RetestDue {
         /// How it failed.
-        cause: Cause,
+        cause: FailureCause,
         /// When the back-off ended. The candidate that has been due for longest is tried first, so
         /// that none waits forever behind others that keep failing.
         since: Duration,
@@ -47,14 +48,14 @@ pub enum Verdict {
     NetworkBad {
         /// The number of silent hosts.
         silent_hosts: usize,
-        /// From [`Config::probe_one_in`].
+        /// From [`MemoryConfig::probe_one_in`].
         probe_one_in: u32,
     },
     /// Nothing is known.
     Unknown,
 }
 
-impl Verdict {
+impl MemoryVerdict {
     /// Returns when a retest fell due; zero for everything that is not waiting for a back-off.
     pub(crate) const fn due_since(self) -> Duration {
         match self {
@@ -66,28 +67,28 @@ impl Verdict {
 
 /// The part of the memory needed by one race.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Rows", into = "Rows")]
-pub struct View {
-    config: Config,
-    trust: Trust,
+#[serde(from = "MemoryViewRows", into = "MemoryViewRows")]
+pub struct MemoryView {
+    config: MemoryConfig,
+    trust: TrustContext,
     peers: BTreeMap<(Transport, Security, SocketAddr), PeerEntry>,
-    paths: BTreeMap<(Transport, Family, u16), PathEntry>,
+    paths: BTreeMap<(Transport, AddressFamily, u16), PathEntry>,
 }
 
-impl View {
+impl MemoryView {
     /// Creates a view without evidence.
     pub fn empty() -> Self {
         Self::default()
     }
 
     /// Creates a view from rows, which should be those of one host and of one network (see
-    /// [`Key::peer_prefix`] and [`Key::path_prefix`]). Rows that have expired, exceed
-    /// [`Config::max_rows`] or belong to another trust are skipped.
+    /// [`MemoryKey::peer_prefix`] and [`MemoryKey::path_prefix`]). Rows that have expired, exceed
+    /// [`MemoryConfig::max_rows`] or belong to another trust are skipped.
     pub fn from_rows(
-        rows: impl IntoIterator<Item = (Key, Entry)>,
-        trust: &Trust,
+        rows: impl IntoIterator<Item = (MemoryKey, MemoryEntry)>,
+        trust: &TrustContext,
         now: Duration,
-        config: &Config,
+        config: &MemoryConfig,
     ) -> Self {
         let mut view = Self::without_rows(trust, config);
         let live = rows.into_iter().filter(|(_, entry)| !entry.is_expired(now, config));
@@ -95,12 +96,12 @@ impl View {
         view
     }
 
-    /// Creates a view as [`View::from_rows`] does, from rows that remain with the memory.
+    /// Creates a view as [`MemoryView::from_rows`] does, from rows that remain with the memory.
     pub(super) fn of_rows<'a>(
-        rows: impl Iterator<Item = (&'a Key, &'a Entry)>,
-        trust: &Trust,
+        rows: impl Iterator<Item = (&'a MemoryKey, &'a MemoryEntry)>,
+        trust: &TrustContext,
         now: Duration,
-        config: &Config,
+        config: &MemoryConfig,
     ) -> Self {
         let mut view = Self::without_rows(trust, config);
         let live = rows.filter(|(_, entry)| !entry.is_expired(now, config));
@@ -110,18 +111,21 @@ impl View {
         view
     }
 
-    fn without_rows(trust: &Trust, config: &Config) -> Self {
+    fn without_rows(trust: &TrustContext, config: &MemoryConfig) -> Self {
         Self { config: config.clone(), trust: trust.clone(), ..Self::default() }
     }
 
-    fn insert(&mut self, subject: &Subject, entry: Entry) {
+    fn insert(&mut self, subject: &MemorySubject, entry: MemoryEntry) {
         match (subject, entry) {
-            (Subject::Peer { transport, security, address, .. }, Entry::Peer(mut entry)) => {
+            (
+                MemorySubject::Peer { transport, security, address, .. },
+                MemoryEntry::Peer(mut entry),
+            ) => {
                 entry.secured.truncate(PeerEntry::MAX_SET_UPS);
                 entry.secured.retain(|secured| secured.set_up.trust == self.trust);
                 self.peers.insert((*transport, *security, without_flow_label(*address)), entry);
             }
-            (Subject::Path { transport, family, port }, Entry::Path(entry)) => {
+            (MemorySubject::Path { transport, family, port }, MemoryEntry::Path(entry)) => {
                 self.paths.insert((*transport, *family, *port), entry);
             }
             // A row whose key and entry disagree is damaged: skip it.
@@ -130,16 +134,16 @@ impl View {
     }
 
     /// Returns the verdict about this candidate at `now`.
-    pub fn verdict(&self, candidate: &Candidate, now: Duration) -> Verdict {
+    pub fn verdict(&self, candidate: &Candidate, now: Duration) -> MemoryVerdict {
         self.verdict_from(self.peer(candidate), candidate, now)
     }
 
-    /// Returns what [`View::verdict`] and [`View::round_trip`] return.
+    /// Returns what [`MemoryView::verdict`] and [`MemoryView::round_trip`] return.
     pub(crate) fn verdict_and_round_trip(
         &self,
         candidate: &Candidate,
         now: Duration,
-    ) -> (Verdict, Option<RoundTrip>) {
+    ) -> (MemoryVerdict, Option<RoundTrip>) {
         let entry = self.peer(candidate);
         (self.verdict_from(entry, candidate, now), round_trip_from(entry, now))
     }
@@ -149,7 +153,7 @@ impl View {
         entry: Option<&PeerEntry>,
         candidate: &Candidate,
         now: Duration,
-    ) -> Verdict {
+    ) -> MemoryVerdict {
         let Some(entry) = entry else {
             return self.network_verdict(candidate, now);
         };
@@ -167,7 +171,7 @@ impl View {
         };
         match verdict {
             // A peer that answers is reachable, however many others are silent.
-            Verdict::Unknown if !entry.answers(now, &self.config) => {
+            MemoryVerdict::Unknown if !entry.answers(now, &self.config) => {
                 self.network_verdict(candidate, now)
             }
             verdict => verdict,
@@ -177,7 +181,7 @@ impl View {
     /// Returns the addresses of the host that were reached recently, over any transport.
     pub(crate) fn worked(&self, now: Duration) -> impl Iterator<Item = IpAddr> + Clone + '_ {
         let is_good = move |entry: &PeerEntry| {
-            matches!(entry.verdict(now, &self.config), Verdict::Good { .. })
+            matches!(entry.verdict(now, &self.config), MemoryVerdict::Good { .. })
         };
         self.peers
             .iter()
@@ -186,7 +190,7 @@ impl View {
     }
 
     /// Returns the trust that the view is for.
-    pub fn trust(&self) -> &Trust {
+    pub fn trust(&self) -> &TrustContext {
         &self.trust
     }
 
@@ -197,16 +201,17 @@ impl View {
     }
 
     /// Returns the loss of this network, if it is lossy.
-    pub fn loss(&self, now: Duration) -> Option<Loss> {
+    pub fn loss(&self, now: Duration) -> Option<HandshakeLoss> {
         let of_paths = self.paths.values().map(|path| path.loss(now, &self.config));
-        Some(of_paths.fold(Loss::default(), Loss::and)).filter(|loss| loss.is_lossy())
+        Some(of_paths.fold(HandshakeLoss::default(), HandshakeLoss::and))
+            .filter(|loss| loss.is_lossy())
     }
 
     /// Returns the longest of the latest round-trip times to any hosts on this network, if enough
     /// hosts are known.
     pub fn longest_round_trip(&self, now: Duration) -> Option<Duration> {
         let credible = self.paths.values().filter(|path| is_credible(path.at, now));
-        Distances::longest(credible.map(|path| &path.distances))
+        PathDistances::longest(credible.map(|path| &path.distances))
     }
 
     /// Returns whether the view has no evidence.
@@ -219,14 +224,16 @@ impl View {
         self.peers.get(&(candidate.transport, candidate.security, address))
     }
 
-    fn network_verdict(&self, candidate: &Candidate, now: Duration) -> Verdict {
+    fn network_verdict(&self, candidate: &Candidate, now: Duration) -> MemoryVerdict {
         let address = candidate.address;
-        let path = (candidate.transport, Family::of(address.ip()), path_port(candidate));
+        let path =
+            (candidate.transport, AddressFamily::from_ip(address.ip()), path_port(candidate));
         match self.paths.get(&path).and_then(|entry| entry.swallowed(now, &self.config)) {
-            Some(silent_hosts) => {
-                Verdict::NetworkBad { silent_hosts, probe_one_in: self.config.probe_one_in.max(1) }
-            }
-            None => Verdict::Unknown,
+            Some(silent_hosts) => MemoryVerdict::NetworkBad {
+                silent_hosts,
+                probe_one_in: self.config.probe_one_in.max(1),
+            },
+            None => MemoryVerdict::Unknown,
         }
     }
 }
@@ -237,15 +244,15 @@ fn round_trip_from(entry: Option<&PeerEntry>, now: Duration) -> Option<RoundTrip
 
 /// The serialised form: lists instead of maps, since JSON has only strings for keys.
 #[derive(Clone, Serialize, Deserialize)]
-struct Rows {
-    config: Config,
-    trust: Trust,
+struct MemoryViewRows {
+    config: MemoryConfig,
+    trust: TrustContext,
     peers: Vec<((Transport, Security, SocketAddr), PeerEntry)>,
-    paths: Vec<((Transport, Family, u16), PathEntry)>,
+    paths: Vec<((Transport, AddressFamily, u16), PathEntry)>,
 }
 
-impl From<Rows> for View {
-    fn from(rows: Rows) -> Self {
+impl From<MemoryViewRows> for MemoryView {
+    fn from(rows: MemoryViewRows) -> Self {
         Self {
             config: rows.config,
             trust: rows.trust,
@@ -255,8 +262,8 @@ impl From<Rows> for View {
     }
 }
 
-impl From<View> for Rows {
-    fn from(view: View) -> Self {
+impl From<MemoryView> for MemoryViewRows {
+    fn from(view: MemoryView) -> Self {
         Self {
             config: view.config,
             trust: view.trust,

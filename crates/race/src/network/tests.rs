@@ -39,11 +39,11 @@ fn the_only_family_with_a_route_is_the_preferred_one() {
     let v4 = network(vec![source("192.0.2.9", 24, true)]);
     let v6 = network(vec![source("2001:db8::9", 64, true)]);
     let both = network(vec![source("192.0.2.9", 24, true), source("2001:db8::9", 64, true)]);
-    assert_eq!(v4.preferred_family(false), Family::V4);
-    assert_eq!(v6.preferred_family(true), Family::V6);
-    assert_eq!(both.preferred_family(false), Family::V6);
-    assert_eq!(both.preferred_family(true), Family::V4);
-    assert_eq!(network(Vec::new()).preferred_family(false), Family::V6);
+    assert_eq!(v4.preferred_family(false), AddressFamily::V4);
+    assert_eq!(v6.preferred_family(true), AddressFamily::V6);
+    assert_eq!(both.preferred_family(false), AddressFamily::V6);
+    assert_eq!(both.preferred_family(true), AddressFamily::V4);
+    assert_eq!(network(Vec::new()).preferred_family(false), AddressFamily::V6);
 }
 
 #[test]
@@ -59,14 +59,14 @@ fn nat64_only_replaces_a_missing_ipv4_route() {
     let mut dual = v6_only.clone();
     dual.sources.push(source("192.0.2.9", 24, true));
     assert_eq!(dual.synthesised(Ipv4Addr::new(192, 0, 2, 1), None), None);
-    let only = Some(Family::V6);
+    let only = Some(AddressFamily::V6);
     assert_eq!(dual.synthesised(Ipv4Addr::new(192, 0, 2, 1), only), Some(translated));
 }
 
 #[test]
 fn what_a_nat64_translates_belongs_to_both_families() {
     let (v4, v6) = (ip("192.0.2.1"), ip("2001:db8::1"));
-    let (only_v4, only_v6) = (Some(Family::V4), Some(Family::V6));
+    let (only_v4, only_v6) = (Some(AddressFamily::V4), Some(AddressFamily::V6));
     let mut v6_only = network(vec![source("2001:db8::9", 64, true)]);
     assert!(!v6_only.admits(only_v6, v4) && v6_only.admits(only_v6, v6));
     assert!(v6_only.admits(only_v4, v4) && !v6_only.admits(only_v4, v6));

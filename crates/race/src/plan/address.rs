@@ -5,15 +5,15 @@ use core::{net::SocketAddr, time::Duration};
 
 use super::PlanRequest;
 use super::candidates::securities;
-use super::destination::{self, Rank};
+use super::destination::{self, DestinationRank};
 use super::interleave::interleave;
-use crate::candidate::{Candidate, Family, Origin, Transport};
-use crate::memory::Verdict;
-use crate::reason::Reason;
+use crate::candidate::{AddressFamily, AddressOrigin, Candidate, Transport};
+use crate::memory::MemoryVerdict;
+use crate::reason::PlanReason;
 use crate::resolve::{ServiceAddress, ServiceInfo};
 
 /// An address and its position among those of the service.
-pub(super) struct Ordered<'a> {
+pub(super) struct OrderedAddress<'a> {
     pub(super) address: &'a ServiceAddress,
     /// Its index in the order.
     pub(super) index: usize,
@@ -22,7 +22,7 @@ pub(super) struct Ordered<'a> {
     /// The smallest remembered round-trip time to it, over any transport.
     pub(super) rtt: Option<Duration>,
     /// Why it is ranked after the previous one.
-    pub(super) reason: Option<Reason>,
+    pub(super) reason: Option<PlanReason>,
 }
 
 /// Sorts by RFC 6724, using what the memory knows, and then alternates the families. If `denied` is
@@ -31,46 +31,48 @@ pub(super) fn order<'a>(
     request: &PlanRequest<'_>,
     service: &'a ServiceInfo,
     denied: bool,
-) -> Vec<Ordered<'a>> {
-    let mut sorted: Vec<(Rank, &ServiceAddress, Option<Duration>)> = service
+) -> Vec<OrderedAddress<'a>> {
+    let mut sorted: Vec<(DestinationRank, &ServiceAddress, Option<Duration>)> = service
         .addresses
         .iter()
-        .filter(|address| (address.origin == Origin::DeniedHint) == denied)
+        .filter(|address| (address.origin == AddressOrigin::DeniedHint) == denied)
         .map(|address| {
             let (rtt, used) = history(request, service, address);
             let table = request.policy.address_table.as_deref();
-            (Rank::of(request.network, table, address.ip, rtt, used), address, rtt)
+            (DestinationRank::new(request.network, table, address.ip, rtt, used), address, rtt)
         })
         .collect();
     sorted.sort_by_key(|(rank, _, _)| *rank);
     let Some((_, best, _)) = sorted.first() else { return Vec::new() };
-    let mut first = Family::of(best.ip);
-    let can_try_ipv4 = |(_, address, _): &(Rank, &ServiceAddress, Option<Duration>)| {
+    let mut first = AddressFamily::from_ip(best.ip);
+    let can_try_ipv4 = |(_, address, _): &(DestinationRank, &ServiceAddress, Option<Duration>)| {
         address.ip.is_ipv4() && request.network.can_try(address.ip)
     };
     if request.policy.prefer_ipv4 && sorted.iter().any(can_try_ipv4) {
-        first = Family::V4;
+        first = AddressFamily::V4;
     }
     let count = request.policy.preferred_family_count;
-    let family = |item: &(Rank, &ServiceAddress, Option<Duration>)| Family::of(item.1.ip);
+    let family = |item: &(DestinationRank, &ServiceAddress, Option<Duration>)| {
+        AddressFamily::from_ip(item.1.ip)
+    };
     let interleaved = interleave(sorted, first, count, family);
-    let mut ordered: Vec<Ordered<'a>> = Vec::with_capacity(interleaved.len());
-    let mut last_ranks: [Option<Rank>; 2] = [None; 2];
+    let mut ordered: Vec<OrderedAddress<'a>> = Vec::with_capacity(interleaved.len());
+    let mut last_ranks: [Option<DestinationRank>; 2] = [None; 2];
     for (index, (rank, address, rtt)) in interleaved.into_iter().enumerate() {
         let last_rank = &mut last_ranks[usize::from(address.ip.is_ipv6())];
-        let previous = ordered.last().map(|previous| Family::of(previous.address.ip));
+        let previous = ordered.last().map(|previous| AddressFamily::from_ip(previous.address.ip));
         let reason = match (previous, *last_rank) {
-            (Some(family), _) if family != Family::of(address.ip) => {
-                Some(Reason::FamilyTurn { family: Family::of(address.ip) })
+            (Some(family), _) if family != AddressFamily::from_ip(address.ip) => {
+                Some(PlanReason::FamilyTurn { family: AddressFamily::from_ip(address.ip) })
             }
             (Some(_), Some(better)) => {
-                Some(Reason::AddressRule { rule: destination::rule_between(&better, &rank) })
+                Some(PlanReason::AddressRule { rule: destination::rule_between(&better, &rank) })
             }
             _ => None,
         };
         *last_rank = Some(rank);
-        let second_family = Family::of(address.ip) != first;
-        ordered.push(Ordered { address, index, second_family, rtt, reason });
+        let second_family = AddressFamily::from_ip(address.ip) != first;
+        ordered.push(OrderedAddress { address, index, second_family, rtt, reason });
     }
     ordered
 }
@@ -103,7 +105,7 @@ fn history(
             candidate.security = security;
             let (verdict, rtt) = request.remembered(&candidate);
             smallest = smallest.into_iter().chain(rtt).min();
-            used |= matches!(verdict, Verdict::Good { .. });
+            used |= matches!(verdict, MemoryVerdict::Good { .. });
         }
     }
     (smallest, used)

@@ -3,31 +3,31 @@
 use alloc::{vec, vec::Vec};
 use core::net::{IpAddr, SocketAddr, SocketAddrV6};
 
-use super::address::{self, Ordered};
-use super::{Draft, Dropped, MAX_CANDIDATES, PlanRequest, Position};
-use crate::candidate::{Alpn, Candidate, Family, Origin, Security, Transport};
+use super::address::{self, OrderedAddress};
+use super::{CandidateDraft, CandidatePosition, DroppedCandidate, MAX_CANDIDATES, PlanRequest};
+use crate::candidate::{AddressFamily, AddressOrigin, AlpnName, Candidate, Security, Transport};
 use crate::io::UnavailableTransport;
 use crate::nat64;
 use crate::policy::{Policy, SctpSecurity};
-use crate::reason::Reason;
+use crate::reason::PlanReason;
 use crate::resolve::{ServiceInfo, ServiceKind};
-use crate::target::Service;
+use crate::target::TargetService;
 
 /// The candidates, and those left out.
 #[derive(Default)]
-pub(super) struct Found {
-    pub(super) drafts: Vec<Draft>,
+pub(super) struct FoundCandidates {
+    pub(super) drafts: Vec<CandidateDraft>,
     /// Candidates to which the network has no route.
-    pub(super) unroutable: Vec<Draft>,
-    pub(super) dropped: Vec<Dropped>,
-    pub(super) notes: Vec<Reason>,
+    pub(super) unroutable: Vec<CandidateDraft>,
+    pub(super) dropped: Vec<DroppedCandidate>,
+    pub(super) notes: Vec<PlanReason>,
     /// The number of candidates beyond the limit.
     ignored: usize,
 }
 
-impl Found {
+impl FoundCandidates {
     /// Takes the best candidate without a route, for use if there is no other.
-    pub(super) fn take_unroutable(&mut self) -> Option<Draft> {
+    pub(super) fn take_unroutable(&mut self) -> Option<CandidateDraft> {
         let best = (0..self.unroutable.len()).min_by_key(|at| self.unroutable[*at].position)?;
         Some(self.unroutable.remove(best))
     }
@@ -39,8 +39,8 @@ impl Found {
 
 /// Finds every candidate of the request, address by address, so that a limit cuts off the least
 /// preferred addresses and not a transport.
-pub(super) fn find(request: &PlanRequest<'_>) -> Found {
-    let mut found = Found::default();
+pub(super) fn find(request: &PlanRequest<'_>) -> FoundCandidates {
+    let mut found = FoundCandidates::default();
     let available: Vec<(usize, Transport)> = request
         .policy
         .transports
@@ -65,14 +65,14 @@ pub(super) fn find(request: &PlanRequest<'_>) -> Found {
     if found.ignored > 0 {
         found
             .notes
-            .push(Reason::TooManyCandidates { used: MAX_CANDIDATES, ignored: found.ignored });
+            .push(PlanReason::TooManyCandidates { used: MAX_CANDIDATES, ignored: found.ignored });
     }
     found
 }
 
 /// Adds the candidates of one service: from hints that contradict DNS, or from its other addresses.
 fn add_service(
-    found: &mut Found,
+    found: &mut FoundCandidates,
     request: &PlanRequest<'_>,
     available: &[(usize, Transport)],
     (at, service): (usize, &ServiceInfo),
@@ -109,11 +109,11 @@ fn add_service(
 }
 
 /// Returns why the service is not available over the transport in general, if so.
-fn unavailable(request: &PlanRequest<'_>, transport: Transport) -> Option<Reason> {
+fn unavailable(request: &PlanRequest<'_>, transport: Transport) -> Option<PlanReason> {
     if !request.target.service.is_spoken_over(transport) {
-        Some(Reason::NotSpoken { transport })
+        Some(PlanReason::NotSpoken { transport })
     } else if transport.has_own_security() && request.target.security == Security::None {
-        Some(Reason::AlwaysSecure { transport })
+        Some(PlanReason::AlwaysSecure { transport })
     } else {
         None
     }
@@ -129,7 +129,7 @@ fn offer(
     service: &ServiceInfo,
     transport: Transport,
     only_http3: bool,
-) -> Result<Vec<Alpn>, Reason> {
+) -> Result<Vec<AlpnName>, PlanReason> {
     let wanted = request.target.service.protocols_over(transport);
     if !is_http(request) {
         return Ok(wanted);
@@ -139,17 +139,17 @@ fn offer(
     let has_records = records.peek().is_some();
     let is_fallback = only_http3 && service.priority().is_none();
     if has_records && transport.has_http3() && !is_fallback && !records.any(lists) {
-        return Err(Reason::NotInAnyRecord { transport, wanted });
+        return Err(PlanReason::NotInAnyRecord { transport, wanted });
     }
     if service.priority().is_some() && !lists(service) {
         let name = service.name.clone();
-        return Err(Reason::NotInRecord { name, transport, listed: service.alpn.clone() });
+        return Err(PlanReason::NotInRecord { name, transport, listed: service.alpn.clone() });
     }
     Ok(wanted)
 }
 
 fn is_http(request: &PlanRequest<'_>) -> bool {
-    matches!(request.target.service, Service::Http { .. })
+    matches!(request.target.service, TargetService::Http { .. })
 }
 
 /// Returns the equivalent security protocols of a transport (RFC 9621 §3.2): QUIC has TLS built in,
@@ -174,15 +174,15 @@ fn position(
     service: &ServiceInfo,
     at: usize,
     transport: usize,
-    ordered: &Ordered<'_>,
-) -> Position {
+    ordered: &OrderedAddress<'_>,
+) -> CandidatePosition {
     let group = match service.kind {
-        _ if ordered.address.origin == Origin::DeniedHint => u32::from(u16::MAX) + 3,
+        _ if ordered.address.origin == AddressOrigin::DeniedHint => u32::from(u16::MAX) + 3,
         ServiceKind::Record(priority) => u32::from(priority),
         ServiceKind::Alias => u32::from(u16::MAX) + 1,
         ServiceKind::Origin => u32::from(u16::MAX) + 2,
     };
-    Position {
+    CandidatePosition {
         protection: u8::from(request.policy.rely_on_ech && service.ech.is_none()),
         group,
         transport,
@@ -193,12 +193,12 @@ fn position(
 }
 
 fn add(
-    found: &mut Found,
+    found: &mut FoundCandidates,
     request: &PlanRequest<'_>,
     service: &ServiceInfo,
-    ordered: &Ordered<'_>,
-    position: Position,
-    (transport, security, offer): (Transport, Security, &Result<Vec<Alpn>, Reason>),
+    ordered: &OrderedAddress<'_>,
+    position: CandidatePosition,
+    (transport, security, offer): (Transport, Security, &Result<Vec<AlpnName>, PlanReason>),
 ) {
     let mut reasons = service_reasons(request, service, transport);
     let (address, origin) = wire_address(request, service, ordered, &mut reasons);
@@ -219,7 +219,7 @@ fn add(
             && known.security == candidate.security
             && known.address == candidate.address
     };
-    let is_duplicate = |draft: &Draft| {
+    let is_duplicate = |draft: &CandidateDraft| {
         uses_same_path(&draft.candidate)
             && (follows_records || draft.candidate.is_same_attempt(&candidate))
     };
@@ -231,21 +231,25 @@ fn add(
         return;
     }
     let reason = not_tried(request, ordered, &candidate, offer);
-    let was_dropped = |dropped: &Dropped| follows_records && uses_same_path(&dropped.candidate);
+    let was_dropped =
+        |dropped: &DroppedCandidate| follows_records && uses_same_path(&dropped.candidate);
     if let Some(reason) = reason {
         if !found.dropped.iter().any(was_dropped) {
-            found.dropped.push(Dropped { candidate, reasons: vec![reason] });
+            found.dropped.push(DroppedCandidate { candidate, reasons: vec![reason] });
         }
         return;
     }
     found.dropped.retain(|dropped| !was_dropped(dropped));
     let (verdict, own_rtt) = request.remembered(&candidate);
-    let mut draft = Draft { candidate, position, rtt: own_rtt.or(ordered.rtt), verdict, reasons };
+    let mut draft =
+        CandidateDraft { candidate, position, rtt: own_rtt.or(ordered.rtt), verdict, reasons };
     if request.network.can_try(ordered.address.ip) {
         found.drafts.push(draft);
         return;
     }
-    draft.reasons.insert(0, Reason::NoRoute { family: Family::of(ordered.address.ip) });
+    draft
+        .reasons
+        .insert(0, PlanReason::NoRoute { family: AddressFamily::from_ip(ordered.address.ip) });
     // Without any route at all, the driver may be wrong about routes: try everything.
     if request.network.is_offline() {
         found.drafts.push(draft);
@@ -257,19 +261,22 @@ fn add(
 /// Returns why the candidate is not tried on any network, if so.
 fn not_tried(
     request: &PlanRequest<'_>,
-    ordered: &Ordered<'_>,
+    ordered: &OrderedAddress<'_>,
     candidate: &Candidate,
-    offer: &Result<Vec<Alpn>, Reason>,
-) -> Option<Reason> {
+    offer: &Result<Vec<AlpnName>, PlanReason>,
+) -> Option<PlanReason> {
     let (network, transport) = (request.network, candidate.transport);
     if !network.admits(request.policy.only_family, ordered.address.ip) {
-        return Some(Reason::FamilyNotAllowed { family: Family::of(candidate.address.ip()) });
+        return Some(PlanReason::FamilyNotAllowed {
+            family: AddressFamily::from_ip(candidate.address.ip()),
+        });
     }
     if let Err(reason) = offer {
         return Some(reason.clone());
     }
     let lacking = network.lacking.iter().find(|lacking| lacking.transport == transport);
-    lacking.map(|UnavailableTransport { why, .. }| Reason::Lacking { transport, why: why.clone() })
+    lacking
+        .map(|UnavailableTransport { why, .. }| PlanReason::Lacking { transport, why: why.clone() })
 }
 
 /// Returns whether a service without a record is nevertheless one that records lead to.
@@ -283,29 +290,29 @@ fn service_reasons(
     request: &PlanRequest<'_>,
     service: &ServiceInfo,
     transport: Transport,
-) -> Vec<Reason> {
+) -> Vec<PlanReason> {
     let mut reasons = vec![];
     let records = || request.services.iter().filter_map(|other| other.priority());
     let name = || service.name.clone();
     match service.kind {
         ServiceKind::Record(priority) => {
             let shuffled = records().filter(|other| *other == priority).count() > 1;
-            reasons.push(Reason::Service { name: name(), priority, shuffled });
+            reasons.push(PlanReason::Service { name: name(), priority, shuffled });
         }
         _ if is_beside_records(request, service) => {
-            reasons.push(Reason::BesideRecords { name: name() });
+            reasons.push(PlanReason::BesideRecords { name: name() });
         }
-        ServiceKind::Alias => reasons.push(Reason::Alias { name: name() }),
+        ServiceKind::Alias => reasons.push(PlanReason::Alias { name: name() }),
         ServiceKind::Origin if records().next().is_some() => {
-            reasons.push(Reason::NoRecordLeadsHere { name: name() });
+            reasons.push(PlanReason::NoRecordLeadsHere { name: name() });
         }
         ServiceKind::Origin => {}
     }
     if request.policy.rely_on_ech && service.ech.is_some() {
-        reasons.push(Reason::Ech);
+        reasons.push(PlanReason::Ech);
     }
     if is_http(request) && transport.has_http3() && service.priority().is_none() {
-        reasons.push(Reason::QuicUnannounced);
+        reasons.push(PlanReason::QuicUnannounced);
     }
     reasons
 }
@@ -314,16 +321,18 @@ fn service_reasons(
 fn wire_address(
     request: &PlanRequest<'_>,
     service: &ServiceInfo,
-    ordered: &Ordered<'_>,
-    reasons: &mut Vec<Reason>,
-) -> (SocketAddr, Origin) {
+    ordered: &OrderedAddress<'_>,
+    reasons: &mut Vec<PlanReason>,
+) -> (SocketAddr, AddressOrigin) {
     let given = ordered.address;
     reasons.extend(ordered.reason.clone());
     match given.origin {
-        Origin::Hint => reasons.push(Reason::Hint { name: service.name.clone() }),
-        Origin::DeniedHint => reasons.push(Reason::DeniedHint { name: service.name.clone() }),
-        Origin::Literal => reasons.push(Reason::Literal),
-        Origin::Localhost => reasons.push(Reason::Localhost),
+        AddressOrigin::Hint => reasons.push(PlanReason::Hint { name: service.name.clone() }),
+        AddressOrigin::DeniedHint => {
+            reasons.push(PlanReason::DeniedHint { name: service.name.clone() })
+        }
+        AddressOrigin::Literal => reasons.push(PlanReason::Literal),
+        AddressOrigin::Localhost => reasons.push(PlanReason::Localhost),
         _ => {}
     }
     match given.ip {
@@ -342,8 +351,8 @@ fn wire_address(
             let Some((address, (prefix, prefix_len))) = translation else {
                 return (SocketAddr::new(given.ip, service.port), given.origin.clone());
             };
-            reasons.push(Reason::Synthesised { from: ip, prefix, prefix_len });
-            (SocketAddr::new(IpAddr::V6(address), service.port), Origin::Synthesised)
+            reasons.push(PlanReason::Synthesised { from: ip, prefix, prefix_len });
+            (SocketAddr::new(IpAddr::V6(address), service.port), AddressOrigin::Synthesised)
         }
     }
 }

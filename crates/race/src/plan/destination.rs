@@ -7,7 +7,7 @@
 
 use core::{net::IpAddr, time::Duration};
 
-use crate::candidate::Family;
+use crate::candidate::AddressFamily;
 use crate::io::{NetworkView, SourceAddress};
 use crate::network::{common_bits, is_link_local};
 use crate::policy::{AddressTable, PrefixValue, RFC_6724};
@@ -35,12 +35,12 @@ const RULES: [AddressRule; 9] = [
 
 /// The rank of an address; smaller is preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank([u64; RULES.len()]);
+pub(super) struct DestinationRank([u64; RULES.len()]);
 
-impl Rank {
+impl DestinationRank {
     /// Returns the rank of a destination on this network, given what the memory knows about it, and
     /// the host's table in place of the one of the RFC.
-    pub(super) fn of(
+    pub(super) fn new(
         network: &NetworkView,
         table: Option<&AddressTable>,
         address: IpAddr,
@@ -67,7 +67,7 @@ impl Rank {
 }
 
 /// Returns the rule that ranks the second after the first.
-pub(super) fn rule_between(first: &Rank, second: &Rank) -> AddressRule {
+pub(super) fn rule_between(first: &DestinationRank, second: &DestinationRank) -> AddressRule {
     let differs = first.0.iter().zip(&second.0).position(|(one, other)| one != other);
     differs.map_or(AddressRule::AsAnswered, |rule| RULES[rule])
 }
@@ -136,7 +136,7 @@ fn source_for(network: &NetworkView, destination: IpAddr) -> Option<SourceAddres
     let destination_scope = scope(destination);
     let label = policy(None, destination).1;
     let fits = |source: &&SourceAddress| {
-        Family::of(source.address) == Family::of(destination)
+        AddressFamily::from_ip(source.address) == AddressFamily::from_ip(destination)
             && !source.address.is_loopback()
             && (is_link_local(source.address) || !is_link_local(destination) || source.routed)
     };

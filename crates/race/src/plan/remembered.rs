@@ -9,28 +9,28 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::interleave::interleave;
-use super::{Draft, PlanRequest};
-use crate::candidate::{Family, Transport};
-use crate::memory::{Verdict, path_port};
-use crate::reason::Reason;
+use super::{CandidateDraft, PlanRequest};
+use crate::candidate::{AddressFamily, Transport};
+use crate::memory::{MemoryVerdict, path_port};
+use crate::reason::PlanReason;
 use crate::seed;
 
 /// A candidate with its verdict from the memory.
-pub(super) struct Assessed {
-    pub(super) draft: Draft,
+pub(super) struct AssessedCandidate {
+    pub(super) draft: CandidateDraft,
     pub(super) from_memory: bool,
     pub(super) retest: bool,
     /// When it starts, counted from the start of the first attempt; set by the schedule.
     pub(super) start: Duration,
     /// When the back-off ended; zero for a candidate that is due without one.
     due_since: Duration,
-    class: Class,
+    class: CandidateClass,
 }
 
 /// How the memory classifies a candidate. The order is that of the plan, within and across
-/// priorities: see [`Assessed::key`].
+/// priorities: see [`AssessedCandidate::key`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Class {
+enum CandidateClass {
     Good,
     Untried,
     Retest,
@@ -40,13 +40,16 @@ enum Class {
 /// Classifies each candidate by what the memory knows, and returns them by
 /// [block](Assessed::block), in the order in which the blocks run. None is left out: one that worked
 /// may have stopped working, and packets that the network dropped may now pass.
-pub(super) fn assess(request: &PlanRequest<'_>, drafts: Vec<Draft>) -> Vec<Assessed> {
-    let mut assessed: Vec<Assessed> =
-        drafts.into_iter().map(|draft| Assessed::new(request, draft)).collect();
-    if !assessed.is_sorted_by_key(Assessed::key) {
-        assessed.sort_by_cached_key(Assessed::key);
+pub(super) fn assess(
+    request: &PlanRequest<'_>,
+    drafts: Vec<CandidateDraft>,
+) -> Vec<AssessedCandidate> {
+    let mut assessed: Vec<AssessedCandidate> =
+        drafts.into_iter().map(|draft| AssessedCandidate::new(request, draft)).collect();
+    if !assessed.is_sorted_by_key(AssessedCandidate::key) {
+        assessed.sort_by_cached_key(AssessedCandidate::key);
     }
-    if assessed.iter().any(|candidate| candidate.class != Class::Untried) {
+    if assessed.iter().any(|candidate| candidate.class != CandidateClass::Untried) {
         assessed = alternating(assessed, request.policy.preferred_family_count);
     }
     if !request.policy.exhaustive {
@@ -56,12 +59,12 @@ pub(super) fn assess(request: &PlanRequest<'_>, drafts: Vec<Draft>) -> Vec<Asses
     assessed
 }
 
-impl Assessed {
-    fn new(request: &PlanRequest<'_>, mut draft: Draft) -> Self {
+impl AssessedCandidate {
+    fn new(request: &PlanRequest<'_>, mut draft: CandidateDraft) -> Self {
         let due_since = draft.verdict.due_since();
         let class = classify(request, &mut draft);
         Self {
-            from_memory: class == Class::Good,
+            from_memory: class == CandidateClass::Good,
             retest: false,
             start: Duration::ZERO,
             due_since,
@@ -74,7 +77,7 @@ impl Assessed {
     /// of them.
     pub(super) fn block(&self) -> impl Ord + use<> {
         let group = match self.class {
-            Class::Good | Class::Untried => Class::Good,
+            CandidateClass::Good | CandidateClass::Untried => CandidateClass::Good,
             class => class,
         };
         (group, self.draft.position.block(), self.class)
@@ -90,32 +93,35 @@ impl Assessed {
         (self.block(), self.draft.position.transport, self.draft.position.service)
     }
 
-    const fn transport_and_family(&self) -> (Transport, Family) {
+    const fn transport_and_family(&self) -> (Transport, AddressFamily) {
         let candidate = &self.draft.candidate;
-        (candidate.transport, Family::of(candidate.address.ip()))
+        (candidate.transport, AddressFamily::from_ip(candidate.address.ip()))
     }
 }
 
 /// Returns the class of a candidate, and puts the reasons for it first.
-fn classify(request: &PlanRequest<'_>, draft: &mut Draft) -> Class {
+fn classify(request: &PlanRequest<'_>, draft: &mut CandidateDraft) -> CandidateClass {
     let (transport, address) = (draft.candidate.transport, draft.candidate.address);
     let (class, reason) = match draft.verdict {
-        Verdict::Unknown => return Class::Untried,
-        Verdict::Good { rtt } => (Class::Good, Reason::KnownGood { rtt }),
-        Verdict::Bad { cause, until } => {
+        MemoryVerdict::Unknown => return CandidateClass::Untried,
+        MemoryVerdict::Good { rtt } => (CandidateClass::Good, PlanReason::KnownGood { rtt }),
+        MemoryVerdict::Bad { cause, until } => {
             let retest_in = until.saturating_sub(request.now);
-            (Class::Bad, Reason::KnownBad { cause, retest_in })
+            (CandidateClass::Bad, PlanReason::KnownBad { cause, retest_in })
         }
-        Verdict::RetestDue { cause, .. } => (Class::Retest, Reason::RetestDue { cause }),
-        Verdict::NetworkBad { silent_hosts, probe_one_in } => {
+        MemoryVerdict::RetestDue { cause, .. } => {
+            (CandidateClass::Retest, PlanReason::RetestDue { cause })
+        }
+        MemoryVerdict::NetworkBad { silent_hosts, probe_one_in } => {
             let draw = seed::draw(request.seed, b"probe of a silent network");
             let is_probe = draw.is_multiple_of(u64::from(probe_one_in.max(1)));
             if is_probe {
-                draft.reasons.insert(0, Reason::Probe { one_in: probe_one_in });
+                draft.reasons.insert(0, PlanReason::Probe { one_in: probe_one_in });
             }
-            let (family, port) = (Family::of(address.ip()), path_port(&draft.candidate));
-            let silent = Reason::NetworkSilent { transport, family, port, silent_hosts };
-            (if is_probe { Class::Retest } else { Class::Bad }, silent)
+            let (family, port) =
+                (AddressFamily::from_ip(address.ip()), path_port(&draft.candidate));
+            let silent = PlanReason::NetworkSilent { transport, family, port, silent_hosts };
+            (if is_probe { CandidateClass::Retest } else { CandidateClass::Bad }, silent)
         }
     };
     draft.reasons.insert(0, reason);
@@ -126,10 +132,10 @@ fn classify(request: &PlanRequest<'_>, draft: &mut Draft) -> Class {
 /// with the preferred one. Where the first address of that family does not work, the order of all
 /// addresses would put one of the other family before its next address, which works as well, and
 /// all connections would stay with the other family.
-fn alternating(assessed: Vec<Assessed>, count: usize) -> Vec<Assessed> {
+fn alternating(assessed: Vec<AssessedCandidate>, count: usize) -> Vec<AssessedCandidate> {
     let mut all = Vec::with_capacity(assessed.len());
-    let mut alike: Vec<Assessed> = Vec::new();
-    let is_second = |candidate: &Assessed| candidate.draft.position.second_family;
+    let mut alike: Vec<AssessedCandidate> = Vec::new();
+    let is_second = |candidate: &AssessedCandidate| candidate.draft.position.second_family;
     for candidate in assessed {
         if alike.last().is_some_and(|last| last.alternation() != candidate.alternation()) {
             all.extend(interleave(core::mem::take(&mut alike), false, count, is_second));
@@ -143,14 +149,14 @@ fn alternating(assessed: Vec<Assessed>, count: usize) -> Vec<Assessed> {
 /// Marks as retests the candidates that have been due longest, one for each way to connect: one is
 /// enough to learn, and the others are re-tested in later races. If nothing better precedes them,
 /// they are ordinary attempts.
-fn mark_retests(assessed: &mut [Assessed]) {
-    if !assessed.iter().any(|candidate| candidate.class <= Class::Untried) {
+fn mark_retests(assessed: &mut [AssessedCandidate]) {
+    if !assessed.iter().any(|candidate| candidate.class <= CandidateClass::Untried) {
         return;
     }
-    let is_due = |candidate: &&mut Assessed| candidate.class == Class::Retest;
-    let mut due: Vec<&mut Assessed> = assessed.iter_mut().filter(is_due).collect();
+    let is_due = |candidate: &&mut AssessedCandidate| candidate.class == CandidateClass::Retest;
+    let mut due: Vec<&mut AssessedCandidate> = assessed.iter_mut().filter(is_due).collect();
     due.sort_by_key(|candidate| candidate.due_since);
-    let mut marked: Vec<(Transport, Family)> = Vec::new();
+    let mut marked: Vec<(Transport, AddressFamily)> = Vec::new();
     for candidate in due {
         if !marked.contains(&candidate.transport_and_family()) {
             marked.push(candidate.transport_and_family());
@@ -161,16 +167,18 @@ fn mark_retests(assessed: &mut [Assessed]) {
 
 /// Marks the best untried candidate of the same services that is preferred (by transport, then
 /// family) to the best working one.
-fn mark_more_preferred(assessed: &mut [Assessed]) {
-    let Some(good) = assessed.iter().find(|one| one.class == Class::Good) else { return };
+fn mark_more_preferred(assessed: &mut [AssessedCandidate]) {
+    let Some(good) = assessed.iter().find(|one| one.class == CandidateClass::Good) else { return };
     let (block, rank) = (good.draft.position.block(), good.draft.position.rank());
     let (than, family) = good.transport_and_family();
     let more_preferred = assessed.iter_mut().find(|candidate| {
         let position = &candidate.draft.position;
-        candidate.class == Class::Untried && position.block() == block && position.rank() < rank
+        candidate.class == CandidateClass::Untried
+            && position.block() == block
+            && position.rank() < rank
     });
     if let Some(more_preferred) = more_preferred {
         more_preferred.retest = true;
-        more_preferred.draft.reasons.insert(0, Reason::MoreWanted { than, family });
+        more_preferred.draft.reasons.insert(0, PlanReason::MoreWanted { than, family });
     }
 }

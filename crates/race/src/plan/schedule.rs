@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::remembered::Assessed;
+use super::remembered::AssessedCandidate;
 use super::second_try::{PROCESSING_TIME, WaitTimes};
-use super::{Draft, Entry, Reason};
+use super::{CandidateDraft, PlanEntry, PlanReason};
 use crate::candidate::{Candidate, Transport};
 use crate::policy::{ATTEMPT_DELAY_FLOOR, Policy};
 
@@ -26,7 +26,7 @@ pub(super) const REMEMBERED_HEAD_START_MAX: Duration = Duration::from_millis(100
 /// transport of the same services waits for a head start only: as long as without memory, or long
 /// enough not to be started in vain.
 #[derive(Clone, Copy)]
-struct Remembered {
+struct RememberedCandidate {
     transport: Transport,
     start: Duration,
     rtt: Option<Duration>,
@@ -36,13 +36,13 @@ struct Remembered {
 /// The end of what has been scheduled: the start of the last attempt, and the remembered round-trip
 /// time to its address.
 #[derive(Clone, Copy)]
-struct Last {
+struct LastStart {
     start: Duration,
     rtt: Option<Duration>,
 }
 
-impl Last {
-    const fn of(assessed: &Assessed) -> Self {
+impl LastStart {
+    const fn from_assessed(assessed: &AssessedCandidate) -> Self {
         Self { start: assessed.start, rtt: assessed.draft.rtt }
     }
 }
@@ -51,26 +51,26 @@ impl Last {
 pub(super) fn entries(
     policy: &Policy,
     wait_times: &WaitTimes,
-    mut assessed: Vec<Assessed>,
-) -> Vec<Entry> {
-    let mut last: Option<Last> = None;
+    mut assessed: Vec<AssessedCandidate>,
+) -> Vec<PlanEntry> {
+    let mut last: Option<LastStart> = None;
     let mut remembered = None;
     for block in assessed.chunk_by_mut(|previous, next| previous.block() == next.block()) {
         let base = last.map(|last| {
             let (delay, rtt) = attempt_delay(policy, last.rtt);
-            (last.start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
+            (last.start.saturating_add(delay), PlanReason::AttemptDelay { delay, rtt })
         });
-        let beside = remembered.filter(|remembered: &Remembered| {
+        let beside = remembered.filter(|remembered: &RememberedCandidate| {
             block.first().is_some_and(|first| first.draft.position.block() == remembered.position)
         });
         schedule_lanes(policy, wait_times, (base, beside), block);
         // Of two that start together, the more preferred transport comes first.
-        last = block.iter().max_by_key(|candidate| candidate.start).map(Last::of);
+        last = block.iter().max_by_key(|candidate| candidate.start).map(LastStart::from_assessed);
         let first = block.iter().min_by_key(|candidate| candidate.start);
         remembered = first.filter(|first| first.from_memory).map(|first| {
             let draft = &first.draft;
             let (transport, position) = (draft.candidate.transport, draft.position.block());
-            Remembered { transport, start: first.start, rtt: draft.rtt, position }
+            RememberedCandidate { transport, start: first.start, rtt: draft.rtt, position }
         });
     }
     // A lane timed by a remembered candidate may start before other lanes of its block, but never
@@ -82,11 +82,11 @@ pub(super) fn entries(
 }
 
 /// Returns the entries for attempts in the order in which they start.
-fn in_order(policy: &Policy, assessed: Vec<Assessed>) -> Vec<Entry> {
+fn in_order(policy: &Policy, assessed: Vec<AssessedCandidate>) -> Vec<PlanEntry> {
     let mut previous: Option<Duration> = None;
     assessed
         .into_iter()
-        .map(|Assessed { draft, from_memory, retest, start, .. }| {
+        .map(|AssessedCandidate { draft, from_memory, retest, start, .. }| {
             let start = match previous {
                 None => start,
                 Some(previous) if policy.simultaneous => previous,
@@ -94,7 +94,7 @@ fn in_order(policy: &Policy, assessed: Vec<Assessed>) -> Vec<Entry> {
             };
             let delay = start.saturating_sub(previous.unwrap_or(start));
             previous = Some(start);
-            Entry {
+            PlanEntry {
                 candidate: draft.candidate,
                 delay,
                 initial_rtt: draft.rtt,
@@ -111,15 +111,15 @@ fn in_order(policy: &Policy, assessed: Vec<Assessed>) -> Vec<Entry> {
 fn schedule_lanes(
     policy: &Policy,
     wait_times: &WaitTimes,
-    (base, remembered): (Option<(Duration, Reason)>, Option<Remembered>),
-    block: &mut [Assessed],
+    (base, remembered): (Option<(Duration, PlanReason)>, Option<RememberedCandidate>),
+    block: &mut [AssessedCandidate],
 ) {
     let (mut lane_start, mut first_reason) = match base {
         Some((start, reason)) => (start, Some(reason)),
         None => (Duration::ZERO, None),
     };
     let mut opener_rtt: Option<Duration> = None;
-    let mut previous: Option<(Transport, Last)> = None;
+    let mut previous: Option<(Transport, LastStart)> = None;
     // The candidates of a block are sorted by transport, so a lane ends where the transport
     // changes.
     for assessed in block {
@@ -128,7 +128,7 @@ fn schedule_lanes(
         let (mut start, mut reason) = match previous {
             Some((same, last)) if same == transport => {
                 let (delay, rtt) = attempt_delay(policy, last.rtt);
-                (last.start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
+                (last.start.saturating_add(delay), PlanReason::AttemptDelay { delay, rtt })
             }
             Some((of, _)) => {
                 let (delay, reason) = head_start(wait_times, (of, opener_rtt), &assessed.draft);
@@ -151,15 +151,15 @@ fn schedule_lanes(
         }
         assessed.draft.reasons.push(reason);
         assessed.start = start;
-        previous = Some((transport, Last::of(assessed)));
+        previous = Some((transport, LastStart::from_assessed(assessed)));
     }
 }
 
 /// Returns why the very first attempt uses this transport.
-fn choice(policy: &Policy, transport: Transport) -> Reason {
+fn choice(policy: &Policy, transport: Transport) -> PlanReason {
     match policy.rank(transport) {
-        Some(0) => Reason::FirstChoice { transport },
-        _ => Reason::NextChoice { transport },
+        Some(0) => PlanReason::FirstChoice { transport },
+        _ => PlanReason::NextChoice { transport },
     }
 }
 
@@ -187,10 +187,10 @@ fn attempt_delay(policy: &Policy, rtt: Option<Duration>) -> (Duration, Option<Du
 fn head_start(
     wait_times: &WaitTimes,
     (of, rtt): (Transport, Option<Duration>),
-    next: &Draft,
-) -> (Duration, Reason) {
+    next: &CandidateDraft,
+) -> (Duration, PlanReason) {
     let min = wait_times.head_start;
-    let plain = (min, Reason::HeadStart { of, delay: min, rtt: None });
+    let plain = (min, PlanReason::HeadStart { of, delay: min, rtt: None });
     let Some(rtt) = rtt.filter(|_| !wait_times.is_lossy) else { return plain };
     let needs = rtt.saturating_add(RTT_MARGIN);
     if needs <= min || needs > REMEMBERED_HEAD_START_MAX {
@@ -200,14 +200,14 @@ fn head_start(
         && needs > min.saturating_add(next_needs)
     {
         let other = next.candidate.transport;
-        return (min, Reason::HeadStartCut { of, delay: min, rtt, other, needs: next_needs });
+        return (min, PlanReason::HeadStartCut { of, delay: min, rtt, other, needs: next_needs });
     }
-    (needs, Reason::HeadStart { of, delay: needs, rtt: Some(rtt) })
+    (needs, PlanReason::HeadStart { of, delay: needs, rtt: Some(rtt) })
 }
 
 /// Returns how long the handshakes of this candidate take according to its remembered round-trip
 /// time.
-fn handshakes(draft: &Draft) -> Option<Duration> {
+fn handshakes(draft: &CandidateDraft) -> Option<Duration> {
     let Candidate { transport, security, .. } = draft.candidate;
     Some(draft.rtt?.saturating_mul(transport.round_trips_under(security)))
 }

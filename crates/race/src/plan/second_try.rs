@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{PlanRequest, Reason};
+use super::{PlanReason, PlanRequest};
 use crate::policy::ATTEMPT_DELAY_FLOOR;
 
 /// How many round trips to wait for an attempt: one for its answer, and the rest for a busy server
@@ -24,7 +24,7 @@ pub(super) struct WaitTimes {
     /// Whether the network is known as lossy.
     pub(super) is_lossy: bool,
     /// The reason, if they differ from the defaults.
-    pub(super) note: Option<Reason>,
+    pub(super) note: Option<PlanReason>,
 }
 
 /// Returns how long to wait for an attempt if the round-trip time to its host is known.
@@ -51,7 +51,7 @@ pub(super) fn wait_times(request: &PlanRequest<'_>) -> WaitTimes {
             let until_complete = second_try_delay.saturating_add(HANDSHAKE_ALLOWANCE);
             let head_start = policy.head_start.max(policy.lossy_head_start.min(until_complete));
             let second_tries = policy.second_tries;
-            (head_start, Some(Reason::NetworkLoses { loss, head_start, second_tries }))
+            (head_start, Some(PlanReason::NetworkLoses { loss, head_start, second_tries }))
         }
         _ => (policy.head_start, None),
     };

@@ -58,7 +58,7 @@ fn every_other_duration_has_an_upper_bound() {
         ("second_try_delay", |policy| policy.second_try_delay = Duration::MAX),
         ("second_try_delay_min", |policy| policy.second_try_delay_min = Duration::MAX),
         ("lossy_second_try_delay", |policy| policy.lossy_second_try_delay = Duration::MAX),
-        ("losers", |policy| policy.losers = Losers::Finish(Duration::MAX)),
+        ("losers", |policy| policy.losers = LoserPolicy::Finish(Duration::MAX)),
     ];
     for (expected, change) in cases {
         match with(change) {
@@ -91,10 +91,15 @@ fn transports_are_named_once_and_at_least_one() {
 
 #[test]
 fn an_attempt_wins_between_answered_and_first_byte() {
-    for level in [Level::Answered, Level::Transport, Level::Security, Level::FirstByte] {
+    for level in [
+        EvidenceLevel::Answered,
+        EvidenceLevel::Transport,
+        EvidenceLevel::Security,
+        EvidenceLevel::FirstByte,
+    ] {
         assert!(with(|policy| policy.win_at = level).is_ok(), "{level:?}");
     }
-    for level in [Level::Started, Level::FullPacket] {
+    for level in [EvidenceLevel::Started, EvidenceLevel::FullPacket] {
         assert_eq!(with(|policy| policy.win_at = level), Err(PolicyError::WinAt(level)));
     }
 }

@@ -3,10 +3,10 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::candidate::{Alpn, Candidate, Security, Transport};
-use crate::evidence::{Failure, Level};
+use crate::candidate::{AlpnName, Candidate, Security, Transport};
+use crate::evidence::{AttemptFailure, EvidenceLevel};
 use crate::io::{AttemptId, CloseReason};
-use crate::plan::Reason;
+use crate::plan::PlanReason;
 
 /// How many round trips pass until a first retransmission is answered, if the round-trip time is
 /// remembered: three for the probe timeout (RFC 9002 §6.2.1), one for the answer.
@@ -27,7 +27,7 @@ const MIN_RETRANSMISSION_DELAY: Duration = Duration::from_millis(190);
 
 /// One attempt of a race.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
+pub struct RaceAttempt {
     /// Its number.
     pub id: AttemptId,
     /// The candidate.
@@ -39,13 +39,13 @@ pub struct Attempt {
     /// When it was started.
     pub started: Duration,
     /// Why it has its rank in the plan.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<PlanReason>,
     /// Whether the memory determined its rank.
     pub from_memory: bool,
     /// Whether it was started beside a connection that already worked.
     pub background: bool,
     /// The furthest level it reached.
-    pub level: Level,
+    pub level: EvidenceLevel,
     /// When it last made progress; the time of its start if it made none.
     pub progress_at: Duration,
     /// The round-trip time that the memory expected, as the transport's initial estimate.
@@ -66,19 +66,19 @@ pub struct Attempt {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttemptState {
     /// In progress.
-    UnderWay(Purpose),
+    UnderWay(AttemptPurpose),
     /// Complete, waiting for the decision.
-    Complete(Completion),
+    Complete(AttemptCompletion),
     /// It won, and its connection was passed to the caller.
-    Usable(Completion),
+    Usable(AttemptCompletion),
     /// It completed after the win, and was passed to the caller as the preferred one.
-    Better(Completion),
+    Better(AttemptCompletion),
     /// It failed.
     Failed {
         /// When it failed.
         at: Duration,
         /// How it failed.
-        failure: Failure,
+        failure: AttemptFailure,
     },
     /// It was closed.
     Closed {
@@ -93,7 +93,7 @@ pub enum AttemptState {
 
 /// The purpose of an attempt in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum AttemptPurpose {
     /// To win the race.
     Win,
     /// To become `Better` after a less preferred transport has won. Closed as silent at this time
@@ -112,19 +112,19 @@ pub enum Purpose {
 
 /// How an attempt completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Completion {
+pub struct AttemptCompletion {
     /// When it completed.
     pub at: Duration,
     /// The negotiated application protocol.
-    pub alpn: Option<Alpn>,
+    pub alpn: Option<AlpnName>,
 }
 
-impl Attempt {
+impl RaceAttempt {
     /// Returns the level at which a connection to this candidate is complete.
-    pub fn complete_at(&self) -> Level {
+    pub fn complete_at(&self) -> EvidenceLevel {
         match self.candidate.security {
-            Security::None => Level::Transport,
-            Security::Tls | Security::Dtls => Level::Security,
+            Security::None => EvidenceLevel::Transport,
+            Security::Tls | Security::Dtls => EvidenceLevel::Security,
         }
     }
 
@@ -135,7 +135,7 @@ impl Attempt {
     }
 
     /// Returns how it completed, if it did and is still open.
-    pub fn completion(&self) -> Option<&Completion> {
+    pub fn completion(&self) -> Option<&AttemptCompletion> {
         match &self.state {
             AttemptState::Complete(completion)
             | AttemptState::Usable(completion)
@@ -197,7 +197,7 @@ impl Attempt {
         let (transport, security) = (self.candidate.transport, self.candidate.security);
         let round_trips_to_complete = transport.round_trips_under(security);
         let is_complete_when_answered = security == Security::None && round_trips_to_complete == 1;
-        if self.level >= Level::FirstByte || is_complete_when_answered {
+        if self.level >= EvidenceLevel::FirstByte || is_complete_when_answered {
             return false;
         }
         let (Some(answered), Some(done)) = (self.answered_at, self.completion()) else {
@@ -220,7 +220,7 @@ impl Attempt {
     }
 
     /// Returns its purpose, while it is in progress.
-    pub(super) fn purpose(&self) -> Option<Purpose> {
+    pub(super) fn purpose(&self) -> Option<AttemptPurpose> {
         match self.state {
             AttemptState::UnderWay(purpose) => Some(purpose),
             _ => None,
@@ -232,7 +232,7 @@ impl Attempt {
     }
 
     pub(super) fn is_answered(&self) -> bool {
-        self.level >= Level::Answered
+        self.level >= EvidenceLevel::Answered
     }
 
     /// Returns when it completed, if it is still to be decided whether it wins.
@@ -249,7 +249,7 @@ impl Attempt {
     }
 
     /// Returns why it failed, if it did.
-    pub fn failure(&self) -> Option<&Failure> {
+    pub fn failure(&self) -> Option<&AttemptFailure> {
         match &self.state {
             AttemptState::Failed { failure, .. } => Some(failure),
             _ => None,

@@ -3,9 +3,9 @@
 use core::time::Duration;
 
 use super::winner::index;
-use super::{Attempt, Purpose, Race, Stage};
+use super::{AttemptPurpose, Race, RaceAttempt, RaceStage};
 use crate::candidate::Transport;
-use crate::memory::Verdict;
+use crate::memory::MemoryVerdict;
 use crate::policy::ATTEMPT_DELAY_FLOOR;
 
 /// The maximum number of background attempts per race. The others are left to the next race.
@@ -14,12 +14,13 @@ pub const MAX_BACKGROUND: usize = 4;
 impl Race {
     /// Starts the background attempt that is due.
     pub(super) fn start_background(&mut self) {
-        let Some(entry) = self.next_in_background().and_then(|(_, index)| self.waiting.take(index))
+        let Some(entry) =
+            self.next_in_background().and_then(|(_, index)| self.waiting.remove(index))
         else {
             return;
         };
         let until = self.now.saturating_add(self.setup.policy.late_switch_for);
-        self.start(entry, Purpose::Retest(until));
+        self.start(entry, AttemptPurpose::Retest(until));
     }
 
     /// Returns when the next background attempt is due; `None` if there is none. A driver that is
@@ -36,7 +37,7 @@ impl Race {
     /// that could replace the winner, if there is one: it may have to wait longer, and no retest
     /// may take its turn.
     fn next_in_background(&self) -> Option<(Duration, usize)> {
-        let Stage::Won { at, best } = self.stage else { return None };
+        let RaceStage::Won { at, best } = self.stage else { return None };
         let policy = &self.setup.policy;
         if self.waiting.is_empty() || policy.exhaustive || !self.may_start() {
             return None;
@@ -49,7 +50,8 @@ impl Race {
             let transport = entry.candidate.transport;
             let verdict = self.setup.view.verdict(&entry.candidate, self.planned_at);
             let upgrade = policy.rank(transport).filter(|rank| {
-                let may_work = matches!(verdict, Verdict::Good { .. } | Verdict::Unknown);
+                let may_work =
+                    matches!(verdict, MemoryVerdict::Good { .. } | MemoryVerdict::Unknown);
                 policy.late_switch && *rank < best_rank && may_work && !entry.retest
             });
             let due = match upgrade {
@@ -67,13 +69,13 @@ impl Race {
         next.map(|(_, due, _, index)| (due, index))
     }
 
-    fn started_in_background(&self) -> impl DoubleEndedIterator<Item = &Attempt> {
+    fn started_in_background(&self) -> impl DoubleEndedIterator<Item = &RaceAttempt> {
         self.attempts.iter().filter(|attempt| attempt.background)
     }
 
     /// Returns the earliest time at which the next background attempt may start.
     fn background_pace(&self, won_at: Duration) -> Duration {
-        let after = |attempt: Option<&Attempt>, delay: Duration| {
+        let after = |attempt: Option<&RaceAttempt>, delay: Duration| {
             attempt.map_or(won_at, |attempt| attempt.started.saturating_add(delay))
         };
         let after_last = after(self.attempts.last(), ATTEMPT_DELAY_FLOOR);
@@ -93,7 +95,7 @@ impl Race {
             .unwrap_or_default()
     }
 
-    pub(super) fn runs(&self, which: impl Fn(&Attempt) -> bool) -> bool {
+    pub(super) fn runs(&self, which: impl Fn(&RaceAttempt) -> bool) -> bool {
         self.attempts.iter().any(|attempt| attempt.is_under_way() && which(attempt))
     }
 }

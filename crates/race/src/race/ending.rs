@@ -4,10 +4,10 @@
 use alloc::{sync::Arc, vec::Vec};
 use core::time::Duration;
 
-use super::{Attempt, AttemptState, Purpose, Race, Stage, Waiting};
+use super::{AttemptPurpose, AttemptState, Race, RaceAttempt, RaceStage, WaitingEntries};
 use crate::candidate::Candidate;
-use crate::evidence::{Cause, Failure};
-use crate::io::{CloseReason, NetworkChange, Output, RaceFailure};
+use crate::evidence::{AttemptFailure, FailureCause};
+use crate::io::{CloseReason, NetworkChange, RaceFailure, RaceOutput};
 use crate::plan::Plan;
 
 impl Race {
@@ -18,22 +18,22 @@ impl Race {
 
     /// Returns the deadline, unless the race is won and has nothing in progress that it would end.
     pub(super) fn next_deadline(&self) -> Option<Duration> {
-        let is_won = matches!(self.stage, Stage::Won { .. });
+        let is_won = matches!(self.stage, RaceStage::Won { .. });
         (!is_won || self.runs(|_| true)).then(|| self.deadline())
     }
 
     /// Returns whether DNS answers still matter.
     pub(super) fn reads_dns(&self) -> bool {
         match self.stage {
-            Stage::Racing | Stage::Elected(_) => true,
-            Stage::Won { at, .. } => self.now < self.dns_end(at),
-            Stage::Over => false,
+            RaceStage::Racing | RaceStage::Elected(_) => true,
+            RaceStage::Won { at, .. } => self.now < self.dns_end(at),
+            RaceStage::Over => false,
         }
     }
 
     /// Returns until when the race stays open after the win for pending DNS answers.
     pub(super) fn dns_awaited_until(&self) -> Option<Duration> {
-        let Stage::Won { at, .. } = self.stage else { return None };
+        let RaceStage::Won { at, .. } = self.stage else { return None };
         let until = self.dns_end(at);
         (self.now < until && !self.lookup.is_complete()).then_some(until)
     }
@@ -54,7 +54,7 @@ impl Race {
             if self.budget_end(attempt).is_none_or(|end| self.now < end) {
                 continue;
             }
-            if !matches!(attempt.purpose(), Some(Purpose::Evidence(_))) {
+            if !matches!(attempt.purpose(), Some(AttemptPurpose::Evidence(_))) {
                 self.learn_stalled(index);
             }
             self.close(index, CloseReason::BudgetSpent);
@@ -67,19 +67,19 @@ impl Race {
 
     /// Returns when the time of this attempt after the win is over. An attempt that has been heard
     /// continues until the deadline, unless it only gathers evidence.
-    fn budget_end(&self, attempt: &Attempt) -> Option<Duration> {
+    fn budget_end(&self, attempt: &RaceAttempt) -> Option<Duration> {
         match attempt.purpose()? {
-            Purpose::Evidence(end) => Some(end),
-            Purpose::Upgrade(end) | Purpose::Retest(end) | Purpose::Silence(end) => {
-                (!self.is_heard(attempt)).then_some(end)
-            }
-            Purpose::Win => None,
+            AttemptPurpose::Evidence(end) => Some(end),
+            AttemptPurpose::Upgrade(end)
+            | AttemptPurpose::Retest(end)
+            | AttemptPurpose::Silence(end) => (!self.is_heard(attempt)).then_some(end),
+            AttemptPurpose::Win => None,
         }
     }
 
     /// Ends everything at the deadline.
     pub(super) fn apply_deadline(&mut self) {
-        let is_won = matches!(self.stage, Stage::Won { .. });
+        let is_won = matches!(self.stage, RaceStage::Won { .. });
         let best = if is_won { None } else { self.fastest_of_most_preferred() };
         let tried = if is_won || best.is_some() { None } else { Some(self.tried()) };
         for index in 0..self.attempts.len() {
@@ -105,22 +105,23 @@ impl Race {
     /// Returns when the race ends because nothing is left that could happen.
     pub(super) fn next_end(&self) -> Option<Duration> {
         match self.stage {
-            Stage::Won { .. } => {
+            RaceStage::Won { .. } => {
                 let continues = self.runs(|_| true) || self.next_background_start().is_some();
                 (!continues).then(|| self.dns_awaited_until().unwrap_or(self.now))
             }
-            Stage::Racing => {
-                let is_undecided = |attempt: &Attempt| attempt.awaiting_decision_since().is_some();
+            RaceStage::Racing => {
+                let is_undecided =
+                    |attempt: &RaceAttempt| attempt.awaiting_decision_since().is_some();
                 (self.everything_ended() && !self.attempts.iter().any(is_undecided))
                     .then_some(self.now)
             }
-            Stage::Elected(_) | Stage::Over => None,
+            RaceStage::Elected(_) | RaceStage::Over => None,
         }
     }
 
     /// Ends the race because nothing is left that could happen.
     pub(super) fn finish(&mut self) {
-        if let Stage::Won { .. } = self.stage {
+        if let RaceStage::Won { .. } = self.stage {
             self.end();
         } else {
             self.fail(self.failure_reason());
@@ -136,7 +137,7 @@ impl Race {
             .collect();
         // Without a network every attempt fails as unreachable, which is less specific.
         let nothing_reachable =
-            failed.iter().all(|(_, failure)| failure.cause == Cause::Unreachable);
+            failed.iter().all(|(_, failure)| failure.cause == FailureCause::Unreachable);
         if self.setup.network.is_offline() && nothing_reachable {
             return RaceFailure::NoNetwork;
         }
@@ -155,7 +156,7 @@ impl Race {
     }
 
     /// Returns the candidates that were tried, each with its failure if it failed.
-    fn tried(&self) -> Vec<(Candidate, Option<Failure>)> {
+    fn tried(&self) -> Vec<(Candidate, Option<AttemptFailure>)> {
         self.attempts
             .iter()
             .filter(|attempt| attempt.second_try_of.is_none())
@@ -174,7 +175,7 @@ impl Race {
                 self.learn_silent_so_far(index);
             }
         }
-        if matches!(self.stage, Stage::Won { .. }) {
+        if matches!(self.stage, RaceStage::Won { .. }) {
             self.close_all(CloseReason::Cancelled);
             self.end();
         } else {
@@ -195,15 +196,15 @@ impl Race {
         }
         self.close_all(CloseReason::NetworkChanged);
         match self.stage {
-            Stage::Racing | Stage::Elected(_) => {
-                self.stage = Stage::Racing;
+            RaceStage::Racing | RaceStage::Elected(_) => {
+                self.stage = RaceStage::Racing;
                 self.first_on_network = self.attempts.len();
                 self.lookup.restart(&self.setup, self.now);
                 self.plan = Plan::default();
-                self.waiting = Waiting::default();
+                self.waiting = WaitingEntries::default();
             }
-            Stage::Won { .. } => self.end(),
-            Stage::Over => {}
+            RaceStage::Won { .. } => self.end(),
+            RaceStage::Over => {}
         }
     }
 
@@ -217,12 +218,12 @@ impl Race {
     }
 
     fn fail(&mut self, failure: RaceFailure) {
-        self.outbox.push_back(Output::Failed(failure));
+        self.outbox.push_back(RaceOutput::Failed(failure));
         self.end();
     }
 
     fn end(&mut self) {
-        self.outbox.push_back(Output::Finished);
-        self.stage = Stage::Over;
+        self.outbox.push_back(RaceOutput::Finished);
+        self.stage = RaceStage::Over;
     }
 }

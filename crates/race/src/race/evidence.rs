@@ -4,10 +4,12 @@ use alloc::string::String;
 use core::time::Duration;
 
 use super::winner::index;
-use super::{Attempt, AttemptState, Purpose, Race, Stage, attempt::Completion};
-use crate::candidate::{Alpn, Candidate};
-use crate::evidence::{Cause, Doubt, Evidence, Failure, Level};
-use crate::io::{AttemptId, Output};
+use super::{
+    AttemptPurpose, AttemptState, Race, RaceAttempt, RaceStage, attempt::AttemptCompletion,
+};
+use crate::candidate::{AlpnName, Candidate};
+use crate::evidence::{AttemptFailure, Evidence, EvidenceLevel, FailureCause, FailureDoubt};
+use crate::io::{AttemptId, RaceOutput};
 
 /// If the caller ends the race early, an attempt that has been silent for this many round trips of
 /// the winner is remembered as silent...
@@ -16,7 +18,12 @@ const SILENT_ROUND_TRIPS: u32 = 4;
 const MIN_SILENCE: Duration = Duration::from_millis(40);
 
 impl Race {
-    pub(super) fn handle_progress(&mut self, id: AttemptId, level: Level, rtt: Option<Duration>) {
+    pub(super) fn handle_progress(
+        &mut self,
+        id: AttemptId,
+        level: EvidenceLevel,
+        rtt: Option<Duration>,
+    ) {
         let now = self.now;
         let Some(attempt) = self.attempts.get_mut(index(id)) else { return };
         let is_further = level > attempt.level;
@@ -41,7 +48,7 @@ impl Race {
     pub(super) fn handle_ready(
         &mut self,
         id: AttemptId,
-        alpn: Option<Alpn>,
+        alpn: Option<AlpnName>,
         rtt: Option<Duration>,
     ) {
         let at = self.now;
@@ -53,11 +60,11 @@ impl Race {
         attempt.progress_at = at;
         attempt.record_answer(at);
         attempt.rtt = rtt.or(attempt.rtt);
-        attempt.state = AttemptState::Complete(Completion { at, alpn });
+        attempt.state = AttemptState::Complete(AttemptCompletion { at, alpn });
         let rtt = attempt.rtt;
         let sent_again = self.shows_retransmission(&self.attempts[index(id)]);
         let evidence = self.evidence(index(id), None, rtt);
-        self.outbox.push_back(Output::Learn(Evidence { sent_again, ..evidence }));
+        self.outbox.push_back(RaceOutput::Learn(Evidence { sent_again, ..evidence }));
     }
 
     /// Handles a fallback from MPTCP to TCP: it is evidence against MPTCP, and whatever the attempt
@@ -68,18 +75,19 @@ impl Race {
         if attempt.fell_back || !is_open || attempt.candidate.transport.falls_back_to().is_none() {
             return;
         }
-        let failure = Failure::new(
-            Cause::FellBack,
-            Level::Answered,
+        let failure = AttemptFailure::new(
+            FailureCause::FellBack,
+            EvidenceLevel::Answered,
             String::from("the peer or a device on the path does not support MPTCP"),
         );
         let evidence = self.evidence(index(id), Some(failure), None);
         // The connection went on, but not as MPTCP.
-        self.outbox.push_back(Output::Learn(Evidence { level: Level::Answered, ..evidence }));
+        self.outbox
+            .push_back(RaceOutput::Learn(Evidence { level: EvidenceLevel::Answered, ..evidence }));
         self.attempts[index(id)].fell_back = true;
     }
 
-    pub(super) fn handle_failure(&mut self, id: AttemptId, failure: Failure) {
+    pub(super) fn handle_failure(&mut self, id: AttemptId, failure: AttemptFailure) {
         let at = self.now;
         let Some(attempt) = self.attempts.get_mut(index(id)) else { return };
         match attempt.state {
@@ -89,26 +97,26 @@ impl Race {
             }
             // A connection that fails before the application received a byte did not work.
             AttemptState::Usable(_) | AttemptState::Better(_)
-                if attempt.level < Level::FirstByte => {}
+                if attempt.level < EvidenceLevel::FirstByte => {}
             _ => return,
         }
         let attempt = &self.attempts[index(id)];
-        if failure.cause != Cause::Silent || !self.is_superseded(attempt) {
+        if failure.cause != FailureCause::Silent || !self.is_superseded(attempt) {
             self.learn(index(id), Some(failure), None);
         }
-        if self.stage == Stage::Elected(id) {
+        if self.stage == RaceStage::Elected(id) {
             self.reopen();
         }
     }
 
     /// Lets all attempts win again, because the elected one failed or stalled.
     pub(super) fn reopen(&mut self) {
-        self.stage = Stage::Racing;
-        self.heard_level = Level::Answered;
+        self.stage = RaceStage::Racing;
+        self.heard_level = EvidenceLevel::Answered;
         self.lookup.invalidate_plan();
         for attempt in &mut self.attempts {
             if attempt.is_under_way() {
-                attempt.state = AttemptState::UnderWay(Purpose::Win);
+                attempt.state = AttemptState::UnderWay(AttemptPurpose::Win);
             }
         }
     }
@@ -119,8 +127,9 @@ impl Race {
         if !attempt.is_answered() && self.is_superseded(attempt) {
             return;
         }
-        let cause = if attempt.is_answered() { Cause::Deadline } else { Cause::Silent };
-        let failure = Failure::new(cause, attempt.level, "");
+        let cause =
+            if attempt.is_answered() { FailureCause::Deadline } else { FailureCause::Silent };
+        let failure = AttemptFailure::new(cause, attempt.level, "");
         self.learn(index, Some(failure), None);
     }
 
@@ -140,24 +149,31 @@ impl Race {
         if !attempt.is_cut_short(self.now) {
             return self.learn_stalled(index);
         }
-        let failure = Failure::new(Cause::Silent, attempt.level, "");
-        self.learn_doubtful(index, failure, Doubt::CutShort);
+        let failure = AttemptFailure::new(FailureCause::Silent, attempt.level, "");
+        self.learn_doubtful(index, failure, FailureDoubt::CutShort);
     }
 
     /// Remembers a failure of limited significance.
-    pub(super) fn learn_doubtful(&mut self, index: usize, failure: Failure, doubt: Doubt) {
+    pub(super) fn learn_doubtful(
+        &mut self,
+        index: usize,
+        failure: AttemptFailure,
+        doubt: FailureDoubt,
+    ) {
         let evidence = self.evidence(index, Some(failure), None);
-        self.outbox.push_back(Output::Learn(Evidence { doubt: Some(doubt), ..evidence }));
+        self.outbox.push_back(RaceOutput::Learn(Evidence { doubt: Some(doubt), ..evidence }));
     }
 
     /// Returns whether an early end counts this attempt, still in progress, as silent: it was to
     /// become the better one or to be re-tested, and received nothing during several round trips of
     /// the winner.
-    pub(super) fn is_silent_beside_winner(&self, attempt: &Attempt) -> bool {
-        let Stage::Won { best, .. } = self.stage else { return false };
+    pub(super) fn is_silent_beside_winner(&self, attempt: &RaceAttempt) -> bool {
+        let RaceStage::Won { best, .. } = self.stage else { return false };
         let gathers_evidence = matches!(
             attempt.purpose(),
-            Some(Purpose::Upgrade(_) | Purpose::Retest(_) | Purpose::Silence(_))
+            Some(
+                AttemptPurpose::Upgrade(_) | AttemptPurpose::Retest(_) | AttemptPurpose::Silence(_)
+            )
         );
         let winner = &self.attempts[index(best)];
         let round_trip = winner
@@ -171,14 +187,19 @@ impl Race {
             && waited >= patience
     }
 
-    fn learn(&mut self, index: usize, failure: Option<Failure>, rtt: Option<Duration>) {
+    fn learn(&mut self, index: usize, failure: Option<AttemptFailure>, rtt: Option<Duration>) {
         let evidence = self.evidence(index, failure, rtt);
-        self.outbox.push_back(Output::Learn(evidence));
+        self.outbox.push_back(RaceOutput::Learn(evidence));
     }
 
     /// Returns evidence about this attempt, over the transport that it uses: a connection that fell
     /// back to TCP says nothing in favour of MPTCP.
-    fn evidence(&self, index: usize, failure: Option<Failure>, rtt: Option<Duration>) -> Evidence {
+    fn evidence(
+        &self,
+        index: usize,
+        failure: Option<AttemptFailure>,
+        rtt: Option<Duration>,
+    ) -> Evidence {
         let attempt = &self.attempts[index];
         Evidence {
             at: self.now,

@@ -5,8 +5,8 @@
 
 use core::time::Duration;
 
-use super::{Attempt, Purpose, Race};
-use crate::io::Output;
+use super::{AttemptPurpose, Race, RaceAttempt};
+use crate::io::RaceOutput;
 
 impl Race {
     /// Returns when a waiting attempt may proceed: now, if there is one.
@@ -20,27 +20,31 @@ impl Race {
             if self.may_proceed(&self.attempts[index]) {
                 let attempt = &mut self.attempts[index];
                 attempt.proceeded = true;
-                self.outbox.push_back(Output::Proceed { id: attempt.id });
+                self.outbox.push_back(RaceOutput::Proceed { id: attempt.id });
             }
         }
     }
 
-    fn may_proceed(&self, attempt: &Attempt) -> bool {
+    fn may_proceed(&self, attempt: &RaceAttempt) -> bool {
         let waits = attempt.candidate.transport.waits_when_answered()
             && attempt.is_answered()
             && !attempt.proceeded;
         waits
             && match attempt.purpose() {
                 // It has ended, or the first answer was all it had to show.
-                None | Some(Purpose::Silence(_)) => false,
-                Some(Purpose::Win) => !self.has_lost_already(attempt),
-                Some(Purpose::Upgrade(_) | Purpose::Retest(_) | Purpose::Evidence(_)) => true,
+                None | Some(AttemptPurpose::Silence(_)) => false,
+                Some(AttemptPurpose::Win) => !self.has_lost_already(attempt),
+                Some(
+                    AttemptPurpose::Upgrade(_)
+                    | AttemptPurpose::Retest(_)
+                    | AttemptPurpose::Evidence(_),
+                ) => true,
             }
     }
 
     /// Returns whether an attempt of at least the same preference is complete and waits only for
     /// more preferred ones.
-    fn has_lost_already(&self, attempt: &Attempt) -> bool {
+    fn has_lost_already(&self, attempt: &RaceAttempt) -> bool {
         !self.setup.policy.exhaustive
             && self.attempts.iter().any(|other| {
                 other.awaiting_decision_since().is_some() && self.rank(other) <= self.rank(attempt)

@@ -1,6 +1,6 @@
 //! Invariants that hold whenever a race has nothing more to decide, for property tests and fuzzers.
 
-use super::{AttemptState, Race, Stage};
+use super::{AttemptState, Race, RaceStage};
 
 impl Race {
     /// Checks them in builds with debug assertions.
@@ -26,15 +26,15 @@ impl Race {
         let better =
             || self.attempts.iter().any(|attempt| matches!(attempt.state, AttemptState::Better(_)));
         match self.stage {
-            Stage::Racing => {
+            RaceStage::Racing => {
                 debug_assert!(usable().next().is_none(), "a winner while racing")
             }
-            Stage::Elected(id) => debug_assert!(
+            RaceStage::Elected(id) => debug_assert!(
                 usable().next().is_none()
                     && self.attempt(id).is_some_and(|attempt| attempt.is_under_way()),
                 "the elected attempt has ended"
             ),
-            Stage::Won { best, .. } => debug_assert!(
+            RaceStage::Won { best, .. } => debug_assert!(
                 usable().count() == 1
                     && self.attempt(best).is_some_and(|attempt| match attempt.state {
                         AttemptState::Usable(_) => !better(),
@@ -43,7 +43,7 @@ impl Race {
                     }),
                 "the best attempt is neither the winner nor a later upgrade"
             ),
-            Stage::Over => debug_assert!(
+            RaceStage::Over => debug_assert!(
                 usable().count() <= 1 && self.in_flight() == 0,
                 "attempts are in progress after the end of the race"
             ),

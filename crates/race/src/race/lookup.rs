@@ -3,16 +3,16 @@
 use alloc::{sync::Arc, vec::Vec};
 use core::time::Duration;
 
-use super::Setup;
-use crate::dns::{Answer, DnsFailure, Query, QueryId, RecordType};
+use super::RaceSetup;
+use crate::dns::{DnsAnswer, DnsFailure, DnsQuery, QueryId, RecordType};
 use crate::plan::{Plan, PlanRequest, plan};
-use crate::resolve::{Resolution, ServiceInfo};
+use crate::resolve::{RaceResolution, ServiceInfo};
 
 /// A resolution, and whether the plan reflects it. Each network has its own resolution, and queries
 /// are numbered consecutively across all of them.
 #[derive(Clone, Debug)]
-pub(super) struct Lookup {
-    resolution: Resolution,
+pub(super) struct RaceLookup {
+    resolution: RaceResolution,
     /// The offset added to the resolution's own query numbers.
     base: u32,
     /// The smallest unused query number.
@@ -33,26 +33,26 @@ enum PlanState {
     UpToDate(Arc<Vec<ServiceInfo>>),
 }
 
-impl Lookup {
-    pub(super) fn new(setup: &Arc<Setup>, now: Duration) -> Self {
+impl RaceLookup {
+    pub(super) fn new(setup: &Arc<RaceSetup>, now: Duration) -> Self {
         let resolution = resolution(setup, now);
         Self { resolution, base: 0, next: 0, may_query: true, plan_state: PlanState::OutOfDate }
     }
 
     /// Starts anew on another network. Answers to older queries are ignored from now on.
-    pub(super) fn restart(&mut self, setup: &Arc<Setup>, now: Duration) {
+    pub(super) fn restart(&mut self, setup: &Arc<RaceSetup>, now: Duration) {
         self.resolution = resolution(setup, now);
         self.base = self.next;
         self.may_query = true;
         self.plan_state = PlanState::OutOfDate;
     }
 
-    /// Makes the next call of [`Lookup::plan`] return a plan even without a new answer.
+    /// Makes the next call of [`RaceLookup::plan`] return a plan even without a new answer.
     pub(super) fn invalidate_plan(&mut self) {
         self.plan_state = PlanState::OutOfDate;
     }
 
-    pub(super) fn poll_query(&mut self) -> Option<Query> {
+    pub(super) fn poll_query(&mut self) -> Option<DnsQuery> {
         let Some(mut query) = self.resolution.poll_query() else {
             self.may_query = false;
             return None;
@@ -62,8 +62,8 @@ impl Lookup {
         Some(query)
     }
 
-    /// Stores an answer. [`Lookup::apply_answers`] must follow, after all answers of the instant.
-    pub(super) fn store_answer(&mut self, mut answer: Answer) {
+    /// Stores an answer. [`RaceLookup::apply_answers`] must follow, after all answers of the instant.
+    pub(super) fn store_answer(&mut self, mut answer: DnsAnswer) {
         let Some(id) = answer.id.0.checked_sub(self.base) else { return };
         answer.id = QueryId(id);
         self.resolution.store_answer(answer);
@@ -78,7 +78,7 @@ impl Lookup {
     }
 
     /// Returns a new plan, if the race may begin and the services have changed.
-    pub(super) fn plan(&mut self, setup: &Setup, now: Duration) -> Option<Plan> {
+    pub(super) fn plan(&mut self, setup: &RaceSetup, now: Duration) -> Option<Plan> {
         let planned = match &self.plan_state {
             PlanState::UpToDate(_) => return None,
             PlanState::AnswerSince(services) => Some(services),
@@ -93,7 +93,7 @@ impl Lookup {
         new_plan
     }
 
-    fn make_plan(&self, services: &[ServiceInfo], setup: &Setup, now: Duration) -> Plan {
+    fn make_plan(&self, services: &[ServiceInfo], setup: &RaceSetup, now: Duration) -> Plan {
         plan(&PlanRequest {
             target: &setup.target,
             policy: &setup.policy,
@@ -124,6 +124,6 @@ impl Lookup {
     }
 }
 
-fn resolution(setup: &Arc<Setup>, now: Duration) -> Resolution {
-    Resolution::of(Arc::clone(setup), now)
+fn resolution(setup: &Arc<RaceSetup>, now: Duration) -> RaceResolution {
+    RaceResolution::from_setup(Arc::clone(setup), now)
 }

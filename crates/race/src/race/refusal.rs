@@ -4,10 +4,10 @@ use alloc::format;
 use core::time::Duration;
 
 use super::attempt::ROUND_TRIPS_WITH_RETRANSMISSION;
-use super::{Attempt, AttemptState, Race, Stage};
+use super::{AttemptState, Race, RaceAttempt, RaceStage};
 use crate::candidate::Transport;
-use crate::evidence::{Cause, Doubt, Failure};
-use crate::io::{CloseReason, Output};
+use crate::evidence::{AttemptFailure, FailureCause, FailureDoubt};
+use crate::io::{CloseReason, RaceOutput};
 
 /// How long to wait for an unanswered attempt beside a certificate that was not accepted, beyond
 /// the time in which the certificate arrived: a server presents the same one over every transport,
@@ -16,7 +16,7 @@ const PATIENCE_BESIDE_CERTIFICATE: Duration = Duration::from_millis(200);
 
 /// A refusal by the host, or a certificate of it that was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Refusal {
+struct HostRefusal {
     /// The transport that was refused, or over which the certificate was presented.
     transport: Transport,
     /// Whether a certificate was not accepted.
@@ -49,14 +49,14 @@ impl Race {
 
     /// Returns whether every candidate has been tried, and nothing in progress has been answered.
     fn only_unanswered_left(&self) -> bool {
-        self.stage == Stage::Racing
+        self.stage == RaceStage::Racing
             && self.lookup.is_complete()
             && !self.waiting.has_untried()
-            && !self.runs(Attempt::is_answered)
+            && !self.runs(RaceAttempt::is_answered)
     }
 
     /// Returns the refusal because of which this attempt is given up first, and when.
-    fn give_up_time(&self, attempt: &Attempt) -> Option<(Refusal, Duration)> {
+    fn give_up_time(&self, attempt: &RaceAttempt) -> Option<(HostRefusal, Duration)> {
         if !attempt.is_under_way() {
             return None;
         }
@@ -77,23 +77,23 @@ impl Race {
     }
 
     /// Returns the refusals by the same address in this race, on this network.
-    fn refusals_beside(&self, attempt: &Attempt) -> impl Iterator<Item = Refusal> {
+    fn refusals_beside(&self, attempt: &RaceAttempt) -> impl Iterator<Item = HostRefusal> {
         let ip = attempt.candidate.address.ip();
         self.attempts[self.first_on_network..].iter().filter_map(move |other| match &other.state {
             AttemptState::Failed { at, failure }
-                if matches!(failure.cause, Cause::Refused | Cause::Certificate)
+                if matches!(failure.cause, FailureCause::Refused | FailureCause::Certificate)
                     && other.candidate.address.ip() == ip =>
             {
-                let is_certificate = failure.cause == Cause::Certificate;
+                let is_certificate = failure.cause == FailureCause::Certificate;
                 let after = at.saturating_sub(other.started);
                 let transport = other.candidate.transport;
-                Some(Refusal { transport, is_certificate, at: *at, after })
+                Some(HostRefusal { transport, is_certificate, at: *at, after })
             }
             _ => None,
         })
     }
 
-    fn give_up(&mut self, index: usize, refusal: Refusal) {
+    fn give_up(&mut self, index: usize, refusal: HostRefusal) {
         let at = self.now;
         let attempt = &mut self.attempts[index];
         let waited = at.saturating_sub(attempt.started).as_millis();
@@ -108,12 +108,12 @@ impl Race {
             false => format!("the same host refused {transport}"),
         };
         let detail = format!("no answer in {waited} ms, while {meanwhile}");
-        let failure = Failure::new(Cause::Silent, attempt.level, detail);
+        let failure = AttemptFailure::new(FailureCause::Silent, attempt.level, detail);
         attempt.state = AttemptState::Failed { at, failure: failure.clone() };
         let id = attempt.id;
         if !is_inconclusive && !self.is_superseded(&self.attempts[index]) {
-            self.learn_doubtful(index, failure, Doubt::HostRefused);
+            self.learn_doubtful(index, failure, FailureDoubt::HostRefused);
         }
-        self.outbox.push_back(Output::Close { id, why: CloseReason::Silent });
+        self.outbox.push_back(RaceOutput::Close { id, why: CloseReason::Silent });
     }
 }

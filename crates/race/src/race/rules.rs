@@ -9,14 +9,14 @@
 
 use core::time::Duration;
 
-use super::{Race, Stage};
+use super::{Race, RaceStage};
 
 /// The maximum number of decisions at one instant. Each one starts, ends, passes on or continues an
 /// attempt, or processes a DNS answer, and none undoes another, so a race stays far below.
 const MAX_DECISIONS: usize = 10_000;
 
 /// A decision of the race.
-struct Rule {
+struct RaceRule {
     /// Returns when it is due in the current state; `None` if time alone does not make it due.
     due: fn(&Race) -> Option<Duration>,
     /// Makes the decision. Afterwards the rule is no longer due at this instant, unless it applies
@@ -26,19 +26,19 @@ struct Rule {
 
 /// Rules due at the same instant apply in this order: complete attempts win before any is given up,
 /// attempts that ended make room before others start, and the end comes last.
-const RULES: [Rule; 12] = [
-    Rule { due: Race::election_end, apply: Race::reopen },
-    Rule { due: Race::next_lookup, apply: Race::look_up },
-    Rule { due: Race::next_win, apply: Race::declare_winner },
-    Rule { due: Race::next_upgrade, apply: Race::upgrade },
-    Rule { due: Race::next_budget_end, apply: Race::end_budgets },
-    Rule { due: Race::next_give_up, apply: Race::give_up_beside_refusals },
-    Rule { due: Race::next_deadline, apply: Race::apply_deadline },
-    Rule { due: Race::next_proceed, apply: Race::proceed_answered },
-    Rule { due: Race::next_start, apply: Race::start_due },
-    Rule { due: Race::next_second_try, apply: Race::start_second_try },
-    Rule { due: Race::next_background_start, apply: Race::start_background },
-    Rule { due: Race::next_end, apply: Race::finish },
+const RULES: [RaceRule; 12] = [
+    RaceRule { due: Race::election_end, apply: Race::reopen },
+    RaceRule { due: Race::next_lookup, apply: Race::look_up },
+    RaceRule { due: Race::next_win, apply: Race::declare_winner },
+    RaceRule { due: Race::next_upgrade, apply: Race::upgrade },
+    RaceRule { due: Race::next_budget_end, apply: Race::end_budgets },
+    RaceRule { due: Race::next_give_up, apply: Race::give_up_beside_refusals },
+    RaceRule { due: Race::next_deadline, apply: Race::apply_deadline },
+    RaceRule { due: Race::next_proceed, apply: Race::proceed_answered },
+    RaceRule { due: Race::next_start, apply: Race::start_due },
+    RaceRule { due: Race::next_second_try, apply: Race::start_second_try },
+    RaceRule { due: Race::next_background_start, apply: Race::start_background },
+    RaceRule { due: Race::next_end, apply: Race::finish },
 ];
 
 impl Race {
@@ -46,7 +46,7 @@ impl Race {
     /// without an input.
     pub(super) fn decide(&mut self) -> Option<Duration> {
         for _ in 0..MAX_DECISIONS {
-            if self.stage == Stage::Over {
+            if self.stage == RaceStage::Over {
                 return None;
             }
             match self.first_due() {
@@ -59,7 +59,7 @@ impl Race {
     }
 
     /// Returns the first rule that is due now; otherwise the time at which one will be.
-    fn first_due(&self) -> Result<&'static Rule, Option<Duration>> {
+    fn first_due(&self) -> Result<&'static RaceRule, Option<Duration>> {
         let mut next: Option<Duration> = None;
         for rule in &RULES {
             match (rule.due)(self) {

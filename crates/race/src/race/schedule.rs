@@ -2,11 +2,11 @@
 
 use core::time::Duration;
 
-use super::{Attempt, AttemptState, Purpose, Race, Stage};
+use super::{AttemptPurpose, AttemptState, Race, RaceAttempt, RaceStage};
 use crate::candidate::Candidate;
-use crate::evidence::Level;
-use crate::io::{AttemptId, CloseReason, Output};
-use crate::plan::Entry;
+use crate::evidence::EvidenceLevel;
+use crate::io::{AttemptId, CloseReason, RaceOutput};
+use crate::plan::PlanEntry;
 use crate::policy::ATTEMPT_DELAY_FLOOR;
 
 /// How many round trips to wait for an answered handshake before the next attempt starts: TCP with
@@ -19,7 +19,7 @@ impl Race {
         if (self.may_start() || self.make_room())
             && let Some(index) = self.waiting.take_next()
         {
-            self.start(index, Purpose::Win);
+            self.start(index, AttemptPurpose::Win);
         }
     }
 
@@ -27,14 +27,14 @@ impl Race {
     /// `None` if there is none, or if it does not depend on time alone.
     pub(super) fn next_start(&self) -> Option<Duration> {
         let entry = &self.plan.entries[self.waiting.next()?];
-        if self.stage != Stage::Racing || self.first_complete().is_some() {
+        if self.stage != RaceStage::Racing || self.first_complete().is_some() {
             return None;
         }
         Some(self.room_at()?.max(self.next_turn(entry)))
     }
 
     /// Returns when this entry, the next one, is due if there is room.
-    fn next_turn(&self, entry: &Entry) -> Duration {
+    fn next_turn(&self, entry: &PlanEntry) -> Duration {
         let Some(newest) = self.attempts.last() else { return self.now };
         if self.setup.policy.simultaneous {
             return self.now;
@@ -52,7 +52,7 @@ impl Race {
 
     /// Returns when this entry is due: after its Connection Attempt Delay, extended by progress
     /// (HEv3 §6.1).
-    fn due_after(&self, last: &Attempt, entry: &Entry) -> Duration {
+    fn due_after(&self, last: &RaceAttempt, entry: &PlanEntry) -> Duration {
         let policy = &self.setup.policy;
         let delay = match entry.delay {
             // An entry inserted before those already started has no delay of its own, and
@@ -74,15 +74,15 @@ impl Race {
     }
 
     /// Returns whether an attempt may still win, so that the next one should wait.
-    fn is_open(&self, attempt: &Attempt) -> bool {
+    fn is_open(&self, attempt: &RaceAttempt) -> bool {
         let is_complete = attempt.awaiting_decision_since().is_some();
         attempt.is_under_way() || (is_complete && !self.setup.policy.exhaustive)
     }
 
     /// Starts this entry of the plan.
-    pub(super) fn start(&mut self, index: usize, purpose: Purpose) {
+    pub(super) fn start(&mut self, index: usize, purpose: AttemptPurpose) {
         let entry = &self.plan.entries[index];
-        let attempt = Attempt {
+        let attempt = RaceAttempt {
             id: AttemptId(0),
             candidate: entry.candidate.clone(),
             second_try_of: None,
@@ -90,8 +90,8 @@ impl Race {
             started: self.now,
             reasons: entry.reasons.clone(),
             from_memory: entry.from_memory,
-            background: purpose != Purpose::Win,
-            level: Level::Started,
+            background: purpose != AttemptPurpose::Win,
+            level: EvidenceLevel::Started,
             progress_at: self.now,
             initial_rtt: entry.initial_rtt,
             rtt: None,
@@ -104,13 +104,13 @@ impl Race {
     }
 
     /// Starts an attempt now, under the next number.
-    pub(super) fn launch(&mut self, attempt: Attempt, purpose: Purpose) {
+    pub(super) fn launch(&mut self, attempt: RaceAttempt, purpose: AttemptPurpose) {
         debug_assert!(self.may_start(), "started an attempt beyond the limit");
         let Ok(number) = u32::try_from(self.attempts.len()) else { return };
-        let attempt = Attempt {
+        let attempt = RaceAttempt {
             id: AttemptId(number),
             started: self.now,
-            level: Level::Started,
+            level: EvidenceLevel::Started,
             progress_at: self.now,
             rtt: None,
             answered_at: None,
@@ -119,20 +119,20 @@ impl Race {
             state: AttemptState::UnderWay(purpose),
             ..attempt
         };
-        self.outbox.push_back(Output::Start {
+        self.outbox.push_back(RaceOutput::Start {
             id: attempt.id,
             candidate: attempt.candidate.clone(),
             initial_rtt: attempt.initial_rtt,
             background: attempt.background,
         });
-        self.slots.take();
+        self.slots.acquire();
         self.attempts.push(attempt);
     }
 
     /// Returns whether this candidate is to be tried. One that was closed by a change of network is
     /// tried anew, and so is one that lost to an attempt that failed after all.
     pub(super) fn candidate_state(&self, candidate: &Candidate) -> CandidateState {
-        let is_open = self.stage == Stage::Racing;
+        let is_open = self.stage == RaceStage::Racing;
         let tries = self.attempts[self.first_on_network..]
             .iter()
             .filter(|attempt| attempt.candidate.is_same_attempt(candidate));
@@ -152,7 +152,7 @@ impl Race {
     }
 
     /// Returns whether this attempt made room and its candidate waits for another turn.
-    pub(super) fn waits_for_a_turn(&self, attempt: &Attempt) -> bool {
+    pub(super) fn waits_for_a_turn(&self, attempt: &RaceAttempt) -> bool {
         let AttemptState::Closed { at, .. } = attempt.state else { return false };
         self.candidate_state(&attempt.candidate) == CandidateState::MadeRoom((at, attempt.id))
     }

@@ -7,14 +7,14 @@
 
 use core::time::Duration;
 
-use super::{Attempt, Purpose, Race, Stage};
-use crate::evidence::Cause;
+use super::{AttemptPurpose, Race, RaceAttempt, RaceStage};
+use crate::evidence::FailureCause;
 use crate::plan::{PROCESSING_TIME, patience_for};
 use crate::policy::ATTEMPT_DELAY_FLOOR;
-use crate::reason::Reason;
+use crate::reason::PlanReason;
 
 /// A second try that is due at some time.
-struct Due {
+struct DueSecondTry {
     at: Duration,
     /// The index of the first attempt at the same candidate.
     first: usize,
@@ -45,25 +45,25 @@ impl Race {
 
     /// Returns whether another attempt at the same candidate has been answered: then the silence of
     /// this one is not significant.
-    pub(super) fn is_superseded(&self, attempt: &Attempt) -> bool {
+    pub(super) fn is_superseded(&self, attempt: &RaceAttempt) -> bool {
         attempt.second_try_of.is_some()
             || self.tries_of(attempt).any(|other| other.id != attempt.id && other.is_answered())
     }
 
     /// Returns whether the handshake of this attempt shows that packets were lost: its own were
     /// retransmitted, or those of an earlier try at the same candidate are still unanswered.
-    pub(super) fn shows_retransmission(&self, attempt: &Attempt) -> Option<bool> {
-        let is_silent = |earlier: &Attempt| earlier.id < attempt.id && !earlier.is_answered();
+    pub(super) fn shows_retransmission(&self, attempt: &RaceAttempt) -> Option<bool> {
+        let is_silent = |earlier: &RaceAttempt| earlier.id < attempt.id && !earlier.is_answered();
         match attempt.second_try_of.is_some() && self.tries_of(attempt).any(is_silent) {
             true => Some(true),
             false => attempt.was_retransmitted(),
         }
     }
 
-    fn second_try(&self) -> Option<Due> {
+    fn second_try(&self) -> Option<DueSecondTry> {
         let policy = &self.setup.policy;
         let is_enabled = policy.second_tries > 0
-            && self.stage == Stage::Racing
+            && self.stage == RaceStage::Racing
             && !policy.simultaneous
             && !policy.exhaustive;
         if !is_enabled || self.is_room_reserved() {
@@ -87,12 +87,12 @@ impl Race {
     }
 
     /// Returns when the candidate of this attempt is tried again, if this is its first attempt.
-    fn second_try_due(&self, first: usize, floor: Duration) -> Option<Due> {
+    fn second_try_due(&self, first: usize, floor: Duration) -> Option<DueSecondTry> {
         let attempt = &self.attempts[first];
         if attempt.second_try_of.is_some()
             || attempt.is_answered()
             || !attempt.candidate.transport.has_second_tries()
-            || attempt.purpose() != Some(Purpose::Win)
+            || attempt.purpose() != Some(AttemptPurpose::Win)
         {
             return None;
         }
@@ -117,11 +117,11 @@ impl Race {
         }
         let after = self.patience(heard.rtt).saturating_mul(1 << second_tries);
         let at = last.started.saturating_add(after).max(floor);
-        Some(Due { at, first, after })
+        Some(DueSecondTry { at, first, after })
     }
 
     /// Returns all attempts at the candidate of this one, on the current network.
-    fn tries_of<'a>(&'a self, attempt: &'a Attempt) -> impl Iterator<Item = &'a Attempt> {
+    fn tries_of<'a>(&'a self, attempt: &'a RaceAttempt) -> impl Iterator<Item = &'a RaceAttempt> {
         let first = attempt.second_try_of.unwrap_or(attempt.id);
         self.attempts
             .iter()
@@ -141,11 +141,12 @@ impl Race {
     }
 
     /// Returns what the attempts on this network show about the host of this one.
-    fn heard_from_host(&self, attempt: &Attempt) -> HeardFromHost {
+    fn heard_from_host(&self, attempt: &RaceAttempt) -> HeardFromHost {
         let ip = attempt.candidate.address.ip();
         let mut heard = HeardFromHost { rtt: None, has_refused: false };
         for other in &self.attempts[self.first_on_network..] {
-            let refused = other.failure().is_some_and(|failure| failure.cause == Cause::Refused);
+            let refused =
+                other.failure().is_some_and(|failure| failure.cause == FailureCause::Refused);
             if (refused || other.rtt.is_some()) && other.candidate.address.ip() == ip {
                 heard.has_refused |= refused;
                 heard.rtt = heard.rtt.into_iter().chain(other.rtt).min();
@@ -155,14 +156,14 @@ impl Race {
         heard
     }
 
-    fn launch_second_try(&mut self, due: Due) {
+    fn launch_second_try(&mut self, due: DueSecondTry) {
         let first = &self.attempts[due.first];
         let Some(purpose) = first.purpose() else { return };
         let mut reasons = first.reasons.clone();
-        reasons.push(Reason::SecondTry { after: due.after });
+        reasons.push(PlanReason::SecondTry { after: due.after });
         let initial_rtt = self.heard_from_host(first).rtt;
         let retry =
-            Attempt { second_try_of: Some(first.id), reasons, initial_rtt, ..first.clone() };
+            RaceAttempt { second_try_of: Some(first.id), reasons, initial_rtt, ..first.clone() };
         self.launch(retry, purpose);
     }
 }

@@ -24,10 +24,10 @@ use alloc::format;
 use core::time::Duration;
 
 use super::attempt::ROUND_TRIPS_WITH_RETRANSMISSION;
-use super::{Attempt, AttemptState, Race};
+use super::{AttemptState, Race, RaceAttempt};
 use crate::candidate::Candidate;
-use crate::evidence::{Cause, Failure};
-use crate::io::{CloseReason, Output};
+use crate::evidence::{AttemptFailure, FailureCause};
+use crate::io::{CloseReason, RaceOutput};
 use crate::policy::ATTEMPT_DELAY_FLOOR;
 
 /// The minimum turn of an unanswered attempt, in Connection Attempt Delays. With the default delay
@@ -40,7 +40,7 @@ const MAX_DOUBLINGS: u32 = 16;
 
 /// How many attempts this race may start under the limit of the process.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Slots {
+pub(super) struct AttemptSlots {
     /// Unlimited until first reported.
     left: Option<usize>,
     /// Whether an attempt made room, and it has not been reported yet whether this race gets the
@@ -48,13 +48,13 @@ pub(super) struct Slots {
     released: bool,
 }
 
-impl Slots {
+impl AttemptSlots {
     /// Creates slots of which this many are left, as reported by the driver.
     pub(super) const fn with_left(left: usize) -> Self {
         Self { left: Some(left), released: false }
     }
 
-    pub(super) fn take(&mut self) {
+    pub(super) fn acquire(&mut self) {
         self.left = self.left.map(|left| left.saturating_sub(1));
     }
 
@@ -138,7 +138,8 @@ impl Race {
             true => self.setup.policy.late_switch_for,
             false => Duration::ZERO,
         };
-        let silent_for_long = |attempt: &Attempt| attempt.progress_at.saturating_add(min_silence);
+        let silent_for_long =
+            |attempt: &RaceAttempt| attempt.progress_at.saturating_add(min_silence);
         if let Some(index) = second_try {
             return Some((silent_for_long(&self.attempts[index]), index));
         }
@@ -149,7 +150,7 @@ impl Race {
     }
 
     /// Returns when the turn of this attempt ends, which is in progress to win.
-    fn turn_end(&self, attempt: &Attempt) -> Duration {
+    fn turn_end(&self, attempt: &RaceAttempt) -> Duration {
         let policy = &self.setup.policy;
         let stall = policy.attempt_delay_max;
         let (first, stall) = if policy.exhaustive {
@@ -172,7 +173,7 @@ impl Race {
     }
 
     /// Returns whether this attempt was unanswered for as long as counts as silence.
-    fn was_silent_for_long(&self, attempt: &Attempt) -> bool {
+    fn was_silent_for_long(&self, attempt: &RaceAttempt) -> bool {
         let waited = self.now.saturating_sub(attempt.started);
         !attempt.is_answered() && waited >= self.setup.policy.late_switch_for
     }
@@ -192,8 +193,8 @@ impl Race {
         let attempt = &mut self.attempts[index];
         let waited = at.saturating_sub(attempt.started).as_millis();
         let detail = format!("no answer in {waited} ms, and other candidates waited for a turn");
-        let failure = Failure::new(Cause::Silent, attempt.level, detail);
+        let failure = AttemptFailure::new(FailureCause::Silent, attempt.level, detail);
         attempt.state = AttemptState::Failed { at, failure };
-        self.outbox.push_back(Output::Close { id: attempt.id, why: CloseReason::MadeRoom });
+        self.outbox.push_back(RaceOutput::Close { id: attempt.id, why: CloseReason::MadeRoom });
     }
 }

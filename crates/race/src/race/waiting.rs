@@ -5,13 +5,13 @@ use alloc::collections::VecDeque;
 /// The indices of the plan's entries that wait for a turn: first those that were not tried, in the
 /// order of the plan, then those that made room for others, in the order in which they did.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct WaitingEntries {
     entries: VecDeque<usize>,
     /// The number of entries that were not tried.
     untried: usize,
 }
 
-impl Waiting {
+impl WaitingEntries {
     /// Creates a queue of untried entries, followed by others that made room before.
     pub(super) fn new(
         untried: VecDeque<usize>,
@@ -29,11 +29,11 @@ impl Waiting {
 
     /// Removes the next entry.
     pub(super) fn take_next(&mut self) -> Option<usize> {
-        self.take(0)
+        self.remove(0)
     }
 
     /// Removes the entry at this position.
-    pub(super) fn take(&mut self, position: usize) -> Option<usize> {
+    pub(super) fn remove(&mut self, position: usize) -> Option<usize> {
         let entry = self.entries.remove(position)?;
         self.untried -= usize::from(position < self.untried);
         Some(entry)

@@ -2,15 +2,15 @@
 
 use core::time::Duration;
 
-use super::{Attempt, AttemptState, Purpose, Race, Stage};
-use crate::evidence::Level;
-use crate::io::{AttemptId, CloseReason, Output};
-use crate::policy::Losers;
+use super::{AttemptPurpose, AttemptState, Race, RaceAttempt, RaceStage};
+use crate::evidence::EvidenceLevel;
+use crate::io::{AttemptId, CloseReason, RaceOutput};
+use crate::policy::LoserPolicy;
 
 impl Race {
     /// Returns when an attempt wins or is elected, unless something happens first.
     pub(super) fn next_win(&self) -> Option<Duration> {
-        if !matches!(self.stage, Stage::Racing | Stage::Elected(_)) {
+        if !matches!(self.stage, RaceStage::Racing | RaceStage::Elected(_)) {
             return None;
         }
         if self.winner().is_some() || self.elect().is_some() {
@@ -24,7 +24,7 @@ impl Race {
         if let Some(id) = self.winner() {
             self.win(id);
         } else if let Some(id) = self.elect() {
-            self.stage = Stage::Elected(id);
+            self.stage = RaceStage::Elected(id);
             self.settle_losers(id);
         }
     }
@@ -51,7 +51,7 @@ impl Race {
     /// Returns the attempt in progress that has reached the policy's level, if that is below the
     /// level of a complete connection.
     fn elect(&self) -> Option<AttemptId> {
-        if self.stage != Stage::Racing || self.setup.policy.exhaustive {
+        if self.stage != RaceStage::Racing || self.setup.policy.exhaustive {
             return None;
         }
         let reached_win_level = || {
@@ -59,7 +59,7 @@ impl Race {
             here.filter(|attempt| attempt.level >= self.setup.policy.win_at)
         };
         // Once such an attempt has failed or stalled, the level proves nothing on this network.
-        let failed_or_stalled = |attempt: &Attempt| {
+        let failed_or_stalled = |attempt: &RaceAttempt| {
             attempt.failure().is_some()
                 || attempt.completion().is_none() && self.stalled_at(attempt) <= self.now
         };
@@ -73,18 +73,18 @@ impl Race {
     /// Returns when the elected attempt, if there is one, counts as stalled and the race is open
     /// again.
     pub(super) fn election_end(&self) -> Option<Duration> {
-        let Stage::Elected(id) = self.stage else { return None };
+        let RaceStage::Elected(id) = self.stage else { return None };
         Some(self.stalled_at(&self.attempts[index(id)]))
     }
 
     /// Returns when an attempt counts as stalled. An elected one must keep making progress, or a
     /// server that accepts and stays silent would keep every other candidate from being tried.
-    fn stalled_at(&self, attempt: &Attempt) -> Duration {
+    fn stalled_at(&self, attempt: &RaceAttempt) -> Duration {
         attempt.progress_at.saturating_add(self.setup.policy.attempt_delay_max)
     }
 
     /// Returns the complete attempts that reached the level at which the policy lets them win.
-    pub(super) fn contenders(&self) -> impl Iterator<Item = &Attempt> {
+    pub(super) fn contenders(&self) -> impl Iterator<Item = &RaceAttempt> {
         self.attempts.iter().filter(|attempt| {
             attempt.awaiting_decision_since().is_some()
                 && attempt.level >= self.level_to_win(attempt)
@@ -93,9 +93,9 @@ impl Race {
 
     /// Returns the level at which this attempt wins: without security, a complete connection
     /// suffices.
-    fn level_to_win(&self, attempt: &Attempt) -> Level {
+    fn level_to_win(&self, attempt: &RaceAttempt) -> EvidenceLevel {
         match self.setup.policy.win_at {
-            level @ (Level::FirstByte | Level::FullPacket) => level,
+            level @ (EvidenceLevel::FirstByte | EvidenceLevel::FullPacket) => level,
             level => level.min(attempt.complete_at()),
         }
     }
@@ -105,36 +105,36 @@ impl Race {
         if self.setup.policy.exhaustive {
             return None;
         }
-        self.contenders().filter_map(Attempt::awaiting_decision_since).min()
+        self.contenders().filter_map(RaceAttempt::awaiting_decision_since).min()
     }
 
     /// Returns until when the best complete attempt waits for a more preferred one in progress.
     pub(super) fn hold_until(&self) -> Option<Duration> {
-        if matches!(self.stage, Stage::Won { .. } | Stage::Over) {
+        if matches!(self.stage, RaceStage::Won { .. } | RaceStage::Over) {
             return None;
         }
         let first = self.first_complete()?;
         let best = self.contenders().map(|attempt| self.rank(attempt)).min()?;
-        let is_more_preferred = |attempt: &Attempt| {
-            attempt.purpose() == Some(Purpose::Win) && self.rank(attempt) < best
+        let is_more_preferred = |attempt: &RaceAttempt| {
+            attempt.purpose() == Some(AttemptPurpose::Win) && self.rank(attempt) < best
         };
         let until = first.saturating_add(self.setup.policy.grace);
         self.attempts.iter().any(is_more_preferred).then_some(until)
     }
 
     /// Returns the rank of an attempt's transport; smaller is more preferred.
-    pub(super) fn rank(&self, attempt: &Attempt) -> usize {
+    pub(super) fn rank(&self, attempt: &RaceAttempt) -> usize {
         self.setup.policy.rank(attempt.transport()).unwrap_or(usize::MAX)
     }
 
-    fn preference(&self, attempt: &Attempt) -> (usize, Option<Duration>, AttemptId) {
+    fn preference(&self, attempt: &RaceAttempt) -> (usize, Option<Duration>, AttemptId) {
         (self.rank(attempt), attempt.awaiting_decision_since(), attempt.id)
     }
 
     /// Makes this attempt the winner.
     pub(super) fn win(&mut self, id: AttemptId) {
         debug_assert!(
-            matches!(self.stage, Stage::Racing | Stage::Elected(_)),
+            matches!(self.stage, RaceStage::Racing | RaceStage::Elected(_)),
             "the race already has a winner"
         );
         let attempt = self.attempt_mut(id);
@@ -142,8 +142,8 @@ impl Race {
         if let AttemptState::Complete(completion) = &attempt.state {
             attempt.state = AttemptState::Usable(completion.clone());
         }
-        self.outbox.push_back(Output::Usable(id));
-        self.stage = Stage::Won { at: self.now, best: id };
+        self.outbox.push_back(RaceOutput::Usable(id));
+        self.stage = RaceStage::Won { at: self.now, best: id };
         self.settle_losers(id);
     }
 
@@ -154,8 +154,8 @@ impl Race {
         let late_until = self.now.saturating_add(policy.late_switch_for);
         let best = self.rank(&self.attempts[index(winner)]);
         self.heard_level = match self.attempts[index(winner)].level {
-            Level::FirstByte | Level::FullPacket => Level::FirstByte,
-            _ => Level::Answered,
+            EvidenceLevel::FirstByte | EvidenceLevel::FullPacket => EvidenceLevel::FirstByte,
+            _ => EvidenceLevel::Answered,
         };
         for loser in 0..self.attempts.len() {
             let attempt = &self.attempts[loser];
@@ -167,24 +167,25 @@ impl Race {
             let is_superseded = self.is_superseded(attempt)
                 || attempt.candidate.is_same_attempt(&self.attempts[index(winner)].candidate);
             match (&attempt.state, losers) {
-                (AttemptState::UnderWay(Purpose::Win), _) if is_more_preferred => {
+                (AttemptState::UnderWay(AttemptPurpose::Win), _) if is_more_preferred => {
                     self.attempts[loser].state =
-                        AttemptState::UnderWay(Purpose::Upgrade(late_until));
+                        AttemptState::UnderWay(AttemptPurpose::Upgrade(late_until));
                 }
-                (AttemptState::UnderWay(Purpose::Win), Losers::Cancel)
+                (AttemptState::UnderWay(AttemptPurpose::Win), LoserPolicy::Cancel)
                     if late_switch
                         && loser < index(winner)
                         && !self.is_heard(attempt)
                         && !is_superseded =>
                 {
                     self.attempts[loser].state =
-                        AttemptState::UnderWay(Purpose::Silence(late_until));
+                        AttemptState::UnderWay(AttemptPurpose::Silence(late_until));
                 }
-                (AttemptState::UnderWay(Purpose::Win), Losers::Finish(budget)) => {
+                (AttemptState::UnderWay(AttemptPurpose::Win), LoserPolicy::Finish(budget)) => {
                     let until = self.now.saturating_add(budget);
-                    self.attempts[loser].state = AttemptState::UnderWay(Purpose::Evidence(until));
+                    self.attempts[loser].state =
+                        AttemptState::UnderWay(AttemptPurpose::Evidence(until));
                 }
-                (AttemptState::UnderWay(Purpose::Win) | AttemptState::Complete(_), _) => {
+                (AttemptState::UnderWay(AttemptPurpose::Win) | AttemptState::Complete(_), _) => {
                     self.close(loser, CloseReason::Lost);
                 }
                 _ => {}
@@ -195,18 +196,18 @@ impl Race {
     /// Returns when an attempt that completed after the win can be passed on or closed: now, if
     /// there is one.
     pub(super) fn next_upgrade(&self) -> Option<Duration> {
-        let Stage::Won { best, .. } = self.stage else { return None };
+        let RaceStage::Won { best, .. } = self.stage else { return None };
         let best_rank = self.rank(&self.attempts[index(best)]);
         let is_any = self.attempts.iter().any(|attempt| self.is_redundant(attempt, best_rank));
         is_any.then_some(self.now)
     }
 
     /// Returns whether an attempt is of no more use beside a connection of this rank.
-    fn is_redundant(&self, attempt: &Attempt, best_rank: usize) -> bool {
+    fn is_redundant(&self, attempt: &RaceAttempt, best_rank: usize) -> bool {
         match attempt.state {
             AttemptState::Complete(_) => true,
-            AttemptState::UnderWay(Purpose::Upgrade(_)) => self.rank(attempt) >= best_rank,
-            AttemptState::UnderWay(Purpose::Silence(_)) => self.is_heard(attempt),
+            AttemptState::UnderWay(AttemptPurpose::Upgrade(_)) => self.rank(attempt) >= best_rank,
+            AttemptState::UnderWay(AttemptPurpose::Silence(_)) => self.is_heard(attempt),
             _ => false,
         }
     }
@@ -214,7 +215,7 @@ impl Race {
     /// Processes what completed after the win: the most preferred becomes `Better`, the others
     /// lose.
     pub(super) fn upgrade(&mut self) {
-        let Stage::Won { at, best } = self.stage else { return };
+        let RaceStage::Won { at, best } = self.stage else { return };
         let best_rank = self.rank(&self.attempts[index(best)]);
         let most_preferred = self
             .contenders()
@@ -226,8 +227,8 @@ impl Race {
             if let AttemptState::Complete(completion) = &attempt.state {
                 attempt.state = AttemptState::Better(completion.clone());
             }
-            self.outbox.push_back(Output::Better(id));
-            self.stage = Stage::Won { at, best: id };
+            self.outbox.push_back(RaceOutput::Better(id));
+            self.stage = RaceStage::Won { at, best: id };
         }
         let best_rank = most_preferred.map_or(best_rank, |id| self.rank(&self.attempts[index(id)]));
         for loser in 0..self.attempts.len() {
@@ -244,10 +245,10 @@ impl Race {
         let completed = attempt.awaiting_decision_since();
         debug_assert!(attempt.is_under_way() || completed.is_some(), "closed twice");
         attempt.state = AttemptState::Closed { at, why, completed };
-        self.outbox.push_back(Output::Close { id: attempt.id, why });
+        self.outbox.push_back(RaceOutput::Close { id: attempt.id, why });
     }
 
-    fn attempt_mut(&mut self, id: AttemptId) -> &mut Attempt {
+    fn attempt_mut(&mut self, id: AttemptId) -> &mut RaceAttempt {
         &mut self.attempts[index(id)]
     }
 }

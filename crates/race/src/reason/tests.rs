@@ -16,63 +16,74 @@ fn name() -> String {
     "example.com".into()
 }
 
-fn of_memory() -> Vec<(Reason, &'static str)> {
-    let (transport, family) = (Transport::Quic, Family::V6);
+fn of_memory() -> Vec<(PlanReason, &'static str)> {
+    let (transport, family) = (Transport::Quic, AddressFamily::V6);
     vec![
-        (Reason::KnownGood { rtt: None }, "worked recently on this network"),
+        (PlanReason::KnownGood { rtt: None }, "worked recently on this network"),
         (
-            Reason::KnownGood { rtt: Some(ms(31)) },
+            PlanReason::KnownGood { rtt: Some(ms(31)) },
             "worked recently on this network, round trip 31 ms",
         ),
         (
-            Reason::KnownBad { cause: Cause::Silent, retest_in: Duration::from_secs(241) },
+            PlanReason::KnownBad {
+                cause: FailureCause::Silent,
+                retest_in: Duration::from_secs(241),
+            },
             "was silent recently; retest in 4 min",
         ),
         (
-            Reason::RetestDue { cause: Cause::Refused },
+            PlanReason::RetestDue { cause: FailureCause::Refused },
             "refused earlier; due for a retest beside a working connection",
         ),
         (
-            Reason::NetworkSilent { transport, family, port: 443, silent_hosts: 5 },
+            PlanReason::NetworkSilent { transport, family, port: 443, silent_hosts: 5 },
             "quic to port 443 over IPv6 has been silent on this network for 5 other hosts",
         ),
         (
-            Reason::NetworkSilent { transport: Transport::Sctp, family, port: 0, silent_hosts: 3 },
+            PlanReason::NetworkSilent {
+                transport: Transport::Sctp,
+                family,
+                port: 0,
+                silent_hosts: 3,
+            },
             "sctp over IPv6 has been silent on this network for 3 other hosts",
         ),
-        (Reason::Probe { one_in: 4 }, "one race in 4 probes it again beside a working connection"),
         (
-            Reason::NetworkLoses {
-                loss: Loss { sent_again: 3, handshakes: 16 },
+            PlanReason::Probe { one_in: 4 },
+            "one race in 4 probes it again beside a working connection",
+        ),
+        (
+            PlanReason::NetworkLoses {
+                loss: HandshakeLoss { sent_again: 3, handshakes: 16 },
                 head_start: ms(100),
                 second_tries: 3,
             },
             "this network loses packets (3 of the last 16 handshakes retransmitted): the head start is at least 100 ms, and an unanswered attempt is repeated up to 3 times",
         ),
         (
-            Reason::MoreWanted { than: Transport::Tcp, family: Family::V4 },
+            PlanReason::MoreWanted { than: Transport::Tcp, family: AddressFamily::V4 },
             "tcp over IPv4 works, but this one is preferred and untried: tried beside the working connection",
         ),
-        (Reason::NotStarted, "not started: the race was over"),
-        (Reason::LastResort, "tried anyway, because nothing else is left"),
+        (PlanReason::NotStarted, "not started: the race was over"),
+        (PlanReason::LastResort, "tried anyway, because nothing else is left"),
     ]
 }
 
-fn all() -> Vec<(Reason, &'static str)> {
+fn all() -> Vec<(PlanReason, &'static str)> {
     [of_memory(), of_order(), of_addresses(), of_limits()].concat()
 }
 
-fn of_order() -> Vec<(Reason, &'static str)> {
+fn of_order() -> Vec<(PlanReason, &'static str)> {
     let transport = Transport::Quic;
     vec![
-        (Reason::FirstChoice { transport }, "quic is the most preferred transport"),
-        (Reason::NextChoice { transport }, "quic is the most preferred transport left"),
+        (PlanReason::FirstChoice { transport }, "quic is the most preferred transport"),
+        (PlanReason::NextChoice { transport }, "quic is the most preferred transport left"),
         (
-            Reason::HeadStart { of: transport, delay: ms(80), rtt: Some(ms(40)) },
+            PlanReason::HeadStart { of: transport, delay: ms(80), rtt: Some(ms(40)) },
             "quic is preferred and gets a head start of 80 ms, from a round trip of 40 ms",
         ),
         (
-            Reason::HeadStartCut {
+            PlanReason::HeadStartCut {
                 of: transport,
                 delay: ms(50),
                 rtt: ms(100),
@@ -83,105 +94,108 @@ fn of_order() -> Vec<(Reason, &'static str)> {
              tcp needs no more than 2 ms",
         ),
         (
-            Reason::AttemptDelay { delay: ms(1500), rtt: Some(ms(500)) },
+            PlanReason::AttemptDelay { delay: ms(1500), rtt: Some(ms(500)) },
             "starts 1500 ms after the previous attempt, from a round trip of 500 ms",
         ),
         (
-            Reason::SecondTry { after: ms(100) },
+            PlanReason::SecondTry { after: ms(100) },
             "tried again beside attempts that had been unanswered for 100 ms",
         ),
         (
-            Reason::Service { name: name(), priority: 1, shuffled: true },
+            PlanReason::Service { name: name(), priority: 1, shuffled: true },
             "HTTPS record for example.com with priority 1, chosen at random among equals",
         ),
         (
-            Reason::Alias { name: name() },
+            PlanReason::Alias { name: name() },
             "address of the alias example.com, which has no HTTPS record",
         ),
         (
-            Reason::BesideRecords { name: name() },
+            PlanReason::BesideRecords { name: name() },
             "ignores the HTTPS records of example.com, as if there were none: tried after those that they name",
         ),
-        (Reason::Ech, "its record has an ECH configuration, which is required"),
+        (PlanReason::Ech, "its record has an ECH configuration, which is required"),
     ]
 }
 
-fn of_addresses() -> Vec<(Reason, &'static str)> {
+fn of_addresses() -> Vec<(PlanReason, &'static str)> {
     let transport = Transport::Quic;
     vec![
         (
-            Reason::AddressRule { rule: AddressRule::Precedence },
+            PlanReason::AddressRule { rule: AddressRule::Precedence },
             "after the previous address: its precedence is lower (RFC 6724 rule 6)",
         ),
-        (Reason::FamilyTurn { family: Family::V4 }, "IPv4's turn: the families alternate"),
         (
-            Reason::DeniedHint { name: name() },
+            PlanReason::FamilyTurn { family: AddressFamily::V4 },
+            "IPv4's turn: the families alternate",
+        ),
+        (
+            PlanReason::DeniedHint { name: name() },
             "hint of the HTTPS record, although example.com itself has no such address: tried last",
         ),
         (
-            Reason::Synthesised {
+            PlanReason::Synthesised {
                 from: Ipv4Addr::new(192, 0, 2, 1),
                 prefix: crate::nat64::WELL_KNOWN_PREFIX.0,
                 prefix_len: 96,
             },
             "represents 192.0.2.1 through the network's NAT64 prefix 64:ff9b::/96",
         ),
-        (Reason::Literal, "the address was given"),
-        (Reason::Localhost, "localhost is this machine; DNS is not queried"),
-        (Reason::NoRoute { family: Family::V6 }, "this network has no IPv6 route"),
-        (Reason::FamilyNotAllowed { family: Family::V6 }, "IPv6 was not requested"),
+        (PlanReason::Literal, "the address was given"),
+        (PlanReason::Localhost, "localhost is this machine; DNS is not queried"),
+        (PlanReason::NoRoute { family: AddressFamily::V6 }, "this network has no IPv6 route"),
+        (PlanReason::FamilyNotAllowed { family: AddressFamily::V6 }, "IPv6 was not requested"),
         (
-            Reason::NotInRecord { name: name(), transport, listed: vec!["h2".into()] },
+            PlanReason::NotInRecord { name: name(), transport, listed: vec!["h2".into()] },
             "the HTTPS record for example.com lists h2, none of which is supported over quic here",
         ),
-        (Reason::NotSpoken { transport }, "the target does not support quic"),
+        (PlanReason::NotSpoken { transport }, "the target does not support quic"),
         (
-            Reason::AlwaysSecure { transport },
+            PlanReason::AlwaysSecure { transport },
             "quic always encrypts, but an unencrypted connection was requested",
         ),
     ]
 }
 
-fn of_limits() -> Vec<(Reason, &'static str)> {
+fn of_limits() -> Vec<(PlanReason, &'static str)> {
     let record_type = RecordType::Aaaa;
     vec![
         (
-            Reason::TooManyAddresses { name: name(), record_type, used: 64, ignored: 9936 },
+            PlanReason::TooManyAddresses { name: name(), record_type, used: 64, ignored: 9936 },
             "AAAA answer for example.com: 64 addresses are used, 9936 more are not",
         ),
         (
-            Reason::NotUnicast { name: name(), record_type, ignored: 2 },
+            PlanReason::NotUnicast { name: name(), record_type, ignored: 2 },
             "AAAA answer for example.com: 2 ignored: not unicast addresses",
         ),
         (
-            Reason::TooManyCandidates { used: 256, ignored: 44 },
+            PlanReason::TooManyCandidates { used: 256, ignored: 44 },
             "there are 300 candidates: 256 are used",
         ),
         (
-            Reason::MalformedRecord { name: name(), fault: RecordFault::Port },
+            PlanReason::MalformedRecord { name: name(), fault: RecordFault::Port },
             "HTTPS record of example.com ignored: its port is 0",
         ),
         (
-            Reason::AliasLoop { name: name() },
+            PlanReason::AliasLoop { name: name() },
             "the aliases of the HTTPS records lead back to example.com: the host's own addresses \
              are used",
         ),
         (
-            Reason::AliasTooLong { followed: 8, name: name() },
+            PlanReason::AliasTooLong { followed: 8, name: name() },
             "the aliases of the HTTPS records go on after 8, at example.com: the host's own \
              addresses are used",
         ),
         (
-            Reason::AliasToNothing { name: name() },
+            PlanReason::AliasToNothing { name: name() },
             "the HTTPS record of example.com says that the service is not available: its own addresses are tried anyway",
         ),
         (
-            Reason::OnlyWithEch { name: name() },
+            PlanReason::OnlyWithEch { name: name() },
             "every HTTPS record of example.com has an ECH configuration, which is relied on: \
              nothing is tried without one",
         ),
         (
-            Reason::RecordsUnavailable { name: name() },
+            PlanReason::RecordsUnavailable { name: name() },
             "DNS is protected and the HTTPS records of example.com are unavailable: connecting without them would weaken ECH",
         ),
     ]
@@ -199,9 +213,9 @@ fn reasons_survive_json_under_their_names() {
     for (reason, _) in all() {
         let json = serde_json::to_string(&reason).unwrap();
         assert!(json.starts_with(r#"{"reason":""#), "{json}");
-        assert_eq!(serde_json::from_str::<Reason>(&json).unwrap(), reason);
+        assert_eq!(serde_json::from_str::<PlanReason>(&json).unwrap(), reason);
     }
-    let json = serde_json::to_string(&Reason::NoRoute { family: Family::V6 }).unwrap();
+    let json = serde_json::to_string(&PlanReason::NoRoute { family: AddressFamily::V6 }).unwrap();
     assert_eq!(json, r#"{"reason":"no-route","family":"v6"}"#);
 }
 
@@ -209,7 +223,7 @@ fn reasons_survive_json_under_their_names() {
 #[test]
 fn durations_are_rounded_in_sentences() {
     let text = |retest_in| {
-        let reason = Reason::KnownBad { cause: Cause::Tls, retest_in };
+        let reason = PlanReason::KnownBad { cause: FailureCause::Tls, retest_in };
         reason.to_string().rsplit("retest in ").next().map(String::from)
     };
     let cases = [

@@ -2,26 +2,26 @@
 
 use core::{fmt, time::Duration};
 
-use super::{AddressRule, Reason, RecordFault};
-use crate::candidate::{Alpn, Family};
-use crate::evidence::Cause;
+use super::{AddressRule, PlanReason, RecordFault};
+use crate::candidate::{AddressFamily, AlpnName};
+use crate::evidence::FailureCause;
 
 /// The usual name of an address family.
-struct FamilyName(Family);
+struct FamilyName(AddressFamily);
 
 impl fmt::Display for FamilyName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Family::V4 => "IPv4",
-            Family::V6 => "IPv6",
+            AddressFamily::V4 => "IPv4",
+            AddressFamily::V6 => "IPv6",
         })
     }
 }
 
 /// A duration rounded for reading: `85 ms`, `4 s`, `4 min`, `2 h`, `2 days`.
-struct Approximate(Duration);
+struct RoundedDuration(Duration);
 
-impl fmt::Display for Approximate {
+impl fmt::Display for RoundedDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MINUTE: u64 = 60;
         const HOUR: u64 = 60 * MINUTE;
@@ -42,18 +42,18 @@ impl fmt::Display for Approximate {
 }
 
 /// Protocol names separated by commas, or `nothing`.
-struct Alpns<'a>(&'a [Alpn]);
+struct AlpnList<'a>(&'a [AlpnName]);
 
-impl fmt::Display for Alpns<'_> {
+impl fmt::Display for AlpnList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { f.write_str("nothing") } else { List(self.0).fmt(f) }
+        if self.0.is_empty() { f.write_str("nothing") } else { CommaSeparated(self.0).fmt(f) }
     }
 }
 
 /// Items separated by commas.
-struct List<'a, T>(&'a [T]);
+struct CommaSeparated<'a, T>(&'a [T]);
 
-impl<T: fmt::Display> fmt::Display for List<'_, T> {
+impl<T: fmt::Display> fmt::Display for CommaSeparated<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, item) in self.0.iter().enumerate() {
             write!(f, "{}{item}", if at == 0 { "" } else { ", " })?;
@@ -62,22 +62,27 @@ impl<T: fmt::Display> fmt::Display for List<'_, T> {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for PlanReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_memory(f)
     }
 }
 
-impl Reason {
+impl PlanReason {
     /// Writes what the memory knows, and its consequences.
     fn write_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::KnownGood { rtt: None } => f.write_str("worked recently on this network"),
             Self::KnownGood { rtt: Some(rtt) } => {
-                write!(f, "worked recently on this network, round trip {}", Approximate(*rtt))
+                write!(f, "worked recently on this network, round trip {}", RoundedDuration(*rtt))
             }
             Self::KnownBad { cause, retest_in } => {
-                write!(f, "{} recently; retest in {}", FailureVerb(*cause), Approximate(*retest_in))
+                write!(
+                    f,
+                    "{} recently; retest in {}",
+                    FailureVerb(*cause),
+                    RoundedDuration(*retest_in)
+                )
             }
             Self::RetestDue { cause } => write!(
                 f,
@@ -103,7 +108,7 @@ impl Reason {
                 loss.sent_again,
                 loss.handshakes,
                 if loss.handshakes == 1 { "" } else { "s" },
-                Approximate(*head_start)
+                RoundedDuration(*head_start)
             ),
             Self::MoreWanted { than, family } => write!(
                 f,
@@ -126,35 +131,35 @@ impl Reason {
                 write!(f, "{transport} is the most preferred transport left")
             }
             Self::HeadStart { of, delay, rtt: None } => {
-                write!(f, "{of} is preferred and gets a head start of {}", Approximate(*delay))
+                write!(f, "{of} is preferred and gets a head start of {}", RoundedDuration(*delay))
             }
             Self::HeadStart { of, delay, rtt: Some(rtt) } => write!(
                 f,
                 "{of} is preferred and gets a head start of {}, from a round trip of {}",
-                Approximate(*delay),
-                Approximate(*rtt)
+                RoundedDuration(*delay),
+                RoundedDuration(*rtt)
             ),
             Self::HeadStartCut { of, delay, rtt, other, needs } => write!(
                 f,
                 "{of} is preferred, but with a round trip of {} its head start is only {}: {other} needs no more than {}",
-                Approximate(*rtt),
-                Approximate(*delay),
-                Approximate(*needs)
+                RoundedDuration(*rtt),
+                RoundedDuration(*delay),
+                RoundedDuration(*needs)
             ),
             Self::AttemptDelay { delay, rtt: None } => {
-                write!(f, "starts {} after the previous attempt", Approximate(*delay))
+                write!(f, "starts {} after the previous attempt", RoundedDuration(*delay))
             }
             Self::AttemptDelay { delay, rtt: Some(rtt) } => write!(
                 f,
                 "starts {} after the previous attempt, from a round trip of {}",
-                Approximate(*delay),
-                Approximate(*rtt)
+                RoundedDuration(*delay),
+                RoundedDuration(*rtt)
             ),
             Self::SecondTry { after } => {
                 write!(
                     f,
                     "tried again beside attempts that had been unanswered for {}",
-                    Approximate(*after)
+                    RoundedDuration(*after)
                 )
             }
             Self::Service { name, priority, shuffled } => {
@@ -211,12 +216,12 @@ impl Reason {
             Self::NotInAnyRecord { transport, wanted } => write!(
                 f,
                 "the host has HTTPS records, but none lists {}: it is not available over {transport} there",
-                List(wanted)
+                CommaSeparated(wanted)
             ),
             Self::NotInRecord { name, transport, listed } => write!(
                 f,
                 "the HTTPS record for {name} lists {}, none of which is supported over {transport} here",
-                Alpns(listed)
+                AlpnList(listed)
             ),
             Self::NotSpoken { transport } => {
                 write!(f, "the target does not support {transport}")
@@ -268,7 +273,7 @@ impl Reason {
             Self::MandatoryUnknown { name, keys } => write!(
                 f,
                 "HTTPS record of {name} ignored: it requires key {}, which is not supported",
-                List(keys)
+                CommaSeparated(keys)
             ),
             Self::MalformedRecord { name, fault } => {
                 write!(f, "HTTPS record of {name} ignored: {fault}")
@@ -299,22 +304,22 @@ impl Reason {
 }
 
 /// A cause as a verb in the past tense.
-struct FailureVerb(Cause);
+struct FailureVerb(FailureCause);
 
 impl fmt::Display for FailureVerb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Cause::Refused => "refused",
-            Cause::Unreachable => "could not be reached",
-            Cause::Silent => "was silent",
-            Cause::Reset => "was reset",
-            Cause::Tls => "failed in the TLS handshake",
-            Cause::Certificate => "had a certificate that was not accepted",
-            Cause::Protocol => "violated the protocol",
-            Cause::Deadline => "was too slow",
-            Cause::FellBack => "fell back to TCP",
-            Cause::Unsupported => "is not supported by this host",
-            Cause::Local => "failed on this host",
+            FailureCause::Refused => "refused",
+            FailureCause::Unreachable => "could not be reached",
+            FailureCause::Silent => "was silent",
+            FailureCause::Reset => "was reset",
+            FailureCause::Tls => "failed in the TLS handshake",
+            FailureCause::Certificate => "had a certificate that was not accepted",
+            FailureCause::Protocol => "violated the protocol",
+            FailureCause::Deadline => "was too slow",
+            FailureCause::FellBack => "fell back to TCP",
+            FailureCause::Unsupported => "is not supported by this host",
+            FailureCause::Local => "failed on this host",
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Races and plans as the JSON objects printed by `eyas --json` and read by the Python package
 //! (`docs/reference/json.md`).
 //!
-//! A [`Report`] can be serialised and deserialised in full; these objects are the stable form for
+//! A [`RaceReport`] can be serialised and deserialised in full; these objects are the stable form for
 //! other programs. Fields may be added, but are never renamed. Times are milliseconds since the
 //! start of the race, with at most three decimals.
 
@@ -13,10 +13,10 @@ use core::time::Duration;
 
 use serde::Serialize;
 
-use super::{AttemptReport, DnsReport, Report, Winner, milliseconds};
+use super::{AttemptReport, DnsReport, RaceReport, RaceWinner, milliseconds};
 use crate::candidate::Candidate;
-use crate::evidence::Level;
-use crate::plan::{Dropped, Entry, Plan, Reason};
+use crate::evidence::EvidenceLevel;
+use crate::plan::{DroppedCandidate, Plan, PlanEntry, PlanReason};
 
 /// A race.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -62,7 +62,7 @@ pub struct AttemptJson {
     /// When it was ready, failed or was closed; `null` while it is in progress.
     pub ended_ms: Option<f64>,
     /// How far it got.
-    pub level: Level,
+    pub level: EvidenceLevel,
     /// `won`, `upgraded`, `lost`, `failed`, `closed` or `under-way`.
     pub outcome: &'static str,
     /// Why it failed or was closed; otherwise why it was ranked where it was.
@@ -134,8 +134,8 @@ pub struct DroppedJson {
     pub reasons: Vec<String>,
 }
 
-impl From<&Report> for RaceJson {
-    fn from(report: &Report) -> Self {
+impl From<&RaceReport> for RaceJson {
+    fn from(report: &RaceReport) -> Self {
         Self {
             winner: report.winner.as_ref().map(winner),
             attempts: report.attempts.iter().map(attempt).collect(),
@@ -161,7 +161,7 @@ impl From<&Plan> for PlanJson {
     }
 }
 
-fn winner(winner: &Winner) -> WinnerJson {
+fn winner(winner: &RaceWinner) -> WinnerJson {
     WinnerJson {
         transport: winner.transport.name(),
         security: winner.security.name(),
@@ -195,7 +195,7 @@ fn query(query: &DnsReport) -> DnsJson {
     }
 }
 
-fn entry(entry: &Entry, starts: Duration) -> EntryJson {
+fn entry(entry: &PlanEntry, starts: Duration) -> EntryJson {
     EntryJson {
         transport: entry.candidate.transport.name(),
         security: entry.candidate.security.name(),
@@ -209,7 +209,7 @@ fn entry(entry: &Entry, starts: Duration) -> EntryJson {
     }
 }
 
-fn dropped(dropped: &Dropped) -> DroppedJson {
+fn dropped(dropped: &DroppedCandidate) -> DroppedJson {
     DroppedJson {
         transport: dropped.candidate.transport.name(),
         security: dropped.candidate.security.name(),
@@ -222,6 +222,6 @@ fn address(candidate: &Candidate) -> String {
     candidate.address.to_string()
 }
 
-fn texts(reasons: &[Reason]) -> Vec<String> {
+fn texts(reasons: &[PlanReason]) -> Vec<String> {
     reasons.iter().map(ToString::to_string).collect()
 }

@@ -15,10 +15,10 @@ use serde::Serialize;
 use super::milliseconds;
 use crate::evidence::NetworkId;
 use crate::memory::{
-    Config, DatedOutcome, Entry, Outcome, PathEntry, PeerEntry, Record, Secured, SetUp, Subject,
-    Verdict,
+    DatedOutcome, EntryOutcome, MemoryConfig, MemoryEntry, MemoryRecord, MemorySubject,
+    MemoryVerdict, PathEntry, PeerEntry, SecurityOutcome, SetUp,
 };
-use crate::target::Host;
+use crate::target::TargetHost;
 
 /// One row of the memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -63,10 +63,10 @@ impl MemoryRowJson {
     /// Returns the rows of a memory, for one host or for all, newest first: one for each set-up of
     /// a record.
     pub fn rows(
-        records: &[Record],
-        host: Option<&Host>,
+        records: &[MemoryRecord],
+        host: Option<&TargetHost>,
         now: Duration,
-        config: &Config,
+        config: &MemoryConfig,
     ) -> Vec<Self> {
         let names = names(records);
         let selected = records.iter().filter(|record| host.is_none() || record.key.host() == host);
@@ -84,20 +84,20 @@ impl MemoryRowJson {
 }
 
 /// Returns the readable names of the networks.
-fn names(records: &[Record]) -> BTreeMap<NetworkId, String> {
+fn names(records: &[MemoryRecord]) -> BTreeMap<NetworkId, String> {
     let named = records.iter().filter_map(|record| match &record.entry {
-        Entry::Network(entry) => Some((record.key.network.clone(), entry.name.clone())),
+        MemoryEntry::Network(entry) => Some((record.key.network.clone(), entry.name.clone())),
         _ => None,
     });
     named.collect()
 }
 
 /// Converts a record; one whose key and entry disagree is damaged and ignored.
-fn rows_of(record: &Record, now: Duration, config: &Config) -> Vec<MemoryRowJson> {
+fn rows_of(record: &MemoryRecord, now: Duration, config: &MemoryConfig) -> Vec<MemoryRowJson> {
     let mut row =
         MemoryRowJson { network: record.key.network.0.as_ref().into(), ..Default::default() };
     match (&record.key.subject, &record.entry) {
-        (Subject::Peer { host, transport, security, address }, Entry::Peer(peer)) => {
+        (MemorySubject::Peer { host, transport, security, address }, MemoryEntry::Peer(peer)) => {
             row.host = Some(host.to_string());
             row.transport = transport.name();
             row.security = Some(security.name());
@@ -108,7 +108,7 @@ fn rows_of(record: &Record, now: Duration, config: &Config) -> Vec<MemoryRowJson
                 |(secured, verdict)| peer_row(row.clone(), peer, secured, verdict, now, config);
             verdicts.into_iter().map(row_of).collect()
         }
-        (Subject::Path { transport, family, port }, Entry::Path(path)) => {
+        (MemorySubject::Path { transport, family, port }, MemoryEntry::Path(path)) => {
             row.transport = transport.name();
             row.address = alloc::format!("{family}:{port}");
             row.strikes = u32::try_from(path.silent.len()).unwrap_or(u32::MAX);
@@ -122,33 +122,33 @@ fn rows_of(record: &Record, now: Duration, config: &Config) -> Vec<MemoryRowJson
 fn peer_row(
     mut row: MemoryRowJson,
     peer: &PeerEntry,
-    secured: Option<&Secured>,
-    verdict: Verdict,
+    secured: Option<&SecurityOutcome>,
+    verdict: MemoryVerdict,
     now: Duration,
-    config: &Config,
+    config: &MemoryConfig,
 ) -> MemoryRowJson {
     let seen = secured.map(|secured| secured.seen);
     let at = seen.or(peer.reach).map_or(peer.at, |seen| seen.at);
     row.age_ms = milliseconds(now.saturating_sub(at));
     let strikes = |seen: DatedOutcome| match seen.outcome {
-        Outcome::Bad { strikes, .. } => strikes,
-        Outcome::Good { .. } => 0,
+        EntryOutcome::Bad { strikes, .. } => strikes,
+        EntryOutcome::Good { .. } => 0,
     };
     row.strikes = seen.into_iter().chain(peer.reach).map(strikes).max().unwrap_or_default();
-    if let Some(Secured { set_up: SetUp { alpn, trust }, .. }) = secured {
+    if let Some(SecurityOutcome { set_up: SetUp { alpn, trust }, .. }) = secured {
         row.alpn = Some(alpn.clone());
         row.trust = Some(trust.parameters.clone());
         row.certificate_host = trust.certificate_host.as_ref().map(ToString::to_string);
     }
     (row.verdict, row.cause) = match verdict {
-        Verdict::Good { .. } => ("good", None),
-        Verdict::Bad { cause, .. } => ("bad", Some(cause.to_string())),
-        Verdict::RetestDue { cause, .. } => ("retest-due", Some(cause.to_string())),
+        MemoryVerdict::Good { .. } => ("good", None),
+        MemoryVerdict::Bad { cause, .. } => ("bad", Some(cause.to_string())),
+        MemoryVerdict::RetestDue { cause, .. } => ("retest-due", Some(cause.to_string())),
         _ => ("unknown", None),
     };
     let until = match verdict {
-        Verdict::Good { .. } => Some(at.saturating_add(config.good_for)),
-        Verdict::Bad { until, .. } => Some(until),
+        MemoryVerdict::Good { .. } => Some(at.saturating_add(config.good_for)),
+        MemoryVerdict::Bad { until, .. } => Some(until),
         _ => None,
     };
     row.holds_for_ms = until.map(|until| milliseconds(until.saturating_sub(now)));
@@ -159,7 +159,7 @@ fn path_row(
     mut row: MemoryRowJson,
     path: &PathEntry,
     now: Duration,
-    config: &Config,
+    config: &MemoryConfig,
 ) -> MemoryRowJson {
     let swallowed = path.swallowed(now, config).is_some();
     let heard = path.heard_at.is_some() && path.silent.is_empty();

@@ -3,29 +3,29 @@
 use alloc::{string::String, vec::Vec};
 
 use super::filter::FilteredAnswer;
-use super::record::{Interpretation, ServiceRecord, interpret};
+use super::record::{RecordMeaning, ServiceRecord, interpret};
 use super::{MAX_ALIASES, is_negative};
 use crate::dns::DnsFailure;
-use crate::reason::Reason;
+use crate::reason::PlanReason;
 
 /// The chain of aliases, as far as it is known from the answers.
 #[derive(Clone, Debug)]
-pub(super) struct Chain {
+pub(super) struct AliasChain {
     /// The name whose HTTPS records were queried last.
     pub(super) owner: String,
     /// The targets of the aliases, in order.
     pub(super) aliases: Vec<String>,
     /// How far the end of the chain is known.
-    pub(super) end: End,
+    pub(super) end: ChainEnd,
     /// The ServiceMode records at the end, most preferred first.
     pub(super) records: Vec<ServiceRecord>,
     /// What was ignored.
-    pub(super) notes: Vec<Reason>,
+    pub(super) notes: Vec<PlanReason>,
 }
 
 /// How far the chain is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum ChainEnd {
     /// The answer for the last name is pending.
     Pending,
     /// The last name has been answered, with records or without.
@@ -34,13 +34,13 @@ pub(super) enum End {
     Unavailable,
 }
 
-impl Chain {
+impl AliasChain {
     /// Returns the chain of a target for which no HTTPS records are queried.
     pub(super) const fn none() -> Self {
         Self {
             owner: String::new(),
             aliases: Vec::new(),
-            end: End::Known,
+            end: ChainEnd::Known,
             records: Vec::new(),
             notes: Vec::new(),
         }
@@ -52,7 +52,7 @@ impl Chain {
         seed: u64,
         answer: impl Fn(&str) -> Option<&'a Result<FilteredAnswer, DnsFailure>>,
     ) -> Self {
-        let mut chain = Self { owner, end: End::Pending, ..Self::none() };
+        let mut chain = Self { owner, end: ChainEnd::Pending, ..Self::none() };
         let first = chain.owner.clone();
         loop {
             let interpretation = match answer(&chain.owner) {
@@ -60,7 +60,7 @@ impl Chain {
                 Some(Err(failure)) => {
                     // A malformed set counts as no set (RFC 9460 §2.2), regardless of its sender.
                     let is_none = is_negative(failure) || *failure == DnsFailure::Malformed;
-                    chain.end = if is_none { End::Known } else { End::Unavailable };
+                    chain.end = if is_none { ChainEnd::Known } else { ChainEnd::Unavailable };
                     return chain;
                 }
                 Some(Ok(filtered)) => {
@@ -68,19 +68,19 @@ impl Chain {
                 }
             };
             let target = match interpretation {
-                Interpretation::Services(records) => {
+                RecordMeaning::Services(records) => {
                     chain.records = records;
-                    chain.end = End::Known;
+                    chain.end = ChainEnd::Known;
                     return chain;
                 }
-                Interpretation::Alias(target) => target,
+                RecordMeaning::Alias(target) => target,
             };
             if target == first || chain.aliases.contains(&target) {
-                return chain.broken(Reason::AliasLoop { name: target });
+                return chain.broken(PlanReason::AliasLoop { name: target });
             }
             if chain.aliases.len() == MAX_ALIASES {
                 let name = target;
-                return chain.broken(Reason::AliasTooLong { followed: MAX_ALIASES, name });
+                return chain.broken(PlanReason::AliasTooLong { followed: MAX_ALIASES, name });
             }
             chain.aliases.push(target.clone());
             chain.owner = target;
@@ -88,10 +88,10 @@ impl Chain {
     }
 
     /// Falls back to the host's own addresses, as if there were no records (RFC 9460 §3.1).
-    fn broken(mut self, note: Reason) -> Self {
+    fn broken(mut self, note: PlanReason) -> Self {
         self.notes.push(note);
         self.aliases.clear();
-        self.end = End::Known;
+        self.end = ChainEnd::Known;
         self
     }
 }

@@ -3,8 +3,8 @@
 use alloc::{vec, vec::Vec};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::dns::{DnsFailure, HttpsRecord, Query, RecordType, Records};
-use crate::reason::Reason;
+use crate::dns::{DnsFailure, DnsQuery, DnsRecords, HttpsRecord, RecordType};
+use crate::reason::PlanReason;
 
 /// The maximum number of addresses used per name and family.
 pub const MAX_ADDRESSES: usize = 64;
@@ -32,13 +32,13 @@ pub(super) struct FilteredAnswer {
 
 impl FilteredAnswer {
     /// Filters these records; an answer of another type than queried is invalid.
-    pub(super) fn of(queried: RecordType, records: Records) -> Result<Self, DnsFailure> {
+    pub(super) fn new(queried: RecordType, records: DnsRecords) -> Result<Self, DnsFailure> {
         match (queried, records) {
-            (RecordType::Https, Records::Https(records)) => Ok(Self::of_records(records)),
-            (RecordType::Aaaa, Records::Aaaa(list)) => {
+            (RecordType::Https, DnsRecords::Https(records)) => Ok(Self::of_records(records)),
+            (RecordType::Aaaa, DnsRecords::Aaaa(list)) => {
                 Ok(Self::of_addresses(list.into_iter().map(IpAddr::V6)))
             }
-            (RecordType::A, Records::A(list)) => {
+            (RecordType::A, DnsRecords::A(list)) => {
                 Ok(Self::of_addresses(list.into_iter().map(IpAddr::V4)))
             }
             _ => Err(DnsFailure::Malformed),
@@ -77,20 +77,20 @@ impl FilteredAnswer {
     }
 
     /// Returns the unused parts of the answer to this query.
-    pub(super) fn notes(&self, query: &Query) -> Vec<Reason> {
+    pub(super) fn notes(&self, query: &DnsQuery) -> Vec<PlanReason> {
         let mut notes = vec![];
         let name = || query.name.clone();
         let record_type = query.record_type;
         if self.not_unicast > 0 {
             let ignored = self.not_unicast;
-            notes.push(Reason::NotUnicast { name: name(), record_type, ignored });
+            notes.push(PlanReason::NotUnicast { name: name(), record_type, ignored });
         }
         let ignored = self.ignored;
         if ignored > 0 && record_type == RecordType::Https {
-            notes.push(Reason::TooManyRecords { name: name(), used: MAX_RECORDS, ignored });
+            notes.push(PlanReason::TooManyRecords { name: name(), used: MAX_RECORDS, ignored });
         } else if ignored > 0 {
             let used = MAX_ADDRESSES;
-            notes.push(Reason::TooManyAddresses { name: name(), record_type, used, ignored });
+            notes.push(PlanReason::TooManyAddresses { name: name(), record_type, used, ignored });
         }
         notes
     }

@@ -5,9 +5,9 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::filter::MAX_ECH;
 use super::names::target_name;
-use crate::candidate::Alpn;
+use crate::candidate::AlpnName;
 use crate::dns::{HttpsRecord, RecordType};
-use crate::reason::{Reason, RecordFault};
+use crate::reason::{PlanReason, RecordFault};
 use crate::seed;
 
 /// `SvcParamKey` of `mandatory` itself, which it must not list.
@@ -32,7 +32,7 @@ pub(super) struct ServiceRecord {
     pub(super) name: String,
     pub(super) priority: u16,
     /// The SVCB ALPN set (RFC 9460 §7.1.1).
-    pub(super) alpn: Vec<Alpn>,
+    pub(super) alpn: Vec<AlpnName>,
     pub(super) port: Option<u16>,
     pub(super) ech: Option<Vec<u8>>,
     pub(super) ipv4_hint: Vec<Ipv4Addr>,
@@ -53,7 +53,7 @@ impl ServiceRecord {
 }
 
 /// The meaning of a set of records.
-pub(super) enum Interpretation {
+pub(super) enum RecordMeaning {
     /// AliasMode: continue at this name.
     Alias(String),
     /// ServiceMode: the usable records in order of preference; possibly none.
@@ -65,8 +65,8 @@ pub(super) fn interpret(
     owner: &str,
     records: &[HttpsRecord],
     seed: u64,
-    notes: &mut Vec<Reason>,
-) -> Interpretation {
+    notes: &mut Vec<PlanReason>,
+) -> RecordMeaning {
     // ServiceMode records beside an alias are ignored (RFC 9460 §2.4.1).
     if records.iter().any(|record| record.priority == 0) {
         return alias(owner, records, seed, notes);
@@ -80,7 +80,7 @@ pub(super) fn interpret(
         }
     }
     services.sort_by_cached_key(|service| (service.priority, shuffle_key(service, seed)));
-    Interpretation::Services(services)
+    RecordMeaning::Services(services)
 }
 
 /// Returns one alias of the set; several are an error of the zone, and one is chosen at random (RFC
@@ -89,28 +89,28 @@ fn alias(
     owner: &str,
     records: &[HttpsRecord],
     seed: u64,
-    notes: &mut Vec<Reason>,
-) -> Interpretation {
+    notes: &mut Vec<PlanReason>,
+) -> RecordMeaning {
     let mut targets: Vec<String> = Vec::new();
     for record in records.iter().filter(|record| record.priority == 0) {
         let name = || owner.into();
         if record.target.is_empty() || record.target == "." {
-            notes.push(Reason::AliasToNothing { name: name() });
+            notes.push(PlanReason::AliasToNothing { name: name() });
         } else if let Some(target) = target_name(&record.target) {
             targets.push(target);
         } else {
             let fault = RecordFault::Target;
-            notes.push(Reason::MalformedRecord { name: name(), fault });
+            notes.push(PlanReason::MalformedRecord { name: name(), fault });
         }
     }
     match targets.into_iter().min_by_key(|target| seed::draw(seed, target.as_bytes())) {
-        Some(target) => Interpretation::Alias(target),
-        None => Interpretation::Services(Vec::new()),
+        Some(target) => RecordMeaning::Alias(target),
+        None => RecordMeaning::Services(Vec::new()),
     }
 }
 
-fn service(owner: &str, record: &HttpsRecord) -> Result<ServiceRecord, Reason> {
-    let malformed = |fault| Reason::MalformedRecord { name: owner.into(), fault };
+fn service(owner: &str, record: &HttpsRecord) -> Result<ServiceRecord, PlanReason> {
+    let malformed = |fault| PlanReason::MalformedRecord { name: owner.into(), fault };
     let unknown: Vec<u16> = record
         .mandatory
         .iter()
@@ -119,7 +119,7 @@ fn service(owner: &str, record: &HttpsRecord) -> Result<ServiceRecord, Reason> {
         .take(MAX_KEYS_LISTED)
         .collect();
     if !unknown.is_empty() {
-        return Err(Reason::MandatoryUnknown { name: owner.into(), keys: unknown });
+        return Err(PlanReason::MandatoryUnknown { name: owner.into(), keys: unknown });
     }
     if !record.mandatory.iter().all(|key| is_present(record, *key)) {
         return Err(malformed(RecordFault::Mandatory));

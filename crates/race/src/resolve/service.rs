@@ -8,10 +8,10 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::chain::Chain;
+use super::chain::AliasChain;
 use super::record::ServiceRecord;
-use super::{MAX_ADDRESSES, RecordType, Resolution, is_negative};
-use crate::candidate::{Alpn, Family, Origin};
+use super::{MAX_ADDRESSES, RaceResolution, RecordType, is_negative};
+use crate::candidate::{AddressFamily, AddressOrigin, AlpnName};
 use crate::target::Target;
 
 /// The addresses of `localhost` (RFC 6761 §6.3).
@@ -27,7 +27,7 @@ pub struct ServiceInfo {
     /// How the service was found.
     pub kind: ServiceKind,
     /// The SVCB ALPN set, the default included (RFC 9460 §7.1.1); empty without a record.
-    pub alpn: Vec<Alpn>,
+    pub alpn: Vec<AlpnName>,
     /// The port to connect to.
     pub port: u16,
     /// The record's `ECHConfigList`.
@@ -57,7 +57,7 @@ pub struct ServiceAddress {
     /// The scope of a link-local IPv6 address; 0 for none.
     pub scope_id: u32,
     /// The origin of the address.
-    pub origin: Origin,
+    pub origin: AddressOrigin,
 }
 
 impl ServiceInfo {
@@ -71,7 +71,11 @@ impl ServiceInfo {
 }
 
 /// Returns the service of a host that is not looked up in DNS.
-pub(super) fn local(target: &Target, addresses: &[(IpAddr, u32)], origin: Origin) -> ServiceInfo {
+pub(super) fn local(
+    target: &Target,
+    addresses: &[(IpAddr, u32)],
+    origin: AddressOrigin,
+) -> ServiceInfo {
     ServiceInfo {
         name: target.host.to_string(),
         kind: ServiceKind::Origin,
@@ -91,7 +95,7 @@ pub(super) fn local(target: &Target, addresses: &[(IpAddr, u32)], origin: Origin
 
 /// Returns the records by priority, then, as if there were none, the alias's target and the host
 /// itself (RFC 9460 §3). What a record covers is excluded when candidates are created.
-pub(super) fn list(resolution: &Resolution, chain: &Chain) -> Vec<ServiceInfo> {
+pub(super) fn list(resolution: &RaceResolution, chain: &AliasChain) -> Vec<ServiceInfo> {
     let port = resolution.setup.target.port;
     let mut services: Vec<ServiceInfo> = chain
         .records
@@ -125,7 +129,7 @@ pub(super) fn list(resolution: &Resolution, chain: &Chain) -> Vec<ServiceInfo> {
 /// Returns whether only services of the records may be tried: the caller relies on ECH, and each of
 /// them has it (RFC 9848 §5.1). An attacker who can forge the answers can omit ECH from them, but
 /// if the client bypassed the records with ECH, this would not even be necessary.
-pub(super) fn relies_on_records(resolution: &Resolution, chain: &Chain) -> bool {
+pub(super) fn relies_on_records(resolution: &RaceResolution, chain: &AliasChain) -> bool {
     resolution.setup.policy.rely_on_ech
         && !chain.records.is_empty()
         && chain.records.iter().all(|record| record.ech.is_some())
@@ -135,7 +139,7 @@ pub(super) fn relies_on_records(resolution: &Resolution, chain: &Chain) -> bool 
 /// hints. An answer without an address does not remove them (RFC 9460 §7.3): they remain, after all
 /// others.
 fn addresses(
-    resolution: &Resolution,
+    resolution: &RaceResolution,
     name: &str,
     record: Option<&ServiceRecord>,
 ) -> Vec<ServiceAddress> {
@@ -151,19 +155,19 @@ fn addresses(
         match answered(resolution, name, record_type) {
             Some([]) => denied.extend(hints.map(|ip| original(&ip))),
             Some(answer) => {
-                answer.iter().for_each(|ip| list.add(original(ip), Origin::Address));
+                answer.iter().for_each(|ip| list.add(original(ip), AddressOrigin::Address));
             }
-            None => hints.for_each(|ip| list.add(original(&ip), Origin::Hint)),
+            None => hints.for_each(|ip| list.add(original(&ip), AddressOrigin::Hint)),
         }
     }
-    denied.into_iter().for_each(|ip| list.add(ip, Origin::DeniedHint));
+    denied.into_iter().for_each(|ip| list.add(ip, AddressOrigin::DeniedHint));
     list.addresses
 }
 
 /// Returns the answer for this name and type, empty if there is no such address; `None` if it has
 /// not arrived or failed.
 fn answered<'a>(
-    resolution: &'a Resolution,
+    resolution: &'a RaceResolution,
     name: &str,
     record_type: RecordType,
 ) -> Option<&'a [IpAddr]> {
@@ -181,8 +185,8 @@ struct AddressList {
 }
 
 impl AddressList {
-    fn add(&mut self, ip: IpAddr, origin: Origin) {
-        let used = &mut self.used[usize::from(Family::of(ip) == Family::V6)];
+    fn add(&mut self, ip: IpAddr, origin: AddressOrigin) {
+        let used = &mut self.used[usize::from(AddressFamily::from_ip(ip) == AddressFamily::V6)];
         let is_known = self.addresses.iter().any(|known| known.ip == ip);
         if *used < MAX_ADDRESSES && !is_known {
             *used += 1;

@@ -3,20 +3,20 @@
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 use core::time::Duration;
 
-use super::{Event, Header, MAX_STEPS, SCHEMA_VERSION, Step, Trace};
-use crate::io::Input;
-use crate::race::{Race, Setup};
+use super::{MAX_STEPS, SCHEMA_VERSION, Trace, TraceEvent, TraceHeader, TraceStep};
+use crate::io::RaceInput;
+use crate::race::{Race, RaceSetup};
 
 /// The parameters and inputs of a race, with the times at which it was polled.
 ///
-/// These determine a race completely, so the outputs are not stored: [`Journal::trace`] runs the
-/// race again when they are needed. It returns what a [`Recorder`](super::Recorder) would have
+/// These determine a race completely, so the outputs are not stored: [`RaceJournal::trace`] runs the
+/// race again when they are needed. It returns what a [`TraceRecorder`](super::TraceRecorder) would have
 /// recorded, in a fraction of the memory and at no cost if it is never called.
 #[derive(Clone, Debug)]
-pub struct Journal {
-    setup: Arc<Setup>,
+pub struct RaceJournal {
+    setup: Arc<RaceSetup>,
     started_at: Duration,
-    calls: Vec<Call>,
+    calls: Vec<JournalCall>,
     /// The steps of the trace so far.
     steps: usize,
 }
@@ -26,36 +26,36 @@ const USUAL_CALLS: usize = 12;
 
 /// A call of the race, or several in a row.
 #[derive(Clone, Debug)]
-struct Call {
+struct JournalCall {
     at: Duration,
-    kind: Kind,
+    kind: JournalCallKind,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum JournalCallKind {
     /// `handle_input`.
-    Input(Input),
+    Input(RaceInput),
     /// `poll_output`, this many times in a row.
     Polls(u32),
 }
 
-impl Journal {
+impl RaceJournal {
     /// Creates the journal of a race with these parameters, created at this time.
-    pub fn new(setup: Arc<Setup>, now: Duration) -> Self {
+    pub fn new(setup: Arc<RaceSetup>, now: Duration) -> Self {
         let calls = Vec::with_capacity(USUAL_CALLS);
         Self { setup, started_at: now, calls, steps: 0 }
     }
 
     /// Returns the parameters of the race.
-    pub const fn setup(&self) -> &Arc<Setup> {
+    pub const fn setup(&self) -> &Arc<RaceSetup> {
         &self.setup
     }
 
     /// Records a call to [`Race::handle_input`].
-    pub fn note_input(&mut self, now: Duration, input: &Input) {
+    pub fn note_input(&mut self, now: Duration, input: &RaceInput) {
         if self.steps < MAX_STEPS {
             self.steps += 1;
-            self.calls.push(Call { at: now, kind: Kind::Input(input.clone()) });
+            self.calls.push(JournalCall { at: now, kind: JournalCallKind::Input(input.clone()) });
         }
     }
 
@@ -68,8 +68,10 @@ impl Journal {
         }
         self.steps += count as usize;
         match self.calls.last_mut() {
-            Some(Call { at, kind: Kind::Polls(before) }) if *at == now => *before += count,
-            _ => self.calls.push(Call { at: now, kind: Kind::Polls(count) }),
+            Some(JournalCall { at, kind: JournalCallKind::Polls(before) }) if *at == now => {
+                *before += count
+            }
+            _ => self.calls.push(JournalCall { at: now, kind: JournalCallKind::Polls(count) }),
         }
     }
 
@@ -85,25 +87,25 @@ impl Journal {
 
     /// Returns the trace so far.
     pub fn trace(&self) -> Trace {
-        let setup = Setup::clone(&self.setup);
-        let header = Header { version: SCHEMA_VERSION, started_at: self.started_at, setup };
+        let setup = RaceSetup::clone(&self.setup);
+        let header = TraceHeader { version: SCHEMA_VERSION, started_at: self.started_at, setup };
         let mut steps = Vec::with_capacity(self.steps);
         self.run(|step| steps.push(step));
         Trace { header, steps }
     }
 
-    fn run(&self, mut emit: impl FnMut(Step)) -> Race {
+    fn run(&self, mut emit: impl FnMut(TraceStep)) -> Race {
         let mut race = Race::new(Arc::clone(&self.setup), self.started_at);
-        for Call { at, kind } in &self.calls {
+        for JournalCall { at, kind } in &self.calls {
             match kind {
-                Kind::Input(input) => {
+                JournalCallKind::Input(input) => {
                     race.handle_input(*at, input.clone());
-                    emit(Step { at: *at, event: Event::Input(input.clone()) });
+                    emit(TraceStep { at: *at, event: TraceEvent::Input(input.clone()) });
                 }
-                Kind::Polls(count) => {
+                JournalCallKind::Polls(count) => {
                     for _ in 0..*count {
                         let output = Box::new(race.poll_output(*at));
-                        emit(Step { at: *at, event: Event::Output(output) });
+                        emit(TraceStep { at: *at, event: TraceEvent::Output(output) });
                     }
                 }
             }

@@ -3,10 +3,10 @@
 use core::fmt;
 
 use crate::evidence::Evidence;
-use crate::io::{Output, RaceFailure};
-use crate::trace::Divergence;
+use crate::io::{RaceFailure, RaceOutput};
+use crate::trace::ReplayDivergence;
 
-impl fmt::Display for Divergence {
+impl fmt::Display for ReplayDivergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (step, recorded, replayed) = match self {
             Self::Version(version) => return version.fmt(f),
@@ -24,10 +24,10 @@ impl fmt::Display for Divergence {
     }
 }
 
-impl core::error::Error for Divergence {}
+impl core::error::Error for ReplayDivergence {}
 
 /// An output, described in a few words.
-struct InWords<'a>(&'a Output);
+struct InWords<'a>(&'a RaceOutput);
 
 impl InWords<'_> {
     /// Returns the text, to compare it.
@@ -39,26 +39,26 @@ impl InWords<'_> {
 impl fmt::Display for InWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Output::Query(query) => {
+            RaceOutput::Query(query) => {
                 write!(f, "a query for {} {}", query.name, query.record_type.name())
             }
-            Output::Start { id, candidate, background, .. } => {
+            RaceOutput::Start { id, candidate, background, .. } => {
                 let how = if *background { " beside a connection" } else { "" };
                 write!(f, "the start of attempt {} over {candidate}{how}", id.0)
             }
-            Output::Proceed { id } => write!(f, "attempt {} going on", id.0),
-            Output::Close { id, why } => {
+            RaceOutput::Proceed { id } => write!(f, "attempt {} going on", id.0),
+            RaceOutput::Close { id, why } => {
                 write!(f, "the end of attempt {} ({})", id.0, why.description())
             }
-            Output::Usable(id) => write!(f, "attempt {} winning", id.0),
-            Output::Better(id) => write!(f, "attempt {} taking over", id.0),
-            Output::Learn(evidence) => learnt(f, evidence),
-            Output::Failed(failure) => write!(f, "the end of the race ({})", cause(failure)),
-            Output::Finished => f.write_str("the end of the race"),
-            Output::Timeout(Some(at)) => {
+            RaceOutput::Usable(id) => write!(f, "attempt {} winning", id.0),
+            RaceOutput::Better(id) => write!(f, "attempt {} taking over", id.0),
+            RaceOutput::Learn(evidence) => learnt(f, evidence),
+            RaceOutput::Failed(failure) => write!(f, "the end of the race ({})", cause(failure)),
+            RaceOutput::Finished => f.write_str("the end of the race"),
+            RaceOutput::Timeout(Some(at)) => {
                 write!(f, "waiting until {:.3} ms", at.as_secs_f64() * 1e3)
             }
-            Output::Timeout(None) => f.write_str("waiting for what comes"),
+            RaceOutput::Timeout(None) => f.write_str("waiting for what comes"),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use eyas::ConnectError;
 use eyas::race::dns::DnsFailure;
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas::race::io::RaceFailure;
 
 use super::Destination;
@@ -14,7 +14,7 @@ use crate::proxy_status::ErrorType;
 /// Why a client's request is refused. The text is for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum RequestRefusal {
     /// The client violated its protocol, or its request is invalid.
     Malformed(String),
     /// Its message is too long.
@@ -43,7 +43,7 @@ pub enum Refusal {
     Failed(String),
 }
 
-impl Refusal {
+impl RequestRefusal {
     /// Returns the field REP of a reply (RFC 1928 §6).
     pub(crate) const fn socks5(&self) -> u8 {
         match self {
@@ -122,18 +122,18 @@ impl Refusal {
     }
 }
 
-/// A refusal with its precise cause, which a [`Refusal`] does not distinguish.
+/// A refusal with its precise cause, which a [`RequestRefusal`] does not distinguish.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedRequest {
     /// The refusal.
-    pub why: Refusal,
+    pub why: RequestRefusal,
     /// Its cause.
     pub error: ErrorType,
 }
 
-impl Refused {
+impl RefusedRequest {
     /// Refuses for this cause.
-    pub const fn new(error: ErrorType, why: Refusal) -> Self {
+    pub const fn new(error: ErrorType, why: RequestRefusal) -> Self {
         Self { why, error }
     }
 
@@ -141,7 +141,7 @@ impl Refused {
     pub fn prohibited(to: &Destination) -> Self {
         // Which rule it was depends on the address; that it was one does not.
         let text = format!("{to} has only addresses that clients may not use");
-        Self::new(ErrorType::DestinationIpProhibited, Refusal::NotAllowed(text))
+        Self::new(ErrorType::DestinationIpProhibited, RequestRefusal::NotAllowed(text))
     }
 
     /// Returns status and reason of a response (RFC 9110 §15).
@@ -153,47 +153,47 @@ impl Refused {
     }
 }
 
-impl From<Refusal> for Refused {
-    fn from(why: Refusal) -> Self {
+impl From<RequestRefusal> for RefusedRequest {
+    fn from(why: RequestRefusal) -> Self {
         let error = match &why {
-            Refusal::Malformed(_) | Refusal::TooLong | Refusal::AddressKind(_) => {
-                ErrorType::HttpRequestError
-            }
-            Refusal::NoUser
-            | Refusal::TooManyGuesses(_)
-            | Refusal::Unsupported(_)
-            | Refusal::NotAllowed(_) => ErrorType::HttpRequestDenied,
-            Refusal::Refused(_) => ErrorType::ConnectionRefused,
-            Refusal::HostUnreachable(_) => ErrorType::DestinationUnavailable,
-            Refusal::NetworkUnreachable(_) => ErrorType::DestinationIpUnroutable,
-            Refusal::NoAddress(_) => ErrorType::DnsError,
-            Refusal::TimedOut(_) => ErrorType::ConnectionTimeout,
-            Refusal::Failed(_) => ErrorType::ProxyInternalError,
+            RequestRefusal::Malformed(_)
+            | RequestRefusal::TooLong
+            | RequestRefusal::AddressKind(_) => ErrorType::HttpRequestError,
+            RequestRefusal::NoUser
+            | RequestRefusal::TooManyGuesses(_)
+            | RequestRefusal::Unsupported(_)
+            | RequestRefusal::NotAllowed(_) => ErrorType::HttpRequestDenied,
+            RequestRefusal::Refused(_) => ErrorType::ConnectionRefused,
+            RequestRefusal::HostUnreachable(_) => ErrorType::DestinationUnavailable,
+            RequestRefusal::NetworkUnreachable(_) => ErrorType::DestinationIpUnroutable,
+            RequestRefusal::NoAddress(_) => ErrorType::DnsError,
+            RequestRefusal::TimedOut(_) => ErrorType::ConnectionTimeout,
+            RequestRefusal::Failed(_) => ErrorType::ProxyInternalError,
         };
         Self { why, error }
     }
 }
 
-impl Refused {
+impl RefusedRequest {
     /// Creates the refusal for a race that failed, with this text.
     pub(crate) fn from_race(error: &ConnectError, text: String) -> Self {
-        Self { why: Refusal::from_race(error, text), error: ErrorType::from(error) }
+        Self { why: RequestRefusal::from_race(error, text), error: ErrorType::from(error) }
     }
 }
 
-impl From<&ConnectError> for Refused {
+impl From<&ConnectError> for RefusedRequest {
     fn from(error: &ConnectError) -> Self {
-        Self { why: Refusal::from(error), error: ErrorType::from(error) }
+        Self { why: RequestRefusal::from(error), error: ErrorType::from(error) }
     }
 }
 
-impl From<&ConnectError> for Refusal {
+impl From<&ConnectError> for RequestRefusal {
     fn from(error: &ConnectError) -> Self {
         Self::from_race(error, error.to_string())
     }
 }
 
-impl Refusal {
+impl RequestRefusal {
     /// Creates the refusal for a race that failed, with this text.
     fn from_race(error: &ConnectError, text: String) -> Self {
         match error.failure() {
@@ -205,16 +205,16 @@ impl Refusal {
             RaceFailure::NoNetwork => Self::NetworkUnreachable(text),
             RaceFailure::Deadline(_) => Self::TimedOut(text),
             _ => match error.cause() {
-                Some(Cause::Refused) => Self::Refused(text),
-                Some(Cause::Unreachable) => Self::HostUnreachable(text),
-                Some(Cause::Silent | Cause::Deadline) => Self::TimedOut(text),
+                Some(FailureCause::Refused) => Self::Refused(text),
+                Some(FailureCause::Unreachable) => Self::HostUnreachable(text),
+                Some(FailureCause::Silent | FailureCause::Deadline) => Self::TimedOut(text),
                 _ => Self::Failed(text),
             },
         }
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for RequestRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong => f.write_str("the head of the request is too long"),

@@ -13,9 +13,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 use eyas::race::target::parse_port;
 
 use super::{
-    Awaiting, Credentials, Destination, MAX_HEAD, Protocol, Read, Refusal, Refused, Request,
+    AwaitingAuthentication, ClientCredentials, Destination, HandshakeProtocol, HandshakeRequest,
+    MAX_HEAD, MessageRead, RefusedRequest, RequestRefusal,
 };
-use crate::body::Body;
+use crate::body::BodyDelimiter;
 use crate::connect_udp::{self, PROTOCOL};
 use crate::proxy_status::{PROXY_STATUS, field_value};
 use crate::pseudonym;
@@ -36,11 +37,15 @@ const HOP_BY_HOP: [&str; 8] = [
     "host",
 ];
 
-pub(super) fn read(bytes: &[u8], requires_user: bool, hops: &mut Option<HeaderValue>) -> Read {
+pub(super) fn read(
+    bytes: &[u8],
+    requires_user: bool,
+    hops: &mut Option<HeaderValue>,
+) -> MessageRead {
     let Some(length) = head_length(bytes) else {
         return match bytes.len() < MAX_HEAD {
-            true => Read::Partial,
-            false => refused(Refusal::TooLong),
+            true => MessageRead::Partial,
+            false => refused(RequestRefusal::TooLong),
         };
     };
     let parsed = match parsed(&bytes[..length]) {
@@ -49,26 +54,28 @@ pub(super) fn read(bytes: &[u8], requires_user: bool, hops: &mut Option<HeaderVa
     };
     *hops = parsed.hops;
     match (requires_user, parsed.credentials, parsed.request) {
-        (true, None, _) => refused(Refusal::NoUser),
-        (true, Some(credentials), request) => {
-            Read::Authenticate(length, credentials, Awaiting::Http(Box::new(request)))
-        }
-        (false, _, Ok((protocol, request))) => Read::Request(length, protocol, request),
+        (true, None, _) => refused(RequestRefusal::NoUser),
+        (true, Some(credentials), request) => MessageRead::Authenticate(
+            length,
+            credentials,
+            AwaitingAuthentication::Http(Box::new(request)),
+        ),
+        (false, _, Ok((protocol, request))) => MessageRead::Request(length, protocol, request),
         (false, _, Err(why)) => refused(why),
     }
 }
 
 /// A well-formed head.
 struct ParsedHead {
-    credentials: Option<Credentials>,
+    credentials: Option<ClientCredentials>,
     /// The proxies that the request has passed.
     hops: Option<HeaderValue>,
     /// The request, or why it is refused to everyone.
-    request: Result<(Protocol, Request), Refusal>,
+    request: Result<(HandshakeProtocol, HandshakeRequest), RequestRefusal>,
 }
 
-fn refused(why: Refusal) -> Read {
-    Read::Refused(refusal(&Refused::from(why.clone())), why)
+fn refused(why: RequestRefusal) -> MessageRead {
+    MessageRead::Refused(refusal(&RefusedRequest::from(why.clone())), why)
 }
 
 /// Returns the length of the head with its empty line, if it is complete and not too long. A line may end
@@ -84,18 +91,20 @@ fn head_length(bytes: &[u8]) -> Option<usize> {
     ends.filter_map(empty_line).next()
 }
 
-fn parsed(head: &[u8]) -> Result<ParsedHead, Refusal> {
+fn parsed(head: &[u8]) -> Result<ParsedHead, RequestRefusal> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut parsed = httparse::Request::new(&mut fields);
     match parsed.parse(head) {
         Ok(httparse::Status::Complete(length)) if length == head.len() => {}
-        Err(httparse::Error::TooManyHeaders) => return Err(Refusal::TooLong),
+        Err(httparse::Error::TooManyHeaders) => return Err(RequestRefusal::TooLong),
         Ok(_) => {
-            return Err(Refusal::Malformed(
+            return Err(RequestRefusal::Malformed(
                 "a line of its request has an invalid ending".to_owned(),
             ));
         }
-        Err(cause) => return Err(Refusal::Malformed(format!("its request is not HTTP: {cause}"))),
+        Err(cause) => {
+            return Err(RequestRefusal::Malformed(format!("its request is not HTTP: {cause}")));
+        }
     }
     let via = parsed.headers.iter().filter(|field| field.name.eq_ignore_ascii_case("via"));
     Ok(ParsedHead {
@@ -105,27 +114,32 @@ fn parsed(head: &[u8]) -> Result<ParsedHead, Refusal> {
     })
 }
 
-fn request(parsed: &httparse::Request<'_, '_>) -> Result<(Protocol, Request), Refusal> {
+fn request(
+    parsed: &httparse::Request<'_, '_>,
+) -> Result<(HandshakeProtocol, HandshakeRequest), RequestRefusal> {
     let (method, target) = (parsed.method.unwrap_or_default(), parsed.path.unwrap_or_default());
     if method == "CONNECT" {
-        return Ok((Protocol::Connect, Request::Connect(connect_target(target)?)));
+        return Ok((
+            HandshakeProtocol::Connect,
+            HandshakeRequest::Connect(connect_target(target)?),
+        ));
     }
     if asks_for_udp(parsed.headers) {
-        if method != "GET" || body(parsed.version, parsed.headers)? != Body::none() {
+        if method != "GET" || body(parsed.version, parsed.headers)? != BodyDelimiter::none() {
             let why = "CONNECT-UDP requires GET without a body";
-            return Err(Refusal::Malformed(why.to_owned()));
+            return Err(RequestRefusal::Malformed(why.to_owned()));
         }
         let destination = connect_udp::destination(path(target))?;
-        return Ok((Protocol::ConnectUdp, Request::ConnectUdp(destination)));
+        return Ok((HandshakeProtocol::ConnectUdp, HandshakeRequest::ConnectUdp(destination)));
     }
     let (destination, authority, path) = absolute(target)?;
     let body = body(parsed.version, parsed.headers)?;
     let head = rewritten(method, &path, &authority, parsed.headers);
-    Ok((Protocol::Http, Request::Forward { destination, head, body }))
+    Ok((HandshakeProtocol::Http, HandshakeRequest::Forward { destination, head, body }))
 }
 
 /// Returns the Basic credentials (RFC 7617) of a field `Proxy-Authorization`.
-pub fn credentials(field: Option<&[u8]>) -> Option<Credentials> {
+pub fn credentials(field: Option<&[u8]>) -> Option<ClientCredentials> {
     let text = std::str::from_utf8(field?).ok()?;
     let (scheme, coded) = text.trim().split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
@@ -135,11 +149,11 @@ pub fn credentials(field: Option<&[u8]>) -> Option<Credentials> {
     let colon = name.iter().position(|byte| *byte == b':')?;
     let password = name.split_off(colon + 1);
     name.pop();
-    Some(Credentials { name, password })
+    Some(ClientCredentials { name, password })
 }
 
 /// Parses the target of a CONNECT (RFC 9110 §9.3.6).
-pub fn connect_target(target: &str) -> Result<Destination, Refusal> {
+pub fn connect_target(target: &str) -> Result<Destination, RequestRefusal> {
     let (host, port) = target.rsplit_once(':').ok_or_else(|| no_port(target))?;
     let port = parse_port(port).ok_or_else(|| no_port(target))?;
     Destination::parse(host, port)
@@ -167,18 +181,20 @@ fn path(target: &str) -> &str {
     path.split(['?', '#']).next().unwrap_or_default()
 }
 
-fn no_port(target: &str) -> Refusal {
-    Refusal::Malformed(format!("CONNECT requires host:port, not {target:?}"))
+fn no_port(target: &str) -> RequestRefusal {
+    RequestRefusal::Malformed(format!("CONNECT requires host:port, not {target:?}"))
 }
 
 /// Returns the destination of a URL, the authority that names it, and the path.
-fn absolute(target: &str) -> Result<(Destination, String, String), Refusal> {
+fn absolute(target: &str) -> Result<(Destination, String, String), RequestRefusal> {
     let Some((scheme, rest)) = target.split_once("://") else {
         let why = "this is a proxy: requests need an absolute URL, such as http://example.org/";
-        return Err(Refusal::Malformed(why.to_owned()));
+        return Err(RequestRefusal::Malformed(why.to_owned()));
     };
     if !scheme.eq_ignore_ascii_case("http") {
-        return Err(Refusal::Unsupported(format!("{scheme}:// goes through a proxy by CONNECT")));
+        return Err(RequestRefusal::Unsupported(format!(
+            "{scheme}:// goes through a proxy by CONNECT"
+        )));
     }
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
@@ -188,7 +204,7 @@ fn absolute(target: &str) -> Result<(Destination, String, String), Refusal> {
     let (host, port) = match authority.rsplit_once(':') {
         // In brackets a colon belongs to the address.
         Some((host, port)) if !port.ends_with(']') => {
-            let not_a_port = || Refusal::Malformed(format!("{port:?} is not a port"));
+            let not_a_port = || RequestRefusal::Malformed(format!("{port:?} is not a port"));
             let number = (!port.is_empty()).then(|| parse_port(port).ok_or_else(not_a_port));
             (host, number.transpose()?)
         }
@@ -220,24 +236,27 @@ fn only<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a [u8]> {
 }
 
 /// Returns the framing of the body (RFC 9112 §6.3). Ambiguous framing is refused (§11.2).
-fn body(version: Option<u8>, fields: &[httparse::Header<'_>]) -> Result<Body, Refusal> {
+fn body(
+    version: Option<u8>,
+    fields: &[httparse::Header<'_>],
+) -> Result<BodyDelimiter, RequestRefusal> {
     let values = |name: &'static str| {
         fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name)).map(|f| f.value)
     };
-    let malformed = |why: &str| Err(Refusal::Malformed(why.to_owned()));
+    let malformed = |why: &str| Err(RequestRefusal::Malformed(why.to_owned()));
     let mut codings = values("transfer-encoding");
     let mut lengths = values("content-length");
     match (codings.next(), lengths.next()) {
-        (None, None) => Ok(Body::none()),
+        (None, None) => Ok(BodyDelimiter::none()),
         (Some(_), Some(_)) => malformed("its body has a length and a transfer coding"),
         // RFC 9112 §6.1: the framing of such a message is faulty.
         (Some(_), None) if version == Some(0) => malformed("HTTP/1.0 has no transfer codings"),
         (Some(coding), None) => {
             match codings.next().is_none() && coding.trim_ascii().eq_ignore_ascii_case(b"chunked") {
-                true => Ok(Body::chunked()),
+                true => Ok(BodyDelimiter::chunked()),
                 false => {
                     let why = "no transfer coding but chunked is supported".to_owned();
-                    Err(Refusal::Unsupported(why))
+                    Err(RequestRefusal::Unsupported(why))
                 }
             }
         }
@@ -245,7 +264,9 @@ fn body(version: Option<u8>, fields: &[httparse::Header<'_>]) -> Result<Body, Re
             let text = std::str::from_utf8(length.trim_ascii()).unwrap_or_default();
             let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             match text.parse() {
-                Ok(length) if is_number && lengths.next().is_none() => Ok(Body::of_length(length)),
+                Ok(length) if is_number && lengths.next().is_none() => {
+                    Ok(BodyDelimiter::of_length(length))
+                }
                 _ => malformed("the length of its body is not a single number"),
             }
         }
@@ -294,12 +315,12 @@ pub(super) fn switching() -> Bytes {
 }
 
 /// Returns a response with the reason, in plain text and in `Proxy-Status`.
-pub(super) fn refusal(refused: &Refused) -> Bytes {
+pub(super) fn refusal(refused: &RefusedRequest) -> Bytes {
     let ((status, reason), why) = (refused.http(), &refused.why);
     let proxy_status = field_value(refused.error, &why.to_string());
     let text = format!("eyas proxy: {why}\n");
     let challenge = match why {
-        Refusal::NoUser => "Proxy-Authenticate: Basic realm=\"eyas proxy\"\r\n",
+        RequestRefusal::NoUser => "Proxy-Authenticate: Basic realm=\"eyas proxy\"\r\n",
         _ => "",
     };
     let retry = why.retry_after().map(|seconds| format!("Retry-After: {seconds}\r\n"));

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use bytes::Bytes;
 
-use super::{Destination, Protocol, Read, Refusal, Request};
+use super::{Destination, HandshakeProtocol, HandshakeRequest, MessageRead, RequestRefusal};
 
 const CONNECT: u8 = 1;
 /// The field CD of a success reply.
@@ -14,13 +14,13 @@ pub(super) const REJECTED: u8 = 91;
 /// The limit on the user's name and on the host's, in octets.
 const MAX_TEXT: usize = 255;
 
-pub(super) fn read(bytes: &[u8], with_users: bool) -> Read {
-    request(bytes, with_users).unwrap_or(Read::Partial)
+pub(super) fn read(bytes: &[u8], with_users: bool) -> MessageRead {
+    request(bytes, with_users).unwrap_or(MessageRead::Partial)
 }
 
 /// Returns `None` as long as the message is incomplete.
-fn request(bytes: &[u8], with_users: bool) -> Option<Read> {
-    let refused = |why: Refusal| Some(Read::Refused(reply(REJECTED), why));
+fn request(bytes: &[u8], with_users: bool) -> Option<MessageRead> {
+    let refused = |why: RequestRefusal| Some(MessageRead::Refused(reply(REJECTED), why));
     let fixed = bytes.get(..8)?;
     let port = u16::from_be_bytes([fixed[2], fixed[3]]);
     let ip = Ipv4Addr::new(fixed[4], fixed[5], fixed[6], fixed[7]);
@@ -33,7 +33,9 @@ fn request(bytes: &[u8], with_users: bool) -> Option<Read> {
         match text(bytes, after_user)? {
             Ok((name, after)) => match std::str::from_utf8(name) {
                 Ok(name) => (Destination::parse(name, port), after),
-                Err(_) => (Err(Refusal::Malformed("the host is not text".to_owned())), after),
+                Err(_) => {
+                    (Err(RequestRefusal::Malformed("the host is not text".to_owned())), after)
+                }
             },
             Err(why) => return refused(why),
         }
@@ -41,28 +43,30 @@ fn request(bytes: &[u8], with_users: bool) -> Option<Read> {
         (Destination::literal(ip.into(), port), after_user)
     };
     if with_users {
-        return refused(Refusal::NoUser);
+        return refused(RequestRefusal::NoUser);
     }
     if fixed[1] != CONNECT {
-        return refused(Refusal::Unsupported(
+        return refused(RequestRefusal::Unsupported(
             "the only supported SOCKS4 command is CONNECT".to_owned(),
         ));
     }
     match destination {
-        Ok(destination) => {
-            Some(Read::Request(length, Protocol::Socks4, Request::Connect(destination)))
-        }
+        Ok(destination) => Some(MessageRead::Request(
+            length,
+            HandshakeProtocol::Socks4,
+            HandshakeRequest::Connect(destination),
+        )),
         Err(why) => refused(why),
     }
 }
 
 /// Returns the octets before the next zero, and the offset after it.
-fn text(bytes: &[u8], from: usize) -> Option<Result<(&[u8], usize), Refusal>> {
+fn text(bytes: &[u8], from: usize) -> Option<Result<(&[u8], usize), RequestRefusal>> {
     let rest = bytes.get(from..)?;
     let end = rest.iter().take(MAX_TEXT + 1).position(|byte| *byte == 0);
     match end {
         Some(end) => Some(Ok((&rest[..end], from + end + 1))),
-        None if rest.len() > MAX_TEXT => Some(Err(Refusal::TooLong)),
+        None if rest.len() > MAX_TEXT => Some(Err(RequestRefusal::TooLong)),
         None => None,
     }
 }

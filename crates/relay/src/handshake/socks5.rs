@@ -4,7 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::{Awaiting, Credentials, Destination, Protocol, Read, Refusal, Request};
+use super::{
+    AwaitingAuthentication, ClientCredentials, Destination, HandshakeProtocol, HandshakeRequest,
+    MessageRead, RequestRefusal,
+};
 
 const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;
@@ -22,48 +25,57 @@ pub(super) const SUCCEEDED: u8 = 0;
 
 /// The message that is expected next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum Socks5Stage {
     Greeting,
     Password,
     Request,
 }
 
-pub(super) fn read(bytes: &[u8], stage: Stage, requires_user: bool) -> Read {
+pub(super) fn read(bytes: &[u8], stage: Socks5Stage, requires_user: bool) -> MessageRead {
     let read = match stage {
-        Stage::Greeting => greeting(bytes, requires_user),
-        Stage::Password => password(bytes),
-        Stage::Request => request(bytes),
+        Socks5Stage::Greeting => greeting(bytes, requires_user),
+        Socks5Stage::Password => password(bytes),
+        Socks5Stage::Request => request(bytes),
     };
-    read.unwrap_or(Read::Partial)
+    read.unwrap_or(MessageRead::Partial)
 }
 
 /// Returns `None` as long as the message is incomplete.
-fn greeting(bytes: &[u8], with_users: bool) -> Option<Read> {
+fn greeting(bytes: &[u8], with_users: bool) -> Option<MessageRead> {
     let count = usize::from(*bytes.get(1)?);
     let methods = bytes.get(2..2 + count)?;
     let (method, next) = match with_users {
-        true => (NAME_AND_PASSWORD, Stage::Password),
-        false => (NO_AUTHENTICATION, Stage::Request),
+        true => (NAME_AND_PASSWORD, Socks5Stage::Password),
+        false => (NO_AUTHENTICATION, Socks5Stage::Request),
     };
     Some(match methods.contains(&method) {
-        true => Read::Next(2 + count, answer([VERSION, method]), super::Stage::Socks5(next)),
-        false if with_users => Read::Refused(answer([VERSION, NO_METHOD]), Refusal::NoUser),
+        true => MessageRead::Next(
+            2 + count,
+            answer([VERSION, method]),
+            super::HandshakeStage::Socks5(next),
+        ),
+        false if with_users => {
+            MessageRead::Refused(answer([VERSION, NO_METHOD]), RequestRefusal::NoUser)
+        }
         false => {
             let why = "it requires authentication, which this proxy does not have";
-            Read::Refused(answer([VERSION, NO_METHOD]), Refusal::Malformed(why.to_owned()))
+            MessageRead::Refused(
+                answer([VERSION, NO_METHOD]),
+                RequestRefusal::Malformed(why.to_owned()),
+            )
         }
     })
 }
 
-fn password(bytes: &[u8]) -> Option<Read> {
+fn password(bytes: &[u8]) -> Option<MessageRead> {
     if *bytes.first()? != SUB_NEGOTIATION {
         let why = "it does not speak RFC 1929".to_owned();
-        return Some(Read::Refused(authenticated(false), Refusal::Malformed(why)));
+        return Some(MessageRead::Refused(authenticated(false), RequestRefusal::Malformed(why)));
     }
     let (name, after) = text(bytes, 1)?;
     let (password, after) = text(bytes, after)?;
-    let credentials = Credentials { name: name.to_vec(), password: password.to_vec() };
-    Some(Read::Authenticate(after, credentials, Awaiting::Socks5))
+    let credentials = ClientCredentials { name: name.to_vec(), password: password.to_vec() };
+    Some(MessageRead::Authenticate(after, credentials, AwaitingAuthentication::Socks5))
 }
 
 /// Returns the answer to a name and a password.
@@ -71,39 +83,45 @@ pub(super) fn authenticated(is_user: bool) -> Bytes {
     answer([SUB_NEGOTIATION, u8::from(!is_user)])
 }
 
-fn request(bytes: &[u8]) -> Option<Read> {
-    let refused = |why: Refusal| Some(Read::Refused(reply(why.socks5(), None), why));
+fn request(bytes: &[u8]) -> Option<MessageRead> {
+    let refused = |why: RequestRefusal| Some(MessageRead::Refused(reply(why.socks5(), None), why));
     if *bytes.first()? != VERSION {
-        return refused(Refusal::Malformed("its request is not SOCKS5".to_owned()));
+        return refused(RequestRefusal::Malformed("its request is not SOCKS5".to_owned()));
     }
     let command = *bytes.get(1)?;
     let (destination, length) = match address(bytes, 3) {
         Ok(address) => address?,
-        Err(kind) => return refused(Refusal::AddressKind(kind)),
+        Err(kind) => return refused(RequestRefusal::AddressKind(kind)),
     };
     match command {
         CONNECT => {}
         UDP_ASSOCIATE => {
             // The address from which the client expects to send. The port comes last.
             let port = Some(port(bytes, length - 2)?).filter(|port| *port != 0);
-            return Some(Read::Request(length, Protocol::Socks5, Request::Associate { port }));
+            return Some(MessageRead::Request(
+                length,
+                HandshakeProtocol::Socks5,
+                HandshakeRequest::Associate { port },
+            ));
         }
-        2 => return refused(Refusal::Unsupported("BIND is not supported".to_owned())),
+        2 => return refused(RequestRefusal::Unsupported("BIND is not supported".to_owned())),
         other => {
-            return refused(Refusal::Unsupported(format!("SOCKS5 has no command {other}")));
+            return refused(RequestRefusal::Unsupported(format!("SOCKS5 has no command {other}")));
         }
     }
     match destination {
-        Ok(destination) => {
-            Some(Read::Request(length, Protocol::Socks5, Request::Connect(destination)))
-        }
+        Ok(destination) => Some(MessageRead::Request(
+            length,
+            HandshakeProtocol::Socks5,
+            HandshakeRequest::Connect(destination),
+        )),
         Err(why) => refused(why),
     }
 }
 
 /// Reads the address and the port at `at`, beginning with the address type. Returns them with the offset of
 /// their end, `None` if they are incomplete, and the type as an error if it is unknown.
-pub fn address(bytes: &[u8], at: usize) -> Result<Option<Address>, u8> {
+pub fn address(bytes: &[u8], at: usize) -> Result<Option<ParsedAddress>, u8> {
     match bytes.get(at) {
         None => Ok(None),
         Some(&IPV4) => Ok(literal::<4>(bytes, at + 1)),
@@ -113,9 +131,9 @@ pub fn address(bytes: &[u8], at: usize) -> Result<Option<Address>, u8> {
     }
 }
 
-type Address = (Result<Destination, Refusal>, usize);
+type ParsedAddress = (Result<Destination, RequestRefusal>, usize);
 
-fn literal<const N: usize>(bytes: &[u8], at: usize) -> Option<Address>
+fn literal<const N: usize>(bytes: &[u8], at: usize) -> Option<ParsedAddress>
 where
     IpAddr: From<[u8; N]>,
 {
@@ -123,12 +141,12 @@ where
     Some((Destination::literal(octets.into(), port(bytes, at + N)?), at + N + 2))
 }
 
-fn named(bytes: &[u8], at: usize) -> Option<Address> {
+fn named(bytes: &[u8], at: usize) -> Option<ParsedAddress> {
     let (name, after) = text(bytes, at)?;
     let port = port(bytes, after)?;
     let destination = match std::str::from_utf8(name) {
         Ok(name) => Destination::parse(name, port),
-        Err(_) => Err(Refusal::Malformed("the host is not text".to_owned())),
+        Err(_) => Err(RequestRefusal::Malformed("the host is not text".to_owned())),
     };
     Some((destination, after + 2))
 }

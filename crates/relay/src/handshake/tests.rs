@@ -1,42 +1,42 @@
-use eyas::race::target::Host;
+use eyas::race::target::TargetHost;
 use proptest::prelude::*;
 
 use super::*;
 
 /// Returns the only user.
-fn users() -> Option<Credentials> {
-    Some(Credentials { name: b"ada".to_vec(), password: b"lace".to_vec() })
+fn users() -> Option<ClientCredentials> {
+    Some(ClientCredentials { name: b"ada".to_vec(), password: b"lace".to_vec() })
 }
 
 /// The replies of a handshake, its outcome, and the data that was left unread.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     replies: Vec<u8>,
-    request: Option<Request>,
-    refusal: Option<Refusal>,
+    request: Option<HandshakeRequest>,
+    refusal: Option<RequestRefusal>,
     rest: Option<Bytes>,
 }
 
-fn outcome(users: Option<Credentials>, pieces: &[&[u8]]) -> Outcome {
-    let mut handshake = Handshake::new(users.is_some());
-    let authenticate = |given: &Credentials| match users.as_ref() == Some(given) {
+fn outcome(users: Option<ClientCredentials>, pieces: &[&[u8]]) -> Outcome {
+    let mut handshake = ProxyHandshake::new(users.is_some());
+    let authenticate = |given: &ClientCredentials| match users.as_ref() == Some(given) {
         true => Ok(Some(String::from_utf8_lossy(&given.name).into_owned())),
-        false => Err(Refusal::NoUser),
+        false => Err(RequestRefusal::NoUser),
     };
     let mut outcome = Outcome { replies: Vec::new(), request: None, refusal: None, rest: None };
     for piece in pieces {
-        handshake.put(piece);
+        handshake.receive(piece);
         loop {
             let step = match handshake.step() {
-                Step::Authenticate(given) => handshake.authenticated(authenticate(&given)),
+                HandshakeStep::Authenticate(given) => handshake.authenticated(authenticate(&given)),
                 step => step,
             };
             match step {
-                Step::More => break,
-                Step::Authenticate(_) => unreachable!("once"),
-                Step::Send(bytes) => outcome.replies.extend(bytes),
-                Step::Request(request) => outcome.request = Some(request),
-                Step::Close(bytes, why) => {
+                HandshakeStep::More => break,
+                HandshakeStep::Authenticate(_) => unreachable!("once"),
+                HandshakeStep::Send(bytes) => outcome.replies.extend(bytes),
+                HandshakeStep::Request(request) => outcome.request = Some(request),
+                HandshakeStep::Close(bytes, why) => {
                     outcome.replies.extend(bytes);
                     outcome.refusal = Some(why);
                 }
@@ -48,7 +48,7 @@ fn outcome(users: Option<Credentials>, pieces: &[&[u8]]) -> Outcome {
     outcome
 }
 
-fn request(bytes: &[u8]) -> (Request, Vec<u8>) {
+fn request(bytes: &[u8]) -> (HandshakeRequest, Vec<u8>) {
     let outcome = outcome(None, &[bytes]);
     (
         outcome.request.unwrap_or_else(|| panic!("{:?}", outcome.refusal)),
@@ -56,14 +56,16 @@ fn request(bytes: &[u8]) -> (Request, Vec<u8>) {
     )
 }
 
-fn refused(users: Option<Credentials>, bytes: &[u8]) -> (Vec<u8>, Refusal) {
+fn refused(users: Option<ClientCredentials>, bytes: &[u8]) -> (Vec<u8>, RequestRefusal) {
     let outcome = outcome(users, &[bytes]);
     (outcome.replies, outcome.refusal.expect("it is refused"))
 }
 
-fn to(destination: &str) -> Request {
+fn to(destination: &str) -> HandshakeRequest {
     let (host, port) = destination.rsplit_once(':').expect("a port");
-    Request::Connect(Destination::parse(host, port.parse().expect("a port")).expect("a host"))
+    HandshakeRequest::Connect(
+        Destination::parse(host, port.parse().expect("a port")).expect("a host"),
+    )
 }
 
 #[test]
@@ -92,8 +94,8 @@ fn socks5_requires_a_password_if_there_are_users() {
     let right = outcome(users(), &[&[5, 1, 2], b"\x01\x03ada\x04lace", request]);
     assert_eq!((right.replies, right.request), (vec![5, 2, 1, 0], Some(to("a:80"))));
     let wrong = refused(users(), b"\x05\x01\x02\x01\x03ada\x04lack");
-    assert_eq!(wrong, (vec![5, 2, 1, 1], Refusal::NoUser));
-    assert_eq!(refused(users(), &[5, 1, 0]), (vec![5, 0xff], Refusal::NoUser));
+    assert_eq!(wrong, (vec![5, 2, 1, 1], RequestRefusal::NoUser));
+    assert_eq!(refused(users(), &[5, 1, 0]), (vec![5, 0xff], RequestRefusal::NoUser));
 }
 
 #[test]
@@ -113,24 +115,24 @@ fn socks5_refuses_unsupported_commands() {
 fn socks5_associates_with_a_port_or_without() {
     let associate = |message: &[u8]| request(&[&[5, 1, 0][..], message].concat());
     let without = associate(b"\x05\x03\x00\x01\0\0\0\0\0\0x");
-    assert_eq!(without, (Request::Associate { port: None }, b"x".to_vec()));
+    assert_eq!(without, (HandshakeRequest::Associate { port: None }, b"x".to_vec()));
     let (with, _) = associate(b"\x05\x03\x00\x03\x01a\x01\x02");
-    assert_eq!(with, Request::Associate { port: Some(258) });
+    assert_eq!(with, HandshakeRequest::Associate { port: Some(258) });
 }
 
 #[test]
 fn refusals_have_the_codes_of_rfc_1928() {
-    let mut handshake = Handshake::new(false);
-    handshake.put(b"\x05\x01\x00\x05\x01\x00\x03\x01a\x00\x50");
-    while !matches!(handshake.step(), Step::Request(_)) {}
+    let mut handshake = ProxyHandshake::new(false);
+    handshake.receive(b"\x05\x01\x00\x05\x01\x00\x03\x01a\x00\x50");
+    while !matches!(handshake.step(), HandshakeStep::Request(_)) {}
     let text = String::new;
     for (why, code) in [
-        (Refusal::NotAllowed(text()), 2),
-        (Refusal::NetworkUnreachable(text()), 3),
-        (Refusal::HostUnreachable(text()), 4),
-        (Refusal::Refused(text()), 5),
-        (Refusal::TimedOut(text()), 6),
-        (Refusal::Failed(text()), 1),
+        (RequestRefusal::NotAllowed(text()), 2),
+        (RequestRefusal::NetworkUnreachable(text()), 3),
+        (RequestRefusal::HostUnreachable(text()), 4),
+        (RequestRefusal::Refused(text()), 5),
+        (RequestRefusal::TimedOut(text()), 6),
+        (RequestRefusal::Failed(text()), 1),
     ] {
         assert_eq!(handshake.refused(&why)[..], [5, code, 0, 1, 0, 0, 0, 0, 0, 0]);
     }
@@ -145,9 +147,12 @@ fn socks4_and_socks4a_destinations_are_parsed() {
     assert_eq!(with_more, (to("192.0.2.1:80"), b"x".to_vec()));
     assert_eq!(request(b"\x04\x01\x01\xbb\0\0\0\x07me\0example.org\0").0, to("example.org:443"));
     assert_eq!(refused(None, b"\x04\x02\x00\x50\xc0\x00\x02\x01\0").0[..2], [0, 91]);
-    assert_eq!(refused(users(), b"\x04\x01\x00\x50\xc0\x00\x02\x01ada\0").1, Refusal::NoUser);
+    assert_eq!(
+        refused(users(), b"\x04\x01\x00\x50\xc0\x00\x02\x01ada\0").1,
+        RequestRefusal::NoUser
+    );
     let long = [b"\x04\x01\x00\x50\xc0\x00\x02\x01", &[b'a'; 300][..]].concat();
-    assert_eq!(refused(None, &long).1, Refusal::TooLong);
+    assert_eq!(refused(None, &long).1, RequestRefusal::TooLong);
 }
 
 #[test]
@@ -175,15 +180,17 @@ fn a_url_is_requested_from_its_host() {
         Proxy-Connection: keep-alive\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\n\
         Proxy-Authorization: Basic eA==\r\nAccept: */*\r\nContent-Length: 2\r\n\r\nhi";
     let (request, rest) = self::request(request);
-    let Request::Forward { destination, head, body } = request else { panic!("{request:?}") };
+    let HandshakeRequest::Forward { destination, head, body } = request else {
+        panic!("{request:?}")
+    };
     assert_eq!(destination.to_string(), "example.org:8080");
     assert_eq!(
         String::from_utf8_lossy(&head),
         "POST /?q=1 HTTP/1.1\r\nHost: example.org:8080\r\nAccept: */*\r\nContent-Length: 2\r\n\
          Connection: close\r\n\r\n"
     );
-    assert_eq!((body, rest), (Body::of_length(2), b"hi".to_vec()));
-    let Request::Forward { destination, .. } =
+    assert_eq!((body, rest), (BodyDelimiter::of_length(2), b"hi".to_vec()));
+    let HandshakeRequest::Forward { destination, .. } =
         self::request(b"GET http://[::1]/x HTTP/1.1\r\n\r\n").0
     else {
         panic!("it is to be forwarded");
@@ -217,10 +224,11 @@ fn ambiguous_requests_are_refused() {
 fn http_1_0_has_no_transfer_codings() {
     let head = b"POST http://a/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n";
     assert_eq!(refused(None, head).1.name(), "malformed");
-    let Request::Forward { body, .. } = request(b"POST http://a/ HTTP/1.0\r\n\r\n").0 else {
+    let HandshakeRequest::Forward { body, .. } = request(b"POST http://a/ HTTP/1.0\r\n\r\n").0
+    else {
         panic!("it is to be forwarded");
     };
-    assert_eq!(body, Body::none());
+    assert_eq!(body, BodyDelimiter::none());
 }
 
 #[test]
@@ -230,7 +238,8 @@ fn lines_may_end_without_a_carriage_return() {
         assert_eq!(request(format!("{head}\r\nhello").as_bytes()), expected, "{head:?}");
         assert_eq!(request(format!("\r\n\r\n{head}\r\nhello").as_bytes()), expected, "{head:?}");
     }
-    let Request::Forward { head, .. } = request(b"GET http://a/ HTTP/1.1\nA: b\n\n").0 else {
+    let HandshakeRequest::Forward { head, .. } = request(b"GET http://a/ HTTP/1.1\nA: b\n\n").0
+    else {
         panic!("it is to be forwarded");
     };
     assert_eq!(&head[..], b"GET / HTTP/1.1\r\nHost: a\r\nA: b\r\nConnection: close\r\n\r\n");
@@ -248,7 +257,7 @@ fn the_host_is_sent_as_it_was_understood() {
         ("http://[::ffff:192.0.2.1]/", "192.0.2.1"),
     ] {
         let head = format!("GET {url} HTTP/1.1\r\nHost: other.test\r\n\r\n");
-        let Request::Forward { head, .. } = request(head.as_bytes()).0 else {
+        let HandshakeRequest::Forward { head, .. } = request(head.as_bytes()).0 else {
             panic!("it is to be forwarded");
         };
         let head = String::from_utf8_lossy(&head).into_owned();
@@ -268,7 +277,7 @@ fn http_requires_a_password_if_there_are_users() {
     assert_eq!(right.request, Some(to("a:1")));
     for field in ["", "Proxy-Authorization: Basic YWRhOmxhY2s=\r\n", "Proxy-Authorization: x\r\n"] {
         let (reply, why) = refused(users(), &with(field));
-        assert_eq!(why, Refusal::NoUser);
+        assert_eq!(why, RequestRefusal::NoUser);
         let reply = String::from_utf8_lossy(&reply).into_owned();
         assert!(
             reply.starts_with("HTTP/1.1 407 ") && reply.contains("\r\nProxy-Authenticate: Basic")
@@ -282,13 +291,15 @@ fn link_local_destinations_have_a_zone() {
     for (zone, named) in [("%lo", "[fe80::1%lo]"), ("%25lo", "[fe80::1%25lo]")] {
         let connect = format!("CONNECT [fe80::1{zone}]:80 HTTP/1.1\r\n\r\n");
         let request = outcome(None, &[connect.as_bytes()]).request.expect("it is accepted");
-        let Request::Connect(to) = request else { panic!("{request:?}") };
-        assert_eq!(to.host, Host::Name(named.into()));
+        let HandshakeRequest::Connect(to) = request else { panic!("{request:?}") };
+        assert_eq!(to.host, TargetHost::Name(named.into()));
         let here = to.on_this_host().expect("lo exists");
         assert_eq!(here, Destination::parse("fe80::1%1", 80).expect("a destination"));
         let get = format!("GET http://[fe80::1{zone}]:81/x HTTP/1.1\r\nHost: x\r\n\r\n");
         let request = outcome(None, &[get.as_bytes()]).request.expect("it is accepted");
-        let Request::Forward { destination, head, .. } = request else { panic!("{request:?}") };
+        let HandshakeRequest::Forward { destination, head, .. } = request else {
+            panic!("{request:?}")
+        };
         assert_eq!(destination.on_this_host().expect("lo exists").to_string(), "[fe80::1%1]:81");
         assert!(head.starts_with(b"GET /x HTTP/1.1\r\nHost: [fe80::1]:81\r\n"), "{head:?}");
     }
@@ -322,8 +333,8 @@ fn a_dot_at_the_end_makes_a_name_absolute() {
         let to = request.destination().expect("one");
         let dot = if absolute { "." } else { "" };
         assert_eq!((to.absolute, to.to_string()), (absolute, format!("a.test{dot}:80")));
-        assert_eq!(to.host, Host::Name("a.test".into()), "rules know one spelling");
-        if let Request::Forward { head, .. } = &request {
+        assert_eq!(to.host, TargetHost::Name("a.test".into()), "rules know one spelling");
+        if let HandshakeRequest::Forward { head, .. } = &request {
             let expected = format!("GET / HTTP/1.1\r\nHost: a.test{dot}\r\n");
             assert!(head.starts_with(expected.as_bytes()), "as curl does: {head:?}");
         }
@@ -335,11 +346,11 @@ fn a_dot_at_the_end_makes_a_name_absolute() {
 #[test]
 fn a_long_head_is_refused() {
     let (reply, why) = refused(None, &[b'A'; MAX_HEAD]);
-    assert_eq!(why, Refusal::TooLong);
+    assert_eq!(why, RequestRefusal::TooLong);
     assert!(reply.starts_with(b"HTTP/1.1 431 "));
     let fields = "A: b\r\n".repeat(101);
     let head = format!("CONNECT a:1 HTTP/1.1\r\n{fields}\r\n");
-    assert_eq!(refused(None, head.as_bytes()).1, Refusal::TooLong);
+    assert_eq!(refused(None, head.as_bytes()).1, RequestRefusal::TooLong);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use eyas::race::target::{Host, parse_port};
+use eyas::race::target::{TargetHost, parse_port};
 use thiserror::Error;
 
 use super::address::is_within;
@@ -12,20 +12,20 @@ use super::address::is_within;
 /// Hosts and ports: `example.org`, `*.example.org` (its subdomains), `192.0.2.0/24`,
 /// `[2001:db8::]/32` or `*`, optionally followed by `:443` or `:1-1023`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
-    hosts: Hosts,
+pub struct RulePattern {
+    hosts: PatternHosts,
     ports: RangeInclusive<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Hosts {
+enum PatternHosts {
     Any,
     Name(String),
     Below(String),
     Network(IpAddr, u8),
 }
 
-/// The error of parsing a [`Pattern`].
+/// The error of parsing a [`RulePattern`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "expected a host, *.domain, a network such as 10.0.0.0/8 or [fd00::]/8, or *, with :PORT or \
@@ -33,7 +33,7 @@ enum Hosts {
 )]
 pub struct PatternError;
 
-impl FromStr for Pattern {
+impl FromStr for RulePattern {
     type Err = PatternError;
 
     fn from_str(text: &str) -> Result<Self, PatternError> {
@@ -59,7 +59,7 @@ impl FromStr for Pattern {
     }
 }
 
-impl FromStr for Hosts {
+impl FromStr for PatternHosts {
     type Err = PatternError;
 
     fn from_str(text: &str) -> Result<Self, PatternError> {
@@ -79,11 +79,11 @@ impl FromStr for Hosts {
         if name.contains('*') {
             return Err(PatternError);
         }
-        match Host::parse(name).map_err(|_| PatternError)? {
-            Host::Name(name) if below => Ok(Self::Below(name)),
-            Host::Name(name) => Ok(Self::Name(name)),
-            Host::Literal(..) if below => Err(PatternError),
-            Host::Literal(ip, _) => {
+        match TargetHost::parse(name).map_err(|_| PatternError)? {
+            TargetHost::Name(name) if below => Ok(Self::Below(name)),
+            TargetHost::Name(name) => Ok(Self::Name(name)),
+            TargetHost::Literal(..) if below => Err(PatternError),
+            TargetHost::Literal(ip, _) => {
                 network(ip, if ip.is_ipv4() { 32 } else { 128 }).ok_or(PatternError)
             }
         }
@@ -91,46 +91,46 @@ impl FromStr for Hosts {
 }
 
 /// Returns a network, unless its prefix is too long. Addresses are compared as IPv4 where they are that.
-fn network(ip: IpAddr, bits: u8) -> Option<Hosts> {
+fn network(ip: IpAddr, bits: u8) -> Option<PatternHosts> {
     const MAPPED: u8 = 96;
     match (ip, ip.to_canonical()) {
         (IpAddr::V6(_), four @ IpAddr::V4(_)) if (MAPPED..=128).contains(&bits) => {
-            Some(Hosts::Network(four, bits - MAPPED))
+            Some(PatternHosts::Network(four, bits - MAPPED))
         }
         (IpAddr::V4(_), _) if bits > 32 => None,
         _ if bits > 128 => None,
-        _ => Some(Hosts::Network(ip, bits)),
+        _ => Some(PatternHosts::Network(ip, bits)),
     }
 }
 
-impl Pattern {
+impl RulePattern {
     pub(super) fn has_name(&self, name: &str, port: u16) -> bool {
         let has = match &self.hosts {
-            Hosts::Any => true,
-            Hosts::Name(one) => one == name,
-            Hosts::Below(domain) => {
+            PatternHosts::Any => true,
+            PatternHosts::Name(one) => one == name,
+            PatternHosts::Below(domain) => {
                 name.strip_suffix(domain.as_str()).is_some_and(|host| host.ends_with('.'))
             }
-            Hosts::Network(..) => false,
+            PatternHosts::Network(..) => false,
         };
         has && self.ports.contains(&port)
     }
 
     /// Returns whether it is `*`, with ports or without.
     pub(super) fn is_any(&self) -> bool {
-        self.hosts == Hosts::Any
+        self.hosts == PatternHosts::Any
     }
 
     /// Returns whether it names addresses, some of which a name may have.
     pub(super) fn is_network(&self, port: u16) -> bool {
-        matches!(self.hosts, Hosts::Network(..)) && self.ports.contains(&port)
+        matches!(self.hosts, PatternHosts::Network(..)) && self.ports.contains(&port)
     }
 
     pub(super) fn has_address(&self, ip: IpAddr, port: u16) -> bool {
         let has = match &self.hosts {
-            Hosts::Any => true,
-            Hosts::Network(network, bits) => is_within(ip, *network, *bits),
-            Hosts::Name(_) | Hosts::Below(_) => false,
+            PatternHosts::Any => true,
+            PatternHosts::Network(network, bits) => is_within(ip, *network, *bits),
+            PatternHosts::Name(_) | PatternHosts::Below(_) => false,
         };
         has && self.ports.contains(&port)
     }

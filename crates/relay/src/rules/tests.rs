@@ -4,21 +4,21 @@ use eyas::race::io::SourceAddress;
 use super::*;
 
 const REMOTE_CLIENT: &str = "198.51.100.7";
-const DENIED: Verdict = Verdict::Denied(DenialReason::Rule);
+const DENIED: RuleVerdict = RuleVerdict::Denied(DenialReason::Rule);
 
-fn rules(allow: &[&str], deny: &[&str]) -> Rules {
+fn rules(allow: &[&str], deny: &[&str]) -> DestinationRules {
     let read = |texts: &[&str]| texts.iter().map(|text| text.parse().expect(text)).collect();
-    Rules { allow: read(allow), deny: read(deny), resolved_elsewhere: false }
+    DestinationRules { allow: read(allow), deny: read(deny), resolved_elsewhere: false }
 }
 
 /// Returns the rules for a client at an address, with a port or without, of a proxy without addresses.
-fn client_rules(rules: Rules, client: &str) -> ClientRules {
+fn client_rules(rules: DestinationRules, client: &str) -> ClientRules {
     on_network(rules, client, &[], &[])
 }
 
 /// Returns the same on a network with these addresses and NAT64 prefixes.
 fn on_network(
-    rules: Rules,
+    rules: DestinationRules,
     client: &str,
     sources: &[(&str, u8)],
     pref64: &[(&str, u8)],
@@ -47,13 +47,13 @@ fn permits(rules: &ClientRules, address: &str) -> bool {
     rules.of_address(address.parse().expect("an address"), 443).is_ok()
 }
 
-fn may(rules: &Rules, address: &str, client: &str) -> bool {
+fn may(rules: &DestinationRules, address: &str, client: &str) -> bool {
     permits(&client_rules(rules.clone(), client), address)
 }
 
 #[test]
 fn remote_clients_cannot_reach_private_addresses() {
-    let rules = Rules::default();
+    let rules = DestinationRules::default();
     for restricted in [
         "127.0.0.1",
         "127.9.9.9",
@@ -119,7 +119,7 @@ fn remote_clients_cannot_reach_private_addresses() {
 #[test]
 fn remote_clients_cannot_reach_the_proxys_own_networks() {
     let own: [(&str, u8); 3] = [("9.9.7.5", 24), ("2620:fe:7::5", 64), ("2620:fe:8::5", 128)];
-    let of = |client| on_network(Rules::default(), client, &own, &[]);
+    let of = |client| on_network(DestinationRules::default(), client, &own, &[]);
     let remote = of(REMOTE_CLIENT);
     for near in
         ["9.9.7.5", "9.9.7.77", "::ffff:9.9.7.5", "2620:fe:7::5", "2620:fe:7::77", "2620:fe:8::5"]
@@ -133,7 +133,7 @@ fn remote_clients_cannot_reach_the_proxys_own_networks() {
         assert!(permits(&remote, far), "{far}");
     }
     let mut moved = of(REMOTE_CLIENT);
-    moved.move_to(Arc::clone(&on_network(Rules::default(), "::1", &[], &[]).network));
+    moved.move_to(Arc::clone(&on_network(DestinationRules::default(), "::1", &[], &[]).network));
     assert!(permits(&moved, "9.9.7.5"));
 }
 
@@ -150,12 +150,12 @@ fn a_nat64_prefix_of_the_network_is_a_spelling() {
         let by_spelling = of(rules(&[], &[&format!("[{spelling}]")]), "::1");
         assert!(!permits(&by_spelling, "9.9.9.9"), "{spelling} is where its packets go");
         // It is what its IPv4 address is.
-        assert!(permits(&of(Rules::default(), REMOTE_CLIENT), spelling), "{spelling}");
+        assert!(permits(&of(DestinationRules::default(), REMOTE_CLIENT), spelling), "{spelling}");
     }
     for private in ["2620:fe:64::10.0.0.1", "2620:fe:64::127.0.0.1", "2620:fe:6:a00:0:100::"] {
-        assert!(!permits(&of(Rules::default(), REMOTE_CLIENT), private), "{private}");
+        assert!(!permits(&of(DestinationRules::default(), REMOTE_CLIENT), private), "{private}");
     }
-    assert!(permits(&of(Rules::default(), REMOTE_CLIENT), "9.9.9.9"));
+    assert!(permits(&of(DestinationRules::default(), REMOTE_CLIENT), "9.9.9.9"));
 }
 
 #[test]
@@ -164,34 +164,35 @@ fn an_allow_rule_overrides_the_others() {
     assert!(may(&rules, "10.1.2.3", REMOTE_CLIENT) && may(&rules, "fd00::9", REMOTE_CLIENT));
     assert!(!may(&rules, "10.2.0.1", "127.0.0.1") && !may(&rules, "192.0.2.1", "127.0.0.1"));
     let verdict = |host: &str, port| {
-        let to = Destination::new(Host::parse(host).expect("a host"), port);
+        let to = Destination::new(TargetHost::parse(host).expect("a host"), port);
         client_rules(rules.clone(), REMOTE_CLIENT).of_destination(&to)
     };
-    assert_eq!(verdict("a.corp.example", 1), Verdict::Allowed);
-    assert_eq!(verdict("corp.example", 1), Verdict::ByAddress);
-    assert_eq!(verdict("xcorp.example", 1), Verdict::ByAddress);
-    assert_eq!(verdict("fd00::9", 80), Verdict::Denied(DenialReason::Rule));
+    assert_eq!(verdict("a.corp.example", 1), RuleVerdict::Allowed);
+    assert_eq!(verdict("corp.example", 1), RuleVerdict::ByAddress);
+    assert_eq!(verdict("xcorp.example", 1), RuleVerdict::ByAddress);
+    assert_eq!(verdict("fd00::9", 80), RuleVerdict::Denied(DenialReason::Rule));
 }
 
 #[test]
 fn a_name_is_denied_like_its_addresses() {
     // What is allowed and denied, with the verdict on a name that is looked up here, and elsewhere.
-    type Row = (&'static [&'static str], &'static [&'static str], &'static str, Verdict, Verdict);
+    type Row =
+        (&'static [&'static str], &'static [&'static str], &'static str, RuleVerdict, RuleVerdict);
     let rows: [Row; 9] = [
         (&["*.ok.test"], &["*"], "other.test", DENIED, DENIED),
-        (&["*.ok.test"], &["*"], "a.ok.test", Verdict::Allowed, Verdict::Allowed),
+        (&["*.ok.test"], &["*"], "a.ok.test", RuleVerdict::Allowed, RuleVerdict::Allowed),
         (&["*.ok.test:80"], &["*"], "a.ok.test", DENIED, DENIED),
-        (&["192.0.2.0/24"], &["*"], "other.test", Verdict::ByAddress, DENIED),
+        (&["192.0.2.0/24"], &["*"], "other.test", RuleVerdict::ByAddress, DENIED),
         (&["192.0.2.0/24:80"], &["*"], "other.test", DENIED, DENIED),
         (&["192.0.2.0/24"], &["*", "other.test"], "other.test", DENIED, DENIED),
         (&[], &["*:443"], "other.test", DENIED, DENIED),
-        (&[], &["*:25"], "other.test", Verdict::ByAddress, Verdict::ByAddress),
-        (&["*"], &["*.test"], "other.test", Verdict::Allowed, Verdict::Allowed),
+        (&[], &["*:25"], "other.test", RuleVerdict::ByAddress, RuleVerdict::ByAddress),
+        (&["*"], &["*.test"], "other.test", RuleVerdict::Allowed, RuleVerdict::Allowed),
     ];
     for (allow, deny, name, here, elsewhere) in rows {
-        let to = Destination::new(Host::parse(name).expect("a host"), 443);
+        let to = Destination::new(TargetHost::parse(name).expect("a host"), 443);
         for (resolved_elsewhere, expected) in [(false, here), (true, elsewhere)] {
-            let rules = Rules { resolved_elsewhere, ..rules(allow, deny) };
+            let rules = DestinationRules { resolved_elsewhere, ..rules(allow, deny) };
             let verdict = client_rules(rules, "127.0.0.1").of_destination(&to);
             assert_eq!(verdict, expected, "{allow:?} {deny:?} {name} {resolved_elsewhere}");
         }
@@ -246,32 +247,32 @@ fn unspecified_addresses_lead_to_loopback() {
 
 #[test]
 fn the_name_of_this_machine_is_treated_like_its_addresses() {
-    let verdict = |rules: &Rules, host: &str, client: &str| {
-        let to = Destination::new(Host::parse(host).expect("a host"), 80);
+    let verdict = |rules: &DestinationRules, host: &str, client: &str| {
+        let to = Destination::new(TargetHost::parse(host).expect("a host"), 80);
         client_rules(rules.clone(), client).of_destination(&to)
     };
     for name in ["localhost", "LOCALHOST.", "app.localhost"] {
-        let none = Rules::default();
+        let none = DestinationRules::default();
         assert_eq!(
             verdict(&none, name, REMOTE_CLIENT),
-            Verdict::Denied(DenialReason::Local),
+            RuleVerdict::Denied(DenialReason::Local),
             "{name}"
         );
-        assert_eq!(verdict(&none, name, "127.0.0.1"), Verdict::Allowed, "{name}");
+        assert_eq!(verdict(&none, name, "127.0.0.1"), RuleVerdict::Allowed, "{name}");
         let rule = rules(&[], &["127.0.0.0/8"]);
-        assert_eq!(verdict(&rule, name, "::1"), Verdict::Denied(DenialReason::Rule), "{name}");
+        assert_eq!(verdict(&rule, name, "::1"), RuleVerdict::Denied(DenialReason::Rule), "{name}");
         let named = rules(&["localhost", "*.localhost"], &["*"]);
-        assert_eq!(verdict(&named, name, REMOTE_CLIENT), Verdict::Allowed, "{name}");
+        assert_eq!(verdict(&named, name, REMOTE_CLIENT), RuleVerdict::Allowed, "{name}");
     }
 }
 
 #[test]
 fn names_and_ports_are_denied() {
     let rules = rules(&[], &["ads.example", "*:25", "192.0.2.0/24:1-1023"]);
-    let to = |host: &str| Destination::new(Host::parse(host).expect("a host"), 443);
+    let to = |host: &str| Destination::new(TargetHost::parse(host).expect("a host"), 443);
     let rules = client_rules(rules, "127.0.0.1");
-    assert_eq!(rules.of_destination(&to("ads.example")), Verdict::Denied(DenialReason::Rule));
-    assert_eq!(rules.of_destination(&to("x.ads.example")), Verdict::ByAddress);
+    assert_eq!(rules.of_destination(&to("ads.example")), RuleVerdict::Denied(DenialReason::Rule));
+    assert_eq!(rules.of_destination(&to("x.ads.example")), RuleVerdict::ByAddress);
     assert!(!permits(&rules, "192.0.2.1") && permits(&rules, "192.0.3.1"));
     assert_eq!(rules.of_address("8.8.8.8".parse().unwrap(), 25), Err(DenialReason::Rule));
 }
@@ -293,7 +294,7 @@ fn patterns_are_parsed_as_people_write_them() {
         "[fd00::]/8:5",
         "fd00::/8",
     ] {
-        assert!(text.parse::<Pattern>().is_ok(), "{text}");
+        assert!(text.parse::<RulePattern>().is_ok(), "{text}");
     }
     for text in [
         "",
@@ -308,6 +309,6 @@ fn patterns_are_parsed_as_people_write_them() {
         "a/8",
         "*a",
     ] {
-        assert_eq!(text.parse::<Pattern>(), Err(PatternError), "{text}");
+        assert_eq!(text.parse::<RulePattern>(), Err(PatternError), "{text}");
     }
 }

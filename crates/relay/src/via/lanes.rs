@@ -5,45 +5,45 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::BytesMut;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
-use eyas::{Endpoint, Recording};
+use eyas::{Endpoint, RaceRecording};
 use eyas_http::{Client, Connected, Error, Kind, PoolLimits, Proxy};
 use http::header::VIA;
 use http::{HeaderValue, Version};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{MAX_TEXT, TunnelKind, Via};
+use super::{MAX_TEXT, TunnelKind, UpstreamProxy};
 use crate::connect_udp::PROTOCOL;
-use crate::destination::{Destination, Refusal, Refused};
+use crate::destination::{Destination, RefusedRequest, RequestRefusal};
 use crate::destination_stream::DestinationStream;
 use crate::proxy_status::ErrorType;
-use crate::pseudonym::Pseudonym;
+use crate::pseudonym::ProxyPseudonym;
 
 /// The limit on destinations of one connection, which every server should support (RFC 9113 §6.5.2). Beyond it,
 /// another connection is opened.
 const MAX_TUNNELS: usize = 100;
 
 /// The lanes to a proxy.
-pub struct Lanes {
-    via: Via,
+pub struct ProxyLanes {
+    via: UpstreamProxy,
     endpoint: Endpoint,
     /// The policy of races to the proxy.
     policy: Policy,
     url: String,
     /// The name of this proxy in its requests, unless they are its own.
-    pseudonym: Option<Pseudonym>,
-    open: Mutex<Vec<Lane>>,
+    pseudonym: Option<ProxyPseudonym>,
+    open: Mutex<Vec<ProxyLane>>,
 }
 
 /// A shared connection, or its successor after it has ended or a better one is ready.
 #[derive(Clone)]
-struct Lane {
+struct ProxyLane {
     client: Client,
     permits: Arc<Semaphore>,
 }
 
-impl Lanes {
+impl ProxyLanes {
     /// Creates the lanes to this proxy, which are opened when they are needed, by races under this policy.
-    pub fn new(via: Via, endpoint: Endpoint, mut policy: Policy) -> Self {
+    pub fn new(via: UpstreamProxy, endpoint: Endpoint, mut policy: Policy) -> Self {
         if via.is_secure {
             policy.transports.insert(0, Transport::Quic);
             if via.sctp {
@@ -51,7 +51,7 @@ impl Lanes {
             }
         }
         let url = format!("{via}/");
-        let pseudonym = Some(Pseudonym::new());
+        let pseudonym = Some(ProxyPseudonym::new());
         Self { via, endpoint, policy, url, pseudonym, open: Mutex::default() }
     }
 
@@ -70,13 +70,16 @@ impl Lanes {
         &self,
         requested: (TunnelKind, &Destination),
         hops: Option<&HeaderValue>,
-        race: &mut Option<Recording>,
-    ) -> Result<DestinationStream, Refused> {
+        race: &mut Option<RaceRecording>,
+    ) -> Result<DestinationStream, RefusedRequest> {
         let ((kind, _), via) = (requested, &self.via);
         let pseudonym = self.pseudonym.as_ref();
         if hops.zip(pseudonym).is_some_and(|(hops, own)| own.is_among(hops)) {
             let text = format!("the proxy {via}, which is set by --via, leads back to this proxy");
-            return Err(Refused::new(ErrorType::ProxyLoopDetected, Refusal::Failed(text)));
+            return Err(RefusedRequest::new(
+                ErrorType::ProxyLoopDetected,
+                RequestRefusal::Failed(text),
+            ));
         }
         let mut request = via.request(requested)?;
         if let Some(hops) = hops {
@@ -116,7 +119,7 @@ impl Lanes {
     }
 
     /// Returns a lane with room for another destination.
-    fn lane(&self) -> Result<(Lane, OwnedSemaphorePermit), Refusal> {
+    fn lane(&self) -> Result<(ProxyLane, OwnedSemaphorePermit), RequestRefusal> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let free = open.iter().find_map(|lane| {
             let permit = Arc::clone(&lane.permits).try_acquire_owned().ok()?;
@@ -126,7 +129,7 @@ impl Lanes {
             return Ok(free);
         }
         let failed = |cause: &dyn std::error::Error| {
-            Refusal::Failed(format!("cannot reach the proxy {}: {cause}", self.via))
+            RequestRefusal::Failed(format!("cannot reach the proxy {}: {cause}", self.via))
         };
         let pool =
             PoolLimits { per_origin: MAX_TUNNELS, total: MAX_TUNNELS, ..PoolLimits::default() };
@@ -141,12 +144,12 @@ impl Lanes {
             .map_err(|cause| failed(&cause))?;
         let permits = Arc::new(Semaphore::new(MAX_TUNNELS));
         let permit = Arc::clone(&permits).try_acquire_owned().map_err(|cause| failed(&cause))?;
-        let lane = Lane { client, permits };
+        let lane = ProxyLane { client, permits };
         open.push(lane.clone());
         Ok((lane, permit))
     }
 
-    fn failed(&self, error: &Error, (kind, to): (TunnelKind, &Destination)) -> Refused {
+    fn failed(&self, error: &Error, (kind, to): (TunnelKind, &Destination)) -> RefusedRequest {
         let (via, kind) = (&self.via, kind.name());
         let unreachable = || format!("cannot reach the proxy {via}: {error}");
         let error_type = match error.kind() {
@@ -154,22 +157,25 @@ impl Lanes {
                 let after = self.policy.deadline;
                 let text =
                     format!("the proxy {via} did not answer the {kind} to {to} in {after:?}");
-                return Refused::new(ErrorType::ConnectionReadTimeout, Refusal::TimedOut(text));
+                return RefusedRequest::new(
+                    ErrorType::ConnectionReadTimeout,
+                    RequestRefusal::TimedOut(text),
+                );
             }
-            Kind::ConnectTimeout => return Refusal::TimedOut(unreachable()).into(),
-            Kind::Dns => return Refusal::NoAddress(unreachable()).into(),
-            Kind::Connect => return Refusal::HostUnreachable(unreachable()).into(),
+            Kind::ConnectTimeout => return RequestRefusal::TimedOut(unreachable()).into(),
+            Kind::Dns => return RequestRefusal::NoAddress(unreachable()).into(),
+            Kind::Connect => return RequestRefusal::HostUnreachable(unreachable()).into(),
             Kind::Certificate => ErrorType::TlsCertificateError,
             Kind::Tls => ErrorType::TlsProtocolError,
             Kind::Protocol => ErrorType::HttpProtocolError,
             _ => ErrorType::ProxyInternalError,
         };
         let text = format!("the proxy {via} does not answer the {kind} to {to}: {error}");
-        Refused::new(error_type, Refusal::Failed(text))
+        RefusedRequest::new(error_type, RequestRefusal::Failed(text))
     }
 }
 
-impl std::fmt::Debug for Lanes {
+impl std::fmt::Debug for ProxyLanes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Lanes").field("via", &self.via).finish_non_exhaustive()
     }

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig, Multipath};
+use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig, MultipathConfig};
 use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::error::Error;
 use eyas_sctp::event::{Event, PathChange, ReconfigurationOutcome};
@@ -71,7 +71,7 @@ fn association(options: &Options) -> AssociationConfig {
     config.extensions.interleaving = options.interleave;
     config.extensions.dynamic_addresses = options.asconf;
     config.extensions.zero_checksum = options.zero_checksum;
-    config.multipath = options.multipath.then(Multipath::default);
+    config.multipath = options.multipath.then(MultipathConfig::default);
     config
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use eyas_sctp::identifier::{Ppid, StreamId};
-use eyas_sctp::message::{Reliability, SendInfo};
+use eyas_sctp::message::{MessageReliability, SendInfo};
 
 use crate::content;
 use crate::options::number;
@@ -93,10 +93,10 @@ fn send(peer: &mut Peer, rest: &str) -> Result<(), Box<dyn Failure>> {
         None => {}
         Some(("unordered", _)) => info.unordered = true,
         Some(("lifetime", time)) => {
-            info.reliability = Reliability::Lifetime(Duration::from_millis(number(time)?));
+            info.reliability = MessageReliability::Lifetime(Duration::from_millis(number(time)?));
         }
         Some(("retransmit", times)) => {
-            info.reliability = Reliability::Retransmissions(number(times)?);
+            info.reliability = MessageReliability::Retransmissions(number(times)?);
         }
         Some((other, _)) => return Err(format!("unknown message option {other}").into()),
     }

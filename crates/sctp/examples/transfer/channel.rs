@@ -6,7 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas_sctp::config::{ConnectOptions, EndpointConfig};
 use eyas_sctp::data_channel::{
-    ChannelError, ChannelEvent, ChannelOptions, DataChannels, Kind, Output, Role, Settings,
+    ChannelError, ChannelEvent, ChannelOptions, ChannelSettings, DataChannelOutput, DataChannels,
+    DtlsRole, MessageKind,
 };
 use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::identifier::StreamId;
@@ -32,12 +33,16 @@ impl End {
     fn drain(&mut self, now: Duration) {
         loop {
             match self.channels.poll_output(now, &mut self.endpoint) {
-                Output::Endpoint(EndpointOutput::Transmit(packets)) => {
+                DataChannelOutput::Endpoint(EndpointOutput::Transmit(packets)) => {
                     self.packets.push_back(packets);
                 }
-                Output::Endpoint(EndpointOutput::Timeout(at)) => return self.timeout = at,
-                Output::Channel(ChannelEvent::Message { data, .. }) => self.bytes += data.len(),
-                Output::Endpoint(_) | Output::Channel(_) => {}
+                DataChannelOutput::Endpoint(EndpointOutput::Timeout(at)) => {
+                    return self.timeout = at;
+                }
+                DataChannelOutput::Channel(ChannelEvent::Message { data, .. }) => {
+                    self.bytes += data.len()
+                }
+                DataChannelOutput::Endpoint(_) | DataChannelOutput::Channel(_) => {}
             }
         }
     }
@@ -60,7 +65,7 @@ impl End {
     fn fill(&mut self, now: Duration, id: StreamId, message: &Bytes) -> Result<(), ChannelError> {
         loop {
             let data = message.clone();
-            match self.channels.send(now, &mut self.endpoint, id, Kind::Binary, data) {
+            match self.channels.send(now, &mut self.endpoint, id, MessageKind::Binary, data) {
                 Ok(()) => {}
                 Err(ChannelError::Full) => return Ok(()),
                 Err(error) => return Err(error),
@@ -71,7 +76,7 @@ impl End {
 
 /// Both sides, established with INITs exchanged out of band.
 fn ends() -> Result<[End; 2], Box<dyn std::error::Error>> {
-    let settings = [Settings::new(Role::Client), Settings::new(Role::Server)];
+    let settings = [ChannelSettings::new(DtlsRole::Client), ChannelSettings::new(DtlsRole::Server)];
     let mut endpoints =
         [1, 2].map(|seed| Endpoint::new(EndpointConfig::default(), [seed; 32], Duration::ZERO));
     let config = || {

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr, SocketAddrV6};
 
-use crate::counters::Counters;
+use crate::counters::EndpointCounters;
 
 /// The maximum number of our addresses that are announced to a peer in the handshake.
 const MAX_ANNOUNCED: usize = 16;
@@ -100,7 +100,7 @@ pub(crate) fn filter_listed(
     listed: impl Iterator<Item = IpAddr>,
     source: IpAddr,
     limit: usize,
-    counters: &mut Counters,
+    counters: &mut EndpointCounters,
 ) -> Vec<IpAddr> {
     let mut kept = Vec::new();
     for address in listed {
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn filtered(listed: &[&str], source: &str, limit: usize) -> (Vec<IpAddr>, u64) {
-        let mut counters = Counters::default();
+        let mut counters = EndpointCounters::default();
         let listed = listed.iter().map(|text| text.parse().unwrap());
         let kept = filter_listed(listed, source.parse().unwrap(), limit, &mut counters);
         (kept, counters.addresses_ignored)

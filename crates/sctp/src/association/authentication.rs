@@ -6,18 +6,18 @@ use bytes::Bytes;
 
 use super::Association;
 use super::init_params::InitParams;
-use crate::auth::{Authentication, SharedKeys, Verification};
+use crate::auth::{AssociationAuthentication, AuthVerification, SharedKeys};
 use crate::config::AssociationConfig;
-use crate::counters::Counters;
-use crate::endpoint::Agreed;
-use crate::endpoint::cookie::Cookie;
+use crate::counters::EndpointCounters;
+use crate::endpoint::AgreedExtensions;
+use crate::endpoint::cookie::CookieContents;
 use crate::error::Error;
 use crate::identifier::PathId;
-use crate::wire::{AuthChunk, Cause, Chunk, ChunkType, ErrorChunk, PacketWriter};
+use crate::wire::{AuthChunk, Chunk, ChunkType, ErrorCause, ErrorChunk, PacketWriter};
 
 /// How to proceed with a received chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admission {
+pub(super) enum ChunkAdmission {
     /// Process the chunk.
     Accepted,
     /// Skip the chunk.
@@ -42,40 +42,47 @@ pub(crate) enum KeyChange {
 pub(super) fn agree(
     own: &InitParams,
     peer: &InitParams,
-    agreed: Agreed,
+    agreed: AgreedExtensions,
     config: &AssociationConfig,
-    before: Option<&Authentication>,
-) -> Option<Box<Authentication>> {
+    before: Option<&AssociationAuthentication>,
+) -> Option<Box<AssociationAuthentication>> {
     let (ours, theirs) = (own.authentication.as_ref()?, peer.authentication.as_ref()?);
     if !agreed.authentication {
         return None;
     }
-    let keys: SharedKeys = before.map_or(&config.shared_keys, Authentication::keys).clone();
-    Authentication::new(ours.clone(), theirs, keys).map(Box::new)
+    let keys: SharedKeys =
+        before.map_or(&config.shared_keys, AssociationAuthentication::keys).clone();
+    AssociationAuthentication::new(ours.clone(), theirs, keys).map(Box::new)
 }
 
 /// Returns the authentication negotiated by the handshake of `cookie`. `before` is that of the
 /// existing association, if any.
 pub(crate) fn of_cookie(
-    cookie: &Cookie,
+    cookie: &CookieContents,
     config: &AssociationConfig,
-    before: Option<&Authentication>,
-) -> Option<Box<Authentication>> {
+    before: Option<&AssociationAuthentication>,
+) -> Option<Box<AssociationAuthentication>> {
     let agreed = cookie.own.offers.and(cookie.peer.offers);
     agree(&cookie.own, &cookie.peer, agreed, config, before)
 }
 
 /// Returns the bytes that AUTH takes in each packet with data: none, unless the peer requires
 /// authenticated data.
-pub(super) fn reserved(authentication: Option<&Authentication>, agreed: Agreed) -> usize {
+pub(super) fn reserved(
+    authentication: Option<&AssociationAuthentication>,
+    agreed: AgreedExtensions,
+) -> usize {
     let data = if agreed.interleaving { ChunkType::I_DATA } else { ChunkType::DATA };
-    authentication.filter(|auth| auth.wants(data)).map_or(0, Authentication::chunk_len)
+    authentication.filter(|auth| auth.wants(data)).map_or(0, AssociationAuthentication::chunk_len)
 }
 
 impl Association {
     /// Returns the authentication negotiated by the handshake of `cookie`, which arrived for this
     /// association.
-    pub(crate) fn keys_of(&self, cookie: &Cookie) -> Option<Box<Authentication>> {
+    pub(crate) fn keys_of(
+        &self,
+        cookie: &CookieContents,
+    ) -> Option<Box<AssociationAuthentication>> {
         of_cookie(cookie, &self.config, self.authentication.as_deref())
     }
 
@@ -87,46 +94,46 @@ impl Association {
         chunk: &Chunk,
         authenticated: &mut bool,
         path: PathId,
-        counters: &mut Counters,
-    ) -> Admission {
-        let Some(authentication) = &self.authentication else { return Admission::Accepted };
+        counters: &mut EndpointCounters,
+    ) -> ChunkAdmission {
+        let Some(authentication) = &self.authentication else { return ChunkAdmission::Accepted };
         if let Chunk::Auth(auth) = chunk {
             let verification = authentication.verify(auth);
-            *authenticated = verification == Verification::Authentic;
+            *authenticated = verification == AuthVerification::Authentic;
             return self.handle_verification(auth, verification, path, counters);
         }
         if *authenticated || !authentication.expects(chunk.chunk_type()) {
-            return Admission::Accepted;
+            return ChunkAdmission::Accepted;
         }
         counters.unauthenticated_chunks += 1;
-        Admission::Skipped
+        ChunkAdmission::Skipped
     }
 
     fn handle_verification(
         &mut self,
         auth: &AuthChunk,
-        verification: Verification,
+        verification: AuthVerification,
         path: PathId,
-        counters: &mut Counters,
-    ) -> Admission {
+        counters: &mut EndpointCounters,
+    ) -> ChunkAdmission {
         match verification {
             // AUTH itself needs no further processing.
-            Verification::Authentic => return Admission::Skipped,
-            Verification::UnsupportedHmac => {
-                let causes = Cause::UnsupportedHmac { hmac_id: auth.hmac_id }.into();
+            AuthVerification::Authentic => return ChunkAdmission::Skipped,
+            AuthVerification::UnsupportedHmac => {
+                let causes = ErrorCause::UnsupportedHmac { hmac_id: auth.hmac_id }.into();
                 self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
             }
-            Verification::UnknownKey | Verification::Forged => {}
+            AuthVerification::UnknownKey | AuthVerification::Forged => {}
         }
         counters.forged_authentications += 1;
-        Admission::PacketDiscarded
+        ChunkAdmission::PacketDiscarded
     }
 
     /// Writes AUTH to a packet; the signature covers what follows.
     pub(super) fn put_auth(&self, packet: &mut PacketWriter<'_>) {
         if let Some(authentication) = &self.authentication {
             packet.authenticate_from_here();
-            packet.put(&authentication.chunk());
+            packet.append(&authentication.chunk());
         }
     }
 

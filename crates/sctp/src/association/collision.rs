@@ -5,13 +5,13 @@ use core::net::IpAddr;
 use core::time::Duration;
 
 use super::init_params::InitParams;
-use super::state::State;
-use super::{Arrival, Association};
-use crate::counters::Counters;
-use crate::endpoint::cookie::Cookie;
+use super::state::AssociationPhase;
+use super::{Association, PacketArrival};
+use crate::counters::EndpointCounters;
+use crate::endpoint::cookie::CookieContents;
 use crate::event::Event;
 use crate::path::{Path, PathState};
-use crate::wire::{Cause, Chunk, ErrorChunk};
+use crate::wire::{Chunk, ErrorCause, ErrorChunk};
 
 /// How to respond to an INIT from a peer with an existing association.
 #[derive(Debug)]
@@ -46,13 +46,13 @@ impl Association {
         &mut self,
         listed: &[IpAddr],
         source: IpAddr,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) -> InitVerdict {
         match &self.state {
-            State::CookieWait(wait) => InitVerdict::Collision(wait.own.clone()),
-            State::Held(held) => InitVerdict::Collision(held.own.clone()),
-            State::CookieEchoed(echoed) => InitVerdict::Collision(echoed.own.clone()),
-            State::ShutdownAckSent(shutdown) => {
+            AssociationPhase::CookieWait(wait) => InitVerdict::Collision(wait.own.clone()),
+            AssociationPhase::Held(held) => InitVerdict::Collision(held.own.clone()),
+            AssociationPhase::CookieEchoed(echoed) => InitVerdict::Collision(echoed.own.clone()),
+            AssociationPhase::ShutdownAckSent(shutdown) => {
                 let path = shutdown.t2.path;
                 self.queues.push(Some(path), Chunk::ShutdownAck, counters);
                 InitVerdict::Ending
@@ -63,7 +63,7 @@ impl Association {
     }
 
     /// Returns whether both tags of a cookie match this association.
-    pub(crate) fn has_tags_of(&self, cookie: &Cookie) -> bool {
+    pub(crate) fn has_tags_of(&self, cookie: &CookieContents) -> bool {
         cookie.own.tag == self.local_tag && cookie.peer.tag == self.peer_tag
     }
 
@@ -71,9 +71,9 @@ impl Association {
     pub(crate) fn handle_cookie(
         &mut self,
         now: Duration,
-        cookie: &Cookie,
-        arrival: &Arrival,
-        counters: &mut Counters,
+        cookie: &CookieContents,
+        arrival: &PacketArrival,
+        counters: &mut EndpointCounters,
     ) -> CookieVerdict {
         let is_own_tag = cookie.own.tag == self.local_tag;
         let is_peer_tag = cookie.peer.tag == self.peer_tag;
@@ -99,17 +99,22 @@ impl Association {
     }
 
     /// Rows B and D: the peer is established, so this side is too.
-    fn reestablish(&mut self, now: Duration, arrival: &Arrival, counters: &mut Counters) {
-        if matches!(self.state, State::Closed) {
+    fn reestablish(
+        &mut self,
+        now: Duration,
+        arrival: &PacketArrival,
+        counters: &mut EndpointCounters,
+    ) {
+        if matches!(self.state, AssociationPhase::Closed) {
             return;
         }
         if self.state.is_opening() {
             let shutdown = self.state.shutdown_requested();
-            self.state = State::Established;
+            self.state = AssociationPhase::Established;
             self.queues.standalone.clear();
             self.notify_up(false);
             if shutdown {
-                self.state = State::ShutdownPending;
+                self.state = AssociationPhase::ShutdownPending;
             }
         }
         self.acknowledge_cookie(now, arrival, counters);
@@ -121,8 +126,8 @@ impl Association {
     pub(super) fn acknowledge_cookie(
         &mut self,
         now: Duration,
-        arrival: &Arrival,
-        counters: &mut Counters,
+        arrival: &PacketArrival,
+        counters: &mut EndpointCounters,
     ) {
         let known = self.paths.by_remote(arrival.remote, arrival.local);
         let path = known.or_else(|| self.paths.by_address(arrival.remote.ip()));
@@ -137,13 +142,13 @@ impl Association {
     fn restart(
         &mut self,
         now: Duration,
-        cookie: &Cookie,
-        arrival: &Arrival,
-        counters: &mut Counters,
+        cookie: &CookieContents,
+        arrival: &PacketArrival,
+        counters: &mut EndpointCounters,
     ) -> CookieVerdict {
-        if let State::ShutdownAckSent(shutdown) = &self.state {
+        if let AssociationPhase::ShutdownAckSent(shutdown) = &self.state {
             let path = shutdown.t2.path;
-            let causes = [Cause::CookieWhileShuttingDown].into_iter().collect();
+            let causes = [ErrorCause::CookieWhileShuttingDown].into_iter().collect();
             self.queues.push(Some(path), Chunk::ShutdownAck, counters);
             self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
             return CookieVerdict::Discarded;
@@ -152,14 +157,15 @@ impl Association {
             counters.unexpected_chunks += 1;
             return CookieVerdict::Discarded;
         }
-        let ending = !matches!(self.state, State::Established);
+        let ending = !matches!(self.state, AssociationPhase::Established);
         self.local_tag = cookie.own.tag;
         self.lookup_changed = true;
         self.queues.control.clear();
         self.queues.standalone.clear();
         self.reset_paths();
         self.adopt_peer(&cookie.own, &cookie.peer);
-        self.state = if ending { State::ShutdownPending } else { State::Established };
+        self.state =
+            if ending { AssociationPhase::ShutdownPending } else { AssociationPhase::Established };
         self.notify(Event::Restarted);
         self.acknowledge_cookie(now, arrival, counters);
         CookieVerdict::Accepted
@@ -191,8 +197,8 @@ impl Association {
     #[inline]
     pub(crate) fn accepts_from(&self, source: IpAddr) -> bool {
         match self.state {
-            State::CookieWait(_) => true,
-            State::Closed => false,
+            AssociationPhase::CookieWait(_) => true,
+            AssociationPhase::Closed => false,
             _ => self.paths.by_address(source).is_some(),
         }
     }

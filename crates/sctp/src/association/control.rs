@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::counters::Counters;
+use crate::counters::EndpointCounters;
 use crate::identifier::{PathId, VerificationTag};
 use crate::wire::Chunk;
 
@@ -12,7 +12,7 @@ const MAX_QUEUED: usize = 64;
 
 /// A queued control chunk.
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct ControlChunk {
     /// The path that it must take, or `None` for any.
     pub(crate) path: Option<PathId>,
     pub(crate) chunk: Chunk,
@@ -20,7 +20,7 @@ pub(crate) struct Control {
 
 /// A chunk that is sent in a packet of its own: INIT, ABORT, SHUTDOWN COMPLETE (RFC 9260 §6.10).
 #[derive(Debug)]
-pub(crate) struct Standalone {
+pub(crate) struct StandaloneChunk {
     pub(crate) path: PathId,
     pub(crate) tag: VerificationTag,
     pub(crate) chunk: Chunk,
@@ -29,8 +29,8 @@ pub(crate) struct Standalone {
 /// Chunks queued for sending, apart from data and acknowledgements.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkQueues {
-    pub(crate) standalone: VecDeque<Standalone>,
-    pub(crate) control: VecDeque<Control>,
+    pub(crate) standalone: VecDeque<StandaloneChunk>,
+    pub(crate) control: VecDeque<ControlChunk>,
 }
 
 impl ChunkQueues {
@@ -45,9 +45,14 @@ impl ChunkQueues {
     }
 
     /// Queues a chunk, unless the queue is full.
-    pub(crate) fn push(&mut self, path: Option<PathId>, chunk: Chunk, counters: &mut Counters) {
+    pub(crate) fn push(
+        &mut self,
+        path: Option<PathId>,
+        chunk: Chunk,
+        counters: &mut EndpointCounters,
+    ) {
         if self.control.len() < MAX_QUEUED {
-            self.control.push_back(Control { path, chunk });
+            self.control.push_back(ControlChunk { path, chunk });
         } else {
             counters.answers_withheld += 1;
         }
@@ -56,7 +61,7 @@ impl ChunkQueues {
     /// Queues a chunk to be sent in a packet of its own, unless the queue is full.
     pub(crate) fn push_standalone(&mut self, path: PathId, tag: VerificationTag, chunk: Chunk) {
         if self.standalone.len() < MAX_QUEUED {
-            self.standalone.push_back(Standalone { path, tag, chunk });
+            self.standalone.push_back(StandaloneChunk { path, tag, chunk });
         }
     }
 }

@@ -2,21 +2,21 @@
 
 use core::time::Duration;
 
-use super::authentication::Admission;
-use super::state::State;
-use super::{Arrival, Association};
-use crate::counters::Counters;
+use super::authentication::ChunkAdmission;
+use super::state::AssociationPhase;
+use super::{Association, PacketArrival};
+use crate::counters::EndpointCounters;
 use crate::identifier::PathId;
 use crate::io::Ecn;
 use crate::path::Path;
 use crate::serial::Tsn;
-use crate::wire::{Chunk, Chunks};
+use crate::wire::{Chunk, PacketChunks};
 
 /// A packet that belongs to the association: when and where it arrived.
 #[derive(Clone, Copy, Debug)]
-struct Incoming<'a> {
+struct IncomingPacket<'a> {
     now: Duration,
-    arrival: &'a Arrival,
+    arrival: &'a PacketArrival,
     path: PathId,
 }
 
@@ -26,20 +26,20 @@ impl Association {
     pub(crate) fn handle_packet(
         &mut self,
         now: Duration,
-        arrival: &Arrival,
-        chunks: Chunks<'_>,
+        arrival: &PacketArrival,
+        chunks: PacketChunks<'_>,
         mut authenticated: bool,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         let path = self.path_of(arrival);
-        let incoming = Incoming { now, arrival, path };
+        let incoming = IncomingPacket { now, arrival, path };
         let size = chunks.remaining();
         let mut first_tsn: Option<Tsn> = None;
         for chunk in chunks {
             match self.admit(&chunk, &mut authenticated, path, counters) {
-                Admission::Accepted => {}
-                Admission::Skipped => continue,
-                Admission::PacketDiscarded => break,
+                ChunkAdmission::Accepted => {}
+                ChunkAdmission::Skipped => continue,
+                ChunkAdmission::PacketDiscarded => break,
             }
             if let Chunk::Data(data) = &chunk {
                 first_tsn.get_or_insert(data.tsn);
@@ -54,8 +54,13 @@ impl Association {
     /// Dispatches one chunk; the only place that knows every chunk type. Returns whether to
     /// continue with the packet.
     #[inline(always)]
-    fn handle_chunk(&mut self, at: &Incoming<'_>, chunk: Chunk, counters: &mut Counters) -> bool {
-        let &Incoming { now, arrival, path } = at;
+    fn handle_chunk(
+        &mut self,
+        at: &IncomingPacket<'_>,
+        chunk: Chunk,
+        counters: &mut EndpointCounters,
+    ) -> bool {
+        let &IncomingPacket { now, arrival, path } = at;
         if self.state.is_opening() && !is_allowed_before_established(&chunk) {
             counters.unexpected_chunks += 1;
             return true;
@@ -70,12 +75,8 @@ impl Association {
             Chunk::InitAck(init) => self.handle_init_ack(now, arrival, &init, counters),
             Chunk::CookieAck => self.handle_cookie_ack(now, counters),
             Chunk::Heartbeat(heartbeat) => self.handle_heartbeat(now, path, heartbeat, counters),
-            Chunk::HeartbeatAck(heartbeat) => {
-                self.handle_heartbeat_ack(now, arrival, &heartbeat, counters);
-            }
-            Chunk::Shutdown { cumulative_tsn } => {
-                self.handle_shutdown(now, cumulative_tsn, counters);
-            }
+            Chunk::HeartbeatAck(ack) => self.handle_heartbeat_ack(now, arrival, &ack, counters),
+            Chunk::Shutdown { cumulative_tsn: tsn } => self.handle_shutdown(now, tsn, counters),
             Chunk::ShutdownAck => self.handle_shutdown_ack(path, counters),
             Chunk::ShutdownComplete { reflected: false } => self.handle_shutdown_complete(counters),
             Chunk::Abort(_) if self.is_being_deleted(arrival.local) => {
@@ -124,7 +125,12 @@ impl Association {
     }
 
     /// Handles FORWARD-TSN or I-FORWARD-TSN. Returns whether to continue with the packet.
-    fn handle_forward_tsn(&mut self, path: PathId, chunk: &Chunk, counters: &mut Counters) -> bool {
+    fn handle_forward_tsn(
+        &mut self,
+        path: PathId,
+        chunk: &Chunk,
+        counters: &mut EndpointCounters,
+    ) -> bool {
         if !self.agreed.partial_reliability {
             counters.unexpected_chunks += 1;
             self.report_chunk(path, chunk, counters);
@@ -144,12 +150,12 @@ impl Association {
     /// Completes a packet after all of its chunks have been processed.
     fn end_of_packet(
         &mut self,
-        at: &Incoming<'_>,
+        at: &IncomingPacket<'_>,
         first_tsn: Option<Tsn>,
         size: usize,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
-        if matches!(self.state, State::Closed) {
+        if matches!(self.state, AssociationPhase::Closed) {
             return;
         }
         if let Some(tsn) = first_tsn
@@ -179,7 +185,13 @@ impl Association {
 
     /// Handles ECNE: reduces the window of the path that carried the marked packet, and confirms
     /// that to the peer with CWR (RFC 9260 appendix A).
-    fn handle_ecne(&mut self, now: Duration, path: PathId, tsn: Tsn, counters: &mut Counters) {
+    fn handle_ecne(
+        &mut self,
+        now: Duration,
+        path: PathId,
+        tsn: Tsn,
+        counters: &mut EndpointCounters,
+    ) {
         let answer = self.sender.handle_ecne(now, tsn, path, &mut self.paths);
         if let Some(lowest_tsn) = answer {
             // One CWR answers all preceding echoes.

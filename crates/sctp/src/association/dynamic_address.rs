@@ -18,7 +18,7 @@ use core::net::IpAddr;
 use crate::serial::{AsconfNumber, Tsn};
 
 pub(crate) use requests::{AckOutcome, AsconfRequest, OutgoingRequests};
-pub(crate) use responses::{Answer, IncomingRequests, PeerAddresses, PeerChange};
+pub(crate) use responses::{AsconfAnswer, IncomingRequests, PeerAddresses, PeerChange};
 
 /// The state of both directions.
 #[derive(Debug)]

@@ -4,16 +4,18 @@ use alloc::{boxed::Box, vec::Vec};
 use bytes::Bytes;
 use core::{net::IpAddr, time::Duration};
 
-use super::init_params::{InitParams, ParsedInit, Refusal};
-use super::state::{CookieEchoed, CookieWait, Held, Retry, State};
-use super::{Arrival, Association, Ending};
-use crate::counters::Counters;
+use super::init_params::{InitParams, InitRefusal, ParsedInit};
+use super::state::{
+    AssociationPhase, CookieEchoed, CookieWait, HeldHandshake, RetransmissionTimer,
+};
+use super::{Association, AssociationEnding, PacketArrival};
+use crate::counters::EndpointCounters;
 use crate::event::{Event, LossReason};
 use crate::identifier::{PathId, VerificationTag};
 use crate::io::Unreachable;
 use crate::path::{HEARTBEAT_CHUNK, Path, PathState};
 use crate::wire::{
-    AbortChunk, Cause, Chunk, ChunkType, EncodeChunk, ErrorChunk, InitChunk, PACKET_HEADER,
+    AbortChunk, Chunk, ChunkType, EncodeChunk, ErrorCause, ErrorChunk, InitChunk, PACKET_HEADER,
     Parameters, padded,
 };
 
@@ -26,7 +28,7 @@ const MAX_PRESERVE: Duration = Duration::from_secs(60);
 impl Association {
     /// Queues the INIT for T1-init's path.
     pub(super) fn send_init(&mut self) {
-        let State::CookieWait(wait) = &self.state else { return };
+        let AssociationPhase::CookieWait(wait) = &self.state else { return };
         let family = self.paths.get(wait.t1.path).map(|path| path.remote.is_ipv4());
         let init = wait.own.to_init(wait.preserve, family.unwrap_or(true));
         self.queues.push_standalone(wait.t1.path, VerificationTag::ZERO, Chunk::Init(init));
@@ -36,11 +38,11 @@ impl Association {
     pub(super) fn handle_init_ack(
         &mut self,
         now: Duration,
-        arrival: &Arrival,
+        arrival: &PacketArrival,
         init: &InitChunk,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
-        if !matches!(self.state, State::CookieWait(_)) {
+        if !matches!(self.state, AssociationPhase::CookieWait(_)) {
             // A delayed or duplicate INIT ACK (§5.2.3).
             counters.unexpected_chunks += 1;
             return;
@@ -50,12 +52,12 @@ impl Association {
             Err(refusal) => return self.refuse_init_ack(init, refusal),
         };
         let Some(cookie) = parsed.cookie.clone() else {
-            return self.refuse_init_ack(init, Refusal::missing_cookie());
+            return self.refuse_init_ack(init, InitRefusal::missing_cookie());
         };
         if parsed.lacks_i_forward_tsn && self.retry_without_interleaving(now) {
             return;
         }
-        let State::CookieWait(wait) = &self.state else { return };
+        let AssociationPhase::CookieWait(wait) = &self.state else { return };
         let (own, t1) = (wait.own.clone(), wait.t1.clone());
         let (hold, stale, shutdown) = (wait.hold, wait.stale, wait.shutdown);
         let listed = self.usable(&parsed.params.addresses, &own.addresses, counters);
@@ -63,14 +65,14 @@ impl Association {
         self.replace_paths(now, arrival, &t1, &listed);
         self.adopt_peer(&own, &parsed.params);
         for whole in parsed.unrecognized {
-            let causes = [Cause::UnrecognizedParameters(Parameters::from_bytes(whole))]
+            let causes = [ErrorCause::UnrecognizedParameters(Parameters::from_bytes(whole))]
                 .into_iter()
                 .collect();
             self.queues.push(None, Chunk::Error(ErrorChunk { causes }), counters);
         }
         self.notify(Event::Answered);
         if hold {
-            self.state = State::Held(Box::new(Held { own, cookie, stale }));
+            self.state = AssociationPhase::Held(Box::new(HeldHandshake { own, cookie, stale }));
         } else {
             self.echo_cookie(now, own, cookie, stale, shutdown);
         }
@@ -80,13 +82,13 @@ impl Association {
     /// restarts without the offer. That costs a round trip but leaves no state, as the peer has
     /// none yet. Returns whether the INIT ACK is to be ignored.
     fn retry_without_interleaving(&mut self, now: Duration) -> bool {
-        let State::CookieWait(wait) = &mut self.state else { return false };
+        let AssociationPhase::CookieWait(wait) = &mut self.state else { return false };
         if !core::mem::take(&mut wait.own.offers.interleaving) {
             // Another response to the INIT that offered it, unless the peer lists I-DATA in any
             // case.
             return self.config.extensions.interleaving && wait.t1.retransmissions == 0;
         }
-        wait.t1 = Retry::new(now, self.config.rto_initial, wait.t1.path);
+        wait.t1 = RetransmissionTimer::new(now, self.config.rto_initial, wait.t1.path);
         self.send_init();
         true
     }
@@ -94,8 +96,8 @@ impl Association {
     /// Proceeds at the user's request (`hold_at_init_ack`), now or as soon as the INIT ACK arrives.
     pub(crate) fn proceed(&mut self, now: Duration) {
         match &mut self.state {
-            State::CookieWait(wait) => wait.hold = false,
-            State::Held(held) => {
+            AssociationPhase::CookieWait(wait) => wait.hold = false,
+            AssociationPhase::Held(held) => {
                 let (own, cookie, stale) = (held.own.clone(), held.cookie.clone(), held.stale);
                 self.echo_cookie(now, own, cookie, stale, false);
             }
@@ -104,18 +106,18 @@ impl Association {
     }
 
     /// Handles a COOKIE ACK: the association is established (§5.1, E).
-    pub(super) fn handle_cookie_ack(&mut self, now: Duration, counters: &mut Counters) {
-        let State::CookieEchoed(echoed) = &self.state else {
+    pub(super) fn handle_cookie_ack(&mut self, now: Duration, counters: &mut EndpointCounters) {
+        let AssociationPhase::CookieEchoed(echoed) = &self.state else {
             counters.unexpected_chunks += 1;
             return;
         };
         let (path, round_trip) = (echoed.t1.path, echoed.t1.round_trip(now));
         let shutdown = echoed.shutdown;
         self.record_round_trip(now, path, round_trip);
-        self.state = State::Established;
+        self.state = AssociationPhase::Established;
         self.notify_up(false);
         if shutdown {
-            self.state = State::ShutdownPending;
+            self.state = AssociationPhase::ShutdownPending;
             self.advance_shutdown(now, counters);
         }
     }
@@ -123,45 +125,45 @@ impl Association {
     /// Restarts the handshake after the peer's cookie was stale by `staleness`, and asks for a
     /// longer lifetime (§5.2.6).
     pub(super) fn handle_stale_cookie(&mut self, now: Duration, staleness: Duration) {
-        let State::CookieEchoed(echoed) = &self.state else { return };
+        let AssociationPhase::CookieEchoed(echoed) = &self.state else { return };
         let stale = echoed.stale + 1;
         if stale > MAX_STALE_COOKIES {
-            return self.end(Ending::DiscardQueued, Event::Lost(LossReason::NoAnswer));
+            return self.end(AssociationEnding::DiscardQueued, Event::Lost(LossReason::NoAnswer));
         }
         // Another half, as the clocks of the two sides may run at different rates.
         let preserve = (staleness + staleness / 2).min(MAX_PRESERVE);
         let path = Some(echoed.t1.path).filter(|path| self.is_confirmed(*path));
         let path = path.unwrap_or(self.paths.primary());
-        let t1 = Retry::new(now, self.timeout_of(path), path);
+        let t1 = RetransmissionTimer::new(now, self.timeout_of(path), path);
         let (own, shutdown) = (echoed.own.clone(), echoed.shutdown);
         let wait = CookieWait { own, t1, hold: false, preserve, stale, shutdown };
-        self.state = State::CookieWait(Box::new(wait));
+        self.state = AssociationPhase::CookieWait(Box::new(wait));
         self.sender.requeue_all(now, &mut self.paths);
         self.send_init();
     }
 
     /// Handles the expiry of T1-init or T1-cookie: retransmits on the next path (§4, note 3; §5.1).
-    pub(super) fn handle_t1(&mut self, now: Duration, counters: &mut Counters) {
+    pub(super) fn handle_t1(&mut self, now: Duration, counters: &mut EndpointCounters) {
         let t1 = match &self.state {
-            State::CookieWait(wait) => &wait.t1,
-            State::CookieEchoed(echoed) => &echoed.t1,
+            AssociationPhase::CookieWait(wait) => &wait.t1,
+            AssociationPhase::CookieEchoed(echoed) => &echoed.t1,
             _ => return,
         };
         if t1.retransmissions >= self.config.max_init_retransmits {
-            return self.end(Ending::DiscardQueued, Event::Lost(LossReason::NoAnswer));
+            return self.end(AssociationEnding::DiscardQueued, Event::Lost(LossReason::NoAnswer));
         }
         counters.retransmissions += 1;
         let path = match &self.state {
-            State::CookieEchoed(echoed) => self.next_for_cookie(t1.path, &echoed.cookie),
+            AssociationPhase::CookieEchoed(echoed) => self.next_for_cookie(t1.path, &echoed.cookie),
             _ => self.next_after(t1.path, |path| path.state() != PathState::Unconfirmed),
         };
         let largest = self.config.max_init_timeout.unwrap_or(self.config.rto_max);
         match &mut self.state {
-            State::CookieWait(wait) => {
+            AssociationPhase::CookieWait(wait) => {
                 wait.t1.retransmitted(now, path, largest);
                 self.send_init();
             }
-            State::CookieEchoed(echoed) => {
+            AssociationPhase::CookieEchoed(echoed) => {
                 echoed.t1.retransmitted(now, path, largest);
                 echoed.unsent = true;
             }
@@ -172,15 +174,16 @@ impl Association {
     /// Handles an ICMP error for an address of the peer (RFC 9260 §10). It is only trusted while
     /// nothing has been received from the peer; other addresses are tried first.
     pub(super) fn give_up_address(&mut self, now: Duration, path: PathId, reason: Unreachable) {
-        let State::CookieWait(wait) = &mut self.state else { return };
+        let AssociationPhase::CookieWait(wait) = &mut self.state else { return };
         if self.paths.len() == 1 {
-            return self.end(Ending::DiscardQueued, Event::Lost(LossReason::Refused(reason)));
+            return self
+                .end(AssociationEnding::DiscardQueued, Event::Lost(LossReason::Refused(reason)));
         }
         self.paths.remove(path);
         self.lookup_changed = true;
         if wait.t1.path == path {
             let next = self.paths.primary();
-            wait.t1 = Retry::new(now, self.config.rto_initial, next);
+            wait.t1 = RetransmissionTimer::new(now, self.config.rto_initial, next);
             self.send_init();
         }
     }
@@ -194,30 +197,35 @@ impl Association {
         shutdown: bool,
     ) {
         let path = self.paths.for_data(None).unwrap_or(self.paths.primary());
-        let t1 = Retry::new(now, self.timeout_of(path), path);
+        let t1 = RetransmissionTimer::new(now, self.timeout_of(path), path);
         let echoed = CookieEchoed { own, cookie, t1, stale, shutdown, unsent: true };
-        self.state = State::CookieEchoed(Box::new(echoed));
+        self.state = AssociationPhase::CookieEchoed(Box::new(echoed));
     }
 
     /// Refuses an INIT ACK that no association can be built from.
-    fn refuse_init_ack(&mut self, init: &InitChunk, refusal: Refusal) {
+    fn refuse_init_ack(&mut self, init: &InitChunk, refusal: InitRefusal) {
         // The peer has no state, but is notified of the error (§3.3.3, §5.1).
         let (tag, cause) = match refusal {
             // The tag of the peer's own packet, with the T bit.
-            Refusal::NoTag => (self.local_tag, Cause::InvalidMandatoryParameter),
-            Refusal::Abort(cause) => (init.initiate_tag, cause),
+            InitRefusal::NoTag => (self.local_tag, ErrorCause::InvalidMandatoryParameter),
+            InitRefusal::Abort(cause) => (init.initiate_tag, cause),
         };
         let code = cause.code().0;
         let reflected = init.initiate_tag == VerificationTag::ZERO;
         let abort = AbortChunk { reflected, causes: [cause].into_iter().collect() };
         self.queues.push_standalone(self.paths.primary(), tag, Chunk::Abort(abort));
         let reason = LossReason::ProtocolViolation { cause: code };
-        self.end(Ending::SendQueued, Event::Lost(reason));
+        self.end(AssociationEnding::SendQueued, Event::Lost(reason));
     }
 
     /// Returns those of the peer's addresses whose family is used here: an INIT that lists none of
     /// ours does not name the families.
-    fn usable(&self, listed: &[IpAddr], own: &[IpAddr], counters: &mut Counters) -> Vec<IpAddr> {
+    fn usable(
+        &self,
+        listed: &[IpAddr],
+        own: &[IpAddr],
+        counters: &mut EndpointCounters,
+    ) -> Vec<IpAddr> {
         let used = |address: &&IpAddr| {
             let v4 = address.is_ipv4();
             self.paths.iter().any(|path| path.remote.is_ipv4() == v4)
@@ -230,7 +238,13 @@ impl Association {
 
     /// Replaces the paths by those to the addresses that the peer listed and the one that it
     /// responded from (§5.1.2).
-    fn replace_paths(&mut self, now: Duration, arrival: &Arrival, t1: &Retry, listed: &[IpAddr]) {
+    fn replace_paths(
+        &mut self,
+        now: Duration,
+        arrival: &PacketArrival,
+        t1: &RetransmissionTimer,
+        listed: &[IpAddr],
+    ) {
         let answered = match self.paths.by_address(arrival.remote.ip()) {
             Some(known) => Some(known),
             // It responded to an INIT that was sent to another address. Our address on this path is

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use core::{net::IpAddr, time::Duration};
 
 use crate::auth::AuthOffer;
-use crate::config::Extensions;
-use crate::endpoint::Agreed;
+use crate::config::OfferedExtensions;
+use crate::endpoint::AgreedExtensions;
 use crate::identifier::VerificationTag;
 use crate::serial::Tsn;
 use crate::wire::parameter::SupportedAddressTypes;
 use crate::wire::{ChunkType, InitChunk, Parameter, Parameters};
 
-pub(crate) use parse::{MIN_WINDOW, ParsedInit, Refusal};
+pub(crate) use parse::{InitRefusal, MIN_WINDOW, ParsedInit};
 
 /// The error detection method of RFC 9653 §3 that stands for integrity protection by a lower layer:
 /// DTLS.
@@ -36,7 +36,7 @@ pub(crate) struct InitParams {
     /// Its further addresses, filtered.
     pub(crate) addresses: Vec<IpAddr>,
     /// The extensions that it offers.
-    pub(crate) offers: Agreed,
+    pub(crate) offers: AgreedExtensions,
     /// What it requires to be authenticated, and how.
     pub(crate) authentication: Option<AuthOffer>,
 }
@@ -51,7 +51,7 @@ impl InitParams {
             inbound: u16::MAX,
             initial_tsn: Tsn(0),
             addresses: Vec::new(),
-            offers: Agreed::default(),
+            offers: AgreedExtensions::default(),
             authentication: None,
         }
     }
@@ -126,7 +126,7 @@ impl InitParams {
     }
 }
 
-impl Agreed {
+impl AgreedExtensions {
     /// Returns the chunk types for Supported Extensions (RFC 5061 §4.2.7).
     fn extensions(self) -> Vec<u8> {
         let mut types = Vec::new();
@@ -198,10 +198,10 @@ impl Agreed {
     }
 }
 
-impl From<Extensions> for Agreed {
+impl From<OfferedExtensions> for AgreedExtensions {
     /// Returns what a side with this configuration offers. ASCONF is never offered without AUTH
     /// (RFC 5061 §4.2.7).
-    fn from(extensions: Extensions) -> Self {
+    fn from(extensions: OfferedExtensions) -> Self {
         Self {
             interleaving: extensions.interleaving,
             partial_reliability: extensions.partial_reliability,
@@ -222,7 +222,7 @@ mod tests {
     use core::time::Duration;
 
     use super::InitParams;
-    use crate::endpoint::Agreed;
+    use crate::endpoint::AgreedExtensions;
     use crate::wire::Parameter;
     use crate::wire::parameter::SupportedAddressTypes;
 
@@ -248,9 +248,10 @@ mod tests {
     #[test]
     fn every_bit_stands_for_one_extension() {
         for bit in 0..8 {
-            assert_eq!(Agreed::from_bits(1 << bit).bits(), 1 << bit);
+            assert_eq!(AgreedExtensions::from_bits(1 << bit).bits(), 1 << bit);
         }
-        let both = Agreed::from_bits(0b1010_1010).and(Agreed::from_bits(0b0110_0110));
+        let both =
+            AgreedExtensions::from_bits(0b1010_1010).and(AgreedExtensions::from_bits(0b0110_0110));
         assert_eq!(both.bits(), 0b0010_0010);
     }
 }

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::Association;
-use super::state::State;
+use super::state::AssociationPhase;
 use crate::event::LossReason;
 
 /// The peer must accept this fraction of the data that was queued at the start of the shutdown
@@ -15,7 +15,7 @@ const SHUTDOWN_PARTS: usize = 32;
 
 /// The progress that the peer has to make before the association can shut down.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lingering {
+pub(super) struct LingeringProgress {
     /// When the peer must have accepted another part.
     due: Duration,
     /// The bytes that may remain by then.
@@ -32,13 +32,16 @@ impl Association {
         let part = queued.div_ceil(SHUTDOWN_PARTS);
         let at_most = queued - part;
         self.lingering.get_or_insert_with(|| {
-            Box::new(Lingering { due: now.saturating_add(stall), at_most, part })
+            Box::new(LingeringProgress { due: now.saturating_add(stall), at_most, part })
         });
     }
 
     /// Returns the current deadline.
     pub(super) fn lingering_timeout(&self) -> Option<Duration> {
-        let waits = matches!(self.state, State::ShutdownPending | State::ShutdownReceived);
+        let waits = matches!(
+            self.state,
+            AssociationPhase::ShutdownPending | AssociationPhase::ShutdownReceived
+        );
         self.lingering.as_ref().filter(|_| waits).map(|lingering| lingering.due)
     }
 

@@ -10,13 +10,13 @@ const MAX_EVENTS: usize = 1024;
 /// Queued events. Usually there is one at a time, with each packet of a running transfer, so the
 /// first one is stored without an allocation.
 #[derive(Debug, Default)]
-pub(super) struct Notifications {
+pub(super) struct NotificationQueue {
     first: Option<Event>,
     /// Empty while `first` is `None`.
     others: VecDeque<Event>,
 }
 
-impl Notifications {
+impl NotificationQueue {
     pub(super) const fn is_empty(&self) -> bool {
         self.first.is_none()
     }

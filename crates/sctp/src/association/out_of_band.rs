@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use core::net::{IpAddr, SocketAddr};
 
 use super::init_params::InitParams;
-use super::state::State;
+use super::state::AssociationPhase;
 use super::{Association, AssociationSeed};
 
 impl Association {
@@ -19,7 +19,8 @@ impl Association {
         local: Option<IpAddr>,
     ) -> Box<Self> {
         let paths = base.paths_to(remotes, local);
-        let mut association = Box::new(Self::new(base, own, peer, paths, State::Established));
+        let mut association =
+            Box::new(Self::new(base, own, peer, paths, AssociationPhase::Established));
         association.notify_up(false);
         association
     }

@@ -3,22 +3,24 @@
 use core::time::Duration;
 
 use super::Association;
-use super::control::{Control, Standalone};
-use super::state::State;
-use crate::counters::Counters;
-use crate::endpoint::packet_buffer::{PacketBuffer, Trainload};
-use crate::endpoint::train::{Route, Train};
+use super::control::{ControlChunk, StandaloneChunk};
+use super::state::AssociationPhase;
+use crate::counters::EndpointCounters;
+use crate::endpoint::packet_buffer::{PacketBuffer, TrainContents};
+use crate::endpoint::train::{PacketRoute, PacketTrain};
 use crate::identifier::{PathId, VerificationTag};
 use crate::io::{Ecn, Fragmentation};
-use crate::path::{Allowance, Heartbeat};
-use crate::wire::{Checksum, Chunk, ChunkType, EncodeChunk, Header, PACKET_HEADER, PacketWriter};
+use crate::path::{HeartbeatToSend, SendAllowance};
+use crate::wire::{
+    ChecksumKind, Chunk, ChunkType, CommonHeader, EncodeChunk, PACKET_HEADER, PacketWriter,
+};
 
 /// The length of a chunk header in bytes.
 const CHUNK_HEADER: usize = 4;
 
 /// The contents of a packet besides control chunks.
 #[derive(Clone, Copy, Debug)]
-struct Load {
+struct PacketLoad {
     path: PathId,
     sack: bool,
     data: bool,
@@ -29,9 +31,9 @@ impl Association {
     pub(crate) fn poll_transmit(
         &mut self,
         now: Duration,
-        train: &mut Train,
-        counters: &mut Counters,
-    ) -> Option<Trainload> {
+        train: &mut PacketTrain,
+        counters: &mut EndpointCounters,
+    ) -> Option<TrainContents> {
         train.gather(|buffer| self.write_packet(now, buffer, counters))
     }
 
@@ -40,14 +42,16 @@ impl Association {
         &mut self,
         now: Duration,
         buffer: &mut PacketBuffer,
-        counters: &mut Counters,
-    ) -> Option<Route> {
+        counters: &mut EndpointCounters,
+    ) -> Option<PacketRoute> {
         if let Some(standalone) = self.queues.standalone.pop_front() {
             return self.write_standalone(&standalone, buffer);
         }
         match &mut self.state {
-            State::CookieWait(_) | State::Held(_) | State::Closed => return None,
-            State::CookieEchoed(echoed) => {
+            AssociationPhase::CookieWait(_)
+            | AssociationPhase::Held(_)
+            | AssociationPhase::Closed => return None,
+            AssociationPhase::CookieEchoed(echoed) => {
                 if !core::mem::take(&mut echoed.unsent) {
                     return None;
                 }
@@ -76,7 +80,7 @@ impl Association {
     }
 
     /// Selects the path and the contents of the next packet.
-    fn next_load(&mut self, now: Duration) -> Option<Load> {
+    fn next_load(&mut self, now: Duration) -> Option<PacketLoad> {
         let sends_data = self.state.sends_data();
         let data = if sends_data { self.path_for_data(now) } else { None };
         let sack_due = self.receiver.sack_wanted(now);
@@ -98,11 +102,11 @@ impl Association {
             self.receiver.sack_pending() && data == Some(path) && answers == Some(path);
         // A heartbeat must show that the path works even if large packets are lost on it (RFC 8899
         // §4.3).
-        let is_probe = |control: &Control| {
+        let is_probe = |control: &ControlChunk| {
             matches!(control.chunk, Chunk::Heartbeat(_) | Chunk::HeartbeatAck(_))
         };
         let small = self.queues.control.iter().any(is_probe);
-        Some(Load { path, sack: sack_due || piggybacks, data: data == Some(path) && !small })
+        Some(PacketLoad { path, sack: sack_due || piggybacks, data: data == Some(path) && !small })
     }
 
     /// Returns a path that has data and may send it now. Records when to check again if only pacing
@@ -123,15 +127,15 @@ impl Association {
             match path.allowance(now, path.mtu()) {
                 // The default path comes first; others carry retransmissions and data bound to
                 // them.
-                Allowance::Now(_) if path.id == default => return Some(default),
-                Allowance::Now(_) => {
+                SendAllowance::Now(_) if path.id == default => return Some(default),
+                SendAllowance::Now(_) => {
                     found.get_or_insert(path.id);
                 }
-                Allowance::At(at) => {
+                SendAllowance::At(at) => {
                     let earliest = self.paced_until.map_or(at, |other| other.min(at));
                     self.paced_until = Some(earliest);
                 }
-                Allowance::Closed => {}
+                SendAllowance::Closed => {}
             }
         }
         found
@@ -140,10 +144,10 @@ impl Association {
     fn write_load(
         &mut self,
         now: Duration,
-        load: Load,
+        load: PacketLoad,
         buffer: &mut PacketBuffer,
-        counters: &mut Counters,
-    ) -> Option<Route> {
+        counters: &mut EndpointCounters,
+    ) -> Option<PacketRoute> {
         let path = self.paths.get(load.path)?;
         let mtu = path.mtu();
         let limit = if load.data { self.sender.packet_limit(load.path, mtu) } else { mtu };
@@ -189,7 +193,7 @@ impl Association {
             if let Chunk::Shutdown { cumulative_tsn } = &mut control.chunk {
                 *cumulative_tsn = self.receiver.cumulative_tsn();
             }
-            if !packet.put(&control.chunk) && !packet.is_empty() {
+            if !packet.append(&control.chunk) && !packet.is_empty() {
                 return;
             }
             // A chunk that does not even fit an empty packet never will.
@@ -208,7 +212,7 @@ impl Association {
         }
         for path in self.paths.iter() {
             if let Some(lowest_tsn) = path.ecn_echo() {
-                packet.put(&Chunk::Ecne { lowest_tsn });
+                packet.append(&Chunk::Ecne { lowest_tsn });
             }
         }
     }
@@ -216,9 +220,9 @@ impl Association {
     /// Writes a packet with one chunk and its own tag: INIT, ABORT, SHUTDOWN COMPLETE.
     fn write_standalone(
         &mut self,
-        standalone: &Standalone,
+        standalone: &StandaloneChunk,
         buffer: &mut PacketBuffer,
-    ) -> Option<Route> {
+    ) -> Option<PacketRoute> {
         let known = self.paths.get(standalone.path).is_some();
         let path = if known { standalone.path } else { self.paths.primary() };
         let kind = standalone.chunk.chunk_type();
@@ -228,9 +232,9 @@ impl Association {
         if self.auth_len(kind) > 0 {
             self.put_auth(&mut packet);
         }
-        packet.put(&standalone.chunk);
+        packet.append(&standalone.chunk);
         self.sign(&mut packet);
-        packet.finish(Checksum::Crc32c);
+        packet.finish(ChecksumKind::Crc32c);
         self.route(path, Ecn::NotCapable, Fragmentation::Allowed)
     }
 
@@ -242,8 +246,8 @@ impl Association {
         path: PathId,
         cookie: &Chunk,
         buffer: &mut PacketBuffer,
-        counters: &mut Counters,
-    ) -> Option<Route> {
+        counters: &mut EndpointCounters,
+    ) -> Option<PacketRoute> {
         let mtu = self.paths.get(path)?.mtu();
         let auth = self.auth_len(ChunkType::COOKIE_ECHO);
         let limit = mtu.max(PACKET_HEADER + auth + cookie.encoded_len() + CHUNK_HEADER);
@@ -251,39 +255,39 @@ impl Association {
         if auth > 0 {
             self.put_auth(&mut packet);
         }
-        packet.put(cookie);
+        packet.append(cookie);
         if let Some(heartbeat) = self.paths.verification_heartbeat(now, path) {
             // Nothing else is sent to an unconfirmed address (RFC 9260 §5.4).
             if auth == 0 && self.auth_len(ChunkType::HEARTBEAT) > 0 {
                 self.put_auth(&mut packet);
             }
-            packet.put(&heartbeat.chunk());
+            packet.append(&heartbeat.chunk());
         } else {
-            if auth == 0 && self.wants_auth(Load { path, sack: false, data: true }) {
+            if auth == 0 && self.wants_auth(PacketLoad { path, sack: false, data: true }) {
                 self.put_auth(&mut packet);
             }
             self.put_control(path, &mut packet);
             self.sender.fill(now, path, &mut self.paths, &mut packet, counters);
         }
         self.sign(&mut packet);
-        packet.finish(Checksum::Crc32c);
+        packet.finish(ChecksumKind::Crc32c);
         self.route(path, Ecn::NotCapable, Fragmentation::Allowed)
     }
 
     /// Writes a heartbeat padded to the probed size (RFC 8899 §6.2.2).
     fn write_probe(
         &mut self,
-        heartbeat: &Heartbeat,
+        heartbeat: &HeartbeatToSend,
         size: usize,
         buffer: &mut PacketBuffer,
-    ) -> Option<Route> {
+    ) -> Option<PacketRoute> {
         let mut packet = buffer.begin(self.header(self.peer_tag), size);
         if self.auth_len(ChunkType::HEARTBEAT) > 0 {
             self.put_auth(&mut packet);
         }
-        packet.put(&heartbeat.chunk());
+        packet.append(&heartbeat.chunk());
         if let Some(length) = packet.room().checked_sub(CHUNK_HEADER) {
-            packet.put(&Chunk::Pad { length: u16::try_from(length).unwrap_or(u16::MAX) });
+            packet.append(&Chunk::Pad { length: u16::try_from(length).unwrap_or(u16::MAX) });
         }
         self.sign(&mut packet);
         packet.finish(self.checksum());
@@ -291,7 +295,7 @@ impl Association {
     }
 
     /// Returns whether a packet with this load must begin with AUTH.
-    fn wants_auth(&self, load: Load) -> bool {
+    fn wants_auth(&self, load: PacketLoad) -> bool {
         let Some(authentication) = &self.authentication else { return false };
         let data = if self.agreed.interleaving { ChunkType::I_DATA } else { ChunkType::DATA };
         let sack = if self.agreed.nr_sack { ChunkType::NR_SACK } else { ChunkType::SACK };
@@ -303,18 +307,18 @@ impl Association {
             || self.control_requires_auth()
     }
 
-    fn header(&self, tag: VerificationTag) -> Header {
-        Header { source_port: self.local_port, destination_port: self.remote_port, tag }
+    fn header(&self, tag: VerificationTag) -> CommonHeader {
+        CommonHeader { source_port: self.local_port, destination_port: self.remote_port, tag }
     }
 
     /// Zero only if both sides negotiated it (RFC 9653 §5.2).
-    fn checksum(&self) -> Checksum {
-        if self.agreed.zero_checksum { Checksum::Zero } else { Checksum::Crc32c }
+    fn checksum(&self) -> ChecksumKind {
+        if self.agreed.zero_checksum { ChecksumKind::Zero } else { ChecksumKind::Crc32c }
     }
 
-    fn route(&self, path: PathId, ecn: Ecn, fragmentation: Fragmentation) -> Option<Route> {
+    fn route(&self, path: PathId, ecn: Ecn, fragmentation: Fragmentation) -> Option<PacketRoute> {
         let path = self.paths.get(path)?;
-        Some(Route {
+        Some(PacketRoute {
             local: path.local,
             remote: path.remote,
             ecn,

@@ -5,19 +5,19 @@ use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
 use super::dynamic_address::{
-    AckOutcome, Answer, AsconfRequest, DynamicAddress, PeerAddresses, PeerChange,
+    AckOutcome, AsconfAnswer, AsconfRequest, DynamicAddress, PeerAddresses, PeerChange,
 };
 use super::init_params::InitParams;
-use super::state::State;
-use super::{Arrival, Association, addresses};
-use crate::auth::Verification;
-use crate::counters::Counters;
-use crate::endpoint::Agreed;
+use super::state::AssociationPhase;
+use super::{Association, PacketArrival, addresses};
+use crate::auth::AuthVerification;
+use crate::counters::EndpointCounters;
+use crate::endpoint::AgreedExtensions;
 use crate::error::Error;
 use crate::event::{Event, OwnAddressChange, PathChange};
 use crate::identifier::PathId;
 use crate::path::Path;
-use crate::wire::{AsconfAckChunk, AsconfChunk, Cause, CauseCode, Chunk, Chunks};
+use crate::wire::{AsconfAckChunk, AsconfChunk, CauseCode, Chunk, ErrorCause, PacketChunks};
 
 /// The maximum number of chunks of a packet from an unknown address that are looked at.
 const MAX_INSPECTED: usize = 8;
@@ -26,7 +26,7 @@ const MAX_INSPECTED: usize = 8;
 pub(super) fn agree(
     own: &InitParams,
     peer: &InitParams,
-    agreed: Agreed,
+    agreed: AgreedExtensions,
 ) -> Option<Box<DynamicAddress>> {
     let (first, peers) = (own.initial_tsn, peer.initial_tsn);
     agreed.dynamic_addresses.then(|| Box::new(DynamicAddress::new(first, peers, &own.addresses)))
@@ -38,9 +38,9 @@ impl Association {
         &mut self,
         now: Duration,
         request: AsconfRequest,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) -> Result<(), Error> {
-        if !matches!(self.state, State::Established) {
+        if !matches!(self.state, AssociationPhase::Established) {
             return Err(Error::WrongState);
         }
         if !addresses::is_unicast(request.address()) {
@@ -58,9 +58,9 @@ impl Association {
         &mut self,
         now: Duration,
         present: &[IpAddr],
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
-        let is_up = matches!(self.state, State::Established) && self.config.auto_asconf;
+        let is_up = matches!(self.state, AssociationPhase::Established) && self.config.auto_asconf;
         let paths = &self.paths;
         let usable = |address: &&IpAddr| {
             paths.iter().any(|path| addresses::may_be_announced(**address, path.remote.ip()))
@@ -75,9 +75,9 @@ impl Association {
     /// Handles an authenticated ASCONF.
     pub(super) fn handle_asconf(
         &mut self,
-        arrival: &Arrival,
+        arrival: &PacketArrival,
         asconf: &AsconfChunk,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         let Some(dynamic) = self.dynamic_address.as_mut().filter(|_| self.state.is_up()) else {
             counters.unexpected_chunks += 1;
@@ -87,16 +87,16 @@ impl Association {
         let known = self.paths.iter().map(|path| path.remote.ip()).collect();
         let peer = PeerAddresses { known, limit: self.config.max_peer_addresses };
         let ack = match dynamic.incoming.handle_asconf(asconf, source, peer) {
-            Answer::Discard => {
+            AsconfAnswer::Discard => {
                 counters.unexpected_chunks += 1;
                 return;
             }
-            Answer::Malformed => {
+            AsconfAnswer::Malformed => {
                 counters.malformed_chunks += 1;
-                return self.abort_for_violation(Cause::violation("malformed ASCONF"));
+                return self.abort_for_violation(ErrorCause::violation("malformed ASCONF"));
             }
-            Answer::Repeat(ack) => ack,
-            Answer::New(ack, changes) => {
+            AsconfAnswer::Repeat(ack) => ack,
+            AsconfAnswer::New(ack, changes) => {
                 for change in changes {
                     self.change_peer_address(change, arrival.remote);
                 }
@@ -147,7 +147,7 @@ impl Association {
         &mut self,
         now: Duration,
         ack: &AsconfAckChunk,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         let Some(dynamic) = self.dynamic_address.as_mut().filter(|_| self.state.is_up()) else {
             counters.unexpected_chunks += 1;
@@ -155,7 +155,7 @@ impl Association {
         };
         match dynamic.outgoing.handle_ack(ack) {
             AckOutcome::Unrelated => counters.unexpected_chunks += 1,
-            AckOutcome::Illegal => self.abort_for_violation(Cause::IllegalAsconfAck),
+            AckOutcome::Illegal => self.abort_for_violation(ErrorCause::IllegalAsconfAck),
             AckOutcome::Answered { path, results } => {
                 self.paths.on_answer(path);
                 for (request, refused) in results {
@@ -178,7 +178,7 @@ impl Association {
 
     /// Handles the expiry of T4-RTO (RFC 5061 §5.1, B1 to B5): retransmits the request, over
     /// another path if there is one.
-    pub(super) fn handle_asconf_timer(&mut self, now: Duration, counters: &mut Counters) {
+    pub(super) fn handle_asconf_timer(&mut self, now: Duration, counters: &mut EndpointCounters) {
         let expired = self.dynamic_address.as_ref().and_then(|it| it.outgoing.expired(now));
         let Some(request_path) = expired else { return };
         if let Some(path) = self.paths.get_mut(request_path) {
@@ -213,17 +213,17 @@ impl Association {
 
     /// Returns whether to accept a packet with our tag from an unknown address: it must begin with
     /// a valid signature and contain an ASCONF that names an address of the peer (RFC 5061 §4.1.1).
-    pub(crate) fn accepts_from_unknown_address(&self, chunks: Chunks<'_>) -> bool {
+    pub(crate) fn accepts_from_unknown_address(&self, chunks: PacketChunks<'_>) -> bool {
         let Some(authentication) = &self.authentication else { return false };
         let mut chunks = chunks.take(MAX_INSPECTED);
         let Some(Chunk::Auth(auth)) = chunks.next() else { return false };
         let known =
             |address: IpAddr| address.is_unspecified() || self.paths.by_address(address).is_some();
-        authentication.verify(&auth) == Verification::Authentic
+        authentication.verify(&auth) == AuthVerification::Authentic
             && chunks.any(|chunk| matches!(chunk, Chunk::Asconf(it) if known(it.address)))
     }
 
-    fn send_asconf(&mut self, now: Duration, counters: &mut Counters) {
+    fn send_asconf(&mut self, now: Duration, counters: &mut EndpointCounters) {
         let path = self.path_for_asconf();
         let source = self.paths.get(path).and_then(|path| path.local);
         let rto = self.timeout_of(path);

@@ -4,9 +4,9 @@
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
-use super::state::State;
-use super::{Arrival, Association, Ending};
-use crate::counters::Counters;
+use super::state::AssociationPhase;
+use super::{Association, AssociationEnding, PacketArrival};
+use crate::counters::EndpointCounters;
 use crate::error::Error;
 use crate::event::{Event, LossReason, PathChange};
 use crate::identifier::PathId;
@@ -18,7 +18,7 @@ const MAX_ECHOED: usize = 1024;
 
 impl Association {
     /// Returns the path that a packet with our tag arrived on; follows the peer to a new UDP port.
-    pub(super) fn path_of(&mut self, arrival: &Arrival) -> PathId {
+    pub(super) fn path_of(&mut self, arrival: &PacketArrival) -> PathId {
         if let Some(path) = self.paths.by_remote(arrival.remote, arrival.local) {
             return path;
         }
@@ -36,7 +36,7 @@ impl Association {
         now: Duration,
         path: PathId,
         heartbeat: HeartbeatChunk,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         if self.peer_has_state() && heartbeat.info.len() <= MAX_ECHOED {
             self.queues.push(Some(path), Chunk::HeartbeatAck(heartbeat), counters);
@@ -81,9 +81,9 @@ impl Association {
     pub(super) fn handle_heartbeat_ack(
         &mut self,
         now: Duration,
-        arrival: &Arrival,
+        arrival: &PacketArrival,
         heartbeat: &HeartbeatChunk,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         if !self.paths.on_heartbeat_ack(now, &heartbeat.info, arrival.local) {
             counters.unexpected_chunks += 1;
@@ -121,15 +121,15 @@ impl Association {
     fn end_by_refusal(&mut self, reason: Unreachable) {
         let last = match self.state {
             // The peer closed as intended: only its SHUTDOWN COMPLETE was late or lost.
-            State::ShutdownAckSent(_) => Event::Closed,
+            AssociationPhase::ShutdownAckSent(_) => Event::Closed,
             _ => Event::Lost(LossReason::Refused(reason)),
         };
-        self.end(Ending::DiscardQueued, last);
+        self.end(AssociationEnding::DiscardQueued, last);
     }
 
     /// Returns whether a COOKIE ECHO was sent, so that the peer may have state to end.
     fn peer_has_state(&self) -> bool {
-        self.state.is_up() || matches!(self.state, State::CookieEchoed(_))
+        self.state.is_up() || matches!(self.state, AssociationPhase::CookieEchoed(_))
     }
 
     /// Sets the addresses of this host that have a route.
@@ -137,7 +137,7 @@ impl Association {
         &mut self,
         now: Duration,
         addresses: &[IpAddr],
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         self.paths.set_local_addresses(addresses);
         self.announce_own_addresses(now, addresses, counters);

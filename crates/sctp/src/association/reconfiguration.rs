@@ -11,9 +11,9 @@
 //! data sent before the request has arrived, and the final response follows without another
 //! request.
 //!
-//! The association passes RE-CONFIG chunks, calls [`Reconfiguration::advance`] after data or
-//! acknowledgements, sends what [`Reconfiguration::poll_chunk`] returns, and calls
-//! [`Reconfiguration::handle_timeout`] when [`Reconfiguration::next_timeout`] is due.
+//! The association passes RE-CONFIG chunks, calls [`ReconfigurationState::advance`] after data or
+//! acknowledgements, sends what [`ReconfigurationState::poll_chunk`] returns, and calls
+//! [`ReconfigurationState::handle_timeout`] when [`ReconfigurationState::next_timeout`] is due.
 
 mod requests;
 mod responses;
@@ -25,11 +25,11 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::counters::Counters;
+use crate::counters::EndpointCounters;
 use crate::event::{Event, ReconfigurationOutcome};
 use crate::identifier::{PathId, StreamId};
-use crate::receive::Receiver;
-use crate::send::Sender;
+use crate::receive::AssociationReceiver;
+use crate::send::AssociationSender;
 use crate::serial::{ReconfigurationNumber, Tsn};
 use crate::wire::parameter::{ReconfigurationResponse, ReconfigurationResult};
 use crate::wire::{Parameter, Parameters, ReconfigChunk};
@@ -50,7 +50,7 @@ const MAX_COLLISIONS: u32 = 5;
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Request {
+pub(crate) enum ReconfigurationRequest {
     /// Reset our streams, or all of them if none is named.
     ResetOutgoing(Vec<StreamId>),
     /// Reset the peer's streams, or all of them if none is named.
@@ -69,8 +69,8 @@ pub(crate) enum Request {
 /// The sender and the receiver of the association.
 #[derive(Debug)]
 pub(crate) struct SenderAndReceiver<'a> {
-    pub(crate) sender: &'a mut Sender,
-    pub(crate) receiver: &'a mut Receiver,
+    pub(crate) sender: &'a mut AssociationSender,
+    pub(crate) receiver: &'a mut AssociationReceiver,
     /// The maximum number of streams that the peer may get to send on.
     pub(crate) max_inbound: u16,
 }
@@ -87,7 +87,7 @@ pub(crate) enum ResendReason {
 
 /// One request, as sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Task {
+enum ReconfigurationTask {
     /// `answers` is the peer's request that this one fulfils.
     ResetOutgoing {
         streams: Vec<StreamId>,
@@ -101,7 +101,7 @@ enum Task {
     AddIncoming(u16),
 }
 
-impl Task {
+impl ReconfigurationTask {
     /// Returns whether this resets all of these streams of ours; an empty slice means all streams.
     fn resets(&self, wanted: &[StreamId]) -> bool {
         let Self::ResetOutgoing { streams, .. } = self else { return false };
@@ -114,7 +114,7 @@ impl Task {
 #[derive(Debug)]
 struct OutstandingRequest {
     number: ReconfigurationNumber,
-    task: Task,
+    task: ReconfigurationTask,
     /// The last TSN assigned when it was created.
     last_assigned_tsn: Tsn,
     collisions: u32,
@@ -122,7 +122,7 @@ struct OutstandingRequest {
 
 /// A request of the peer that cannot be performed yet.
 #[derive(Debug)]
-struct Deferred {
+struct DeferredRequest {
     number: ReconfigurationNumber,
     task: DeferredTask,
 }
@@ -137,13 +137,13 @@ enum DeferredTask {
 
 /// The re-configuration of one association.
 #[derive(Debug)]
-pub(crate) struct Reconfiguration {
+pub(crate) struct ReconfigurationState {
     /// The sequence number of our next request.
     next: ReconfigurationNumber,
     /// The sequence number of the peer's next request.
     expected: ReconfigurationNumber,
     /// Queued requests.
-    queued: VecDeque<Task>,
+    queued: VecDeque<ReconfigurationTask>,
     outstanding: Vec<OutstandingRequest>,
     /// Whether the outstanding requests have to be sent.
     due: bool,
@@ -151,14 +151,14 @@ pub(crate) struct Reconfiguration {
     /// Whether the timer runs because the peer responded "in progress".
     is_in_progress: bool,
     requests_sent_on: Option<PathId>,
-    deferred: Option<Deferred>,
+    deferred: Option<DeferredRequest>,
     /// The responses to the peer's last requests.
     past_responses: VecDeque<ReconfigurationResponse>,
     responses: VecDeque<ReconfigurationResponse>,
     events: VecDeque<Event>,
 }
 
-impl Reconfiguration {
+impl ReconfigurationState {
     /// Creates the state from the initial TSNs of both sides, which also number the requests (RFC
     /// 6525 §4.1).
     pub(crate) fn new(own_initial_tsn: Tsn, peer_initial_tsn: Tsn) -> Self {
@@ -223,7 +223,7 @@ impl Reconfiguration {
         rto: Duration,
         chunk: &ReconfigChunk,
         halves: &mut SenderAndReceiver<'_>,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         let mut parameters = chunk.parameters.iter();
         for parameter in parameters.by_ref().take(MAX_REQUESTS) {

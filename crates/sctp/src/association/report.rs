@@ -5,10 +5,10 @@ use bytes::BytesMut;
 use core::time::Duration;
 
 use super::Association;
-use crate::counters::Counters;
+use crate::counters::EndpointCounters;
 use crate::event::Event;
 use crate::identifier::PathId;
-use crate::wire::{Cause, Chunk, ChunkType, EncodeChunk, ErrorChunk, UnknownChunk};
+use crate::wire::{Chunk, ChunkType, EncodeChunk, ErrorCause, ErrorChunk, UnknownChunk};
 
 /// The maximum number of an ERROR's causes that are reported to the user.
 const MAX_CAUSES: usize = 16;
@@ -21,12 +21,12 @@ impl Association {
     pub(super) fn handle_error(&mut self, now: Duration, error: &ErrorChunk) {
         for cause in error.causes.iter().take(MAX_CAUSES) {
             match cause {
-                Cause::StaleCookie { staleness } => {
+                ErrorCause::StaleCookie { staleness } => {
                     // In microseconds (§3.3.10.3).
                     let staleness = Duration::from_micros(u64::from(staleness));
                     self.handle_stale_cookie(now, staleness);
                 }
-                Cause::UnrecognizedChunkType { chunk }
+                ErrorCause::UnrecognizedChunkType { chunk }
                     if chunk.first() == Some(&ChunkType::ASCONF.0) =>
                 {
                     self.handle_asconf_unknown();
@@ -38,13 +38,18 @@ impl Association {
 
     /// Reports a chunk of a known type that was not negotiated as if it were unknown (RFC 3758
     /// §3.3.1).
-    pub(super) fn report_chunk(&mut self, path: PathId, chunk: &Chunk, counters: &mut Counters) {
+    pub(super) fn report_chunk(
+        &mut self,
+        path: PathId,
+        chunk: &Chunk,
+        counters: &mut EndpointCounters,
+    ) {
         if chunk.encoded_len() > MAX_REPORTED {
             return;
         }
         let mut whole = BytesMut::with_capacity(chunk.encoded_len());
         chunk.encode(&mut whole);
-        let causes = Cause::UnrecognizedChunkType { chunk: whole.freeze() }.into();
+        let causes = ErrorCause::UnrecognizedChunkType { chunk: whole.freeze() }.into();
         self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
     }
 
@@ -53,13 +58,14 @@ impl Association {
         &mut self,
         path: PathId,
         unknown: &UnknownChunk,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) -> bool {
         counters.unknown_chunks += 1;
         let action = unknown.action();
         if action.reports() && unknown.value.len() <= MAX_REPORTED {
-            let causes =
-                [Cause::UnrecognizedChunkType { chunk: unknown.whole() }].into_iter().collect();
+            let causes = [ErrorCause::UnrecognizedChunkType { chunk: unknown.whole() }]
+                .into_iter()
+                .collect();
             self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
         }
         !action.stops()

@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use super::state::{ShutdownTimers, State};
-use super::{Association, Ending};
-use crate::counters::Counters;
+use super::state::{AssociationPhase, ShutdownTimers};
+use super::{Association, AssociationEnding};
+use crate::counters::EndpointCounters;
 use crate::error::Error;
 use crate::event::{Event, LossReason};
 use crate::identifier::PathId;
@@ -13,38 +13,44 @@ use crate::wire::Chunk;
 
 impl Association {
     /// Shuts down at the user's request; queued data is still sent.
-    pub(crate) fn shutdown(&mut self, now: Duration, counters: &mut Counters) -> Result<(), Error> {
+    pub(crate) fn shutdown(
+        &mut self,
+        now: Duration,
+        counters: &mut EndpointCounters,
+    ) -> Result<(), Error> {
         match &mut self.state {
             // Already requested.
-            State::CookieWait(wait) if wait.shutdown => {}
-            State::CookieWait(_) | State::Held(_) => self.end(Ending::DiscardQueued, Event::Closed),
-            State::CookieEchoed(echoed) => echoed.shutdown = true,
-            State::Established => {
-                self.state = State::ShutdownPending;
+            AssociationPhase::CookieWait(wait) if wait.shutdown => {}
+            AssociationPhase::CookieWait(_) | AssociationPhase::Held(_) => {
+                self.end(AssociationEnding::DiscardQueued, Event::Closed)
+            }
+            AssociationPhase::CookieEchoed(echoed) => echoed.shutdown = true,
+            AssociationPhase::Established => {
+                self.state = AssociationPhase::ShutdownPending;
                 self.linger(now);
                 self.advance_shutdown(now, counters);
             }
             // Already under way, initiated by the peer or by this side.
-            State::ShutdownPending
-            | State::ShutdownSent(_)
-            | State::ShutdownReceived
-            | State::ShutdownAckSent(_) => {}
-            State::Closed => return Err(Error::WrongState),
+            AssociationPhase::ShutdownPending
+            | AssociationPhase::ShutdownSent(_)
+            | AssociationPhase::ShutdownReceived
+            | AssociationPhase::ShutdownAckSent(_) => {}
+            AssociationPhase::Closed => return Err(Error::WrongState),
         }
         Ok(())
     }
 
     /// Sends SHUTDOWN or SHUTDOWN ACK once all data has been acknowledged.
-    pub(crate) fn advance_shutdown(&mut self, now: Duration, counters: &mut Counters) {
+    pub(crate) fn advance_shutdown(&mut self, now: Duration, counters: &mut EndpointCounters) {
         match self.state {
             _ if !self.state.waits_for_drain() || !self.sender.is_drained() => {}
-            State::ShutdownPending => {
+            AssociationPhase::ShutdownPending => {
                 let (path, timers) = self.start_shutdown_timers(now);
-                self.state = State::ShutdownSent(timers);
+                self.state = AssociationPhase::ShutdownSent(timers);
                 self.receiver.acknowledge_every_packet();
                 self.send_shutdown(path, counters);
             }
-            State::ShutdownReceived => self.acknowledge_shutdown(now, counters),
+            AssociationPhase::ShutdownReceived => self.acknowledge_shutdown(now, counters),
             _ => {}
         }
     }
@@ -54,22 +60,22 @@ impl Association {
         &mut self,
         now: Duration,
         cumulative_tsn: Tsn,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         match self.state {
-            State::Established | State::ShutdownPending => {
-                self.state = State::ShutdownReceived;
+            AssociationPhase::Established | AssociationPhase::ShutdownPending => {
+                self.state = AssociationPhase::ShutdownReceived;
                 self.linger(now);
                 self.events.push(Event::PeerShutdown);
             }
-            State::ShutdownReceived => {}
+            AssociationPhase::ShutdownReceived => {}
             // Both sides shut down at once: this side has no data left.
-            State::ShutdownSent(_) => return self.acknowledge_shutdown(now, counters),
-            State::CookieWait(_)
-            | State::Held(_)
-            | State::CookieEchoed(_)
-            | State::ShutdownAckSent(_)
-            | State::Closed => {
+            AssociationPhase::ShutdownSent(_) => return self.acknowledge_shutdown(now, counters),
+            AssociationPhase::CookieWait(_)
+            | AssociationPhase::Held(_)
+            | AssociationPhase::CookieEchoed(_)
+            | AssociationPhase::ShutdownAckSent(_)
+            | AssociationPhase::Closed => {
                 counters.unexpected_chunks += 1;
                 return;
             }
@@ -79,16 +85,16 @@ impl Association {
     }
 
     /// Handles a SHUTDOWN ACK: the peer has no data left either.
-    pub(crate) fn handle_shutdown_ack(&mut self, path: PathId, counters: &mut Counters) {
+    pub(crate) fn handle_shutdown_ack(&mut self, path: PathId, counters: &mut EndpointCounters) {
         match self.state {
-            State::ShutdownSent(_) | State::ShutdownAckSent(_) => {
+            AssociationPhase::ShutdownSent(_) | AssociationPhase::ShutdownAckSent(_) => {
                 let complete = Chunk::ShutdownComplete { reflected: false };
                 self.queues.push_standalone(path, self.peer_tag, complete);
-                self.end(Ending::SendQueued, Event::Closed);
+                self.end(AssociationEnding::SendQueued, Event::Closed);
             }
             // The peer is shutting down an association that no longer exists here (RFC 9260 §8.5.1
             // E).
-            State::CookieWait(_) | State::CookieEchoed(_) => {
+            AssociationPhase::CookieWait(_) | AssociationPhase::CookieEchoed(_) => {
                 let complete = Chunk::ShutdownComplete { reflected: true };
                 self.queues.push_standalone(path, self.local_tag, complete);
             }
@@ -97,25 +103,32 @@ impl Association {
     }
 
     /// Handles a SHUTDOWN COMPLETE whose tag has been verified.
-    pub(crate) fn handle_shutdown_complete(&mut self, counters: &mut Counters) {
-        if matches!(self.state, State::ShutdownAckSent(_)) {
-            self.end(Ending::DiscardQueued, Event::Closed);
+    pub(crate) fn handle_shutdown_complete(&mut self, counters: &mut EndpointCounters) {
+        if matches!(self.state, AssociationPhase::ShutdownAckSent(_)) {
+            self.end(AssociationEnding::DiscardQueued, Event::Closed);
         } else {
             counters.unexpected_chunks += 1;
         }
     }
 
     /// Answers data that arrives after our SHUTDOWN with another SHUTDOWN (RFC 9260 §9.2).
-    pub(crate) fn repeat_shutdown(&mut self, now: Duration, path: PathId, counters: &mut Counters) {
-        if let State::ShutdownSent(timers) = &mut self.state {
+    pub(crate) fn repeat_shutdown(
+        &mut self,
+        now: Duration,
+        path: PathId,
+        counters: &mut EndpointCounters,
+    ) {
+        if let AssociationPhase::ShutdownSent(timers) = &mut self.state {
             timers.t2.due = now.saturating_add(timers.t2.timeout);
             self.send_shutdown(path, counters);
         }
     }
 
     /// Handles the expiry of T2-shutdown or T5-shutdown-guard.
-    pub(crate) fn handle_t2(&mut self, now: Duration, counters: &mut Counters) {
-        let (State::ShutdownSent(timers) | State::ShutdownAckSent(timers)) = &mut self.state else {
+    pub(crate) fn handle_t2(&mut self, now: Duration, counters: &mut EndpointCounters) {
+        let (AssociationPhase::ShutdownSent(timers) | AssociationPhase::ShutdownAckSent(timers)) =
+            &mut self.state
+        else {
             return;
         };
         if now >= timers.guard {
@@ -124,19 +137,20 @@ impl Association {
         let last = timers.t2.path;
         self.paths.on_error(last, &self.config);
         if self.paths.is_peer_unreachable(&self.config) {
-            return self.end(Ending::DiscardQueued, Event::Lost(LossReason::PeerUnreachable));
+            return self
+                .end(AssociationEnding::DiscardQueued, Event::Lost(LossReason::PeerUnreachable));
         }
         let path = self.paths.for_retransmission(last);
         timers.t2.retransmitted(now, path, self.config.rto_max);
         counters.retransmissions += 1;
-        if matches!(self.state, State::ShutdownSent(_)) {
+        if matches!(self.state, AssociationPhase::ShutdownSent(_)) {
             self.send_shutdown(path, counters);
         } else {
             self.queues.push(Some(path), Chunk::ShutdownAck, counters);
         }
     }
 
-    fn send_shutdown(&mut self, path: PathId, counters: &mut Counters) {
+    fn send_shutdown(&mut self, path: PathId, counters: &mut EndpointCounters) {
         // The cumulative TSN is filled in when it is written; one that is queued already suffices.
         let is_queued =
             self.queues.control.iter().any(|c| matches!(c.chunk, Chunk::Shutdown { .. }));
@@ -146,9 +160,9 @@ impl Association {
         }
     }
 
-    fn acknowledge_shutdown(&mut self, now: Duration, counters: &mut Counters) {
+    fn acknowledge_shutdown(&mut self, now: Duration, counters: &mut EndpointCounters) {
         let (path, timers) = self.start_shutdown_timers(now);
-        self.state = State::ShutdownAckSent(timers);
+        self.state = AssociationPhase::ShutdownAckSent(timers);
         self.queues.control.retain(|control| !matches!(control.chunk, Chunk::Shutdown { .. }));
         self.queues.push(Some(path), Chunk::ShutdownAck, counters);
     }

@@ -13,11 +13,11 @@ const GUARD: u32 = 5;
 
 /// The states of RFC 9260 §4, and one in which a handshake waits for its user.
 #[derive(Debug)]
-pub(crate) enum State {
+pub(crate) enum AssociationPhase {
     /// The INIT has been sent.
     CookieWait(Box<CookieWait>),
     /// The INIT ACK has arrived, and the user has not yet proceeded. The peer has no state.
-    Held(Box<Held>),
+    Held(Box<HeldHandshake>),
     /// The COOKIE ECHO was sent.
     CookieEchoed(Box<CookieEchoed>),
     Established,
@@ -39,7 +39,7 @@ pub(crate) struct CookieWait {
     /// The parameters of our INIT.
     pub(crate) own: InitParams,
     /// T1-init.
-    pub(crate) t1: Retry,
+    pub(crate) t1: RetransmissionTimer,
     /// Whether to wait for the user after the INIT ACK.
     pub(crate) hold: bool,
     /// The extension of the cookie lifetime that the peer is asked for (RFC 9260 §5.2.6).
@@ -53,7 +53,7 @@ pub(crate) struct CookieWait {
 
 /// Waiting for the user, with the cookie stored.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldHandshake {
     /// The parameters of our INIT.
     pub(crate) own: InitParams,
     /// The peer's.
@@ -70,7 +70,7 @@ pub(crate) struct CookieEchoed {
     /// The peer's.
     pub(crate) cookie: Bytes,
     /// T1-cookie.
-    pub(crate) t1: Retry,
+    pub(crate) t1: RetransmissionTimer,
     /// How many cookies were stale.
     pub(crate) stale: u32,
     /// Whether to shut down once established.
@@ -83,7 +83,7 @@ pub(crate) struct CookieEchoed {
 #[derive(Debug)]
 pub(crate) struct ShutdownTimers {
     /// T2-shutdown.
-    pub(crate) t2: Retry,
+    pub(crate) t2: RetransmissionTimer,
     /// When to give up regardless of what the peer sends (T5-shutdown-guard).
     pub(crate) guard: Duration,
 }
@@ -91,7 +91,7 @@ pub(crate) struct ShutdownTimers {
 impl ShutdownTimers {
     pub(crate) fn new(now: Duration, timeout: Duration, path: PathId, rto_max: Duration) -> Self {
         let guard = now.saturating_add(rto_max.saturating_mul(GUARD));
-        Self { t2: Retry::new(now, timeout, path), guard }
+        Self { t2: RetransmissionTimer::new(now, timeout, path), guard }
     }
 
     pub(crate) fn due(&self) -> Duration {
@@ -101,7 +101,7 @@ impl ShutdownTimers {
 
 /// A retransmission timer: T1-init, T1-cookie, T2-shutdown.
 #[derive(Clone, Debug)]
-pub(crate) struct Retry {
+pub(crate) struct RetransmissionTimer {
     /// When to retransmit.
     pub(crate) due: Duration,
     /// The last timeout.
@@ -114,7 +114,7 @@ pub(crate) struct Retry {
     pub(crate) sent: Duration,
 }
 
-impl Retry {
+impl RetransmissionTimer {
     /// Starts the timer after the first transmission.
     pub(crate) fn new(now: Duration, timeout: Duration, path: PathId) -> Self {
         Self { due: now.saturating_add(timeout), timeout, retransmissions: 0, path, sent: now }
@@ -135,7 +135,7 @@ impl Retry {
     }
 }
 
-impl State {
+impl AssociationPhase {
     /// Returns the state as reported to the user.
     pub(crate) fn public(&self) -> AssociationState {
         match self {

@@ -3,9 +3,9 @@
 use core::time::Duration;
 
 use super::Association;
-use super::reconfiguration::{Request, ResendReason, SenderAndReceiver};
-use super::state::State;
-use crate::counters::Counters;
+use super::reconfiguration::{ReconfigurationRequest, ResendReason, SenderAndReceiver};
+use super::state::AssociationPhase;
+use crate::counters::EndpointCounters;
 use crate::error::Error;
 use crate::identifier::PathId;
 use crate::wire::{Chunk, ReconfigChunk};
@@ -15,10 +15,10 @@ impl Association {
     pub(crate) fn reconfigure(
         &mut self,
         now: Duration,
-        request: Request,
-        counters: &mut Counters,
+        request: ReconfigurationRequest,
+        counters: &mut EndpointCounters,
     ) -> Result<(), Error> {
-        if !matches!(self.state, State::Established) {
+        if !matches!(self.state, AssociationPhase::Established) {
             return Err(Error::WrongState);
         }
         if !self.agreed.reconfiguration {
@@ -40,7 +40,7 @@ impl Association {
         now: Duration,
         path: PathId,
         chunk: &ReconfigChunk,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         if !self.state.is_up() {
             counters.unexpected_chunks += 1;
@@ -58,7 +58,11 @@ impl Association {
 
     /// Continues the requests that waited for data or acknowledgements.
     #[inline]
-    pub(super) fn advance_reconfiguration(&mut self, now: Duration, counters: &mut Counters) {
+    pub(super) fn advance_reconfiguration(
+        &mut self,
+        now: Duration,
+        counters: &mut EndpointCounters,
+    ) {
         if !self.reconfiguration.waits() {
             return;
         }
@@ -72,7 +76,11 @@ impl Association {
     }
 
     /// Handles the expiry of the request timer (RFC 6525 §5.1.1, §5.2.7).
-    pub(super) fn handle_reconfiguration_timer(&mut self, now: Duration, counters: &mut Counters) {
+    pub(super) fn handle_reconfiguration_timer(
+        &mut self,
+        now: Duration,
+        counters: &mut EndpointCounters,
+    ) {
         let Some(why) = self.reconfiguration.handle_timeout(now) else { return };
         let timed_out_on =
             self.reconfiguration.requests_sent_on().filter(|_| why == ResendReason::TimedOut);
@@ -93,7 +101,7 @@ impl Association {
         &mut self,
         now: Duration,
         arrived_on: Option<PathId>,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         let default_path = || self.paths.for_data(None).unwrap_or(self.paths.primary());
         let path = arrived_on.unwrap_or_else(default_path);

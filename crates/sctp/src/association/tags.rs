@@ -3,9 +3,9 @@
 
 use core::net::{IpAddr, SocketAddr};
 
-use super::state::State;
-use super::{Arrival, Association};
-use crate::counters::Counters;
+use super::state::AssociationPhase;
+use super::{Association, PacketArrival};
+use crate::counters::EndpointCounters;
 use crate::identifier::VerificationTag;
 use crate::path::{Path, PathState};
 use crate::wire::{Chunk, ChunkType, PACKET_HEADER};
@@ -32,10 +32,10 @@ impl Association {
     /// no longer exists.
     pub(crate) fn handle_foreign_tag(
         &mut self,
-        arrival: &Arrival,
+        arrival: &PacketArrival,
         tag: VerificationTag,
         first: Option<Chunk>,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         match first {
             Some(Chunk::Abort(abort)) if abort.reflected && self.is_authentic(tag, true) => {
@@ -49,7 +49,10 @@ impl Association {
                 self.handle_shutdown_complete(counters);
             }
             Some(Chunk::ShutdownAck)
-                if matches!(self.state, State::CookieWait(_) | State::CookieEchoed(_)) =>
+                if matches!(
+                    self.state,
+                    AssociationPhase::CookieWait(_) | AssociationPhase::CookieEchoed(_)
+                ) =>
             {
                 let path = self.paths.by_remote(arrival.remote, arrival.local);
                 let path = path.unwrap_or(self.paths.primary());

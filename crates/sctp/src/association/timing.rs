@@ -3,13 +3,13 @@
 use core::time::Duration;
 
 use super::Association;
-use super::state::State;
-use crate::counters::Counters;
+use super::state::AssociationPhase;
+use crate::counters::EndpointCounters;
 
 impl Association {
     /// Returns when to call [`Self::handle_timeout`] at the latest.
     pub(crate) fn next_timeout(&self) -> Option<Duration> {
-        let opening_or_up = !matches!(self.state, State::Closed);
+        let opening_or_up = !matches!(self.state, AssociationPhase::Closed);
         let transfer = [
             self.sender.next_timeout(&self.paths),
             self.receiver.next_timeout(),
@@ -29,17 +29,19 @@ impl Association {
     }
 
     /// Handles the timers that are due. May be called too early.
-    pub(crate) fn handle_timeout(&mut self, now: Duration, counters: &mut Counters) {
+    pub(crate) fn handle_timeout(&mut self, now: Duration, counters: &mut EndpointCounters) {
         if self.paced_until.is_some_and(|at| at <= now) {
             self.paced_until = None;
         }
         if self.state.due().is_some_and(|due| due <= now) {
             match self.state {
-                State::CookieWait(_) | State::CookieEchoed(_) => self.handle_t1(now, counters),
+                AssociationPhase::CookieWait(_) | AssociationPhase::CookieEchoed(_) => {
+                    self.handle_t1(now, counters)
+                }
                 _ => self.handle_t2(now, counters),
             }
         }
-        if matches!(self.state, State::Closed) {
+        if matches!(self.state, AssociationPhase::Closed) {
             return;
         }
         if self.sender.next_timeout(&self.paths).is_some_and(|due| due <= now) {

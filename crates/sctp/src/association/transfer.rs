@@ -4,17 +4,17 @@
 use bytes::Bytes;
 use core::time::Duration;
 
-use super::state::State;
-use super::{Association, Ending};
-use crate::counters::Counters;
+use super::state::AssociationPhase;
+use super::{Association, AssociationEnding};
+use crate::counters::EndpointCounters;
 use crate::error::Error;
 use crate::event::{Event, LossReason};
 use crate::identifier::{PathId, StreamId};
 use crate::message::{Message, SendInfo};
-use crate::receive::{DataOutcome, Violation};
-use crate::send::Allowance;
+use crate::receive::{DataOutcome, DataViolation};
+use crate::send::BufferAllowance;
 use crate::serial::Tsn;
-use crate::wire::{Cause, Chunk, DataChunk, ErrorChunk, SackBuilder, SackChunk};
+use crate::wire::{Chunk, DataChunk, ErrorCause, ErrorChunk, SackBuilder, SackChunk};
 
 impl Association {
     /// Queues a message of the user.
@@ -37,7 +37,7 @@ impl Association {
     }
 
     /// Limits the use of the send buffer and of the receive buffer.
-    pub(crate) fn set_allowance(&mut self, allowance: Allowance) {
+    pub(crate) fn set_allowance(&mut self, allowance: BufferAllowance) {
         self.sender.set_allowance(allowance);
         self.receiver.set_allowance(allowance.bytes);
         self.collect_events();
@@ -63,11 +63,11 @@ impl Association {
         &mut self,
         path: PathId,
         data: DataChunk,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) -> bool {
         if !self.state.accepts_data() {
             counters.unexpected_chunks += 1;
-            return !matches!(self.state, State::Closed);
+            return !matches!(self.state, AssociationPhase::Closed);
         }
         match self.receiver.handle_data(data, counters) {
             DataOutcome::Accepted | DataOutcome::Duplicate | DataOutcome::OverWindow => true,
@@ -83,18 +83,25 @@ impl Association {
     }
 
     #[cold]
-    fn report_invalid_stream(&mut self, path: PathId, stream: StreamId, counters: &mut Counters) {
-        let causes = Cause::InvalidStream { stream }.into();
+    fn report_invalid_stream(
+        &mut self,
+        path: PathId,
+        stream: StreamId,
+        counters: &mut EndpointCounters,
+    ) {
+        let causes = ErrorCause::InvalidStream { stream }.into();
         self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
     }
 
     /// Ends the association because of data, or an end of data, that contradicts the protocol.
     #[cold]
-    pub(super) fn abort_for_data(&mut self, violation: Violation) {
+    pub(super) fn abort_for_data(&mut self, violation: DataViolation) {
         self.abort_for_violation(match violation {
-            Violation::NoUserData(tsn) => Cause::NoUserData { tsn },
-            Violation::WrongKind => Cause::violation("DATA and I-DATA mixed"),
-            Violation::Inconsistent => Cause::violation("fragments that do not fit together"),
+            DataViolation::NoUserData(tsn) => ErrorCause::NoUserData { tsn },
+            DataViolation::WrongKind => ErrorCause::violation("DATA and I-DATA mixed"),
+            DataViolation::Inconsistent => {
+                ErrorCause::violation("fragments that do not fit together")
+            }
         });
     }
 
@@ -104,7 +111,7 @@ impl Association {
         now: Duration,
         sack: &SackChunk,
         arrived_on: PathId,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         if self.state.sends_data() {
             self.sender.handle_sack(now, sack, arrived_on, &mut self.paths, counters);
@@ -116,7 +123,7 @@ impl Association {
         &mut self,
         now: Duration,
         cumulative_tsn: Tsn,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         let a_rwnd = u32::try_from(self.sender.peer_window() + self.sender.in_flight());
         let sack = SackBuilder {
@@ -143,7 +150,7 @@ impl Association {
     /// Ends the association after too many consecutive errors (§8.1).
     pub(super) fn give_up_if_unreachable(&mut self) {
         if self.state.is_up() && self.paths.is_peer_given_up(&self.config) {
-            self.end(Ending::DiscardQueued, Event::Lost(LossReason::PeerUnreachable));
+            self.end(AssociationEnding::DiscardQueued, Event::Lost(LossReason::PeerUnreachable));
         }
     }
 }

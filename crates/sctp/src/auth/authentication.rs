@@ -3,9 +3,9 @@
 //! <https://www.rfc-editor.org/rfc/rfc4895#section-6.2>,
 //! <https://www.rfc-editor.org/rfc/rfc4895#section-6.3>
 //!
-//! To sign, the association writes [`Authentication::chunk`] before the first chunk that requires
+//! To sign, the association writes [`AssociationAuthentication::chunk`] before the first chunk that requires
 //! it and marks the position with [`crate::wire::PacketWriter::authenticate_from_here`]; when the
-//! packet is full, it passes [`Authentication::sign`] to
+//! packet is full, it passes [`AssociationAuthentication::sign`] to
 //! [`crate::wire::PacketWriter::authenticate`], and only then finishes the packet.
 
 use alloc::collections::BTreeMap;
@@ -20,7 +20,7 @@ use bytes::Bytes;
 
 /// The result of verifying an AUTH chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verification {
+pub enum AuthVerification {
     /// It is valid: the rest of the packet is authentic.
     Authentic,
     /// It uses an algorithm that this side did not offer: it is discarded with the rest of the
@@ -34,7 +34,7 @@ pub enum Verification {
 
 /// The authentication of one association.
 #[derive(Clone)]
-pub struct Authentication {
+pub struct AssociationAuthentication {
     vectors: KeyVectors,
     keys: SharedKeys,
     /// The association key of each shared key, by identifier.
@@ -45,7 +45,7 @@ pub struct Authentication {
     algorithm: HmacAlgorithm,
 }
 
-impl fmt::Debug for Authentication {
+impl fmt::Debug for AssociationAuthentication {
     /// Does not reveal keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Authentication")
@@ -57,7 +57,7 @@ impl fmt::Debug for Authentication {
     }
 }
 
-impl Authentication {
+impl AssociationAuthentication {
     /// Creates it from both offers; `None` if the peer offers no supported algorithm.
     #[must_use]
     pub fn new(ours: AuthOffer, theirs: &AuthOffer, keys: SharedKeys) -> Option<Self> {
@@ -116,25 +116,25 @@ impl Authentication {
 
     /// Verifies a received AUTH chunk.
     #[must_use]
-    pub fn verify(&self, chunk: &AuthChunk) -> Verification {
+    pub fn verify(&self, chunk: &AuthChunk) -> AuthVerification {
         let algorithm = match HmacAlgorithm::from_id(chunk.hmac_id) {
             Some(algorithm) if self.ours.allows(algorithm) => algorithm,
-            _ => return Verification::UnsupportedHmac,
+            _ => return AuthVerification::UnsupportedHmac,
         };
         let Some(key) = self.derived.get(&chunk.shared_key_id) else {
-            return Verification::UnknownKey;
+            return AuthVerification::UnknownKey;
         };
         let place = AuthChunk::HMAC_AT + algorithm.hmac_len();
         let before = chunk.covered.get(..AuthChunk::HMAC_AT);
         let (Some(before), Some(after)) = (before, chunk.covered.get(place..)) else {
-            return Verification::Forged;
+            return AuthVerification::Forged;
         };
         let zeros = [0; MAX_HMAC];
         let zeros = zeros.get(..algorithm.hmac_len()).unwrap_or_default();
         if algorithm.verify(key, &[before, zeros, after], &chunk.hmac) {
-            Verification::Authentic
+            AuthVerification::Authentic
         } else {
-            Verification::Forged
+            AuthVerification::Forged
         }
     }
 

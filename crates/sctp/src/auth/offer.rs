@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::{ChunkSet, HmacAlgorithm};
-use crate::wire::records::{Records, encode_records};
+use crate::wire::records::{WireRecords, encode_records};
 use crate::wire::{ChunkType, Parameter, Parameters};
 
 /// The number of random bytes that this side sends (RFC 4895 §3.1 recommends 32).
@@ -91,12 +91,12 @@ impl AuthOffer {
     /// supported here (RFC 4895 §3.3).
     #[must_use]
     pub fn algorithm(&self) -> Option<HmacAlgorithm> {
-        Records::new(&self.hmacs).find_map(HmacAlgorithm::from_id)
+        WireRecords::new(&self.hmacs).find_map(HmacAlgorithm::from_id)
     }
 
     /// Returns whether the offer lists this algorithm.
     pub(super) fn allows(&self, algorithm: HmacAlgorithm) -> bool {
-        Records::new(&self.hmacs).any(|id: u16| id == algorithm.id())
+        WireRecords::new(&self.hmacs).any(|id: u16| id == algorithm.id())
     }
 
     /// Returns the concatenated parameters, with type and length but without padding (RFC 4895

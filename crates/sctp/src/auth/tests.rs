@@ -3,14 +3,14 @@
 use super::*;
 use crate::identifier::VerificationTag;
 use crate::wire::{
-    AuthChunk, Checksum, Chunk, ChunkType, Header, PACKET_HEADER, Packet, PacketWriter, Parameter,
-    Parameters,
+    AuthChunk, ChecksumKind, Chunk, ChunkType, CommonHeader, PACKET_HEADER, PacketParser,
+    PacketWriter, Parameter, Parameters,
 };
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 
-const HEADER: Header =
-    Header { source_port: 5001, destination_port: 5002, tag: VerificationTag(7) };
+const HEADER: CommonHeader =
+    CommonHeader { source_port: 5001, destination_port: 5002, tag: VerificationTag(7) };
 const CHUNKS: [ChunkType; 2] = [ChunkType::ASCONF, ChunkType::ASCONF_ACK];
 
 fn offer(byte: u8) -> AuthOffer {
@@ -24,42 +24,47 @@ fn keys(secret: &'static [u8]) -> SharedKeys {
     keys
 }
 
-fn pair(secret: &'static [u8], other: &'static [u8]) -> (Authentication, Authentication) {
-    let a = Authentication::new(offer(1), &offer(2), keys(secret)).expect("SHA-256 is known");
-    let b = Authentication::new(offer(2), &offer(1), keys(other)).expect("SHA-256 is known");
+fn pair(
+    secret: &'static [u8],
+    other: &'static [u8],
+) -> (AssociationAuthentication, AssociationAuthentication) {
+    let a = AssociationAuthentication::new(offer(1), &offer(2), keys(secret))
+        .expect("SHA-256 is known");
+    let b =
+        AssociationAuthentication::new(offer(2), &offer(1), keys(other)).expect("SHA-256 is known");
     (a, b)
 }
 
 /// A COOKIE ACK that is not covered, AUTH, and a SHUTDOWN ACK that is covered.
-fn signed(by: &Authentication) -> Bytes {
+fn signed(by: &AssociationAuthentication) -> Bytes {
     let mut buffer = BytesMut::new();
     let mut packet = PacketWriter::begin(&mut buffer, HEADER, 1000);
-    assert!(packet.put(&Chunk::CookieAck));
+    assert!(packet.append(&Chunk::CookieAck));
     packet.authenticate_from_here();
-    assert!(packet.put(&by.chunk()));
-    assert!(packet.put(&Chunk::ShutdownAck));
+    assert!(packet.append(&by.chunk()));
+    assert!(packet.append(&Chunk::ShutdownAck));
     packet.authenticate(|covered| by.sign(covered));
-    packet.finish(Checksum::Crc32c);
+    packet.finish(ChecksumKind::Crc32c);
     buffer.freeze()
 }
 
 fn auth_of(packet: &Bytes) -> Option<AuthChunk> {
-    let (_, mut chunks) = Packet::parse(packet, Checksum::Zero).ok()?;
+    let (_, mut chunks) = PacketParser::parse(packet, ChecksumKind::Zero).ok()?;
     chunks.find_map(|chunk| match chunk {
         Chunk::Auth(auth) => Some(auth),
         _ => None,
     })
 }
 
-fn verify(by: &Authentication, packet: &Bytes) -> Verification {
+fn verify(by: &AssociationAuthentication, packet: &Bytes) -> AuthVerification {
     by.verify(&auth_of(packet).expect("there is an AUTH chunk"))
 }
 
 #[test]
 fn each_side_verifies_the_other() {
     let (a, b) = pair(b"secret", b"secret");
-    assert_eq!(verify(&b, &signed(&a)), Verification::Authentic);
-    assert_eq!(verify(&a, &signed(&b)), Verification::Authentic);
+    assert_eq!(verify(&b, &signed(&a)), AuthVerification::Authentic);
+    assert_eq!(verify(&a, &signed(&b)), AuthVerification::Authentic);
     assert!(a.expects(ChunkType::ASCONF) && a.wants(ChunkType::ASCONF_ACK));
     assert!(!a.expects(ChunkType::DATA) && !a.wants(ChunkType::AUTH));
 }
@@ -67,21 +72,22 @@ fn each_side_verifies_the_other() {
 #[test]
 fn a_different_key_is_refused() {
     let (a, b) = pair(b"secret", b"Secret");
-    assert_eq!(verify(&b, &signed(&a)), Verification::Forged);
+    assert_eq!(verify(&b, &signed(&a)), AuthVerification::Forged);
     let (_, without_key) = pair(b"secret", b"secret");
     let mut without_key = without_key;
     without_key.activate_key(0).expect("the empty key");
     without_key.remove_key(7).expect("no longer active");
-    assert_eq!(verify(&without_key, &signed(&a)), Verification::UnknownKey);
+    assert_eq!(verify(&without_key, &signed(&a)), AuthVerification::UnknownKey);
 }
 
 #[test]
 fn without_a_shared_key_the_random_bytes_are_the_key() {
     let new = |ours, theirs| {
-        Authentication::new(offer(ours), &offer(theirs), SharedKeys::default()).expect("known")
+        AssociationAuthentication::new(offer(ours), &offer(theirs), SharedKeys::default())
+            .expect("known")
     };
-    assert_eq!(verify(&new(2, 1), &signed(&new(1, 2))), Verification::Authentic);
-    assert_eq!(verify(&new(2, 3), &signed(&new(1, 2))), Verification::Forged);
+    assert_eq!(verify(&new(2, 1), &signed(&new(1, 2))), AuthVerification::Authentic);
+    assert_eq!(verify(&new(2, 3), &signed(&new(1, 2))), AuthVerification::Forged);
 }
 
 #[test]
@@ -93,13 +99,15 @@ fn the_peer_chooses_the_algorithm() {
     .into_iter()
     .collect();
     let old = AuthOffer::from_parameters(&sha1_only).expect("SHA-1 is known");
-    let new_side = Authentication::new(offer(1), &old, keys(b"k")).expect("SHA-1 is known");
-    let old_side = Authentication::new(old, &offer(1), keys(b"k")).expect("SHA-256 is known");
+    let new_side =
+        AssociationAuthentication::new(offer(1), &old, keys(b"k")).expect("SHA-1 is known");
+    let old_side =
+        AssociationAuthentication::new(old, &offer(1), keys(b"k")).expect("SHA-256 is known");
     assert_eq!((new_side.chunk().hmac_id, new_side.chunk_len()), (1, 28));
-    assert_eq!(verify(&old_side, &signed(&new_side)), Verification::Authentic);
+    assert_eq!(verify(&old_side, &signed(&new_side)), AuthVerification::Authentic);
     assert_eq!(old_side.chunk().hmac_id, 3);
     let (sha256, _) = pair(b"k", b"k");
-    assert_eq!(verify(&old_side, &signed(&sha256)), Verification::UnsupportedHmac);
+    assert_eq!(verify(&old_side, &signed(&sha256)), AuthVerification::UnsupportedHmac);
 }
 
 #[test]
@@ -107,9 +115,9 @@ fn an_hmac_of_another_length_is_forged() {
     let (a, b) = pair(b"k", b"k");
     let mut auth = auth_of(&signed(&a)).expect("there is one");
     auth.hmac = auth.hmac.slice(1..);
-    assert_eq!(b.verify(&auth), Verification::Forged);
+    assert_eq!(b.verify(&auth), AuthVerification::Forged);
     let short = AuthChunk { covered: Bytes::from_static(&[15, 0, 0, 8]), ..auth };
-    assert_eq!(b.verify(&short), Verification::Forged);
+    assert_eq!(b.verify(&short), AuthVerification::Forged);
 }
 
 proptest! {
@@ -124,7 +132,7 @@ proptest! {
         changed[8..12].fill(0);
         let changed = Bytes::from(changed);
         let verdict = auth_of(&changed).map(|auth| b.verify(&auth));
-        prop_assert_ne!(verdict, Some(Verification::Authentic));
+        prop_assert_ne!(verdict, Some(AuthVerification::Authentic));
     }
 
     #[test]
@@ -133,6 +141,6 @@ proptest! {
         let mut changed = signed(&a).to_vec();
         changed[PACKET_HEADER + 1] = flags;
         changed[8..12].fill(0);
-        prop_assert_eq!(verify(&b, &changed.into()), Verification::Authentic);
+        prop_assert_eq!(verify(&b, &changed.into()), AuthVerification::Authentic);
     }
 }

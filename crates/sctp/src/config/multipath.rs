@@ -1,18 +1,18 @@
 //! Concurrent Multipath Transfer (CMT-SCTP): using all paths of an association at the same time.
 //!
-//! Each option has its published name. [`Multipath`] combines them, and a [`super::Profile`] is a
+//! Each option has its published name. [`MultipathConfig`] combines them, and a [`super::MultipathProfile`] is a
 //! combination for which results were published.
 //!
 //! | option | source |
 //! | --- | --- |
 //! | [`StreamMapping`], [`StreamPreference`] | Dreibholz, Seggelmann, Tüxen, Rathgeb: Transmission Scheduling Optimizations for Concurrent Multipath Transfer, PFLDNeT 2010, §4 |
 //! | [`BufferSplitting`], [`ChunkRescheduling`] | Dreibholz, Becke, Rathgeb, Tüxen: On the Use of Concurrent Multipath Transfer over Asymmetric Paths, GLOBECOM 2010 |
-//! | [`Cuc`], [`RtxPolicy`], SFR and DAC | Iyengar, Amer, Stewart: Concurrent Multipath Transfer Using SCTP Multihoming Over Independent End-to-End Paths, 2006, §3, §4 |
+//! | [`CucVersion`], [`RtxPolicy`], SFR and DAC | Iyengar, Amer, Stewart: Concurrent Multipath Transfer Using SCTP Multihoming Over Independent End-to-End Paths, 2006, §3, §4 |
 //! | [`NrSackPolicy`] | draft-tuexen-tsvwg-sctp-multipath §3; Natarajan et al., ICNP 2008 |
 //! | [`BurstLimit`] | RFC 9260 §6.1 rule D |
 //!
 //! Split fast retransmission (SFR, §3.1) and delayed acknowledgement (DAC, §3.3) are booleans:
-//! [`Multipath::split_fast_retransmit`], [`Multipath::delayed_ack`].
+//! [`MultipathConfig::split_fast_retransmit`], [`MultipathConfig::delayed_ack`].
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -26,7 +26,7 @@ use crate::identifier::StreamId;
 /// with an explicit path ([`crate::message::SendInfo::path`]) uses it, whatever the mapping.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Multipath {
+pub struct MultipathConfig {
     /// Which path is used for the messages of a stream.
     pub mapping: StreamMapping,
     /// The preferences of streams for the automatic mapping; streams that are not listed have none.
@@ -38,7 +38,7 @@ pub struct Multipath {
     /// How much of the peer's receiver window one path may use.
     pub receiver_splitting: BufferSplitting,
     /// When the congestion window of a path may grow.
-    pub cuc: Cuc,
+    pub cuc: CucVersion,
     /// SFR: whether a chunk counts as missing only if something arrived that was sent later *on its
     /// path* (Iyengar et al. 2006 §3.1). Applies if losses are detected by missing reports
     /// ([`crate::config::LossDetection::Classic`]); detection by time is per path anyway.
@@ -64,7 +64,7 @@ pub struct Multipath {
     pub verification_burst: u32,
 }
 
-impl Default for Multipath {
+impl Default for MultipathConfig {
     fn default() -> Self {
         Self {
             mapping: StreamMapping::Automatic,
@@ -72,7 +72,7 @@ impl Default for Multipath {
             path_order: PathOrder::EarliestArrival,
             sender_splitting: BufferSplitting::None,
             receiver_splitting: BufferSplitting::None,
-            cuc: Cuc::V2,
+            cuc: CucVersion::V2,
             split_fast_retransmit: true,
             delayed_ack: true,
             rtx_policy: RtxPolicy::EarliestArrival,
@@ -170,7 +170,7 @@ pub enum BufferSplitting {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
-pub enum Cuc {
+pub enum CucVersion {
     /// No pseudo-cumulative TSN per path: when the cumulative TSN covers something that was sent on
     /// it.
     None,

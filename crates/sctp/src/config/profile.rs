@@ -7,7 +7,7 @@ mod pfldnet2010;
 /// A published set of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Profile {
+pub enum MultipathProfile {
     /// Dreibholz, Seggelmann, Tüxen, Rathgeb: Transmission Scheduling Optimizations for Concurrent
     /// Multipath Transfer, PFLDNeT 2010. The paper leaves some options open; [`Self::choices`]
     /// gives the source of each.
@@ -16,8 +16,8 @@ pub enum Profile {
 
 /// One choice of a profile, in readable form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Choice {
-    /// The name: an option of [`AssociationConfig`] or of [`super::Multipath`], or a property of
+pub struct ProfileChoice {
+    /// The name: an option of [`AssociationConfig`] or of [`super::MultipathConfig`], or a property of
     /// the application.
     pub name: &'static str,
     /// The value.
@@ -28,7 +28,7 @@ pub struct Choice {
     pub fitted: bool,
 }
 
-impl Profile {
+impl MultipathProfile {
     /// Sets the options of an association. Buffer sizes, numbers of streams and the stream mapping
     /// are left to the experiment.
     pub fn apply(self, config: &mut AssociationConfig) {
@@ -39,7 +39,7 @@ impl Profile {
 
     /// Returns all choices with their sources, including those that concern the application.
     #[must_use]
-    pub const fn choices(self) -> &'static [Choice] {
+    pub const fn choices(self) -> &'static [ProfileChoice] {
         match self {
             Self::Pfldnet2010 => &pfldnet2010::CHOICES,
         }

@@ -11,26 +11,26 @@ use core::fmt;
 /// let mut config = AssociationConfig::default();
 /// config.congestion_control = CongestionControlKind::Bbr.into();
 /// ```
-pub enum Selection<K, F: ?Sized> {
+pub enum AlgorithmSelection<K, F: ?Sized> {
     /// A built-in algorithm.
     BuiltIn(K),
     /// The caller's own.
     Custom(Arc<F>),
 }
 
-impl<K, F: ?Sized> From<K> for Selection<K, F> {
+impl<K, F: ?Sized> From<K> for AlgorithmSelection<K, F> {
     fn from(kind: K) -> Self {
         Self::BuiltIn(kind)
     }
 }
 
-impl<K: Default, F: ?Sized> Default for Selection<K, F> {
+impl<K: Default, F: ?Sized> Default for AlgorithmSelection<K, F> {
     fn default() -> Self {
         Self::BuiltIn(K::default())
     }
 }
 
-impl<K: Clone, F: ?Sized> Clone for Selection<K, F> {
+impl<K: Clone, F: ?Sized> Clone for AlgorithmSelection<K, F> {
     fn clone(&self) -> Self {
         match self {
             Self::BuiltIn(kind) => Self::BuiltIn(kind.clone()),
@@ -40,7 +40,7 @@ impl<K: Clone, F: ?Sized> Clone for Selection<K, F> {
 }
 
 /// Custom selections are equal if they share the same factory.
-impl<K: PartialEq, F: ?Sized> PartialEq for Selection<K, F> {
+impl<K: PartialEq, F: ?Sized> PartialEq for AlgorithmSelection<K, F> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::BuiltIn(one), Self::BuiltIn(other)) => one == other,
@@ -50,7 +50,7 @@ impl<K: PartialEq, F: ?Sized> PartialEq for Selection<K, F> {
     }
 }
 
-impl<K: fmt::Debug, F: ?Sized + fmt::Debug> fmt::Debug for Selection<K, F> {
+impl<K: fmt::Debug, F: ?Sized + fmt::Debug> fmt::Debug for AlgorithmSelection<K, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn(kind) => kind.fmt(f),

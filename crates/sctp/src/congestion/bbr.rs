@@ -15,8 +15,8 @@
 use core::time::Duration;
 
 use super::{
-    Acknowledged, CongestionControl, CongestionEvent, CongestionKind, DeliveryRate, Lost, Sent,
-    initial_window, nanoseconds,
+    AcknowledgedData, CongestionControl, CongestionEvent, CongestionKind, DeliveryRate, LostData,
+    SentData, initial_window, nanoseconds,
 };
 
 mod control;
@@ -137,12 +137,12 @@ pub(crate) struct Bbr {
     prior_window: usize,
     idle_restart: bool,
     app_limited: bool,
-    undo: Undo,
+    undo: BbrUndo,
 }
 
 /// The state to restore after a spurious loss.
 #[derive(Clone, Copy, Debug)]
-struct Undo {
+struct BbrUndo {
     state: Option<BbrState>,
     bandwidth_short_term: u64,
     inflight_short_term: usize,
@@ -207,7 +207,7 @@ impl Bbr {
             prior_window: 0,
             idle_restart: false,
             app_limited: false,
-            undo: Undo {
+            undo: BbrUndo {
                 state: None,
                 bandwidth_short_term: u64::MAX,
                 inflight_short_term: usize::MAX,
@@ -216,7 +216,7 @@ impl Bbr {
         }
     }
 
-    fn sample(&self, acknowledged: &Acknowledged) -> RateSample {
+    fn sample(&self, acknowledged: &AcknowledgedData) -> RateSample {
         let delivery = acknowledged.delivery;
         let low = |delivery: &DeliveryRate| {
             delivery.sent.app_limited || delivery.sent.delivered < self.low_rate_until
@@ -248,14 +248,14 @@ impl CongestionControl for Bbr {
         (self.smoothed_rtt != 0).then_some(self.pacing_rate)
     }
 
-    fn on_sent(&mut self, sent: &Sent) {
+    fn on_sent(&mut self, sent: &SentData) {
         if sent.outstanding == sent.bytes && self.app_limited {
             self.restart_from_idle(nanoseconds(sent.now));
         }
         self.app_limited = sent.app_limited;
     }
 
-    fn on_acknowledged(&mut self, acknowledged: &Acknowledged) {
+    fn on_acknowledged(&mut self, acknowledged: &AcknowledgedData) {
         let sample = self.sample(acknowledged);
         if self.smoothed_rtt == 0
             && let Some(rtt) = acknowledged.smoothed_rtt
@@ -278,7 +278,7 @@ impl CongestionControl for Bbr {
         self.set_window(&sample);
     }
 
-    fn on_lost(&mut self, lost: &Lost) {
+    fn on_lost(&mut self, lost: &LostData) {
         self.handle_lost_packet(lost);
     }
 

@@ -11,22 +11,22 @@
 //! On one path alone this is RFC 9260 §7.2.
 
 use super::loss_window::LossWindow;
-use super::reno::{Coupling, Reno};
-use super::{Acknowledged, Siblings};
+use super::reno::{RenoController, WindowCoupling};
+use super::{AcknowledgedData, SiblingPaths};
 
 /// CMT/RP, version 1.
-pub(crate) type CmtRpV1 = Reno<PooledByThreshold>;
+pub(crate) type CmtRpV1 = RenoController<PooledByThreshold>;
 
 /// Shares by slow-start threshold.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PooledByThreshold;
 
-impl Coupling for PooledByThreshold {
-    fn slow_start(&mut self, window: &LossWindow, acknowledged: &Acknowledged) -> usize {
+impl WindowCoupling for PooledByThreshold {
+    fn slow_start(&mut self, window: &LossWindow, acknowledged: &AcknowledgedData) -> usize {
         acknowledged.siblings.share_by_threshold(acknowledged.bytes.min(window.mtu))
     }
 
-    fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize {
+    fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &AcknowledgedData) -> usize {
         if window.has_acknowledged_window(acknowledged) {
             acknowledged.siblings.share_by_threshold(window.mtu)
         } else {
@@ -34,7 +34,7 @@ impl Coupling for PooledByThreshold {
         }
     }
 
-    fn threshold_after_loss(&self, window: &LossWindow, siblings: &Siblings) -> usize {
+    fn threshold_after_loss(&self, window: &LossWindow, siblings: &SiblingPaths) -> usize {
         let total = siblings.windows.max(window.window);
         let rest = window.window.saturating_sub(total.div_ceil(2));
         rest.max(siblings.share_by_threshold(4 * window.mtu)).max(window.mtu)

@@ -10,22 +10,22 @@
 //! On one path alone this is RFC 9260 §7.2.
 
 use super::loss_window::LossWindow;
-use super::reno::{Coupling, Reno};
-use super::{Acknowledged, Siblings};
+use super::reno::{RenoController, WindowCoupling};
+use super::{AcknowledgedData, SiblingPaths};
 
 /// CMT/RP, version 2.
-pub(crate) type CmtRpV2 = Reno<PooledByRate>;
+pub(crate) type CmtRpV2 = RenoController<PooledByRate>;
 
 /// Shares by bandwidth.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PooledByRate;
 
-impl Coupling for PooledByRate {
-    fn slow_start(&mut self, window: &LossWindow, acknowledged: &Acknowledged) -> usize {
+impl WindowCoupling for PooledByRate {
+    fn slow_start(&mut self, window: &LossWindow, acknowledged: &AcknowledgedData) -> usize {
         acknowledged.siblings.share_by_rate(acknowledged.bytes.min(window.mtu))
     }
 
-    fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize {
+    fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &AcknowledgedData) -> usize {
         if window.has_acknowledged_window(acknowledged) {
             acknowledged.siblings.share_by_rate(window.mtu)
         } else {
@@ -33,7 +33,7 @@ impl Coupling for PooledByRate {
         }
     }
 
-    fn threshold_after_loss(&self, window: &LossWindow, siblings: &Siblings) -> usize {
+    fn threshold_after_loss(&self, window: &LossWindow, siblings: &SiblingPaths) -> usize {
         let (own, all) = match siblings.own_rate {
             0 => (1, siblings.paths.max(1) as u128),
             rate => (u128::from(rate), u128::from(siblings.rates.max(rate))),

@@ -6,7 +6,7 @@ use core::any::Any;
 use core::fmt;
 use core::time::Duration;
 
-use super::{DeliveryRate, SentState, Siblings};
+use super::{DeliveryRate, SentState, SiblingPaths};
 use crate::config::AssociationConfig;
 
 /// Creates the controllers of an association, one for each path.
@@ -37,14 +37,14 @@ pub trait CongestionControl: Any + fmt::Debug + Send + Sync {
     }
 
     /// Called when a packet with user data was sent.
-    fn on_sent(&mut self, _sent: &Sent) {}
+    fn on_sent(&mut self, _sent: &SentData) {}
 
     /// Called when a SACK acknowledged data that was sent on this path.
-    fn on_acknowledged(&mut self, acknowledged: &Acknowledged);
+    fn on_acknowledged(&mut self, acknowledged: &AcknowledgedData);
 
     /// Called for each packet, or part of one, that was lost, also within a recovery; controllers
     /// that react once per window use [`Self::on_congestion`].
-    fn on_lost(&mut self, _lost: &Lost) {}
+    fn on_lost(&mut self, _lost: &LostData) {}
 
     /// Called when the path is congested: once per recovery (RFC 9260 §7.2.4), whose end
     /// [`Self::on_recovered`] reports, or once per window of data with marks (ECNE), without such a
@@ -71,13 +71,13 @@ pub trait CongestionControl: Any + fmt::Debug + Send + Sync {
     fn begin_with_threshold(&mut self, _bytes: usize) {}
 
     /// Returns whether it is coupled with the other paths of the association: only then
-    /// [`Siblings`] are filled in.
+    /// [`SiblingPaths`] are filled in.
     fn is_coupled(&self) -> bool {
         false
     }
 
     /// Returns the bytes acknowledged between two losses, if counted, for the coupled controllers
-    /// of the other paths ([`Siblings::collected`]).
+    /// of the other paths ([`SiblingPaths::collected`]).
     fn loss_interval(&self) -> u64 {
         0
     }
@@ -85,7 +85,7 @@ pub trait CongestionControl: Any + fmt::Debug + Send + Sync {
 
 /// A packet with user data that was sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent {
+pub struct SentData {
     /// The time.
     pub now: Duration,
     /// Its bytes of user data.
@@ -98,7 +98,7 @@ pub struct Sent {
 
 /// What one SACK acknowledged on a path.
 #[derive(Clone, Copy, Debug)]
-pub struct Acknowledged {
+pub struct AcknowledgedData {
     /// The time of its arrival.
     pub now: Duration,
     /// Newly acknowledged bytes, by the cumulative TSN ack or by gap ack blocks.
@@ -117,12 +117,12 @@ pub struct Acknowledged {
     /// A delivery rate sample, if this SACK provided one.
     pub delivery: Option<DeliveryRate>,
     /// The association's paths together, for coupled controllers; empty for the others.
-    pub siblings: Siblings,
+    pub siblings: SiblingPaths,
 }
 
 /// Data that was lost.
 #[derive(Clone, Copy, Debug)]
-pub struct Lost {
+pub struct LostData {
     /// The time of detection.
     pub now: Duration,
     /// Its bytes.
@@ -154,5 +154,5 @@ pub struct CongestionEvent {
     /// Bytes in flight on the path, without those that were lost.
     pub outstanding: usize,
     /// The association's paths together, for coupled controllers; empty for the others.
-    pub siblings: Siblings,
+    pub siblings: SiblingPaths,
 }

@@ -6,8 +6,8 @@
 use core::time::Duration;
 
 use super::loss_window::{LossWindow, WindowRules};
-use super::slow_start::{Growth, SlowStart};
-use super::{Acknowledged, CongestionControl, CongestionEvent, Sent, nanoseconds};
+use super::slow_start::{SlowStart, SlowStartGrowth};
+use super::{AcknowledgedData, CongestionControl, CongestionEvent, SentData, nanoseconds};
 
 /// `β_cubic` is 0.7 (RFC 9438 §4.6): what is left of the window after a loss, in tenths.
 const BETA: usize = 7;
@@ -34,17 +34,17 @@ pub(crate) struct Cubic {
     w_max: usize,
     /// The window at the last reduction (`cwnd_prior`).
     prior: usize,
-    epoch: Option<Epoch>,
+    epoch: Option<CubicEpoch>,
     /// The time of the last acknowledgement, in milliseconds.
     last: u64,
     smoothed_rtt: u64,
     /// `w_max` and the epoch before the last reduction.
-    before: Option<(usize, Option<Epoch>)>,
+    before: Option<(usize, Option<CubicEpoch>)>,
 }
 
 /// One stage of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
-struct Epoch {
+struct CubicEpoch {
     /// Its start, in milliseconds; moves on while the window is not used.
     start: u64,
     /// When the window reaches its maximum again, in milliseconds after the start (`K`).
@@ -89,18 +89,18 @@ impl Cubic {
         (window / 10 * BETA + window % 10 * BETA / 10).max(4 * self.base.mtu)
     }
 
-    fn begin(&self, now: u64) -> Epoch {
+    fn begin(&self, now: u64) -> CubicEpoch {
         let estimate = (self.base.window as u64) << 16;
         if self.after_timeout || self.w_max <= self.base.window {
             // RFC 9438 §4.8, and a slow start that ended without a loss.
-            return Epoch { start: now, k: 0, origin: self.base.window, estimate };
+            return CubicEpoch { start: now, k: 0, origin: self.base.window, estimate };
         }
         let short = (self.w_max - self.base.window) as u128;
         let k = cube_root(short * u128::from(SCALE) / (4 * self.base.mtu as u128));
-        Epoch { start: now, k, origin: self.w_max, estimate }
+        CubicEpoch { start: now, k, origin: self.w_max, estimate }
     }
 
-    fn avoid_congestion(&mut self, now: u64, acknowledged: &Acknowledged) {
+    fn avoid_congestion(&mut self, now: u64, acknowledged: &AcknowledgedData) {
         let mut epoch = match self.epoch {
             Some(epoch) => epoch,
             None => self.begin(now),
@@ -136,7 +136,7 @@ impl Cubic {
 }
 
 /// Returns `W_cubic(time)` (RFC 9438 §4.2) in bytes.
-fn cubic(epoch: &Epoch, mtu: usize, time: u64) -> usize {
+fn cubic(epoch: &CubicEpoch, mtu: usize, time: u64) -> usize {
     let time = time.min(MAX_TIME);
     let distance = time.abs_diff(epoch.k.min(MAX_TIME)).min(MAX_TIME);
     let change = distance.pow(3) / (SCALE / (4 * mtu as u64).max(1)).max(1);
@@ -185,26 +185,26 @@ impl CongestionControl for Cubic {
         Some(if self.base.window < self.base.threshold { 2 * rate } else { rate + rate / 4 })
     }
 
-    fn on_sent(&mut self, _sent: &Sent) {
+    fn on_sent(&mut self, _sent: &SentData) {
         self.base.on_sent();
     }
 
-    fn on_acknowledged(&mut self, acknowledged: &Acknowledged) {
+    fn on_acknowledged(&mut self, acknowledged: &AcknowledgedData) {
         let now = milliseconds(acknowledged.now);
         self.smoothed_rtt = acknowledged.smoothed_rtt.map_or(0, milliseconds);
         let grows = acknowledged.cumulative_advanced && !self.base.in_recovery;
         if grows && self.base.window < self.base.threshold {
-            let Acknowledged { bytes, outstanding, rtt, .. } = *acknowledged;
+            let AcknowledgedData { bytes, outstanding, rtt, .. } = *acknowledged;
             // With pacing, at most half of the window is in use.
             let used =
                 acknowledged.window_was_full || 2 * (outstanding + bytes) >= self.base.window;
             match self.slow_start.on_acknowledged(bytes, outstanding, rtt) {
-                Growth::By(bytes) if used => {
+                SlowStartGrowth::By(bytes) if used => {
                     self.base.window =
                         self.base.window.saturating_add(bytes).min(self.base.threshold);
                 }
-                Growth::By(_) => {}
-                Growth::Ends => self.base.threshold = self.base.window,
+                SlowStartGrowth::By(_) => {}
+                SlowStartGrowth::Ends => self.base.threshold = self.base.window,
             }
         } else if !self.base.in_recovery {
             self.avoid_congestion(now, acknowledged);

@@ -61,7 +61,7 @@ impl DeliveryRate {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Packet {
+struct PacketInFlight {
     state: SentState,
     /// Bytes neither acknowledged nor lost.
     left: u32,
@@ -72,7 +72,7 @@ struct Packet {
 /// Tracks the packets in flight on one path, and provides samples.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryRateEstimator {
-    packets: VecDeque<Packet>,
+    packets: VecDeque<PacketInFlight>,
     first_number: u32,
     delivered: u64,
     delivered_at: u64,
@@ -135,7 +135,7 @@ impl DeliveryRateEstimator {
             self.first_number = self.first_number.wrapping_add(1);
         }
         let size = u32::try_from(bytes).unwrap_or(u32::MAX);
-        self.packets.push_back(Packet { state, left: size, size });
+        self.packets.push_back(PacketInFlight { state, left: size, size });
     }
 
     /// Records that the application has nothing more to send while `outstanding` bytes are in
@@ -149,7 +149,7 @@ impl DeliveryRateEstimator {
         self.delivered += bytes as u64;
         self.delivered_at = nanoseconds(now);
         self.acknowledged += bytes;
-        let Some((state, size)) = self.take(number, bytes) else { return };
+        let Some((state, size)) = self.remove_bytes(number, bytes) else { return };
         self.largest = self.largest.max(size);
         let newer = self
             .newest
@@ -169,7 +169,7 @@ impl DeliveryRateEstimator {
     /// Records that `bytes` of this packet were lost. Returns the state when it was sent.
     pub fn on_lost(&mut self, number: PacketNumber, bytes: usize) -> Option<SentState> {
         self.lost += bytes as u64;
-        self.take(number, bytes).map(|(state, _)| state)
+        self.remove_bytes(number, bytes).map(|(state, _)| state)
     }
 
     /// Returns the bytes of the largest packet acknowledged since the last sample.
@@ -181,7 +181,7 @@ impl DeliveryRateEstimator {
     /// Records that `bytes` of this packet are no longer waited for, for reasons other than the
     /// path.
     pub fn on_forgotten(&mut self, number: PacketNumber, bytes: usize) {
-        self.take(number, bytes);
+        self.remove_bytes(number, bytes);
     }
 
     /// Returns the sample of the acknowledgements since the last call, if there is one. `min_rtt`
@@ -208,7 +208,7 @@ impl DeliveryRateEstimator {
     }
 
     /// Removes `bytes` from a packet, and completed packets from the front.
-    fn take(&mut self, number: PacketNumber, bytes: usize) -> Option<(SentState, u32)> {
+    fn remove_bytes(&mut self, number: PacketNumber, bytes: usize) -> Option<(SentState, u32)> {
         let index = number.0.wrapping_sub(self.first_number) as usize;
         let packet = self.packets.get_mut(index)?;
         packet.left = packet.left.saturating_sub(u32::try_from(bytes).unwrap_or(u32::MAX));

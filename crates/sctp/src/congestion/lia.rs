@@ -6,25 +6,25 @@
 //! `alpha = Σ cwnd · max(cwnd / rtt²) / (Σ cwnd / rtt)²` (RFC 6356 §3, §4). Slow start and losses
 //! are those of RFC 9260 §7.2.
 
-use super::Acknowledged;
-use super::linked::{Fraction, Increase};
+use super::AcknowledgedData;
+use super::linked::{ByteFraction, WindowIncrease};
 use super::loss_window::LossWindow;
-use super::reno::{Coupling, Reno};
+use super::reno::{RenoController, WindowCoupling};
 
 /// RFC 6356.
-pub(crate) type Lia = Reno<LinkedIncreases>;
+pub(crate) type Lia = RenoController<LinkedIncreases>;
 
 /// The increases of RFC 6356.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LinkedIncreases {
-    grown: Fraction,
+    grown: ByteFraction,
 }
 
-impl Coupling for LinkedIncreases {
-    fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize {
+impl WindowCoupling for LinkedIncreases {
+    fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &AcknowledgedData) -> usize {
         // Σ cwnd is above and below the line of alpha / Σ cwnd.
         let window_per_rtt_squared = acknowledged.siblings.largest_window_per_rtt_squared;
-        Increase::of(window, acknowledged, window_per_rtt_squared)
+        WindowIncrease::new(window, acknowledged, window_per_rtt_squared)
             .map_or(0, |increase| self.grown.whole_bytes(increase.linked.min(increase.alone)))
     }
 }

@@ -1,7 +1,7 @@
 //! The common part of LIA and OLIA: windows that grow with every SACK, by less than a byte on slow
 //! paths, depending on the rates of all paths.
 
-use super::Acknowledged;
+use super::AcknowledgedData;
 use super::loss_window::LossWindow;
 
 /// The number of fractional bits in which growth is counted.
@@ -9,7 +9,7 @@ pub(super) const FRACTION: u32 = 16;
 
 /// The increase for a SACK in congestion avoidance, in bytes with a fraction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Increase {
+pub(super) struct WindowIncrease {
     /// `acked · MTU / cwnd`: the growth if the path were alone.
     pub(super) alone: u128,
     /// `acked · MTU · (cwnd / rtt²) / (Σ cwnd / rtt)²`; an equal share of `alone` while round trips
@@ -17,12 +17,12 @@ pub(super) struct Increase {
     pub(super) linked: u128,
 }
 
-impl Increase {
+impl WindowIncrease {
     /// Computes the increase for the `cwnd / rtt²` of the path or of another one. `None`
     /// if the window was not full.
-    pub(super) fn of(
+    pub(super) fn new(
         window: &LossWindow,
-        acknowledged: &Acknowledged,
+        acknowledged: &AcknowledgedData,
         window_per_rtt_squared: u128,
     ) -> Option<Self> {
         if !acknowledged.window_was_full {
@@ -43,9 +43,9 @@ impl Increase {
 
 /// Growth, or shrinkage, of less than a whole byte.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Fraction(u64);
+pub(super) struct ByteFraction(u64);
 
-impl Fraction {
+impl ByteFraction {
     /// Adds to it, and removes and returns the whole bytes.
     pub(super) fn whole_bytes(&mut self, more: u128) -> usize {
         let sum = u128::from(self.0).saturating_add(more);

@@ -1,7 +1,7 @@
 //! The common part of all loss-based controllers: the window and its threshold, slow start,
 //! recovery, idle times, and the undo of spurious losses.
 
-use super::{Acknowledged, CongestionKind};
+use super::{AcknowledgedData, CongestionKind};
 use crate::config::{AssociationConfig, IdleWindow, InitialWindow};
 
 /// The rules in which standards differ.
@@ -16,7 +16,7 @@ pub(crate) struct WindowRules {
 impl WindowRules {
     /// Returns the rules of a configuration.
     #[must_use]
-    pub(crate) fn of(config: &AssociationConfig) -> Self {
+    pub(crate) fn from_config(config: &AssociationConfig) -> Self {
         Self { initial: config.initial_window, idle: config.idle_window }
     }
 }
@@ -59,13 +59,13 @@ impl LossWindow {
 
     /// Returns whether this SACK lets the window grow in slow start: only if the window was full,
     /// and never within a recovery (RFC 9260 §7.2.1).
-    pub(super) fn may_start(&self, acknowledged: &Acknowledged) -> bool {
+    pub(super) fn may_start(&self, acknowledged: &AcknowledgedData) -> bool {
         acknowledged.cumulative_advanced && acknowledged.window_was_full && !self.in_recovery
     }
 
     /// Counts acknowledged bytes in congestion avoidance (RFC 9260 §7.2.2). Returns whether a whole
     /// window was acknowledged, so that the window may grow.
-    pub(super) fn has_acknowledged_window(&mut self, acknowledged: &Acknowledged) -> bool {
+    pub(super) fn has_acknowledged_window(&mut self, acknowledged: &AcknowledgedData) -> bool {
         self.partial_bytes_acked = self.partial_bytes_acked.saturating_add(acknowledged.bytes);
         if self.partial_bytes_acked < self.window {
             return false;

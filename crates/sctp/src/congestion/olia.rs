@@ -14,38 +14,38 @@
 //! authors for Linux (`mptcp_olia.c`). Slow start is that of RFC 9260 §7.2, and a loss halves the
 //! window, down to one packet where there are several paths.
 
-use super::linked::{Fraction, Increase};
+use super::linked::{ByteFraction, WindowIncrease};
 use super::loss_window::LossWindow;
-use super::reno::{Coupling, Reno};
-use super::siblings::Standing;
-use super::{Acknowledged, Siblings};
+use super::reno::{RenoController, WindowCoupling};
+use super::siblings::PathStanding;
+use super::{AcknowledgedData, SiblingPaths};
 
 /// OLIA.
-pub(crate) type Olia = Reno<OpportunisticIncreases>;
+pub(crate) type Olia = RenoController<OpportunisticIncreases>;
 
 /// The increases of OLIA.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OpportunisticIncreases {
-    grown: Fraction,
-    shrunk: Fraction,
+    grown: ByteFraction,
+    shrunk: ByteFraction,
     /// Bytes acknowledged between the last two losses (`l1`).
     between_losses: u64,
     /// Bytes acknowledged since the last loss (`l2`).
     since_loss: u64,
 }
 
-impl Coupling for OpportunisticIncreases {
-    fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize {
+impl WindowCoupling for OpportunisticIncreases {
+    fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &AcknowledgedData) -> usize {
         let siblings = &acknowledged.siblings;
-        let Some(Increase { alone, linked }) =
-            Increase::of(window, acknowledged, siblings.own_window_per_rtt_squared)
+        let Some(WindowIncrease { alone, linked }) =
+            WindowIncrease::new(window, acknowledged, siblings.own_window_per_rtt_squared)
         else {
             return 0;
         };
         let shared = |others: usize| alone / (siblings.paths.max(1) * others.max(1)) as u128;
         let (growth, shrinkage) = match siblings.standing {
-            Standing::Collected => (linked.saturating_add(shared(siblings.collected)), 0),
-            Standing::Largest if siblings.collected > 0 => (linked, shared(siblings.largest)),
+            PathStanding::Collected => (linked.saturating_add(shared(siblings.collected)), 0),
+            PathStanding::Largest if siblings.collected > 0 => (linked, shared(siblings.largest)),
             _ => (linked, 0),
         };
         let shrinkage = self.shrunk.whole_bytes(shrinkage);
@@ -53,7 +53,7 @@ impl Coupling for OpportunisticIncreases {
         self.grown.whole_bytes(growth)
     }
 
-    fn threshold_after_loss(&self, window: &LossWindow, siblings: &Siblings) -> usize {
+    fn threshold_after_loss(&self, window: &LossWindow, siblings: &SiblingPaths) -> usize {
         let minimum = if siblings.paths > 1 { window.mtu } else { 4 * window.mtu };
         (window.window / 2).max(minimum)
     }

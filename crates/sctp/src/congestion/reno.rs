@@ -1,28 +1,28 @@
 //! Reno and its coupled variants: slow start, congestion avoidance, one reduction per recovery (RFC
-//! 9260 §7.2). What differs is a [`Coupling`].
+//! 9260 §7.2). What differs is a [`WindowCoupling`].
 
 use core::{fmt::Debug, time::Duration};
 
 use super::loss_window::{LossWindow, WindowRules};
-use super::{Acknowledged, CongestionControl, CongestionEvent, Sent, Siblings};
+use super::{AcknowledgedData, CongestionControl, CongestionEvent, SentData, SiblingPaths};
 
 /// The growth of a path's window and its reduction after a loss, in view of the other paths.
-pub(crate) trait Coupling: Clone + Debug + Default + Send + Sync + 'static {
+pub(crate) trait WindowCoupling: Clone + Debug + Default + Send + Sync + 'static {
     /// Whether it depends on the other paths.
     const IS_COUPLED: bool = true;
 
     /// Returns the growth of the window for a SACK in slow start: the acknowledged bytes, at most a
     /// packet (RFC 9260 §7.2.1).
-    fn slow_start(&mut self, window: &LossWindow, acknowledged: &Acknowledged) -> usize {
+    fn slow_start(&mut self, window: &LossWindow, acknowledged: &AcknowledgedData) -> usize {
         acknowledged.bytes.min(window.mtu)
     }
 
     /// Returns the growth of the window for a SACK in congestion avoidance.
-    fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize;
+    fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &AcknowledgedData) -> usize;
 
     /// Returns the slow-start threshold after a loss in bytes, to which the window is reduced: half
     /// of the window, at least four packets (RFC 9260 §7.2.3).
-    fn threshold_after_loss(&self, window: &LossWindow, _siblings: &Siblings) -> usize {
+    fn threshold_after_loss(&self, window: &LossWindow, _siblings: &SiblingPaths) -> usize {
         (window.window / 2).max(4 * window.mtu)
     }
 
@@ -40,12 +40,12 @@ pub(crate) trait Coupling: Clone + Debug + Default + Send + Sync + 'static {
 
 /// A controller of the family.
 #[derive(Clone, Debug)]
-pub(crate) struct Reno<C> {
+pub(crate) struct RenoController<C> {
     pub(super) base: LossWindow,
     pub(super) coupling: C,
 }
 
-impl<C: Coupling> Reno<C> {
+impl<C: WindowCoupling> RenoController<C> {
     /// Creates the controller for a path with this MTU, in bytes of IP packet.
     #[must_use]
     pub(crate) fn new(mtu: usize, rules: WindowRules) -> Self {
@@ -53,7 +53,7 @@ impl<C: Coupling> Reno<C> {
     }
 }
 
-impl<C: Coupling> CongestionControl for Reno<C> {
+impl<C: WindowCoupling> CongestionControl for RenoController<C> {
     fn window(&self) -> usize {
         self.base.window
     }
@@ -62,11 +62,11 @@ impl<C: Coupling> CongestionControl for Reno<C> {
         self.base.threshold
     }
 
-    fn on_sent(&mut self, _sent: &Sent) {
+    fn on_sent(&mut self, _sent: &SentData) {
         self.base.on_sent();
     }
 
-    fn on_acknowledged(&mut self, acknowledged: &Acknowledged) {
+    fn on_acknowledged(&mut self, acknowledged: &AcknowledgedData) {
         let base = &mut self.base;
         self.coupling.note_acknowledged(acknowledged.bytes);
         if base.window <= base.threshold {

@@ -3,7 +3,7 @@
 /// All paths that carry data together, and the rank of one of them. Windows are in bytes of user
 /// data; RTTs are smoothed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Siblings {
+pub struct SiblingPaths {
     /// The number of paths with data, including this one.
     pub paths: usize,
     /// The sum of their congestion windows.
@@ -21,7 +21,7 @@ pub struct Siblings {
     /// The path's own window / RTT².
     pub own_window_per_rtt_squared: u128,
     /// The path's membership in OLIA's sets.
-    pub standing: Standing,
+    pub standing: PathStanding,
     /// The number of paths with the largest window (`max_w_paths`).
     pub largest: usize,
     /// The number of best paths without the largest window (`collected_paths`).
@@ -30,7 +30,7 @@ pub struct Siblings {
 
 /// OLIA's classification of a path (Khalili et al. 2012, §IV).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum PathStanding {
     /// It has the largest window.
     Largest,
     /// It is one of the best paths without the largest window.
@@ -40,9 +40,9 @@ pub enum Standing {
     Other,
 }
 
-/// One path, as an input of [`Siblings::of`].
+/// One path, as an input of [`SiblingPaths::new`].
 #[derive(Clone, Copy, Debug)]
-pub struct Member {
+pub struct SiblingPath {
     /// Congestion window, in bytes.
     pub window: usize,
     /// The largest packet, in bytes: windows that differ by less are as large as each other.
@@ -57,7 +57,7 @@ pub struct Member {
 
 const SECOND: u128 = 1_000_000_000;
 
-impl Member {
+impl SiblingPath {
     fn slow_start_threshold(&self) -> usize {
         if self.slow_start_threshold == usize::MAX {
             self.window
@@ -90,9 +90,9 @@ fn per_round_trip(bytes: u64, rtt: u64) -> Option<u128> {
     (rtt != 0).then(|| u128::from(bytes) * SECOND / u128::from(rtt))
 }
 
-impl Siblings {
+impl SiblingPaths {
     /// Returns the view of `own` on all paths that carry data, including `own`.
-    pub fn of(own: &Member, all: impl Iterator<Item = Member> + Clone) -> Self {
+    pub fn new(own: &SiblingPath, all: impl Iterator<Item = SiblingPath> + Clone) -> Self {
         let mut siblings = Self {
             own_slow_start_threshold: own.slow_start_threshold(),
             own_rate: own.rate(),
@@ -111,20 +111,20 @@ impl Siblings {
             largest_window = largest_window.max(member.window);
             best = best.max(member.quality());
         }
-        let standing = |member: &Member| {
+        let standing = |member: &SiblingPath| {
             if member.window.saturating_add(member.mtu) > largest_window {
-                Standing::Largest
+                PathStanding::Largest
             } else if member.quality() >= best {
-                Standing::Collected
+                PathStanding::Collected
             } else {
-                Standing::Other
+                PathStanding::Other
             }
         };
         for member in all {
             match standing(&member) {
-                Standing::Largest => siblings.largest += 1,
-                Standing::Collected => siblings.collected += 1,
-                Standing::Other => {}
+                PathStanding::Largest => siblings.largest += 1,
+                PathStanding::Collected => siblings.collected += 1,
+                PathStanding::Other => {}
             }
         }
         siblings.standing = standing(own);

@@ -23,7 +23,7 @@ const CONSERVATIVE_ROUNDS: u32 = 5;
 
 /// The reaction of slow start to an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Growth {
+pub(super) enum SlowStartGrowth {
     /// Grow by this many bytes.
     By(usize),
     /// Slow start is over.
@@ -61,7 +61,7 @@ impl SlowStart {
         bytes: usize,
         outstanding: usize,
         rtt: Option<Duration>,
-    ) -> Growth {
+    ) -> SlowStartGrowth {
         self.acknowledged += bytes as u64;
         if let Some(rtt) = rtt {
             self.least_of_round = self.least_of_round.min(nanoseconds(rtt));
@@ -69,9 +69,13 @@ impl SlowStart {
         }
         self.compare();
         if self.acknowledged >= self.round_end && self.end_round(outstanding) {
-            return Growth::Ends;
+            return SlowStartGrowth::Ends;
         }
-        Growth::By(if self.conservative.is_some() { bytes / CONSERVATIVE_DIVISOR } else { bytes })
+        SlowStartGrowth::By(if self.conservative.is_some() {
+            bytes / CONSERVATIVE_DIVISOR
+        } else {
+            bytes
+        })
     }
 
     fn compare(&mut self) {

@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::payload::Kind;
+use super::payload::MessageKind;
 use crate::identifier::{Ppid, StreamId};
 use crate::message::Message;
 
@@ -14,7 +14,7 @@ const MAX_LARGEST: usize = 4;
 
 /// An incomplete message.
 #[derive(Debug, Default)]
-struct Parts {
+struct PartialMessage {
     ppid: Ppid,
     pieces: Vec<Bytes>,
     bytes: usize,
@@ -22,7 +22,7 @@ struct Parts {
 
 /// The result of adding a part.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Assembled {
+pub(super) enum AssemblyResult {
     /// The message is complete; with its payload protocol identifier.
     Whole(Ppid, Bytes),
     /// More parts are missing.
@@ -35,42 +35,42 @@ pub(super) enum Assembled {
 
 /// All incomplete messages.
 #[derive(Debug)]
-pub(super) struct Assembly {
+pub(super) struct ChannelAssembly {
     /// By stream, whether they are unordered, and number.
-    parts: BTreeMap<(StreamId, bool, u32), Parts>,
+    parts: BTreeMap<(StreamId, bool, u32), PartialMessage>,
     /// Messages that the peer split itself, by stream.
-    chains: BTreeMap<StreamId, (Kind, Parts)>,
+    chains: BTreeMap<StreamId, (MessageKind, PartialMessage)>,
     stored: usize,
     largest: usize,
 }
 
-impl Assembly {
+impl ChannelAssembly {
     /// Creates an assembly for messages of up to `largest` bytes.
     pub(super) fn new(largest: usize) -> Self {
         Self { parts: BTreeMap::new(), chains: BTreeMap::new(), stored: 0, largest }
     }
 
     /// Adds a part that SCTP delivered; `largest` is the maximum length of its message.
-    pub(super) fn take(&mut self, part: Message, largest: usize) -> Assembled {
+    pub(super) fn add(&mut self, part: Message, largest: usize) -> AssemblyResult {
         let key = (part.stream, part.unordered, part.number);
         if part.begins {
             self.drop_parts(key);
-            self.parts.insert(key, Parts { ppid: part.ppid, ..Parts::default() });
+            self.parts.insert(key, PartialMessage { ppid: part.ppid, ..PartialMessage::default() });
         }
-        let Some(parts) = self.parts.get_mut(&key) else { return Assembled::Lost };
+        let Some(parts) = self.parts.get_mut(&key) else { return AssemblyResult::Lost };
         let (length, ends) = (part.len(), part.ends);
         if parts.bytes + length > largest || self.stored + length > self.largest * MAX_LARGEST {
             self.drop_parts(key);
-            return Assembled::TooLarge;
+            return AssemblyResult::TooLarge;
         }
         parts.pieces.extend(part.data.iter().cloned());
         parts.bytes += length;
         self.stored += length;
         if !ends {
-            return Assembled::Waiting;
+            return AssemblyResult::Waiting;
         }
-        self.drop_parts(key).map_or(Assembled::Lost, |parts| {
-            Assembled::Whole(parts.ppid, parts.pieces.concat().into())
+        self.drop_parts(key).map_or(AssemblyResult::Lost, |parts| {
+            AssemblyResult::Whole(parts.ppid, parts.pieces.concat().into())
         })
     }
 
@@ -78,30 +78,30 @@ impl Assembly {
     pub(super) fn chain(
         &mut self,
         id: StreamId,
-        kind: Kind,
+        kind: MessageKind,
         piece: Bytes,
         ends: bool,
-    ) -> Option<Assembled> {
+    ) -> Option<AssemblyResult> {
         if ends && !self.chains.contains_key(&id) {
             return None;
         }
-        let (begun, parts) = self.chains.entry(id).or_insert((kind, Parts::default()));
+        let (begun, parts) = self.chains.entry(id).or_insert((kind, PartialMessage::default()));
         let length = piece.len();
         let is_over = parts.bytes + length > self.largest
             || self.stored + length > self.largest * MAX_LARGEST;
         if is_over || *begun != kind {
             self.forget(id);
-            return Some(Assembled::TooLarge);
+            return Some(AssemblyResult::TooLarge);
         }
         parts.pieces.push(piece);
         parts.bytes += length;
         self.stored += length;
         if !ends {
-            return Some(Assembled::Waiting);
+            return Some(AssemblyResult::Waiting);
         }
         let (_, parts) = self.chains.remove(&id)?;
         self.stored -= parts.bytes;
-        Some(Assembled::Whole(parts.ppid, parts.pieces.concat().into()))
+        Some(AssemblyResult::Whole(parts.ppid, parts.pieces.concat().into()))
     }
 
     /// Drops the incomplete messages of a stream.
@@ -115,7 +115,7 @@ impl Assembly {
         }
     }
 
-    fn drop_parts(&mut self, key: (StreamId, bool, u32)) -> Option<Parts> {
+    fn drop_parts(&mut self, key: (StreamId, bool, u32)) -> Option<PartialMessage> {
         let parts = self.parts.remove(&key)?;
         self.stored -= parts.bytes;
         Some(parts)
@@ -124,8 +124,8 @@ impl Assembly {
 
 #[cfg(test)]
 mod tests {
-    use super::{Assembled, Assembly};
-    use crate::data_channel::Kind;
+    use super::{AssemblyResult, ChannelAssembly};
+    use crate::data_channel::MessageKind;
     use crate::identifier::{Ppid, StreamId};
     use crate::message::Message;
     use crate::serial::Tsn;
@@ -146,42 +146,48 @@ mod tests {
 
     #[test]
     fn parts_of_several_messages_do_not_mix() {
-        let mut assembly = Assembly::new(100);
-        assert_eq!(assembly.take(part(1, true, false, b"a"), 100), Assembled::Waiting);
-        assert_eq!(assembly.take(part(2, true, false, b"x"), 100), Assembled::Waiting);
-        assert_eq!(assembly.take(part(1, false, false, b"b"), 100), Assembled::Waiting);
-        let whole = |data: &'static [u8]| Assembled::Whole(Ppid(53), Bytes::from_static(data));
-        assert_eq!(assembly.take(part(2, false, true, b"y"), 100), whole(b"xy"));
-        assert_eq!(assembly.take(part(1, false, true, b"c"), 100), whole(b"abc"));
-        assert_eq!(assembly.take(part(1, false, true, b"c"), 100), Assembled::Lost);
+        let mut assembly = ChannelAssembly::new(100);
+        assert_eq!(assembly.add(part(1, true, false, b"a"), 100), AssemblyResult::Waiting);
+        assert_eq!(assembly.add(part(2, true, false, b"x"), 100), AssemblyResult::Waiting);
+        assert_eq!(assembly.add(part(1, false, false, b"b"), 100), AssemblyResult::Waiting);
+        let whole = |data: &'static [u8]| AssemblyResult::Whole(Ppid(53), Bytes::from_static(data));
+        assert_eq!(assembly.add(part(2, false, true, b"y"), 100), whole(b"xy"));
+        assert_eq!(assembly.add(part(1, false, true, b"c"), 100), whole(b"abc"));
+        assert_eq!(assembly.add(part(1, false, true, b"c"), 100), AssemblyResult::Lost);
         assert_eq!(assembly.stored, 0);
     }
 
     #[test]
     fn the_stored_bytes_are_bounded() {
-        let mut assembly = Assembly::new(3);
-        assert_eq!(assembly.take(part(0, true, false, b"abcd"), 3), Assembled::TooLarge);
+        let mut assembly = ChannelAssembly::new(3);
+        assert_eq!(assembly.add(part(0, true, false, b"abcd"), 3), AssemblyResult::TooLarge);
         for number in 0..4 {
-            assert_eq!(assembly.take(part(number, true, false, b"abc"), 3), Assembled::Waiting);
+            assert_eq!(assembly.add(part(number, true, false, b"abc"), 3), AssemblyResult::Waiting);
         }
-        assert_eq!(assembly.take(part(4, true, false, b"a"), 3), Assembled::TooLarge);
+        assert_eq!(assembly.add(part(4, true, false, b"a"), 3), AssemblyResult::TooLarge);
         let id = StreamId(1);
-        let chained = assembly.chain(id, Kind::Text, "a".into(), false);
-        assert_eq!(chained, Some(Assembled::TooLarge));
+        let chained = assembly.chain(id, MessageKind::Text, "a".into(), false);
+        assert_eq!(chained, Some(AssemblyResult::TooLarge));
         assert_eq!(assembly.stored, 0, "the stream's parts are dropped");
     }
 
     #[test]
     fn a_message_split_by_the_peer_is_reassembled() {
-        let mut assembly = Assembly::new(10);
+        let mut assembly = ChannelAssembly::new(10);
         let id = StreamId(1);
-        assert_eq!(assembly.chain(id, Kind::Text, "a".into(), true), None);
-        assert_eq!(assembly.chain(id, Kind::Text, "a".into(), false), Some(Assembled::Waiting));
-        let whole = Assembled::Whole(Ppid(0), "ab".into());
-        assert_eq!(assembly.chain(id, Kind::Text, "b".into(), true), Some(whole));
-        assert_eq!(assembly.chain(id, Kind::Text, "a".into(), false), Some(Assembled::Waiting));
-        let mixed = assembly.chain(id, Kind::Binary, "b".into(), true);
-        assert_eq!(mixed, Some(Assembled::TooLarge));
+        assert_eq!(assembly.chain(id, MessageKind::Text, "a".into(), true), None);
+        assert_eq!(
+            assembly.chain(id, MessageKind::Text, "a".into(), false),
+            Some(AssemblyResult::Waiting)
+        );
+        let whole = AssemblyResult::Whole(Ppid(0), "ab".into());
+        assert_eq!(assembly.chain(id, MessageKind::Text, "b".into(), true), Some(whole));
+        assert_eq!(
+            assembly.chain(id, MessageKind::Text, "a".into(), false),
+            Some(AssemblyResult::Waiting)
+        );
+        let mixed = assembly.chain(id, MessageKind::Binary, "b".into(), true);
+        assert_eq!(mixed, Some(AssemblyResult::TooLarge));
         assert_eq!(assembly.stored, 0);
     }
 }

@@ -2,9 +2,9 @@
 
 use alloc::string::String;
 
-use super::dcep::Open;
+use super::dcep::DcepOpen;
 use super::settings::ChannelOptions;
-use crate::message::Reliability;
+use crate::message::MessageReliability;
 
 /// The state of a channel: `RTCDataChannelState`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,11 +21,11 @@ pub enum ChannelState {
 
 /// A channel as negotiated by both sides.
 #[derive(Clone, Debug)]
-pub struct Channel {
+pub struct DataChannel {
     pub(super) label: String,
     pub(super) protocol: String,
     pub(super) ordered: bool,
-    pub(super) reliability: Reliability,
+    pub(super) reliability: MessageReliability,
     pub(super) priority: u16,
     pub(super) negotiated: bool,
     /// Whether the peer opened it.
@@ -35,7 +35,7 @@ pub struct Channel {
     pub(super) low_threshold: Option<usize>,
 }
 
-impl Channel {
+impl DataChannel {
     pub(super) fn new(options: &ChannelOptions) -> Self {
         Self {
             label: options.label.clone(),
@@ -50,7 +50,7 @@ impl Channel {
         }
     }
 
-    pub(super) fn from_peer(open: Open) -> Self {
+    pub(super) fn from_peer(open: DcepOpen) -> Self {
         Self {
             label: open.label,
             protocol: open.protocol,
@@ -64,8 +64,8 @@ impl Channel {
         }
     }
 
-    pub(super) fn to_open(&self) -> Open {
-        Open {
+    pub(super) fn to_open(&self) -> DcepOpen {
+        DcepOpen {
             ordered: self.ordered,
             reliability: self.reliability,
             priority: self.priority,
@@ -99,7 +99,7 @@ impl Channel {
 
     /// Returns when messages are abandoned.
     #[must_use]
-    pub const fn reliability(&self) -> Reliability {
+    pub const fn reliability(&self) -> MessageReliability {
         self.reliability
     }
 

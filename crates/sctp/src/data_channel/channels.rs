@@ -4,16 +4,16 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
 use core::time::Duration;
 
-use super::assembly::Assembly;
-use super::channel::{Channel, ChannelState};
-use super::closing::Closings;
+use super::assembly::ChannelAssembly;
+use super::channel::{ChannelState, DataChannel};
+use super::closing::ClosingStreams;
 use super::counters::ChannelCounters;
-use super::dcep::Dcep;
+use super::dcep::DcepMessage;
 use super::error::ChannelError;
-use super::event::{ChannelEvent, Output};
-use super::notices::Notices;
-use super::payload::{Kind, ppid};
-use super::settings::{ChannelOptions, Settings};
+use super::event::{ChannelEvent, DataChannelOutput};
+use super::notices::PendingNotices;
+use super::payload::{MessageKind, ppid};
+use super::settings::{ChannelOptions, ChannelSettings};
 use crate::endpoint::Endpoint;
 use crate::identifier::{AssociationId, StreamId};
 use crate::io;
@@ -25,7 +25,7 @@ const MAX_STREAMS: u16 = 65_535;
 
 /// A DCEP message that is still queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Control {
+pub(super) enum QueuedDcep {
     Open,
     Ack,
 }
@@ -34,18 +34,18 @@ pub(super) enum Control {
 #[derive(Debug)]
 pub struct DataChannels {
     pub(super) association: AssociationId,
-    pub(super) settings: Settings,
+    pub(super) settings: ChannelSettings,
     /// The number of streams that both sides may send on, once the association is established.
     pub(super) streams: Option<u16>,
     pub(super) has_ended: bool,
     is_paused: bool,
-    pub(super) channels: BTreeMap<StreamId, Channel>,
+    pub(super) channels: BTreeMap<StreamId, DataChannel>,
     /// The total length of the names of channels that the peer opened.
     pub(super) name_bytes: usize,
-    pub(super) control: VecDeque<(StreamId, Control)>,
-    pub(super) closings: Closings,
-    pub(super) assembly: Assembly,
-    pub(super) notices: Notices,
+    pub(super) control: VecDeque<(StreamId, QueuedDcep)>,
+    pub(super) closings: ClosingStreams,
+    pub(super) assembly: ChannelAssembly,
+    pub(super) notices: PendingNotices,
     pub(super) events: VecDeque<ChannelEvent>,
     /// Closed channels that have not been reported to the user.
     pub(super) unreported: BTreeSet<StreamId>,
@@ -57,10 +57,10 @@ pub struct DataChannels {
 impl DataChannels {
     /// Creates a set without channels. `association` belongs to `endpoint`, in any state.
     #[must_use]
-    pub fn new(endpoint: &Endpoint, association: AssociationId, settings: Settings) -> Self {
+    pub fn new(endpoint: &Endpoint, association: AssociationId, settings: ChannelSettings) -> Self {
         let mut channels = Self {
             association,
-            assembly: Assembly::new(settings.max_message_size),
+            assembly: ChannelAssembly::new(settings.max_message_size),
             settings,
             streams: None,
             has_ended: false,
@@ -68,8 +68,8 @@ impl DataChannels {
             channels: BTreeMap::new(),
             name_bytes: 0,
             control: VecDeque::new(),
-            closings: Closings::default(),
-            notices: Notices::default(),
+            closings: ClosingStreams::default(),
+            notices: PendingNotices::default(),
             events: VecDeque::new(),
             unreported: BTreeSet::new(),
             above_threshold: BTreeSet::new(),
@@ -104,9 +104,9 @@ impl DataChannels {
             Some(_) => return Err(ChannelError::BadStream),
             None => self.free_stream().ok_or(ChannelError::TooManyChannels)?,
         };
-        let mut channel = Channel::new(options);
+        let mut channel = DataChannel::new(options);
         if !channel.negotiated {
-            self.control.push_back((id, Control::Open));
+            self.control.push_back((id, QueuedDcep::Open));
         } else if self.streams.is_some() {
             channel.state = ChannelState::Open;
             self.events.push_back(ChannelEvent::Opened { id, by_peer: false });
@@ -125,7 +125,7 @@ impl DataChannels {
         now: Duration,
         endpoint: &mut Endpoint,
         id: StreamId,
-        kind: Kind,
+        kind: MessageKind,
         data: Bytes,
     ) -> Result<(), ChannelError> {
         self.send_control(now, endpoint);
@@ -174,7 +174,8 @@ impl DataChannels {
             return Ok(());
         }
         // The peer does not know it yet.
-        let unsent_open = self.control.iter().position(|waiting| *waiting == (id, Control::Open));
+        let unsent_open =
+            self.control.iter().position(|waiting| *waiting == (id, QueuedDcep::Open));
         if let Some(unsent_open) = unsent_open {
             self.control.remove(unsent_open);
             self.forget(id);
@@ -222,12 +223,12 @@ impl DataChannels {
 
     /// Returns a channel.
     #[must_use]
-    pub fn get(&self, id: StreamId) -> Option<&Channel> {
+    pub fn get(&self, id: StreamId) -> Option<&DataChannel> {
         self.channels.get(&id)
     }
 
     /// Returns all channels with their streams.
-    pub fn iter(&self) -> impl Iterator<Item = (StreamId, &Channel)> {
+    pub fn iter(&self) -> impl Iterator<Item = (StreamId, &DataChannel)> {
         self.channels.iter().map(|(id, channel)| (*id, channel))
     }
 
@@ -248,26 +249,26 @@ impl DataChannels {
     /// not concern channels, and those of other associations, are passed on. When the association
     /// ends, its own last event is returned first, then what had arrived before, then a
     /// [`ChannelEvent::Closed`] for each channel.
-    pub fn poll_output(&mut self, now: Duration, endpoint: &mut Endpoint) -> Output {
+    pub fn poll_output(&mut self, now: Duration, endpoint: &mut Endpoint) -> DataChannelOutput {
         loop {
             if let Some(event) = self.events.pop_front() {
                 if let ChannelEvent::Closed { id } = event {
                     self.unreported.remove(&id);
                 }
-                return Output::Channel(event);
+                return DataChannelOutput::Channel(event);
             }
             match endpoint.poll_output(now) {
                 io::Output::Event(id, event) if id == self.association => {
                     if !self.handle_event(endpoint, &event) {
-                        return Output::Endpoint(io::Output::Event(id, event));
+                        return DataChannelOutput::Endpoint(io::Output::Event(id, event));
                     }
                 }
                 io::Output::Timeout(at) => {
                     if !self.advance(now, endpoint) && !self.receive_messages(now, endpoint) {
-                        return Output::Endpoint(io::Output::Timeout(at));
+                        return DataChannelOutput::Endpoint(io::Output::Timeout(at));
                     }
                 }
-                other => return Output::Endpoint(other),
+                other => return DataChannelOutput::Endpoint(other),
             }
         }
     }
@@ -300,8 +301,10 @@ impl DataChannels {
         let mut sent = false;
         while let Some(&(id, control)) = self.control.front() {
             let message = match (control, self.channels.get(&id)) {
-                (Control::Open, Some(channel)) => Dcep::Open(channel.to_open()).to_bytes(),
-                (Control::Ack, Some(_)) => Dcep::Ack.to_bytes(),
+                (QueuedDcep::Open, Some(channel)) => {
+                    DcepMessage::Open(channel.to_open()).to_bytes()
+                }
+                (QueuedDcep::Ack, Some(_)) => DcepMessage::Ack.to_bytes(),
                 (_, None) => Bytes::new(),
             };
             if !message.is_empty() {

@@ -22,7 +22,7 @@ const MAX_REFUSALS: usize = 256;
 
 /// The state of our stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outgoing {
+enum OutgoingReset {
     /// Queued messages are being sent.
     Draining,
     /// A reset was requested.
@@ -32,21 +32,21 @@ enum Outgoing {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Closing {
-    outgoing: Outgoing,
+struct ClosingStream {
+    outgoing: OutgoingReset,
     /// Whether the peer's stream is reset, or need not be.
     incoming_done: bool,
 }
 
 /// Streams that are being closed.
 #[derive(Debug, Default)]
-pub(super) struct Closings {
-    by_stream: BTreeMap<StreamId, Closing>,
+pub(super) struct ClosingStreams {
+    by_stream: BTreeMap<StreamId, ClosingStream>,
     /// Streams that could not be reset and cannot be reused.
     unusable: BTreeSet<StreamId>,
 }
 
-impl Closings {
+impl ClosingStreams {
     pub(super) fn contains(&self, id: StreamId) -> bool {
         self.by_stream.contains_key(&id) || self.unusable.contains(&id)
     }
@@ -59,13 +59,13 @@ impl Closings {
     /// Returns whether only the response to our reset is missing. A peer that reuses the stream
     /// implies it: it does so once both streams are reset, and its response may be late or lost.
     pub(super) fn awaits_only_response(&self, id: StreamId) -> bool {
-        self.by_stream
-            .get(&id)
-            .is_some_and(|closing| closing.incoming_done && closing.outgoing == Outgoing::Requested)
+        self.by_stream.get(&id).is_some_and(|closing| {
+            closing.incoming_done && closing.outgoing == OutgoingReset::Requested
+        })
     }
 
     fn is_request_pending(&self) -> bool {
-        self.by_stream.values().any(|closing| closing.outgoing == Outgoing::Requested)
+        self.by_stream.values().any(|closing| closing.outgoing == OutgoingReset::Requested)
     }
 
     pub(super) fn clear(&mut self) {
@@ -79,7 +79,7 @@ impl DataChannels {
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.state = ChannelState::Closing;
         }
-        let closing = Closing { outgoing: Outgoing::Draining, incoming_done };
+        let closing = ClosingStream { outgoing: OutgoingReset::Draining, incoming_done };
         self.closings.by_stream.insert(id, closing);
     }
 
@@ -105,8 +105,8 @@ impl DataChannels {
         {
             return false;
         }
-        let is_ready = |id: &StreamId, closing: &Closing| {
-            closing.outgoing == Outgoing::Draining
+        let is_ready = |id: &StreamId, closing: &ClosingStream| {
+            closing.outgoing == OutgoingReset::Draining
                 && self.buffered_amount(endpoint, *id) == 0
                 && !self.has_queued_control(*id)
         };
@@ -124,7 +124,7 @@ impl DataChannels {
             Ok(()) => {
                 for id in &ready {
                     if let Some(closing) = self.closings.by_stream.get_mut(id) {
-                        closing.outgoing = Outgoing::Requested;
+                        closing.outgoing = OutgoingReset::Requested;
                     }
                 }
                 true
@@ -147,9 +147,9 @@ impl DataChannels {
         for id in ids {
             let closing = self.closings.by_stream.get_mut(&id);
             match closing {
-                Some(closing) if closing.outgoing == Outgoing::Requested => {
+                Some(closing) if closing.outgoing == OutgoingReset::Requested => {
                     if outcome == ReconfigurationOutcome::Performed {
-                        closing.outgoing = Outgoing::Done;
+                        closing.outgoing = OutgoingReset::Done;
                         self.free_if_done(id);
                     } else {
                         self.mark_unusable(id);
@@ -183,7 +183,7 @@ impl DataChannels {
     /// Treats the pending response as received, as the peer has reused the stream.
     pub(super) fn finish(&mut self, id: StreamId) {
         if let Some(closing) = self.closings.by_stream.get_mut(&id) {
-            *closing = Closing { outgoing: Outgoing::Done, incoming_done: true };
+            *closing = ClosingStream { outgoing: OutgoingReset::Done, incoming_done: true };
             self.free_if_done(id);
         }
     }
@@ -195,7 +195,9 @@ impl DataChannels {
     }
 
     fn free_if_done(&mut self, id: StreamId) {
-        let done = |closing: &Closing| closing.outgoing == Outgoing::Done && closing.incoming_done;
+        let done = |closing: &ClosingStream| {
+            closing.outgoing == OutgoingReset::Done && closing.incoming_done
+        };
         if self.closings.by_stream.get(&id).is_some_and(done) {
             self.closings.by_stream.remove(&id);
             self.forget(id);

@@ -20,7 +20,7 @@ use alloc::string::String;
 use bytes::{BufMut, Bytes, BytesMut};
 use core::time::Duration;
 
-use crate::message::Reliability;
+use crate::message::MessageReliability;
 
 /// DATA_CHANNEL_ACK (RFC 8832 §8.2.1).
 const ACK: u8 = 0x02;
@@ -39,11 +39,11 @@ pub const NORMAL_PRIORITY: u16 = 256;
 
 /// A DATA_CHANNEL_OPEN message: how both sides are to send on a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Open {
+pub struct DcepOpen {
     /// Whether messages are delivered in order.
     pub ordered: bool,
     /// When messages are abandoned. The wire format has lifetimes in milliseconds.
-    pub reliability: Reliability,
+    pub reliability: MessageReliability,
     /// The priority relative to other channels, usually 256.
     pub priority: u16,
     /// The label, which need not be unique; at most 65,535 bytes.
@@ -54,21 +54,21 @@ pub struct Open {
 
 /// A message of DCEP.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Dcep {
+pub enum DcepMessage {
     /// A request to open a channel on the stream on which this was received.
-    Open(Open),
+    Open(DcepOpen),
     /// The channel is open.
     Ack,
 }
 
-impl Dcep {
+impl DcepMessage {
     /// Parses a message with the payload protocol identifier 50. Returns `None` if it is of an
     /// unknown type, has the wrong length, or has names that are not UTF-8.
     #[must_use]
     pub fn parse(message: &[u8]) -> Option<Self> {
         match *message.first()? {
             ACK => (message.len() == 1).then_some(Self::Ack),
-            OPEN => Open::parse(message).map(Self::Open),
+            OPEN => DcepOpen::parse(message).map(Self::Open),
             _ => None,
         }
     }
@@ -83,15 +83,15 @@ impl Dcep {
     }
 }
 
-impl Open {
+impl DcepOpen {
     fn parse(message: &[u8]) -> Option<Self> {
         let (fixed, name_bytes) = message.split_first_chunk::<FIXED>()?;
         let u16_at = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
         let parameter = u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]);
         let reliability = match fixed[1] & !UNORDERED {
-            0 => Reliability::Reliable,
-            1 => Reliability::Retransmissions(u16::try_from(parameter).unwrap_or(u16::MAX)),
-            2 => Reliability::Lifetime(Duration::from_millis(parameter.into())),
+            0 => MessageReliability::Reliable,
+            1 => MessageReliability::Retransmissions(u16::try_from(parameter).unwrap_or(u16::MAX)),
+            2 => MessageReliability::Lifetime(Duration::from_millis(parameter.into())),
             _ => return None,
         };
         let (label, protocol) = name_bytes.split_at_checked(u16_at(8).into())?;
@@ -111,12 +111,12 @@ impl Open {
     /// Truncates names that are too long for the format; callers check user input before.
     fn to_bytes(&self) -> Bytes {
         let (kind, parameter) = match self.reliability {
-            Reliability::Retransmissions(most) => (1, most.into()),
-            Reliability::Lifetime(lifetime) => {
+            MessageReliability::Retransmissions(most) => (1, most.into()),
+            MessageReliability::Lifetime(lifetime) => {
                 (2, u32::try_from(lifetime.as_millis()).unwrap_or(u32::MAX))
             }
             // DCEP cannot express priorities between messages.
-            Reliability::Reliable | Reliability::Priority(_) => (0, 0),
+            MessageReliability::Reliable | MessageReliability::Priority(_) => (0, 0),
         };
         let (label, label_len) = truncated(&self.label);
         let (protocol, protocol_len) = truncated(&self.protocol);
@@ -140,8 +140,8 @@ fn truncated(name: &str) -> (&[u8], u16) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dcep, Open};
-    use crate::message::Reliability;
+    use super::{DcepMessage, DcepOpen};
+    use crate::message::MessageReliability;
     use core::time::Duration;
     use proptest::prelude::*;
 
@@ -149,10 +149,10 @@ mod tests {
     const CHAT: [u8; 17] =
         [0x03, 0x82, 0x01, 0x00, 0, 0, 0x0b, 0xb8, 0, 4, 0, 1, b'c', b'h', b'a', b't', b'p'];
 
-    fn chat() -> Open {
-        Open {
+    fn chat() -> DcepOpen {
+        DcepOpen {
             ordered: false,
-            reliability: Reliability::Lifetime(Duration::from_secs(3)),
+            reliability: MessageReliability::Lifetime(Duration::from_secs(3)),
             priority: 256,
             label: "chat".into(),
             protocol: "p".into(),
@@ -161,10 +161,10 @@ mod tests {
 
     #[test]
     fn an_open_is_read_and_written() {
-        assert_eq!(Dcep::parse(&CHAT), Some(Dcep::Open(chat())));
-        assert_eq!(Dcep::Open(chat()).to_bytes(), CHAT[..]);
-        assert_eq!(Dcep::parse(&[2]), Some(Dcep::Ack));
-        assert_eq!(Dcep::Ack.to_bytes(), [2][..]);
+        assert_eq!(DcepMessage::parse(&CHAT), Some(DcepMessage::Open(chat())));
+        assert_eq!(DcepMessage::Open(chat()).to_bytes(), CHAT[..]);
+        assert_eq!(DcepMessage::parse(&[2]), Some(DcepMessage::Ack));
+        assert_eq!(DcepMessage::Ack.to_bytes(), [2][..]);
     }
 
     #[test]
@@ -172,28 +172,29 @@ mod tests {
         let with = |at: usize, byte: u8| {
             let mut bytes = CHAT;
             bytes[at] = byte;
-            Dcep::parse(&bytes)
+            DcepMessage::parse(&bytes)
         };
         for (what, read) in [
-            ("nothing", Dcep::parse(&[])),
+            ("nothing", DcepMessage::parse(&[])),
             ("an unknown type", with(0, 1)),
             ("an unknown channel type", with(1, 3)),
             ("a label beyond the end", with(9, 6)),
             ("a protocol beyond the end", with(11, 2)),
             ("more than the names", with(11, 0)),
             ("a label that is not UTF-8", with(12, 0xff)),
-            ("a part of the head", Dcep::parse(&CHAT[..11])),
-            ("an acknowledgement with more", Dcep::parse(&[2, 0])),
+            ("a part of the head", DcepMessage::parse(&CHAT[..11])),
+            ("an acknowledgement with more", DcepMessage::parse(&[2, 0])),
         ] {
             assert_eq!(read, None, "{what}");
         }
     }
 
-    fn reliability() -> impl Strategy<Value = Reliability> {
+    fn reliability() -> impl Strategy<Value = MessageReliability> {
         prop_oneof![
-            Just(Reliability::Reliable),
-            any::<u16>().prop_map(Reliability::Retransmissions),
-            any::<u32>().prop_map(|ms| Reliability::Lifetime(Duration::from_millis(ms.into()))),
+            Just(MessageReliability::Reliable),
+            any::<u16>().prop_map(MessageReliability::Retransmissions),
+            any::<u32>()
+                .prop_map(|ms| MessageReliability::Lifetime(Duration::from_millis(ms.into()))),
         ]
     }
 
@@ -206,14 +207,14 @@ mod tests {
             label in ".{0,40}",
             protocol in ".{0,40}",
         ) {
-            let open = Dcep::Open(Open { ordered, reliability, priority, label, protocol });
-            prop_assert_eq!(Dcep::parse(&open.to_bytes()), Some(open));
+            let open = DcepMessage::Open(DcepOpen { ordered, reliability, priority, label, protocol });
+            prop_assert_eq!(DcepMessage::parse(&open.to_bytes()), Some(open));
         }
 
         #[test]
         fn arbitrary_bytes_never_panic_in_dcep(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-            if let Some(message) = Dcep::parse(&bytes) {
-                prop_assert_eq!(Dcep::parse(&message.to_bytes()), Some(message));
+            if let Some(message) = DcepMessage::parse(&bytes) {
+                prop_assert_eq!(DcepMessage::parse(&message.to_bytes()), Some(message));
             }
         }
     }

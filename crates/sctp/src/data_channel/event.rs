@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 
-use super::payload::Kind;
+use super::payload::MessageKind;
 use crate::identifier::StreamId;
 use crate::io;
 
 /// The outputs of [`super::DataChannels::poll_output`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum DataChannelOutput {
     /// An output of the endpoint: packets to send, events that do not concern channels, and finally
     /// the time of the next call.
     Endpoint(io::Output),
@@ -32,7 +32,7 @@ pub enum ChannelEvent {
         /// The stream of the channel.
         id: StreamId,
         /// Whether it is text or binary.
-        kind: Kind,
+        kind: MessageKind,
         /// The whole message.
         data: Bytes,
     },

@@ -12,7 +12,7 @@ use crate::identifier::StreamId;
 
 /// Events that are handled once all messages have been received.
 #[derive(Debug, Default)]
-pub(super) struct Notices {
+pub(super) struct PendingNotices {
     /// The peer's streams that were reset.
     reset: BTreeSet<StreamId>,
     /// Whether all of them were reset.

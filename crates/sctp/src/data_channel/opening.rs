@@ -1,17 +1,17 @@
 //! Channels opened by the peer, and its acknowledgements of ours (RFC 8832 §6).
 
-use super::channel::{Channel, ChannelState};
-use super::channels::{Control, DataChannels};
-use super::dcep::{Dcep, Open};
+use super::channel::{ChannelState, DataChannel};
+use super::channels::{DataChannels, QueuedDcep};
+use super::dcep::{DcepMessage, DcepOpen};
 use super::event::ChannelEvent;
 use crate::identifier::StreamId;
 
 impl DataChannels {
     /// Handles a DCEP message.
     pub(super) fn handle_dcep(&mut self, id: StreamId, unordered: bool, message: &[u8]) {
-        match Dcep::parse(message).filter(|_| !unordered) {
-            Some(Dcep::Open(open)) => self.handle_open(id, open),
-            Some(Dcep::Ack) => self.mark_open(id),
+        match DcepMessage::parse(message).filter(|_| !unordered) {
+            Some(DcepMessage::Open(open)) => self.handle_open(id, open),
+            Some(DcepMessage::Ack) => self.mark_open(id),
             None => {
                 self.counters.malformed_messages += 1;
                 self.refuse(id);
@@ -19,11 +19,11 @@ impl DataChannels {
         }
     }
 
-    fn handle_open(&mut self, id: StreamId, open: Open) {
+    fn handle_open(&mut self, id: StreamId, open: DcepOpen) {
         if self.closings.awaits_only_response(id) {
             self.finish(id);
         }
-        let channel = Channel::from_peer(open);
+        let channel = DataChannel::from_peer(open);
         let name_bytes = self.name_bytes + channel.name_bytes();
         let is_refused = self.settings.role.opens(id)
             || self.channels.contains_key(&id)
@@ -38,7 +38,7 @@ impl DataChannels {
         }
         self.name_bytes = name_bytes;
         self.channels.insert(id, channel);
-        self.control.push_back((id, Control::Ack));
+        self.control.push_back((id, QueuedDcep::Ack));
         self.events.push_back(ChannelEvent::Opened { id, by_peer: true });
     }
 

@@ -27,14 +27,14 @@ pub mod ppid {
 
 /// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum MessageKind {
     /// Text. It is not checked to be valid UTF-8.
     Text,
     /// Bytes.
     Binary,
 }
 
-impl Kind {
+impl MessageKind {
     /// Returns a message as SCTP carries it: an empty one is a zero byte.
     pub(super) fn to_wire(self, data: Bytes) -> (Ppid, Bytes) {
         let zero = Bytes::from_static(&[0]);
@@ -49,28 +49,28 @@ impl Kind {
 
 /// The type of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Payload {
+pub(super) enum ChannelPayload {
     /// A DCEP message.
     Dcep,
     /// A user message, or its last part.
-    Whole(Kind),
+    Whole(MessageKind),
     /// A part of a user message, split in the deprecated way.
-    Part(Kind),
+    Part(MessageKind),
     /// An empty user message: the payload is ignored.
-    Empty(Kind),
+    Empty(MessageKind),
 }
 
-impl Payload {
+impl ChannelPayload {
     /// Returns the type for an identifier; `None` if it is not one of WebRTC's.
-    pub(super) const fn of(identifier: Ppid) -> Option<Self> {
+    pub(super) const fn from_ppid(identifier: Ppid) -> Option<Self> {
         Some(match identifier {
             ppid::DCEP => Self::Dcep,
-            ppid::STRING => Self::Whole(Kind::Text),
-            ppid::BINARY_PARTIAL => Self::Part(Kind::Binary),
-            ppid::BINARY => Self::Whole(Kind::Binary),
-            ppid::STRING_PARTIAL => Self::Part(Kind::Text),
-            ppid::STRING_EMPTY => Self::Empty(Kind::Text),
-            ppid::BINARY_EMPTY => Self::Empty(Kind::Binary),
+            ppid::STRING => Self::Whole(MessageKind::Text),
+            ppid::BINARY_PARTIAL => Self::Part(MessageKind::Binary),
+            ppid::BINARY => Self::Whole(MessageKind::Binary),
+            ppid::STRING_PARTIAL => Self::Part(MessageKind::Text),
+            ppid::STRING_EMPTY => Self::Empty(MessageKind::Text),
+            ppid::BINARY_EMPTY => Self::Empty(MessageKind::Binary),
             _ => return None,
         })
     }
@@ -78,21 +78,21 @@ impl Payload {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Payload, ppid};
+    use super::{ChannelPayload, MessageKind, ppid};
     use crate::identifier::Ppid;
 
     #[test]
     fn an_empty_message_is_a_zero_byte_with_an_identifier_of_its_own() {
         for (kind, full, empty) in [
-            (Kind::Text, ppid::STRING, ppid::STRING_EMPTY),
-            (Kind::Binary, ppid::BINARY, ppid::BINARY_EMPTY),
+            (MessageKind::Text, ppid::STRING, ppid::STRING_EMPTY),
+            (MessageKind::Binary, ppid::BINARY, ppid::BINARY_EMPTY),
         ] {
             assert_eq!(kind.to_wire("ab".into()), (full, "ab".into()));
             assert_eq!(kind.to_wire("".into()), (empty, vec![0].into()));
-            assert_eq!(Payload::of(full), Some(Payload::Whole(kind)));
-            assert_eq!(Payload::of(empty), Some(Payload::Empty(kind)));
+            assert_eq!(ChannelPayload::from_ppid(full), Some(ChannelPayload::Whole(kind)));
+            assert_eq!(ChannelPayload::from_ppid(empty), Some(ChannelPayload::Empty(kind)));
         }
-        assert_eq!(Payload::of(Ppid(55)), None);
-        assert_eq!(Payload::of(Ppid(0)), None);
+        assert_eq!(ChannelPayload::from_ppid(Ppid(55)), None);
+        assert_eq!(ChannelPayload::from_ppid(Ppid(0)), None);
     }
 }

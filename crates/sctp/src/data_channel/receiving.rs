@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 
-use super::assembly::Assembled;
+use super::assembly::AssemblyResult;
 use super::channels::DataChannels;
 use super::event::ChannelEvent;
-use super::payload::{Kind, Payload, ppid};
+use super::payload::{ChannelPayload, MessageKind, ppid};
 use crate::identifier::{Ppid, StreamId};
 use crate::message::Message;
 
@@ -23,23 +23,23 @@ impl DataChannels {
         }
         let largest = if is_dcep { MAX_DCEP } else { self.settings.max_message_size };
         let assembled = match (message.begins && message.ends, message.len() <= largest) {
-            (true, true) => Assembled::Whole(message.ppid, message.into_bytes()),
-            (true, false) => Assembled::TooLarge,
-            (false, _) => self.assembly.take(message, largest),
+            (true, true) => AssemblyResult::Whole(message.ppid, message.into_bytes()),
+            (true, false) => AssemblyResult::TooLarge,
+            (false, _) => self.assembly.add(message, largest),
         };
         match assembled {
-            Assembled::Whole(ppid, data) => self.handle_whole(id, unordered, ppid, data),
-            Assembled::Waiting | Assembled::Lost => {}
-            Assembled::TooLarge => self.reject_oversized(id),
+            AssemblyResult::Whole(ppid, data) => self.handle_whole(id, unordered, ppid, data),
+            AssemblyResult::Waiting | AssemblyResult::Lost => {}
+            AssemblyResult::TooLarge => self.reject_oversized(id),
         }
     }
 
     fn handle_whole(&mut self, id: StreamId, unordered: bool, ppid: Ppid, data: Bytes) {
-        match Payload::of(ppid) {
-            Some(Payload::Dcep) => self.handle_dcep(id, unordered, &data),
-            Some(Payload::Whole(kind)) => self.handle_data(id, kind, data, true),
-            Some(Payload::Part(kind)) => self.handle_data(id, kind, data, false),
-            Some(Payload::Empty(kind)) => self.deliver(id, kind, Bytes::new()),
+        match ChannelPayload::from_ppid(ppid) {
+            Some(ChannelPayload::Dcep) => self.handle_dcep(id, unordered, &data),
+            Some(ChannelPayload::Whole(kind)) => self.handle_data(id, kind, data, true),
+            Some(ChannelPayload::Part(kind)) => self.handle_data(id, kind, data, false),
+            Some(ChannelPayload::Empty(kind)) => self.deliver(id, kind, Bytes::new()),
             None => {
                 self.counters.unknown_payloads += 1;
                 self.refuse(id);
@@ -47,16 +47,16 @@ impl DataChannels {
         }
     }
 
-    fn handle_data(&mut self, id: StreamId, kind: Kind, data: Bytes, ends: bool) {
+    fn handle_data(&mut self, id: StreamId, kind: MessageKind, data: Bytes, ends: bool) {
         match self.assembly.chain(id, kind, data.clone(), ends) {
             None => self.deliver(id, kind, data),
-            Some(Assembled::Whole(_, whole)) => self.deliver(id, kind, whole),
-            Some(Assembled::Waiting | Assembled::Lost) => {}
-            Some(Assembled::TooLarge) => self.reject_oversized(id),
+            Some(AssemblyResult::Whole(_, whole)) => self.deliver(id, kind, whole),
+            Some(AssemblyResult::Waiting | AssemblyResult::Lost) => {}
+            Some(AssemblyResult::TooLarge) => self.reject_oversized(id),
         }
     }
 
-    fn deliver(&mut self, id: StreamId, kind: Kind, data: Bytes) {
+    fn deliver(&mut self, id: StreamId, kind: MessageKind, data: Bytes) {
         // A peer that sends on the channel has opened it: its acknowledgement may have been
         // overtaken.
         self.mark_open(id);

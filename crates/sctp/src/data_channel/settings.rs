@@ -5,7 +5,7 @@ use alloc::string::String;
 use super::dcep::NORMAL_PRIORITY;
 use crate::config::{AssociationConfig, CongestionControlKind};
 use crate::identifier::StreamId;
-use crate::message::Reliability;
+use crate::message::MessageReliability;
 
 /// The number of streams requested each way: all there are (RFC 8831 §6.2).
 const STREAMS: u16 = 65_535;
@@ -22,14 +22,14 @@ const RECORD_OVERHEAD: u8 = 37;
 
 /// The DTLS role of this side. It determines which side uses even stream numbers (RFC 8832 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
+pub enum DtlsRole {
     /// Opens channels on streams with even numbers.
     Client,
     /// Opens channels on streams with odd numbers.
     Server,
 }
 
-impl Role {
+impl DtlsRole {
     /// Returns whether this side opens channels on `stream`.
     #[must_use]
     pub const fn opens(self, stream: StreamId) -> bool {
@@ -48,9 +48,9 @@ impl Role {
 /// The configuration of all channels of an association.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct ChannelSettings {
     /// The DTLS role of this side.
-    pub role: Role,
+    pub role: DtlsRole,
     /// The maximum number of channels, opened by either side.
     pub max_channels: usize,
     /// The largest message that is accepted, in bytes, for this side's `a=max-message-size`. A
@@ -64,11 +64,11 @@ pub struct Settings {
     pub max_names: usize,
 }
 
-impl Settings {
+impl ChannelSettings {
     /// Returns the defaults: 1,024 channels, messages of up to 256 KiB, and up to 64 KiB to the
     /// peer.
     #[must_use]
-    pub const fn new(role: Role) -> Self {
+    pub const fn new(role: DtlsRole) -> Self {
         Self {
             role,
             max_channels: 1024,
@@ -122,7 +122,7 @@ pub struct ChannelOptions {
     pub ordered: bool,
     /// When messages are abandoned: after a time (`maxPacketLifeTime`), or after a number of
     /// retransmissions (`maxRetransmits`).
-    pub reliability: Reliability,
+    pub reliability: MessageReliability,
     /// The priority announced to the peer (RFC 8831 §6.4).
     pub priority: u16,
     /// The stream, if both sides have agreed on it beforehand and each opens its half without
@@ -138,7 +138,7 @@ impl ChannelOptions {
             label: label.into(),
             protocol: String::new(),
             ordered: true,
-            reliability: Reliability::Reliable,
+            reliability: MessageReliability::Reliable,
             priority: NORMAL_PRIORITY,
             negotiated: None,
         }

@@ -9,9 +9,9 @@ use super::Endpoint;
 use crate::association::Association;
 use crate::association::authentication::KeyChange;
 use crate::association::dynamic_address::AsconfRequest;
-use crate::association::reconfiguration::Request;
+use crate::association::reconfiguration::ReconfigurationRequest;
 use crate::config::AssociationConfig;
-use crate::counters::Counters;
+use crate::counters::EndpointCounters;
 use crate::error::Error;
 use crate::identifier::{AssociationId, PathId, StreamId};
 
@@ -46,9 +46,9 @@ impl Endpoint {
 }
 
 impl AssociationMut<'_> {
-    pub(super) fn with<T>(
+    pub(super) fn change<T>(
         &mut self,
-        act: impl FnOnce(&mut Association, Duration, &mut Counters) -> Result<T, Error>,
+        act: impl FnOnce(&mut Association, Duration, &mut EndpointCounters) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let Endpoint { registry, counters, now, .. } = &mut *self.endpoint;
         let entry = registry.entry_mut(self.slot).ok_or(Error::NoAssociation)?;
@@ -64,7 +64,7 @@ impl AssociationMut<'_> {
     /// If there is no such association.
     pub fn configure(&mut self, association: &AssociationConfig) -> Result<(), Error> {
         let config = self.endpoint.share(association);
-        self.with(|association, _, _| {
+        self.change(|association, _, _| {
             association.configure(config);
             Ok(())
         })
@@ -75,7 +75,7 @@ impl AssociationMut<'_> {
     /// # Errors
     /// If there is no such path, or it is not yet verified.
     pub fn set_primary(&mut self, path: PathId) -> Result<(), Error> {
-        self.with(|association, now, _| association.set_primary(now, path))
+        self.change(|association, now, _| association.set_primary(now, path))
     }
 
     /// Sends a HEARTBEAT on a path as soon as one can go (`SPP_HB_DEMAND`, RFC 6458 §8.1.12).
@@ -83,7 +83,7 @@ impl AssociationMut<'_> {
     /// # Errors
     /// If there is no such path.
     pub fn request_heartbeat(&mut self, path: PathId) -> Result<(), Error> {
-        self.with(|association, _, _| association.request_heartbeat(path))
+        self.change(|association, _, _| association.request_heartbeat(path))
     }
 
     /// Requests a stream reset (RFC 6525 §5.1.2), of our outgoing streams or of the peer's; all of
@@ -94,8 +94,8 @@ impl AssociationMut<'_> {
     pub fn reset_streams(&mut self, outgoing: bool, streams: &[StreamId]) -> Result<(), Error> {
         let streams = streams.to_vec();
         self.reconfigure(match outgoing {
-            true => Request::ResetOutgoing(streams),
-            false => Request::ResetIncoming(streams),
+            true => ReconfigurationRequest::ResetOutgoing(streams),
+            false => ReconfigurationRequest::ResetIncoming(streams),
         })
     }
 
@@ -104,7 +104,7 @@ impl AssociationMut<'_> {
     /// # Errors
     /// If the peer does not support it, or another request is pending.
     pub fn add_streams(&mut self, outbound: u16, inbound: u16) -> Result<(), Error> {
-        self.reconfigure(Request::AddStreams { outbound, inbound })
+        self.reconfigure(ReconfigurationRequest::AddStreams { outbound, inbound })
     }
 
     /// Requests a reset of both sides' TSNs and of all streams (RFC 6525 §5.1.4).
@@ -112,11 +112,11 @@ impl AssociationMut<'_> {
     /// # Errors
     /// If the peer does not support it, or another request is pending.
     pub fn reset(&mut self) -> Result<(), Error> {
-        self.reconfigure(Request::ResetAssociation)
+        self.reconfigure(ReconfigurationRequest::ResetAssociation)
     }
 
-    fn reconfigure(&mut self, request: Request) -> Result<(), Error> {
-        self.with(|association, now, counters| association.reconfigure(now, request, counters))
+    fn reconfigure(&mut self, request: ReconfigurationRequest) -> Result<(), Error> {
+        self.change(|association, now, counters| association.reconfigure(now, request, counters))
     }
 
     /// Announces another local address to the peer (RFC 5061 §4.2.1). The event
@@ -151,7 +151,7 @@ impl AssociationMut<'_> {
     }
 
     fn change_own_address(&mut self, request: AsconfRequest) -> Result<(), Error> {
-        self.with(|association, now, counters| {
+        self.change(|association, now, counters| {
             association.change_own_address(now, request, counters)
         })
     }
@@ -161,7 +161,7 @@ impl AssociationMut<'_> {
     /// # Errors
     /// If AUTH was not negotiated, or there are too many keys ([`Error::Full`]).
     pub fn set_shared_key(&mut self, key_id: u16, key: Bytes) -> Result<(), Error> {
-        self.with(|association, _, _| association.change_key(KeyChange::Set(key_id, key)))
+        self.change(|association, _, _| association.change_key(KeyChange::Set(key_id, key)))
     }
 
     /// Sets the active key, with which chunks are signed (`SCTP_AUTH_ACTIVE_KEY`).
@@ -169,7 +169,7 @@ impl AssociationMut<'_> {
     /// # Errors
     /// If AUTH was not negotiated, or there is no such key.
     pub fn activate_shared_key(&mut self, key_id: u16) -> Result<(), Error> {
-        self.with(|association, _, _| association.change_key(KeyChange::Activate(key_id)))
+        self.change(|association, _, _| association.change_key(KeyChange::Activate(key_id)))
     }
 
     /// Removes a shared key (`SCTP_AUTH_DELETE_KEY`): chunks signed with it are no longer accepted.
@@ -177,6 +177,6 @@ impl AssociationMut<'_> {
     /// # Errors
     /// If AUTH was not negotiated, there is no such key, or it is the active key ([`Error::Busy`]).
     pub fn remove_shared_key(&mut self, key_id: u16) -> Result<(), Error> {
-        self.with(|association, _, _| association.change_key(KeyChange::Remove(key_id)))
+        self.change(|association, _, _| association.change_key(KeyChange::Remove(key_id)))
     }
 }

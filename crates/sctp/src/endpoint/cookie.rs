@@ -11,10 +11,10 @@ use core::{
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::random::Random;
+use super::random::RandomBytes;
 use crate::association::init_params::InitParams;
 use crate::auth::AuthOffer;
-use crate::endpoint::Agreed;
+use crate::endpoint::AgreedExtensions;
 use crate::identifier::VerificationTag;
 use crate::serial::Tsn;
 use crate::wire::Parameters;
@@ -30,7 +30,7 @@ const MAX_ADDRESSES: usize = (u16::MAX >> 1) as usize;
 
 /// The contents of a cookie.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cookie {
+pub(crate) struct CookieContents {
     /// When it was made; its age counts from here.
     pub(crate) created: Duration,
     /// How long it is valid.
@@ -59,13 +59,13 @@ pub(crate) enum BadCookie {
     Stale {
         /// The age beyond its lifetime.
         by: Duration,
-        cookie: Box<Cookie>,
+        cookie: Box<CookieContents>,
     },
 }
 
 /// The keys that sign cookies: the one in use, and the one before it.
 pub(crate) struct CookieKeys {
-    random: Random,
+    random: RandomBytes,
     current: Hmac<Sha256>,
     previous: Option<Hmac<Sha256>>,
     rotated_at: Duration,
@@ -80,7 +80,7 @@ impl core::fmt::Debug for CookieKeys {
 }
 
 impl CookieKeys {
-    pub(crate) fn new(mut random: Random, now: Duration, life: Duration) -> Self {
+    pub(crate) fn new(mut random: RandomBytes, now: Duration, life: Duration) -> Self {
         let current = new_key(&mut random);
         Self { random, current, previous: None, rotated_at: now, life }
     }
@@ -98,7 +98,7 @@ impl CookieKeys {
     }
 
     /// Returns the signed cookie for an INIT ACK.
-    pub(crate) fn seal(&mut self, now: Duration, cookie: &Cookie) -> Bytes {
+    pub(crate) fn seal(&mut self, now: Duration, cookie: &CookieContents) -> Bytes {
         self.rotate_keys(now);
         let mut out = BytesMut::with_capacity(256);
         out.put_bytes(0, SIGNATURE);
@@ -111,7 +111,11 @@ impl CookieKeys {
     /// Returns the contents of a returned cookie. Nothing in it is used before its signature has
     /// been verified. A stale one is distinguished because its sender has to be notified, and
     /// because it is still valid for the association that it created.
-    pub(crate) fn open(&mut self, now: Duration, sealed: &Bytes) -> Result<Cookie, BadCookie> {
+    pub(crate) fn open(
+        &mut self,
+        now: Duration,
+        sealed: &Bytes,
+    ) -> Result<CookieContents, BadCookie> {
         self.rotate_keys(now);
         if sealed.len() <= SIGNATURE {
             return Err(BadCookie::Forged);
@@ -126,7 +130,7 @@ impl CookieKeys {
             return Err(BadCookie::Forged);
         }
         let contents = sealed.slice(SIGNATURE..);
-        let cookie = Cookie::read(now, contents).map_err(|_| BadCookie::Forged)?;
+        let cookie = CookieContents::read(now, contents).map_err(|_| BadCookie::Forged)?;
         let age = now.saturating_sub(cookie.created);
         match age.checked_sub(cookie.lifetime).filter(|by| !by.is_zero()) {
             Some(by) => Err(BadCookie::Stale { by, cookie: Box::new(cookie) }),
@@ -135,7 +139,7 @@ impl CookieKeys {
     }
 }
 
-fn new_key(random: &mut Random) -> Hmac<Sha256> {
+fn new_key(random: &mut RandomBytes) -> Hmac<Sha256> {
     let mut key = [0; 64];
     random.fill(&mut key);
     Hmac::<Sha256>::new(&key.into())
@@ -148,7 +152,7 @@ fn sign(key: &Hmac<Sha256>, contents: &[u8]) -> [u8; SIGNATURE] {
     core::array::from_fn(|at| whole[at])
 }
 
-impl Cookie {
+impl CookieContents {
     fn write(&self, out: &mut BytesMut) {
         out.put_uint(microseconds(self.created) % (1 << TIME_BITS), TIME_BITS as usize / 8);
         out.put_u32(u32::try_from(self.lifetime.as_millis()).unwrap_or(u32::MAX));
@@ -245,7 +249,7 @@ fn get_params(from: &mut Bytes) -> Result<InitParams, TryGetError> {
         outbound: from.try_get_u16()?,
         inbound: from.try_get_u16()?,
         initial_tsn: Tsn(from.try_get_u32()?),
-        offers: Agreed::from_bits(from.try_get_u8()?),
+        offers: AgreedExtensions::from_bits(from.try_get_u8()?),
         addresses: Vec::new(),
         authentication: None,
     };

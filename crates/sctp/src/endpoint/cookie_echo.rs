@@ -4,10 +4,14 @@ use bytes::Bytes;
 use core::time::Duration;
 
 use super::Endpoint;
-use super::cookie::{BadCookie, Cookie};
-use crate::association::{Arrival, Association, AssociationSeed, CookieVerdict, authentication};
-use crate::auth::Verification;
-use crate::wire::{AuthChunk, Cause, Chunk, ChunkType, Chunks, ErrorChunk, Header};
+use super::cookie::{BadCookie, CookieContents};
+use crate::association::{
+    Association, AssociationSeed, CookieVerdict, PacketArrival, authentication,
+};
+use crate::auth::AuthVerification;
+use crate::wire::{
+    AuthChunk, Chunk, ChunkType, CommonHeader, ErrorCause, ErrorChunk, PacketChunks,
+};
 
 /// A packet with a COOKIE ECHO.
 pub(super) struct CookieEcho<'a> {
@@ -15,12 +19,12 @@ pub(super) struct CookieEcho<'a> {
     auth: Option<AuthChunk>,
     cookie: Bytes,
     /// What follows it.
-    rest: Chunks<'a>,
+    rest: PacketChunks<'a>,
 }
 
 impl<'a> CookieEcho<'a> {
     /// Returns `None` if neither the first chunk nor the one after an AUTH chunk is a COOKIE ECHO.
-    pub(super) fn read(mut chunks: Chunks<'a>) -> Option<Self> {
+    pub(super) fn read(mut chunks: PacketChunks<'a>) -> Option<Self> {
         let (auth, echo) = match chunks.next()? {
             Chunk::Auth(auth) => (Some(auth), chunks.next()?),
             first => (None, first),
@@ -35,8 +39,8 @@ impl Endpoint {
     /// packet has, if there is one.
     pub(super) fn handle_cookie_echo(
         &mut self,
-        arrival: &Arrival,
-        header: &Header,
+        arrival: &PacketArrival,
+        header: &CommonHeader,
         slot: Option<u32>,
         echo: CookieEcho<'_>,
     ) {
@@ -57,7 +61,7 @@ impl Endpoint {
             && !self.was_created_by(&cookie, known)
         {
             self.counters.stale_cookies += 1;
-            let causes = Cause::StaleCookie { staleness: microseconds(by) }.into();
+            let causes = ErrorCause::StaleCookie { staleness: microseconds(by) }.into();
             let error = Chunk::Error(ErrorChunk { causes });
             return self.answer_rate_limited(arrival, header, cookie.peer.tag, &error);
         }
@@ -90,7 +94,7 @@ impl Endpoint {
 
     /// Returns whether an association was created by a cookie, which then stays valid however old
     /// it is: the peer has not received our COOKIE ACK (§5.2.4, step 3).
-    fn was_created_by(&self, cookie: &Cookie, known: Option<u32>) -> bool {
+    fn was_created_by(&self, cookie: &CookieContents, known: Option<u32>) -> bool {
         let entry = known.and_then(|slot| self.registry.entry(slot));
         entry.is_some_and(|entry| entry.association.has_tags_of(cookie))
     }
@@ -100,7 +104,7 @@ impl Endpoint {
     /// shared keys (RFC 4895 §6.3).
     fn authenticate(
         &mut self,
-        cookie: &Cookie,
+        cookie: &CookieContents,
         known: Option<u32>,
         auth: Option<&AuthChunk>,
     ) -> Option<bool> {
@@ -111,7 +115,7 @@ impl Endpoint {
         };
         let Some(keys) = keys else { return Some(false) };
         match auth {
-            Some(auth) if keys.verify(auth) == Verification::Authentic => Some(true),
+            Some(auth) if keys.verify(auth) == AuthVerification::Authentic => Some(true),
             Some(_) => {
                 self.counters.forged_authentications += 1;
                 None
@@ -125,7 +129,12 @@ impl Endpoint {
     }
 
     /// Creates an association from a valid cookie.
-    fn accept(&mut self, cookie: &Cookie, arrival: &Arrival, header: &Header) -> Option<u32> {
+    fn accept(
+        &mut self,
+        cookie: &CookieContents,
+        arrival: &PacketArrival,
+        header: &CommonHeader,
+    ) -> Option<u32> {
         if self.config.listen_port != Some(cookie.local_port)
             || self.registry.has_tag(cookie.own.tag.0)
         {
@@ -133,7 +142,7 @@ impl Endpoint {
             return None;
         }
         if self.is_full_for(cookie.remote.ip()) {
-            let causes = Cause::OutOfResource.into();
+            let causes = ErrorCause::OutOfResource.into();
             let abort = crate::wire::AbortChunk { reflected: false, causes };
             self.answer_rate_limited(arrival, header, cookie.peer.tag, &Chunk::Abort(abort));
             return None;
@@ -156,7 +165,11 @@ impl Endpoint {
 
 /// Returns whether a valid cookie was returned by the peer that it was created for (§5.1.5, step
 /// 3): the ports, our tag, and one of its addresses must match.
-fn is_from_its_peer(cookie: &Cookie, header: &Header, arrival: &Arrival) -> bool {
+fn is_from_its_peer(
+    cookie: &CookieContents,
+    header: &CommonHeader,
+    arrival: &PacketArrival,
+) -> bool {
     let source = arrival.remote.ip();
     cookie.local_port == header.destination_port
         && cookie.remote_port == header.source_port

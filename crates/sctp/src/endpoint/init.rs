@@ -3,19 +3,24 @@
 use core::{net::IpAddr, time::Duration};
 
 use super::Endpoint;
-use super::cookie::Cookie;
-use crate::association::init_params::{InitParams, ParsedInit, Refusal};
-use crate::association::{Arrival, InitVerdict, addresses};
+use super::cookie::CookieContents;
+use crate::association::init_params::{InitParams, InitRefusal, ParsedInit};
+use crate::association::{InitVerdict, PacketArrival, addresses};
 use crate::config::AssociationConfig;
 use crate::identifier::VerificationTag;
-use crate::wire::{AbortChunk, Cause, Chunk, Header, InitChunk, Parameter};
+use crate::wire::{AbortChunk, Chunk, CommonHeader, ErrorCause, InitChunk, Parameter};
 
 /// The longest extension of the cookie lifetime that a peer can request (RFC 9260 §3.3.2.1.3).
 const MAX_PRESERVE: Duration = Duration::from_secs(60);
 
 impl Endpoint {
     /// Handles an INIT that was alone in its packet, with a tag of zero.
-    pub(super) fn handle_init(&mut self, arrival: &Arrival, header: &Header, init: &InitChunk) {
+    pub(super) fn handle_init(
+        &mut self,
+        arrival: &PacketArrival,
+        header: &CommonHeader,
+        init: &InitChunk,
+    ) {
         if !addresses::is_unicast(arrival.remote.ip()) {
             self.counters.out_of_the_blue += 1;
             return;
@@ -30,14 +35,14 @@ impl Endpoint {
         let counters = &mut self.counters;
         let parsed = match ParsedInit::parse(init, arrival.remote.ip(), &config, counters) {
             Ok(parsed) => parsed,
-            Err(Refusal::NoTag) => return,
-            Err(Refusal::Abort(cause)) => {
+            Err(InitRefusal::NoTag) => return,
+            Err(InitRefusal::Abort(cause)) => {
                 return self.refuse(arrival, header, init.initiate_tag, Some(cause));
             }
         };
         let (mut own, tie_tags) = match known {
             None if self.is_full_for(arrival.remote.ip()) => {
-                let cause = Some(Cause::OutOfResource);
+                let cause = Some(ErrorCause::OutOfResource);
                 return self.refuse(arrival, header, init.initiate_tag, cause);
             }
             None => (self.response_params(arrival.remote.ip(), &parsed, &config), (0, 0)),
@@ -59,8 +64,8 @@ impl Endpoint {
     fn respond_to_known_peer(
         &mut self,
         slot: u32,
-        arrival: &Arrival,
-        header: &Header,
+        arrival: &PacketArrival,
+        header: &CommonHeader,
         parsed: &ParsedInit,
         config: &AssociationConfig,
     ) -> Option<(InitParams, (u32, u32))> {
@@ -76,7 +81,7 @@ impl Endpoint {
             }
             InitVerdict::NewAddresses => {
                 let new = listed.iter().map(|address| Parameter::Address(*address)).collect();
-                let cause = Some(Cause::RestartWithNewAddresses(new));
+                let cause = Some(ErrorCause::RestartWithNewAddresses(new));
                 self.refuse(arrival, header, parsed.params.tag, cause);
                 None
             }
@@ -106,8 +111,8 @@ impl Endpoint {
     /// Sends the INIT ACK. Nothing is stored except the state of the generator.
     fn acknowledge(
         &mut self,
-        arrival: &Arrival,
-        header: &Header,
+        arrival: &PacketArrival,
+        header: &CommonHeader,
         parsed: ParsedInit,
         own: InitParams,
         tie_tags: (u32, u32),
@@ -118,7 +123,7 @@ impl Endpoint {
         }
         let peer = parsed.params;
         let tag = peer.tag;
-        let cookie = Cookie {
+        let cookie = CookieContents {
             created: self.now,
             lifetime: self.config.valid_cookie_life + parsed.preserve.min(MAX_PRESERVE),
             remote: arrival.remote,
@@ -136,10 +141,10 @@ impl Endpoint {
     /// Sends an ABORT with the initiate tag of the INIT (§5.1, §8.4 rule 3).
     fn refuse(
         &mut self,
-        arrival: &Arrival,
-        header: &Header,
+        arrival: &PacketArrival,
+        header: &CommonHeader,
         tag: VerificationTag,
-        cause: Option<Cause>,
+        cause: Option<ErrorCause>,
     ) {
         if tag == VerificationTag::ZERO {
             return;

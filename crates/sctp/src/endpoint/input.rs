@@ -4,15 +4,17 @@ use core::{net::SocketAddr, time::Duration};
 
 use super::Endpoint;
 use super::cookie_echo::CookieEcho;
-use super::registry::Peer;
-use crate::association::Arrival;
+use super::registry::PeerPorts;
+use crate::association::PacketArrival;
 use crate::identifier::VerificationTag;
 use crate::io::{Input, Received, Unreachable};
-use crate::wire::{Checksum, Chunk, ChunkType, Chunks, Header, Malformed, UnreadPacket};
+use crate::wire::{
+    ChecksumKind, Chunk, ChunkType, CommonHeader, MalformedPacket, PacketChunks, UnreadPacket,
+};
 
 /// The association of a packet.
 #[derive(Clone, Copy)]
-struct Found {
+struct FoundAssociation {
     slot: u32,
     accepts_zero_checksum: bool,
 }
@@ -46,7 +48,7 @@ impl Endpoint {
         }
     }
 
-    fn handle_packet(&mut self, arrival: &Arrival, packet: UnreadPacket<'_>) {
+    fn handle_packet(&mut self, arrival: &PacketArrival, packet: UnreadPacket<'_>) {
         self.counters.packets_in += 1;
         let Ok(header) = packet.header() else {
             self.counters.malformed_packets += 1;
@@ -68,14 +70,14 @@ impl Endpoint {
             None => self.accepting.extensions.zero_checksum,
         };
         let zero = !opens && accepts_zero;
-        let check = if zero { Checksum::Zero } else { Checksum::Crc32c };
+        let check = if zero { ChecksumKind::Zero } else { ChecksumKind::Crc32c };
         let (header, mut chunks) = match packet.open(check) {
             Ok(parsed) => parsed,
-            Err(Malformed::Checksum) => {
+            Err(MalformedPacket::Checksum) => {
                 self.counters.bad_checksums += 1;
                 return;
             }
-            Err(Malformed::TooShort) => {
+            Err(MalformedPacket::TooShort) => {
                 self.counters.malformed_packets += 1;
                 return;
             }
@@ -104,7 +106,7 @@ impl Endpoint {
     }
 
     #[inline(always)]
-    fn dispatch(&mut self, slot: u32, arrival: &Arrival, chunks: Chunks<'_>) {
+    fn dispatch(&mut self, slot: u32, arrival: &PacketArrival, chunks: PacketChunks<'_>) {
         if let Some(entry) = self.registry.entry_mut(slot) {
             let counters = &mut self.counters;
             entry.association.handle_packet(self.now, arrival, chunks, false, counters);
@@ -118,7 +120,7 @@ impl Endpoint {
 
     /// Returns the association whose tag a packet carries from an unknown address, if the peer may
     /// change its addresses.
-    fn find_by_tag_only(&mut self, header: &Header) -> Option<u32> {
+    fn find_by_tag_only(&mut self, header: &CommonHeader) -> Option<u32> {
         if header.tag == VerificationTag::ZERO {
             return None;
         }
@@ -131,7 +133,12 @@ impl Endpoint {
 
     /// Accepts a packet whose ASCONF announces the new address of its sender. Others are dropped
     /// without a response: they may be the peer's, and an ABORT would end its association.
-    fn handle_from_unknown_address(&mut self, slot: u32, arrival: &Arrival, chunks: Chunks<'_>) {
+    fn handle_from_unknown_address(
+        &mut self,
+        slot: u32,
+        arrival: &PacketArrival,
+        chunks: PacketChunks<'_>,
+    ) {
         let entry = self.registry.entry(slot);
         if entry.is_some_and(|entry| entry.association.accepts_from_unknown_address(chunks.clone()))
         {
@@ -144,7 +151,11 @@ impl Endpoint {
     /// Returns the association whose tag the packet carries, if ports and address match too; an
     /// error if its peer, according to the layer below, did not send the packet. Neither the
     /// contents nor the source of the packet then matter.
-    fn find(&mut self, header: &Header, arrival: &Arrival) -> Result<Option<Found>, NotFromPeer> {
+    fn find(
+        &mut self,
+        header: &CommonHeader,
+        arrival: &PacketArrival,
+    ) -> Result<Option<FoundAssociation>, NotFromPeer> {
         if header.tag == VerificationTag::ZERO {
             return Ok(None);
         }
@@ -157,12 +168,16 @@ impl Endpoint {
         let fits = association.has_ports(header.destination_port, header.source_port)
             && association.accepts_from(arrival.remote.ip());
         let accepts_zero_checksum = association.accepts_zero_checksum();
-        Ok(fits.then_some(Found { slot, accepts_zero_checksum }))
+        Ok(fits.then_some(FoundAssociation { slot, accepts_zero_checksum }))
     }
 
     /// Returns the association with this peer between these ports, regardless of the tag.
-    pub(super) fn find_by_peer(&self, header: &Header, arrival: &Arrival) -> Option<u32> {
-        let slot = self.registry.by_peer(&Peer {
+    pub(super) fn find_by_peer(
+        &self,
+        header: &CommonHeader,
+        arrival: &PacketArrival,
+    ) -> Option<u32> {
+        let slot = self.registry.by_peer(&PeerPorts {
             remote: arrival.remote,
             remote_port: header.source_port,
             local_port: header.destination_port,
@@ -173,7 +188,12 @@ impl Endpoint {
     }
 
     /// Handles a packet without the tag of an association.
-    fn handle_unmatched(&mut self, arrival: &Arrival, header: &Header, chunks: Chunks<'_>) {
+    fn handle_unmatched(
+        &mut self,
+        arrival: &PacketArrival,
+        header: &CommonHeader,
+        chunks: PacketChunks<'_>,
+    ) {
         let Some(slot) = self.find_by_peer(header, arrival) else {
             return self.handle_out_of_the_blue(arrival, header, chunks);
         };
@@ -222,8 +242,8 @@ impl Endpoint {
 }
 
 /// Returns how packets arrived.
-fn arrival<C>(received: &Received<C>) -> Arrival {
-    Arrival {
+fn arrival<C>(received: &Received<C>) -> PacketArrival {
+    PacketArrival {
         remote: canonical(received.remote),
         local: received.local,
         ecn: received.ecn,

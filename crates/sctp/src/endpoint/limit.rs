@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::{net::IpAddr, time::Duration};
 
-use super::random::Random;
+use super::random::RandomBytes;
 
 /// The number of per-source limits: with more sources, some share one by chance.
 const SOURCES: usize = 256;
@@ -58,7 +58,7 @@ pub(crate) struct SourceLimits {
 }
 
 impl SourceLimits {
-    pub(crate) fn new(per_second: u32, random: &mut Random) -> Self {
+    pub(crate) fn new(per_second: u32, random: &mut RandomBytes) -> Self {
         let mut next = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
         Self { per_second, key: [next(), next()], limits: Vec::new() }
     }
@@ -104,7 +104,7 @@ pub(super) fn network(source: IpAddr) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{RateLimit, SOURCES, SourceLimits};
-    use crate::endpoint::random::Random;
+    use crate::endpoint::random::RandomBytes;
     use core::net::IpAddr;
     use core::time::Duration;
 
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn one_source_does_not_use_up_what_others_have() {
-        let mut limits = SourceLimits::new(5, &mut Random::new([1; 32]));
+        let mut limits = SourceLimits::new(5, &mut RandomBytes::new([1; 32]));
         let now = Duration::from_secs(9);
         let allowed = (0..100).filter(|_| limits.allows(now, source(7))).count();
         assert_eq!(allowed, 5);
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_host_with_many_addresses_is_one_source() {
-        let mut limits = SourceLimits::new(5, &mut Random::new([1; 32]));
+        let mut limits = SourceLimits::new(5, &mut RandomBytes::new([1; 32]));
         let ipv6 = |n: u64| IpAddr::from((0x2001_0db8_u128 << 96 | u128::from(n)).to_be_bytes());
         let allowed = (0..100).filter(|n| limits.allows(Duration::ZERO, ipv6(*n))).count();
         assert_eq!(allowed, 5);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn all_sources_together_are_limited_too() {
-        let mut limits = SourceLimits::new(2, &mut Random::new([1; 32]));
+        let mut limits = SourceLimits::new(2, &mut RandomBytes::new([1; 32]));
         let allowed = (0..100_000).filter(|n| limits.allows(Duration::ZERO, source(*n))).count();
         assert_eq!(allowed, 2 * SOURCES);
     }

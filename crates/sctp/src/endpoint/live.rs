@@ -5,10 +5,10 @@ use alloc::sync::Arc;
 use core::{net::SocketAddr, time::Duration};
 
 use super::Endpoint;
-use super::registry::Peer;
+use super::registry::PeerPorts;
 use crate::config::AssociationConfig;
 use crate::identifier::AssociationId;
-use crate::wire::Packet;
+use crate::wire::PacketParser;
 
 impl Endpoint {
     /// Starts listening on this SCTP port, or stops listening. A cookie that was issued before is
@@ -39,7 +39,7 @@ impl Endpoint {
     /// Causes [`crate::event::Event::Writable`] once there is space for a message of this length,
     /// as if it had been refused.
     pub fn wait_for_room(&mut self, now: Duration, id: AssociationId, length: usize) {
-        let _ = self.with(now, id, |association, _, _| {
+        let _ = self.change_association(now, id, |association, _, _| {
             association.wait_for_room(length);
             Ok(())
         });
@@ -55,18 +55,18 @@ impl Endpoint {
     /// by its header. For several endpoints that share an SCTP port.
     #[must_use]
     pub fn has_association_of(&self, remote: SocketAddr, packet: &[u8]) -> bool {
-        let Ok(header) = Packet::header(packet) else { return false };
+        let Ok(header) = PacketParser::header(packet) else { return false };
         let (remote_port, local_port) = (header.source_port, header.destination_port);
-        let peer = Peer { remote, remote_port, local_port, identity: None };
+        let peer = PeerPorts { remote, remote_port, local_port, identity: None };
         self.registry.has_tag(header.tag.0) || self.registry.by_peer(&peer).is_some()
     }
 
     /// Returns the association whose peer has sent this packet, judging by its header and `remote`.
     #[must_use]
     pub fn association_of(&self, remote: SocketAddr, packet: &[u8]) -> Option<AssociationId> {
-        let header = Packet::header(packet).ok()?;
+        let header = PacketParser::header(packet).ok()?;
         let (remote_port, local_port) = (header.source_port, header.destination_port);
-        let peer = Peer { remote, remote_port, local_port, identity: None };
+        let peer = PeerPorts { remote, remote_port, local_port, identity: None };
         self.registry.id(self.registry.by_peer(&peer)?)
     }
 

@@ -10,7 +10,7 @@ use super::Endpoint;
 use super::limit::network;
 use crate::config::EndpointConfig;
 use crate::receive::window::MEMORY_FACTOR;
-use crate::send::Allowance;
+use crate::send::BufferAllowance;
 
 /// The fraction of the free memory that one association may use.
 const FREE_FRACTION: usize = 8;
@@ -36,11 +36,11 @@ const RECOUNT_INTERVAL_PER_ASSOCIATION: Duration = Duration::from_micros(10);
 
 /// The state of the shared memory.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct SharedMemory {
     /// What each association may use in each direction; unlimited while there is enough.
-    allowance: Allowance,
+    allowance: BufferAllowance,
     /// The same for associations of sources that use much.
-    of_sources: BTreeMap<u64, Allowance>,
+    of_sources: BTreeMap<u64, BufferAllowance>,
     /// When to count again.
     due: Duration,
     /// Bytes queued since the last count.
@@ -49,11 +49,11 @@ pub(super) struct Memory {
     ample_for: usize,
 }
 
-impl Memory {
+impl SharedMemory {
     pub(super) fn new(config: &EndpointConfig) -> Self {
         let ample_for = ample_for(config);
         Self {
-            allowance: Allowance::UNLIMITED,
+            allowance: BufferAllowance::UNLIMITED,
             of_sources: BTreeMap::new(),
             due: Duration::ZERO,
             queued_since_count: 0,
@@ -62,18 +62,18 @@ impl Memory {
     }
 
     fn is_limited(&self) -> bool {
-        self.allowance != Allowance::UNLIMITED || !self.of_sources.is_empty()
+        self.allowance != BufferAllowance::UNLIMITED || !self.of_sources.is_empty()
     }
 }
 
 /// The associations that share some memory, and what they use of it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Use {
+struct MemoryUse {
     associations: usize,
     bytes: usize,
 }
 
-impl Use {
+impl MemoryUse {
     fn add(&mut self, bytes: usize) {
         self.associations += 1;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -81,16 +81,16 @@ impl Use {
 
     /// Returns what each association may use of `memory`; unlimited if that is no less than
     /// `largest_buffer`.
-    fn allowance(self, memory: usize, largest_buffer: usize) -> Allowance {
+    fn allowance(self, memory: usize, largest_buffer: usize) -> BufferAllowance {
         let share = memory.saturating_sub(self.bytes) / FREE_FRACTION;
         // In powers of two, as small changes make no difference.
         let step = share.checked_ilog2().map_or(0, |bits| 1 << bits);
         if step >= largest_buffer {
-            return Allowance::UNLIMITED;
+            return BufferAllowance::UNLIMITED;
         }
         let both_directions = 2 * self.associations.max(1);
         let minimum = (memory / both_directions).clamp(MIN_CROWDED_ALLOWANCE, MIN_ALLOWANCE);
-        Allowance { bytes: step.max(minimum), admits_lone: self.bytes < memory }
+        BufferAllowance { bytes: step.max(minimum), admits_lone: self.bytes < memory }
     }
 
     /// Returns what each association of a source may use, where all may use `allowance`.
@@ -98,12 +98,12 @@ impl Use {
         self,
         memory: usize,
         largest_buffer: usize,
-        allowance: Allowance,
-    ) -> Allowance {
+        allowance: BufferAllowance,
+    ) -> BufferAllowance {
         let overhead = self.associations.saturating_mul(ASSOCIATION);
         let own =
             self.allowance((memory / SOURCE_FRACTION).saturating_sub(overhead), largest_buffer);
-        Allowance {
+        BufferAllowance {
             bytes: own.bytes.min(allowance.bytes),
             admits_lone: own.admits_lone && allowance.admits_lone,
         }
@@ -132,7 +132,7 @@ impl Endpoint {
             .saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
         self.memory.due = self.now.saturating_add(RECOUNT_INTERVAL.max(each));
         self.memory.queued_since_count = 0;
-        let (mut all, mut sources) = (Use::default(), BTreeMap::<u64, Use>::new());
+        let (mut all, mut sources) = (MemoryUse::default(), BTreeMap::<u64, MemoryUse>::new());
         for slot in self.registry.slots() {
             if let Some(entry) = self.registry.entry(slot) {
                 let bytes = entry.association.memory();
@@ -142,7 +142,7 @@ impl Endpoint {
         }
         let allowance = all.allowance(self.config.memory, largest_buffer);
         let memory = self.config.memory;
-        let of_sources: BTreeMap<u64, Allowance> = sources
+        let of_sources: BTreeMap<u64, BufferAllowance> = sources
             .into_iter()
             .map(|(source, used)| {
                 (source, used.allowance_of_source(memory, largest_buffer, allowance))
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn the_minimum_of_all_associations_fits_into_the_memory() {
         for associations in [1, 30, 512, 2048, 32_768, 100_000] {
-            let scarce = Use { associations, bytes: MEMORY };
+            let scarce = MemoryUse { associations, bytes: MEMORY };
             let all = scarce.allowance(MEMORY, BUFFER);
             let of_source = scarce.allowance_of_source(MEMORY, BUFFER, all);
             let overhead = associations * ASSOCIATION;
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn few_associations_are_not_limited() {
-        let few = Use { associations: 10, bytes: 10 * BUFFER };
-        assert_eq!(few.allowance(MEMORY, BUFFER), Allowance::UNLIMITED);
+        let few = MemoryUse { associations: 10, bytes: 10 * BUFFER };
+        assert_eq!(few.allowance(MEMORY, BUFFER), BufferAllowance::UNLIMITED);
     }
 }

@@ -3,24 +3,24 @@
 use core::{net::SocketAddr, time::Duration};
 
 use super::Endpoint;
-use super::registry::Peer;
+use super::registry::PeerPorts;
 use crate::association::init_params::{InitParams, ParsedInit};
 use crate::association::{Association, AssociationSeed, addresses};
 use crate::config::{AssociationConfig, ConnectOptions};
 use crate::error::Error;
 use crate::identifier::AssociationId;
-use crate::snap::Init;
+use crate::snap::SnapInit;
 
 impl Endpoint {
     /// Returns an INIT to be sent to a peer out of band. No state is kept here and no timer runs;
     /// the caller keeps the INIT and passes it to [`Self::connect_out_of_band`] with the peer's. It
     /// lists no addresses, because the layer that carries the packets, such as ICE, has found them.
     #[must_use]
-    pub fn init_out_of_band(&mut self, association: &AssociationConfig) -> Init {
+    pub fn init_out_of_band(&mut self, association: &AssociationConfig) -> SnapInit {
         let unspecified = core::net::Ipv4Addr::UNSPECIFIED.into();
         let mut own = self.own_params(association, unspecified);
         own.addresses.clear();
-        Init::of(&own.to_init(Duration::ZERO, true))
+        SnapInit::from_chunk(&own.to_init(Duration::ZERO, true))
     }
 
     /// Opens an association from both INITs: it is established at once, without a packet, and
@@ -39,8 +39,8 @@ impl Endpoint {
         &mut self,
         now: Duration,
         options: &ConnectOptions,
-        own: &Init,
-        peer: &Init,
+        own: &SnapInit,
+        peer: &SnapInit,
     ) -> Result<AssociationId, Error> {
         self.advance_time(now);
         let unicast = |remote: &SocketAddr| addresses::is_unicast(remote.ip());
@@ -55,7 +55,7 @@ impl Endpoint {
             return Err(Error::TooManyAssociations);
         }
         let is_taken = |remote: &SocketAddr| {
-            let peer = Peer { remote: *remote, remote_port, local_port, identity: None };
+            let peer = PeerPorts { remote: *remote, remote_port, local_port, identity: None };
             self.registry.is_taken(&peer)
         };
         if options.remotes.iter().any(is_taken) {
@@ -81,12 +81,12 @@ impl Endpoint {
     fn negotiate(
         &mut self,
         options: &ConnectOptions,
-        own: &Init,
-        peer: &Init,
+        own: &SnapInit,
+        peer: &SnapInit,
     ) -> Result<(InitParams, InitParams), Error> {
         let source = options.remotes[0].ip();
         let config = &options.association;
-        let mut read = |init: &Init| {
+        let mut read = |init: &SnapInit| {
             let read = ParsedInit::parse(init.chunk(), source, config, &mut self.counters);
             read.map_err(|_| Error::BadInit)
         };

@@ -2,13 +2,13 @@
 
 use super::Endpoint;
 use super::packet_buffer::PacketBuffer;
-use super::train::Route;
-use crate::association::{Arrival, addresses};
+use super::train::PacketRoute;
+use crate::association::{PacketArrival, addresses};
 use crate::identifier::VerificationTag;
 use crate::io::{Ecn, Fragmentation};
 use crate::wire::{
-    AbortChunk, Causes, Checksum, Chunk, ChunkType, Chunks, EncodeChunk, Header, PACKET_HEADER,
-    padded,
+    AbortChunk, Causes, ChecksumKind, Chunk, ChunkType, CommonHeader, EncodeChunk, PACKET_HEADER,
+    PacketChunks, padded,
 };
 
 /// The maximum number of queued responses; callers drain them after each input.
@@ -21,9 +21,9 @@ impl Endpoint {
     /// Responds to a packet without an association, if required.
     pub(super) fn handle_out_of_the_blue(
         &mut self,
-        arrival: &Arrival,
-        header: &Header,
-        chunks: Chunks<'_>,
+        arrival: &PacketArrival,
+        header: &CommonHeader,
+        chunks: PacketChunks<'_>,
     ) {
         self.counters.out_of_the_blue += 1;
         // Rule 1: packets to or from an address that is not unicast are not answered.
@@ -56,8 +56,8 @@ impl Endpoint {
     /// Sends a response that any host can provoke, unless the rate limit is exceeded.
     pub(super) fn answer_rate_limited(
         &mut self,
-        arrival: &Arrival,
-        header: &Header,
+        arrival: &PacketArrival,
+        header: &CommonHeader,
         tag: VerificationTag,
         chunk: &Chunk,
     ) {
@@ -71,8 +71,8 @@ impl Endpoint {
     /// Sends one chunk back to the source of a packet.
     pub(super) fn answer(
         &mut self,
-        arrival: &Arrival,
-        header: &Header,
+        arrival: &PacketArrival,
+        header: &CommonHeader,
         tag: VerificationTag,
         chunk: &Chunk,
     ) {
@@ -81,16 +81,16 @@ impl Endpoint {
             self.counters.answers_withheld += 1;
             return;
         }
-        let header = Header {
+        let header = CommonHeader {
             source_port: header.destination_port,
             destination_port: header.source_port,
             tag,
         };
         let mut buffer = PacketBuffer::new(self.config.packets);
         let mut packet = buffer.begin(header, length);
-        packet.put(chunk);
-        packet.finish(Checksum::Crc32c);
-        let route = Route {
+        packet.append(chunk);
+        packet.finish(ChecksumKind::Crc32c);
+        let route = PacketRoute {
             local: arrival.local,
             remote: arrival.remote,
             ecn: Ecn::NotCapable,
@@ -98,6 +98,6 @@ impl Endpoint {
             fragmentation: Fragmentation::Allowed,
             peer: arrival.peer,
         };
-        self.answers.push_back(buffer.take(buffer.len(), route, length));
+        self.answers.push_back(buffer.remove_packets(buffer.len(), route, length));
     }
 }

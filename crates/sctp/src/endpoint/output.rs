@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::Endpoint;
-use super::packet_buffer::Trainload;
+use super::packet_buffer::TrainContents;
 use crate::io::Output;
 
 impl Endpoint {
@@ -56,7 +56,7 @@ impl Endpoint {
         })
     }
 
-    fn count(&mut self, trainload: &Trainload) {
+    fn count(&mut self, trainload: &TrainContents) {
         self.counters.packets_out += trainload.packets() as u64;
     }
 

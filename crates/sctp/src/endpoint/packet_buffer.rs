@@ -3,10 +3,10 @@
 use alloc::vec::Vec;
 use bytes::BytesMut;
 
-use super::train::Route;
+use super::train::PacketRoute;
 use crate::config::PacketForm;
 use crate::io::{Output, Transmit};
-use crate::wire::{Header, PacketWriter, StructPacket, StructPackets};
+use crate::wire::{CommonHeader, PacketWriter, StructPacket, StructPackets};
 
 /// Consecutive packets.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl PacketBuffer {
     }
 
     /// Starts a packet after the existing ones.
-    pub(crate) fn begin(&mut self, header: Header, limit: usize) -> PacketWriter<'_> {
+    pub(crate) fn begin(&mut self, header: CommonHeader, limit: usize) -> PacketWriter<'_> {
         match self {
             Self::Wire(buffer) => PacketWriter::begin(buffer, header, limit),
             Self::Struct(packets) => PacketWriter::begin(packets, header, limit),
@@ -40,13 +40,18 @@ impl PacketBuffer {
     }
 
     /// Removes the first packets, of `bytes` in total, each of `size` except the last.
-    pub(crate) fn take(&mut self, bytes: usize, route: Route, size: usize) -> Trainload {
+    pub(crate) fn remove_packets(
+        &mut self,
+        bytes: usize,
+        route: PacketRoute,
+        size: usize,
+    ) -> TrainContents {
         match self {
             Self::Wire(buffer) => {
-                Trainload::Wire(transmit(route, buffer.split_to(bytes).freeze(), size))
+                TrainContents::Wire(transmit(route, buffer.split_to(bytes).freeze(), size))
             }
             Self::Struct(packets) => {
-                Trainload::Struct(transmit(route, packets.split_to(bytes), size))
+                TrainContents::Struct(transmit(route, packets.split_to(bytes), size))
             }
         }
     }
@@ -54,12 +59,12 @@ impl PacketBuffer {
 
 /// Packets that are sent together.
 #[derive(Debug)]
-pub(crate) enum Trainload {
+pub(crate) enum TrainContents {
     Wire(Transmit),
     Struct(Transmit<Vec<StructPacket>>),
 }
 
-impl Trainload {
+impl TrainContents {
     /// Returns the number of packets.
     pub(crate) fn packets(&self) -> usize {
         match self {
@@ -69,16 +74,16 @@ impl Trainload {
     }
 }
 
-impl From<Trainload> for Output {
-    fn from(trainload: Trainload) -> Self {
+impl From<TrainContents> for Output {
+    fn from(trainload: TrainContents) -> Self {
         match trainload {
-            Trainload::Wire(bytes) => Self::Transmit(bytes),
-            Trainload::Struct(values) => Self::TransmitStructs(values),
+            TrainContents::Wire(bytes) => Self::Transmit(bytes),
+            TrainContents::Struct(values) => Self::TransmitStructs(values),
         }
     }
 }
 
-fn transmit<C>(route: Route, contents: C, segment_size: usize) -> Transmit<C> {
-    let Route { local, remote, ecn, marking, fragmentation, peer } = route;
+fn transmit<C>(route: PacketRoute, contents: C, segment_size: usize) -> Transmit<C> {
+    let PacketRoute { local, remote, ecn, marking, fragmentation, peer } = route;
     Transmit { local, remote, ecn, marking, fragmentation, contents, segment_size, peer }
 }

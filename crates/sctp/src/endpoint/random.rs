@@ -8,21 +8,21 @@ const BLOCK: usize = 32;
 
 /// SHA-256 over the seed and a counter.
 #[derive(Clone)]
-pub(crate) struct Random {
+pub(crate) struct RandomBytes {
     seed: [u8; 32],
     counter: u64,
     block: [u8; BLOCK],
     used: usize,
 }
 
-impl core::fmt::Debug for Random {
+impl core::fmt::Debug for RandomBytes {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         // The seed is a secret.
         f.debug_struct("Random").field("counter", &self.counter).finish_non_exhaustive()
     }
 }
 
-impl Random {
+impl RandomBytes {
     pub(crate) fn new(seed: [u8; 32]) -> Self {
         Self { seed, counter: 0, block: [0; BLOCK], used: BLOCK }
     }
@@ -62,21 +62,21 @@ impl Random {
 
 #[cfg(test)]
 mod tests {
-    use super::Random;
+    use super::RandomBytes;
 
     #[test]
     fn the_same_seed_draws_the_same_numbers() {
-        let (mut a, mut b) = (Random::new([7; 32]), Random::new([7; 32]));
+        let (mut a, mut b) = (RandomBytes::new([7; 32]), RandomBytes::new([7; 32]));
         let first: [u32; 9] = core::array::from_fn(|_| a.next_u32());
         let second: [u32; 9] = core::array::from_fn(|_| b.next_u32());
         assert_eq!(first, second);
         assert!(first.windows(2).all(|pair| pair[0] != pair[1]));
-        assert_ne!(Random::new([8; 32]).next_u32(), first[0]);
+        assert_ne!(RandomBytes::new([8; 32]).next_u32(), first[0]);
     }
 
     #[test]
     fn a_branch_is_independent() {
-        let mut root = Random::new([1; 32]);
+        let mut root = RandomBytes::new([1; 32]);
         let mut branch = root.branch();
         assert_ne!(root.next_u32(), branch.next_u32());
     }

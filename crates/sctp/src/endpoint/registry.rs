@@ -19,7 +19,7 @@ const SLOT_BITS: u32 = 32;
 /// Addresses and ports of an association, as seen from here. The port of the address is that of
 /// the UDP encapsulation: behind one address translator there may be many hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Peer {
+pub(crate) struct PeerPorts {
     pub(crate) remote: SocketAddr,
     pub(crate) remote_port: u16,
     pub(crate) local_port: u16,
@@ -27,7 +27,7 @@ pub(crate) struct Peer {
     pub(crate) identity: Option<PeerIdentity>,
 }
 
-/// A [`Peer`] in numbers, which compare fast.
+/// A [`PeerPorts`] in numbers, which compare fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PeerKey {
     address: u128,
@@ -56,7 +56,7 @@ impl PartialOrd for PeerKey {
     }
 }
 
-impl Peer {
+impl PeerPorts {
     fn key(&self) -> PeerKey {
         let (address, scope) = match self.remote {
             SocketAddr::V4(v4) => (u128::from(v4.ip().to_bits()), 1 << 32),
@@ -70,7 +70,7 @@ impl Peer {
 
 /// One association and what the endpoint keeps of it.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct RegistryEntry {
     pub(crate) association: Box<Association>,
     /// When its timer is scheduled.
     pub(crate) scheduled: Option<Duration>,
@@ -86,7 +86,7 @@ pub(crate) struct Entry {
     pub(super) source: u64,
 }
 
-impl Entry {
+impl RegistryEntry {
     /// Marks it as possibly having output, in the list of those that may.
     #[inline]
     pub(super) fn mark_pending(&mut self, slot: u32, pending: &mut VecDeque<u32>) {
@@ -99,15 +99,15 @@ impl Entry {
 }
 
 #[derive(Debug, Default)]
-struct Slot {
+struct RegistrySlot {
     uses: u32,
-    entry: Option<Entry>,
+    entry: Option<RegistryEntry>,
 }
 
 /// All associations of an endpoint.
 #[derive(Debug, Default)]
-pub(crate) struct Registry {
-    slots: Vec<Slot>,
+pub(crate) struct AssociationRegistry {
+    slots: Vec<RegistrySlot>,
     free: Vec<u32>,
     by_tag: BTreeMap<u32, u32>,
     by_peer: BTreeMap<PeerKey, u32>,
@@ -116,7 +116,7 @@ pub(crate) struct Registry {
     last: Option<(u32, u32)>,
 }
 
-impl Registry {
+impl AssociationRegistry {
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -132,7 +132,7 @@ impl Registry {
         make: impl FnOnce(AssociationId) -> Box<Association>,
     ) -> (u32, AssociationId) {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.slots.push(RegistrySlot::default());
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
         let slot_entry = &mut self.slots[slot as usize];
@@ -141,7 +141,7 @@ impl Registry {
         let tag = association.local_tag().0;
         let source = association.primary_address().map_or(0, network);
         *self.by_source.entry(source).or_default() += 1;
-        slot_entry.entry = Some(Entry {
+        slot_entry.entry = Some(RegistryEntry {
             association,
             scheduled: None,
             pending: false,
@@ -156,7 +156,7 @@ impl Registry {
     }
 
     /// Removes an association; its identifier is never reused.
-    pub(crate) fn remove(&mut self, slot: u32) -> Option<Entry> {
+    pub(crate) fn remove(&mut self, slot: u32) -> Option<RegistryEntry> {
         let slot_entry = self.slots.get_mut(slot as usize)?;
         let entry = slot_entry.entry.take()?;
         slot_entry.uses = slot_entry.uses.wrapping_add(1);
@@ -189,11 +189,11 @@ impl Registry {
         Some(AssociationId(u64::from(slot_entry.uses) << SLOT_BITS | u64::from(slot)))
     }
 
-    pub(crate) fn entry(&self, slot: u32) -> Option<&Entry> {
+    pub(crate) fn entry(&self, slot: u32) -> Option<&RegistryEntry> {
         self.slots.get(slot as usize)?.entry.as_ref()
     }
 
-    pub(crate) fn entry_mut(&mut self, slot: u32) -> Option<&mut Entry> {
+    pub(crate) fn entry_mut(&mut self, slot: u32) -> Option<&mut RegistryEntry> {
         self.slots.get_mut(slot as usize)?.entry.as_mut()
     }
 
@@ -226,27 +226,27 @@ impl Registry {
         self.by_tag.contains_key(&tag)
     }
 
-    pub(crate) fn by_peer(&self, peer: &Peer) -> Option<u32> {
+    pub(crate) fn by_peer(&self, peer: &PeerPorts) -> Option<u32> {
         if let Some(slot) = self.by_peer.get(&peer.key()) {
             return Some(*slot);
         }
         // One that waits for an INIT ACK does not know yet who its peer is.
         peer.identity?;
-        self.by_peer.get(&Peer { identity: None, ..*peer }.key()).copied()
+        self.by_peer.get(&PeerPorts { identity: None, ..*peer }.key()).copied()
     }
 
     /// Returns whether an association has this address and these ports, whoever its peer is.
-    pub(crate) fn is_taken(&self, peer: &Peer) -> bool {
-        let least = Peer { identity: None, ..*peer }.key();
+    pub(crate) fn is_taken(&self, peer: &PeerPorts) -> bool {
+        let least = PeerPorts { identity: None, ..*peer }.key();
         let next = self.by_peer.range(least..).next();
         next.is_some_and(|(key, _)| (key.address, key.rest) == (least.address, least.rest))
     }
 
     /// Returns the associations that have a path to this address.
     pub(crate) fn associations_to(&self, remote: SocketAddr) -> Vec<u32> {
-        let from = Peer { remote, remote_port: 0, local_port: 0, identity: None };
+        let from = PeerPorts { remote, remote_port: 0, local_port: 0, identity: None };
         let most = Some(PeerIdentity([u8::MAX; 16]));
-        let to = Peer { remote, remote_port: u16::MAX, local_port: u16::MAX, identity: most };
+        let to = PeerPorts { remote, remote_port: u16::MAX, local_port: u16::MAX, identity: most };
         let mut slots: Vec<u32> =
             self.by_peer.range(from.key()..=to.key()).map(|(_, slot)| *slot).collect();
         slots.sort_unstable();
@@ -284,12 +284,12 @@ impl Registry {
 
 #[cfg(test)]
 mod tests {
-    use super::Peer;
+    use super::PeerPorts;
     use alloc::collections::BTreeSet;
 
     #[test]
     fn every_part_of_a_peer_identifies_it() {
-        let peer = |remote: &str, remote_port, local_port| Peer {
+        let peer = |remote: &str, remote_port, local_port| PeerPorts {
             remote: remote.parse().unwrap(),
             remote_port,
             local_port,
@@ -304,7 +304,7 @@ mod tests {
             peer("[fe80::1%1]:9899", 7, 8),
             peer("[fe80::1%2]:9899", 7, 8),
         ];
-        let keys: BTreeSet<_> = all.iter().map(Peer::key).collect();
+        let keys: BTreeSet<_> = all.iter().map(PeerPorts::key).collect();
         assert_eq!(keys.len(), all.len());
     }
 }

@@ -74,7 +74,7 @@ pub struct Status {
     /// The number of bytes of user data that are not acknowledged yet.
     pub queued: usize,
     /// The negotiated extensions.
-    pub agreed: Agreed,
+    pub agreed: AgreedExtensions,
     /// The primary path, which new data is sent on (`sstat_primary`).
     pub primary: PathId,
     /// All paths, ordered by number.
@@ -108,7 +108,7 @@ impl Status {
             peer_window: 0,
             window: 0,
             queued: 0,
-            agreed: Agreed::default(),
+            agreed: AgreedExtensions::default(),
             primary: path.id,
             paths: alloc::vec![path],
             peer: None,
@@ -119,7 +119,7 @@ impl Status {
 /// The extensions supported by both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Agreed {
+pub struct AgreedExtensions {
     /// I-DATA and I-FORWARD-TSN (RFC 8260).
     pub interleaving: bool,
     /// FORWARD-TSN (RFC 3758).

@@ -5,11 +5,11 @@ use core::time::Duration;
 
 /// The deadlines of all associations, by time and then by slot.
 #[derive(Debug, Default)]
-pub(crate) struct Timers {
+pub(crate) struct AssociationTimers {
     deadlines: BTreeSet<(Duration, u32)>,
 }
 
-impl Timers {
+impl AssociationTimers {
     /// Schedules a call of `slot` at `wanted` at the latest. `scheduled` stores the current
     /// schedule of the slot. A deadline that moves to a later time is left as it is: calling too
     /// early is harmless and rare, while timers restart with each packet.
@@ -56,7 +56,7 @@ impl Timers {
 
 #[cfg(test)]
 mod tests {
-    use super::Timers;
+    use super::AssociationTimers;
     use core::time::Duration;
 
     fn ms(n: u64) -> Duration {
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_earliest_comes_first_whatever_the_order_of_arrival() {
-        let mut timers = Timers::default();
+        let mut timers = AssociationTimers::default();
         let mut scheduled = [None; 3];
         timers.schedule(0, &mut scheduled[0], Some(ms(30)));
         timers.schedule(1, &mut scheduled[1], Some(ms(10)));
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn an_earlier_deadline_replaces_and_a_later_one_waits() {
-        let mut timers = Timers::default();
+        let mut timers = AssociationTimers::default();
         let mut scheduled = None;
         timers.schedule(4, &mut scheduled, Some(ms(20)));
         timers.schedule(4, &mut scheduled, Some(ms(50)));

@@ -6,7 +6,7 @@ use bytes::BytesMut;
 use core::mem;
 use core::net::{IpAddr, SocketAddr};
 
-use super::packet_buffer::{PacketBuffer, Trainload};
+use super::packet_buffer::{PacketBuffer, TrainContents};
 use crate::config::PacketForm;
 use crate::io::{Ecn, Fragmentation, Marking, PeerIdentity};
 
@@ -24,7 +24,7 @@ const MAX_PIECES: usize = 32;
 
 /// The route of a packet. The packets of a train share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Route {
+pub(crate) struct PacketRoute {
     pub(crate) local: Option<IpAddr>,
     pub(crate) remote: SocketAddr,
     pub(crate) ecn: Ecn,
@@ -41,7 +41,7 @@ pub(crate) struct Route {
 pub struct PacketMemory {
     /// The unused rest of the current block. It is empty.
     room: BytesMut,
-    /// See [`Train::pieces`].
+    /// See [`PacketTrain::pieces`].
     pieces: VecDeque<BytesMut>,
 }
 
@@ -55,11 +55,11 @@ impl PacketMemory {
 
 /// The packets written and not yet returned.
 #[derive(Debug)]
-pub(crate) struct Train {
+pub(crate) struct PacketTrain {
     /// The buffer that packets are written to consecutively.
     buffer: PacketBuffer,
     /// The route of the packet that did not fit the last train; it starts the next one.
-    deferred: Option<Route>,
+    deferred: Option<PacketRoute>,
     /// Whether the last train ended because there was no further packet.
     exhausted: bool,
     /// The starts of the memory blocks that trains are written into, the most recent at the back:
@@ -67,7 +67,7 @@ pub(crate) struct Train {
     pieces: VecDeque<BytesMut>,
 }
 
-impl Train {
+impl PacketTrain {
     pub(crate) fn new(form: PacketForm) -> Self {
         Self {
             buffer: PacketBuffer::new(form),
@@ -82,8 +82,8 @@ impl Train {
     /// the next one.
     pub(crate) fn gather(
         &mut self,
-        mut write: impl FnMut(&mut PacketBuffer) -> Option<Route>,
-    ) -> Option<Trainload> {
+        mut write: impl FnMut(&mut PacketBuffer) -> Option<PacketRoute>,
+    ) -> Option<TrainContents> {
         self.make_room();
         self.exhausted = false;
         let route = match self.deferred.take().or_else(|| write(&mut self.buffer)) {
@@ -104,14 +104,14 @@ impl Train {
             let length = self.buffer.len() - before;
             if next != route || length > size {
                 self.deferred = Some(next);
-                return Some(self.buffer.take(before, route, size));
+                return Some(self.buffer.remove_packets(before, route, size));
             }
             packets += 1;
             if length < size {
                 break;
             }
         }
-        Some(self.buffer.take(self.buffer.len(), route, size))
+        Some(self.buffer.remove_packets(self.buffer.len(), route, size))
     }
 
     /// Swaps the memory that packets are written into. Pending packets are kept.
@@ -158,11 +158,11 @@ mod tests {
     use super::*;
     use crate::identifier::VerificationTag;
     use crate::io::Transmit;
-    use crate::wire::{Checksum, Chunk, Header, StructPacket};
+    use crate::wire::{ChecksumKind, Chunk, CommonHeader, StructPacket};
     use alloc::vec::Vec;
 
-    fn route(port: u16) -> Route {
-        Route {
+    fn route(port: u16) -> PacketRoute {
+        PacketRoute {
             local: None,
             remote: SocketAddr::from(([192, 0, 2, 1], port)),
             ecn: Ecn::NotCapable,
@@ -174,17 +174,17 @@ mod tests {
 
     /// Appends a packet of `size` bytes.
     fn write(buffer: &mut PacketBuffer, size: usize) {
-        let header = Header { source_port: 1, destination_port: 2, tag: VerificationTag(3) };
+        let header = CommonHeader { source_port: 1, destination_port: 2, tag: VerificationTag(3) };
         let mut packet = buffer.begin(header, size);
         let length = (packet.room() - 4) as u16;
-        assert!(packet.put(&Chunk::Pad { length }));
-        assert_eq!(packet.finish(Checksum::Crc32c), size);
+        assert!(packet.append(&Chunk::Pad { length }));
+        assert_eq!(packet.finish(ChecksumKind::Crc32c), size);
     }
 
     /// The trains that packets of these sizes to these ports make: the same in both forms.
     fn trains(packets: &[(u16, usize)]) -> Vec<(u16, usize, usize)> {
         let of = |form| {
-            let mut train = Train::new(form);
+            let mut train = PacketTrain::new(form);
             let mut left = packets.iter();
             let mut trains = Vec::new();
             while let Some(made) = train.gather(|buffer| {
@@ -194,10 +194,10 @@ mod tests {
                 })
             }) {
                 trains.push(match made {
-                    Trainload::Wire(made) => {
+                    TrainContents::Wire(made) => {
                         (made.remote.port(), made.contents.len(), made.segment_size)
                     }
-                    Trainload::Struct(made) => {
+                    TrainContents::Struct(made) => {
                         let bytes = made.contents.iter().map(StructPacket::len).sum();
                         (made.remote.port(), bytes, made.segment_size)
                     }
@@ -227,15 +227,15 @@ mod tests {
 
     #[test]
     fn memory_is_used_again_once_its_trains_were_sent() {
-        let mut train = Train::new(PacketForm::Wire);
-        let write = |train: &mut Train| {
+        let mut train = PacketTrain::new(PacketForm::Wire);
+        let write = |train: &mut PacketTrain| {
             let mut left = 60;
             let made = train.gather(|buffer| {
                 left -= 1;
                 write(buffer, 1000);
                 (left >= 0).then(|| route(1))
             });
-            let Some(Trainload::Wire(made)) = made else { panic!("no packets in bytes") };
+            let Some(TrainContents::Wire(made)) = made else { panic!("no packets in bytes") };
             made
         };
         let kept: Vec<Transmit> = (0..200).map(|_| write(&mut train)).collect();
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn trains_share_memory_and_keep_what_they_carry() {
         let mut memory = PacketMemory::default();
-        let mut all = [Train::new(PacketForm::Wire), Train::new(PacketForm::Wire)];
+        let mut all = [PacketTrain::new(PacketForm::Wire), PacketTrain::new(PacketForm::Wire)];
         // The second packet of each is too large for its first train.
         let mut left: Vec<_> = (0..2).map(|_| [60, 100, 100].into_iter()).collect();
         let mut found = Vec::new();
@@ -267,7 +267,7 @@ mod tests {
                 Some(route(turn as u16))
             });
             train.swap_memory(&mut memory);
-            if let Some(Trainload::Wire(made)) = made {
+            if let Some(TrainContents::Wire(made)) = made {
                 found.push((made.remote.port(), made.contents.len()));
             }
         }

@@ -16,7 +16,7 @@ const MAX_PACED_BURST: usize = 64;
 
 /// How much may be sent on a path now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Allowance {
+pub enum SendAllowance {
     /// This many bytes of user data, at least one packet.
     Now(usize),
     /// Nothing now, because packets are paced; several may be sent together at that time. An
@@ -29,7 +29,7 @@ pub enum Allowance {
 
 /// A token bucket for pacing, stored as the time at which it will be full again.
 #[derive(Clone, Debug)]
-pub(super) struct Pacer {
+pub(super) struct PathPacer {
     /// When the bucket is full again, in nanoseconds.
     full_at: u64,
     /// Bytes that may be sent before the next acknowledgement if there is no pacing rate.
@@ -42,7 +42,7 @@ pub(super) struct Pacer {
     is_limiting: bool,
 }
 
-impl Pacer {
+impl PathPacer {
     pub(super) fn new(max_burst: u32, limit: BurstLimit, mtu: usize) -> Self {
         let max_burst_packets = max_burst.max(1) as usize;
         let max_burst = max_burst_packets.saturating_mul(mtu);
@@ -61,16 +61,16 @@ impl Pacer {
         bytes_per_tick.min((MAX_PACED_BURST * mtu) as u64).max(self.max_burst as u64)
     }
 
-    fn paced(&self, now: u64, rate: u64, packet: usize, mtu: usize) -> Allowance {
+    fn paced(&self, now: u64, rate: u64, packet: usize, mtu: usize) -> SendAllowance {
         let rate = rate.max(1);
         let depth = time_for(self.capacity(rate, mtu), rate);
         let debt = self.full_at.saturating_sub(now);
         if debt >= depth {
             // Half a bucket later: one call for several packets.
-            return Allowance::At(Duration::from_nanos(self.full_at - depth / 2));
+            return SendAllowance::At(Duration::from_nanos(self.full_at - depth / 2));
         }
         let tokens = bytes_in(depth - debt, rate);
-        Allowance::Now(usize::try_from(tokens).unwrap_or(usize::MAX).max(packet))
+        SendAllowance::Now(usize::try_from(tokens).unwrap_or(usize::MAX).max(packet))
     }
 
     fn consume(&mut self, now: u64, rate: Option<u64>, bytes: usize) {
@@ -103,31 +103,31 @@ impl Path {
     /// window with any room admits a whole packet (RFC 9260 §6.1 rule B). After T3 only one packet
     /// is allowed, however small, until something is acknowledged (§6.3.3 E3, §7.2.3).
     #[must_use]
-    pub fn allowance(&self, now: Duration, packet: usize) -> Allowance {
+    pub fn allowance(&self, now: Duration, packet: usize) -> SendAllowance {
         if self.granted > 0 {
-            return Allowance::Now(packet);
+            return SendAllowance::Now(packet);
         }
         if self.probing && self.outstanding > 0 {
-            return Allowance::Closed;
+            return SendAllowance::Closed;
         }
         let room = self.room();
         if room == 0 {
-            return Allowance::Closed;
+            return SendAllowance::Closed;
         }
         let room = room.max(packet);
         match self.congestion.pacing_rate() {
             Some(rate) => {
                 match self.pacer.paced(nanoseconds(now), rate, packet, self.mtu.current()) {
-                    Allowance::Now(bytes) => Allowance::Now(bytes.min(room)),
+                    SendAllowance::Now(bytes) => SendAllowance::Now(bytes.min(room)),
                     later => later,
                 }
             }
-            None if !self.pacer.is_limiting => Allowance::Now(room),
+            None if !self.pacer.is_limiting => SendAllowance::Now(room),
             None if self.outstanding == 0 => {
-                Allowance::Now(room.min(self.pacer.burst.max(self.pacer.max_burst)))
+                SendAllowance::Now(room.min(self.pacer.burst.max(self.pacer.max_burst)))
             }
-            None if self.pacer.burst == 0 => Allowance::Closed,
-            None => Allowance::Now(room.min(self.pacer.burst.max(packet))),
+            None if self.pacer.burst == 0 => SendAllowance::Closed,
+            None => SendAllowance::Now(room.min(self.pacer.burst.max(packet))),
         }
     }
 

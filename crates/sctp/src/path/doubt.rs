@@ -9,7 +9,7 @@
 
 use core::time::Duration;
 
-use super::{Path, Progress};
+use super::{Path, PathProgress};
 use crate::congestion::nanoseconds;
 
 /// The number of round trips without a short one after which a check starts.
@@ -31,7 +31,7 @@ const MIN_PACKETS: usize = 2;
 /// When the next check starts, unless an RTT can be explained before: in nanoseconds, 0 while
 /// nothing is known.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Doubt(u64);
+pub(super) struct DoubtTimer(u64);
 
 /// A check is in progress.
 const IN_PROGRESS: u64 = u64::MAX;
@@ -46,7 +46,7 @@ impl Path {
     }
 
     /// Updates the check after a SACK whose RTT has been added to the estimates.
-    pub(super) fn update_doubt(&mut self, now: Duration, progress: &Progress) {
+    pub(super) fn update_doubt(&mut self, now: Duration, progress: &PathProgress) {
         let time = progress.answered.map(|(_, time)| time).or(progress.rtt);
         let (Some(time), Some(cap), Some(rate)) =
             (time.map(nanoseconds), self.full_cap(), self.delivery_rate())

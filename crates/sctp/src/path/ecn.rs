@@ -7,7 +7,7 @@
 
 use core::time::Duration;
 
-use super::{Path, Paths};
+use super::{AssociationPaths, Path};
 use crate::congestion::CongestionKind;
 use crate::identifier::PathId;
 use crate::io::Ecn;
@@ -68,7 +68,7 @@ impl Path {
     }
 }
 
-impl Paths {
+impl AssociationPaths {
     /// Handles an ECNE for the packet with `tsn`, which was sent on `path`; `next` is the next TSN.
     /// Reduces the window, unless that was done for the same window of data. A CWR with `tsn` has
     /// to be sent in any case, as the last one may have been lost.

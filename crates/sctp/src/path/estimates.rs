@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use super::one_way::RttsByReturnPath;
-use super::{Path, Progress};
+use super::{Path, PathProgress};
 use crate::congestion::{DeliveryRate, nanoseconds};
 use crate::identifier::PathId;
 
@@ -63,7 +63,7 @@ impl MinTracker {
 
 /// The estimates of one path. Times are in nanoseconds, 0 for none.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Estimates {
+pub(super) struct PathEstimates {
     min_rtt: MinTracker,
     /// The RTTs by the path that SACKs returned on.
     pub(super) return_rtts: RttsByReturnPath,
@@ -73,7 +73,7 @@ pub(super) struct Estimates {
     span_end: u64,
 }
 
-impl Estimates {
+impl PathEstimates {
     /// Adds a delivery rate sample, with its RTT.
     fn on_delivery(&mut self, now: Duration, delivery: &DeliveryRate, rtt: Option<Duration>) {
         if delivery.too_short {
@@ -158,7 +158,7 @@ impl Path {
     pub(super) fn update_estimates(
         &mut self,
         now: Duration,
-        progress: &Progress,
+        progress: &PathProgress,
         delivery: Option<&DeliveryRate>,
         bytes: usize,
     ) {

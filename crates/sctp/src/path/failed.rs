@@ -8,8 +8,8 @@
 
 use alloc::boxed::Box;
 
-use super::heartbeat::Heartbeat;
-use super::{Path, PathState, Paths};
+use super::heartbeat::HeartbeatToSend;
+use super::{AssociationPaths, Path, PathState};
 use crate::config::AssociationConfig;
 use crate::congestion::nanoseconds;
 
@@ -74,13 +74,13 @@ impl Path {
         now: u64,
         nonce: u64,
         config: &AssociationConfig,
-    ) -> Heartbeat {
+    ) -> HeartbeatToSend {
         if let Some(additional) = &mut self.additional {
             additional.sent.rotate_right(1);
             additional.sent[0] = (nonce, now.max(1));
         }
         self.postpone_additional(now, config);
-        Heartbeat::plain(self.id, nonce)
+        HeartbeatToSend::plain(self.id, nonce)
     }
 
     /// Returns when the one with this nonce was sent, if it is one of these.
@@ -99,7 +99,7 @@ impl Path {
     }
 }
 
-impl Paths {
+impl AssociationPaths {
     /// Probes the failed paths once no path works, as they may have recovered.
     pub(super) fn probe_failed(&mut self, now: u64, config: &AssociationConfig) {
         if core::mem::take(&mut self.last_active_failed) {

@@ -9,13 +9,14 @@ use core::time::Duration;
 
 use super::Path;
 use crate::congestion::{
-    Acknowledged, CongestionEvent, CongestionKind, Lost, PacketNumber, Sent, Siblings, nanoseconds,
+    AcknowledgedData, CongestionEvent, CongestionKind, LostData, PacketNumber, SentData,
+    SiblingPaths, nanoseconds,
 };
 use crate::identifier::PathId;
 
 /// What a SACK reported about a path, besides bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Progress {
+pub struct PathProgress {
     /// Whether the cumulative TSN ack advanced; with several paths, the path's pseudo-cumulative
     /// one.
     pub cumulative_advanced: bool,
@@ -76,7 +77,7 @@ impl Path {
             self.rates.on_app_limited(self.outstanding);
         }
         let outstanding = self.outstanding;
-        self.congestion.on_sent(&Sent { now, bytes, outstanding, app_limited });
+        self.congestion.on_sent(&SentData { now, bytes, outstanding, app_limited });
     }
 
     /// Records that the path could carry more than there is to send: its delivery rate is limited
@@ -113,7 +114,7 @@ impl Path {
         self.update_fullness();
         self.outstanding = self.outstanding.saturating_sub(bytes);
         let sent = self.rates.on_lost(packet, bytes);
-        self.congestion.on_lost(&Lost {
+        self.congestion.on_lost(&LostData {
             now,
             bytes,
             sent,
@@ -137,7 +138,7 @@ impl Path {
     }
 
     /// Completes a SACK. Call it for every path with acknowledged or lost data.
-    pub fn on_sack(&mut self, now: Duration, progress: Progress, siblings: Siblings) {
+    pub fn on_sack(&mut self, now: Duration, progress: PathProgress, siblings: SiblingPaths) {
         // Only a measurement ends a back-off (RFC 9260 §6.3.3): if RTTs are longer than the
         // timeout, everything would be retransmitted forever.
         if let Some(rtt) = progress.rtt {
@@ -160,7 +161,7 @@ impl Path {
         self.mtu.on_data_acknowledged(largest + self.overhead());
         self.ecn.on_data_acknowledged();
         self.pacer.on_acknowledged(bytes);
-        self.congestion.on_acknowledged(&Acknowledged {
+        self.congestion.on_acknowledged(&AcknowledgedData {
             now,
             bytes,
             cumulative_advanced: progress.cumulative_advanced,
@@ -174,7 +175,7 @@ impl Path {
     }
 
     /// Handles the start of a recovery; losses were reported by [`Self::on_chunk_lost`] before.
-    pub fn on_congestion(&mut self, now: Duration, kind: CongestionKind, siblings: Siblings) {
+    pub fn on_congestion(&mut self, now: Duration, kind: CongestionKind, siblings: SiblingPaths) {
         let outstanding = self.outstanding;
         self.congestion.on_congestion(&CongestionEvent { now, kind, outstanding, siblings });
     }
@@ -185,8 +186,8 @@ impl Path {
     }
 
     /// Handles the expiry of T3: doubles the timeout and reduces the window. Errors are counted by
-    /// [`super::Paths::on_error`].
-    pub fn on_timeout(&mut self, now: Duration, siblings: Siblings) {
+    /// [`super::AssociationPaths::on_error`].
+    pub fn on_timeout(&mut self, now: Duration, siblings: SiblingPaths) {
         self.back_off();
         self.probing = true;
         self.mtu.on_data_timeout();

@@ -25,7 +25,7 @@ const ROUNDS: u8 = 3;
 
 /// The growth of the estimate, and how much of it one acknowledgement covers.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Plateau {
+pub(super) struct RatePlateau {
     /// The estimate at its last growth, in bytes per second.
     rate: u64,
     /// Round trips without growth since.
@@ -95,7 +95,7 @@ impl Path {
 
     /// Restarts the search, as the estimate is no longer valid.
     pub(super) fn restart_plateau(&mut self) {
-        self.plateau = Plateau::default();
+        self.plateau = RatePlateau::default();
     }
 
     /// Updates the growth after a SACK.

@@ -1,15 +1,15 @@
 //! Heartbeats: they check idle paths (RFC 9260 §8.3), verify addresses (§5.4), probe failed paths
 //! (RFC 7829 §3.2), and probe the path MTU (RFC 8899 §6.2.2).
 //!
-//! The association calls [`Paths::start`] when it is established, [`Paths::handle_timeout`] at
-//! [`Paths::next_timeout`], and [`Paths::poll_heartbeat`] whenever it produces output. A heartbeat
+//! The association calls [`AssociationPaths::start`] when it is established, [`AssociationPaths::handle_timeout`] at
+//! [`AssociationPaths::next_timeout`], and [`AssociationPaths::poll_heartbeat`] whenever it produces output. A heartbeat
 //! carries an unpredictable nonce, so that a peer cannot answer for an address at which it did not
 //! receive it.
 
 use alloc::boxed::Box;
 use core::{net::IpAddr, num::NonZeroU64, time::Duration};
 
-use super::{Path, PathState, Paths, verification::verification_burst};
+use super::{AssociationPaths, Path, PathState, verification::verification_burst};
 use crate::config::AssociationConfig;
 use crate::congestion::nanoseconds;
 use crate::identifier::PathId;
@@ -23,7 +23,7 @@ pub const HEARTBEAT_CHUNK: usize = 4 + 4 + HEARTBEAT_INFO + 2;
 
 /// A HEARTBEAT chunk to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heartbeat {
+pub struct HeartbeatToSend {
     /// The path to send it on.
     pub path: PathId,
     /// The heartbeat information.
@@ -33,7 +33,7 @@ pub struct Heartbeat {
     pub probe: Option<usize>,
 }
 
-impl Heartbeat {
+impl HeartbeatToSend {
     /// Returns the HEARTBEAT chunk.
     #[must_use]
     pub fn chunk(&self) -> Chunk {
@@ -54,7 +54,7 @@ pub(super) struct HeartbeatTimer {
     /// How long the path may be idle.
     period: u64,
     /// The outstanding heartbeat.
-    latest: Option<Latest>,
+    latest: Option<LatestHeartbeat>,
     /// The nonce and time of the one before, if it was repeated early and may still be answered.
     repeated: Option<Box<(u64, u64)>>,
     /// Whether one is sent even while data is in flight: the user requested it (RFC 6458 §8.1.12,
@@ -63,7 +63,7 @@ pub(super) struct HeartbeatTimer {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Latest {
+struct LatestHeartbeat {
     nonce: NonZeroU64,
     sent: u64,
     /// When it counts as lost; 0 once it has been counted.
@@ -122,13 +122,13 @@ impl Path {
         self.pacer.set_mtu(mtu);
     }
 
-    fn heartbeat(&mut self, now: u64, nonce: u64) -> Heartbeat {
+    fn heartbeat(&mut self, now: u64, nonce: u64) -> HeartbeatToSend {
         let lost_at = now.saturating_add(nanoseconds(self.rto.current())).max(1);
         let nonce = NonZeroU64::new(nonce).unwrap_or(NonZeroU64::MIN);
-        self.heartbeats.latest = Some(Latest { nonce, sent: now, lost_at });
+        self.heartbeats.latest = Some(LatestHeartbeat { nonce, sent: now, lost_at });
         self.heartbeats.demanded = false;
         self.heartbeats.next = Some(u64::MAX);
-        Heartbeat::plain(self.id, nonce.get())
+        HeartbeatToSend::plain(self.id, nonce.get())
     }
 
     /// Returns when the outstanding heartbeat was sent.
@@ -168,7 +168,7 @@ impl Path {
     }
 }
 
-impl Paths {
+impl AssociationPaths {
     /// Starts the heartbeats when the association is established.
     pub fn start(&mut self) {
         self.is_running = true;
@@ -195,7 +195,8 @@ impl Paths {
         for index in 0..self.paths.len() {
             let path = &mut self.paths[index];
             path.mtu.on_time(time);
-            let lost = |latest: &&mut Latest| latest.lost_at != 0 && latest.lost_at <= time;
+            let lost =
+                |latest: &&mut LatestHeartbeat| latest.lost_at != 0 && latest.lost_at <= time;
             let Some(latest) = path.heartbeats.latest.as_mut().filter(lost) else { continue };
             latest.lost_at = 0;
             path.heartbeats.reschedule();
@@ -223,7 +224,7 @@ impl Paths {
         &mut self,
         now: Duration,
         config: &AssociationConfig,
-    ) -> Option<Heartbeat> {
+    ) -> Option<HeartbeatToSend> {
         if !self.is_due(now) {
             return None;
         }
@@ -292,7 +293,7 @@ impl Paths {
 
     /// Returns a heartbeat to bundle with what is sent on a path now, if its address is unconfirmed
     /// (RFC 9260 §5.4).
-    pub fn verification_heartbeat(&mut self, now: Duration, id: PathId) -> Option<Heartbeat> {
+    pub fn verification_heartbeat(&mut self, now: Duration, id: PathId) -> Option<HeartbeatToSend> {
         if self.get(id)?.state() != PathState::Unconfirmed {
             return None;
         }
@@ -311,7 +312,7 @@ impl Paths {
         now: Duration,
         id: PathId,
         config: &AssociationConfig,
-    ) -> Option<Heartbeat> {
+    ) -> Option<HeartbeatToSend> {
         if verification_burst(config) == 1 {
             return None;
         }
@@ -416,11 +417,11 @@ impl Paths {
 
 impl Path {
     /// Returns the probe of a larger MTU that is due now, if any.
-    fn probe(&mut self, now: u64, nonce: u64) -> Option<Heartbeat> {
+    fn probe(&mut self, now: u64, nonce: u64) -> Option<HeartbeatToSend> {
         let size = self.mtu.wanted_probe()?;
         self.mtu.on_probe_sent(now, size, nonce, self.rto.current());
         let packet = (usize::from(size) - self.overhead()) & !3;
-        Some(Heartbeat { path: self.id, info: info(self.id, nonce), probe: Some(packet) })
+        Some(HeartbeatToSend { path: self.id, info: info(self.id, nonce), probe: Some(packet) })
     }
 }
 

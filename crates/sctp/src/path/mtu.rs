@@ -54,7 +54,7 @@ pub enum MtuState {
 
 /// An outstanding probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Probe {
+struct MtuProbe {
     size: u16,
     nonce: u64,
     /// When it counts as lost, in nanoseconds.
@@ -63,7 +63,7 @@ struct Probe {
 
 /// The MTU of one path, in bytes of IP packet.
 #[derive(Clone, Debug)]
-pub(super) struct Mtu {
+pub(super) struct PathMtu {
     state: MtuState,
     current: u16,
     /// The minimum size that is known not to pass, or one more than the largest requested size.
@@ -72,7 +72,7 @@ pub(super) struct Mtu {
     limit: u32,
     minimum: u16,
     base: u16,
-    probe: Option<Probe>,
+    probe: Option<MtuProbe>,
     /// The lost probes of the current candidate.
     lost: u8,
     /// A size stated by an ICMP message, probed before those of the table.
@@ -85,7 +85,7 @@ pub(super) struct Mtu {
     timeouts: u8,
 }
 
-impl Mtu {
+impl PathMtu {
     pub(super) fn new(start: u16, largest: u16, is_ipv4: bool, search: bool) -> Self {
         let (minimum, base) = if is_ipv4 { (MIN_V4, BASE_V4) } else { (BASE_V6, BASE_V6) };
         let current = start.max(minimum);
@@ -145,7 +145,7 @@ impl Mtu {
     /// Records a probe of this size that is sent.
     pub(super) fn on_probe_sent(&mut self, now: u64, size: u16, nonce: u64, rto: Duration) {
         let wait = nanoseconds(rto).max(MIN_PROBE_TIMER);
-        self.probe = Some(Probe { size, nonce, lost_at: now.saturating_add(wait) });
+        self.probe = Some(MtuProbe { size, nonce, lost_at: now.saturating_add(wait) });
     }
 
     /// Handles the response to a heartbeat with this nonce. Returns whether it was the probe.

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::estimates::MinTracker;
-use super::{Path, PathState, Paths};
+use super::{AssociationPaths, Path, PathState};
 use crate::identifier::PathId;
 
 /// The maximum number of return paths that are distinguished for one path.
@@ -122,7 +122,7 @@ impl Path {
     }
 }
 
-impl Paths {
+impl AssociationPaths {
     /// Returns by how much the forward delay of a path without queues exceeds that of the active
     /// path with the shortest; zero for that path. `None` for a path without a measurement.
     #[must_use]

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use super::{Path, PathState, nonces::NonceGenerator};
 use crate::config::AssociationConfig;
-use crate::congestion::{Member, Siblings, nanoseconds};
+use crate::congestion::{SiblingPath, SiblingPaths, nanoseconds};
 use crate::event::PathChange;
 use crate::identifier::PathId;
 
@@ -21,7 +21,7 @@ const SPARSE_PACKETS: usize = 4;
 
 /// The paths of one association.
 #[derive(Debug)]
-pub struct Paths {
+pub struct AssociationPaths {
     pub(super) paths: Vec<Path>,
     primary: PathId,
     next_id: u16,
@@ -43,7 +43,7 @@ pub struct Paths {
     /// The number of unanswered verifications.
     pub(super) unanswered_verifications: u8,
     /// Whether verifications need a permit that is limited over all associations.
-    pub(super) permit: Permit,
+    pub(super) permit: VerificationPermit,
     /// The number of addresses verified since the last query.
     pub(super) verified: u8,
     /// Whether the last active path has failed, and the others have not been probed since.
@@ -52,7 +52,7 @@ pub struct Paths {
 
 /// Whether a verification is permitted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Permit {
+pub(super) enum VerificationPermit {
     /// No permit is needed.
     NotNeeded,
     /// A permit has to be requested.
@@ -61,7 +61,7 @@ pub(super) enum Permit {
     Given,
 }
 
-impl Paths {
+impl AssociationPaths {
     /// Creates one path, the primary one, to an address that needs no verification: that of the
     /// handshake.
     #[must_use]
@@ -89,7 +89,7 @@ impl Paths {
             verify_after: 0,
             verifications: 0,
             unanswered_verifications: 0,
-            permit: Permit::NotNeeded,
+            permit: VerificationPermit::NotNeeded,
             verified: 0,
             last_active_failed: false,
         }
@@ -364,14 +364,14 @@ impl Paths {
     /// Returns what a path's coupled congestion control needs to know about the others that carry
     /// data; empty if it is not coupled.
     #[must_use]
-    pub fn siblings(&self, id: PathId) -> Siblings {
+    pub fn siblings(&self, id: PathId) -> SiblingPaths {
         let Some(own) = self.get(id).filter(|path| path.congestion.is_coupled()) else {
-            return Siblings::default();
+            return SiblingPaths::default();
         };
         let carries = |path: &&Path| {
             path.id == id || (path.state() == PathState::Active && path.last_sent().is_some())
         };
-        Siblings::of(&member(own), self.paths.iter().filter(carries).map(member))
+        SiblingPaths::new(&member(own), self.paths.iter().filter(carries).map(member))
     }
 
     /// Returns whether more is in flight on a path than sparse messages leave there.
@@ -453,8 +453,8 @@ impl Paths {
     }
 }
 
-fn member(path: &Path) -> Member {
-    Member {
+fn member(path: &Path) -> SiblingPath {
+    SiblingPath {
         window: path.congestion.window(),
         mtu: path.mtu(),
         slow_start_threshold: path.congestion.slow_start_threshold(),

@@ -7,7 +7,7 @@ use crate::congestion::nanoseconds;
 
 /// The retransmission timeout. Times are in nanoseconds.
 #[derive(Clone, Debug)]
-pub struct Rto {
+pub struct RetransmissionTimeout {
     current: u64,
     smoothed: u64,
     variance: u64,
@@ -21,7 +21,7 @@ pub struct Rto {
     updated: u64,
 }
 
-impl Rto {
+impl RetransmissionTimeout {
     /// Starts with `RTO.Initial`, bounded by `RTO.Min` and `RTO.Max`.
     #[must_use]
     pub fn new(config: &AssociationConfig) -> Self {

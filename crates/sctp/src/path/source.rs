@@ -6,7 +6,7 @@
 
 use core::net::{IpAddr, Ipv6Addr};
 
-use super::{Path, PathState, Paths};
+use super::{AssociationPaths, Path, PathState};
 
 impl Path {
     /// Returns whether packets to the path's peer may come from `local` at all: it needs the same
@@ -50,17 +50,16 @@ impl Path {
     }
 }
 
-impl Paths {
+impl AssociationPaths {
     /// Sets the addresses of this host that have a route. Paths whose address was removed leave the
     /// choice to routing. These, and paths that have failed, are probed immediately: from another
     /// address they may work, and a probe that was sent while there was no route is not waited for.
     /// Loopback addresses are kept, as a host has more of them than it lists.
     pub fn set_local_addresses(&mut self, addresses: &[IpAddr]) {
         for path in self.iter_mut() {
-            if path
-                .local
-                .is_some_and(|local| !addresses.contains(&local) && scope(local) != Scope::Host)
-            {
+            if path.local.is_some_and(|local| {
+                !addresses.contains(&local) && scope(local) != AddressScope::Host
+            }) {
                 path.leave_local();
             }
             if path.local.is_none() || path.state() != PathState::Active {
@@ -82,19 +81,19 @@ impl Paths {
 
 /// The scope of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
+enum AddressScope {
     Host,
     Link,
     Beyond,
 }
 
-fn scope(address: IpAddr) -> Scope {
+fn scope(address: IpAddr) -> AddressScope {
     match address {
-        IpAddr::V4(four) if four.is_loopback() => Scope::Host,
-        IpAddr::V4(four) if four.is_link_local() => Scope::Link,
-        IpAddr::V6(Ipv6Addr::LOCALHOST) => Scope::Host,
-        IpAddr::V6(ipv6) if ipv6.is_unicast_link_local() => Scope::Link,
-        IpAddr::V4(_) | IpAddr::V6(_) => Scope::Beyond,
+        IpAddr::V4(four) if four.is_loopback() => AddressScope::Host,
+        IpAddr::V4(four) if four.is_link_local() => AddressScope::Link,
+        IpAddr::V6(Ipv6Addr::LOCALHOST) => AddressScope::Host,
+        IpAddr::V6(ipv6) if ipv6.is_unicast_link_local() => AddressScope::Link,
+        IpAddr::V4(_) | IpAddr::V6(_) => AddressScope::Beyond,
     }
 }
 
@@ -142,7 +141,8 @@ mod tests {
     #[test]
     fn an_address_set_by_the_user_is_kept_while_it_exists() {
         let config = AssociationConfig::default();
-        let mut paths = Paths::new("192.0.2.1:0".parse().unwrap(), None, &config, [0; 32]);
+        let mut paths =
+            AssociationPaths::new("192.0.2.1:0".parse().unwrap(), None, &config, [0; 32]);
         let own: IpAddr = "10.0.0.1".parse().unwrap();
         let path = paths.get_mut(PathId(0)).unwrap();
         assert!(path.set_local(own));
@@ -157,7 +157,8 @@ mod tests {
     #[test]
     fn loopback_addresses_are_kept() {
         let config = AssociationConfig::default();
-        let mut paths = Paths::new("127.0.0.1:0".parse().unwrap(), None, &config, [0; 32]);
+        let mut paths =
+            AssociationPaths::new("127.0.0.1:0".parse().unwrap(), None, &config, [0; 32]);
         let own: IpAddr = "127.0.0.2".parse().unwrap();
         assert!(paths.get_mut(PathId(0)).unwrap().set_local(own));
         paths.set_local_addresses(&["10.0.0.9".parse().unwrap()]);

@@ -3,7 +3,7 @@ mod properties;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::congestion::{CongestionKind, Siblings};
+use crate::congestion::{CongestionKind, SiblingPaths};
 
 fn to(remote: &str) -> Path {
     let remote = remote.parse().unwrap();
@@ -49,9 +49,9 @@ fn losses_and_timeouts_move_the_window() {
     }
     assert_eq!(path.outstanding(), 5792);
     path.on_chunk_lost(now, sent[0], 1448);
-    path.on_congestion(now, CongestionKind::Loss, Siblings::default());
+    path.on_congestion(now, CongestionKind::Loss, SiblingPaths::default());
     assert_eq!((path.outstanding(), path.congestion.window()), (4344, 6000));
-    path.on_timeout(now, Siblings::default());
+    path.on_timeout(now, SiblingPaths::default());
     assert_eq!(path.congestion.window(), 1500);
     assert_eq!(path.rto.current(), Duration::from_secs(2));
 }

@@ -4,8 +4,8 @@
 
 use core::time::Duration;
 
-use super::paths::Permit;
-use super::{PathState, Paths};
+use super::paths::VerificationPermit;
+use super::{AssociationPaths, PathState};
 use crate::config::AssociationConfig;
 use crate::congestion::nanoseconds;
 
@@ -18,10 +18,10 @@ const SLOW_INTERVAL: u64 = 30_000_000_000;
 /// The delay after a permit was denied, in nanoseconds.
 const DENIED_DELAY: u64 = 1_000_000_000;
 
-impl Paths {
+impl AssociationPaths {
     /// Requires a permit for each verification from now on.
     pub fn require_permit(&mut self) {
-        self.permit = Permit::Needed;
+        self.permit = VerificationPermit::Needed;
     }
 
     /// Returns whether an address is ready to be verified and waits for
@@ -29,7 +29,7 @@ impl Paths {
     #[must_use]
     pub fn wants_permit(&self, now: Duration, config: &AssociationConfig) -> bool {
         let time = nanoseconds(now);
-        self.permit == Permit::Needed
+        self.permit == VerificationPermit::Needed
             && self.is_due(now)
             && (time >= self.verify_after || self.verifications < verification_burst(config))
             && self.paths.iter().any(|path| path.wants_verification(time))
@@ -38,7 +38,7 @@ impl Paths {
     /// Permits the verification of one address, or postpones it.
     pub fn permit_verification(&mut self, now: Duration, permitted: bool) {
         if permitted {
-            self.permit = Permit::Given;
+            self.permit = VerificationPermit::Given;
             return;
         }
         self.verifications = u16::MAX;
@@ -51,7 +51,7 @@ impl Paths {
     }
 
     /// Returns whether another address may be verified now: `HB.Max.Burst` within a timeout, or
-    /// [`crate::config::Multipath::verification_burst`].
+    /// [`crate::config::MultipathConfig::verification_burst`].
     pub(super) fn may_verify(&mut self, now: u64, config: &AssociationConfig) -> bool {
         if now >= self.verify_after {
             let rto = self.get(self.primary()).map_or(0, |path| nanoseconds(path.rto.current()));
@@ -68,11 +68,11 @@ impl Paths {
         } else {
             1
         };
-        if self.verifications >= burst || self.permit == Permit::Needed {
+        if self.verifications >= burst || self.permit == VerificationPermit::Needed {
             return false;
         }
-        if self.permit == Permit::Given {
-            self.permit = Permit::Needed;
+        if self.permit == VerificationPermit::Given {
+            self.permit = VerificationPermit::Needed;
         }
         self.verifications += 1;
         self.unanswered_verifications = self.unanswered_verifications.saturating_add(1);

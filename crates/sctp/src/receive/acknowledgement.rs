@@ -67,7 +67,7 @@ impl SackPolicy {
     /// Returns the policy of a configuration. Gaps are reported immediately unless delayed
     /// acknowledgement for CMT is enabled (Iyengar et al. 2006 §3.3).
     #[must_use]
-    pub fn of(config: &AssociationConfig) -> Self {
+    pub fn from_config(config: &AssociationConfig) -> Self {
         let delayed = config.multipath.as_ref().is_some_and(|multipath| multipath.delayed_ack);
         Self {
             every: config.sack_frequency.max(1),
@@ -84,7 +84,7 @@ impl SackPolicy {
 
 /// The data received since the last acknowledgement.
 #[derive(Debug)]
-pub(crate) struct Acknowledgement {
+pub(crate) struct SackState {
     pub(crate) policy: SackPolicy,
     /// The unacknowledged packets with data.
     packets: u32,
@@ -98,7 +98,7 @@ pub(crate) struct Acknowledgement {
     always: bool,
 }
 
-impl Acknowledgement {
+impl SackState {
     pub(crate) fn new(policy: SackPolicy) -> Self {
         Self {
             policy,
@@ -184,14 +184,14 @@ impl Acknowledgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Multipath;
+    use crate::config::MultipathConfig;
 
     /// The SACKs for a second with a full packet every 100 µs, of 200 bytes each, on a path with a
     /// round trip of 40 ms.
     fn sacks_in_a_second(sack_path: SackPath, sends_bulk: bool) -> usize {
-        let multipath = Some(Multipath { sack_path, ..Multipath::default() });
+        let multipath = Some(MultipathConfig { sack_path, ..MultipathConfig::default() });
         let config = AssociationConfig { multipath, ..AssociationConfig::default() };
-        let mut acknowledgement = Acknowledgement::new(SackPolicy::of(&config));
+        let mut acknowledgement = SackState::new(SackPolicy::from_config(&config));
         let rtt = Some(Duration::from_millis(40));
         let mut sacks = 0;
         for packet in 0..10_000 {

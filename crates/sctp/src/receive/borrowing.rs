@@ -17,13 +17,13 @@ pub(crate) const MAX_WASTE: usize = 4;
 const MEASURED_BYTES: usize = 1 << 16;
 
 #[derive(Debug, Default)]
-pub(crate) struct Borrowing {
+pub(crate) struct BorrowedPackets {
     fragments: usize,
     packets: usize,
     kept: usize,
 }
 
-impl Borrowing {
+impl BorrowedPackets {
     /// Records a received packet of `bytes`.
     #[inline]
     pub(crate) fn on_packet(&mut self, bytes: usize) {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn packets_that_are_mostly_kept_are_shared() {
-        let mut borrowing = Borrowing::default();
+        let mut borrowing = BorrowedPackets::default();
         let packet = Bytes::from(alloc::vec![7; 1452]);
         for _ in 0..1000 {
             assert!(shares(&borrowing.whole(packet.slice(28..)), &packet));
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn little_data_in_large_packets_is_copied() {
-        let mut borrowing = Borrowing::default();
+        let mut borrowing = BorrowedPackets::default();
         let packet = Bytes::from(alloc::vec![7; 1452]);
         let mut shared = 0;
         for _ in 0..1000 {
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn few_fragments_share() {
-        let mut borrowing = Borrowing::default();
+        let mut borrowing = BorrowedPackets::default();
         let packet = Bytes::from(alloc::vec![7; 1452]);
         let shared = (0..1000).filter(|_| borrowing.fragment(packet.slice(28..)).1).count();
         assert_eq!(shared, MAX_BORROWED_FRAGMENTS);

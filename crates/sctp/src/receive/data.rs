@@ -2,16 +2,16 @@
 
 use alloc::vec::Vec;
 
-use super::delivery::{Delivery, Ready};
+use super::delivery::{DeliveryQueue, ReadyMessage};
 use super::fragments::number_of;
-use super::part::{Contradiction, Part};
-use super::tracking::Arrival;
-use super::window::Gap;
-use super::{DataOutcome, Number, Position, Receiver, Violation};
-use crate::counters::Counters;
+use super::part::{FragmentContradiction, MessagePart};
+use super::tracking::TsnArrival;
+use super::window::GapFilling;
+use super::{AssociationReceiver, DataOutcome, DataViolation, MessageNumber, TsnPosition};
+use crate::counters::EndpointCounters;
 use crate::identifier::StreamId;
-use crate::message::{Message, Pieces};
-use crate::wire::{DataChunk, Order};
+use crate::message::{Message, MessagePieces};
+use crate::wire::{DataChunk, DataOrder};
 
 /// The fraction of the receive buffer below which incomplete messages are delivered partially, so
 /// that they cannot block each other.
@@ -19,51 +19,55 @@ const LOW_WINDOW_FRACTION: usize = 8;
 
 /// Returns the non-wrapping number of an ordered message, where `due` is that of the next one on
 /// its stream. `None` if the message has been delivered or abandoned.
-fn number_from(due: u64, number: Number) -> Option<u64> {
+fn number_from(due: u64, number: MessageNumber) -> Option<u64> {
     match number {
         // New TSNs have numbers from the next one on, and no more of them than there are TSNs that
         // can be ahead: so every number is ahead.
-        Number::Ssn(ssn) => Some(due + u64::from(ssn.0.wrapping_sub(due as u16))),
-        Number::Mid(mid) => {
+        MessageNumber::Ssn(ssn) => Some(due + u64::from(ssn.0.wrapping_sub(due as u16))),
+        MessageNumber::Mid(mid) => {
             let ahead = mid.0.wrapping_sub(due as u32);
             (ahead.cast_signed() >= 0).then(|| due + u64::from(ahead))
         }
-        Number::Unordered => None,
+        MessageNumber::Unordered => None,
     }
 }
 
 /// Returns whether the message with `number` may be delivered before it is complete.
-fn is_due(delivery: &mut Delivery, stream: StreamId, number: Number) -> bool {
+fn is_due(delivery: &mut DeliveryQueue, stream: StreamId, number: MessageNumber) -> bool {
     let due = delivery.due(stream);
-    number == Number::Unordered || number_from(due, number) == Some(due)
+    number == MessageNumber::Unordered || number_from(due, number) == Some(due)
 }
 
-impl Receiver {
+impl AssociationReceiver {
     /// Processes a DATA or I-DATA chunk.
-    pub fn handle_data(&mut self, chunk: DataChunk, counters: &mut Counters) -> DataOutcome {
-        let interleaved = matches!(chunk.order, Order::Mid { .. });
+    pub fn handle_data(
+        &mut self,
+        chunk: DataChunk,
+        counters: &mut EndpointCounters,
+    ) -> DataOutcome {
+        let interleaved = matches!(chunk.order, DataOrder::Mid { .. });
         if chunk.payload.is_empty() || interleaved != self.reassembly.is_interleaved() {
             counters.inconsistent_data += 1;
             return DataOutcome::Violation(if chunk.payload.is_empty() {
-                Violation::NoUserData(chunk.tsn)
+                DataViolation::NoUserData(chunk.tsn)
             } else {
-                Violation::WrongKind
+                DataViolation::WrongKind
             });
         }
         let (position, next, fills_gap) = match self.tracking.classify(chunk.tsn) {
-            Arrival::New { position, next, fills_gap } => (position, next, fills_gap),
-            Arrival::Duplicate => {
+            TsnArrival::New { position, next, fills_gap } => (position, next, fills_gap),
+            TsnArrival::Duplicate => {
                 counters.duplicate_data += 1;
                 self.tracking.on_duplicate(chunk.tsn);
                 self.acknowledge_now();
                 return DataOutcome::Duplicate;
             }
-            Arrival::TooFar => return self.drop_over_window(counters),
+            TsnArrival::TooFar => return self.drop_over_window(counters),
         };
         let gap = match (fills_gap, next) {
-            (false, _) => Gap::None,
-            (true, false) => Gap::Any,
-            (true, true) => Gap::First,
+            (false, _) => GapFilling::None,
+            (true, false) => GapFilling::Any,
+            (true, true) => GapFilling::First,
         };
         if !self.window.admits(gap) {
             return self.drop_over_window(counters);
@@ -73,14 +77,14 @@ impl Receiver {
             self.acknowledgement.request_now();
         }
         self.tracking.accept(position);
-        let added = self.place(chunk, position, counters);
+        let added = self.store(chunk, position, counters);
         let result = if next { self.drop_stranded(counters) } else { Ok(()) };
         match (added, result) {
             (Ok(None), Ok(())) => DataOutcome::Accepted,
             (Ok(Some(stream)), Ok(())) => DataOutcome::InvalidStream(stream),
             _ => {
                 counters.inconsistent_data += 1;
-                DataOutcome::Violation(Violation::Inconsistent)
+                DataOutcome::Violation(DataViolation::Inconsistent)
             }
         }
     }
@@ -90,7 +94,7 @@ impl Receiver {
         self.acknowledgement.request_now();
     }
 
-    fn drop_over_window(&mut self, counters: &mut Counters) -> DataOutcome {
+    fn drop_over_window(&mut self, counters: &mut EndpointCounters) -> DataOutcome {
         counters.data_over_window += 1;
         self.acknowledge_now();
         DataOutcome::OverWindow
@@ -98,12 +102,12 @@ impl Receiver {
 
     /// Stores the data of a new chunk. Returns its stream if that does not exist.
     #[inline]
-    fn place(
+    fn store(
         &mut self,
         chunk: DataChunk,
-        position: Position,
-        counters: &mut Counters,
-    ) -> Result<Option<StreamId>, Contradiction> {
+        position: TsnPosition,
+        counters: &mut EndpointCounters,
+    ) -> Result<Option<StreamId>, FragmentContradiction> {
         let stream = chunk.stream;
         if stream.0 >= self.inbound {
             counters.inconsistent_data += 1;
@@ -112,7 +116,7 @@ impl Receiver {
         let number = number_of(&chunk);
         let due = self.delivery.due(stream);
         let place = match number {
-            Number::Unordered => None,
+            MessageNumber::Unordered => None,
             number => match number_from(due, number) {
                 None => {
                     // The rest of an abandoned message.
@@ -124,15 +128,15 @@ impl Receiver {
         };
         let number = match (place, chunk.order) {
             (Some(number), _) => number,
-            (None, Order::Mid { mid, .. }) => u64::from(mid.0),
-            (None, Order::Ssn(_)) => 0,
+            (None, DataOrder::Mid { mid, .. }) => u64::from(mid.0),
+            (None, DataOrder::Ssn(_)) => 0,
         };
         self.window.charge(chunk.payload.len());
         if !(chunk.flags.begin && chunk.flags.end) {
             return self.add_fragment(chunk, position, number, counters).map(|()| None);
         }
         if self.reassembly.contradicts(number, &chunk) {
-            return Err(Contradiction);
+            return Err(FragmentContradiction);
         }
         self.add_complete(chunk, place, due, counters);
         Ok(None)
@@ -144,21 +148,21 @@ impl Receiver {
         chunk: DataChunk,
         place: Option<u64>,
         due: u64,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
-        let ready = Ready {
+        let ready = ReadyMessage {
             message: Message {
                 stream: chunk.stream,
                 ppid: chunk.ppid,
                 unordered: chunk.flags.unordered,
                 number: match chunk.order {
-                    Order::Ssn(ssn) => u32::from(ssn.0),
-                    Order::Mid { mid, .. } => mid.0,
+                    DataOrder::Ssn(ssn) => u32::from(ssn.0),
+                    DataOrder::Mid { mid, .. } => mid.0,
                 },
                 tsn: chunk.tsn,
                 begins: true,
                 ends: true,
-                data: Pieces::One(self.borrowing.whole(chunk.payload)),
+                data: MessagePieces::One(self.borrowing.whole(chunk.payload)),
             },
             tsns: Vec::new(),
         };
@@ -172,10 +176,10 @@ impl Receiver {
     fn add_fragment(
         &mut self,
         mut chunk: DataChunk,
-        position: Position,
+        position: TsnPosition,
         number: u64,
-        counters: &mut Counters,
-    ) -> Result<(), Contradiction> {
+        counters: &mut EndpointCounters,
+    ) -> Result<(), FragmentContradiction> {
         let data = self.borrowing.fragment(core::mem::take(&mut chunk.payload));
         let (point, delivery) = (self.delivery_point(), &mut self.delivery);
         let before = self.reassembly.messages();
@@ -193,7 +197,7 @@ impl Receiver {
     }
 
     /// Delivers a message or a part of one to the application, or stores it until it is due.
-    fn deliver(&mut self, part: Part, counters: &mut Counters) {
+    fn deliver(&mut self, part: MessagePart, counters: &mut EndpointCounters) {
         // Deliverable data is stored only as long as the application likes.
         self.borrowing.release(part.borrowed);
         let message = &part.ready.message;
@@ -211,7 +215,7 @@ impl Receiver {
         }
     }
 
-    fn order(&mut self, ready: Ready, number: u64, counters: &mut Counters) {
+    fn order(&mut self, ready: ReadyMessage, number: u64, counters: &mut EndpointCounters) {
         if let Err(ready) = self.delivery.ordered(ready, number) {
             counters.inconsistent_data += 1;
             self.window.release(ready.message.len(), ready.chunks());
@@ -220,14 +224,20 @@ impl Receiver {
 
     /// Handles an advance of the cumulative TSN.
     #[inline]
-    pub(super) fn drop_stranded(&mut self, counters: &mut Counters) -> Result<(), Contradiction> {
+    pub(super) fn drop_stranded(
+        &mut self,
+        counters: &mut EndpointCounters,
+    ) -> Result<(), FragmentContradiction> {
         if self.reassembly.is_empty() && !self.skipped {
             return Ok(());
         }
         self.drop_stranded_data(counters)
     }
 
-    fn drop_stranded_data(&mut self, counters: &mut Counters) -> Result<(), Contradiction> {
+    fn drop_stranded_data(
+        &mut self,
+        counters: &mut EndpointCounters,
+    ) -> Result<(), FragmentContradiction> {
         let result = if self.reassembly.is_empty() {
             Ok(())
         } else {
@@ -240,7 +250,10 @@ impl Receiver {
         result
     }
 
-    fn drop_stranded_fragments(&mut self, counters: &mut Counters) -> Result<(), Contradiction> {
+    fn drop_stranded_fragments(
+        &mut self,
+        counters: &mut EndpointCounters,
+    ) -> Result<(), FragmentContradiction> {
         let mut dropped = Vec::new();
         let cumulative = self.tracking.cumulative();
         let result = self.reassembly.drop_stranded(cumulative, self.skipped, &mut dropped);

@@ -5,9 +5,9 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use super::scheduler::ReceiveScheduler;
-use super::streams::{Place, Streams};
+use super::streams::{InboundStreams, MessagePlace};
 use crate::identifier::StreamId;
-use crate::message::{Message, Pieces};
+use crate::message::{Message, MessagePieces};
 use crate::serial::Tsn;
 
 /// The maximum number of places for messages that are kept when there is none: a burst is not paid
@@ -16,13 +16,13 @@ const MAX_IDLE_CAPACITY: usize = 1024;
 
 /// A complete message, or a part of one for partial delivery.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub(crate) struct ReadyMessage {
     pub(crate) message: Message,
     /// Its TSNs; empty if they are consecutive or not needed.
     pub(crate) tsns: Vec<Tsn>,
 }
 
-impl Ready {
+impl ReadyMessage {
     /// Returns the number of its chunks.
     pub(crate) fn chunks(&self) -> usize {
         self.message.data.as_slice().len()
@@ -31,17 +31,17 @@ impl Ready {
 
 /// Messages that wait for earlier ones, and messages ready for the application.
 #[derive(Debug, Default)]
-pub(crate) struct Delivery {
-    streams: Streams,
+pub(crate) struct DeliveryQueue {
+    streams: InboundStreams,
     /// Complete ordered messages that wait for earlier ones of their stream.
-    waiting: BTreeMap<Place, Ready>,
+    waiting: BTreeMap<MessagePlace, ReadyMessage>,
     /// Messages ready for the application, in the order in which they became ready.
-    ready: VecDeque<Ready>,
+    ready: VecDeque<ReadyMessage>,
     /// The scheduler that chooses the next one, if not the first.
     scheduler: Option<Box<dyn ReceiveScheduler>>,
 }
 
-impl Delivery {
+impl DeliveryQueue {
     /// Creates an empty delivery.
     pub(crate) fn new(scheduler: Option<Box<dyn ReceiveScheduler>>) -> Self {
         Self { scheduler, ..Self::default() }
@@ -71,14 +71,14 @@ impl Delivery {
     /// Makes an unordered message, or any part of a message but the last, ready for the
     /// application.
     #[inline]
-    pub(crate) fn push(&mut self, ready: Ready) {
+    pub(crate) fn push(&mut self, ready: ReadyMessage) {
         self.ready.push_back(ready);
     }
 
     /// Makes the next ordered message of its stream ready for the application, and those that
     /// waited for it.
     #[inline]
-    pub(crate) fn push_due(&mut self, ready: Ready, number: u64) {
+    pub(crate) fn push_due(&mut self, ready: ReadyMessage, number: u64) {
         let stream = ready.message.stream;
         self.ready.push_back(ready);
         self.advance(stream, number);
@@ -89,7 +89,7 @@ impl Delivery {
     pub(crate) fn advance(&mut self, stream: StreamId, number: u64) {
         let mut due = number + 1;
         if !self.waiting.is_empty() {
-            while let Some(next) = self.waiting.remove(&Place::new(stream, due)) {
+            while let Some(next) = self.waiting.remove(&MessagePlace::new(stream, due)) {
                 self.ready.push_back(next);
                 due += 1;
             }
@@ -99,7 +99,7 @@ impl Delivery {
 
     /// Adds a complete ordered message, which is delivered or waits for earlier ones. Returns it as
     /// `Err` if its number already exists.
-    pub(crate) fn ordered(&mut self, ready: Ready, number: u64) -> Result<(), Ready> {
+    pub(crate) fn ordered(&mut self, ready: ReadyMessage, number: u64) -> Result<(), ReadyMessage> {
         let stream = ready.message.stream;
         let due = self.streams.due(stream);
         if number == due {
@@ -107,7 +107,7 @@ impl Delivery {
         } else if number < due {
             return Err(ready);
         } else {
-            let place = Place::new(stream, number);
+            let place = MessagePlace::new(stream, number);
             if self.waiting.contains_key(&place) {
                 return Err(ready);
             }
@@ -122,7 +122,7 @@ impl Delivery {
         if number < self.streams.due(stream) {
             return;
         }
-        let range = Place::new(stream, 0)..=Place::new(stream, number);
+        let range = MessagePlace::new(stream, 0)..=MessagePlace::new(stream, number);
         while let Some((&place, _)) = self.waiting.range(range.clone()).next() {
             self.ready.extend(self.waiting.remove(&place));
         }
@@ -141,7 +141,7 @@ impl Delivery {
             let Some((&place, _)) = next else { return };
             if is_open(place.stream()) {
                 match place.stream().0.checked_add(1) {
-                    Some(stream) => from = Some(Place::new(StreamId(stream), 0)),
+                    Some(stream) => from = Some(MessagePlace::new(StreamId(stream), 0)),
                     None => return,
                 }
             } else {
@@ -152,7 +152,7 @@ impl Delivery {
 
     /// Appends a part to the last message for the application if it continues that; otherwise
     /// returns it.
-    pub(crate) fn extend_last(&mut self, part: Ready) -> Option<Ready> {
+    pub(crate) fn extend_last(&mut self, part: ReadyMessage) -> Option<ReadyMessage> {
         let new = &part.message;
         let Some(last) = self.ready.back_mut().filter(|last| {
             let message = &last.message;
@@ -165,8 +165,8 @@ impl Delivery {
             return Some(part);
         };
         match part.message.data {
-            Pieces::One(piece) => last.message.data.push(piece),
-            Pieces::Many(pieces) => {
+            MessagePieces::One(piece) => last.message.data.push(piece),
+            MessagePieces::Many(pieces) => {
                 pieces.into_iter().for_each(|piece| last.message.data.push(piece))
             }
         }
@@ -177,7 +177,7 @@ impl Delivery {
 
     /// Returns the next message for the application.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Ready> {
+    pub(crate) fn pop(&mut self) -> Option<ReadyMessage> {
         let ready = match &mut self.scheduler {
             Some(scheduler) if self.ready.len() > 1 => {
                 let place = scheduler.next(&mut self.ready.iter().map(|one| one.message.stream));
@@ -198,7 +198,7 @@ impl Delivery {
         stream: StreamId,
         unordered: bool,
         number: u32,
-        mut taken: impl FnMut(&Ready),
+        mut taken: impl FnMut(&ReadyMessage),
     ) -> bool {
         let mut started_here = false;
         self.ready.retain(|ready| {
@@ -218,7 +218,7 @@ impl Delivery {
 
     /// Resets `streams`, or all of them if the list is empty, to 0, and drops their waiting
     /// messages.
-    pub(crate) fn reset(&mut self, streams: &[StreamId], mut dropped: impl FnMut(&Ready)) {
+    pub(crate) fn reset(&mut self, streams: &[StreamId], mut dropped: impl FnMut(&ReadyMessage)) {
         if streams.is_empty() {
             self.waiting.values().for_each(&mut dropped);
             self.waiting.clear();
@@ -226,7 +226,7 @@ impl Delivery {
             return;
         }
         for stream in streams {
-            let range = Place::new(*stream, 0)..=Place::new(*stream, u64::MAX);
+            let range = MessagePlace::new(*stream, 0)..=MessagePlace::new(*stream, u64::MAX);
             while let Some((&place, _)) = self.waiting.range(range.clone()).next() {
                 if let Some(ready) = self.waiting.remove(&place) {
                     dropped(&ready);

@@ -4,7 +4,7 @@ use crate::identifier::StreamId;
 
 /// An abandoned message and its stored data.
 #[derive(Debug)]
-pub(crate) struct Dropped {
+pub(crate) struct DroppedMessage {
     pub(crate) stream: StreamId,
     pub(crate) unordered: bool,
     /// As in [`crate::message::Message::number`].

@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
-use super::{Position, Receiver, Violation};
-use crate::counters::Counters;
+use super::{AssociationReceiver, DataViolation, TsnPosition};
+use crate::counters::EndpointCounters;
 use crate::wire::{ForwardTsnChunk, IForwardTsnChunk};
 
-impl Receiver {
+impl AssociationReceiver {
     /// Processes a FORWARD-TSN chunk.
     ///
     /// # Errors
@@ -14,11 +14,11 @@ impl Receiver {
     pub fn handle_forward_tsn(
         &mut self,
         chunk: &ForwardTsnChunk,
-        counters: &mut Counters,
-    ) -> Result<(), Violation> {
+        counters: &mut EndpointCounters,
+    ) -> Result<(), DataViolation> {
         if self.reassembly.is_interleaved() {
             counters.unexpected_chunks += 1;
-            return Err(Violation::WrongKind);
+            return Err(DataViolation::WrongKind);
         }
         let Some(position) = self.advances_to(chunk.new_cumulative_tsn) else { return Ok(()) };
         let mut dropped = Vec::new();
@@ -45,11 +45,11 @@ impl Receiver {
     pub fn handle_i_forward_tsn(
         &mut self,
         chunk: &IForwardTsnChunk,
-        counters: &mut Counters,
-    ) -> Result<(), Violation> {
+        counters: &mut EndpointCounters,
+    ) -> Result<(), DataViolation> {
         if !self.reassembly.is_interleaved() {
             counters.unexpected_chunks += 1;
-            return Err(Violation::WrongKind);
+            return Err(DataViolation::WrongKind);
         }
         let Some(position) = self.advances_to(chunk.new_cumulative_tsn) else { return Ok(()) };
         let mut dropped = Vec::new();
@@ -76,19 +76,23 @@ impl Receiver {
     /// out of date by RFC 3758 §3.6, but may abandon a message whose rest was never sent, and so has
     /// no TSN to skip to; otherwise the next message would contradict it. A SACK is sent in any case,
     /// as the last one may have been lost.
-    fn advances_to(&mut self, new_cumulative_tsn: crate::serial::Tsn) -> Option<Position> {
+    fn advances_to(&mut self, new_cumulative_tsn: crate::serial::Tsn) -> Option<TsnPosition> {
         self.acknowledgement.on_chunk();
         self.acknowledgement.request_now();
         let position = self.tracking.position(new_cumulative_tsn);
         (position >= self.tracking.cumulative()).then_some(position)
     }
 
-    fn skip_to(&mut self, position: Position, counters: &mut Counters) -> Result<(), Violation> {
+    fn skip_to(
+        &mut self,
+        position: TsnPosition,
+        counters: &mut EndpointCounters,
+    ) -> Result<(), DataViolation> {
         self.skipped = true;
         self.tracking.skip_to(position);
         self.drop_stranded(counters).map_err(|_| {
             counters.inconsistent_data += 1;
-            Violation::Inconsistent
+            DataViolation::Inconsistent
         })
     }
 }

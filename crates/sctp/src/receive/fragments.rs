@@ -9,24 +9,24 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::delivery::Ready;
-use super::dropped::Dropped;
-use super::part::{Contradiction, Part};
+use super::delivery::ReadyMessage;
+use super::dropped::DroppedMessage;
+use super::part::{FragmentContradiction, MessagePart};
 use super::tracking::tsn_at;
-use super::{Number, Position};
+use super::{MessageNumber, TsnPosition};
 use crate::identifier::{Ppid, StreamId};
-use crate::message::{Message, Pieces};
-use crate::wire::{DataChunk, Order};
+use crate::message::{Message, MessagePieces};
+use crate::wire::{DataChunk, DataOrder};
 
 /// Fragments with consecutive TSNs of one message.
 #[derive(Debug)]
-struct Run {
+struct FragmentRun {
     /// The position of the first fragment, delivered ones included.
-    first: Position,
-    last: Position,
+    first: TsnPosition,
+    last: TsnPosition,
     stream: StreamId,
     ppid: Ppid,
-    number: Number,
+    number: MessageNumber,
     begins: bool,
     ends: bool,
     /// Whether a part of it has been delivered.
@@ -36,8 +36,8 @@ struct Run {
     borrowed: usize,
 }
 
-impl Run {
-    fn new(position: Position, chunk: &DataChunk, number: Number) -> Self {
+impl FragmentRun {
+    fn new(position: TsnPosition, chunk: &DataChunk, number: MessageNumber) -> Self {
         Self {
             first: position,
             last: position,
@@ -60,7 +60,7 @@ impl Run {
     }
 
     /// Returns whether `chunk` can continue the same message.
-    fn continues_with(&self, chunk: &DataChunk, number: Number) -> bool {
+    fn continues_with(&self, chunk: &DataChunk, number: MessageNumber) -> bool {
         !self.ends && !chunk.flags.begin && self.stream == chunk.stream && self.number == number
     }
 
@@ -84,23 +84,23 @@ impl Run {
     }
 
     /// Removes and returns the undelivered part of the message.
-    fn take(&mut self) -> Part {
+    fn remove_part(&mut self) -> MessagePart {
         let begins = !self.partial;
-        let first = self.last + 1 - self.pieces.len() as Position;
+        let first = self.last + 1 - self.pieces.len() as TsnPosition;
         let pieces = Vec::from(core::mem::take(&mut self.pieces));
         self.partial = true;
         self.bytes = 0;
-        Part {
-            ready: Ready {
+        MessagePart {
+            ready: ReadyMessage {
                 message: Message {
                     stream: self.stream,
                     ppid: self.ppid,
-                    unordered: self.number == Number::Unordered,
+                    unordered: self.number == MessageNumber::Unordered,
                     number: self.number_in_message(),
                     tsn: tsn_at(first),
                     begins,
                     ends: self.ends,
-                    data: Pieces::from(pieces),
+                    data: MessagePieces::from(pieces),
                 },
                 tsns: Vec::new(),
             },
@@ -112,18 +112,18 @@ impl Run {
     /// Unordered messages have no number; their first TSN distinguishes them.
     fn number_in_message(&self) -> u32 {
         match self.number {
-            Number::Ssn(ssn) => u32::from(ssn.0),
-            Number::Mid(mid) => mid.0,
-            Number::Unordered => tsn_at(self.first).0,
+            MessageNumber::Ssn(ssn) => u32::from(ssn.0),
+            MessageNumber::Mid(mid) => mid.0,
+            MessageNumber::Unordered => tsn_at(self.first).0,
         }
     }
 }
 
-impl From<Run> for Dropped {
-    fn from(run: Run) -> Self {
+impl From<FragmentRun> for DroppedMessage {
+    fn from(run: FragmentRun) -> Self {
         Self {
             stream: run.stream,
-            unordered: run.number == Number::Unordered,
+            unordered: run.number == MessageNumber::Unordered,
             number: run.number_in_message(),
             bytes: run.bytes,
             chunks: run.pieces.len(),
@@ -136,25 +136,25 @@ impl From<Run> for Dropped {
 
 /// All runs.
 #[derive(Debug, Default)]
-pub(crate) struct Fragments {
+pub(crate) struct FragmentRuns {
     /// The run that grows while nothing is missing: fragments are appended without a search.
-    current: Option<Run>,
+    current: Option<FragmentRun>,
     /// Other runs, by the position of their first fragment.
-    runs: BTreeMap<Position, Run>,
+    runs: BTreeMap<TsnPosition, FragmentRun>,
     /// The fragments after this position without a beginning belong to an abandoned message.
-    stranded: Option<Position>,
+    stranded: Option<TsnPosition>,
 }
 
 /// Returns the sequence number of `chunk`'s message.
-pub(crate) fn number_of(chunk: &DataChunk) -> Number {
+pub(crate) fn number_of(chunk: &DataChunk) -> MessageNumber {
     match chunk.order {
-        _ if chunk.flags.unordered => Number::Unordered,
-        Order::Ssn(ssn) => Number::Ssn(ssn),
-        Order::Mid { mid, .. } => Number::Mid(mid),
+        _ if chunk.flags.unordered => MessageNumber::Unordered,
+        DataOrder::Ssn(ssn) => MessageNumber::Ssn(ssn),
+        DataOrder::Mid { mid, .. } => MessageNumber::Mid(mid),
     }
 }
 
-impl Fragments {
+impl FragmentRuns {
     /// Returns whether no fragments are stored.
     pub(crate) fn is_empty(&self) -> bool {
         self.current.is_none() && self.runs.is_empty()
@@ -165,11 +165,11 @@ impl Fragments {
     /// number and its stored bytes.
     pub(crate) fn insert(
         &mut self,
-        position: Position,
+        position: TsnPosition,
         chunk: &DataChunk,
         (piece, borrowed): (Bytes, bool),
-        deliver_partially: impl FnOnce(StreamId, Number, usize) -> bool,
-    ) -> Result<Option<Part>, Contradiction> {
+        deliver_partially: impl FnOnce(StreamId, MessageNumber, usize) -> bool,
+    ) -> Result<Option<MessagePart>, FragmentContradiction> {
         let number = number_of(chunk);
         if self.runs.is_empty() {
             match &mut self.current {
@@ -180,7 +180,7 @@ impl Fragments {
                     return Ok(self.take_current(deliver_partially));
                 }
                 None if chunk.flags.begin => {
-                    let run = self.current.insert(Run::new(position, chunk, number));
+                    let run = self.current.insert(FragmentRun::new(position, chunk, number));
                     run.push(piece, borrowed);
                     return Ok(self.take_current(deliver_partially));
                 }
@@ -190,14 +190,14 @@ impl Fragments {
         if let Some(run) = self.current.take() {
             self.runs.insert(run.first, run);
         }
-        let mut run = Run::new(position, chunk, number);
+        let mut run = FragmentRun::new(position, chunk, number);
         run.push(piece, borrowed);
         let run = self.join_neighbours(run, chunk)?;
         let first = run.first;
         let begins = run.begins && !run.ends && !run.partial;
         let wanted = begins
             && deliver_partially(run.stream, run.number, run.bytes)
-            && !(run.number == Number::Unordered && self.is_open(run.stream));
+            && !(run.number == MessageNumber::Unordered && self.is_open(run.stream));
         let run = self.runs.entry(first).or_insert(run);
         let deliver = take_deliverable(run, |_, _, _| wanted);
         if run.begins && run.ends {
@@ -210,14 +210,14 @@ impl Fragments {
     /// one have to wait until that ends, as nothing would distinguish them.
     fn is_open(&self, stream: StreamId) -> bool {
         let all = self.current.iter().chain(self.runs.values());
-        let mut open = all.filter(|run| run.partial && run.number == Number::Unordered);
+        let mut open = all.filter(|run| run.partial && run.number == MessageNumber::Unordered);
         open.any(|run| run.stream == stream)
     }
 
     fn take_current(
         &mut self,
-        deliver_partially: impl FnOnce(StreamId, Number, usize) -> bool,
-    ) -> Option<Part> {
+        deliver_partially: impl FnOnce(StreamId, MessageNumber, usize) -> bool,
+    ) -> Option<MessagePart> {
         let run = self.current.as_mut()?;
         let part = take_deliverable(run, deliver_partially);
         if run.begins && run.ends {
@@ -227,7 +227,11 @@ impl Fragments {
     }
 
     /// Joins a run of one fragment with the runs before and after it, unless they contradict it.
-    fn join_neighbours(&mut self, mut run: Run, chunk: &DataChunk) -> Result<Run, Contradiction> {
+    fn join_neighbours(
+        &mut self,
+        mut run: FragmentRun,
+        chunk: &DataChunk,
+    ) -> Result<FragmentRun, FragmentContradiction> {
         let before =
             self.runs.range(..run.first).next_back().map(|(first, run)| (*first, run.last));
         if let Some((first, _)) = before.filter(|(_, last)| last + 1 == run.first)
@@ -240,7 +244,7 @@ impl Fragments {
                 let fits = previous.ends && chunk.flags.begin;
                 self.runs.insert(first, previous);
                 if !fits {
-                    return Err(Contradiction);
+                    return Err(FragmentContradiction);
                 }
             }
         }
@@ -252,7 +256,7 @@ impl Fragments {
                 let fits = run.ends && next.begins;
                 self.runs.insert(next.first, next);
                 if !fits {
-                    return Err(Contradiction);
+                    return Err(FragmentContradiction);
                 }
             }
         }
@@ -262,23 +266,23 @@ impl Fragments {
     /// Returns the available beginning of each message for which `deliver_partially` returns true.
     pub(crate) fn take_partial(
         &mut self,
-        mut deliver_partially: impl FnMut(StreamId, Number) -> bool,
-    ) -> Vec<Part> {
+        mut deliver_partially: impl FnMut(StreamId, MessageNumber) -> bool,
+    ) -> Vec<MessagePart> {
         let all = self.current.iter().chain(self.runs.values());
         let mut open: BTreeSet<StreamId> = all
-            .filter(|run| run.partial && run.number == Number::Unordered)
+            .filter(|run| run.partial && run.number == MessageNumber::Unordered)
             .map(|run| run.stream)
             .collect();
-        let mut may_begin = |run: &Run| {
+        let mut may_begin = |run: &FragmentRun| {
             deliver_partially(run.stream, run.number)
-                && (run.number != Number::Unordered || open.insert(run.stream))
+                && (run.number != MessageNumber::Unordered || open.insert(run.stream))
         };
         self.current
             .iter_mut()
             .chain(self.runs.values_mut())
             .filter(|run| run.begins && !run.pieces.is_empty())
             .filter(|run| run.partial || may_begin(run))
-            .map(Run::take)
+            .map(FragmentRun::remove_part)
             .collect()
     }
 
@@ -286,11 +290,11 @@ impl Fragments {
     /// been joined never will be. Drops those of abandoned messages.
     pub(crate) fn drop_stranded(
         &mut self,
-        cumulative: Position,
-        mut dropped: impl FnMut(Dropped),
-    ) -> Result<(), Contradiction> {
+        cumulative: TsnPosition,
+        mut dropped: impl FnMut(DroppedMessage),
+    ) -> Result<(), FragmentContradiction> {
         if self.current.as_ref().is_some_and(|run| run.last < cumulative) {
-            return Err(Contradiction);
+            return Err(FragmentContradiction);
         }
         while let Some(entry) = self.runs.first_entry() {
             let run = entry.get();
@@ -299,10 +303,10 @@ impl Fragments {
             }
             if run.begins {
                 // It is incomplete, so it must continue with data that has not arrived.
-                return if run.last < cumulative { Err(Contradiction) } else { Ok(()) };
+                return if run.last < cumulative { Err(FragmentContradiction) } else { Ok(()) };
             }
             if self.stranded.is_none_or(|stranded| stranded + 1 != run.first) {
-                return Err(Contradiction);
+                return Err(FragmentContradiction);
             }
             let run = entry.remove();
             self.stranded = (!run.ends).then_some(run.last);
@@ -312,7 +316,11 @@ impl Fragments {
     }
 
     /// Drops incomplete messages up to `position` that the peer abandoned (RFC 3758 §3.6).
-    pub(crate) fn skip_to(&mut self, position: Position, mut dropped: impl FnMut(Dropped)) {
+    pub(crate) fn skip_to(
+        &mut self,
+        position: TsnPosition,
+        mut dropped: impl FnMut(DroppedMessage),
+    ) {
         self.stranded = Some(position);
         if let Some(run) = self.current.take() {
             self.runs.insert(run.first, run);
@@ -327,7 +335,7 @@ impl Fragments {
     }
 
     /// Drops everything.
-    pub(crate) fn clear(&mut self, mut dropped: impl FnMut(Dropped)) {
+    pub(crate) fn clear(&mut self, mut dropped: impl FnMut(DroppedMessage)) {
         let current = self.current.take();
         let runs = core::mem::take(&mut self.runs);
         current.into_iter().chain(runs.into_values()).for_each(|run| dropped(run.into()));
@@ -335,7 +343,7 @@ impl Fragments {
     }
 }
 
-impl Run {
+impl FragmentRun {
     /// Joins this run, which follows `before`, into `before`, moving the pieces of the shorter one.
     fn prepend_or_append(mut self, before: &mut Self) {
         if before.pieces.len() >= self.pieces.len() {
@@ -351,10 +359,10 @@ impl Run {
 
 /// Returns what of `run` can be delivered.
 fn take_deliverable(
-    run: &mut Run,
-    deliver_partially: impl FnOnce(StreamId, Number, usize) -> bool,
-) -> Option<Part> {
+    run: &mut FragmentRun,
+    deliver_partially: impl FnOnce(StreamId, MessageNumber, usize) -> bool,
+) -> Option<MessagePart> {
     let deliver = run.begins
         && (run.ends || run.partial || deliver_partially(run.stream, run.number, run.bytes));
-    deliver.then(|| run.take())
+    deliver.then(|| run.remove_part())
 }

@@ -8,43 +8,43 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::delivery::Ready;
-use super::dropped::Dropped;
-use super::part::{Contradiction, Part};
-use super::streams::Place;
+use super::delivery::ReadyMessage;
+use super::dropped::DroppedMessage;
+use super::part::{FragmentContradiction, MessagePart};
+use super::streams::MessagePlace;
 use super::tracking::tsn_at;
-use super::{Number, Position};
+use super::{MessageNumber, TsnPosition};
 use crate::identifier::{Ppid, StreamId};
-use crate::message::{Message, Pieces};
+use crate::message::{Message, MessagePieces};
 use crate::serial::Mid;
 use crate::wire::DataChunk;
 
 /// Identifies an incomplete message. Unordered messages have numbers of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
+pub(crate) struct InterleavedKey {
     pub(crate) unordered: bool,
     /// The stream and the number, which does not wrap for ordered messages.
-    pub(crate) place: Place,
+    pub(crate) place: MessagePlace,
 }
 
-impl Key {
-    fn number(self) -> Number {
+impl InterleavedKey {
+    fn number(self) -> MessageNumber {
         let mid = Mid(self.place.number() as u32);
-        if self.unordered { Number::Unordered } else { Number::Mid(mid) }
+        if self.unordered { MessageNumber::Unordered } else { MessageNumber::Mid(mid) }
     }
 }
 
 /// A fragment that arrived before an earlier one of its message.
 #[derive(Debug)]
-struct Ahead {
-    position: Position,
+struct AheadFragment {
+    position: TsnPosition,
     piece: Bytes,
     borrowed: bool,
 }
 
 /// An incomplete message.
 #[derive(Debug, Default)]
-struct Assembly {
+struct InterleavedMessage {
     ppid: Ppid,
     /// The number of the first fragment that is missing.
     next: u32,
@@ -55,13 +55,13 @@ struct Assembly {
     /// All undelivered fragments before `next`.
     pieces: Vec<Bytes>,
     /// Their positions; only the first one if the others are not needed.
-    positions: Vec<Position>,
+    positions: Vec<TsnPosition>,
     bytes: usize,
     borrowed: usize,
-    ahead: BTreeMap<u32, Ahead>,
+    ahead: BTreeMap<u32, AheadFragment>,
 }
 
-impl Assembly {
+impl InterleavedMessage {
     fn is_complete(&self) -> bool {
         self.end.is_some_and(|end| self.next > end)
     }
@@ -75,7 +75,7 @@ impl Assembly {
         fsn >= self.next && fsn < u32::MAX && !beyond && !self.ahead.contains_key(&fsn)
     }
 
-    fn push(&mut self, position: Position, piece: Bytes, borrowed: bool, all_positions: bool) {
+    fn push(&mut self, position: TsnPosition, piece: Bytes, borrowed: bool, all_positions: bool) {
         if all_positions || self.pieces.is_empty() {
             self.positions.push(position);
         }
@@ -86,7 +86,7 @@ impl Assembly {
     }
 
     /// Removes and returns the undelivered part of the message.
-    fn take(&mut self, key: Key, all_positions: bool) -> Part {
+    fn remove_part(&mut self, key: InterleavedKey, all_positions: bool) -> MessagePart {
         let pieces = core::mem::take(&mut self.pieces);
         let positions = core::mem::take(&mut self.positions);
         let tsn = tsn_at(positions.first().copied().unwrap_or_default());
@@ -94,8 +94,8 @@ impl Assembly {
         let tsns = wanted.iter().map(|position| tsn_at(*position)).collect();
         let begins = !core::mem::replace(&mut self.partial, true);
         self.bytes = 0;
-        Part {
-            ready: Ready {
+        MessagePart {
+            ready: ReadyMessage {
                 message: Message {
                     stream: key.place.stream(),
                     ppid: self.ppid,
@@ -104,7 +104,7 @@ impl Assembly {
                     tsn,
                     begins,
                     ends: self.is_complete(),
-                    data: Pieces::from(pieces),
+                    data: MessagePieces::from(pieces),
                 },
                 tsns,
             },
@@ -113,9 +113,9 @@ impl Assembly {
         }
     }
 
-    fn into_dropped(self, key: Key) -> Dropped {
+    fn into_dropped(self, key: InterleavedKey) -> DroppedMessage {
         let ahead = self.ahead.values();
-        Dropped {
+        DroppedMessage {
             stream: key.place.stream(),
             unordered: key.unordered,
             number: key.place.number() as u32,
@@ -130,16 +130,16 @@ impl Assembly {
 
 /// All incomplete messages.
 #[derive(Debug)]
-pub(crate) struct Interleaved {
+pub(crate) struct InterleavedMessages {
     /// The message of the last fragment: the next one is found without a search.
-    current: Option<(Key, Assembly)>,
-    others: BTreeMap<Key, Assembly>,
+    current: Option<(InterleavedKey, InterleavedMessage)>,
+    others: BTreeMap<InterleavedKey, InterleavedMessage>,
     /// Fragments after a missing one, by position.
-    ahead: BTreeMap<Position, Key>,
+    ahead: BTreeMap<TsnPosition, InterleavedKey>,
     all_positions: bool,
 }
 
-impl Interleaved {
+impl InterleavedMessages {
     /// `all_positions`: whether the TSNs of all fragments are stored.
     pub(crate) fn new(all_positions: bool) -> Self {
         Self { current: None, others: BTreeMap::new(), ahead: BTreeMap::new(), all_positions }
@@ -152,15 +152,17 @@ impl Interleaved {
 
     /// Returns whether an ordered message of `stream` is incomplete.
     pub(crate) fn is_open(&self, stream: StreamId) -> bool {
-        let key = |number| Key { unordered: false, place: Place::new(stream, number) };
-        let is_current =
-            |(key, _): &(Key, Assembly)| !key.unordered && key.place.stream() == stream;
+        let key =
+            |number| InterleavedKey { unordered: false, place: MessagePlace::new(stream, number) };
+        let is_current = |(key, _): &(InterleavedKey, InterleavedMessage)| {
+            !key.unordered && key.place.stream() == stream
+        };
         self.current.as_ref().is_some_and(is_current)
             || self.others.range(key(0)..=key(u64::MAX)).next().is_some()
     }
 
     /// Returns whether fragments of the message with `key` are stored.
-    pub(crate) fn contains(&self, key: Key) -> bool {
+    pub(crate) fn contains(&self, key: InterleavedKey) -> bool {
         self.current.as_ref().is_some_and(|(current, _)| *current == key)
             || self.others.contains_key(&key)
     }
@@ -175,16 +177,16 @@ impl Interleaved {
     /// number and its stored bytes.
     pub(crate) fn insert(
         &mut self,
-        (key, fsn): (Key, u32),
-        position: Position,
+        (key, fsn): (InterleavedKey, u32),
+        position: TsnPosition,
         chunk: &DataChunk,
         (piece, borrowed): (Bytes, bool),
-        deliver_partially: impl FnOnce(StreamId, Number, usize) -> bool,
-    ) -> Result<Option<Part>, Contradiction> {
+        deliver_partially: impl FnOnce(StreamId, MessageNumber, usize) -> bool,
+    ) -> Result<Option<MessagePart>, FragmentContradiction> {
         let mut assembly = self.remove_or_new(key);
         if !assembly.accepts(fsn, chunk.flags.end) || chunk.flags.begin != (fsn == 0) {
             self.current = Some((key, assembly));
-            return Err(Contradiction);
+            return Err(FragmentContradiction);
         }
         if chunk.flags.begin {
             assembly.ppid = chunk.ppid;
@@ -194,7 +196,7 @@ impl Interleaved {
         }
         if fsn != assembly.next {
             self.ahead.insert(position, key);
-            assembly.ahead.insert(fsn, Ahead { position, piece, borrowed });
+            assembly.ahead.insert(fsn, AheadFragment { position, piece, borrowed });
             self.current = Some((key, assembly));
             return Ok(None);
         }
@@ -207,7 +209,7 @@ impl Interleaved {
         let deliver = whole
             || assembly.partial
             || deliver_partially(chunk.stream, key.number(), assembly.bytes);
-        let part = deliver.then(|| assembly.take(key, self.all_positions));
+        let part = deliver.then(|| assembly.remove_part(key, self.all_positions));
         if !whole {
             self.current = Some((key, assembly));
         }
@@ -216,7 +218,7 @@ impl Interleaved {
 
     /// Removes and returns the message with `key`, or a new one.
     #[inline]
-    fn remove_or_new(&mut self, key: Key) -> Assembly {
+    fn remove_or_new(&mut self, key: InterleavedKey) -> InterleavedMessage {
         match self.current.take() {
             Some((current, assembly)) if current == key => return assembly,
             Some((current, assembly)) => {
@@ -225,7 +227,7 @@ impl Interleaved {
             None => {}
         }
         if self.others.is_empty() {
-            return Assembly::default();
+            return InterleavedMessage::default();
         }
         self.others.remove(&key).unwrap_or_default()
     }
@@ -233,8 +235,8 @@ impl Interleaved {
     /// Returns the available beginning of each message for which `deliver_partially` returns true.
     pub(crate) fn take_partial(
         &mut self,
-        mut deliver_partially: impl FnMut(StreamId, Number) -> bool,
-    ) -> Vec<Part> {
+        mut deliver_partially: impl FnMut(StreamId, MessageNumber) -> bool,
+    ) -> Vec<MessagePart> {
         let current = self.current.iter_mut().map(|(key, assembly)| (&*key, assembly));
         current
             .chain(self.others.iter_mut())
@@ -242,7 +244,7 @@ impl Interleaved {
             .filter(|(key, assembly)| {
                 assembly.partial || deliver_partially(key.place.stream(), key.number())
             })
-            .map(|(key, assembly)| assembly.take(*key, self.all_positions))
+            .map(|(key, assembly)| assembly.remove_part(*key, self.all_positions))
             .collect()
     }
 
@@ -251,14 +253,14 @@ impl Interleaved {
     /// message; otherwise it violated the protocol.
     pub(crate) fn drop_stranded(
         &mut self,
-        cumulative: Position,
+        cumulative: TsnPosition,
         may_strand: bool,
-        mut dropped: impl FnMut(Dropped),
-    ) -> Result<(), Contradiction> {
+        mut dropped: impl FnMut(DroppedMessage),
+    ) -> Result<(), FragmentContradiction> {
         while let Some(entry) = self.ahead.first_entry().filter(|entry| *entry.key() <= cumulative)
         {
             if !may_strand {
-                return Err(Contradiction);
+                return Err(FragmentContradiction);
             }
             let key = entry.remove();
             self.drop_message(key, &mut dropped);
@@ -266,7 +268,7 @@ impl Interleaved {
         Ok(())
     }
 
-    fn drop_message(&mut self, key: Key, dropped: &mut impl FnMut(Dropped)) {
+    fn drop_message(&mut self, key: InterleavedKey, dropped: &mut impl FnMut(DroppedMessage)) {
         let assembly = match self.current.take() {
             Some((current, assembly)) if current == key => Some(assembly),
             other => {
@@ -282,7 +284,12 @@ impl Interleaved {
     }
 
     /// Drops the incomplete messages from `from` to `to` that the peer abandoned.
-    pub(crate) fn skip(&mut self, from: Key, to: Key, mut dropped: impl FnMut(Dropped)) {
+    pub(crate) fn skip(
+        &mut self,
+        from: InterleavedKey,
+        to: InterleavedKey,
+        mut dropped: impl FnMut(DroppedMessage),
+    ) {
         if let Some((key, assembly)) = self.current.take() {
             self.others.insert(key, assembly);
         }
@@ -292,7 +299,7 @@ impl Interleaved {
     }
 
     /// Drops everything.
-    pub(crate) fn clear(&mut self, mut dropped: impl FnMut(Dropped)) {
+    pub(crate) fn clear(&mut self, mut dropped: impl FnMut(DroppedMessage)) {
         let current = self.current.take();
         let others = core::mem::take(&mut self.others);
         current.into_iter().chain(others).for_each(|(key, assembly)| {

@@ -1,17 +1,17 @@
 //! The output of reassembly: a complete message, or a part of one.
 
-use super::Number;
-use super::delivery::Ready;
+use super::MessageNumber;
+use super::delivery::ReadyMessage;
 
 /// A complete message or a part of one, with its sequence number.
 #[derive(Debug)]
-pub(crate) struct Part {
-    pub(crate) ready: Ready,
+pub(crate) struct MessagePart {
+    pub(crate) ready: ReadyMessage,
     /// The number of its pieces that share memory with a packet.
     pub(crate) borrowed: usize,
-    pub(crate) number: Number,
+    pub(crate) number: MessageNumber,
 }
 
 /// A fragment contradicts earlier ones: the peer violated the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Contradiction;
+pub(crate) struct FragmentContradiction;

@@ -2,23 +2,23 @@
 
 use alloc::collections::VecDeque;
 
-use super::Position;
+use super::TsnPosition;
 
 /// All positions from `first` to `last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Range {
-    pub(crate) first: Position,
-    pub(crate) last: Position,
+pub(crate) struct PositionRange {
+    pub(crate) first: TsnPosition,
+    pub(crate) last: TsnPosition,
 }
 
 /// A set of positions. Data in order only touches the last range, so a search is only needed for
 /// late data.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ranges {
-    ranges: VecDeque<Range>,
+pub(crate) struct PositionRanges {
+    ranges: VecDeque<PositionRange>,
 }
 
-impl Ranges {
+impl PositionRanges {
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -29,17 +29,17 @@ impl Ranges {
     }
 
     /// The highest position in the set.
-    pub(crate) fn highest(&self) -> Option<Position> {
+    pub(crate) fn highest(&self) -> Option<TsnPosition> {
         self.ranges.back().map(|range| range.last)
     }
 
     /// Returns the ranges in ascending order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Range> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = PositionRange> + '_ {
         self.ranges.iter().copied()
     }
 
     /// Returns whether `position` is in the set.
-    pub(crate) fn contains(&self, position: Position) -> bool {
+    pub(crate) fn contains(&self, position: TsnPosition) -> bool {
         match self.ranges.back() {
             None => false,
             Some(range) if position > range.last => false,
@@ -52,7 +52,7 @@ impl Ranges {
     }
 
     /// Returns whether `position`, which is not in the set, would begin a range of its own.
-    pub(crate) fn starts_new_range(&self, position: Position) -> bool {
+    pub(crate) fn starts_new_range(&self, position: TsnPosition) -> bool {
         match self.ranges.back() {
             None => true,
             Some(range) if position > range.last => position > range.last + 1,
@@ -65,13 +65,13 @@ impl Ranges {
 
     /// Adds one position.
     #[inline]
-    pub(crate) fn insert(&mut self, position: Position) {
-        self.insert_range(Range { first: position, last: position });
+    pub(crate) fn insert(&mut self, position: TsnPosition) {
+        self.insert_range(PositionRange { first: position, last: position });
     }
 
     /// Adds all positions of a range.
     #[inline]
-    pub(crate) fn insert_range(&mut self, new: Range) {
+    pub(crate) fn insert_range(&mut self, new: PositionRange) {
         match self.ranges.back_mut() {
             Some(range) if new.first > range.last + 1 => self.ranges.push_back(new),
             Some(range) if new.first == range.last + 1 => range.last = new.last,
@@ -80,7 +80,7 @@ impl Ranges {
         }
     }
 
-    fn insert_before_last(&mut self, new: Range) {
+    fn insert_before_last(&mut self, new: PositionRange) {
         let from = self.first_ending_at_or_after(new.first.saturating_sub(1));
         let mut merged = new;
         let mut until = from;
@@ -105,7 +105,7 @@ impl Ranges {
     }
 
     /// Removes all positions up to `position`.
-    pub(crate) fn remove_up_to(&mut self, position: Position) {
+    pub(crate) fn remove_up_to(&mut self, position: TsnPosition) {
         while let Some(range) = self.ranges.front_mut() {
             if range.last <= position {
                 self.ranges.pop_front();
@@ -117,25 +117,25 @@ impl Ranges {
     }
 
     /// Removes the range that begins right after `position` and returns its end.
-    pub(crate) fn remove_adjacent(&mut self, position: Position) -> Option<Position> {
+    pub(crate) fn remove_adjacent(&mut self, position: TsnPosition) -> Option<TsnPosition> {
         let range = *self.ranges.front().filter(|range| range.first == position + 1)?;
         self.ranges.pop_front();
         Some(range.last)
     }
 
-    fn first_ending_at_or_after(&self, position: Position) -> usize {
+    fn first_ending_at_or_after(&self, position: TsnPosition) -> usize {
         self.ranges.partition_point(|range| range.last < position)
     }
 }
 
 /// The positions of `all` that are not in `excluded`, as ranges.
 pub(crate) fn difference<'a>(
-    all: &'a Ranges,
-    excluded: &'a Ranges,
-) -> impl Iterator<Item = Range> + 'a {
+    all: &'a PositionRanges,
+    excluded: &'a PositionRanges,
+) -> impl Iterator<Item = PositionRange> + 'a {
     let mut all = all.iter();
     let mut excluded = excluded.iter().peekable();
-    let mut rest: Option<Range> = None;
+    let mut rest: Option<PositionRange> = None;
     core::iter::from_fn(move || {
         loop {
             let current = match rest.take() {
@@ -147,10 +147,10 @@ pub(crate) fn difference<'a>(
                 return Some(current);
             };
             if hole.last < current.last {
-                rest = Some(Range { first: hole.last + 1, last: current.last });
+                rest = Some(PositionRange { first: hole.last + 1, last: current.last });
             }
             if hole.first > current.first {
-                return Some(Range { first: current.first, last: hole.first - 1 });
+                return Some(PositionRange { first: current.first, last: hole.first - 1 });
             }
         }
     })
@@ -163,18 +163,18 @@ mod tests {
     use alloc::vec::Vec;
     use proptest::prelude::*;
 
-    fn positions(ranges: impl Iterator<Item = Range>) -> BTreeSet<Position> {
+    fn positions(ranges: impl Iterator<Item = PositionRange>) -> BTreeSet<TsnPosition> {
         ranges.flat_map(|range| range.first..=range.last).collect()
     }
 
-    fn ranges_of(set: &BTreeSet<Position>) -> Ranges {
-        let mut ranges = Ranges::default();
+    fn ranges_of(set: &BTreeSet<TsnPosition>) -> PositionRanges {
+        let mut ranges = PositionRanges::default();
         set.iter().for_each(|position| ranges.insert(*position));
         ranges
     }
 
-    fn are_disjoint(ranges: &Ranges) -> bool {
-        let list: Vec<Range> = ranges.iter().collect();
+    fn are_disjoint(ranges: &PositionRanges) -> bool {
+        let list: Vec<PositionRange> = ranges.iter().collect();
         list.iter().all(|range| range.first <= range.last)
             && list.windows(2).all(|pair| pair[0].last + 1 < pair[1].first)
     }
@@ -185,7 +185,7 @@ mod tests {
             inserts in prop::collection::vec((1_u64..80, 0_u64..6), 0..60),
             removed in 0_u64..90,
         ) {
-            let mut ranges = Ranges::default();
+            let mut ranges = PositionRanges::default();
             let mut model = BTreeSet::new();
             for (first, more) in inserts {
                 let alone = !model.contains(&first)
@@ -195,7 +195,7 @@ mod tests {
                 if !model.contains(&first) {
                     prop_assert_eq!(ranges.starts_new_range(first), alone);
                 }
-                ranges.insert_range(Range { first, last: first + more });
+                ranges.insert_range(PositionRange { first, last: first + more });
                 model.extend(first..=first + more);
                 prop_assert!(are_disjoint(&ranges));
                 prop_assert_eq!(positions(ranges.iter()), model.clone());
@@ -214,7 +214,7 @@ mod tests {
             excluded in prop::collection::btree_set(1_u64..60, 0..50),
         ) {
             let (all_ranges, excluded_ranges) = (ranges_of(&all), ranges_of(&excluded));
-            let expected: BTreeSet<Position> = all.difference(&excluded).copied().collect();
+            let expected: BTreeSet<TsnPosition> = all.difference(&excluded).copied().collect();
             prop_assert_eq!(positions(difference(&all_ranges, &excluded_ranges)), expected);
         }
     }

@@ -3,35 +3,35 @@
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::dropped::Dropped;
-use super::fragments::Fragments;
-use super::interleaved::{Interleaved, Key};
-use super::part::{Contradiction, Part};
-use super::streams::Place;
-use super::{Number, Position};
+use super::dropped::DroppedMessage;
+use super::fragments::FragmentRuns;
+use super::interleaved::{InterleavedKey, InterleavedMessages};
+use super::part::{FragmentContradiction, MessagePart};
+use super::streams::MessagePlace;
+use super::{MessageNumber, TsnPosition};
 use crate::identifier::StreamId;
 use crate::serial::Mid;
-use crate::wire::{DataChunk, Order};
+use crate::wire::{DataChunk, DataOrder};
 
 /// Half of the number space: numbers further back than that are ahead (RFC 1982).
 const HALF: u64 = 1 << 31;
 
 /// Incomplete messages.
 #[derive(Debug)]
-pub(crate) enum Reassembly {
+pub(crate) enum MessageReassembly {
     /// DATA chunks.
-    Consecutive(Fragments),
+    Consecutive(FragmentRuns),
     /// I-DATA chunks.
-    Interleaved(Interleaved),
+    Interleaved(InterleavedMessages),
 }
 
-impl Reassembly {
+impl MessageReassembly {
     /// `nr_sack`: whether the TSNs of delivered messages are needed.
     pub(crate) fn new(interleaving: bool, nr_sack: bool) -> Self {
         if interleaving {
-            Self::Interleaved(Interleaved::new(nr_sack))
+            Self::Interleaved(InterleavedMessages::new(nr_sack))
         } else {
-            Self::Consecutive(Fragments::default())
+            Self::Consecutive(FragmentRuns::default())
         }
     }
 
@@ -76,40 +76,40 @@ impl Reassembly {
             Self::Consecutive(_) => false,
             Self::Interleaved(messages) if messages.is_empty() => false,
             Self::Interleaved(messages) => {
-                let place = Place::new(chunk.stream, number);
-                messages.contains(Key { unordered: chunk.flags.unordered, place })
+                let place = MessagePlace::new(chunk.stream, number);
+                messages.contains(InterleavedKey { unordered: chunk.flags.unordered, place })
             }
         }
     }
 
     /// Adds a fragment of the message with the non-wrapping number `number`. See
-    /// [`Fragments::insert`].
+    /// [`FragmentRuns::insert`].
     pub(crate) fn insert(
         &mut self,
         number: u64,
-        position: Position,
+        position: TsnPosition,
         chunk: &DataChunk,
         data: (Bytes, bool),
-        deliver_partially: impl FnOnce(StreamId, Number, usize) -> bool,
-    ) -> Result<Option<Part>, Contradiction> {
+        deliver_partially: impl FnOnce(StreamId, MessageNumber, usize) -> bool,
+    ) -> Result<Option<MessagePart>, FragmentContradiction> {
         match (self, chunk.order) {
-            (Self::Consecutive(fragments), Order::Ssn(_)) => {
+            (Self::Consecutive(fragments), DataOrder::Ssn(_)) => {
                 fragments.insert(position, chunk, data, deliver_partially)
             }
-            (Self::Interleaved(messages), Order::Mid { fsn, .. }) => {
-                let place = Place::new(chunk.stream, number);
-                let key = Key { unordered: chunk.flags.unordered, place };
+            (Self::Interleaved(messages), DataOrder::Mid { fsn, .. }) => {
+                let place = MessagePlace::new(chunk.stream, number);
+                let key = InterleavedKey { unordered: chunk.flags.unordered, place };
                 messages.insert((key, fsn), position, chunk, data, deliver_partially)
             }
-            _ => Err(Contradiction),
+            _ => Err(FragmentContradiction),
         }
     }
 
     /// Returns the available beginning of each message for which `deliver_partially` returns true.
     pub(crate) fn take_partial(
         &mut self,
-        deliver_partially: impl FnMut(StreamId, Number) -> bool,
-    ) -> Vec<Part> {
+        deliver_partially: impl FnMut(StreamId, MessageNumber) -> bool,
+    ) -> Vec<MessagePart> {
         match self {
             Self::Consecutive(fragments) => fragments.take_partial(deliver_partially),
             Self::Interleaved(messages) => messages.take_partial(deliver_partially),
@@ -120,10 +120,10 @@ impl Reassembly {
     /// arrived or was abandoned; `may_strand`: whether the peer has ever abandoned data.
     pub(crate) fn drop_stranded(
         &mut self,
-        cumulative: Position,
+        cumulative: TsnPosition,
         may_strand: bool,
-        dropped: &mut Vec<Dropped>,
-    ) -> Result<(), Contradiction> {
+        dropped: &mut Vec<DroppedMessage>,
+    ) -> Result<(), FragmentContradiction> {
         match self {
             Self::Consecutive(fragments) => {
                 fragments.drop_stranded(cumulative, |one| dropped.push(one))
@@ -136,7 +136,7 @@ impl Reassembly {
 
     /// Drops incomplete messages up to `position` that the peer abandoned (RFC 3758 §3.6). With
     /// I-DATA, the peer names the messages instead.
-    pub(crate) fn skip_to(&mut self, position: Position, dropped: &mut Vec<Dropped>) {
+    pub(crate) fn skip_to(&mut self, position: TsnPosition, dropped: &mut Vec<DroppedMessage>) {
         if let Self::Consecutive(fragments) = self {
             fragments.skip_to(position, |one| dropped.push(one));
         }
@@ -147,10 +147,13 @@ impl Reassembly {
         &mut self,
         stream: StreamId,
         number: u64,
-        dropped: &mut Vec<Dropped>,
+        dropped: &mut Vec<DroppedMessage>,
     ) {
         if let Self::Interleaved(messages) = self {
-            let key = |number| Key { unordered: false, place: Place::new(stream, number) };
+            let key = |number| InterleavedKey {
+                unordered: false,
+                place: MessagePlace::new(stream, number),
+            };
             messages.skip(key(0), key(number), |one| dropped.push(one));
         }
     }
@@ -160,10 +163,13 @@ impl Reassembly {
         &mut self,
         stream: StreamId,
         mid: Mid,
-        dropped: &mut Vec<Dropped>,
+        dropped: &mut Vec<DroppedMessage>,
     ) {
         if let Self::Interleaved(messages) = self {
-            let key = |number| Key { unordered: true, place: Place::new(stream, number) };
+            let key = |number| InterleavedKey {
+                unordered: true,
+                place: MessagePlace::new(stream, number),
+            };
             let to = u64::from(mid.0);
             let mut skip = |from, to| messages.skip(key(from), key(to), |one| dropped.push(one));
             skip((to + 1).saturating_sub(HALF), to);
@@ -174,14 +180,17 @@ impl Reassembly {
     }
 
     /// Drops the fragments of `streams`, or all if the list is empty.
-    pub(crate) fn reset(&mut self, streams: &[StreamId], dropped: &mut Vec<Dropped>) {
+    pub(crate) fn reset(&mut self, streams: &[StreamId], dropped: &mut Vec<DroppedMessage>) {
         match self {
             _ if streams.is_empty() => self.clear(dropped),
             Self::Consecutive(_) => {}
             Self::Interleaved(messages) => {
                 for stream in streams {
                     for unordered in [false, true] {
-                        let key = |number| Key { unordered, place: Place::new(*stream, number) };
+                        let key = |number| InterleavedKey {
+                            unordered,
+                            place: MessagePlace::new(*stream, number),
+                        };
                         messages.skip(key(0), key(u64::MAX), |one| dropped.push(one));
                     }
                 }
@@ -190,7 +199,7 @@ impl Reassembly {
     }
 
     /// Drops everything.
-    pub(crate) fn clear(&mut self, dropped: &mut Vec<Dropped>) {
+    pub(crate) fn clear(&mut self, dropped: &mut Vec<DroppedMessage>) {
         match self {
             Self::Consecutive(fragments) => fragments.clear(|one| dropped.push(one)),
             Self::Interleaved(messages) => messages.clear(|one| dropped.push(one)),

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::config::{AssociationConfig, SackPath};
 use crate::identifier::PathId;
-use crate::path::{Path, PathState, Paths};
+use crate::path::{AssociationPaths, Path, PathState};
 
 /// The maximum number of paths that are remembered; the most recently used stay.
 const MAX_TRACKED: usize = 64;
@@ -62,7 +62,7 @@ pub(crate) struct ReturnPath {
 impl ReturnPath {
     /// Creates the state from the configuration; without CMT, SACKs go to the source of the last
     /// data.
-    pub(crate) fn of(config: &AssociationConfig) -> Self {
+    pub(crate) fn from_config(config: &AssociationConfig) -> Self {
         let multipath = config.multipath.as_ref();
         let policy = multipath.map_or(SackPath::LastArrival, |multipath| multipath.sack_path);
         Self { policy, last: None, first: None, sack: None, turn: 0, received_on: Vec::new() }
@@ -127,7 +127,7 @@ impl ReturnPath {
     pub(crate) fn choose(
         &self,
         now: Duration,
-        paths: &Paths,
+        paths: &AssociationPaths,
         saw_duplicates: bool,
     ) -> Option<PathId> {
         let wanted = match self.policy {
@@ -156,7 +156,7 @@ impl ReturnPath {
     }
 
     /// Returns the path with the most credit of those that were recently received on.
-    fn richest(&self, now: Duration, paths: &Paths) -> Option<PathId> {
+    fn richest(&self, now: Duration, paths: &AssociationPaths) -> Option<PathId> {
         let received_on =
             self.received_on.iter().filter(|received_on| is_recent(received_on, now, paths));
         received_on.max_by_key(|received_on| received_on.credit).map(|received_on| received_on.path)
@@ -167,7 +167,7 @@ impl ReturnPath {
     fn fastest(
         &self,
         now: Duration,
-        paths: &Paths,
+        paths: &AssociationPaths,
         is_eligible: impl Fn(&ReceivedOn) -> bool,
     ) -> Option<PathId> {
         let received_on = self
@@ -195,7 +195,7 @@ fn most_credit() -> i64 {
     (MAX_CREDIT * DATA_PER_SACK_BYTE) as i64
 }
 
-fn is_recent(received_on: &ReceivedOn, now: Duration, paths: &Paths) -> bool {
+fn is_recent(received_on: &ReceivedOn, now: Duration, paths: &AssociationPaths) -> bool {
     let active = paths.get(received_on.path).filter(|path| path.state() == PathState::Active);
     active.is_some_and(|path| {
         let rtt = path.min_rtt();

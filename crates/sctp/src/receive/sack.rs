@@ -8,12 +8,12 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::acknowledgement::SackPolicy;
-use super::ranges::{Range, difference};
+use super::ranges::{PositionRange, difference};
 use super::return_path::FULL_PACKET;
-use super::{Position, Receiver};
+use super::{AssociationReceiver, TsnPosition};
 use crate::config::NrSackPolicy;
 use crate::identifier::PathId;
-use crate::path::Paths;
+use crate::path::AssociationPaths;
 use crate::wire::{EncodeChunk, GapBlock, PacketWriter, SackBuilder};
 
 /// The bytes of the headers below a SACK that is sent on its own: IP, UDP and SCTP.
@@ -24,18 +24,18 @@ const SACK: usize = 16;
 
 fn put_blocks(
     blocks: &mut Vec<GapBlock>,
-    cumulative: Position,
-    ranges: impl Iterator<Item = Range>,
+    cumulative: TsnPosition,
+    ranges: impl Iterator<Item = PositionRange>,
 ) {
     blocks.clear();
-    let offset = |position: Position| u16::try_from(position.saturating_sub(cumulative));
+    let offset = |position: TsnPosition| u16::try_from(position.saturating_sub(cumulative));
     blocks.extend(ranges.map_while(|range| {
         let start = offset(range.first).ok()?;
         Some(GapBlock { start, end: offset(range.last).unwrap_or(u16::MAX) })
     }));
 }
 
-impl Receiver {
+impl AssociationReceiver {
     /// Returns whether a SACK has to be sent now.
     #[inline]
     #[must_use]
@@ -52,7 +52,7 @@ impl Receiver {
 
     /// Returns the path to send the SACK on.
     #[must_use]
-    pub fn sack_path(&self, now: Duration, paths: &Paths) -> Option<PathId> {
+    pub fn sack_path(&self, now: Duration, paths: &AssociationPaths) -> Option<PathId> {
         self.return_path.choose(now, paths, !self.tracking.duplicates().is_empty())
     }
 
@@ -122,7 +122,7 @@ impl Receiver {
             return false;
         }
         let sack = SackBuilder { duplicates: self.tracking.duplicates(), ..sack };
-        if !packet.put(&sack.fitted_to(room)) {
+        if !packet.append(&sack.fitted_to(room)) {
             return false;
         }
         self.window.advertised();

@@ -14,9 +14,9 @@ const NUMBER_MASK: u64 = (1 << NUMBER_BITS) - 1;
 /// A stream and the number of a message on it, which does not wrap, in one integer: sorted by
 /// stream, then by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place(u64);
+pub(crate) struct MessagePlace(u64);
 
-impl Place {
+impl MessagePlace {
     pub(crate) fn new(stream: StreamId, number: u64) -> Self {
         Self((u64::from(stream.0) << NUMBER_BITS) | (number & NUMBER_MASK))
     }
@@ -33,12 +33,12 @@ impl Place {
 /// The number of the next ordered message of each stream. Numbers begin at 0 and do not wrap; the
 /// low bits are the SSN or the MID.
 #[derive(Debug, Default)]
-pub(crate) struct Streams {
-    due: Vec<Place>,
+pub(crate) struct InboundStreams {
+    due: Vec<MessagePlace>,
     last: usize,
 }
 
-impl Streams {
+impl InboundStreams {
     /// Returns the number of the message that is due on `stream`.
     #[inline]
     pub(crate) fn due(&mut self, stream: StreamId) -> u64 {
@@ -54,7 +54,7 @@ impl Streams {
     /// Sets the number of the message that is due on `stream`.
     #[inline]
     pub(crate) fn set_due(&mut self, stream: StreamId, number: u64) {
-        let place = Place::new(stream, number);
+        let place = MessagePlace::new(stream, number);
         match self.find(stream) {
             Ok(index) => {
                 if let Some(old) = self.due.get_mut(index) {
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn every_stream_has_its_own_number() {
-        let mut streams = Streams::default();
+        let mut streams = InboundStreams::default();
         let mut model = BTreeMap::new();
         for step in 0_u64..5000 {
             let stream = StreamId((step.wrapping_mul(0x9e37_79b9) >> 7) as u16 % 500 * 131);
@@ -111,8 +111,8 @@ mod tests {
 
     #[test]
     fn places_sort_by_stream_then_number() {
-        assert!(Place::new(StreamId(1), NUMBER_MASK) < Place::new(StreamId(2), 0));
-        assert_eq!(Place::new(StreamId(7), 9).stream(), StreamId(7));
-        assert_eq!(Place::new(StreamId(65_535), 9).number(), 9);
+        assert!(MessagePlace::new(StreamId(1), NUMBER_MASK) < MessagePlace::new(StreamId(2), 0));
+        assert_eq!(MessagePlace::new(StreamId(7), 9).stream(), StreamId(7));
+        assert_eq!(MessagePlace::new(StreamId(65_535), 9).number(), 9);
     }
 }

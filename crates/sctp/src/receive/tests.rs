@@ -13,14 +13,15 @@ use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use core::time::Duration;
 
-use super::{DataOutcome, Receiver};
+use super::{AssociationReceiver, DataOutcome};
 use crate::config::AssociationConfig;
-use crate::counters::Counters;
+use crate::counters::EndpointCounters;
 use crate::identifier::{PathId, Ppid, StreamId, VerificationTag};
 use crate::message::Message;
 use crate::serial::{Mid, Ssn, Tsn};
 use crate::wire::{
-    Checksum, Chunk, DataChunk, DataFlags, Header, Order, Packet, PacketWriter, SackChunk,
+    ChecksumKind, Chunk, CommonHeader, DataChunk, DataFlags, DataOrder, PacketParser, PacketWriter,
+    SackChunk,
 };
 
 pub(super) const PATH: PathId = PathId(0);
@@ -32,8 +33,8 @@ pub(super) const FIRST: u32 = u32::MAX - 3;
 
 /// A receiver with its counters.
 pub(super) struct Side {
-    pub(super) receiver: Receiver,
-    pub(super) counters: Counters,
+    pub(super) receiver: AssociationReceiver,
+    pub(super) counters: EndpointCounters,
     pub(super) now: Duration,
 }
 
@@ -44,8 +45,8 @@ pub(super) fn config() -> AssociationConfig {
 impl Side {
     pub(super) fn with(config: &AssociationConfig, interleaving: bool, nr_sack: bool) -> Self {
         Self {
-            receiver: Receiver::new(config, Tsn(FIRST), 16, interleaving, nr_sack),
-            counters: Counters::default(),
+            receiver: AssociationReceiver::new(config, Tsn(FIRST), 16, interleaving, nr_sack),
+            counters: EndpointCounters::default(),
             now: Duration::from_secs(100),
         }
     }
@@ -95,13 +96,14 @@ impl Side {
 
     /// The SACK in a packet of at most `limit` bytes.
     pub(super) fn sack_in(&mut self, limit: usize) -> SackChunk {
-        let header = Header { source_port: 1, destination_port: 2, tag: VerificationTag(3) };
+        let header = CommonHeader { source_port: 1, destination_port: 2, tag: VerificationTag(3) };
         let mut buffer = BytesMut::new();
         let mut packet = PacketWriter::begin(&mut buffer, header, limit);
         assert!(self.receiver.write_sack(&mut packet));
-        packet.finish(Checksum::Crc32c);
+        packet.finish(ChecksumKind::Crc32c);
         let contents = buffer.freeze();
-        let (_, mut chunks) = Packet::parse(&contents, Checksum::Crc32c).expect("a packet");
+        let (_, mut chunks) =
+            PacketParser::parse(&contents, ChecksumKind::Crc32c).expect("a packet");
         let Some(Chunk::Sack(sack)) = chunks.next() else { panic!("no SACK") };
         sack
     }
@@ -123,7 +125,7 @@ pub(super) fn whole(offset: u32, ssn: u16, text: &'static str) -> DataChunk {
         tsn: tsn(offset),
         stream: StreamId(0),
         flags: DataFlags::WHOLE,
-        order: Order::Ssn(Ssn(ssn)),
+        order: DataOrder::Ssn(Ssn(ssn)),
         ppid: Ppid(7),
         payload: Bytes::from_static(text.as_bytes()),
     }
@@ -147,7 +149,7 @@ pub(super) fn i_fragment(
 ) -> DataChunk {
     let mut chunk = fragment(offset, 0, marks, text);
     chunk.stream = StreamId(stream);
-    chunk.order = Order::Mid { mid: Mid(mid), fsn };
+    chunk.order = DataOrder::Mid { mid: Mid(mid), fsn };
     if fsn > 0 {
         chunk.ppid = Ppid(0);
     }

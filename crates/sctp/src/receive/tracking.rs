@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::Position;
-use super::ranges::{Range, Ranges};
+use super::TsnPosition;
+use super::ranges::{PositionRange, PositionRanges};
 use crate::serial::Tsn;
 
 /// The maximum number of TSN ranges above the cumulative TSN. A chunk that would start another one
@@ -19,7 +19,7 @@ pub(crate) const MAX_DUPLICATES: usize = 64;
 
 /// The classification of a received TSN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arrival {
+pub(crate) enum TsnArrival {
     /// It is a duplicate.
     Duplicate,
     /// It is too far ahead to be reported, or there are too many gaps.
@@ -27,7 +27,7 @@ pub(crate) enum Arrival {
     /// It is new.
     New {
         /// Its position.
-        position: Position,
+        position: TsnPosition,
         /// Whether it follows the cumulative TSN.
         next: bool,
         /// Whether a higher one has already arrived.
@@ -37,23 +37,23 @@ pub(crate) enum Arrival {
 
 /// The TSNs that have arrived.
 #[derive(Debug)]
-pub(crate) struct Tracking {
+pub(crate) struct TsnTracking {
     /// All up to here have arrived or were abandoned by the peer. Its low 32 bits are the TSN.
-    cumulative: Position,
-    above: Ranges,
+    cumulative: TsnPosition,
+    above: PositionRanges,
     /// Those above the cumulative one that have been delivered to the application.
-    delivered: Ranges,
+    delivered: PositionRanges,
     duplicates: Vec<Tsn>,
 }
 
-impl Tracking {
+impl TsnTracking {
     /// Creates the state before any data; the first TSN will be `initial`.
     pub(crate) fn new(initial: Tsn) -> Self {
         Self {
             // One cycle of TSNs above zero, so that there are positions before it.
-            cumulative: (1 << 32) + Position::from(initial.previous().0),
-            above: Ranges::default(),
-            delivered: Ranges::default(),
+            cumulative: (1 << 32) + TsnPosition::from(initial.previous().0),
+            above: PositionRanges::default(),
+            delivered: PositionRanges::default(),
             duplicates: Vec::new(),
         }
     }
@@ -64,12 +64,12 @@ impl Tracking {
     }
 
     /// The position up to which all have arrived.
-    pub(crate) fn cumulative(&self) -> Position {
+    pub(crate) fn cumulative(&self) -> TsnPosition {
         self.cumulative
     }
 
     /// The highest position that has arrived.
-    pub(crate) fn highest(&self) -> Position {
+    pub(crate) fn highest(&self) -> TsnPosition {
         self.above.highest().unwrap_or(self.cumulative)
     }
 
@@ -79,42 +79,42 @@ impl Tracking {
     }
 
     /// The ranges above the cumulative position.
-    pub(crate) fn above(&self) -> &Ranges {
+    pub(crate) fn above(&self) -> &PositionRanges {
         &self.above
     }
 
     /// The ranges above the cumulative position of which the application has everything.
-    pub(crate) fn delivered(&self) -> &Ranges {
+    pub(crate) fn delivered(&self) -> &PositionRanges {
         &self.delivered
     }
 
     /// Returns the position of a TSN: the one nearest to the cumulative position.
-    pub(crate) fn position(&self, tsn: Tsn) -> Position {
+    pub(crate) fn position(&self, tsn: Tsn) -> TsnPosition {
         let ahead = tsn.distance_from(tsn_at(self.cumulative)).cast_signed();
         self.cumulative.saturating_add_signed(i64::from(ahead))
     }
 
     /// Classifies `tsn` without accepting it.
     #[inline]
-    pub(crate) fn classify(&self, tsn: Tsn) -> Arrival {
+    pub(crate) fn classify(&self, tsn: Tsn) -> TsnArrival {
         let position = self.position(tsn);
         if position == self.cumulative + 1 {
-            return Arrival::New { position, next: true, fills_gap: self.has_gap() };
+            return TsnArrival::New { position, next: true, fills_gap: self.has_gap() };
         }
         if position <= self.cumulative || self.above.contains(position) {
-            return Arrival::Duplicate;
+            return TsnArrival::Duplicate;
         }
         let exceeds_ranges =
             self.above.len() >= MAX_RANGES && self.above.starts_new_range(position);
         if exceeds_ranges || position - self.cumulative > MAX_TSNS_AHEAD {
-            return Arrival::TooFar;
+            return TsnArrival::TooFar;
         }
-        Arrival::New { position, next: false, fills_gap: position < self.highest() }
+        TsnArrival::New { position, next: false, fills_gap: position < self.highest() }
     }
 
     /// Accepts a position that [`Self::classify`] returned as new.
     #[inline]
-    pub(crate) fn accept(&mut self, position: Position) {
+    pub(crate) fn accept(&mut self, position: TsnPosition) {
         if position == self.cumulative + 1 {
             self.cumulative = position;
             self.merge_adjacent();
@@ -124,7 +124,7 @@ impl Tracking {
     }
 
     /// Treats everything up to `position` as received (RFC 3758 §3.6).
-    pub(crate) fn skip_to(&mut self, position: Position) {
+    pub(crate) fn skip_to(&mut self, position: TsnPosition) {
         if position > self.cumulative {
             self.cumulative = position;
             self.above.remove_up_to(position);
@@ -148,7 +148,8 @@ impl Tracking {
         let first = self.position(first);
         let last = first + count.saturating_sub(1);
         if last > self.cumulative {
-            self.delivered.insert_range(Range { first: first.max(self.cumulative + 1), last });
+            self.delivered
+                .insert_range(PositionRange { first: first.max(self.cumulative + 1), last });
         }
     }
 
@@ -171,6 +172,6 @@ impl Tracking {
 }
 
 /// The TSN at a position.
-pub(crate) const fn tsn_at(position: Position) -> Tsn {
+pub(crate) const fn tsn_at(position: TsnPosition) -> Tsn {
     Tsn(position as u32)
 }

@@ -39,7 +39,7 @@ const UPDATE_PART: usize = 4;
 
 /// Whether a chunk fills a gap between others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gap {
+pub(crate) enum GapFilling {
     /// It has the highest TSN.
     None,
     /// It fills one of several, perhaps.
@@ -50,7 +50,7 @@ pub(crate) enum Gap {
 
 /// The accounting of stored data.
 #[derive(Debug)]
-pub(crate) struct Window {
+pub(crate) struct ReceiveWindow {
     buffer: usize,
     /// The part of it that may currently be used.
     allowance: u32,
@@ -62,7 +62,7 @@ pub(crate) struct Window {
     advertised_window: usize,
 }
 
-impl Window {
+impl ReceiveWindow {
     pub(crate) fn new(receive_buffer: usize, accounting: WindowAccounting) -> Self {
         let buffer = receive_buffer.max(MIN_BUFFER);
         let memory_factor = match accounting {
@@ -121,11 +121,11 @@ impl Window {
     /// bounds: half of them for any, the rest for the one that everything else waits for. Others
     /// would take its place, and nothing could ever be released.
     #[inline]
-    pub(crate) fn admits(&self, gap: Gap) -> bool {
+    pub(crate) fn admits(&self, gap: GapFilling) -> bool {
         let beyond = match gap {
-            Gap::None => 0,
-            Gap::Any => self.gap_allowance() / 2,
-            Gap::First => self.gap_allowance(),
+            GapFilling::None => 0,
+            GapFilling::Any => self.gap_allowance() / 2,
+            GapFilling::First => self.gap_allowance(),
         };
         self.payload < self.buffer() + beyond && self.memory < self.memory_limit() + beyond
     }
@@ -185,25 +185,25 @@ impl Window {
 mod tests {
     use super::*;
 
-    fn of(buffer: usize) -> Window {
-        Window::new(buffer, WindowAccounting::Memory)
+    fn of(buffer: usize) -> ReceiveWindow {
+        ReceiveWindow::new(buffer, WindowAccounting::Memory)
     }
 
     #[test]
     fn counted_by_payload_tiny_chunks_leave_the_window_open() {
-        let mut window = Window::new(10_000, WindowAccounting::Payload);
+        let mut window = ReceiveWindow::new(10_000, WindowAccounting::Payload);
         for _ in 0..1000 {
             window.charge(1);
         }
         assert_eq!(window.free(), 9_000);
         // Not without a bound.
-        while window.admits(Gap::None) {
+        while window.admits(GapFilling::None) {
             window.charge(1);
         }
         assert!(window.memory() <= 10_000 * PAYLOAD_MEMORY_FACTOR + CHUNK_OVERHEAD + 1);
     }
 
-    fn advertise(window: &mut Window) -> u32 {
+    fn advertise(window: &mut ReceiveWindow) -> u32 {
         let reported = window.would_advertise();
         window.advertised();
         reported
@@ -213,7 +213,7 @@ mod tests {
     fn tiny_chunks_close_the_window_by_their_memory() {
         let mut window = of(10_000);
         let mut chunks = 0;
-        while window.admits(Gap::None) {
+        while window.admits(GapFilling::None) {
             window.charge(1);
             chunks += 1;
         }
@@ -227,18 +227,18 @@ mod tests {
     fn full_chunks_close_the_window_by_their_data() {
         let mut window = of(14_520);
         for _ in 0..10 {
-            assert!(window.admits(Gap::None));
+            assert!(window.admits(GapFilling::None));
             window.charge(1452);
         }
         assert_eq!(window.free(), 0);
-        assert!(!window.admits(Gap::None));
-        assert!(window.admits(Gap::First));
+        assert!(!window.admits(GapFilling::None));
+        assert!(window.admits(GapFilling::First));
     }
 
     #[test]
     fn a_gap_is_filled_within_bounds() {
         let mut window = of(10_000);
-        while window.admits(Gap::First) {
+        while window.admits(GapFilling::First) {
             window.charge(1000);
         }
         assert!(window.memory() <= window.memory_bound());

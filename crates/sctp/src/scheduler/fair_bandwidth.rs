@@ -2,7 +2,7 @@
 //! send, whatever the sizes of its messages.
 
 use super::virtual_time::VirtualTime;
-use super::{Scheduler, StreamSlot, Turn};
+use super::{Scheduler, StreamSlot, StreamTurn};
 
 /// The same share of bytes for all.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl Scheduler for FairBandwidth {
         self.time.first(eligible)
     }
 
-    fn on_sent(&mut self, turn: &Turn) {
+    fn on_sent(&mut self, turn: &StreamTurn) {
         self.time.on_sent(turn);
     }
 }

@@ -2,17 +2,17 @@
 
 use alloc::collections::VecDeque;
 
-use super::{Scheduler, StreamSlot, Turn};
+use super::{Scheduler, StreamSlot, StreamTurn};
 
 /// First come, first served: the order of the messages over all streams, one entry a message.
 #[derive(Debug, Default)]
-pub(super) struct Fcfs {
+pub(super) struct FcfsScheduler {
     messages: VecDeque<StreamSlot>,
     /// Where in `messages` the one is that was chosen last: behind those that may not send now.
     chosen: usize,
 }
 
-impl Scheduler for Fcfs {
+impl Scheduler for FcfsScheduler {
     #[inline]
     fn on_queued(&mut self, stream: StreamSlot) {
         self.messages.push_back(stream);
@@ -37,7 +37,7 @@ impl Scheduler for Fcfs {
     }
 
     #[inline]
-    fn on_sent(&mut self, turn: &Turn) {
+    fn on_sent(&mut self, turn: &StreamTurn) {
         if !turn.ends_message {
             return;
         }

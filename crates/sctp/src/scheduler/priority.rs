@@ -3,24 +3,29 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::turns::{LinkedQueue, Links};
-use super::{Scheduler, StreamSlot, Turn};
+use super::turns::{LinkedQueue, StreamLinks};
+use super::{Scheduler, StreamSlot, StreamTurn};
 
 /// Strict priority: a lower value goes first; streams of the same value take turns.
 #[derive(Debug)]
-pub(super) struct Priority {
+pub(super) struct PriorityScheduler {
     levels: BTreeMap<u16, LinkedQueue>,
-    links: Links,
+    links: StreamLinks,
     /// By slot; those beyond the end have 0.
     values: Vec<u16>,
     by_chunk: bool,
 }
 
-impl Priority {
+impl PriorityScheduler {
     /// `by_chunk`: a turn is a chunk, not a message.
     #[must_use]
     pub(super) fn new(by_chunk: bool) -> Self {
-        Self { levels: BTreeMap::new(), links: Links::default(), values: Vec::new(), by_chunk }
+        Self {
+            levels: BTreeMap::new(),
+            links: StreamLinks::default(),
+            values: Vec::new(),
+            by_chunk,
+        }
     }
 
     fn value(&self, stream: StreamSlot) -> u16 {
@@ -40,7 +45,7 @@ impl Priority {
     }
 }
 
-impl Scheduler for Priority {
+impl Scheduler for PriorityScheduler {
     fn on_queued(&mut self, stream: StreamSlot) {
         let value = self.value(stream);
         self.join(stream, value);
@@ -50,7 +55,7 @@ impl Scheduler for Priority {
         self.levels.values().find_map(|line| line.first(&self.links, eligible))
     }
 
-    fn on_sent(&mut self, turn: &Turn) {
+    fn on_sent(&mut self, turn: &StreamTurn) {
         let value = self.value(turn.stream);
         if turn.ends_stream {
             self.leave(turn.stream, value);

@@ -1,12 +1,12 @@
 //! Round-robin (RFC 8260 §3.2): each stream in turn, a message each.
 
-use super::turns::Turns;
-use super::{Scheduler, StreamSlot, Turn};
+use super::turns::StreamTurns;
+use super::{Scheduler, StreamSlot, StreamTurn};
 
 /// Each stream in turn: a message each, or a chunk each if messages are interleaved.
 #[derive(Debug)]
 pub(super) struct RoundRobin {
-    turns: Turns,
+    turns: StreamTurns,
     by_chunk: bool,
 }
 
@@ -14,7 +14,7 @@ impl RoundRobin {
     /// `by_chunk`: a turn is a chunk, not a message.
     #[must_use]
     pub(super) fn new(by_chunk: bool) -> Self {
-        Self { turns: Turns::default(), by_chunk }
+        Self { turns: StreamTurns::default(), by_chunk }
     }
 }
 
@@ -27,7 +27,7 @@ impl Scheduler for RoundRobin {
         self.turns.first(eligible)
     }
 
-    fn on_sent(&mut self, turn: &Turn) {
+    fn on_sent(&mut self, turn: &StreamTurn) {
         if turn.ends_stream {
             self.turns.leave(turn.stream);
         } else if turn.bytes > 0 && (turn.ends_message || self.by_chunk) {

@@ -1,13 +1,13 @@
 //! Round-robin by packet (RFC 8260 §3.3): each stream in turn, a packet each, so that a lost packet
 //! holds up one stream only.
 
-use super::turns::Turns;
-use super::{Scheduler, StreamSlot, Turn};
+use super::turns::StreamTurns;
+use super::{Scheduler, StreamSlot, StreamTurn};
 
 /// Each stream in turn, a packet each: one packet carries chunks of one stream.
 #[derive(Debug, Default)]
 pub(super) struct RoundRobinPacket {
-    turns: Turns,
+    turns: StreamTurns,
     /// The stream that the packet under construction belongs to.
     packet: Option<StreamSlot>,
 }
@@ -24,7 +24,7 @@ impl Scheduler for RoundRobinPacket {
         }
     }
 
-    fn on_sent(&mut self, turn: &Turn) {
+    fn on_sent(&mut self, turn: &StreamTurn) {
         if turn.bytes > 0 {
             self.packet = Some(turn.stream);
         }

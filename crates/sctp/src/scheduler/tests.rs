@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::kind::SchedulerKind;
-use super::{Scheduler, SchedulerFactory, StreamSlot, Turn};
+use super::{Scheduler, SchedulerFactory, StreamSlot, StreamTurn};
 
 /// Messages in queueing order: (stream, chunks of 100 bytes in the message).
 struct Bench {
@@ -46,7 +46,7 @@ impl Bench {
         self.current = (!ends_message).then_some(stream);
         let ends_stream = queue.is_empty();
         let stream_slot = StreamSlot(stream);
-        self.scheduler.on_sent(&Turn {
+        self.scheduler.on_sent(&StreamTurn {
             stream: stream_slot,
             bytes: 100,
             ends_message,

@@ -10,27 +10,27 @@ const NONE: u16 = u16::MAX;
 
 /// The neighbours of a stream in its list.
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct StreamLink {
     previous: u16,
     next_slot: u16,
     queued: bool,
 }
 
-impl Link {
+impl StreamLink {
     const UNLINKED: Self = Self { previous: NONE, next_slot: NONE, queued: false };
 }
 
 /// The links of all streams, by slot; each stream is in one list at most.
 #[derive(Debug, Default)]
-pub(super) struct Links(Vec<Link>);
+pub(super) struct StreamLinks(Vec<StreamLink>);
 
-impl Links {
+impl StreamLinks {
     /// Returns whether the stream waits for a turn.
     pub(super) fn has(&self, stream: StreamSlot) -> bool {
         self.0.get(stream.index()).is_some_and(|place| place.queued)
     }
 
-    fn at(&mut self, slot: u16) -> Option<&mut Link> {
+    fn link(&mut self, slot: u16) -> Option<&mut StreamLink> {
         self.0.get_mut(usize::from(slot))
     }
 }
@@ -50,14 +50,14 @@ impl Default for LinkedQueue {
 
 impl LinkedQueue {
     /// Appends a stream, unless it is already queued.
-    pub(super) fn join(&mut self, stream: StreamSlot, links: &mut Links) {
+    pub(super) fn join(&mut self, stream: StreamSlot, links: &mut StreamLinks) {
         if links.0.len() <= stream.index() {
-            links.0.resize(stream.index() + 1, Link::UNLINKED);
+            links.0.resize(stream.index() + 1, StreamLink::UNLINKED);
         }
         let previous = self.last;
-        let Some(place) = links.at(stream.0).filter(|place| !place.queued) else { return };
-        *place = Link { previous, next_slot: NONE, queued: true };
-        match links.at(previous) {
+        let Some(place) = links.link(stream.0).filter(|place| !place.queued) else { return };
+        *place = StreamLink { previous, next_slot: NONE, queued: true };
+        match links.link(previous) {
             Some(last) => last.next_slot = stream.0,
             None => self.first = stream.0,
         }
@@ -67,7 +67,7 @@ impl LinkedQueue {
     /// Returns the first eligible stream.
     pub(super) fn first(
         &self,
-        links: &Links,
+        links: &StreamLinks,
         eligible: &mut dyn FnMut(StreamSlot) -> bool,
     ) -> Option<StreamSlot> {
         let mut slot = self.first;
@@ -86,7 +86,7 @@ impl LinkedQueue {
     }
 
     /// Moves a stream to the end after its turn.
-    pub(super) fn rotate(&mut self, stream: StreamSlot, links: &mut Links) {
+    pub(super) fn rotate(&mut self, stream: StreamSlot, links: &mut StreamLinks) {
         if links.has(stream) {
             self.leave(stream, links);
             self.join(stream, links);
@@ -94,14 +94,15 @@ impl LinkedQueue {
     }
 
     /// Removes a stream that has nothing more to send.
-    pub(super) fn leave(&mut self, stream: StreamSlot, links: &mut Links) {
-        let Some(place) = links.at(stream.0).filter(|place| place.queued) else { return };
-        let Link { previous, next_slot, .. } = core::mem::replace(place, Link::UNLINKED);
-        match links.at(previous) {
+    pub(super) fn leave(&mut self, stream: StreamSlot, links: &mut StreamLinks) {
+        let Some(place) = links.link(stream.0).filter(|place| place.queued) else { return };
+        let StreamLink { previous, next_slot, .. } =
+            core::mem::replace(place, StreamLink::UNLINKED);
+        match links.link(previous) {
             Some(other) => other.next_slot = next_slot,
             None => self.first = next_slot,
         }
-        match links.at(next_slot) {
+        match links.link(next_slot) {
             Some(other) => other.previous = previous,
             None => self.last = previous,
         }
@@ -110,12 +111,12 @@ impl LinkedQueue {
 
 /// One list of streams.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct StreamTurns {
     line: LinkedQueue,
-    links: Links,
+    links: StreamLinks,
 }
 
-impl Turns {
+impl StreamTurns {
     /// Appends a stream, unless it is already queued.
     pub(super) fn join(&mut self, stream: StreamSlot) {
         self.line.join(stream, &mut self.links);
@@ -146,11 +147,11 @@ impl Turns {
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{LinkedQueue, Links};
+    use super::{LinkedQueue, StreamLinks};
     use crate::scheduler::StreamSlot;
 
     /// Returns the streams of a list in order.
-    fn order(line: &LinkedQueue, links: &Links) -> Vec<u16> {
+    fn order(line: &LinkedQueue, links: &StreamLinks) -> Vec<u16> {
         let mut seen = Vec::new();
         line.first(links, &mut |stream| {
             seen.push(stream.0);
@@ -162,7 +163,7 @@ mod tests {
     #[test]
     fn two_linked_queues_behave_like_two_lists() {
         let (mut links, mut lines) =
-            (Links::default(), [LinkedQueue::default(), LinkedQueue::default()]);
+            (StreamLinks::default(), [LinkedQueue::default(), LinkedQueue::default()]);
         let mut lists = [Vec::new(), Vec::new()];
         let mut draw = 1_u32;
         for _ in 0..10_000 {

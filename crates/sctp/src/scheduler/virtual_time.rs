@@ -4,7 +4,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::{StreamSlot, Turn};
+use super::{StreamSlot, StreamTurn};
 
 /// The virtual time of one byte at weight 1. Divisible by most small weights.
 const SCALE: u64 = 5040;
@@ -18,26 +18,26 @@ const MAX_BEHIND: u64 = 32 * 1024 * SCALE;
 pub(super) struct VirtualTime {
     order: BTreeSet<(u64, StreamSlot)>,
     /// By slot.
-    clocks: Vec<Clock>,
+    clocks: Vec<StreamClock>,
     /// The start of the last turn.
     now: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Clock {
+struct StreamClock {
     start: u64,
     weight: u16,
     waiting: bool,
 }
 
-impl Clock {
+impl StreamClock {
     const NEW: Self = Self { start: 0, weight: 1, waiting: false };
 }
 
 impl VirtualTime {
-    fn clock(&mut self, stream: StreamSlot) -> &mut Clock {
+    fn clock(&mut self, stream: StreamSlot) -> &mut StreamClock {
         if self.clocks.len() <= stream.index() {
-            self.clocks.resize(stream.index() + 1, Clock::NEW);
+            self.clocks.resize(stream.index() + 1, StreamClock::NEW);
         }
         &mut self.clocks[stream.index()]
     }
@@ -59,7 +59,7 @@ impl VirtualTime {
         self.order.iter().map(|(_, stream)| *stream).find(|stream| eligible(*stream))
     }
 
-    pub(super) fn on_sent(&mut self, turn: &Turn) {
+    pub(super) fn on_sent(&mut self, turn: &StreamTurn) {
         let floor = self.now.saturating_sub(MAX_BEHIND);
         let clock = self.clock(turn.stream);
         let start = clock.start;

@@ -1,7 +1,7 @@
 //! Weighted fair queueing (RFC 8260 §3.6): shares of bytes by the weights of the streams.
 
 use super::virtual_time::VirtualTime;
-use super::{Scheduler, StreamSlot, Turn};
+use super::{Scheduler, StreamSlot, StreamTurn};
 
 /// Shares of bytes by weight; a stream without one has weight 1.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ impl Scheduler for WeightedFairQueueing {
         self.time.first(eligible)
     }
 
-    fn on_sent(&mut self, turn: &Turn) {
+    fn on_sent(&mut self, turn: &StreamTurn) {
         self.time.on_sent(turn);
     }
 

@@ -2,14 +2,14 @@
 
 use core::time::Duration;
 
-use super::Sender;
-use super::gap_blocks::{self, Range};
-use super::outstanding::{ChunkState, Flight, Seen, SentChunk};
+use super::AssociationSender;
+use super::gap_blocks::{self, TsnRange};
+use super::outstanding::{ChunkState, PathFlight, SackFindings, SentChunk};
 use crate::config::RttSampling;
 use crate::congestion::PacketNumber;
-use crate::counters::Counters;
+use crate::counters::EndpointCounters;
 use crate::identifier::PathId;
-use crate::path::{Paths, Progress};
+use crate::path::{AssociationPaths, PathProgress};
 use crate::serial::Tsn;
 use crate::wire::SackChunk;
 
@@ -26,7 +26,7 @@ pub struct SackOutcome {
 
 /// Whether the peer has reneged on gap ack blocks (RFC 9260 §6.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reneging {
+enum PeerReneging {
     /// No, or only in one SACK, which may have been overtaken by another one.
     None,
     /// In two consecutive SACKs.
@@ -38,7 +38,7 @@ enum Reneging {
 
 /// Acknowledged chunks that were sent in one packet, collected so that the path is updated once.
 #[derive(Debug)]
-struct Batch {
+struct AcknowledgedBatch {
     now: Duration,
     flight: u8,
     packet: PacketNumber,
@@ -54,7 +54,7 @@ struct Batch {
     total: usize,
 }
 
-impl Batch {
+impl AcknowledgedBatch {
     fn new(now: Duration) -> Self {
         Self {
             now,
@@ -72,7 +72,13 @@ impl Batch {
 
     /// Adds a chunk that was in flight.
     #[inline]
-    fn add(&mut self, tsn: Tsn, chunk: &SentChunk, flights: &mut [Flight], paths: &mut Paths) {
+    fn add(
+        &mut self,
+        tsn: Tsn,
+        chunk: &SentChunk,
+        flights: &mut [PathFlight],
+        paths: &mut AssociationPaths,
+    ) {
         let once = chunk.transmissions == 1 && !chunk.reneged;
         let same = self.flight == chunk.flight && self.packet == chunk.packet;
         if self.bytes == 0 || !same || self.once != once || self.moved != chunk.moved {
@@ -86,7 +92,7 @@ impl Batch {
     }
 
     /// Updates the path.
-    fn flush(&mut self, flights: &mut [Flight], paths: &mut Paths) {
+    fn flush(&mut self, flights: &mut [PathFlight], paths: &mut AssociationPaths) {
         let bytes = core::mem::take(&mut self.bytes);
         if bytes == 0 {
             return;
@@ -127,7 +133,7 @@ pub(super) fn is_newer(one: PacketNumber, other: PacketNumber) -> bool {
     (one.0.wrapping_sub(other.0) as i32) > 0
 }
 
-impl Sender {
+impl AssociationSender {
     /// Processes a SACK or NR-SACK that arrived on this path. Marks the paths that delivered
     /// something as working.
     pub fn handle_sack(
@@ -135,8 +141,8 @@ impl Sender {
         now: Duration,
         sack: &SackChunk,
         arrived_on: PathId,
-        paths: &mut Paths,
-        counters: &mut Counters,
+        paths: &mut AssociationPaths,
+        counters: &mut EndpointCounters,
     ) -> SackOutcome {
         let cumulative = sack.cumulative_tsn;
         if cumulative.is_before(self.cumulative_tsn_acked()) {
@@ -148,7 +154,7 @@ impl Sender {
             return SackOutcome::default();
         }
         for flight in self.outstanding.flights_mut() {
-            flight.seen = Seen::default();
+            flight.seen = SackFindings::default();
         }
         if let Some(concurrent) = &mut self.multipath {
             concurrent.dac_count = sack.dac_count;
@@ -156,7 +162,7 @@ impl Sender {
             self.outstanding.update_points();
         }
         let advanced = cumulative != self.cumulative_tsn_acked();
-        let mut batch = Batch::new(now);
+        let mut batch = AcknowledgedBatch::new(now);
         self.acknowledge_up_to(cumulative, &mut batch, paths);
         if !sack.gap_blocks().is_empty()
             || !sack.nr_gap_blocks().is_empty()
@@ -172,7 +178,12 @@ impl Sender {
     }
 
     /// Acknowledges the chunks that the cumulative TSN ack covers.
-    fn acknowledge_up_to(&mut self, cumulative: Tsn, batch: &mut Batch, paths: &mut Paths) {
+    fn acknowledge_up_to(
+        &mut self,
+        cumulative: Tsn,
+        batch: &mut AcknowledgedBatch,
+        paths: &mut AssociationPaths,
+    ) {
         let mut skipped = false;
         while self.outstanding.first().is_at_or_before(cumulative) {
             let tsn = self.outstanding.first();
@@ -196,8 +207,8 @@ impl Sender {
         &mut self,
         tsn: Tsn,
         before: &SentChunk,
-        batch: &mut Batch,
-        paths: &mut Paths,
+        batch: &mut AcknowledgedBatch,
+        paths: &mut AssociationPaths,
     ) {
         self.outstanding.on_point_acknowledged(tsn, before);
         match before.state {
@@ -208,7 +219,12 @@ impl Sender {
     }
 
     /// Processes the gap ack blocks, and reneging on earlier ones.
-    fn acknowledge_gaps(&mut self, sack: &SackChunk, batch: &mut Batch, paths: &mut Paths) {
+    fn acknowledge_gaps(
+        &mut self,
+        sack: &SackChunk,
+        batch: &mut AcknowledgedBatch,
+        paths: &mut AssociationPaths,
+    ) {
         batch.flush(self.outstanding.flights_mut(), paths);
         batch.cumulative = false;
         self.reported.trim(sack.cumulative_tsn);
@@ -219,10 +235,10 @@ impl Sender {
             self.gap_acknowledge(first, last, batch, paths);
         });
         match self.detect_reneging(&report, &known) {
-            Reneging::None if self.reported.suspected => merge(&mut report, &known),
-            Reneging::None => {}
-            Reneging::Repeated => self.renege(batch.now, &report, &known, true, paths),
-            Reneging::Certain => {
+            PeerReneging::None if self.reported.suspected => merge(&mut report, &known),
+            PeerReneging::None => {}
+            PeerReneging::Repeated => self.renege(batch.now, &report, &known, true, paths),
+            PeerReneging::Certain => {
                 let all = (self.outstanding.first(), self.outstanding.last());
                 self.renege(batch.now, &report, &[all], false, paths);
             }
@@ -233,7 +249,13 @@ impl Sender {
         }
     }
 
-    fn gap_acknowledge(&mut self, first: Tsn, last: Tsn, batch: &mut Batch, paths: &mut Paths) {
+    fn gap_acknowledge(
+        &mut self,
+        first: Tsn,
+        last: Tsn,
+        batch: &mut AcknowledgedBatch,
+        paths: &mut AssociationPaths,
+    ) {
         for offset in 0..=last.distance_from(first) {
             let tsn = first.plus(offset);
             let Some(before) = self.outstanding.acknowledge(tsn) else { return };
@@ -242,7 +264,7 @@ impl Sender {
     }
 
     /// Whether the peer denies what it reported earlier.
-    fn detect_reneging(&mut self, report: &[Range], known: &[Range]) -> Reneging {
+    fn detect_reneging(&mut self, report: &[TsnRange], known: &[TsnRange]) -> PeerReneging {
         let limit = gap_blocks::last_conclusive(report);
         let mut missing = false;
         gap_blocks::difference(known, report, |first, _| {
@@ -251,14 +273,14 @@ impl Sender {
         let suspected = core::mem::replace(&mut self.reported.suspected, missing);
         let next = self.outstanding.get(self.outstanding.first());
         if next.is_some_and(|chunk| chunk.state == ChunkState::Acknowledged) {
-            Reneging::Certain
+            PeerReneging::Certain
         } else if self.multipath.is_some() {
             // SACKs that return on several paths overtake each other all the time.
-            Reneging::None
+            PeerReneging::None
         } else if suspected && missing {
-            Reneging::Repeated
+            PeerReneging::Repeated
         } else {
-            Reneging::None
+            PeerReneging::None
         }
     }
 
@@ -267,10 +289,10 @@ impl Sender {
     fn renege(
         &mut self,
         now: Duration,
-        report: &[Range],
-        known: &[Range],
+        report: &[TsnRange],
+        known: &[TsnRange],
         trust_non_renegable: bool,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) {
         self.reported.suspected = false;
         gap_blocks::difference(known, report, |first, last| {
@@ -310,7 +332,7 @@ impl Sender {
         sack: &SackChunk,
         advanced: bool,
         arrived_on: PathId,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) {
         let several = paths.len() > 1;
         let peer_sends = several && paths.peer_sends(now);
@@ -331,7 +353,7 @@ impl Sender {
             if let Some(path) = paths.get_mut(id) {
                 let rtt = answer.filter(|_| measures);
                 let answered = answer.filter(|_| several).map(|answer| (arrived_on, answer));
-                let progress = Progress { cumulative_advanced, rtt, answered, peer_sends };
+                let progress = PathProgress { cumulative_advanced, rtt, answered, peer_sends };
                 path.on_sack(now, progress, siblings);
             }
             // It is unknown which transmission of a moved chunk arrived (RFC 7829 §3.2).
@@ -374,7 +396,7 @@ impl Sender {
 }
 
 /// Adds the earlier report, which stays valid while reneging is only suspected.
-fn merge(report: &mut alloc::vec::Vec<Range>, known: &[Range]) {
+fn merge(report: &mut alloc::vec::Vec<TsnRange>, known: &[TsnRange]) {
     report.extend_from_slice(known);
     let Some(base) = report
         .iter()

@@ -1,7 +1,7 @@
 //! Audits of the sender's sums, recomputed from their parts. Only in builds with debug assertions:
 //! fuzzers, property tests and simulations detect a sum that drifts where it happens.
 
-use super::Sender;
+use super::AssociationSender;
 
 /// Chunks and messages per step without an audit: with many of them, a step is short compared to
 /// counting them all.
@@ -9,11 +9,11 @@ const PARTS_PER_STEP: u32 = 16;
 
 /// Steps since the last audit.
 #[derive(Debug, Default)]
-pub(super) struct Audit {
+pub(super) struct SenderAudit {
     steps: u32,
 }
 
-impl Sender {
+impl AssociationSender {
     /// Audits, unless counting would dominate the run time.
     pub(super) fn audit_periodically(&mut self) {
         self.audit.steps += 1;

@@ -2,13 +2,13 @@
 
 use core::time::Duration;
 
-use super::Sender;
-use super::outstanding::Recovery;
+use super::AssociationSender;
+use super::outstanding::RecoveryPeriod;
 use crate::identifier::PathId;
-use crate::path::Paths;
+use crate::path::AssociationPaths;
 use crate::serial::Tsn;
 
-impl Sender {
+impl AssociationSender {
     /// Returns the path that an outstanding chunk was last sent on.
     #[must_use]
     pub fn path_of(&self, tsn: Tsn) -> Option<PathId> {
@@ -23,7 +23,7 @@ impl Sender {
         now: Duration,
         tsn: Tsn,
         arrived_on: PathId,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) -> Option<Tsn> {
         let (next, exit) = (self.outstanding.next(), self.outstanding.last());
         if tsn.is_after(exit) {
@@ -39,7 +39,7 @@ impl Sender {
         if flight.recovery.is_none()
             && let Some(packet) = paths.get(id).map(crate::path::Path::next_packet)
         {
-            flight.recovery = Some(Recovery { exit, packet, by_timeout: false, suspects: 0 });
+            flight.recovery = Some(RecoveryPeriod { exit, packet, by_timeout: false, suspects: 0 });
             paths.on_ecne(now, id, tsn, next);
         }
         self.end_recoveries(now, self.cumulative_tsn_acked(), paths);

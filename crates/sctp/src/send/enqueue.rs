@@ -3,14 +3,14 @@
 use bytes::Bytes;
 use core::time::Duration;
 
-use super::{Allowance, Sender};
+use super::{AssociationSender, BufferAllowance};
 use crate::error::Error;
 #[cfg(doc)]
 use crate::event::Event;
 use crate::message::SendInfo;
-use crate::path::Paths;
+use crate::path::AssociationPaths;
 
-impl Sender {
+impl AssociationSender {
     /// Queues a message, as a whole or not at all.
     ///
     /// # Errors
@@ -20,7 +20,7 @@ impl Sender {
         now: Duration,
         info: &SendInfo,
         data: Bytes,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) -> Result<(), Error> {
         // While nothing is queued, expired messages go unnoticed.
         self.abandon_expired(now, paths);
@@ -37,7 +37,7 @@ impl Sender {
         now: Duration,
         info: &SendInfo,
         length: usize,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) -> Result<(), Error> {
         if length == 0 {
             return Err(Error::EmptyMessage);
@@ -73,7 +73,7 @@ impl Sender {
     }
 
     /// Limits the use of the send buffer; data in it is kept.
-    pub(crate) fn set_allowance(&mut self, allowance: Allowance) {
+    pub(crate) fn set_allowance(&mut self, allowance: BufferAllowance) {
         self.queue.set_allowance(allowance);
         self.notify_room();
     }

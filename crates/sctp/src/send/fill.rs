@@ -2,22 +2,22 @@
 
 use core::time::Duration;
 
-use super::Sender;
-use super::fragmentation::Cut;
-use super::multipath::Mapping;
+use super::AssociationSender;
+use super::fragmentation::FragmentCut;
+use super::multipath::PathMapping;
 use super::outstanding::{ChunkState, SentChunk};
 use super::queue::MessageId;
 use crate::config::StreamMapping;
 use crate::congestion::PacketNumber;
-use crate::counters::Counters;
+use crate::counters::EndpointCounters;
 use crate::identifier::PathId;
-use crate::path::Paths;
+use crate::path::AssociationPaths;
 use crate::scheduler::StreamSlot;
 use crate::wire::{PacketWriter, padded};
 
 /// The path that a message is chosen for.
 #[derive(Clone, Copy, Debug)]
-struct Choice {
+struct PathChoice {
     path: PathId,
     /// Whether it is the only path.
     only: bool,
@@ -25,11 +25,11 @@ struct Choice {
     is_default: bool,
 }
 
-/// The state of one call of [`Sender::fill`].
+/// The state of one call of [`AssociationSender::fill`].
 #[derive(Clone, Copy, Debug)]
-struct Filling {
+struct PacketFilling {
     now: Duration,
-    choice: Choice,
+    choice: PathChoice,
     flight: u8,
     /// The number of the packet on its path.
     number: PacketNumber,
@@ -41,11 +41,11 @@ struct Filling {
     bytes: usize,
 }
 
-impl Sender {
+impl AssociationSender {
     /// Returns whether there is something to send on a path that the peer's window allows. Messages
     /// that wait for more data (Nagle's algorithm) count too; [`Self::fill`] checks that.
     #[must_use]
-    pub fn has_data_to_send(&mut self, path: PathId, paths: &Paths) -> bool {
+    pub fn has_data_to_send(&mut self, path: PathId, paths: &AssociationPaths) -> bool {
         if self
             .outstanding
             .flight_on(path)
@@ -62,7 +62,7 @@ impl Sender {
         paths.len() == 1 || {
             self.queue.on_packet();
             let choice =
-                Choice { path, only: false, is_default: paths.for_data(None) == Some(path) };
+                PathChoice { path, only: false, is_default: paths.for_data(None) == Some(path) };
             self.choose(choice, paths).is_some()
         }
     }
@@ -91,18 +91,18 @@ impl Sender {
         &mut self,
         now: Duration,
         path: PathId,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
         packet: &mut PacketWriter<'_>,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) -> usize {
         let Some(flight) = self.outstanding.number_for(path) else { return 0 };
         self.set_time(now);
         let only = paths.len() == 1;
         let is_default = only || self.is_multipath() || paths.for_data(None) == Some(path);
         let Some(path_entry) = paths.get(path) else { return 0 };
-        let mut filling = Filling {
+        let mut filling = PacketFilling {
             now,
-            choice: Choice { path, only, is_default },
+            choice: PathChoice { path, only, is_default },
             flight,
             number: path_entry.next_packet(),
             capacity: self.terms.capacity(path_entry.mtu()),
@@ -122,7 +122,7 @@ impl Sender {
     }
 
     /// Records that the packet is sent.
-    fn note_sent(&mut self, filling: &Filling, paths: &mut Paths) {
+    fn note_sent(&mut self, filling: &PacketFilling, paths: &mut AssociationPaths) {
         let flight = self.outstanding.flight_mut(filling.flight);
         let is_all = self.queue.unsent() == 0 && flight.pending_retransmissions() == 0;
         if let Some(path) = paths.get_mut(filling.choice.path) {
@@ -140,10 +140,10 @@ impl Sender {
     /// Adds retransmissions.
     fn fill_retransmissions(
         &mut self,
-        filling: &mut Filling,
+        filling: &mut PacketFilling,
         packet: &mut PacketWriter<'_>,
-        paths: &mut Paths,
-        counters: &mut Counters,
+        paths: &mut AssociationPaths,
+        counters: &mut EndpointCounters,
     ) {
         let number = filling.flight;
         while self.outstanding.flight(number).pending_retransmissions() > 0 {
@@ -173,9 +173,9 @@ impl Sender {
     /// Adds new data.
     fn fill_new_data(
         &mut self,
-        filling: &mut Filling,
+        filling: &mut PacketFilling,
         packet: &mut PacketWriter<'_>,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) {
         if filling.bytes == 0 && self.waits_for_more(filling.capacity) {
             return;
@@ -191,7 +191,7 @@ impl Sender {
                 self.abandon(id, paths);
                 continue;
             }
-            let cut = Cut {
+            let cut = FragmentCut {
                 rest: message.unsent(),
                 is_first,
                 room: packet.room() - header,
@@ -217,7 +217,7 @@ impl Sender {
 
     /// Returns the stream that may send next on this path.
     #[inline]
-    fn choose(&mut self, choice: Choice, paths: &Paths) -> Option<StreamSlot> {
+    fn choose(&mut self, choice: PathChoice, paths: &AssociationPaths) -> Option<StreamSlot> {
         if self.multipath.is_some() {
             return self.choose_for_multipath(choice.path, paths);
         }
@@ -232,19 +232,19 @@ impl Sender {
     pub(super) fn choose_for_multipath(
         &mut self,
         path: PathId,
-        paths: &Paths,
+        paths: &AssociationPaths,
     ) -> Option<StreamSlot> {
         let concurrent = self.multipath.as_ref()?;
         if concurrent.choices.mapping == StreamMapping::Automatic {
             return self.choose_automatically(path, paths);
         }
-        let mapping = Mapping::new(&concurrent.choices.mapping, path, paths);
+        let mapping = PathMapping::new(&concurrent.choices.mapping, path, paths);
         let is_blocking = self.queue.is_message_started();
         self.queue.choose(|stream, message| mapping.admits(stream.id, message.path, is_blocking))
     }
 
     /// Returns whether new data may follow retransmissions in a packet on a path.
-    fn may_add_new(&mut self, path: PathId, paths: &Paths) -> bool {
+    fn may_add_new(&mut self, path: PathId, paths: &AssociationPaths) -> bool {
         self.multipath.is_none() || self.may_carry_new(path, paths)
     }
 
@@ -252,7 +252,7 @@ impl Sender {
     #[inline]
     fn send_chunk(
         &mut self,
-        filling: &mut Filling,
+        filling: &mut PacketFilling,
         slot: StreamSlot,
         id: MessageId,
         length: usize,
@@ -291,7 +291,7 @@ impl Sender {
     /// Returns whether the peer should not delay its SACK (RFC 7053 §4): after this chunk the
     /// window is full, or the burst is complete.
     #[inline]
-    fn is_last_for_now(&self, filling: &Filling, length: usize) -> bool {
+    fn is_last_for_now(&self, filling: &PacketFilling, length: usize) -> bool {
         let flight_after = filling.bytes + length;
         let in_flight = self.in_flight() + length;
         (self.queue.unsent() == length && self.in_flight() > filling.bytes)

@@ -3,10 +3,10 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::outstanding::{ChunkState, Outstanding, SentChunk};
+use super::outstanding::{ChunkState, OutstandingData, SentChunk};
 use super::queue::SendQueue;
 use crate::identifier::{PathId, StreamId};
-use crate::path::Paths;
+use crate::path::AssociationPaths;
 use crate::serial::Tsn;
 
 /// The minimum time after which a FORWARD-TSN is repeated without its timer.
@@ -14,7 +14,7 @@ const MIN_REPEAT_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The advanced peer ack point, and when it was sent.
 #[derive(Debug)]
-pub(super) struct Forwarding {
+pub(super) struct ForwardTsnState {
     /// All up to here is acknowledged or abandoned (`Advanced.Peer.Ack.Point`).
     point: Tsn,
     /// Whether a FORWARD-TSN has to be sent.
@@ -25,13 +25,13 @@ pub(super) struct Forwarding {
 
 /// The last message that is skipped on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Skipped {
+pub(super) struct SkippedMessage {
     pub(super) stream: StreamId,
     pub(super) unordered: bool,
     pub(super) number: u32,
 }
 
-impl Forwarding {
+impl ForwardTsnState {
     pub(super) fn new(initial: Tsn) -> Self {
         Self { point: initial.previous(), is_due: false, last: None }
     }
@@ -52,17 +52,17 @@ impl Forwarding {
     }
 
     /// Returns whether the peer has not yet skipped some abandoned data.
-    pub(super) fn is_ahead(&self, outstanding: &Outstanding) -> bool {
+    pub(super) fn is_ahead(&self, outstanding: &OutstandingData) -> bool {
         self.point.is_after(outstanding.cumulative())
     }
 
     /// Sends another FORWARD-TSN if one is still needed, as the last one or its timer is gone.
-    pub(super) fn make_due(&mut self, outstanding: &Outstanding) {
+    pub(super) fn make_due(&mut self, outstanding: &OutstandingData) {
         self.is_due |= self.is_ahead(outstanding);
     }
 
     /// Records that the cumulative TSN ack advanced.
-    pub(super) fn note_advance(&mut self, outstanding: &Outstanding) {
+    pub(super) fn note_advance(&mut self, outstanding: &OutstandingData) {
         let cumulative = outstanding.cumulative();
         if cumulative.is_after(self.point) {
             self.point = cumulative;
@@ -72,7 +72,7 @@ impl Forwarding {
     }
 
     /// Advances the point over abandoned chunks (RFC 3758 §3.5, C2).
-    pub(super) fn advance(&mut self, outstanding: &Outstanding) {
+    pub(super) fn advance(&mut self, outstanding: &OutstandingData) {
         let before = self.point;
         let abandoned = |chunk: &SentChunk| chunk.state == ChunkState::Abandoned;
         while outstanding.get(self.point.next()).is_some_and(abandoned) {
@@ -83,7 +83,12 @@ impl Forwarding {
 
     /// Repeats the FORWARD-TSN if the peer still acknowledges less although it must have received
     /// it (RFC 3758 §3.5, C3), as T3 backs off with each loss.
-    pub(super) fn repeat(&mut self, now: Duration, outstanding: &Outstanding, paths: &Paths) {
+    pub(super) fn repeat(
+        &mut self,
+        now: Duration,
+        outstanding: &OutstandingData,
+        paths: &AssociationPaths,
+    ) {
         let Some((path, at)) = self.last.filter(|_| self.is_ahead(outstanding)) else { return };
         let round_trip = paths.get(path).and_then(|path| path.rto.smoothed()).unwrap_or_default();
         // A quarter of margin for variation, and no repetition within one tick of a coarse clock.
@@ -103,17 +108,17 @@ impl Forwarding {
         &self,
         max_streams: usize,
         interleaving: bool,
-        outstanding: &Outstanding,
+        outstanding: &OutstandingData,
         queue: &SendQueue,
-    ) -> (Tsn, Vec<Skipped>) {
-        let mut list: Vec<Skipped> = Vec::new();
+    ) -> (Tsn, Vec<SkippedMessage>) {
+        let mut list: Vec<SkippedMessage> = Vec::new();
         let mut point = outstanding.cumulative();
         while point.is_before(self.point) {
             let Some(chunk) = outstanding.get(point.next()) else { break };
             let Some(message) = queue.message(chunk.message) else { break };
             let Some(stream) = queue.stream(message.stream) else { break };
             let (stream, unordered) = (stream.id, message.unordered);
-            let entry = Skipped { stream, unordered, number: message.number };
+            let entry = SkippedMessage { stream, unordered, number: message.number };
             let known = list
                 .iter()
                 .rposition(|known| known.stream == stream && known.unordered == unordered);

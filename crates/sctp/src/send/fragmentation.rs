@@ -10,7 +10,7 @@ const MIN_FRAGMENT: usize = 4;
 
 /// The state of a message when its next chunk is created.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cut {
+pub(super) struct FragmentCut {
     /// Bytes of the message that are not yet in a chunk.
     pub(super) rest: usize,
     /// Whether none of it is in a chunk yet.
@@ -23,7 +23,7 @@ pub(super) struct Cut {
     pub(super) is_packet_empty: bool,
 }
 
-impl Cut {
+impl FragmentCut {
     /// Returns the length of the next chunk, at most `max_segment`; `None` if it is better to wait
     /// for another packet.
     #[inline]
@@ -43,42 +43,42 @@ impl Cut {
 
 #[cfg(test)]
 mod tests {
-    use super::Cut;
+    use super::FragmentCut;
 
-    const EMPTY: Cut =
-        Cut { rest: 0, is_first: true, room: 1444, capacity: 1444, is_packet_empty: true };
+    const EMPTY: FragmentCut =
+        FragmentCut { rest: 0, is_first: true, room: 1444, capacity: 1444, is_packet_empty: true };
 
     #[test]
     fn a_message_that_fits_is_not_fragmented() {
-        assert_eq!(Cut { rest: 1444, ..EMPTY }.length(usize::MAX), Some(1444));
-        assert_eq!(Cut { rest: 1, ..EMPTY }.length(usize::MAX), Some(1));
+        assert_eq!(FragmentCut { rest: 1444, ..EMPTY }.length(usize::MAX), Some(1444));
+        assert_eq!(FragmentCut { rest: 1, ..EMPTY }.length(usize::MAX), Some(1));
     }
 
     #[test]
     fn a_message_that_fits_into_the_next_packet_waits_for_it() {
-        let filled = Cut { room: 700, is_packet_empty: false, ..EMPTY };
-        assert_eq!(Cut { rest: 701, ..filled }.length(usize::MAX), None);
-        assert_eq!(Cut { rest: 1444, ..filled }.length(usize::MAX), None);
-        assert_eq!(Cut { rest: 1445, ..filled }.length(usize::MAX), Some(700));
-        let tail = Cut { rest: 1444, is_first: false, ..filled };
+        let filled = FragmentCut { room: 700, is_packet_empty: false, ..EMPTY };
+        assert_eq!(FragmentCut { rest: 701, ..filled }.length(usize::MAX), None);
+        assert_eq!(FragmentCut { rest: 1444, ..filled }.length(usize::MAX), None);
+        assert_eq!(FragmentCut { rest: 1445, ..filled }.length(usize::MAX), Some(700));
+        let tail = FragmentCut { rest: 1444, is_first: false, ..filled };
         assert_eq!(tail.length(usize::MAX), Some(700));
     }
 
     #[test]
     fn fragments_keep_chunks_aligned() {
-        assert_eq!(Cut { rest: 5000, room: 1443, ..EMPTY }.length(usize::MAX), Some(1440));
-        assert_eq!(Cut { rest: 5000, room: 3, ..EMPTY }.length(usize::MAX), None);
-        assert_eq!(Cut { rest: 3, room: 3, ..EMPTY }.length(usize::MAX), Some(3));
+        assert_eq!(FragmentCut { rest: 5000, room: 1443, ..EMPTY }.length(usize::MAX), Some(1440));
+        assert_eq!(FragmentCut { rest: 5000, room: 3, ..EMPTY }.length(usize::MAX), None);
+        assert_eq!(FragmentCut { rest: 3, room: 3, ..EMPTY }.length(usize::MAX), Some(3));
     }
 
     #[test]
     fn segments_can_be_smaller_than_packets() {
-        assert_eq!(Cut { rest: 1000, ..EMPTY }.length(402), Some(400));
-        assert_eq!(Cut { rest: 402, ..EMPTY }.length(402), Some(402));
+        assert_eq!(FragmentCut { rest: 1000, ..EMPTY }.length(402), Some(400));
+        assert_eq!(FragmentCut { rest: 402, ..EMPTY }.length(402), Some(402));
     }
 
     #[test]
     fn an_empty_packet_smaller_than_usual_is_used() {
-        assert_eq!(Cut { rest: 1444, room: 500, ..EMPTY }.length(usize::MAX), Some(500));
+        assert_eq!(FragmentCut { rest: 1444, room: 500, ..EMPTY }.length(usize::MAX), Some(500));
     }
 }

@@ -13,23 +13,23 @@ use crate::wire::{GapBlock, SackChunk};
 const LONG_LIST: usize = 128;
 
 /// The first and the last TSN of a range.
-pub(super) type Range = (Tsn, Tsn);
+pub(super) type TsnRange = (Tsn, Tsn);
 
 /// The gap ack blocks of the latest SACK, as ascending, disjoint ranges.
 #[derive(Debug, Default)]
-pub(super) struct Reported {
+pub(super) struct ReportedGapBlocks {
     /// All data that arrived.
-    pub(super) arrived: Vec<Range>,
+    pub(super) arrived: Vec<TsnRange>,
     /// The part of it that is non-renegable (NR-SACK).
-    pub(super) non_renegable: Vec<Range>,
+    pub(super) non_renegable: Vec<TsnRange>,
     /// A buffer for the next report.
-    pub(super) spare: Vec<Range>,
+    pub(super) spare: Vec<TsnRange>,
     /// Whether the latest SACK omitted something that an earlier one reported. Two in a row count
     /// as reneging; a single one may have been overtaken.
     pub(super) suspected: bool,
 }
 
-impl Reported {
+impl ReportedGapBlocks {
     /// Returns whether there is nothing beyond the cumulative TSN ack.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
@@ -50,7 +50,7 @@ impl Reported {
     }
 }
 
-fn trim(ranges: &mut Vec<Range>, cumulative: Tsn) {
+fn trim(ranges: &mut Vec<TsnRange>, cumulative: Tsn) {
     let over = ranges.iter().take_while(|range| range.1.is_at_or_before(cumulative)).count();
     ranges.drain(..over);
     if let Some(first) = ranges.first_mut()
@@ -81,7 +81,7 @@ fn are_ascending(blocks: impl Iterator<Item = GapBlock>, max_offset: u32) -> boo
 
 /// Collects all that a SACK reports beyond its cumulative TSN ack, of both kinds, as ascending
 /// ranges.
-pub(super) fn collect(sack: &SackChunk, ranges: &mut Vec<Range>) {
+pub(super) fn collect(sack: &SackChunk, ranges: &mut Vec<TsnRange>) {
     ranges.clear();
     let mut gaps = sack.gap_blocks().peekable();
     let mut non_renegable = sack.nr_gap_blocks().peekable();
@@ -99,7 +99,7 @@ pub(super) fn collect(sack: &SackChunk, ranges: &mut Vec<Range>) {
 }
 
 /// Collects the ranges that a SACK reports as non-renegable.
-pub(super) fn collect_non_renegable(sack: &SackChunk, ranges: &mut Vec<Range>) {
+pub(super) fn collect_non_renegable(sack: &SackChunk, ranges: &mut Vec<TsnRange>) {
     ranges.clear();
     for block in sack.nr_gap_blocks() {
         append(ranges, block.tsns(sack.cumulative_tsn));
@@ -107,7 +107,7 @@ pub(super) fn collect_non_renegable(sack: &SackChunk, ranges: &mut Vec<Range>) {
 }
 
 /// Appends a range that does not start before the last one.
-fn append(ranges: &mut Vec<Range>, range: Range) {
+fn append(ranges: &mut Vec<TsnRange>, range: TsnRange) {
     if let Some(last) = ranges.last_mut()
         && range.0.is_at_or_before(last.1.next())
     {
@@ -120,7 +120,7 @@ fn append(ranges: &mut Vec<Range>, range: Range) {
 }
 
 /// Calls `found` for each run of TSNs that is in `these` and not in `those`, lowest first.
-pub(super) fn difference(these: &[Range], those: &[Range], mut found: impl FnMut(Tsn, Tsn)) {
+pub(super) fn difference(these: &[TsnRange], those: &[TsnRange], mut found: impl FnMut(Tsn, Tsn)) {
     let mut those = those.iter().peekable();
     for &(first, last) in these {
         let mut from = first;
@@ -150,7 +150,7 @@ pub(super) fn difference(these: &[Range], those: &[Range], mut found: impl FnMut
 
 /// Returns the TSN up to which a report is conclusive: `None` for all, or the end of the last block
 /// if the list is so long that it may have been truncated.
-pub(super) fn last_conclusive(report: &[Range]) -> Option<Tsn> {
+pub(super) fn last_conclusive(report: &[TsnRange]) -> Option<Tsn> {
     let last = report.last().filter(|_| report.len() >= LONG_LIST)?;
     Some(last.1)
 }

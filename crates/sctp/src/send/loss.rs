@@ -14,18 +14,18 @@ mod rack;
 mod spurious;
 mod tail_loss_probe;
 
-pub(super) use rack::Rack;
+pub(super) use rack::RackState;
 pub(super) use tail_loss_probe::TailLossProbe;
 
 use core::time::Duration;
 
-use super::Sender;
+use super::AssociationSender;
 use crate::config::LossDetection;
-use crate::path::Paths;
+use crate::path::AssociationPaths;
 
-impl Sender {
+impl AssociationSender {
     /// Detects losses after a SACK.
-    pub(super) fn detect_losses(&mut self, now: Duration, paths: &mut Paths) {
+    pub(super) fn detect_losses(&mut self, now: Duration, paths: &mut AssociationPaths) {
         match self.rules.detection {
             LossDetection::Classic => self.count_missing(now, paths),
             LossDetection::Rack => {
@@ -45,7 +45,12 @@ impl Sender {
     }
 
     /// Handles the timers of loss detection.
-    pub(super) fn handle_loss_timers(&mut self, number: u8, now: Duration, paths: &mut Paths) {
+    pub(super) fn handle_loss_timers(
+        &mut self,
+        number: u8,
+        now: Duration,
+        paths: &mut AssociationPaths,
+    ) {
         let flight = self.outstanding.flight(number);
         if flight.rack.timer.is_some_and(|at| at <= now) {
             self.detect_by_time(number, now, paths);

@@ -15,10 +15,10 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
-use super::Sender;
-use crate::config::{AssociationConfig, Multipath, StreamMapping};
+use super::AssociationSender;
+use crate::config::{AssociationConfig, MultipathConfig, StreamMapping};
 use crate::identifier::PathId;
-use crate::path::{PathState, Paths};
+use crate::path::{AssociationPaths, PathState};
 use crate::serial::Tsn;
 
 mod automatic;
@@ -31,23 +31,23 @@ mod rescheduling;
 mod retransmission_path;
 mod splitting;
 
-use automatic::Automatic;
-use burst::Burst;
-pub(super) use mapping::Mapping;
+use automatic::AutomaticMapping;
+use burst::PacketBurst;
+pub(super) use mapping::PathMapping;
 pub(super) use missing_reports::{reports_for, splits_reports};
-pub(super) use pseudo_cumulative::Lowest;
+pub(super) use pseudo_cumulative::LowestTsns;
 pub(super) use retransmission_path::{path_for_lost, path_instead_of, sooner_path};
 
 /// The state that is specific to CMT.
 #[derive(Debug)]
-pub(super) struct Concurrent {
-    pub(super) choices: Multipath,
-    burst: Burst,
+pub(super) struct ConcurrentTransfer {
+    pub(super) choices: MultipathConfig,
+    burst: PacketBurst,
     /// The path of the last packet.
     last: Option<PathId>,
     /// The number of packets that the current SACK covers (DAC).
     pub(super) dac_count: u8,
-    automatic: Automatic,
+    automatic: AutomaticMapping,
     /// The last chunk that was rescheduled to another path because it blocked all others.
     rescheduled: Option<Tsn>,
     /// Whether there was nothing to send and no event has occurred since: half of all associations
@@ -57,20 +57,20 @@ pub(super) struct Concurrent {
     found: Option<PathId>,
 }
 
-impl Concurrent {
+impl ConcurrentTransfer {
     /// Creates the state, if several paths are used at once.
     pub(super) fn new(config: &AssociationConfig) -> Option<Box<Self>> {
         let mut choices = config.multipath.clone()?;
         if let StreamMapping::Table(table) = &mut choices.mapping {
             table.sort_by_key(|(stream, _)| *stream);
         }
-        let burst = Burst::new(choices.burst, config.max_burst);
+        let burst = PacketBurst::new(choices.burst, config.max_burst);
         Some(Box::new(Self {
             choices,
             burst,
             last: None,
             dac_count: 0,
-            automatic: Automatic::default(),
+            automatic: AutomaticMapping::default(),
             rescheduled: None,
             is_idle: false,
             found: None,
@@ -78,7 +78,7 @@ impl Concurrent {
     }
 }
 
-impl Sender {
+impl AssociationSender {
     /// Records an event after which more may be sent: a packet arrived, a message was queued, or a
     /// timer expired.
     #[inline]
@@ -102,7 +102,7 @@ impl Sender {
 
 /// Returns whether new data may be sent on a path: on any active one, or on the best of the others
 /// if none is active.
-fn is_used(path: PathId, paths: &Paths) -> bool {
+fn is_used(path: PathId, paths: &AssociationPaths) -> bool {
     paths.get(path).is_some_and(|path| path.state() == PathState::Active)
         || paths.for_data(None) == Some(path)
 }

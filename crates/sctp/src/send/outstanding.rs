@@ -14,8 +14,8 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::tally::Tally;
-use crate::config::Cuc;
+use super::byte_tally::ByteTally;
+use crate::config::CucVersion;
 use crate::identifier::PathId;
 use crate::path::MAX_PATHS;
 use crate::serial::Tsn;
@@ -26,25 +26,30 @@ mod flight;
 mod sums;
 mod transitions;
 
-pub(super) use chunks::{ChunkState, Chunks, SentChunk};
-pub(super) use flight::{Flight, Recovery, Run, Seen, in_run};
+pub(super) use chunks::{ChunkState, OutstandingChunks, SentChunk};
+pub(super) use flight::{PacketRun, PathFlight, RecoveryPeriod, SackFindings, in_run};
 
 /// Outstanding data.
 #[derive(Debug)]
-pub(super) struct Outstanding {
-    chunks: Chunks,
+pub(super) struct OutstandingData {
+    chunks: OutstandingChunks,
     /// One for each path that has ever been sent on; chunks refer to them by index.
-    flights: Vec<Flight>,
+    flights: Vec<PathFlight>,
     /// Bytes in flight on all paths.
-    in_flight: Tally,
+    in_flight: ByteTally,
     /// The congestion window update algorithm, if several paths are used at once.
-    cuc: Option<Cuc>,
+    cuc: Option<CucVersion>,
 }
 
-impl Outstanding {
+impl OutstandingData {
     /// Creates the state. `cuc` is set if several paths are used at once.
-    pub(super) fn new(initial: Tsn, cuc: Option<Cuc>) -> Self {
-        Self { chunks: Chunks::new(initial), flights: Vec::new(), in_flight: Tally::default(), cuc }
+    pub(super) fn new(initial: Tsn, cuc: Option<CucVersion>) -> Self {
+        Self {
+            chunks: OutstandingChunks::new(initial),
+            flights: Vec::new(),
+            in_flight: ByteTally::default(),
+            cuc,
+        }
     }
 
     /// Returns the first TSN that is not cumulatively acknowledged.
@@ -89,7 +94,7 @@ impl Outstanding {
 
     /// The congestion window update algorithm, if several paths are used at once.
     #[inline]
-    pub(super) fn cuc(&self) -> Option<Cuc> {
+    pub(super) fn cuc(&self) -> Option<CucVersion> {
         self.cuc
     }
 
@@ -99,34 +104,37 @@ impl Outstanding {
     }
 
     #[inline]
-    pub(super) fn flights(&self) -> &[Flight] {
+    pub(super) fn flights(&self) -> &[PathFlight] {
         &self.flights
     }
 
     #[inline]
-    pub(super) fn flights_mut(&mut self) -> &mut [Flight] {
+    pub(super) fn flights_mut(&mut self) -> &mut [PathFlight] {
         &mut self.flights
     }
 
     #[inline]
-    pub(super) fn flight(&self, number: u8) -> &Flight {
+    pub(super) fn flight(&self, number: u8) -> &PathFlight {
         &self.flights[usize::from(number)]
     }
 
     #[inline]
-    pub(super) fn flight_mut(&mut self, number: u8) -> &mut Flight {
+    pub(super) fn flight_mut(&mut self, number: u8) -> &mut PathFlight {
         &mut self.flights[usize::from(number)]
     }
 
     /// Returns a flight, and the chunks that it refers to.
     #[inline]
-    pub(super) fn flight_and_chunks(&mut self, number: u8) -> (&mut Flight, &Chunks) {
+    pub(super) fn flight_and_chunks(
+        &mut self,
+        number: u8,
+    ) -> (&mut PathFlight, &OutstandingChunks) {
         (&mut self.flights[usize::from(number)], &self.chunks)
     }
 
     /// Returns the flight of a path, if it has ever been sent on.
     #[inline]
-    pub(super) fn flight_on(&self, path: PathId) -> Option<&Flight> {
+    pub(super) fn flight_on(&self, path: PathId) -> Option<&PathFlight> {
         self.flights.iter().find(|flight| flight.path == Some(path))
     }
 
@@ -158,7 +166,7 @@ impl Outstanding {
         }
         // Most associations have one path, and many are idle: no spare capacity.
         self.flights.reserve_exact(1);
-        self.flights.push(Flight::new(path));
+        self.flights.push(PathFlight::new(path));
         u8::try_from(self.flights.len() - 1).ok()
     }
 
@@ -168,7 +176,7 @@ impl Outstanding {
     }
 
     /// Removes the oldest run of a path.
-    pub(super) fn take_oldest_run(&mut self, number: u8) -> Option<Run> {
+    pub(super) fn take_oldest_run(&mut self, number: u8) -> Option<PacketRun> {
         let flight = &mut self.flights[usize::from(number)];
         let run = flight.oldest(number, &self.chunks)?;
         flight.drop_oldest();
@@ -189,9 +197,9 @@ impl Outstanding {
 
     /// Forgets everything sent; TSNs continue with `initial`.
     pub(super) fn restart(&mut self, initial: Tsn) {
-        self.flights.iter_mut().for_each(Flight::restart);
-        self.chunks = Chunks::new(initial);
-        self.in_flight = Tally::default();
+        self.flights.iter_mut().for_each(PathFlight::restart);
+        self.chunks = OutstandingChunks::new(initial);
+        self.in_flight = ByteTally::default();
     }
 
     /// Restarts the TSNs. Returns false if data is outstanding, which prevents it.
@@ -199,13 +207,13 @@ impl Outstanding {
         if !self.chunks.is_empty() {
             return false;
         }
-        self.chunks = Chunks::new(initial);
+        self.chunks = OutstandingChunks::new(initial);
         true
     }
 
     /// Frees memory, if nothing is outstanding.
     pub(super) fn shrink(&mut self) {
         self.chunks.shrink();
-        self.flights.iter_mut().for_each(Flight::shrink);
+        self.flights.iter_mut().for_each(PathFlight::shrink);
     }
 }

@@ -3,19 +3,19 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::Sender;
-use super::forwarding::Skipped;
+use super::AssociationSender;
+use super::forwarding::SkippedMessage;
 use super::outstanding::ChunkState;
-use super::queue::{Limit, MessageId, QueuedMessage};
+use super::queue::{AbandonLimit, MessageId, QueuedMessage};
 use crate::identifier::PathId;
-use crate::message::Reliability;
-use crate::path::Paths;
+use crate::message::MessageReliability;
+use crate::path::AssociationPaths;
 use crate::serial::{Mid, Ssn, Tsn};
 use crate::wire::{ForwardTsnChunk, IForwardTsnChunk, PacketWriter, SkippedMid, SkippedSsn};
 
-impl Sender {
+impl AssociationSender {
     /// Abandons a message: its chunks in flight are no longer waited for, the rest is never sent.
-    pub(super) fn abandon(&mut self, id: MessageId, paths: &mut Paths) {
+    pub(super) fn abandon(&mut self, id: MessageId, paths: &mut AssociationPaths) {
         let Some(abandoned) = self.queue.mark_abandoned(id) else { return };
         if let Some((first, last)) = abandoned.sent {
             self.abandon_chunks(id, first, last, paths);
@@ -33,7 +33,13 @@ impl Sender {
     }
 
     /// Abandons the chunks of a message.
-    fn abandon_chunks(&mut self, id: MessageId, first: Tsn, last: Tsn, paths: &mut Paths) {
+    fn abandon_chunks(
+        &mut self,
+        id: MessageId,
+        first: Tsn,
+        last: Tsn,
+        paths: &mut AssociationPaths,
+    ) {
         let base = self.outstanding.first();
         let mut tsn = if first.is_before(base) { base } else { first };
         while tsn.is_at_or_before(last) {
@@ -52,13 +58,13 @@ impl Sender {
 
     /// Abandons queued messages whose lifetime has expired.
     #[inline]
-    pub(super) fn abandon_expired(&mut self, now: Duration, paths: &mut Paths) {
+    pub(super) fn abandon_expired(&mut self, now: Duration, paths: &mut AssociationPaths) {
         if self.queue.has_expired(now) {
             self.abandon_all_expired(now, paths);
         }
     }
 
-    fn abandon_all_expired(&mut self, now: Duration, paths: &mut Paths) {
+    fn abandon_all_expired(&mut self, now: Duration, paths: &mut AssociationPaths) {
         let over = self.queue.expired_messages(now);
         for id in over {
             self.abandon(id, paths);
@@ -71,15 +77,15 @@ impl Sender {
     pub(super) fn make_room(
         &mut self,
         now: Duration,
-        reliability: Reliability,
+        reliability: MessageReliability,
         length: usize,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) {
         self.abandon_expired(now, paths);
-        let Reliability::Priority(priority) = reliability else { return };
+        let MessageReliability::Priority(priority) = reliability else { return };
         while self.queue.has_priorities() && !self.is_writable(length) {
             let lower = |limit| match limit {
-                Limit::Priority(other) if other > priority => Some(other),
+                AbandonLimit::Priority(other) if other > priority => Some(other),
                 _ => None,
             };
             let lowest = self.queue.messages().filter(|(_, message)| self.may_abandon(message));
@@ -112,7 +118,7 @@ impl Sender {
         &mut self,
         now: Duration,
         path: PathId,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
         packet: &mut PacketWriter<'_>,
     ) -> bool {
         let room = packet.room();
@@ -126,11 +132,11 @@ impl Sender {
             self.forwarding.skipped(max_streams, interleaving, &self.outstanding, &self.queue);
         let fits = point.is_after(self.cumulative_tsn_acked())
             && if interleaving {
-                let entries: Vec<SkippedMid> = skipped.iter().map(Skipped::as_mid).collect();
-                packet.put(&IForwardTsnChunk::new(point, &entries))
+                let entries: Vec<SkippedMid> = skipped.iter().map(SkippedMessage::as_mid).collect();
+                packet.append(&IForwardTsnChunk::new(point, &entries))
             } else {
-                let entries: Vec<SkippedSsn> = skipped.iter().map(Skipped::as_ssn).collect();
-                packet.put(&ForwardTsnChunk::new(point, &entries))
+                let entries: Vec<SkippedSsn> = skipped.iter().map(SkippedMessage::as_ssn).collect();
+                packet.append(&ForwardTsnChunk::new(point, &entries))
             };
         if !fits {
             return false;
@@ -147,7 +153,7 @@ impl Sender {
     }
 }
 
-impl Skipped {
+impl SkippedMessage {
     fn as_ssn(&self) -> SkippedSsn {
         SkippedSsn { stream: self.stream, ssn: Ssn(self.number as u16) }
     }

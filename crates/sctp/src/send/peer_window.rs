@@ -1,6 +1,6 @@
 //! The peer's window (RFC 9260 §6.1 rule A, §6.2.1), and zero window probes.
 
-use super::outstanding::{ChunkState, Outstanding};
+use super::outstanding::{ChunkState, OutstandingData};
 use crate::serial::Tsn;
 
 /// The window that the peer advertised, and the outstanding zero window probe.
@@ -53,12 +53,12 @@ impl PeerWindow {
 
     /// Returns whether only a zero window probe is in flight, and the peer is alive: then its
     /// silence about the chunk is no path error (RFC 9260 §6.1 rule A).
-    pub(super) fn is_probing(&self, outstanding: &Outstanding) -> bool {
+    pub(super) fn is_probing(&self, outstanding: &OutstandingData) -> bool {
         self.answered && self.probe.is_some_and(|probe| outstanding.first() == probe)
     }
 
     /// Returns the probe to retransmit as the window has opened, instead of waiting for T3.
-    pub(super) fn take_probe(&mut self, outstanding: &Outstanding) -> Option<Tsn> {
+    pub(super) fn take_probe(&mut self, outstanding: &OutstandingData) -> Option<Tsn> {
         let probe = self.probe?;
         let chunk = outstanding.get(probe);
         if chunk.is_some_and(|chunk| usize::from(chunk.length) > self.advertised) {

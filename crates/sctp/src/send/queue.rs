@@ -16,13 +16,13 @@ use alloc::collections::VecDeque;
 use bytes::Bytes;
 use core::time::Duration;
 
-use crate::config::{AssociationConfig, SchedulerKind, Selection};
+use crate::config::{AlgorithmSelection, AssociationConfig, SchedulerKind};
 use crate::error::Error;
 use crate::event::Event;
 use crate::identifier::StreamId;
-use crate::message::{Reliability, SendInfo};
+use crate::message::{MessageReliability, SendInfo};
 use crate::scheduler::StreamSlot;
-use crate::send::tally::Count;
+use crate::send::byte_tally::ItemCount;
 use crate::serial::Tsn;
 
 mod buffer;
@@ -37,30 +37,30 @@ mod streams;
 mod sums;
 
 pub use info::{AssociationQueueInfo, QueueInfo};
-pub(super) use messages::{Limit, MessageId, QueuedMessage};
+pub(super) use messages::{AbandonLimit, MessageId, QueuedMessage};
 pub(super) use stream_scheduler::StreamScheduler;
-pub(super) use streams::Stream;
+pub(super) use streams::OutboundStream;
 
-pub(crate) use buffer::Allowance;
+pub(crate) use buffer::BufferAllowance;
 use buffer::SendBuffer;
-use lifetimes::Lifetimes;
-use messages::{Messages, NONE, deadline};
-use stream_scheduler::Choice;
-use streams::Streams;
+use lifetimes::MessageLifetimes;
+use messages::{NONE, QueuedMessages, deadline};
+use stream_scheduler::SchedulerChoice;
+use streams::OutboundStreams;
 
 /// The maximum length of a message in bytes: the largest offset that a chunk can state.
 const MAX_MESSAGE: usize = u32::MAX as usize;
 
 /// How messages are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Numbering {
+enum MessageNumbering {
     /// Ordered messages by stream: DATA.
     Ssn,
     /// All messages, so that their fragments may be interleaved: I-DATA (RFC 8260 §2).
     Mid,
 }
 
-impl Numbering {
+impl MessageNumbering {
     fn new(interleaving: bool) -> Self {
         if interleaving { Self::Mid } else { Self::Ssn }
     }
@@ -69,14 +69,14 @@ impl Numbering {
 /// Messages, by stream.
 #[derive(Debug)]
 pub(super) struct SendQueue {
-    numbering: Numbering,
-    messages: Messages,
-    streams: Streams,
+    numbering: MessageNumbering,
+    messages: QueuedMessages,
+    streams: OutboundStreams,
     scheduler: StreamScheduler,
     buffer: SendBuffer,
-    lifetimes: Lifetimes,
+    lifetimes: MessageLifetimes,
     /// The number of stored messages with a priority.
-    prioritised: Count,
+    prioritised: ItemCount,
     events: VecDeque<Event>,
     /// Whether a message was queued since everything was acknowledged.
     busy: bool,
@@ -95,13 +95,13 @@ pub(super) struct AbandonedMessage {
 impl SendQueue {
     pub(super) fn new(config: &AssociationConfig, interleaving: bool) -> Self {
         Self {
-            numbering: Numbering::new(interleaving),
-            messages: Messages::new(),
-            streams: Streams::default(),
+            numbering: MessageNumbering::new(interleaving),
+            messages: QueuedMessages::new(),
+            streams: OutboundStreams::default(),
             scheduler: StreamScheduler::new(config, interleaving),
             buffer: SendBuffer::new(config.send_buffer),
-            lifetimes: Lifetimes::default(),
-            prioritised: Count::default(),
+            lifetimes: MessageLifetimes::default(),
+            prioritised: ItemCount::default(),
             events: VecDeque::new(),
             busy: false,
         }
@@ -118,17 +118,17 @@ impl SendQueue {
 
     /// Changes the numbering of messages, if it differs.
     pub(super) fn set_interleaving(&mut self, interleaving: bool) {
-        if self.numbering == Numbering::new(interleaving) {
+        if self.numbering == MessageNumbering::new(interleaving) {
             return;
         }
-        self.numbering = Numbering::new(interleaving);
-        if *self.scheduler.choice() != Selection::BuiltIn(SchedulerKind::Fcfs) {
+        self.numbering = MessageNumbering::new(interleaving);
+        if *self.scheduler.choice() != AlgorithmSelection::BuiltIn(SchedulerKind::Fcfs) {
             self.replace_scheduler(self.scheduler.choice().clone());
         }
     }
 
-    fn replace_scheduler(&mut self, choice: Choice) {
-        let by_chunk = self.numbering == Numbering::Mid;
+    fn replace_scheduler(&mut self, choice: SchedulerChoice) {
+        let by_chunk = self.numbering == MessageNumbering::Mid;
         self.scheduler.replace(choice, by_chunk, &self.streams, &self.messages);
     }
 
@@ -138,7 +138,7 @@ impl SendQueue {
     }
 
     /// Limits the use of the send buffer; data in it is kept.
-    pub(super) fn set_allowance(&mut self, allowance: Allowance) {
+    pub(super) fn set_allowance(&mut self, allowance: BufferAllowance) {
         self.buffer.set_allowance(allowance);
     }
 
@@ -203,12 +203,12 @@ impl SendQueue {
         self.messages.iter()
     }
 
-    pub(super) fn streams(&self) -> &Streams {
+    pub(super) fn streams(&self) -> &OutboundStreams {
         &self.streams
     }
 
     #[inline]
-    pub(super) fn stream(&self, slot: StreamSlot) -> Option<&Stream> {
+    pub(super) fn stream(&self, slot: StreamSlot) -> Option<&OutboundStream> {
         self.streams.get(slot)
     }
 
@@ -252,9 +252,9 @@ impl SendQueue {
         self.scheduler.on_queued(slot);
         self.buffer.on_enqueued(length);
         match info.reliability {
-            Reliability::Lifetime(lifetime) => self.lifetimes.add(deadline(now, lifetime)),
-            Reliability::Priority(_) => self.prioritised.add_one(),
-            Reliability::Reliable | Reliability::Retransmissions(_) => {}
+            MessageReliability::Lifetime(lifetime) => self.lifetimes.add(deadline(now, lifetime)),
+            MessageReliability::Priority(_) => self.prioritised.add_one(),
+            MessageReliability::Reliable | MessageReliability::Retransmissions(_) => {}
         }
         self.busy = true;
         Ok((slot, is_new))
@@ -268,8 +268,8 @@ impl SendQueue {
 
     /// Returns the scheduler, and the first message of each stream.
     #[inline]
-    pub(super) fn scheduler_and_heads(&mut self) -> (&mut StreamScheduler, Heads<'_>) {
-        (&mut self.scheduler, Heads { streams: &self.streams, messages: &self.messages })
+    pub(super) fn scheduler_and_heads(&mut self) -> (&mut StreamScheduler, StreamHeads<'_>) {
+        (&mut self.scheduler, StreamHeads { streams: &self.streams, messages: &self.messages })
     }
 
     /// Returns whether a message must be completed before another one starts.
@@ -282,7 +282,7 @@ impl SendQueue {
     #[inline]
     pub(super) fn choose(
         &mut self,
-        is_eligible: impl Fn(&Stream, &QueuedMessage) -> bool,
+        is_eligible: impl Fn(&OutboundStream, &QueuedMessage) -> bool,
     ) -> Option<StreamSlot> {
         let (scheduler, heads) = self.scheduler_and_heads();
         let mut is_eligible = |slot: StreamSlot| {
@@ -383,8 +383,8 @@ impl SendQueue {
     #[inline]
     pub(super) fn remove_message(&mut self, id: MessageId) {
         match self.messages.remove(id) {
-            Some(Limit::Deadline(_)) => self.lifetimes.remove(),
-            Some(Limit::Priority(_)) => self.prioritised.take_one(),
+            Some(AbandonLimit::Deadline(_)) => self.lifetimes.remove(),
+            Some(AbandonLimit::Priority(_)) => self.prioritised.take_one(),
             _ => {}
         }
     }
@@ -415,15 +415,15 @@ impl SendQueue {
 
 /// The first message of each stream.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heads<'a> {
-    streams: &'a Streams,
-    messages: &'a Messages,
+pub(super) struct StreamHeads<'a> {
+    streams: &'a OutboundStreams,
+    messages: &'a QueuedMessages,
 }
 
-impl<'a> Heads<'a> {
+impl<'a> StreamHeads<'a> {
     /// Returns a stream, and its next message.
     #[inline]
-    pub(super) fn get(self, slot: StreamSlot) -> Option<(&'a Stream, &'a QueuedMessage)> {
+    pub(super) fn get(self, slot: StreamSlot) -> Option<(&'a OutboundStream, &'a QueuedMessage)> {
         let stream = self.streams.get(slot)?;
         Some((stream, self.messages.get(stream.head)?))
     }

@@ -8,15 +8,15 @@ use super::outstanding::ChunkState;
 use super::peer_window::PeerWindow;
 use super::queue::{MessageId, QueuedMessage};
 use super::retransmission::RetransmitReason;
-use super::{Sender, Terms};
-use crate::path::Paths;
+use super::{AssociationSender, SenderTerms};
+use crate::path::AssociationPaths;
 use crate::serial::Tsn;
 
-impl Sender {
+impl AssociationSender {
     /// Requeues everything sent with the COOKIE ECHO, as the peer's cookie was stale and it
     /// processed none of it (RFC 9260 §5.2.6): all of it is sent again once the handshake
     /// completes.
-    pub fn requeue_all(&mut self, now: Duration, paths: &mut Paths) {
+    pub fn requeue_all(&mut self, now: Duration, paths: &mut AssociationPaths) {
         for number in self.outstanding.numbers() {
             let Some(id) = self.outstanding.path_of(number) else { continue };
             self.lose_flight(number, id, RetransmitReason::NotLost, now, paths);
@@ -26,7 +26,7 @@ impl Sender {
 
     /// Returns whether chunks that the peer has not processed are still valid with these
     /// parameters.
-    fn are_chunks_reusable(&self, terms: &Terms) -> bool {
+    fn are_chunks_reusable(&self, terms: &SenderTerms) -> bool {
         terms.initial_tsn == self.terms.initial_tsn
             && terms.interleaving == self.terms.interleaving
             && terms.outbound >= self.terms.outbound
@@ -35,7 +35,7 @@ impl Sender {
     /// Restarts with these parameters. Messages that were partly sent fail, and so do those on
     /// streams that no longer exist; unsent messages are kept, and so are those that the peer has
     /// not processed.
-    pub fn restart(&mut self, terms: Terms, paths: &mut Paths) {
+    pub fn restart(&mut self, terms: SenderTerms, paths: &mut AssociationPaths) {
         let outbound = terms.outbound;
         if core::mem::take(&mut self.never_acknowledged) && self.are_chunks_reusable(&terms) {
             self.terms = terms;
@@ -71,7 +71,7 @@ impl Sender {
     }
 
     /// Fails all messages that were not acknowledged, as the association has ended.
-    pub fn fail_all(&mut self, paths: &mut Paths) {
+    pub fn fail_all(&mut self, paths: &mut AssociationPaths) {
         self.fail(paths, |_, _| true);
         self.forget_chunks(self.next_tsn(), paths);
         self.queue.end();
@@ -79,7 +79,7 @@ impl Sender {
     }
 
     /// Abandons the messages that are `lost`, with an event for each.
-    fn fail(&mut self, paths: &mut Paths, lost: impl Fn(&Self, &QueuedMessage) -> bool) {
+    fn fail(&mut self, paths: &mut AssociationPaths, lost: impl Fn(&Self, &QueuedMessage) -> bool) {
         let lost: Vec<MessageId> = self
             .queue
             .messages()
@@ -115,7 +115,7 @@ impl Sender {
     }
 
     /// Forgets the chunks in flight; TSNs continue with `initial`.
-    fn forget_chunks(&mut self, initial: Tsn, paths: &mut Paths) {
+    fn forget_chunks(&mut self, initial: Tsn, paths: &mut AssociationPaths) {
         self.reported.clear();
         for flight in self.outstanding.flights() {
             if let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) {

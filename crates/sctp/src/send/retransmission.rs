@@ -3,26 +3,26 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::Sender;
+use super::AssociationSender;
 use super::multipath::{path_for_lost, path_instead_of};
-use super::outstanding::{Outstanding, Recovery, Run, SentChunk, in_run};
-use super::queue::Limit;
+use super::outstanding::{OutstandingData, PacketRun, RecoveryPeriod, SentChunk, in_run};
+use super::queue::AbandonLimit;
 use crate::config::LossDetection;
 use crate::congestion::{CongestionKind, PacketNumber};
 use crate::identifier::PathId;
-use crate::path::{PathState, Paths};
+use crate::path::{AssociationPaths, PathState};
 use crate::serial::Tsn;
 
 /// The result of a timeout.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimeoutOutcome {
     /// The paths whose T3 expired.
-    pub expired: Vec<Expired>,
+    pub expired: Vec<T3Expiry>,
 }
 
 /// The expiry of a path's T3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expired {
+pub struct T3Expiry {
     /// The path.
     pub path: PathId,
     /// Whether it counts as an error of the path: not if a zero window probe was left
@@ -39,10 +39,10 @@ pub(super) enum RetransmitReason {
     NotLost,
 }
 
-impl Sender {
+impl AssociationSender {
     /// Returns when to call [`Self::handle_timeout`] at the latest.
     #[must_use]
-    pub fn next_timeout(&self, paths: &Paths) -> Option<Duration> {
+    pub fn next_timeout(&self, paths: &AssociationPaths) -> Option<Duration> {
         let mut next = self.queue.next_deadline();
         for flight in self.outstanding.flights() {
             let t3 = flight.path.and_then(|id| paths.get(id)).and_then(|path| path.t3);
@@ -55,7 +55,11 @@ impl Sender {
     }
 
     /// Handles the timers that are due.
-    pub fn handle_timeout(&mut self, now: Duration, paths: &mut Paths) -> TimeoutOutcome {
+    pub fn handle_timeout(
+        &mut self,
+        now: Duration,
+        paths: &mut AssociationPaths,
+    ) -> TimeoutOutcome {
         self.note_event();
         let mut outcome = TimeoutOutcome::default();
         for number in self.outstanding.numbers() {
@@ -73,7 +77,13 @@ impl Sender {
     }
 
     /// Handles the expiry of a path's T3 (RFC 9260 §6.3.3).
-    fn expire(&mut self, number: u8, id: PathId, now: Duration, paths: &mut Paths) -> Expired {
+    fn expire(
+        &mut self,
+        number: u8,
+        id: PathId,
+        now: Duration,
+        paths: &mut AssociationPaths,
+    ) -> T3Expiry {
         let is_error = !self.peer_window.is_probing(&self.outstanding);
         self.peer_window.await_answer();
         let to = path_instead_of(self.multipath.as_deref(), id, paths);
@@ -89,15 +99,15 @@ impl Sender {
             }
             let packet = path.next_packet();
             flight.recovery =
-                is_error.then_some(Recovery { exit, packet, by_timeout: true, suspects });
+                is_error.then_some(RecoveryPeriod { exit, packet, by_timeout: true, suspects });
         }
         self.forwarding.make_due(&self.outstanding);
-        Expired { path: id, is_error }
+        T3Expiry { path: id, is_error }
     }
 
     /// Tells the paths which of them have retransmissions pending: those are as good as a
     /// heartbeat.
-    pub fn record_pending_retransmissions(&self, paths: &mut Paths) {
+    pub fn record_pending_retransmissions(&self, paths: &mut AssociationPaths) {
         for flight in self.outstanding.flights() {
             if let Some(id) = flight.path {
                 paths.set_retransmits(id, flight.pending_retransmissions() > 0);
@@ -108,7 +118,7 @@ impl Sender {
     /// Restarts T3 if the oldest data on the path is no longer in flight: acknowledged, or lost and
     /// to be retransmitted (RFC 9260 §6.3.2, R3, §7.2.4 step 4). Stops it if nothing is in flight
     /// (R2).
-    pub(super) fn restart_t3(&mut self, number: u8, now: Duration, paths: &mut Paths) {
+    pub(super) fn restart_t3(&mut self, number: u8, now: Duration, paths: &mut AssociationPaths) {
         let must_run = self.must_forward();
         let (flight, chunks) = self.outstanding.flight_and_chunks(number);
         let oldest = flight.oldest(number, chunks).map(|run| run.packet);
@@ -122,7 +132,7 @@ impl Sender {
     }
 
     /// Stops T3 if it covers nothing.
-    pub(super) fn stop_idle_t3(&mut self, number: u8, paths: &mut Paths) {
+    pub(super) fn stop_idle_t3(&mut self, number: u8, paths: &mut AssociationPaths) {
         let must_run = self.must_forward();
         let path = self.outstanding.path_of(number);
         let Some(path) = path.and_then(|id| paths.get_mut(id)) else { return };
@@ -139,7 +149,7 @@ impl Sender {
         to: PathId,
         reason: RetransmitReason,
         now: Duration,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) -> u32 {
         let mut lost = 0;
         while let Some(run) = self.outstanding.take_oldest_run(number) {
@@ -160,11 +170,11 @@ impl Sender {
     pub(super) fn lose_run(
         &mut self,
         number: u8,
-        run: &Run,
+        run: &PacketRun,
         to: PathId,
         reason: RetransmitReason,
         now: Duration,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) -> u32 {
         let mut lost = 0;
         for offset in 0..u32::from(run.count) {
@@ -185,7 +195,7 @@ impl Sender {
         to: PathId,
         reason: RetransmitReason,
         now: Duration,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) {
         let Some((before, path)) = self.outstanding.lose(tsn, to) else { return };
         if let Some(path) = path.and_then(|id| paths.get_mut(id)) {
@@ -200,8 +210,8 @@ impl Sender {
         }
         let limit = self.queue.message(before.message).map(|message| message.limit);
         let is_expired = match limit {
-            Some(Limit::Retransmissions(most)) => before.transmissions > most,
-            Some(Limit::Deadline(deadline)) => deadline <= now,
+            Some(AbandonLimit::Retransmissions(most)) => before.transmissions > most,
+            Some(AbandonLimit::Deadline(deadline)) => deadline <= now,
             _ => false,
         };
         if is_expired && self.terms.partial_reliability {
@@ -210,7 +220,12 @@ impl Sender {
     }
 
     /// Retransmits a chunk soon although nothing shows that the path lost it.
-    pub(super) fn retransmit_soon(&mut self, tsn: Tsn, now: Duration, paths: &mut Paths) {
+    pub(super) fn retransmit_soon(
+        &mut self,
+        tsn: Tsn,
+        now: Duration,
+        paths: &mut AssociationPaths,
+    ) {
         let Some(chunk) = self.outstanding.get(tsn) else { return };
         let Some(path) = self.outstanding.path_of(chunk.flight) else { return };
         let to = path_for_lost(self.multipath.as_deref(), path, paths);
@@ -225,7 +240,7 @@ impl Sender {
         lost: u32,
         newest: PacketNumber,
         now: Duration,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) {
         let exit = self.outstanding.last();
         let flight = self.outstanding.flight_mut(number);
@@ -245,11 +260,16 @@ impl Sender {
         path.on_congestion(now, CongestionKind::Loss, siblings);
         path.grant_packet();
         let packet = path.next_packet();
-        flight.recovery = Some(Recovery { exit, packet, by_timeout: false, suspects: lost });
+        flight.recovery = Some(RecoveryPeriod { exit, packet, by_timeout: false, suspects: lost });
     }
 
     /// Ends recoveries whose exit point the cumulative TSN ack has reached.
-    pub(super) fn end_recoveries(&mut self, now: Duration, cumulative: Tsn, paths: &mut Paths) {
+    pub(super) fn end_recoveries(
+        &mut self,
+        now: Duration,
+        cumulative: Tsn,
+        paths: &mut AssociationPaths,
+    ) {
         let outstanding = &mut self.outstanding;
         if outstanding.flights().iter().any(|flight| flight.recovery.is_some()) {
             outstanding.update_points();
@@ -274,7 +294,7 @@ impl Sender {
 
     /// Handles added, removed or changed paths: retransmissions on a path that is no longer used
     /// move to another.
-    pub fn paths_changed(&mut self, now: Duration, paths: &mut Paths) {
+    pub fn paths_changed(&mut self, now: Duration, paths: &mut AssociationPaths) {
         self.note_event();
         for number in self.outstanding.numbers() {
             let Some(id) = self.outstanding.path_of(number) else { continue };
@@ -302,14 +322,14 @@ impl Sender {
     }
 }
 
-impl Outstanding {
+impl OutstandingData {
     /// Handles the arrival of a chunk that was marked as lost and had not been retransmitted.
     pub(super) fn note_late_arrival(
         &mut self,
         now: Duration,
         tsn: Tsn,
         chunk: &SentChunk,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) {
         let Some(flight) = self.flights_mut().get_mut(usize::from(chunk.flight)) else { return };
         flight.seen.late = true;
@@ -328,7 +348,7 @@ impl Outstanding {
 }
 
 /// Returns the path itself if it is active, otherwise the one for retransmissions of its data.
-pub(super) fn same_or_better(path: PathId, paths: &Paths) -> PathId {
+pub(super) fn same_or_better(path: PathId, paths: &AssociationPaths) -> PathId {
     let works = paths.get(path).is_some_and(|path| path.state() == PathState::Active);
     if works { path } else { paths.for_retransmission(path) }
 }

@@ -9,7 +9,7 @@ const MIN_SEGMENT: u16 = 4;
 
 /// The user's settings. Nothing is counted here.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rules {
+pub(super) struct SenderRules {
     /// Whether small amounts of data wait for more (Nagle's algorithm).
     pub(super) nagle: bool,
     /// The maximum length of a chunk's data; more than any chunk holds if not configured.
@@ -28,7 +28,7 @@ pub(super) struct Rules {
     pub(super) requests_immediate_sacks: bool,
 }
 
-impl Rules {
+impl SenderRules {
     pub(super) fn new(config: &AssociationConfig) -> Self {
         Self {
             nagle: config.nagle,

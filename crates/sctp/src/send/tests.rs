@@ -5,17 +5,18 @@ use bytes::{Bytes, BytesMut};
 use core::net::SocketAddr;
 use core::time::Duration;
 
-use super::{SackOutcome, Sender, Terms, TimeoutOutcome};
+use super::{AssociationSender, SackOutcome, SenderTerms, TimeoutOutcome};
 use crate::config::{AssociationConfig, CongestionControlKind, LossDetection};
-use crate::counters::Counters;
+use crate::counters::EndpointCounters;
 use crate::error::Error;
 use crate::event::Event;
 use crate::identifier::{PathId, StreamId, VerificationTag};
 use crate::message::SendInfo;
-use crate::path::{Allowance, Paths};
+use crate::path::{AssociationPaths, SendAllowance};
 use crate::serial::Tsn;
 use crate::wire::{
-    Checksum, Chunk, DataChunk, GapBlock, Header, Packet, PacketWriter, SackBuilder, SackChunk,
+    ChecksumKind, Chunk, CommonHeader, DataChunk, GapBlock, PacketParser, PacketWriter,
+    SackBuilder, SackChunk,
 };
 
 mod losses;
@@ -31,8 +32,8 @@ mod window;
 /// Our initial TSN, close to wrapping around.
 const FIRST: Tsn = Tsn(u32::MAX - 2);
 
-const HEADER: Header =
-    Header { source_port: 1, destination_port: 2, tag: VerificationTag(0x0102_0304) };
+const HEADER: CommonHeader =
+    CommonHeader { source_port: 1, destination_port: 2, tag: VerificationTag(0x0102_0304) };
 
 /// The failed messages, if the events contain nothing else: stream, context, and whether a part was
 /// sent.
@@ -46,10 +47,10 @@ pub(super) fn failures(events: &[Event]) -> Vec<(u16, u32, bool)> {
 
 /// A sender, its paths and the current time.
 pub(super) struct Bench {
-    pub(super) sender: Sender,
-    pub(super) paths: Paths,
+    pub(super) sender: AssociationSender,
+    pub(super) paths: AssociationPaths,
     config: AssociationConfig,
-    pub(super) counters: Counters,
+    pub(super) counters: EndpointCounters,
     pub(super) now: Duration,
 }
 
@@ -74,8 +75,8 @@ pub(super) fn config() -> AssociationConfig {
     }
 }
 
-pub(super) fn terms() -> Terms {
-    Terms {
+pub(super) fn terms() -> SenderTerms {
+    SenderTerms {
         initial_tsn: FIRST,
         peer_window: 1 << 20,
         outbound: 100,
@@ -99,12 +100,12 @@ impl Bench {
         Self::with(config(), terms())
     }
 
-    pub(super) fn with(config: AssociationConfig, terms: Terms) -> Self {
+    pub(super) fn with(config: AssociationConfig, terms: SenderTerms) -> Self {
         let remote = SocketAddr::from(([192, 0, 2, 1], 0));
-        let paths = Paths::new(remote, None, &config, [7; 32]);
-        let sender = Sender::new(&config, terms);
+        let paths = AssociationPaths::new(remote, None, &config, [7; 32]);
+        let sender = AssociationSender::new(&config, terms);
         let now = Duration::from_secs(1000);
-        Self { sender, paths, config, counters: Counters::default(), now }
+        Self { sender, paths, config, counters: EndpointCounters::default(), now }
     }
 
     /// Adds a second, confirmed path.
@@ -135,12 +136,12 @@ impl Bench {
         let mut packet = PacketWriter::begin(&mut buffer, HEADER, limit);
         let (paths, counters) = (&mut self.paths, &mut self.counters);
         let bytes = self.sender.fill(self.now, path, paths, &mut packet, counters);
-        let size = packet.finish(Checksum::Crc32c);
+        let size = packet.finish(ChecksumKind::Crc32c);
         if bytes == 0 {
             return None;
         }
         let contents = buffer.freeze();
-        let (_, chunks) = Packet::parse(&contents, Checksum::Crc32c).expect("a packet");
+        let (_, chunks) = PacketParser::parse(&contents, ChecksumKind::Crc32c).expect("a packet");
         let chunks: Vec<DataChunk> = chunks
             .map(|chunk| match chunk {
                 Chunk::Data(data) => data,
@@ -162,7 +163,7 @@ impl Bench {
         for id in ids {
             while self.has_data(id) {
                 let path = self.paths.get(id).expect("listed");
-                let Allowance::Now(_) = path.allowance(self.now, path.mtu()) else { break };
+                let SendAllowance::Now(_) = path.allowance(self.now, path.mtu()) else { break };
                 let Some(packet) = self.packet(id) else { break };
                 packets.push(packet);
             }

@@ -15,8 +15,8 @@
 use bytes::{Bytes, BytesMut};
 
 use super::list::element_list;
-use super::records::{Record, Records};
-use super::walker::{ELEMENT_HEADER, View};
+use super::records::{WireRecord, WireRecords};
+use super::walker::{ELEMENT_HEADER, PacketView};
 use super::{ParameterType, Parameters};
 use crate::identifier::StreamId;
 use crate::serial::Tsn;
@@ -72,7 +72,7 @@ impl CauseCode {
 /// One error cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Cause {
+pub enum ErrorCause {
     /// Data arrived on a stream that does not exist.
     InvalidStream {
         /// Which.
@@ -80,7 +80,7 @@ pub enum Cause {
     },
     /// A chunk lacks parameters that it must have.
     MissingMandatoryParameter {
-        /// Their types, two bytes each; see [`Cause::missing`].
+        /// Their types, two bytes each; see [`ErrorCause::missing`].
         types: Bytes,
     },
     /// A cookie arrived too late.
@@ -164,14 +164,14 @@ pub enum Cause {
     },
 }
 
-impl Cause {
+impl ErrorCause {
     /// Returns a protocol violation with a human-readable description.
     #[must_use]
     pub const fn violation(description: &'static str) -> Self {
         Self::ProtocolViolation { information: Bytes::from_static(description.as_bytes()) }
     }
 
-    fn parse(cause: View<'_>) -> Self {
+    fn parse(cause: PacketView<'_>) -> Self {
         let code = CauseCode(cause.u16_at(0).unwrap_or_default());
         let number = cause.u32_at(ELEMENT_HEADER);
         let fixed = match code {
@@ -246,7 +246,7 @@ impl Cause {
             Self::MissingMandatoryParameter { types } => &types[..],
             _ => &[],
         };
-        Records::<u16>::new(types).map(ParameterType)
+        WireRecords::<u16>::new(types).map(ParameterType)
     }
 
     fn encode(&self, buffer: &mut BytesMut) {
@@ -298,19 +298,19 @@ impl Cause {
 }
 
 /// Returns `None` if the list is shorter than the count that precedes it.
-fn missing_mandatory(cause: View<'_>) -> Option<Cause> {
+fn missing_mandatory(cause: PacketView<'_>) -> Option<ErrorCause> {
     let count = usize::try_from(cause.u32_at(4)?).ok()?;
-    let types = cause.skip(8)?.take(count.checked_mul(u16::SIZE)?)?;
-    Some(Cause::MissingMandatoryParameter { types: types.share() })
+    let types = cause.skip(8)?.first(count.checked_mul(u16::SIZE)?)?;
+    Some(ErrorCause::MissingMandatoryParameter { types: types.share() })
 }
 
 element_list! {
     /// A list of encoded error causes, parsed on iteration.
-    Causes, Cause, Cause::parse, |code| Cause::Malformed { code: CauseCode(code) }
+    Causes, ErrorCause, ErrorCause::parse, |code| ErrorCause::Malformed { code: CauseCode(code) }
 }
 
-impl From<Cause> for Causes {
-    fn from(cause: Cause) -> Self {
+impl From<ErrorCause> for Causes {
+    fn from(cause: ErrorCause) -> Self {
         core::iter::once(cause).collect()
     }
 }

@@ -19,7 +19,7 @@ const AT: core::ops::Range<usize> = 8..12;
 
 /// How packets are protected against corruption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Checksum {
+pub enum ChecksumKind {
     /// By CRC32c, always.
     #[default]
     Crc32c,
@@ -28,7 +28,7 @@ pub enum Checksum {
     Zero,
 }
 
-impl Checksum {
+impl ChecksumKind {
     /// Returns whether the checksum of `packet` is acceptable.
     #[must_use]
     pub fn accepts(self, packet: &[u8]) -> bool {
@@ -96,25 +96,25 @@ mod tests {
     #[test]
     fn a_written_checksum_is_accepted() {
         let mut packet = COOKIE_ACK;
-        Checksum::Crc32c.patch(&mut packet);
+        ChecksumKind::Crc32c.patch(&mut packet);
         assert_ne!(packet[AT], [0; 4]);
-        assert!(Checksum::Crc32c.accepts(&packet));
-        assert!(Checksum::Zero.accepts(&packet), "a correct checksum is always accepted");
+        assert!(ChecksumKind::Crc32c.accepts(&packet));
+        assert!(ChecksumKind::Zero.accepts(&packet), "a correct checksum is always accepted");
     }
 
     #[test]
     fn a_zero_checksum_is_valid_only_if_negotiated() {
         let mut packet = COOKIE_ACK;
-        Checksum::Zero.patch(&mut packet);
-        assert!(Checksum::Zero.accepts(&packet));
-        assert!(!Checksum::Crc32c.accepts(&packet));
+        ChecksumKind::Zero.patch(&mut packet);
+        assert!(ChecksumKind::Zero.accepts(&packet));
+        assert!(!ChecksumKind::Crc32c.accepts(&packet));
     }
 
     #[test]
     fn short_packets_have_no_checksum() {
-        assert!(!Checksum::Crc32c.accepts(&[]));
-        assert!(!Checksum::Zero.accepts(&COOKIE_ACK[..11]));
-        Checksum::Crc32c.patch(&mut [1, 2, 3]);
+        assert!(!ChecksumKind::Crc32c.accepts(&[]));
+        assert!(!ChecksumKind::Zero.accepts(&COOKIE_ACK[..11]));
+        ChecksumKind::Crc32c.patch(&mut [1, 2, 3]);
     }
 
     #[test]
@@ -136,11 +136,11 @@ mod tests {
             at: proptest::sample::Index,
             bit in 0_u32..8,
         ) {
-            Checksum::Crc32c.patch(&mut packet);
-            prop_assert!(Checksum::Crc32c.accepts(&packet));
+            ChecksumKind::Crc32c.patch(&mut packet);
+            prop_assert!(ChecksumKind::Crc32c.accepts(&packet));
             let at = at.index(packet.len());
             packet[at] ^= 1 << bit;
-            prop_assert!(!Checksum::Crc32c.accepts(&packet));
+            prop_assert!(!ChecksumKind::Crc32c.accepts(&packet));
         }
     }
 }

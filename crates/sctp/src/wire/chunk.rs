@@ -41,15 +41,15 @@ mod unknown;
 
 use bytes::{Bytes, BytesMut};
 
-use super::walker::{ELEMENT_HEADER, View};
+use super::walker::{ELEMENT_HEADER, PacketView};
 use crate::serial::Tsn;
 
 pub use abort::AbortChunk;
 pub use asconf::{AsconfAckChunk, AsconfChunk};
 pub use auth::AuthChunk;
-pub use data::{DATA_HEADER, DataChunk, DataFlags, DataHeader, I_DATA_HEADER, Order};
+pub use data::{DATA_HEADER, DataChunk, DataFlags, DataHeader, DataOrder, I_DATA_HEADER};
 pub use error::ErrorChunk;
-pub use forward_tsn::{ForwardTsnChunk, SkipChunk, Skipped, SkippedSsn};
+pub use forward_tsn::{ForwardTsnChunk, SkipChunk, SkippedEntry, SkippedSsn};
 pub use heartbeat::HeartbeatChunk;
 pub use i_forward_tsn::{IForwardTsnChunk, SkippedMid};
 pub use init::InitChunk;
@@ -64,7 +64,7 @@ pub trait EncodeChunk {
     fn encoded_len(&self) -> usize;
 
     /// Appends the chunk without padding. Its length is the lower 16 bits of
-    /// [`Self::encoded_len`]; [`super::PacketWriter::put`] refuses what is longer.
+    /// [`Self::encoded_len`]; [`super::PacketWriter::append`] refuses what is longer.
     fn encode(&self, buffer: &mut BytesMut);
 
     /// Returns the chunk as parsed by its receiver.
@@ -75,7 +75,7 @@ pub trait EncodeChunk {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Chunk {
-    /// DATA or I-DATA, depending on [`Order`].
+    /// DATA or I-DATA, depending on [`DataOrder`].
     Data(DataChunk),
     /// INIT.
     Init(InitChunk),
@@ -147,7 +147,7 @@ pub enum Chunk {
 impl Chunk {
     /// Parses one chunk, without its padding; `rest` is what follows it in the packet.
     #[inline(always)]
-    pub(crate) fn parse(chunk: View<'_>, rest: View<'_>) -> Self {
+    pub(crate) fn parse(chunk: PacketView<'_>, rest: PacketView<'_>) -> Self {
         let Some(&[number, flags, ..]) = chunk.head::<ELEMENT_HEADER>() else {
             return Self::Malformed { chunk_type: ChunkType(0) };
         };
@@ -174,17 +174,17 @@ impl Chunk {
 
     /// Parses a chunk that is not in a packet: all of `bytes`, with that length.
     pub(crate) fn alone(bytes: &Bytes) -> Option<Self> {
-        let view = View::whole(bytes);
+        let view = PacketView::whole(bytes);
         let length = usize::from(view.u16_at(2)?);
-        let rest = View::part(bytes, bytes.len(), bytes.len());
+        let rest = PacketView::part(bytes, bytes.len(), bytes.len());
         (length == bytes.len()).then(|| Self::parse(view, rest))
     }
 
     fn parse_control(
         chunk_type: ChunkType,
         flags: u8,
-        chunk: View<'_>,
-        rest: View<'_>,
+        chunk: PacketView<'_>,
+        rest: PacketView<'_>,
     ) -> Option<Self> {
         Some(match chunk_type {
             ChunkType::INIT => Self::Init(InitChunk::parse(chunk)?),

@@ -29,10 +29,10 @@ macro_rules! element_list {
             /// Returns the elements. One whose length does not fit is malformed, and is the last
             /// one.
             pub fn iter(&self) -> impl Iterator<Item = $element> + '_ {
-                use $crate::wire::walker::{Step, View, Walker};
-                Walker::new(View::whole(&self.0)).map(|step| match step {
-                    Step::Element(view) => $read(view),
-                    Step::Broken(view) => $broken(view.u16_at(0).unwrap_or_default()),
+                use $crate::wire::walker::{WalkerStep, PacketView, ElementWalker};
+                ElementWalker::new(PacketView::whole(&self.0)).map(|step| match step {
+                    WalkerStep::Element(view) => $read(view),
+                    WalkerStep::Broken(view) => $broken(view.u16_at(0).unwrap_or_default()),
                 })
             }
         }

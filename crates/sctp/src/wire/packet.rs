@@ -18,8 +18,8 @@ use bytes::Bytes;
 use core::ops::Range;
 
 use super::struct_packet::StructPacket;
-use super::walker::{Step, View, Walker};
-use super::{Checksum, Chunk, ChunkType, EncodeChunk, padded};
+use super::walker::{ElementWalker, PacketView, WalkerStep};
+use super::{ChecksumKind, Chunk, ChunkType, EncodeChunk, padded};
 use crate::identifier::VerificationTag;
 
 /// The length of the common header.
@@ -27,7 +27,7 @@ pub const PACKET_HEADER: usize = 12;
 
 /// The ports and the tag of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Header {
+pub struct CommonHeader {
     /// The sender's SCTP port.
     pub source_port: u16,
     /// The receiver's SCTP port.
@@ -36,7 +36,7 @@ pub struct Header {
     pub tag: VerificationTag,
 }
 
-impl Header {
+impl CommonHeader {
     /// Encodes the header, with zero as checksum.
     #[must_use]
     pub fn encode(&self) -> [u8; PACKET_HEADER] {
@@ -50,7 +50,7 @@ impl Header {
 
 /// Why a packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Malformed {
+pub enum MalformedPacket {
     /// It is shorter than a common header.
     TooShort,
     /// Its checksum is wrong.
@@ -59,21 +59,21 @@ pub enum Malformed {
 
 /// The packet parser.
 #[derive(Clone, Copy, Debug)]
-pub struct Packet;
+pub struct PacketParser;
 
-impl Packet {
+impl PacketParser {
     /// Returns the common header of a packet, not verified: for finding the association, which
     /// determines the acceptable checksum.
     ///
     /// # Errors
     /// If the packet is shorter than a common header.
     #[inline]
-    pub fn header(packet: &[u8]) -> Result<Header, Malformed> {
+    pub fn header(packet: &[u8]) -> Result<CommonHeader, MalformedPacket> {
         let Some(&[s0, s1, d0, d1, t0, t1, t2, t3, ..]) = packet.first_chunk::<PACKET_HEADER>()
         else {
-            return Err(Malformed::TooShort);
+            return Err(MalformedPacket::TooShort);
         };
-        Ok(Header {
+        Ok(CommonHeader {
             source_port: u16::from_be_bytes([s0, s1]),
             destination_port: u16::from_be_bytes([d0, d1]),
             tag: VerificationTag(u32::from_be_bytes([t0, t1, t2, t3])),
@@ -84,7 +84,10 @@ impl Packet {
     ///
     /// # Errors
     /// If the packet is too short or its checksum is not acceptable.
-    pub fn parse(contents: &Bytes, check: Checksum) -> Result<(Header, Chunks<'_>), Malformed> {
+    pub fn parse(
+        contents: &Bytes,
+        check: ChecksumKind,
+    ) -> Result<(CommonHeader, PacketChunks<'_>), MalformedPacket> {
         Self::parse_segment(contents, 0..contents.len(), check)
     }
 
@@ -95,48 +98,48 @@ impl Packet {
     pub fn parse_segment(
         contents: &Bytes,
         segment: Range<usize>,
-        check: Checksum,
-    ) -> Result<(Header, Chunks<'_>), Malformed> {
-        let packet = View::part(contents, segment.start, segment.end);
+        check: ChecksumKind,
+    ) -> Result<(CommonHeader, PacketChunks<'_>), MalformedPacket> {
+        let packet = PacketView::part(contents, segment.start, segment.end);
         let header = Self::header(packet.bytes())?;
         if !check.accepts(packet.bytes()) {
-            return Err(Malformed::Checksum);
+            return Err(MalformedPacket::Checksum);
         }
-        let chunks = packet.skip(PACKET_HEADER).ok_or(Malformed::TooShort)?;
-        Ok((header, Chunks { source: Source::Wire(Walker::new(chunks)) }))
+        let chunks = packet.skip(PACKET_HEADER).ok_or(MalformedPacket::TooShort)?;
+        Ok((header, PacketChunks { source: ChunkSource::Wire(ElementWalker::new(chunks)) }))
     }
 }
 
 /// The chunks of a packet. A clone starts at the position of the original.
 #[derive(Clone, Debug)]
-pub struct Chunks<'a> {
-    source: Source<'a>,
+pub struct PacketChunks<'a> {
+    source: ChunkSource<'a>,
 }
 
 /// The source of chunks.
 #[derive(Clone, Debug)]
-enum Source<'a> {
-    Wire(Walker<'a>),
+enum ChunkSource<'a> {
+    Wire(ElementWalker<'a>),
     /// Values, and their encoded length.
     Struct(&'a [Chunk], usize),
 }
 
-impl<'a> Chunks<'a> {
+impl<'a> PacketChunks<'a> {
     /// Returns the chunks of a packet of values.
-    pub(super) fn of(packet: &'a StructPacket) -> Self {
-        Self { source: Source::Struct(packet.chunks(), packet.len() - PACKET_HEADER) }
+    pub(super) fn from_struct(packet: &'a StructPacket) -> Self {
+        Self { source: ChunkSource::Struct(packet.chunks(), packet.len() - PACKET_HEADER) }
     }
 
     /// Returns the types of the remaining chunks, at little cost: for the rules about bundling (RFC
     /// 9260 §6.10) and about out-of-the-blue packets (§8.4).
     pub fn types(&self) -> impl Iterator<Item = ChunkType> + '_ {
         let (walker, values) = match &self.source {
-            Source::Wire(walker) => (Some(walker.clone()), &[][..]),
-            Source::Struct(chunks, _) => (None, *chunks),
+            ChunkSource::Wire(walker) => (Some(walker.clone()), &[][..]),
+            ChunkSource::Struct(chunks, _) => (None, *chunks),
         };
         let read = walker.into_iter().flatten().filter_map(|step| match step {
-            Step::Element(view) => view.bytes().first().map(|number| ChunkType(*number)),
-            Step::Broken(_) => None,
+            WalkerStep::Element(view) => view.bytes().first().map(|number| ChunkType(*number)),
+            WalkerStep::Broken(_) => None,
         });
         read.chain(values.iter().map(Chunk::chunk_type))
     }
@@ -145,13 +148,13 @@ impl<'a> Chunks<'a> {
     #[must_use]
     pub fn remaining(&self) -> usize {
         match &self.source {
-            Source::Wire(walker) => walker.rest().len(),
-            Source::Struct(_, bytes) => *bytes,
+            ChunkSource::Wire(walker) => walker.rest().len(),
+            ChunkSource::Struct(_, bytes) => *bytes,
         }
     }
 }
 
-impl Iterator for Chunks<'_> {
+impl Iterator for PacketChunks<'_> {
     type Item = Chunk;
 
     /// Returns the next chunk. One whose length does not fit the packet is [`Chunk::Malformed`] and
@@ -160,13 +163,13 @@ impl Iterator for Chunks<'_> {
     #[inline(always)]
     fn next(&mut self) -> Option<Chunk> {
         let walker = match &mut self.source {
-            Source::Wire(walker) => walker,
-            Source::Struct(chunks, bytes) => return next_value(chunks, bytes),
+            ChunkSource::Wire(walker) => walker,
+            ChunkSource::Struct(chunks, bytes) => return next_value(chunks, bytes),
         };
         let number = walker.rest().bytes().first().copied().unwrap_or_default();
         Some(match walker.next()? {
-            Step::Element(view) => Chunk::parse(view, walker.rest()),
-            Step::Broken(_) => Chunk::Malformed { chunk_type: ChunkType(number) },
+            WalkerStep::Element(view) => Chunk::parse(view, walker.rest()),
+            WalkerStep::Broken(_) => Chunk::Malformed { chunk_type: ChunkType(number) },
         })
     }
 }

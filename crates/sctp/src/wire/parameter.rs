@@ -34,8 +34,8 @@ use core::net::IpAddr;
 
 use super::Causes;
 use super::list::element_list;
-use super::records::Record;
-use super::walker::{ELEMENT_HEADER, View};
+use super::records::WireRecord;
+use super::walker::{ELEMENT_HEADER, PacketView};
 use crate::serial::ReconfigurationNumber;
 
 pub use address::SupportedAddressTypes;
@@ -139,7 +139,7 @@ pub enum Parameter {
 
 impl Parameter {
     /// Parses one parameter, without its padding.
-    pub(crate) fn parse(parameter: View<'_>) -> Self {
+    pub(crate) fn parse(parameter: PacketView<'_>) -> Self {
         let parameter_type = ParameterType(parameter.u16_at(0).unwrap_or_default());
         let parsed = match parameter_type {
             ParameterType::IPV4_ADDRESS | ParameterType::IPV6_ADDRESS => {
@@ -290,6 +290,6 @@ element_list! {
 }
 
 /// Returns the value of a parameter that is a number.
-fn number(parameter: View<'_>) -> Option<u32> {
+fn number(parameter: PacketView<'_>) -> Option<u32> {
     parameter.u32_at(ELEMENT_HEADER)
 }

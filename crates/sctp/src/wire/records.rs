@@ -7,7 +7,7 @@ use crate::identifier::StreamId;
 use crate::serial::Tsn;
 
 /// An entry of a list on the wire.
-pub trait Record: Copy {
+pub trait WireRecord: Copy {
     /// The length of an entry.
     const SIZE: usize;
 
@@ -20,12 +20,12 @@ pub trait Record: Copy {
 
 /// An encoded list of entries; an incomplete last entry is ignored.
 #[derive(Clone, Copy, Debug)]
-pub struct Records<'a, R> {
+pub struct WireRecords<'a, R> {
     bytes: &'a [u8],
     record: PhantomData<R>,
 }
 
-impl<'a, R: Record> Records<'a, R> {
+impl<'a, R: WireRecord> WireRecords<'a, R> {
     /// Creates a list from its encoding.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
@@ -45,7 +45,7 @@ impl<'a, R: Record> Records<'a, R> {
     }
 }
 
-impl<R: Record> Iterator for Records<'_, R> {
+impl<R: WireRecord> Iterator for WireRecords<'_, R> {
     type Item = R;
 
     #[inline]
@@ -61,24 +61,24 @@ impl<R: Record> Iterator for Records<'_, R> {
     }
 }
 
-impl<R: Record> ExactSizeIterator for Records<'_, R> {}
+impl<R: WireRecord> ExactSizeIterator for WireRecords<'_, R> {}
 
 /// Encodes `records`.
 #[must_use]
-pub fn encode_records<R: Record>(records: &[R]) -> Bytes {
+pub fn encode_records<R: WireRecord>(records: &[R]) -> Bytes {
     let mut buffer = BytesMut::with_capacity(records.len() * R::SIZE);
     put_records(records, &mut buffer);
     buffer.freeze()
 }
 
 /// Appends the encoded `records`.
-pub(crate) fn put_records<R: Record>(records: &[R], buffer: &mut BytesMut) {
+pub(crate) fn put_records<R: WireRecord>(records: &[R], buffer: &mut BytesMut) {
     for record in records {
         record.write(buffer);
     }
 }
 
-impl Record for u16 {
+impl WireRecord for u16 {
     const SIZE: usize = 2;
 
     #[inline]
@@ -92,7 +92,7 @@ impl Record for u16 {
     }
 }
 
-impl Record for u32 {
+impl WireRecord for u32 {
     const SIZE: usize = 4;
 
     #[inline]
@@ -106,7 +106,7 @@ impl Record for u32 {
     }
 }
 
-impl Record for Tsn {
+impl WireRecord for Tsn {
     const SIZE: usize = 4;
 
     #[inline]
@@ -120,7 +120,7 @@ impl Record for Tsn {
     }
 }
 
-impl Record for StreamId {
+impl WireRecord for StreamId {
     const SIZE: usize = 2;
 
     #[inline]
@@ -144,15 +144,15 @@ mod tests {
         let tsns = [Tsn(1), Tsn(u32::MAX)];
         let bytes = encode_records(&tsns);
         assert_eq!(bytes[..], [0, 0, 0, 1, 255, 255, 255, 255]);
-        let read: Vec<Tsn> = Records::new(&bytes).collect();
+        let read: Vec<Tsn> = WireRecords::new(&bytes).collect();
         assert_eq!(read, tsns);
     }
 
     #[test]
     fn an_incomplete_entry_is_ignored() {
-        let records = Records::<StreamId>::new(&[0, 7, 0]);
+        let records = WireRecords::<StreamId>::new(&[0, 7, 0]);
         assert_eq!(records.len(), 1);
         assert_eq!(records.collect::<Vec<_>>(), [StreamId(7)]);
-        assert!(Records::<Tsn>::new(&[0, 7, 0]).is_empty());
+        assert!(WireRecords::<Tsn>::new(&[0, 7, 0]).is_empty());
     }
 }

@@ -4,7 +4,7 @@
 //! ([`crate::config::PacketForm::Struct`]). Such a packet has the same length as on the wire, and
 //! can be encoded for inspection.
 //!
-//! An association writes packets through `PacketWriter` and reads them through `Chunks`; nothing
+//! An association writes packets through `PacketWriter` and reads them through `PacketChunks`; nothing
 //! else depends on the representation, and a simulation in this form equals the one in bytes packet
 //! by packet (`simulation/tests/modes.rs` of `eyas-lab`). What is opaque on the wire stays bytes:
 //! user data, cookies, the data that AUTH covers, and lists of parameters and gap blocks. A damaged
@@ -14,13 +14,13 @@
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 
-use super::{Checksum, Chunk, EncodeChunk, Header, PACKET_HEADER, padded};
+use super::{ChecksumKind, Chunk, CommonHeader, EncodeChunk, PACKET_HEADER, padded};
 
 /// A packet that was not encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StructPacket {
-    header: Header,
-    checksum: Checksum,
+    header: CommonHeader,
+    checksum: ChecksumKind,
     /// Chunks as parsed by their receiver, AUTH with what it covers.
     chunks: Vec<Chunk>,
     length: usize,
@@ -29,12 +29,12 @@ pub struct StructPacket {
 impl StructPacket {
     /// Creates a packet without chunks.
     #[must_use]
-    pub(super) const fn new(header: Header) -> Self {
-        Self { header, checksum: Checksum::Crc32c, chunks: Vec::new(), length: PACKET_HEADER }
+    pub(super) const fn new(header: CommonHeader) -> Self {
+        Self { header, checksum: ChecksumKind::Crc32c, chunks: Vec::new(), length: PACKET_HEADER }
     }
 
     /// Returns the header.
-    pub(crate) const fn header(&self) -> &Header {
+    pub(crate) const fn header(&self) -> &CommonHeader {
         &self.header
     }
 
@@ -44,7 +44,7 @@ impl StructPacket {
     }
 
     /// Returns the kind of checksum.
-    pub(crate) const fn checksum(&self) -> Checksum {
+    pub(crate) const fn checksum(&self) -> ChecksumKind {
         self.checksum
     }
 
@@ -95,7 +95,7 @@ impl StructPacket {
     }
 
     /// Finishes the packet.
-    pub(super) const fn finish(mut self, checksum: Checksum) -> Self {
+    pub(super) const fn finish(mut self, checksum: ChecksumKind) -> Self {
         self.checksum = checksum;
         self
     }

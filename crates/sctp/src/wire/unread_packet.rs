@@ -4,7 +4,8 @@ use bytes::Bytes;
 use core::ops::Range;
 
 use super::{
-    Checksum, Chunk, ChunkType, Chunks, Header, Malformed, PACKET_HEADER, Packet, StructPacket,
+    ChecksumKind, Chunk, ChunkType, CommonHeader, MalformedPacket, PACKET_HEADER, PacketChunks,
+    PacketParser, StructPacket,
 };
 
 /// A received packet. It is opened with the checksum that its association accepts.
@@ -22,9 +23,11 @@ impl<'a> UnreadPacket<'a> {
     /// # Errors
     /// If the packet is shorter than a common header.
     #[inline]
-    pub fn header(&self) -> Result<Header, Malformed> {
+    pub fn header(&self) -> Result<CommonHeader, MalformedPacket> {
         match self {
-            Self::Wire(train, at) => Packet::header(train.get(at.clone()).unwrap_or_default()),
+            Self::Wire(train, at) => {
+                PacketParser::header(train.get(at.clone()).unwrap_or_default())
+            }
             Self::Struct(packet) => Ok(*packet.header()),
         }
     }
@@ -47,15 +50,18 @@ impl<'a> UnreadPacket<'a> {
     /// # Errors
     /// If it is not acceptable, or the packet is too short.
     #[inline]
-    pub fn open(self, check: Checksum) -> Result<(Header, Chunks<'a>), Malformed> {
+    pub fn open(
+        self,
+        check: ChecksumKind,
+    ) -> Result<(CommonHeader, PacketChunks<'a>), MalformedPacket> {
         match self {
-            Self::Wire(train, at) => Packet::parse_segment(train, at, check),
+            Self::Wire(train, at) => PacketParser::parse_segment(train, at, check),
             Self::Struct(packet)
-                if packet.checksum() == Checksum::Zero && check != Checksum::Zero =>
+                if packet.checksum() == ChecksumKind::Zero && check != ChecksumKind::Zero =>
             {
-                Err(Malformed::Checksum)
+                Err(MalformedPacket::Checksum)
             }
-            Self::Struct(packet) => Ok((*packet.header(), Chunks::of(packet))),
+            Self::Struct(packet) => Ok((*packet.header(), PacketChunks::from_struct(packet))),
         }
     }
 }

@@ -22,13 +22,13 @@ pub(crate) const ELEMENT_HEADER: usize = 4;
 
 /// A part of a packet, which can be read in place or shared without a copy.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct View<'a> {
+pub(crate) struct PacketView<'a> {
     source: &'a Bytes,
     start: usize,
     end: usize,
 }
 
-impl<'a> View<'a> {
+impl<'a> PacketView<'a> {
     /// Creates a view of all of `source`.
     pub(crate) fn whole(source: &'a Bytes) -> Self {
         Self { source, start: 0, end: source.len() }
@@ -64,7 +64,7 @@ impl<'a> View<'a> {
 
     /// Returns the first `count` bytes, if there are that many.
     #[inline]
-    pub(crate) fn take(self, count: usize) -> Option<Self> {
+    pub(crate) fn first(self, count: usize) -> Option<Self> {
         (count <= self.len()).then(|| Self { end: self.start + count, ..self })
     }
 
@@ -100,50 +100,50 @@ impl<'a> View<'a> {
 
 /// An element found by the walker.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step<'a> {
+pub(crate) enum WalkerStep<'a> {
     /// An element with type, length and value: at least four bytes, without its padding.
-    Element(View<'a>),
+    Element(PacketView<'a>),
     /// The rest, at least one byte, because it has no valid length.
-    Broken(View<'a>),
+    Broken(PacketView<'a>),
 }
 
 /// Iterates over elements. Every step consumes at least one byte; nothing follows a broken element.
 #[derive(Clone, Debug)]
-pub(crate) struct Walker<'a> {
-    rest: View<'a>,
+pub(crate) struct ElementWalker<'a> {
+    rest: PacketView<'a>,
 }
 
-impl<'a> Walker<'a> {
-    pub(crate) fn new(contents: View<'a>) -> Self {
+impl<'a> ElementWalker<'a> {
+    pub(crate) fn new(contents: PacketView<'a>) -> Self {
         Self { rest: contents }
     }
 
     /// Returns the rest.
-    pub(crate) fn rest(&self) -> View<'a> {
+    pub(crate) fn rest(&self) -> PacketView<'a> {
         self.rest
     }
 }
 
-impl<'a> Iterator for Walker<'a> {
-    type Item = Step<'a>;
+impl<'a> Iterator for ElementWalker<'a> {
+    type Item = WalkerStep<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Step<'a>> {
+    fn next(&mut self) -> Option<WalkerStep<'a>> {
         let rest = self.rest;
         if rest.len() == 0 {
             return None;
         }
         let length = rest.u16_at(2).map_or(0, usize::from);
-        match rest.take(length) {
+        match rest.first(length) {
             Some(element) if length >= ELEMENT_HEADER => {
                 // The last padding may be missing: some implementations omit it, and it carries
                 // nothing.
                 self.rest.start = (rest.start + padded(length)).min(rest.end);
-                Some(Step::Element(element))
+                Some(WalkerStep::Element(element))
             }
             _ => {
                 self.rest.start = rest.end;
-                Some(Step::Broken(rest))
+                Some(WalkerStep::Broken(rest))
             }
         }
     }
@@ -158,10 +158,10 @@ mod tests {
         let source: &'static Bytes = Vec::leak(alloc::vec![Bytes::from_static(bytes)])
             .first()
             .expect("one element was inserted");
-        Walker::new(View::whole(source))
+        ElementWalker::new(PacketView::whole(source))
             .map(|step| match step {
-                Step::Element(view) => (true, view.bytes()),
-                Step::Broken(view) => (false, view.bytes()),
+                WalkerStep::Element(view) => (true, view.bytes()),
+                WalkerStep::Broken(view) => (false, view.bytes()),
             })
             .collect()
     }
@@ -198,10 +198,10 @@ mod tests {
     #[test]
     fn parts_are_truncated_to_the_source() {
         let source = Bytes::from_static(&[1, 2, 3]);
-        assert_eq!(View::part(&source, 1, 9).bytes(), [2, 3]);
-        assert_eq!(View::part(&source, 7, 9).bytes(), []);
-        assert!(View::whole(&source).skip(4).is_none());
-        assert!(View::whole(&source).u32_at(0).is_none());
-        assert_eq!(View::whole(&source).u16_at(usize::MAX), None);
+        assert_eq!(PacketView::part(&source, 1, 9).bytes(), [2, 3]);
+        assert_eq!(PacketView::part(&source, 7, 9).bytes(), []);
+        assert!(PacketView::whole(&source).skip(4).is_none());
+        assert!(PacketView::whole(&source).u32_at(0).is_none());
+        assert_eq!(PacketView::whole(&source).u16_at(usize::MAX), None);
     }
 }

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::chunk::DataHeader;
 use super::struct_packet::{StructPacket, StructPackets};
-use super::{Checksum, Chunk, EncodeChunk, Header, PACKET_HEADER, padded};
+use super::{ChecksumKind, Chunk, CommonHeader, EncodeChunk, PACKET_HEADER, padded};
 
 /// The maximum length of a chunk, limited by its length field.
 const MAX_CHUNK: usize = u16::MAX as usize;
@@ -34,7 +34,7 @@ impl<'a> From<&'a mut StructPackets> for PacketSink<'a> {
 
 /// The packet under construction.
 #[derive(Debug)]
-enum Draft<'a> {
+enum PacketDraft<'a> {
     Wire { buffer: &'a mut BytesMut, start: usize },
     Struct { packets: &'a mut StructPackets, packet: StructPacket },
 }
@@ -46,7 +46,7 @@ enum Draft<'a> {
 /// and the same room either way.
 #[derive(Debug)]
 pub struct PacketWriter<'a> {
-    draft: Draft<'a>,
+    draft: PacketDraft<'a>,
     /// Bytes so far.
     length: usize,
     /// The maximum number of bytes, a multiple of four.
@@ -59,7 +59,7 @@ impl<'a> PacketWriter<'a> {
     /// Starts a packet of at most `limit` bytes, including the common header. Reserves that much in
     /// the buffer if necessary.
     #[must_use]
-    pub fn begin(sink: impl Into<PacketSink<'a>>, header: Header, limit: usize) -> Self {
+    pub fn begin(sink: impl Into<PacketSink<'a>>, header: CommonHeader, limit: usize) -> Self {
         // Every chunk is padded, so bytes beyond the last multiple of four are useless.
         let limit = (limit & !3).max(PACKET_HEADER);
         let draft = match sink.into() {
@@ -67,10 +67,10 @@ impl<'a> PacketWriter<'a> {
                 let start = buffer.len();
                 buffer.reserve(limit);
                 buffer.extend_from_slice(&header.encode());
-                Draft::Wire { buffer, start }
+                PacketDraft::Wire { buffer, start }
             }
             PacketSink::Struct(packets) => {
-                Draft::Struct { packets, packet: StructPacket::new(header) }
+                PacketDraft::Struct { packets, packet: StructPacket::new(header) }
             }
         };
         Self { draft, length: PACKET_HEADER, limit, authenticated_from: None }
@@ -98,17 +98,17 @@ impl<'a> PacketWriter<'a> {
     }
 
     /// Appends a chunk; returns false and does nothing if it does not fit.
-    pub fn put(&mut self, chunk: &impl EncodeChunk) -> bool {
+    pub fn append(&mut self, chunk: &impl EncodeChunk) -> bool {
         let length = chunk.encoded_len();
         if length > MAX_CHUNK || padded(length) > self.room() {
             return false;
         }
         match &mut self.draft {
-            Draft::Wire { buffer, .. } => {
+            PacketDraft::Wire { buffer, .. } => {
                 chunk.encode(buffer);
                 pad(length, buffer);
             }
-            Draft::Struct { packet, .. } => packet.push(chunk.to_chunk()),
+            PacketDraft::Struct { packet, .. } => packet.push(chunk.to_chunk()),
         }
         self.length += padded(length);
         true
@@ -122,13 +122,13 @@ impl<'a> PacketWriter<'a> {
             return false;
         }
         match &mut self.draft {
-            Draft::Wire { buffer, .. } => {
+            PacketDraft::Wire { buffer, .. } => {
                 header.encode(payload.len(), buffer);
                 buffer.extend_from_slice(payload);
                 pad(length, buffer);
             }
-            Draft::Struct { packet, .. } => {
-                packet.push(Chunk::Data(header.with(Bytes::copy_from_slice(payload))));
+            PacketDraft::Struct { packet, .. } => {
+                packet.push(Chunk::Data(header.with_payload(Bytes::copy_from_slice(payload))));
             }
         }
         self.length += padded(length);
@@ -139,8 +139,8 @@ impl<'a> PacketWriter<'a> {
     /// [`Self::authenticate`] writes its HMAC.
     pub fn authenticate_from_here(&mut self) {
         self.authenticated_from = Some(match &self.draft {
-            Draft::Wire { buffer, .. } => buffer.len(),
-            Draft::Struct { packet, .. } => packet.count(),
+            PacketDraft::Wire { buffer, .. } => buffer.len(),
+            PacketDraft::Struct { packet, .. } => packet.count(),
         });
     }
 
@@ -149,31 +149,31 @@ impl<'a> PacketWriter<'a> {
     pub fn authenticate(&mut self, sign: impl FnOnce(&mut [u8])) {
         let Some(from) = self.authenticated_from else { return };
         match &mut self.draft {
-            Draft::Wire { buffer, .. } => {
+            PacketDraft::Wire { buffer, .. } => {
                 if let Some(covered) = buffer.get_mut(from..).filter(|bytes| !bytes.is_empty()) {
                     sign(covered);
                 }
             }
-            Draft::Struct { packet, .. } => packet.sign(from, sign),
+            PacketDraft::Struct { packet, .. } => packet.sign(from, sign),
         }
     }
 
     /// Finishes the packet and returns its length in bytes.
-    pub fn finish(self, checksum: Checksum) -> usize {
+    pub fn finish(self, checksum: ChecksumKind) -> usize {
         match self.draft {
-            Draft::Wire { buffer, start } => {
+            PacketDraft::Wire { buffer, start } => {
                 if let Some(packet) = buffer.get_mut(start..) {
                     checksum.patch(packet);
                 }
             }
-            Draft::Struct { packets, packet } => packets.push(packet.finish(checksum)),
+            PacketDraft::Struct { packets, packet } => packets.push(packet.finish(checksum)),
         }
         self.length
     }
 
     /// Removes the packet from the buffer.
     pub fn discard(self) {
-        if let Draft::Wire { buffer, start } = self.draft {
+        if let PacketDraft::Wire { buffer, start } = self.draft {
             buffer.truncate(start);
         }
     }
@@ -190,18 +190,18 @@ mod tests {
     use super::*;
     use crate::identifier::{Ppid, StreamId, VerificationTag};
     use crate::serial::{Ssn, Tsn};
-    use crate::wire::{Chunk, DataFlags, Order, Packet};
+    use crate::wire::{Chunk, DataFlags, DataOrder, PacketParser};
     use alloc::vec::Vec;
 
-    const HEADER: Header =
-        Header { source_port: 1, destination_port: 2, tag: VerificationTag(0x0102_0304) };
+    const HEADER: CommonHeader =
+        CommonHeader { source_port: 1, destination_port: 2, tag: VerificationTag(0x0102_0304) };
 
     fn data_header() -> DataHeader {
         DataHeader {
             tsn: Tsn(9),
             stream: StreamId(3),
             flags: DataFlags::WHOLE,
-            order: Order::Ssn(Ssn(7)),
+            order: DataOrder::Ssn(Ssn(7)),
             ppid: Ppid(51),
         }
     }
@@ -215,8 +215,8 @@ mod tests {
         assert!(packet.is_empty());
         assert!(packet.data(&data_header(), b"123"));
         assert_eq!(packet.room(), 0);
-        assert!(!packet.put(&Chunk::CookieAck));
-        assert_eq!(packet.finish(Checksum::Crc32c), 32);
+        assert!(!packet.append(&Chunk::CookieAck));
+        assert_eq!(packet.finish(ChecksumKind::Crc32c), 32);
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
         let mut buffer = BytesMut::new();
         let mut packet = PacketWriter::begin(&mut buffer, HEADER, 100_000);
         assert!(!packet.data(&data_header(), &[0; 65_520]));
-        assert!(!packet.put(&Chunk::CookieEcho(Vec::from([0; 65_532]).into())));
+        assert!(!packet.append(&Chunk::CookieEcho(Vec::from([0; 65_532]).into())));
         assert!(packet.data(&data_header(), &[0; 65_519]));
     }
 
@@ -234,15 +234,15 @@ mod tests {
         for payload in [b"abcd", b"efgh"] {
             let mut packet = PacketWriter::begin(&mut buffer, HEADER, 1000);
             assert!(packet.data(&data_header(), payload));
-            assert_eq!(packet.finish(Checksum::Crc32c), 32);
+            assert_eq!(packet.finish(ChecksumKind::Crc32c), 32);
         }
         let mut dropped = PacketWriter::begin(&mut buffer, HEADER, 1000);
-        assert!(dropped.put(&Chunk::CookieAck));
+        assert!(dropped.append(&Chunk::CookieAck));
         dropped.discard();
         let train = buffer.freeze();
         assert_eq!(train.len(), 64);
         let (header, mut chunks) =
-            Packet::parse_segment(&train, 32..64, Checksum::Crc32c).expect("a packet");
+            PacketParser::parse_segment(&train, 32..64, ChecksumKind::Crc32c).expect("a packet");
         assert_eq!(header, HEADER);
         let Some(Chunk::Data(data)) = chunks.next() else { panic!("no DATA") };
         assert_eq!((data.header(), &data.payload[..]), (data_header(), &b"efgh"[..]));

@@ -5,7 +5,7 @@ use super::world::*;
 use bytes::Bytes;
 use eyas_sctp::config::EndpointConfig;
 use eyas_sctp::io::Output;
-use eyas_sctp::wire::{Checksum, ChunkType, PACKET_HEADER};
+use eyas_sctp::wire::{ChecksumKind, ChunkType, PACKET_HEADER};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ fn chunks(packet: &[u8]) -> Vec<Vec<u8>> {
 fn with_chunks(packet: &[u8], contents: &[Vec<u8>]) -> Bytes {
     let mut bytes = packet[..PACKET_HEADER].to_vec();
     bytes.extend(contents.concat());
-    Checksum::Crc32c.patch(&mut bytes);
+    ChecksumKind::Crc32c.patch(&mut bytes);
     bytes.into()
 }
 

@@ -2,12 +2,12 @@
 
 use super::world::*;
 use bytes::Bytes;
-use eyas_sctp::config::{EndpointConfig, Multipath};
+use eyas_sctp::config::{EndpointConfig, MultipathConfig};
 use eyas_sctp::endpoint::{AssociationState, PathState};
 use eyas_sctp::error::Error;
 use eyas_sctp::event::{Event, OwnAddressChange, PathChange};
 use eyas_sctp::io::{Ecn, Input, Received};
-use eyas_sctp::wire::{AbortChunk, Causes, Checksum, Chunk};
+use eyas_sctp::wire::{AbortChunk, Causes, ChecksumKind, Chunk};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ fn an_address_is_added_and_verified() {
 fn a_path_that_both_hosts_announce_is_verified_once_the_peer_knows_it() {
     let config = || {
         let mut config = changing(listening());
-        config.association.multipath = Some(Multipath::default());
+        config.association.multipath = Some(MultipathConfig::default());
         config
     };
     let mut world = World::with(config(), config());
@@ -99,7 +99,7 @@ fn abort(world: &World, reflected: bool) -> Bytes {
     let mut packet = to_a.to_vec();
     if reflected {
         packet[4..8].copy_from_slice(&to_b[4..8]);
-        Checksum::Crc32c.patch(&mut packet);
+        ChecksumKind::Crc32c.patch(&mut packet);
     }
     packet.into()
 }

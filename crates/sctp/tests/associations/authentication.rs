@@ -5,7 +5,7 @@ use bytes::Bytes;
 use eyas_sctp::config::{EndpointConfig, SharedKeys};
 use eyas_sctp::error::Error;
 use eyas_sctp::event::Event;
-use eyas_sctp::wire::Checksum;
+use eyas_sctp::wire::ChecksumKind;
 use std::time::Duration;
 
 /// DATA, SACK, HEARTBEAT, ABORT, COOKIE ECHO, COOKIE ACK, FORWARD-TSN and I-DATA.
@@ -160,7 +160,7 @@ fn an_unauthenticated_cookie_opens_nothing_if_auth_is_required() {
 fn without_auth(packet: &Bytes) -> Bytes {
     let length = usize::from(u16::from_be_bytes([packet[14], packet[15]])).next_multiple_of(4);
     let mut bare = [&packet[..12], &packet[12 + length..]].concat();
-    Checksum::Crc32c.patch(&mut bare);
+    ChecksumKind::Crc32c.patch(&mut bare);
     bare.into()
 }
 

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use eyas_netem::link::QueueConfig;
-use eyas_sctp::config::{AssociationConfig, CongestionControlKind, SchedulerKind, Selection};
+use eyas_sctp::config::{
+    AlgorithmSelection, AssociationConfig, CongestionControlKind, SchedulerKind,
+};
 use eyas_sctp::congestion::{
-    Acknowledged, CongestionControl, CongestionControlFactory, CongestionEvent,
+    AcknowledgedData, CongestionControl, CongestionControlFactory, CongestionEvent,
 };
 use eyas_sctp::identifier::StreamId;
 use eyas_sctp::message::Message;
-use eyas_sctp::scheduler::{Scheduler, SchedulerFactory, StreamSlot, Turn};
+use eyas_sctp::scheduler::{Scheduler, SchedulerFactory, StreamSlot, StreamTurn};
 
 use crate::associations::world::{A, B, World, ms, multihomed};
 use crate::network::lost;
@@ -24,7 +26,7 @@ impl CongestionControl for FixedWindow {
         self.0
     }
 
-    fn on_acknowledged(&mut self, _acknowledged: &Acknowledged) {}
+    fn on_acknowledged(&mut self, _acknowledged: &AcknowledgedData) {}
 
     fn on_congestion(&mut self, _event: &CongestionEvent) {}
 
@@ -69,7 +71,7 @@ impl Scheduler for ByNumber {
         may.min_by_key(|(_, (id, _))| *id).map(|(slot, _)| slot)
     }
 
-    fn on_sent(&mut self, turn: &Turn) {
+    fn on_sent(&mut self, turn: &StreamTurn) {
         let (_, waiting) = &mut self.streams[turn.stream.index()];
         *waiting -= usize::from(turn.ends_message);
         assert_eq!(*waiting == 0, turn.ends_stream);
@@ -96,7 +98,7 @@ impl Scheduler for FixedChoice {
         Some(self.0)
     }
 
-    fn on_sent(&mut self, _turn: &Turn) {}
+    fn on_sent(&mut self, _turn: &StreamTurn) {}
 }
 
 impl SchedulerFactory for FixedChoice {
@@ -114,7 +116,7 @@ fn streams_in_order_of_arrival(world: &World) -> Vec<u16> {
 fn a_callers_window_limits_the_data_in_flight_despite_losses() {
     let control = Arc::new(FixedWindows { window: 14_000, ..FixedWindows::default() });
     let mut world = World::with_associations(|config| {
-        config.congestion_control = Selection::Custom(control.clone());
+        config.congestion_control = AlgorithmSelection::Custom(control.clone());
     });
     let (a, _) = world.connected();
     world.lose_per_thousand(20);
@@ -133,7 +135,7 @@ fn a_callers_window_limits_the_data_in_flight_despite_losses() {
 fn each_path_gets_a_controller_of_its_own() {
     let control = Arc::new(FixedWindows { window: 5000, ..FixedWindows::default() });
     let mut from = multihomed(A, 2);
-    from.association.congestion_control = Selection::Custom(control.clone());
+    from.association.congestion_control = AlgorithmSelection::Custom(control.clone());
     let mut world = World::with(from, multihomed(B, 2));
     let (a, _) = world.connected();
     assert_eq!(world.hosts[A].status(a).paths.len(), 2);
@@ -143,7 +145,7 @@ fn each_path_gets_a_controller_of_its_own() {
 #[test]
 fn a_callers_scheduler_selects_the_stream() {
     let mut world = World::with_associations(|config| {
-        config.scheduler = Selection::Custom(Arc::new(ByNumbers));
+        config.scheduler = AlgorithmSelection::Custom(Arc::new(ByNumbers));
     });
     let a = world.connect();
     for stream in [5, 3, 9, 1, 3, 5] {
@@ -162,7 +164,7 @@ fn a_callers_scheduler_can_take_over_with_queued_messages() {
         world.send(A, a, stream, vec![0; 3000]);
     }
     let mut config = world.hosts[A].endpoint.config().association.clone();
-    config.scheduler = Selection::Custom(Arc::new(ByNumbers));
+    config.scheduler = AlgorithmSelection::Custom(Arc::new(ByNumbers));
     world.association(A, a).configure(&config).unwrap();
     world.finish_handshake(a);
     world.run_until(ms(5000), |world| world.hosts[B].received_messages() == 3);
@@ -173,7 +175,7 @@ fn a_callers_scheduler_can_take_over_with_queued_messages() {
 fn a_scheduler_that_selects_an_empty_stream_only_stops_its_association() {
     for wrong in [StreamSlot(1), StreamSlot(u16::MAX)] {
         let mut world = World::with_associations(|config| {
-            config.scheduler = Selection::Custom(Arc::new(FixedChoice(wrong)));
+            config.scheduler = AlgorithmSelection::Custom(Arc::new(FixedChoice(wrong)));
         });
         let (a, _) = world.connected();
         world.send(A, a, 0, "one");
@@ -207,12 +209,13 @@ fn digest(set: impl Fn(&mut AssociationConfig)) -> (u64, usize) {
 fn a_built_in_implementation_behaves_the_same_if_supplied_by_a_caller() {
     for kind in CongestionControlKind::ALL {
         let built_in = digest(|config| config.congestion_control = kind.into());
-        let custom = digest(|config| config.congestion_control = Selection::Custom(Arc::new(kind)));
+        let custom =
+            digest(|config| config.congestion_control = AlgorithmSelection::Custom(Arc::new(kind)));
         assert_eq!(built_in, custom, "{kind:?}");
     }
     for kind in SchedulerKind::ALL {
         let built_in = digest(|config| config.scheduler = kind.into());
-        let custom = digest(|config| config.scheduler = Selection::Custom(Arc::new(kind)));
+        let custom = digest(|config| config.scheduler = AlgorithmSelection::Custom(Arc::new(kind)));
         assert_eq!(built_in, custom, "{kind:?}");
     }
 }
@@ -220,9 +223,12 @@ fn a_built_in_implementation_behaves_the_same_if_supplied_by_a_caller() {
 #[test]
 fn two_selections_are_equal_if_they_create_the_same() {
     let one: Arc<dyn SchedulerFactory> = Arc::new(ByNumbers);
-    let custom = |factory| Selection::<SchedulerKind, _>::Custom(factory);
+    let custom = |factory| AlgorithmSelection::<SchedulerKind, _>::Custom(factory);
     assert_eq!(custom(Arc::clone(&one)), custom(Arc::clone(&one)));
     assert_ne!(custom(one), custom(Arc::new(FixedChoice(StreamSlot(0)))));
-    assert_ne!(Selection::BuiltIn(SchedulerKind::Fcfs), custom(Arc::new(SchedulerKind::Fcfs)));
+    assert_ne!(
+        AlgorithmSelection::BuiltIn(SchedulerKind::Fcfs),
+        custom(Arc::new(SchedulerKind::Fcfs))
+    );
     assert_eq!(format!("{:?}", custom(Arc::new(ByNumbers))), "ByNumbers");
 }

@@ -5,7 +5,7 @@ use eyas_sctp::config::EndpointConfig;
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::StreamId;
-use eyas_sctp::message::{Reliability, SendInfo};
+use eyas_sctp::message::{MessageReliability, SendInfo};
 
 /// `A` and `B`, each with its own configuration.
 fn between(a: impl Fn(&mut EndpointConfig), b: impl Fn(&mut EndpointConfig)) -> World {
@@ -66,7 +66,7 @@ fn abandoned_messages_are_skipped() {
             World::with_associations(|config| config.extensions.interleaving = interleaving);
         let (a, b) = world.connected();
         let mut info = SendInfo { stream: StreamId(4), context: 77, ..SendInfo::default() };
-        info.reliability = Reliability::Lifetime(ms(15));
+        info.reliability = MessageReliability::Lifetime(ms(15));
         world.lose("DATA");
         let endpoint = &mut world.hosts[A].endpoint;
         endpoint.send(world.now, a, &info, "too late".into()).unwrap();
@@ -96,7 +96,9 @@ fn abandoned_messages_are_skipped() {
 #[test]
 fn hundreds_of_skips_do_not_end_the_association_of_the_sender() {
     for interleaving in [true, false] {
-        for reliability in [Reliability::Lifetime(ms(15)), Reliability::Retransmissions(0)] {
+        for reliability in
+            [MessageReliability::Lifetime(ms(15)), MessageReliability::Retransmissions(0)]
+        {
             let mut world =
                 World::with_associations(|config| config.extensions.interleaving = interleaving);
             let (a, b) = world.connected();

@@ -5,11 +5,11 @@ use crate::associations::world::{
 };
 use bytes::Bytes;
 use eyas_sctp::wire::parameter::SupportedAddressTypes;
-use eyas_sctp::wire::{Checksum, Chunk, InitChunk, Packet, Parameter, Parameters};
+use eyas_sctp::wire::{ChecksumKind, Chunk, InitChunk, PacketParser, Parameter, Parameters};
 use std::net::IpAddr;
 
 fn parameters_of(packet: &Bytes) -> Vec<Parameter> {
-    let (_, chunks) = Packet::parse(packet, Checksum::Crc32c).expect("a packet");
+    let (_, chunks) = PacketParser::parse(packet, ChecksumKind::Crc32c).expect("a packet");
     let parameters = |chunk| match chunk {
         Chunk::Init(init) | Chunk::InitAck(init) => Some(init.parameters),
         _ => None,

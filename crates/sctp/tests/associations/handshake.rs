@@ -5,7 +5,7 @@ use eyas_sctp::endpoint::{AssociationState, PathState};
 use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::identifier::VerificationTag;
 use eyas_sctp::io::{Input, Unreachable};
-use eyas_sctp::wire::{Checksum, Chunk, InitChunk, Packet};
+use eyas_sctp::wire::{ChecksumKind, Chunk, InitChunk, PacketParser};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -223,7 +223,7 @@ fn answer_to(change: impl Fn(&mut InitChunk)) -> World {
     world.connect();
     world.run_for(ms(100));
     let packet = world.tap.kept.take().expect("the INIT ACK");
-    let (_, mut chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+    let (_, mut chunks) = PacketParser::parse(&packet, ChecksumKind::Crc32c).expect("a packet");
     let Some(Chunk::InitAck(mut ack)) = chunks.next() else { panic!("no INIT ACK") };
     change(&mut ack);
     let wiretap = world.tap.wiretap.as_ref().expect("it listens");
@@ -248,7 +248,7 @@ fn an_invalid_init_ack_ends_the_handshake() {
         let world = answer_to(change);
         assert_eq!(world.tap.ladder, ["A -> B  ABORT"]);
         let abort = world.tap.kept.as_ref().expect("the ABORT");
-        let (_, mut chunks) = Packet::parse(abort, Checksum::Crc32c).expect("a packet");
+        let (_, mut chunks) = PacketParser::parse(abort, ChecksumKind::Crc32c).expect("a packet");
         let Some(Chunk::Abort(abort)) = chunks.next() else { panic!("no ABORT") };
         assert_eq!(abort.reflected, reflects);
         let lost = Event::Lost(LossReason::ProtocolViolation { cause: 7 });

@@ -12,20 +12,21 @@ mod tags;
 use crate::associations::world::{A, B, World, ms, socket};
 use bytes::{Bytes, BytesMut};
 use eyas_sctp::config::AssociationConfig;
-use eyas_sctp::counters::Counters;
+use eyas_sctp::counters::EndpointCounters;
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::identifier::{Ppid, StreamId, VerificationTag};
 use eyas_sctp::serial::{Mid, Ssn, Tsn};
 use eyas_sctp::wire::{
-    Checksum, Chunk, DataChunk, DataFlags, Header, Order, Packet, PacketWriter, SackChunk,
+    ChecksumKind, Chunk, CommonHeader, DataChunk, DataFlags, DataOrder, PacketParser, PacketWriter,
+    SackChunk,
 };
 
 /// The peer of `B`: it completed the handshake, and now sends arbitrary chunks with the right tag.
 struct HostilePeer {
     world: World,
     /// The common header of packets to `B`.
-    header: Header,
+    header: CommonHeader,
     /// Its next TSN.
     next: Tsn,
 }
@@ -38,7 +39,8 @@ impl HostilePeer {
         world.send(A, a, 0, "the last genuine message");
         world.run_for(ms(1000));
         let packet = world.tap.kept.clone().expect("the DATA was seen");
-        let (header, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+        let (header, chunks) =
+            PacketParser::parse(&packet, ChecksumKind::Crc32c).expect("a packet");
         let tsn = |chunk| if let Chunk::Data(data) = chunk { Some(data.tsn) } else { None };
         let last = chunks.filter_map(tsn).last().expect("the DATA was kept");
         // From now on, packets from B appear in the ladder only.
@@ -60,9 +62,9 @@ impl HostilePeer {
         let mut buffer = BytesMut::new();
         let mut packet = PacketWriter::begin(&mut buffer, self.header, 65_000);
         for chunk in chunks {
-            assert!(packet.put(chunk));
+            assert!(packet.append(chunk));
         }
-        packet.finish(Checksum::Crc32c);
+        packet.finish(ChecksumKind::Crc32c);
         self.packet(buffer.freeze());
     }
 
@@ -70,7 +72,7 @@ impl HostilePeer {
     fn bytes(&mut self, bytes: &[u8]) {
         let mut packet = self.header.encode().to_vec();
         packet.extend_from_slice(bytes);
-        Checksum::Crc32c.patch(&mut packet);
+        ChecksumKind::Crc32c.patch(&mut packet);
         self.packet(packet.into());
     }
 
@@ -89,12 +91,12 @@ impl HostilePeer {
     fn sack(&mut self) -> SackChunk {
         self.world.run_for(ms(300));
         let packet = self.world.tap.kept.take().expect("a SACK");
-        let (_, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+        let (_, chunks) = PacketParser::parse(&packet, ChecksumKind::Crc32c).expect("a packet");
         let sack = |chunk| if let Chunk::Sack(sack) = chunk { Some(sack) } else { None };
         chunks.filter_map(sack).last().expect("it was kept")
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> EndpointCounters {
         self.world.hosts[B].endpoint.counters()
     }
 
@@ -112,16 +114,16 @@ impl HostilePeer {
 
     /// A DATA chunk `ahead` of the next one, on stream 1: "b" begins, "e" ends.
     fn data(&self, ahead: u32, ssn: u16, marks: &str, data: impl Into<Bytes>) -> Chunk {
-        Chunk::Data(self.fragment(ahead, Order::Ssn(Ssn(ssn)), marks, data.into()))
+        Chunk::Data(self.fragment(ahead, DataOrder::Ssn(Ssn(ssn)), marks, data.into()))
     }
 
     /// The same as I-DATA.
     fn i_data(&self, ahead: u32, place: (u32, u32), marks: &str, data: impl Into<Bytes>) -> Chunk {
-        let order = Order::Mid { mid: Mid(place.0), fsn: place.1 };
+        let order = DataOrder::Mid { mid: Mid(place.0), fsn: place.1 };
         Chunk::Data(self.fragment(ahead, order, marks, data.into()))
     }
 
-    fn fragment(&self, ahead: u32, order: Order, marks: &str, payload: Bytes) -> DataChunk {
+    fn fragment(&self, ahead: u32, order: DataOrder, marks: &str, payload: Bytes) -> DataChunk {
         DataChunk {
             tsn: self.next.plus(ahead),
             stream: StreamId(1),
@@ -140,7 +142,7 @@ impl HostilePeer {
     /// Checks that `B` still accepts and acknowledges valid data.
     fn check_data(&mut self) {
         let before = self.world.hosts[B].received_messages();
-        let mut data = self.fragment(0, Order::Mid { mid: Mid(0), fsn: 0 }, "ube", "x".into());
+        let mut data = self.fragment(0, DataOrder::Mid { mid: Mid(0), fsn: 0 }, "ube", "x".into());
         data.stream = StreamId(9);
         self.next = self.next.next();
         self.send(&[Chunk::Data(data)]);

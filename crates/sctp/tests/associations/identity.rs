@@ -10,7 +10,7 @@ use eyas_sctp::endpoint::{AssociationState, Endpoint};
 use eyas_sctp::identifier::{AssociationId, VerificationTag};
 use eyas_sctp::io::{Ecn, Input, Output, PeerIdentity, Received};
 use eyas_sctp::message::SendInfo;
-use eyas_sctp::wire::{Checksum, ChunkType, Header, PACKET_HEADER};
+use eyas_sctp::wire::{ChecksumKind, ChunkType, CommonHeader, PACKET_HEADER};
 use proptest::prelude::*;
 
 use super::world::*;
@@ -113,9 +113,9 @@ impl Pair {
 
 /// A packet of the client's association with this chunk.
 fn forged(tag: VerificationTag, chunk: &[u8]) -> Bytes {
-    let header = Header { source_port: 5000, destination_port: PORT, tag };
+    let header = CommonHeader { source_port: 5000, destination_port: PORT, tag };
     let mut packet = [&header.encode()[..], chunk].concat();
-    Checksum::Crc32c.patch(&mut packet);
+    ChecksumKind::Crc32c.patch(&mut packet);
     packet.into()
 }
 

@@ -6,12 +6,13 @@ use bytes::{Bytes, BytesMut};
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::identifier::VerificationTag;
 use eyas_sctp::wire::{
-    Checksum, Chunk, ChunkType, Header, InitChunk, Packet, PacketWriter, Parameter, Parameters,
+    ChecksumKind, Chunk, ChunkType, CommonHeader, InitChunk, PacketParser, PacketWriter, Parameter,
+    Parameters,
 };
 
 /// The chunk types that a packet with an INIT or INIT ACK lists, and its initiate tag.
 fn listed(packet: &Bytes) -> (Vec<u8>, VerificationTag) {
-    let (_, mut chunks) = Packet::parse(packet, Checksum::Crc32c).expect("a packet");
+    let (_, mut chunks) = PacketParser::parse(packet, ChecksumKind::Crc32c).expect("a packet");
     let Some(Chunk::Init(init) | Chunk::InitAck(init)) = chunks.next() else {
         panic!("neither INIT nor INIT ACK");
     };
@@ -42,11 +43,11 @@ fn answer(world: &mut World, tag: u32, interleaving: bool) {
     parameters.extend(like_linux(interleaving));
     let ack = InitChunk { parameters: parameters.into_iter().collect(), ..init(tag) };
     let local_port = world.hosts[A].status(world.hosts[A].only()).local_port;
-    let header = Header { source_port: PORT, destination_port: local_port, tag: to };
+    let header = CommonHeader { source_port: PORT, destination_port: local_port, tag: to };
     let mut buffer = BytesMut::new();
     let mut packet = PacketWriter::begin(&mut buffer, header, 1000);
-    assert!(packet.put(&Chunk::InitAck(ack)));
-    packet.finish(Checksum::Crc32c);
+    assert!(packet.append(&Chunk::InitAck(ack)));
+    packet.finish(ChecksumKind::Crc32c);
     world.inject(A, socket(B, 0), buffer.freeze());
     world.drain();
 }

@@ -6,13 +6,13 @@ use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::error::Error;
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::AssociationId;
-use eyas_sctp::snap::Init;
+use eyas_sctp::snap::SnapInit;
 
 /// The INIT of each host, as signalled.
-fn exchanged(world: &mut World, config: &AssociationConfig) -> [Init; 2] {
+fn exchanged(world: &mut World, config: &AssociationConfig) -> [SnapInit; 2] {
     [A, B].map(|host| {
         let line = world.hosts[host].endpoint.init_out_of_band(config).to_attribute();
-        Init::from_attribute(&line).expect("what was written can be read")
+        SnapInit::from_attribute(&line).expect("what was written can be read")
     })
 }
 
@@ -27,7 +27,7 @@ fn connect(
     world: &mut World,
     config: &AssociationConfig,
     host: usize,
-    inits: &[Init; 2],
+    inits: &[SnapInit; 2],
 ) -> Result<AssociationId, Error> {
     let (now, peer) = (world.now, 1 - host);
     let options = options(peer, config);

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas_sctp::config::{LossDetection, Multipath};
+use eyas_sctp::config::{LossDetection, MultipathConfig};
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::identifier::{AssociationId, StreamId};
-use eyas_sctp::message::{Reliability, SendInfo};
+use eyas_sctp::message::{MessageReliability, SendInfo};
 use proptest::prelude::*;
 
 use crate::associations::world::{A, B, World, listening, ms};
@@ -21,7 +21,7 @@ struct Setting {
     interleaving: bool,
     detection: LossDetection,
     multipath: bool,
-    reliability: Reliability,
+    reliability: MessageReliability,
     /// Messages that each sender abandons, if all their DATA is lost.
     jumps: u32,
     size: usize,
@@ -36,8 +36,8 @@ struct Setting {
 
 fn setting() -> impl Strategy<Value = Setting> {
     let reliability = prop_oneof![
-        (0..4u16).prop_map(Reliability::Retransmissions),
-        prop_oneof![0..60u64, 0..2500u64].prop_map(|time| Reliability::Lifetime(ms(time))),
+        (0..4u16).prop_map(MessageReliability::Retransmissions),
+        prop_oneof![0..60u64, 0..2500u64].prop_map(|time| MessageReliability::Lifetime(ms(time))),
     ];
     let detection = prop_oneof![Just(LossDetection::Classic), Just(LossDetection::Rack)];
     let size = prop_oneof![1..1000usize, 1000..20_000usize];
@@ -79,7 +79,7 @@ fn established(setting: &Setting) -> (World, [AssociationId; 2]) {
         let mut config = listening();
         config.association.extensions.interleaving = setting.interleaving;
         config.association.loss_detection = setting.detection;
-        config.association.multipath = setting.multipath.then(Multipath::default);
+        config.association.multipath = setting.multipath.then(MultipathConfig::default);
         config
     };
     let mut world = World::with(config(), config());

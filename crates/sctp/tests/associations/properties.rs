@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyas_sctp::config::{
-    AssociationConfig, CongestionControlKind, EndpointConfig, LossDetection, Multipath,
+    AssociationConfig, CongestionControlKind, EndpointConfig, LossDetection, MultipathConfig,
     SchedulerKind,
 };
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::error::Error;
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::{AssociationId, StreamId};
-use eyas_sctp::message::{Reliability, SendInfo};
+use eyas_sctp::message::{MessageReliability, SendInfo};
 use proptest::prelude::*;
 
 use crate::associations::strategies::multipath;
@@ -70,7 +70,7 @@ struct Setting {
     /// The additional delay of each network over the previous one, in milliseconds.
     lag: u64,
     /// The multipath configuration of each side.
-    multipath: [Option<Multipath>; 2],
+    multipath: [Option<MultipathConfig>; 2],
     interleaving: bool,
     nr_sack: bool,
     partial_reliability: bool,
@@ -178,7 +178,7 @@ impl Sent {
         let mut info = SendInfo { stream: StreamId(stream), ..SendInfo::default() };
         info.unordered = kind == Kind::Unordered;
         if kind == Kind::ShortLived {
-            info.reliability = Reliability::Lifetime(ms(50));
+            info.reliability = MessageReliability::Lifetime(ms(50));
         }
         match world.hosts[host].endpoint.send(world.now, ids[host], &info, Bytes::from(data)) {
             Ok(()) => {

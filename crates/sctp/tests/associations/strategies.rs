@@ -1,8 +1,8 @@
 //! Strategies for random multipath configurations.
 
 use eyas_sctp::config::{
-    BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, FlightCap, Multipath, NrSackPolicy,
-    PathOrder, RtxPolicy, SackPath, StreamMapping,
+    BufferSplitting, BurstLimit, ChunkRescheduling, CucVersion, FlightCap, MultipathConfig,
+    NrSackPolicy, PathOrder, RtxPolicy, SackPath, StreamMapping,
 };
 use eyas_sctp::identifier::StreamId;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn splitting() -> impl Strategy<Value = BufferSplitting> {
     select(vec![BufferSplitting::None, BufferSplitting::Queued, BufferSplitting::Outstanding])
 }
 
-fn sending() -> impl Strategy<Value = Multipath> {
+fn sending() -> impl Strategy<Value = MultipathConfig> {
     let rtx = select(vec![
         RtxPolicy::Same,
         RtxPolicy::Asap,
@@ -46,11 +46,11 @@ fn sending() -> impl Strategy<Value = Multipath> {
         BurstLimit::None,
     ]);
     let rescheduling = select(vec![ChunkRescheduling::None, ChunkRescheduling::Both]);
-    let cuc = select(vec![Cuc::None, Cuc::V1, Cuc::V2]);
+    let cuc = select(vec![CucVersion::None, CucVersion::V1, CucVersion::V2]);
     let splits = (splitting(), splitting());
     (mapping(), order, splits, (rtx, burst), (cuc, rescheduling), any::<[bool; 2]>()).prop_map(
         |(mapping, order, splits, (rtx, burst), (cuc, rescheduling), [split, capped])| {
-            let mut multipath = Multipath::default();
+            let mut multipath = MultipathConfig::default();
             multipath.mapping = mapping;
             multipath.path_order = order;
             (multipath.sender_splitting, multipath.receiver_splitting) = splits;
@@ -64,7 +64,7 @@ fn sending() -> impl Strategy<Value = Multipath> {
 }
 
 /// The configuration of one side: one path at a time, or any multipath configuration.
-pub(crate) fn multipath() -> impl Strategy<Value = Option<Multipath>> {
+pub(crate) fn multipath() -> impl Strategy<Value = Option<MultipathConfig>> {
     let sack_path = select(vec![
         SackPath::LastArrival,
         SackPath::InTurn,
@@ -81,5 +81,5 @@ pub(crate) fn multipath() -> impl Strategy<Value = Option<Multipath>> {
             Some(multipath)
         },
     );
-    prop_oneof![1 => Just(None), 1 => Just(Some(Multipath::default())), 3 => several]
+    prop_oneof![1 => Just(None), 1 => Just(Some(MultipathConfig::default())), 3 => several]
 }

@@ -8,11 +8,11 @@ use eyas_sctp::config::EndpointConfig;
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::identifier::{PathId, Ppid, StreamId};
 use eyas_sctp::io::{Input, Unreachable};
-use eyas_sctp::message::{Reliability, SendInfo};
+use eyas_sctp::message::{MessageReliability, SendInfo};
 use eyas_sctp::serial::{Mid, Ssn, Tsn};
 use eyas_sctp::wire::{
-    Cause, Chunk, DataChunk, DataFlags, ErrorChunk, ForwardTsnChunk, GapBlock, HeartbeatChunk,
-    IForwardTsnChunk, Order, SackBuilder,
+    Chunk, DataChunk, DataFlags, DataOrder, ErrorCause, ErrorChunk, ForwardTsnChunk, GapBlock,
+    HeartbeatChunk, IForwardTsnChunk, SackBuilder,
 };
 use proptest::prelude::*;
 
@@ -105,8 +105,8 @@ fn chunk(wiretap: &Wiretap, to: usize, forged: Forged) -> Chunk {
             stream: StreamId(1),
             flags: DataFlags { unordered: false, begin: true, end: true, immediate: false },
             order: match interleaved {
-                true => Order::Mid { mid: Mid(0), fsn: 0 },
-                false => Order::Ssn(Ssn(0)),
+                true => DataOrder::Mid { mid: Mid(0), fsn: 0 },
+                false => DataOrder::Ssn(Ssn(0)),
             },
             ppid: Ppid(0),
             payload: Bytes::from_static(b"forged"),
@@ -137,8 +137,8 @@ fn chunk(wiretap: &Wiretap, to: usize, forged: Forged) -> Chunk {
         Forged::ShutdownAck => Chunk::ShutdownAck,
         Forged::Error { stale } => {
             let cause = match stale {
-                true => Cause::StaleCookie { staleness: 1000 },
-                false => Cause::InvalidMandatoryParameter,
+                true => ErrorCause::StaleCookie { staleness: 1000 },
+                false => ErrorCause::InvalidMandatoryParameter,
             };
             Chunk::Error(ErrorChunk { causes: cause.into() })
         }
@@ -179,7 +179,7 @@ fn act(world: &mut World, step: &Step) {
         Step::Send { host, size, lifetime } => {
             let mut info = SendInfo::default();
             if let Some(lifetime) = lifetime {
-                info.reliability = Reliability::Lifetime(ms(*lifetime));
+                info.reliability = MessageReliability::Lifetime(ms(*lifetime));
             }
             for id in world.hosts[*host].endpoint.associations() {
                 // Rejected in some states, and where there is no room.

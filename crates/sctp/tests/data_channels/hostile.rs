@@ -1,16 +1,16 @@
 //! A peer that violates the protocol.
 
 use crate::data_channels::world::{A, B, World, closed, closing, messages, ms, opened_by_peer};
-use eyas_sctp::data_channel::dcep::{Dcep, Open};
-use eyas_sctp::data_channel::{ChannelEvent, ChannelOptions, Kind};
+use eyas_sctp::data_channel::dcep::{DcepMessage, DcepOpen};
+use eyas_sctp::data_channel::{ChannelEvent, ChannelOptions, MessageKind};
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::StreamId;
-use eyas_sctp::message::Reliability;
+use eyas_sctp::message::MessageReliability;
 
 fn open(label: &str) -> bytes::Bytes {
-    Dcep::Open(Open {
+    DcepMessage::Open(DcepOpen {
         ordered: true,
-        reliability: Reliability::Reliable,
+        reliability: MessageReliability::Reliable,
         priority: 256,
         label: label.into(),
         protocol: String::new(),
@@ -100,10 +100,10 @@ fn messages_split_by_an_old_peer_are_reassembled() {
     assert_eq!(
         messages(&events),
         [
-            (1, Kind::Text, "abcde".into()),
-            (1, Kind::Text, "f".into()),
-            (1, Kind::Binary, "gh".into()),
-            (1, Kind::Text, "".into()),
+            (1, MessageKind::Text, "abcde".into()),
+            (1, MessageKind::Text, "f".into()),
+            (1, MessageKind::Binary, "gh".into()),
+            (1, MessageKind::Text, "".into()),
         ]
     );
     world.send_raw(1, 52, false, "eleven byt");

@@ -1,7 +1,7 @@
 //! Limits for the local user and for the peer.
 
 use crate::data_channels::world::{A, B, World, closing, messages, ms, opened};
-use eyas_sctp::data_channel::{ChannelError, ChannelOptions, Kind};
+use eyas_sctp::data_channel::{ChannelError, ChannelOptions, MessageKind};
 use eyas_sctp::identifier::StreamId;
 
 #[test]
@@ -22,10 +22,10 @@ fn exceeded_limits_are_reported_to_the_user() {
     world.open(A, &ChannelOptions::new("b"));
     let third = world.try_open(A, &ChannelOptions::new("c"));
     assert_eq!(third, Err(ChannelError::TooManyChannels));
-    let large = world.send(A, id, Kind::Binary, vec![0; 1001]);
+    let large = world.send(A, id, MessageKind::Binary, vec![0; 1001]);
     assert_eq!(large, Err(ChannelError::MessageTooLarge { limit: 1000 }));
-    world.send(A, id, Kind::Binary, vec![0; 1000]).unwrap();
-    let nowhere = world.send(A, StreamId(99), Kind::Text, "?");
+    world.send(A, id, MessageKind::Binary, vec![0; 1000]).unwrap();
+    let nowhere = world.send(A, StreamId(99), MessageKind::Text, "?");
     assert_eq!(nowhere, Err(ChannelError::NoChannel));
 }
 
@@ -39,7 +39,7 @@ fn without_a_peer_limit_any_message_that_fits_the_buffer_is_sent() {
         |_| {},
     );
     let id = world.open(A, &ChannelOptions::new("large"));
-    world.send(A, id, Kind::Binary, vec![1; 3 << 20]).unwrap();
+    world.send(A, id, MessageKind::Binary, vec![1; 3 << 20]).unwrap();
     world.run_until_quiet();
     let events = world.take_events(B);
     assert_eq!(messages(&events)[0].2.len(), 3 << 20);
@@ -50,13 +50,13 @@ fn a_message_larger_than_the_buffer_is_reassembled() {
     let mut world = World::with(|_| {}, |config| config.receive_buffer = 64 << 10);
     let id = world.open(A, &ChannelOptions::new("x"));
     let data: Vec<u8> = (0..200_000u32).map(|at| (at % 251) as u8).collect();
-    world.send(A, id, Kind::Binary, data.clone()).unwrap();
-    world.send(A, id, Kind::Text, "after").unwrap();
+    world.send(A, id, MessageKind::Binary, data.clone()).unwrap();
+    world.send(A, id, MessageKind::Text, "after").unwrap();
     world.run_until_quiet();
     let events = world.take_events(B);
     assert_eq!(
         messages(&events),
-        [(0, Kind::Binary, data.into()), (0, Kind::Text, "after".into())]
+        [(0, MessageKind::Binary, data.into()), (0, MessageKind::Text, "after".into())]
     );
 }
 
@@ -71,8 +71,8 @@ fn a_channel_with_a_message_that_is_too_large_is_closed() {
             |config| config.receive_buffer = receive_buffer,
         );
         let id = world.open(A, &ChannelOptions::new("x"));
-        world.send(A, id, Kind::Binary, vec![0; 100_000]).unwrap();
-        world.send(A, id, Kind::Binary, vec![0; 100_001]).unwrap();
+        world.send(A, id, MessageKind::Binary, vec![0; 100_000]).unwrap();
+        world.send(A, id, MessageKind::Binary, vec![0; 100_001]).unwrap();
         world.run_until_quiet();
         let events = world.take_events(B);
         assert_eq!(messages(&events).len(), 1);
@@ -88,8 +88,9 @@ fn channels_of_the_peer_beyond_the_limit_are_refused() {
     let mut world = World::new();
     world.hosts[B].channels = {
         let side = &world.hosts[B];
-        let mut settings =
-            eyas_sctp::data_channel::Settings::new(eyas_sctp::data_channel::Role::Server);
+        let mut settings = eyas_sctp::data_channel::ChannelSettings::new(
+            eyas_sctp::data_channel::DtlsRole::Server,
+        );
         (settings.max_channels, settings.max_names) = (2, 10);
         let channels =
             eyas_sctp::data_channel::DataChannels::new(&side.endpoint, side.association, settings);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::data_channels::world::{A, B, World, ms};
 use crate::network::lost;
-use eyas_netem::link::Reordering;
-use eyas_sctp::data_channel::{ChannelEvent, ChannelOptions, ChannelState, Kind};
+use eyas_netem::link::ReorderingMode;
+use eyas_sctp::data_channel::{ChannelEvent, ChannelOptions, ChannelState, MessageKind};
 use eyas_sctp::identifier::StreamId;
 use proptest::prelude::*;
 
@@ -89,7 +89,7 @@ impl Users {
                 let mut data = vec![number as u8; length.max(8)];
                 data[..4].copy_from_slice(&label.to_be_bytes());
                 data[4..8].copy_from_slice(&number.to_be_bytes());
-                if world.send(side, id, Kind::Binary, data).is_ok() {
+                if world.send(side, id, MessageKind::Binary, data).is_ok() {
                     numbers.push(number);
                 }
             }
@@ -124,7 +124,7 @@ proptest! {
         world.network.seed(seed);
         world.change_links(|_, link| {
             (link.loss, link.jitter) = (lost(loss), ms(jitter));
-            link.reordering = Reordering::ByJitter;
+            link.reordering = ReorderingMode::ByJitter;
         });
         let mut users = Users::default();
         for act in &acts {

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use eyas_netem::link::LinkConfig;
 use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use eyas_sctp::data_channel::{
-    ChannelError, ChannelEvent, ChannelOptions, DataChannels, Kind, Output, Role, Settings,
+    ChannelError, ChannelEvent, ChannelOptions, ChannelSettings, DataChannelOutput, DataChannels,
+    DtlsRole, MessageKind,
 };
 use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::event::Event;
@@ -42,7 +43,7 @@ pub(crate) struct Side {
 pub(crate) type World = network::World<Side, ()>;
 
 /// The association of these settings, without traffic of its own.
-pub(crate) fn quiet(settings: &Settings) -> AssociationConfig {
+pub(crate) fn quiet(settings: &ChannelSettings) -> AssociationConfig {
     let mut config = settings.association();
     config.hb_interval = None;
     config
@@ -56,11 +57,11 @@ impl World {
 
     /// The same with custom settings and a custom association.
     pub(crate) fn with(
-        set: impl Fn(&mut Settings),
+        set: impl Fn(&mut ChannelSettings),
         configure: impl Fn(&mut AssociationConfig),
     ) -> Self {
-        let settings = [Role::Client, Role::Server].map(|role| {
-            let mut settings = Settings::new(role);
+        let settings = [DtlsRole::Client, DtlsRole::Server].map(|role| {
+            let mut settings = ChannelSettings::new(role);
             settings.peer_max_message_size = settings.max_message_size;
             set(&mut settings);
             settings
@@ -89,7 +90,7 @@ impl World {
     }
 
     /// B is a raw peer, which sends arbitrary messages.
-    pub(crate) fn with_raw_peer(set: impl Fn(&mut Settings)) -> Self {
+    pub(crate) fn with_raw_peer(set: impl Fn(&mut ChannelSettings)) -> Self {
         let mut world = Self::with(set, |_| {});
         world.hosts[B].channels = None;
         world
@@ -113,7 +114,7 @@ impl World {
         &mut self,
         side: usize,
         id: StreamId,
-        kind: Kind,
+        kind: MessageKind,
         data: impl Into<Bytes>,
     ) -> Result<(), ChannelError> {
         let now = self.now;
@@ -196,8 +197,8 @@ impl network::Host for Side {
     fn poll_output(&mut self, now: Duration) -> EndpointOutput {
         while let Some(channels) = &mut self.channels {
             match channels.poll_output(now, &mut self.endpoint) {
-                Output::Channel(event) => self.on_channel_event(event),
-                Output::Endpoint(output) => return output,
+                DataChannelOutput::Channel(event) => self.on_channel_event(event),
+                DataChannelOutput::Endpoint(output) => return output,
             }
         }
         while let Some(message) = self.endpoint.receive(now, self.association) {
@@ -212,7 +213,7 @@ impl network::Host for Side {
 }
 
 /// The messages among the events, with their channels.
-pub(crate) fn messages(events: &[ChannelEvent]) -> Vec<(u16, Kind, Bytes)> {
+pub(crate) fn messages(events: &[ChannelEvent]) -> Vec<(u16, MessageKind, Bytes)> {
     let message = |event: &ChannelEvent| match event {
         ChannelEvent::Message { id, kind, data } => Some((id.0, *kind, data.clone())),
         _ => None,

@@ -2,7 +2,7 @@
 //! no more than that flow, on separate paths it uses all of them.
 
 use eyas_netem::link::{LinkConfig, QueueConfig, RedConfig};
-use eyas_sctp::config::{AssociationConfig, CongestionControlKind, Multipath};
+use eyas_sctp::config::{AssociationConfig, CongestionControlKind, MultipathConfig};
 
 use crate::network::{lost, ms};
 use crate::saturated::World;
@@ -28,7 +28,7 @@ fn several(kind: CongestionControlKind) -> AssociationConfig {
     let mut config = AssociationConfig::default();
     config.congestion_control = kind.into();
     config.path_mtu_discovery = false;
-    let mut multipath = Multipath::default();
+    let mut multipath = MultipathConfig::default();
     // Only the windows matter.
     multipath.flight_cap = None;
     config.multipath = Some(multipath);

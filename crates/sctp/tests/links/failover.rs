@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eyas_netem::link::LinkConfig;
-use eyas_sctp::config::{AssociationConfig, Multipath};
+use eyas_sctp::config::{AssociationConfig, MultipathConfig};
 use eyas_sctp::endpoint::PathState;
 use eyas_sctp::event::{Event, PathChange};
 use eyas_sctp::identifier::PathId;
@@ -57,7 +57,7 @@ fn share(world: &World, from: Duration, to: Duration) -> u64 {
 /// All paths at once, with the defaults otherwise.
 fn multipath() -> AssociationConfig {
     let mut config = AssociationConfig::default();
-    config.multipath = Some(Multipath::default());
+    config.multipath = Some(MultipathConfig::default());
     config
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use eyas_sctp::config::{AssociationConfig, Multipath};
+use eyas_sctp::config::{AssociationConfig, MultipathConfig};
 use eyas_sctp::endpoint::PathState;
 use eyas_sctp::event::Event;
 
@@ -40,7 +40,7 @@ const OUTAGES: [Outage; 7] = [
 /// All paths at once, with the defaults otherwise.
 fn multipath() -> AssociationConfig {
     let mut config = AssociationConfig::default();
-    config.multipath = Some(Multipath::default());
+    config.multipath = Some(MultipathConfig::default());
     config
 }
 

@@ -8,7 +8,7 @@ use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::io::{Ecn, Input, Output, Received};
 use eyas_sctp::serial::Tsn;
-use eyas_sctp::wire::{Checksum, Chunk, Header, Packet};
+use eyas_sctp::wire::{ChecksumKind, Chunk, CommonHeader, PacketParser};
 
 /// The SCTP port that `b` listens on.
 pub(crate) const PORT: u16 = 7;
@@ -26,7 +26,7 @@ pub(crate) struct Pair {
     pub(crate) b: Endpoint,
     config: AssociationConfig,
     /// The header of `a`'s last packet with a COOKIE ECHO, and the initial TSN of `a`.
-    peer: Option<(Header, Tsn)>,
+    peer: Option<(CommonHeader, Tsn)>,
     next_port: u16,
 }
 
@@ -62,7 +62,7 @@ impl Pair {
     }
 
     fn track_handshake(&mut self, packet: &Bytes) {
-        let (header, chunks) = Packet::parse(packet, Checksum::Crc32c).expect("a packet");
+        let (header, chunks) = PacketParser::parse(packet, ChecksumKind::Crc32c).expect("a packet");
         let first = chunks.into_iter().find_map(|chunk| match chunk {
             Chunk::Init(init) => Some(init.initial_tsn),
             _ => None,
@@ -72,7 +72,7 @@ impl Pair {
     }
 
     /// The header for packets to `b` in the name of `a`, and the first TSN to use.
-    pub(crate) fn peer(&self) -> (Header, Tsn) {
+    pub(crate) fn peer(&self) -> (CommonHeader, Tsn) {
         self.peer.expect("there is an association")
     }
 

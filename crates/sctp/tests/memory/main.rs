@@ -9,7 +9,8 @@ use bytes::{Bytes, BytesMut};
 use eyas_sctp::identifier::{Ppid, StreamId, VerificationTag};
 use eyas_sctp::serial::{Mid, Tsn};
 use eyas_sctp::wire::{
-    Checksum, Chunk, DataChunk, DataFlags, Header, InitChunk, Order, PacketWriter, Parameters,
+    ChecksumKind, Chunk, CommonHeader, DataChunk, DataFlags, DataOrder, InitChunk, PacketWriter,
+    Parameters,
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -26,16 +27,17 @@ fn growth<T>(act: impl FnOnce() -> T) -> (isize, T) {
     (change.bytes_allocated as isize - change.bytes_deallocated as isize, result)
 }
 
-fn packet(header: Header, chunks: &[Chunk]) -> Bytes {
+fn packet(header: CommonHeader, chunks: &[Chunk]) -> Bytes {
     let mut buffer = BytesMut::new();
     let mut packet = PacketWriter::begin(&mut buffer, header, 65_000);
-    chunks.iter().for_each(|chunk| assert!(packet.put(chunk)));
-    packet.finish(Checksum::Crc32c);
+    chunks.iter().for_each(|chunk| assert!(packet.append(chunk)));
+    packet.finish(ChecksumKind::Crc32c);
     buffer.freeze()
 }
 
 fn init(tag: u32) -> Bytes {
-    let header = Header { source_port: 5, destination_port: PORT, tag: VerificationTag::ZERO };
+    let header =
+        CommonHeader { source_port: 5, destination_port: PORT, tag: VerificationTag::ZERO };
     let init = InitChunk {
         initiate_tag: VerificationTag(tag),
         a_rwnd: 100_000,
@@ -53,7 +55,7 @@ fn fragment(tsn: Tsn, place: (u16, u32, u32), flags: DataFlags, payload: Bytes) 
         tsn,
         stream: StreamId(place.0),
         flags,
-        order: Order::Mid { mid: Mid(place.1), fsn: place.2 },
+        order: DataOrder::Mid { mid: Mid(place.1), fsn: place.2 },
         ppid: Ppid(0),
         payload,
     })
@@ -63,7 +65,7 @@ fn fragment(tsn: Tsn, place: (u16, u32, u32), flags: DataFlags, payload: Bytes) 
 fn inits_and_forged_cookies_leave_nothing() {
     let _guard = serial::lock();
     let mut pair = Pair::new(|_| {});
-    let header = Header { source_port: 5, destination_port: PORT, tag: VerificationTag(3) };
+    let header = CommonHeader { source_port: 5, destination_port: PORT, tag: VerificationTag(3) };
     let flood = |pair: &mut Pair, count: u32| {
         for n in 1..=count {
             pair.deliver_to_b(socket(n.wrapping_mul(0x9e37_79b9)), init(n));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use eyas_netem::link::{LinkConfig, QueueConfig};
 use eyas_netem::random::derive;
-use eyas_sctp::config::{AssociationConfig, Multipath};
+use eyas_sctp::config::{AssociationConfig, MultipathConfig};
 
 use crate::multipath::world::{User, World};
 use crate::network::Network;
@@ -70,7 +70,7 @@ fn config() -> AssociationConfig {
 
 fn multipath() -> AssociationConfig {
     let mut config = config();
-    config.multipath = Some(Multipath::default());
+    config.multipath = Some(MultipathConfig::default());
     config
 }
 

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use eyas_netem::link::{LinkConfig, LossConfig, Reordering};
+use eyas_netem::link::{LinkConfig, LossConfig, ReorderingMode};
 use eyas_sctp::config::{
-    AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, Cuc,
-    FlightCap, LossDetection, Multipath, NrSackPolicy, PathOrder, Profile, RttSampling, RtxPolicy,
-    SackPath, SchedulerKind, StreamMapping,
+    AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind,
+    CucVersion, FlightCap, LossDetection, MultipathConfig, MultipathProfile, NrSackPolicy,
+    PathOrder, RttSampling, RtxPolicy, SackPath, SchedulerKind, StreamMapping,
 };
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::event::Event;
@@ -29,7 +29,7 @@ fn a_link() -> impl Strategy<Value = LinkConfig> {
         LinkConfig {
             loss: LossConfig::Probability(loss as f64 / 1e6),
             jitter: ms(jitter),
-            reordering: Reordering::ByJitter,
+            reordering: ReorderingMode::ByJitter,
             ..link(rate, delay)
         }
     })
@@ -80,7 +80,7 @@ prop_compose! {
         path_order in path_order(),
         sender_splitting in splitting(),
         receiver_splitting in splitting(),
-        cuc in prop_oneof![Just(Cuc::None), Just(Cuc::V1), Just(Cuc::V2)],
+        cuc in prop_oneof![Just(CucVersion::None), Just(CucVersion::V1), Just(CucVersion::V2)],
         rtx_policy in rtx_policy(),
         burst in prop_oneof![
             Just(BurstLimit::Acknowledged),
@@ -89,8 +89,8 @@ prop_compose! {
             Just(BurstLimit::None)
         ],
         flags in any::<[bool; 4]>(),
-    ) -> Multipath {
-        let mut multipath = Multipath::default();
+    ) -> MultipathConfig {
+        let mut multipath = MultipathConfig::default();
         multipath.mapping = mapping;
         multipath.path_order = path_order;
         multipath.sender_splitting = sender_splitting;
@@ -134,7 +134,7 @@ prop_compose! {
     ) -> AssociationConfig {
         let mut config = AssociationConfig::default();
         if flags[0] {
-            Profile::Pfldnet2010.apply(&mut config);
+            MultipathProfile::Pfldnet2010.apply(&mut config);
         }
         multipath.sack_path = sack_path;
         multipath.nr_sack =

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eyas_netem::link::LinkConfig;
-use eyas_sctp::config::{AssociationConfig, Profile, StreamMapping};
+use eyas_sctp::config::{AssociationConfig, MultipathProfile, StreamMapping};
 use eyas_sctp::identifier::StreamId;
 
 use crate::multipath::world::{User, World, link};
@@ -26,7 +26,7 @@ fn run(
     user: User,
 ) -> Outcome {
     let mut config = AssociationConfig::default();
-    Profile::Pfldnet2010.apply(&mut config);
+    MultipathProfile::Pfldnet2010.apply(&mut config);
     (config.send_buffer, config.receive_buffer) = (kib << 10, kib << 10);
     config.extensions.nr_sack = nr;
     if !table.is_empty() {

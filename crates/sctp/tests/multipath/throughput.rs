@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eyas_netem::link::LinkConfig;
-use eyas_sctp::config::{AssociationConfig, Multipath, SchedulerKind, StreamMapping};
+use eyas_sctp::config::{AssociationConfig, MultipathConfig, SchedulerKind, StreamMapping};
 use eyas_sctp::identifier::StreamId;
 
 use crate::multipath::world::{User, World, link};
@@ -11,7 +11,7 @@ use crate::multipath::world::{User, World, link};
 /// The default configuration, with messages that fill packets.
 fn config() -> AssociationConfig {
     let mut config = AssociationConfig::default();
-    config.multipath = Some(Multipath::default());
+    config.multipath = Some(MultipathConfig::default());
     config.extensions.interleaving = false;
     config.extensions.nr_sack = true;
     config.path_mtu_discovery = false;
@@ -44,7 +44,7 @@ fn a_mapping_uses_paths_of_different_rate_with_queue_information() {
     let mut config = config();
     let table = vec![(StreamId(0), 0), (StreamId(1), 1)];
     let mapping = StreamMapping::Table(table);
-    let mut multipath = Multipath::default();
+    let mut multipath = MultipathConfig::default();
     multipath.mapping = mapping;
     config.multipath = Some(multipath);
     (config.send_buffer, config.receive_buffer) = (1 << 18, 1 << 18);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas_netem::link::{DropCause, Link, LinkConfig, LossConfig, QueueConfig, Reordering};
+use eyas_netem::link::{DropCause, Link, LinkConfig, LossConfig, QueueConfig, ReorderingMode};
 use eyas_netem::packet::{IPV4_HEADER, IPV6_HEADER, LinkPacket};
 use eyas_netem::random::derive;
 use eyas_sctp::io::{Ecn, Received};
@@ -30,8 +30,8 @@ pub(crate) fn lost(per_thousand: u32) -> LossConfig {
 }
 
 /// Delays this many packets per thousand, while others overtake them.
-pub(crate) fn late(per_thousand: u32, by: Duration) -> Reordering {
-    Reordering::Late { probability: f64::from(per_thousand) / 1000.0, by }
+pub(crate) fn late(per_thousand: u32, by: Duration) -> ReorderingMode {
+    ReorderingMode::Late { probability: f64::from(per_thousand) / 1000.0, by }
 }
 
 /// An SCTP packet in flight.

@@ -1,7 +1,7 @@
 //! Control messages (`cmsghdr`) of 64-bit machines, and the structs in those of SCTP
 //! (RFC 6458 §5.3).
 
-use super::layout::{array, i32_at, put, put_i32, put_u16, put_u32, u16_at, u32_at};
+use super::layout::{array, i32_at, put_i32, put_u16, put_u32, u16_at, u32_at, write_field};
 
 /// The size of a `cmsghdr`: its length, level and type.
 pub const HEADER: usize = 16;
@@ -25,7 +25,7 @@ pub struct ControlMessage<'a> {
 
 /// A `cmsghdr` whose length is smaller than its own size or exceeds the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+pub struct MalformedControl;
 
 /// An iterator over control messages.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl<'a> ControlMessages<'a> {
 }
 
 impl<'a> Iterator for ControlMessages<'a> {
-    type Item = Result<ControlMessage<'a>, Malformed>;
+    type Item = Result<ControlMessage<'a>, MalformedControl>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.len() < HEADER {
@@ -53,7 +53,7 @@ impl<'a> Iterator for ControlMessages<'a> {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let Some(data) = bytes.get(HEADER..length) else {
             self.rest = &[];
-            return Some(Err(Malformed));
+            return Some(Err(MalformedControl));
         };
         self.rest = bytes.get(padded(length)..).unwrap_or_default();
         Some(Ok(ControlMessage { level: i32_at(bytes, 8), kind: i32_at(bytes, 12), data }))
@@ -71,7 +71,7 @@ pub const fn padded(length: usize) -> usize {
 #[must_use]
 pub fn header(level: i32, kind: i32, length: usize) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];
-    put(&mut bytes, 0, &((HEADER + length) as u64).to_ne_bytes());
+    write_field(&mut bytes, 0, &((HEADER + length) as u64).to_ne_bytes());
     put_i32(&mut bytes, 8, level);
     put_i32(&mut bytes, 12, kind);
     bytes

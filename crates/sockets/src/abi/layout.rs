@@ -29,7 +29,7 @@ pub fn i32_at(bytes: &[u8], offset: usize) -> i32 {
 }
 
 /// Writes `field` at `offset`, unless `bytes` is too short.
-pub fn put(bytes: &mut [u8], offset: usize, field: &[u8]) {
+pub fn write_field(bytes: &mut [u8], offset: usize, field: &[u8]) {
     if let Some(target) = bytes.get_mut(offset..offset + field.len()) {
         target.copy_from_slice(field);
     }
@@ -37,20 +37,20 @@ pub fn put(bytes: &mut [u8], offset: usize, field: &[u8]) {
 
 /// Writes a 16-bit number.
 pub fn put_u16(bytes: &mut [u8], offset: usize, value: u16) {
-    put(bytes, offset, &value.to_ne_bytes());
+    write_field(bytes, offset, &value.to_ne_bytes());
 }
 
 /// Writes a 32-bit number.
 pub fn put_u32(bytes: &mut [u8], offset: usize, value: u32) {
-    put(bytes, offset, &value.to_ne_bytes());
+    write_field(bytes, offset, &value.to_ne_bytes());
 }
 
 /// Writes a signed 32-bit number.
 pub fn put_i32(bytes: &mut [u8], offset: usize, value: i32) {
-    put(bytes, offset, &value.to_ne_bytes());
+    write_field(bytes, offset, &value.to_ne_bytes());
 }
 
 /// Writes a 64-bit number.
 pub fn put_u64(bytes: &mut [u8], offset: usize, value: u64) {
-    put(bytes, offset, &value.to_ne_bytes());
+    write_field(bytes, offset, &value.to_ne_bytes());
 }

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-use super::layout::{array, put, put_u16, u16_at, u32_at};
+use super::layout::{array, put_u16, u16_at, u32_at, write_field};
 use super::number::socket::{AF_INET, AF_INET6};
 
 /// The size of a `sockaddr_in`.
@@ -26,28 +26,28 @@ pub enum NameError {
 
 /// An encoded name, whose length depends on its family.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Name {
+pub struct SocketName {
     bytes: [u8; IPV6_NAME],
     length: usize,
 }
 
-impl Name {
+impl SocketName {
     /// Creates the name of an address, with its family.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
         let mut bytes = [0; IPV6_NAME];
-        put(&mut bytes, 2, &address.port().to_be_bytes());
+        write_field(&mut bytes, 2, &address.port().to_be_bytes());
         let length = match address {
             SocketAddr::V4(v4) => {
                 put_u16(&mut bytes, 0, AF_INET as u16);
-                put(&mut bytes, 4, &v4.ip().octets());
+                write_field(&mut bytes, 4, &v4.ip().octets());
                 IPV4_NAME
             }
             SocketAddr::V6(v6) => {
                 put_u16(&mut bytes, 0, AF_INET6 as u16);
-                put(&mut bytes, 4, &v6.flowinfo().to_be_bytes());
-                put(&mut bytes, 8, &v6.ip().octets());
-                put(&mut bytes, 24, &v6.scope_id().to_ne_bytes());
+                write_field(&mut bytes, 4, &v6.flowinfo().to_be_bytes());
+                write_field(&mut bytes, 8, &v6.ip().octets());
+                write_field(&mut bytes, 24, &v6.scope_id().to_ne_bytes());
                 IPV6_NAME
             }
         };
@@ -85,7 +85,7 @@ impl Name {
     }
 }
 
-impl fmt::Debug for Name {
+impl fmt::Debug for SocketName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match Self::read(self.as_bytes()) {
             Ok((address, _)) => write!(f, "{address}"),

@@ -3,8 +3,8 @@
 
 use core::net::SocketAddr;
 
-use super::layout::{put, put_i32, put_u16, put_u32};
-use super::name::{Name, STORAGE};
+use super::layout::{put_i32, put_u16, put_u32, write_field};
+use super::name::{STORAGE, SocketName};
 use super::number::event;
 
 /// `sac_state` of an association change.
@@ -82,7 +82,7 @@ pub fn peer_address_change(
     association: i32,
 ) -> [u8; 20 + STORAGE] {
     let mut bytes = header(event::SCTP_PEER_ADDR_CHANGE, 0, 0);
-    put(&mut bytes, 8, Name::new(address).as_bytes());
+    write_field(&mut bytes, 8, SocketName::new(address).as_bytes());
     put_i32(&mut bytes, 8 + STORAGE, change as i32);
     put_i32(&mut bytes, 12 + STORAGE, error);
     put_i32(&mut bytes, 16 + STORAGE, association);
@@ -109,7 +109,7 @@ pub fn send_failed(
 ) -> [u8; SEND_FAILED_LENGTH] {
     let mut bytes = header(event::SCTP_SEND_FAILED, u16::from(sent), data);
     put_u32(&mut bytes, 8, error);
-    put(&mut bytes, 12, info);
+    write_field(&mut bytes, 12, info);
     put_i32(&mut bytes, 44, association);
     bytes
 }
@@ -125,7 +125,7 @@ pub fn send_failed_event(
 ) -> [u8; SEND_FAILED_EVENT_LENGTH] {
     let mut bytes = header(event::SCTP_SEND_FAILED_EVENT, u16::from(sent), data);
     put_u32(&mut bytes, 8, error);
-    put(&mut bytes, 12, info);
+    write_field(&mut bytes, 12, info);
     put_i32(&mut bytes, 28, association);
     bytes
 }

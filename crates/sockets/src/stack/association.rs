@@ -11,14 +11,14 @@ use eyas_sctp::message::Message;
 use super::port::PortKey;
 use crate::abi::Errno;
 use crate::io::{AssocId, SocketId};
-use crate::settings::Settings;
+use crate::settings::AssocSettings;
 
 /// The maximum number of queued notifications; further ones are dropped, except that of the end.
 pub(super) const MAX_NOTIFICATIONS: usize = 256;
 
 /// The phase of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum AssocPhase {
     Opening,
     Up,
     /// It is shutting down: `SHUTDOWN` was requested or received.
@@ -28,7 +28,7 @@ pub(super) enum Phase {
 
 /// A queued notification.
 #[derive(Debug)]
-pub(super) struct Notice {
+pub(super) struct QueuedNotification {
     pub(super) bytes: Bytes,
     /// The number of messages that the program receives before it, because they arrived earlier.
     pub(super) after: u64,
@@ -38,21 +38,21 @@ pub(super) struct Notice {
 
 /// What the program is currently receiving, possibly in parts.
 #[derive(Debug)]
-pub(super) enum Current {
+pub(super) enum CurrentMessage {
     Notification(Bytes),
     Message(Message, Bytes),
 }
 
 /// An association.
 #[derive(Debug)]
-pub(super) struct Assoc {
+pub(super) struct SocketAssociation {
     pub(super) port: PortKey,
     pub(super) inner: AssociationId,
     /// Its socket; `None` if that was closed, or if it has not been accepted yet.
     pub(super) socket: Option<SocketId>,
     /// The listener on which it waits for `accept`.
     pub(super) listener: Option<SocketId>,
-    pub(super) phase: Phase,
+    pub(super) phase: AssocPhase,
     /// The error if it could not be established.
     pub(super) failure: Option<Errno>,
     /// The peer's primary address with its SCTP port.
@@ -62,11 +62,11 @@ pub(super) struct Assoc {
     pub(super) streams: (u16, u16),
     /// The numbers of messages that were abandoned before and after any of their data was sent.
     pub(super) abandoned: (u64, u64),
-    pub(super) notices: VecDeque<Notice>,
+    pub(super) notices: VecDeque<QueuedNotification>,
     /// The number of messages, or parts of them, taken from the endpoint.
     pub(super) taken: u64,
     /// What the program is currently receiving.
-    pub(super) current: Option<Current>,
+    pub(super) current: Option<CurrentMessage>,
     /// Messages taken from the endpoint in advance.
     pub(super) ahead: VecDeque<Message>,
     /// The number of messages, parts of them and notifications that the program has received.
@@ -77,18 +77,18 @@ pub(super) struct Assoc {
     pub(super) is_full: bool,
     /// Whether the peer has started to shut down.
     pub(super) peer_ended: bool,
-    pub(super) settings: Settings,
+    pub(super) settings: AssocSettings,
     /// How long it may be idle (`SCTP_AUTOCLOSE`), from its socket's settings when it was created.
     pub(super) autoclose: Option<Duration>,
     pub(super) idle_since: Duration,
 }
 
-impl Assoc {
+impl SocketAssociation {
     pub(super) fn new(
         port: PortKey,
         inner: AssociationId,
         peer: SocketAddr,
-        settings: Settings,
+        settings: AssocSettings,
         now: Duration,
     ) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Assoc {
             inner,
             socket: None,
             listener: None,
-            phase: Phase::Opening,
+            phase: AssocPhase::Opening,
             failure: None,
             peer,
             paths: alloc::vec::Vec::new(),
@@ -118,7 +118,7 @@ impl Assoc {
 
     /// Returns whether it is established or shutting down.
     pub(super) fn is_up(&self) -> bool {
-        matches!(self.phase, Phase::Up | Phase::Ending)
+        matches!(self.phase, AssocPhase::Up | AssocPhase::Ending)
     }
 
     /// Returns whether it was ever established.
@@ -128,7 +128,7 @@ impl Assoc {
 
     /// Returns whether it has not ended, as `sctp_id2assoc` requires on a one-to-one socket.
     pub(super) fn is_alive(&self) -> bool {
-        self.phase != Phase::Ended
+        self.phase != AssocPhase::Ended
     }
 
     /// Returns whether it holds anything that the program has not received.
@@ -144,13 +144,13 @@ impl Assoc {
 
     /// Returns whether it holds data, not only notifications, that the program has not received.
     pub(super) fn has_unread_data(&self) -> bool {
-        matches!(self.current, Some(Current::Message(..))) || !self.ahead.is_empty()
+        matches!(self.current, Some(CurrentMessage::Message(..))) || !self.ahead.is_empty()
     }
 }
 
 /// Returns the socket that is notified about an association: its own, or the listener on which it
 /// waits.
-pub(super) fn notified_socket(assoc: &Assoc) -> Option<SocketId> {
+pub(super) fn notified_socket(assoc: &SocketAssociation) -> Option<SocketId> {
     assoc.socket.or(assoc.listener)
 }
 

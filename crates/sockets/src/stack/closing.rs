@@ -5,11 +5,11 @@ use bytes::Bytes;
 use core::time::Duration;
 
 use super::Stack;
-use super::association::{Assoc, Phase};
+use super::association::{AssocPhase, SocketAssociation};
 use super::socket::SocketState;
 use crate::abi::Errno;
 use crate::abi::number::how;
-use crate::io::{AssocId, Closing, Output, SocketId};
+use crate::io::{AssocId, CloseResult, SocketId, StackOutput};
 
 impl Stack {
     /// `shutdown`.
@@ -45,9 +45,9 @@ impl Stack {
     }
 
     /// Called when the last descriptor of a socket was closed.
-    pub fn close(&mut self, now: Duration, socket: SocketId) -> Closing {
+    pub fn close(&mut self, now: Duration, socket: SocketId) -> CloseResult {
         self.advance_to(now);
-        let Some(closed) = self.sockets.remove(&socket) else { return Closing::Done };
+        let Some(closed) = self.sockets.remove(&socket) else { return CloseResult::Done };
         let linger = closed.shared.linger;
         let mut is_alive = false;
         let all: Vec<AssocId> =
@@ -65,7 +65,7 @@ impl Stack {
             } else {
                 self.begin_shutdown(id);
             }
-            is_alive |= self.associations.get(&id).is_some_and(Assoc::is_alive);
+            is_alive |= self.associations.get(&id).is_some_and(SocketAssociation::is_alive);
             self.forget_if_ended(id);
         }
         if let Some(key) = closed.port {
@@ -82,9 +82,9 @@ impl Stack {
         match linger {
             Some(wait) if is_alive && !wait.is_zero() && closed.is_one_to_one() => {
                 self.lingering.extend(closed.associations.iter().map(|id| (*id, socket)));
-                Closing::Lingers(wait)
+                CloseResult::Lingers(wait)
             }
-            _ => Closing::Done,
+            _ => CloseResult::Done,
         }
     }
 
@@ -120,8 +120,8 @@ impl Stack {
         if !assoc.is_alive() {
             return;
         }
-        if assoc.phase == Phase::Up {
-            assoc.phase = Phase::Ending;
+        if assoc.phase == AssocPhase::Up {
+            assoc.phase = AssocPhase::Ending;
         }
         let (key, inner) = (assoc.port, assoc.inner);
         self.at_port(key, |endpoint, now| {
@@ -179,7 +179,7 @@ impl Stack {
             port.associations.remove(&assoc.inner);
         }
         if let Some(socket) = self.lingering.remove(&id) {
-            self.outputs.push_back(Output::Closed(socket));
+            self.outputs.push_back(StackOutput::Closed(socket));
         }
     }
 
@@ -201,7 +201,9 @@ impl Stack {
             }
             self.idle.remove(&(due, id));
             let Some(assoc) = self.associations.get(&id) else { continue };
-            let (Phase::Up, Some(idle_limit)) = (assoc.phase, assoc.autoclose) else { continue };
+            let (AssocPhase::Up, Some(idle_limit)) = (assoc.phase, assoc.autoclose) else {
+                continue;
+            };
             if assoc.idle_since.saturating_add(idle_limit) <= self.now {
                 self.begin_shutdown(id);
             } else {

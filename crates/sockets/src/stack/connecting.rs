@@ -8,11 +8,11 @@ use eyas_sctp::config::ConnectOptions;
 use eyas_sctp::error::Error;
 
 use super::Stack;
-use super::association::{Assoc, Phase, next_id, notified_socket};
+use super::association::{AssocPhase, SocketAssociation, next_id, notified_socket};
 use super::naming::{check_peer, read_name, read_names};
-use super::socket::{Socket, SocketState};
-use crate::abi::{Errno, Name};
-use crate::io::{AssocId, SocketId, Style};
+use super::socket::{SctpSocket, SocketState};
+use crate::abi::{Errno, SocketName};
+use crate::io::{AssocId, SocketId, SocketStyle};
 use crate::settings::InitMsg;
 
 impl Stack {
@@ -68,7 +68,7 @@ impl Stack {
         }
         for address in addresses {
             if let Some(known) = self.find_peer(socket, *address) {
-                let is_up = self.associations.get(&known).is_some_and(Assoc::is_up);
+                let is_up = self.associations.get(&known).is_some_and(SocketAssociation::is_up);
                 return Err(if is_up { Errno::EISCONN } else { Errno::EALREADY });
             }
         }
@@ -114,7 +114,7 @@ impl Stack {
             Error::TooManyAssociations => Errno::ENOMEM,
             _ => Errno::EINVAL,
         })?;
-        let mut assoc = Assoc::new(key, inner, first, settings, self.now);
+        let mut assoc = SocketAssociation::new(key, inner, first, settings, self.now);
         assoc.socket = Some(socket);
         assoc.paths = unique.iter().zip(0..).map(|(one, n)| (path(n), *one)).collect();
         let id = self.add_association(assoc);
@@ -125,7 +125,7 @@ impl Stack {
         Ok(id)
     }
 
-    pub(super) fn add_association(&mut self, mut assoc: Assoc) -> AssocId {
+    pub(super) fn add_association(&mut self, mut assoc: SocketAssociation) -> AssocId {
         let holder = notified_socket(&assoc).and_then(|id| self.sockets.get(&id));
         let seconds = holder.map_or(0, |found| found.shared.autoclose);
         assoc.autoclose = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
@@ -160,23 +160,24 @@ impl Stack {
             return Err(Errno::ECONNREFUSED);
         };
         match assoc.phase {
-            Phase::Opening => {
+            AssocPhase::Opening => {
                 found.awaited = true;
                 Err(Errno::EINPROGRESS)
             }
-            Phase::Up | Phase::Ending => Ok(()),
+            AssocPhase::Up | AssocPhase::Ending => Ok(()),
             // It is also reported by `SO_ERROR`, and by `poll` until that is read.
-            Phase::Ended => assoc.failure.take().map_or(Ok(()), Err),
+            AssocPhase::Ended => assoc.failure.take().map_or(Ok(()), Err),
         }
     }
 
     /// Returns whether an association that a message of this socket opened is still being
-    /// established ([`crate::Sent::connecting`]). [`crate::Output::Retry`] reports when to query
+    /// established ([`crate::SendResult::connecting`]). [`crate::StackOutput::Retry`] reports when to query
     /// this again.
     pub fn is_opening(&mut self, now: Duration, socket: SocketId, association: AssocId) -> bool {
         self.advance_to(now);
         let assoc = self.associations.get(&association);
-        let opens = assoc.is_some_and(|it| it.socket == Some(socket) && it.phase == Phase::Opening);
+        let opens =
+            assoc.is_some_and(|it| it.socket == Some(socket) && it.phase == AssocPhase::Opening);
         if let Some(found) = self.sockets.get_mut(&socket) {
             found.awaited |= opens;
         }
@@ -226,7 +227,11 @@ impl Stack {
     ///
     /// # Errors
     /// `EAGAIN` if there is no connection; `EINVAL`, `EOPNOTSUPP`.
-    pub fn accept(&mut self, now: Duration, socket: SocketId) -> Result<(SocketId, Name), Errno> {
+    pub fn accept(
+        &mut self,
+        now: Duration,
+        socket: SocketId,
+    ) -> Result<(SocketId, SocketName), Errno> {
         self.advance_to(now);
         let listener = self.socket_mut(socket)?;
         if !listener.is_one_to_one() {
@@ -291,7 +296,7 @@ impl Stack {
         self.advance_to(now);
         let parent = self.sockets.get_mut(&socket).ok_or(Errno::EBADF)?;
         let is_of_socket = parent.associations.contains(&association);
-        if parent.is_single() || parent.style != Style::OneToMany || !is_of_socket {
+        if parent.is_single() || parent.style != SocketStyle::OneToMany || !is_of_socket {
             return Err(Errno::EINVAL);
         }
         let assoc = self.associations.get_mut(&association).ok_or(Errno::EINVAL)?;
@@ -312,14 +317,14 @@ impl Stack {
     fn detach(&mut self, parent: SocketId, id: AssocId) -> Result<SocketId, Errno> {
         let from = self.sockets.get(&parent).ok_or(Errno::EBADF)?;
         let assoc = self.associations.get_mut(&id).ok_or(Errno::EINVAL)?;
-        let mut child = Socket::of(from, id, assoc.settings.clone());
-        child.is_peeled = from.style == Style::OneToMany;
+        let mut child = SctpSocket::from_parent(from, id, assoc.settings.clone());
+        child.is_peeled = from.style == SocketStyle::OneToMany;
         child.state = match assoc.phase {
-            Phase::Ended => SocketState::Closed,
+            AssocPhase::Ended => SocketState::Closed,
             _ if assoc.peer_ended => SocketState::Closing,
             _ => SocketState::Established,
         };
-        child.shut_read = assoc.peer_ended || assoc.phase == Phase::Ended;
+        child.shut_read = assoc.peer_ended || assoc.phase == AssocPhase::Ended;
         child.full = usize::from(assoc.is_full);
         let child_id = SocketId(self.next_socket);
         self.next_socket += 1;
@@ -346,7 +351,7 @@ impl Stack {
     }
 
     /// Returns the association of a one-to-one socket, unless it has ended.
-    pub(super) fn live_association(&self, socket: &Socket) -> Option<AssocId> {
+    pub(super) fn live_association(&self, socket: &SctpSocket) -> Option<AssocId> {
         let id = socket.only()?;
         self.associations.get(&id).filter(|assoc| assoc.is_alive()).map(|_| id)
     }

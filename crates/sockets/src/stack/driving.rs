@@ -7,22 +7,22 @@ use eyas_sctp::io::{Input as EndpointInput, Output as EndpointOutput, Received, 
 
 use super::Stack;
 use super::port::{PortKey, with_packet_memory};
-use crate::io::{Input, Output};
+use crate::io::{StackInput, StackOutput};
 
 /// The size of the ports and the tag at the start of a packet.
 const PORTS_AND_TAG: usize = 8;
 
 impl Stack {
     /// Processes an input. Call [`Self::poll_output`] afterwards until it returns a timeout.
-    pub fn handle_input(&mut self, now: Duration, input: Input) {
+    pub fn handle_input(&mut self, now: Duration, input: StackInput) {
         self.advance_to(now);
         match input {
-            Input::Tick => {}
-            Input::Packets(received) => self.handle_packets(received),
-            Input::Refused(received) => {
+            StackInput::Tick => {}
+            StackInput::Packets(received) => self.handle_packets(received),
+            StackInput::Refused(received) => {
                 self.out_of_the_blue.handle_input(self.now, EndpointInput::Packets(received));
             }
-            Input::Unreachable { remote, reason, quoted } => {
+            StackInput::Unreachable { remote, reason, quoted } => {
                 let keys: alloc::vec::Vec<PortKey> = self.ports.keys().copied().collect();
                 for key in keys {
                     let quoted = quoted.clone();
@@ -30,7 +30,7 @@ impl Stack {
                     self.at_port(key, |endpoint, now| endpoint.handle_input(now, input));
                 }
             }
-            Input::LocalAddresses(addresses) => {
+            StackInput::LocalAddresses(addresses) => {
                 self.addresses = addresses.iter().map(|ip| ip.to_canonical()).collect();
                 let keys: alloc::vec::Vec<PortKey> = self.ports.keys().copied().collect();
                 keys.into_iter().for_each(|key| self.update_addresses(key));
@@ -68,7 +68,7 @@ impl Stack {
             }
             None => {
                 self.packets_for_others += 1;
-                self.outputs.push_back(Output::OutOfTheBlue(received));
+                self.outputs.push_back(StackOutput::OutOfTheBlue(received));
             }
         }
     }
@@ -110,8 +110,8 @@ impl Stack {
         known.or_else(|| here().next().map(|(key, _)| key))
     }
 
-    /// Returns the next output; call it again until it returns [`Output::Timeout`].
-    pub fn poll_output(&mut self, now: Duration) -> Output {
+    /// Returns the next output; call it again until it returns [`StackOutput::Timeout`].
+    pub fn poll_output(&mut self, now: Duration) -> StackOutput {
         self.advance_to(now);
         while let Some(&(due, key)) = self.timers.first()
             && due <= self.now
@@ -128,18 +128,18 @@ impl Stack {
                 return output;
             }
             if let EndpointOutput::Transmit(transmit) = self.out_of_the_blue.poll_output(self.now) {
-                return Output::Transmit(transmit);
+                return StackOutput::Transmit(transmit);
             }
             if let Some(key) = self.dirty.front().copied() {
                 if let Some(transmit) = self.poll_port(key) {
-                    return Output::Transmit(transmit);
+                    return StackOutput::Transmit(transmit);
                 }
                 continue;
             }
             self.publish_readiness();
             if self.outputs.is_empty() && self.dirty.is_empty() {
                 let first = self.timers.first().map(|(due, _)| *due);
-                return Output::Timeout(first.into_iter().chain(autoclose).min());
+                return StackOutput::Timeout(first.into_iter().chain(autoclose).min());
             }
         }
     }

@@ -8,7 +8,9 @@ use eyas_sctp::event::{Event, LossReason, PathChange, ReconfigurationOutcome};
 use eyas_sctp::identifier::{AssociationId, PathId, StreamId};
 
 use super::Stack;
-use super::association::{Assoc, MAX_NOTIFICATIONS, Notice, Phase, notified_socket};
+use super::association::{
+    AssocPhase, MAX_NOTIFICATIONS, QueuedNotification, SocketAssociation, notified_socket,
+};
 use super::connecting::with_port;
 use super::port::PortKey;
 use super::socket::SocketState;
@@ -57,7 +59,7 @@ impl Stack {
         let paths: Vec<(PathId, SocketAddr)> = status.paths.iter().map(peers).collect();
         let primary = paths.iter().find(|(path, _)| *path == status.primary);
         let Some(peer) = primary.or(paths.first()).map(|(_, peer)| *peer) else { return };
-        let mut assoc = Assoc::new(key, inner, peer, found.settings.clone(), self.now);
+        let mut assoc = SocketAssociation::new(key, inner, peer, found.settings.clone(), self.now);
         assoc.paths = paths;
         let waits = found.is_one_to_one();
         if waits {
@@ -132,8 +134,8 @@ impl Stack {
 
     fn on_up(&mut self, id: AssocId, streams: (u16, u16)) {
         let Some(assoc) = self.associations.get_mut(&id) else { return };
-        if assoc.phase == Phase::Opening {
-            assoc.phase = Phase::Up;
+        if assoc.phase == AssocPhase::Opening {
+            assoc.phase = AssocPhase::Up;
         }
         assoc.streams = streams;
         assoc.idle_since = self.now;
@@ -169,7 +171,7 @@ impl Stack {
 
     fn on_peer_shutdown(&mut self, id: AssocId) {
         let Some(assoc) = self.associations.get_mut(&id) else { return };
-        assoc.phase = Phase::Ending;
+        assoc.phase = AssocPhase::Ending;
         assoc.peer_ended = true;
         let socket = assoc.socket;
         if let Some(found) = socket.and_then(|id| self.sockets.get_mut(&id))
@@ -197,7 +199,7 @@ impl Stack {
 
     fn on_lost(&mut self, id: AssocId, reason: &LossReason) {
         let Some(assoc) = self.associations.get_mut(&id) else { return };
-        let was_opening = assoc.phase == Phase::Opening;
+        let was_opening = assoc.phase == AssocPhase::Opening;
         let errno = errno_of(reason, was_opening);
         assoc.failure = was_opening.then_some(errno);
         if let Some(found) = assoc.socket.and_then(|id| self.sockets.get_mut(&id))
@@ -215,7 +217,7 @@ impl Stack {
     fn on_ended(&mut self, id: AssocId) {
         self.set_full(id, false);
         if let Some(assoc) = self.associations.get_mut(&id) {
-            assoc.phase = Phase::Ended;
+            assoc.phase = AssocPhase::Ended;
         }
     }
 
@@ -237,7 +239,7 @@ impl Stack {
         let Some(assoc) = self.associations.get(&id) else { return };
         // SCTP_COMM_UP comes first, as on Linux: programs interpret anything before it as a
         // failure.
-        if assoc.phase == Phase::Opening {
+        if assoc.phase == AssocPhase::Opening {
             return;
         }
         if state == AddressChange::PotentiallyFailed && assoc.settings.expose_pf != 2 {
@@ -331,13 +333,13 @@ impl Stack {
         let waiting = port.map_or(0, |port| port.endpoint.receivable(assoc.inner));
         let after = assoc.taken + (waiting + assoc.ahead.len()) as u64;
         let failed = matches!(kind, event::SCTP_SEND_FAILED | event::SCTP_SEND_FAILED_EVENT);
-        let notice = Notice {
+        let notice = QueuedNotification {
             bytes: Bytes::from(parts.concat()),
             after,
             failed_at: failed.then_some(self.now),
         };
         // Messages that could not be sent are reported after the end.
-        let same = |other: &&Notice| is_change && other.failed_at == Some(self.now);
+        let same = |other: &&QueuedNotification| is_change && other.failed_at == Some(self.now);
         let reported_before = assoc.notices.iter().rev().take_while(same).count();
         assoc.notices.insert(assoc.notices.len() - reported_before, notice);
     }

@@ -6,17 +6,17 @@ use core::time::Duration;
 
 use eyas_sctp::endpoint::{AssociationState, PathState, PathStatus};
 
-use super::association::Assoc;
+use super::association::SocketAssociation;
 use super::ip_options::general_value;
 use super::naming::read_name;
 use super::socket::SocketState;
 use super::{MAX_UNKNOWN, Stack};
-use crate::abi::layout::{i32_at, put, put_i32, put_u16, put_u32, put_u64, u16_at};
+use crate::abi::layout::{i32_at, put_i32, put_u16, put_u32, put_u64, u16_at, write_field};
 use crate::abi::number::option::*;
 use crate::abi::number::{level, so, socket};
 use crate::abi::{Errno, STORAGE};
-use crate::io::{AssocId, Domain, SocketId, Style};
-use crate::settings::{PeerAddrParams, Settings};
+use crate::io::{AssocId, SocketDomain, SocketId, SocketStyle};
+use crate::settings::{AssocSettings, PeerAddrParams};
 
 /// The size of `SCTP_SQINFO` without the streams.
 const SQINFO: usize = 16;
@@ -68,10 +68,10 @@ impl Stack {
         let found = self.socket_mut(id)?;
         let shared = &found.shared;
         let number = match name {
-            so::SO_TYPE if found.style == Style::OneToMany => socket::SOCK_SEQPACKET,
+            so::SO_TYPE if found.style == SocketStyle::OneToMany => socket::SOCK_SEQPACKET,
             so::SO_TYPE => socket::SOCK_STREAM,
             so::SO_PROTOCOL => socket::IPPROTO_SCTP,
-            so::SO_DOMAIN if found.domain == Domain::Inet => socket::AF_INET,
+            so::SO_DOMAIN if found.domain == SocketDomain::Inet => socket::AF_INET,
             so::SO_DOMAIN => socket::AF_INET6,
             so::SO_ERROR => {
                 let error = found.error.take().map_or(0, |error| error.0);
@@ -159,7 +159,7 @@ impl Stack {
     fn get_setting(&self, socket: SocketId, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno> {
         let of = |offset: usize| {
             let id = if value.len() >= offset + 4 { i32_at(value, offset) } else { 0 };
-            Ok::<(i32, &Settings), Errno>((id, self.settings(socket, id)?))
+            Ok::<(i32, &AssocSettings), Errno>((id, self.settings(socket, id)?))
         };
         let bytes = match name {
             SCTP_RTOINFO => {
@@ -229,7 +229,7 @@ impl Stack {
     fn get_association_info(
         &self,
         socket: SocketId,
-        (id, own): (i32, &Settings),
+        (id, own): (i32, &AssocSettings),
     ) -> Result<Vec<u8>, Errno> {
         let status = self.target(socket, id)?.and_then(|id| self.endpoint_status(id));
         let mut bytes = ints(&[id as u32, 0, 0, 0, own.cookie_life]);
@@ -263,7 +263,7 @@ impl Stack {
         put_u32(&mut bytes, 20, self.fragmentation_point(id) as u32);
         let primary = status.paths.iter().find(|path| path.id == status.primary);
         if let Some(path) = primary {
-            put(&mut bytes, 24, &self.path_info(socket, id, path, status.remote_port)?);
+            write_field(&mut bytes, 24, &self.path_info(socket, id, path, status.remote_port)?);
         }
         Ok(truncated(bytes, value))
     }
@@ -295,7 +295,7 @@ impl Stack {
         let mut bytes = alloc::vec![0; 152];
         let address = SocketAddr::new(path.remote.ip(), port);
         put_i32(&mut bytes, 0, id.0);
-        put(&mut bytes, 4, self.socket_of(socket)?.name(address).as_bytes());
+        write_field(&mut bytes, 4, self.socket_of(socket)?.name(address).as_bytes());
         let state = match path.state {
             PathState::Active => 2,
             PathState::Unconfirmed => 3,
@@ -348,7 +348,7 @@ impl Stack {
         put_u32(&mut bytes, 142, own.sack_delay);
         put_u32(&mut bytes, 146, flags);
         put_u32(&mut bytes, 150, flow_label);
-        put(&mut bytes, 154, &[dscp]);
+        write_field(&mut bytes, 154, &[dscp]);
         Ok(bytes)
     }
 
@@ -357,7 +357,7 @@ impl Stack {
         let peer = self.associations.get(&id).map(|assoc| assoc.peer).ok_or(Errno::EINVAL)?;
         let mut bytes = alloc::vec![0; 132];
         put_i32(&mut bytes, 0, id.0);
-        put(&mut bytes, 4, self.socket_of(socket)?.name(peer).as_bytes());
+        write_field(&mut bytes, 4, self.socket_of(socket)?.name(peer).as_bytes());
         Ok(truncated(bytes, value))
     }
 
@@ -406,22 +406,26 @@ impl Stack {
         if found.is_one_to_one() {
             return Err(Errno::EOPNOTSUPP);
         }
-        let alive = |id: &AssocId| self.associations.get(id).is_some_and(Assoc::is_alive);
+        let alive =
+            |id: &AssocId| self.associations.get(id).is_some_and(SocketAssociation::is_alive);
         Ok(found.associations.iter().copied().filter(alive).collect())
     }
 }
 
 /// Returns whether the program has subscribed to a type of notification, as an `sctp_event`.
-fn event_subscription(id: i32, own: &Settings, value: &[u8]) -> Vec<u8> {
+fn event_subscription(id: i32, own: &AssocSettings, value: &[u8]) -> Vec<u8> {
     let kind = u16_at(value, 4);
     let on = own.events & 1 << (kind & 0xf) != 0;
     let mut bytes = ints(&[id as u32, 0]);
     put_u16(&mut bytes, 4, kind);
-    put(&mut bytes, 6, &[on.into()]);
+    write_field(&mut bytes, 6, &[on.into()]);
     bytes
 }
 
-fn id_and_value((id, own): (i32, &Settings), field: impl Fn(&Settings) -> u32) -> Vec<u8> {
+fn id_and_value(
+    (id, own): (i32, &AssocSettings),
+    field: impl Fn(&AssocSettings) -> u32,
+) -> Vec<u8> {
     ints(&[id as u32, field(own)])
 }
 

@@ -5,24 +5,24 @@ use alloc::vec::Vec;
 
 use super::Stack;
 use super::get_options::{ints, truncated};
-use super::socket::Socket;
+use super::socket::SctpSocket;
 use crate::abi::Errno;
 use crate::abi::layout::i32_at;
 use crate::abi::number::{ip, ipv6, level, so, socket};
-use crate::io::{Domain, SocketId, Style};
+use crate::io::{SocketDomain, SocketId, SocketStyle};
 use crate::settings::ECN_BITS;
 
 /// The hop limit that Linux shows for the host's default.
 const DEFAULT_HOP_LIMIT: i32 = 64;
 
 /// How an option is handled that has no effect here.
-enum Handling {
+enum OptionHandling {
     /// It has none on Linux either, so any value is stored; this is the default.
     Stored(i32),
     /// It would have one, so this is the only possible value.
     Only(i32),
 }
-use Handling::{Only, Stored};
+use OptionHandling::{Only, Stored};
 
 impl Stack {
     /// `setsockopt` for options of IPv4 and IPv6.
@@ -37,12 +37,14 @@ impl Stack {
         let number = match level {
             level::SOL_IP if value.len() >= 4 => i32_at(value, 0),
             level::SOL_IP => value.first().copied().map_or(0, i32::from),
-            level::SOL_IPV6 if found.domain != Domain::Inet6 => return Err(Errno::ENOPROTOOPT),
+            level::SOL_IPV6 if found.domain != SocketDomain::Inet6 => {
+                return Err(Errno::ENOPROTOOPT);
+            }
             level::SOL_IPV6 if value.len() < 4 => return Err(Errno::EINVAL),
             level::SOL_IPV6 => i32_at(value, 0),
             _ => return Err(Errno::ENOPROTOOPT),
         };
-        let is_stream = found.style == Style::OneToOne;
+        let is_stream = found.style == SocketStyle::OneToOne;
         // The bits of ECN belong to the protocol.
         let dscp_bits = number as u8 & !ECN_BITS;
         let (has_port, markings) = (found.port.is_some(), &mut found.shared.markings);
@@ -103,7 +105,7 @@ impl Stack {
         let markings = &found.shared.markings;
         let hops = |limit: Option<u8>| limit.map_or(DEFAULT_HOP_LIMIT, i32::from);
         let number = match (level, name) {
-            (level::SOL_IPV6, _) if found.domain != Domain::Inet6 => {
+            (level::SOL_IPV6, _) if found.domain != SocketDomain::Inet6 => {
                 return Err(Errno::ENOPROTOOPT);
             }
             (level::SOL_IP, ip::IP_TOS) => markings.v4.dscp_bits.into(),
@@ -126,7 +128,7 @@ pub const fn needs_privileges(level: i32, name: i32) -> bool {
 }
 
 /// Returns the value of an option without effect.
-pub(super) fn general_value(found: &Socket, level: i32, name: i32) -> Result<i32, Errno> {
+pub(super) fn general_value(found: &SctpSocket, level: i32, name: i32) -> Result<i32, Errno> {
     match handling(level, name) {
         Some(Stored(default)) => Ok(found.stored.get(&(level, name)).copied().unwrap_or(default)),
         Some(Only(possible)) => Ok(possible),
@@ -144,7 +146,7 @@ fn hop_limit(number: i32, is_invalid: bool) -> Result<Option<u8>, Errno> {
     }
 }
 
-fn handling(level: i32, name: i32) -> Option<Handling> {
+fn handling(level: i32, name: i32) -> Option<OptionHandling> {
     Some(match (level, name) {
         (level::SOL_SOCKET, so::SO_RCVLOWAT) => Stored(1),
         (level::SOL_SOCKET, so::SO_INCOMING_CPU) => Stored(-1),

@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 
 use super::Stack;
-use super::port::{Port, PortKey};
+use super::port::{PortKey, SharedPort};
 use crate::io::Received;
 
 /// The hash of 64 bits (FNV-1a).
@@ -50,8 +50,9 @@ impl Stack {
     }
 }
 
-fn is_at_same_addresses(one: &Port, other: &Port) -> bool {
-    let is_among = |a: &Port, b: &Port| a.addresses.iter().all(|ip| b.addresses.contains(ip));
+fn is_at_same_addresses(one: &SharedPort, other: &SharedPort) -> bool {
+    let is_among =
+        |a: &SharedPort, b: &SharedPort| a.addresses.iter().all(|ip| b.addresses.contains(ip));
     one.domain == other.domain
         && one.addresses.is_empty() == other.addresses.is_empty()
         && is_among(one, other)

@@ -6,9 +6,9 @@ use core::time::Duration;
 
 use super::Stack;
 use super::connecting::with_port;
-use super::socket::{Socket, SocketState};
-use crate::abi::{Errno, Name, NameError};
-use crate::io::{AssocId, Domain, SocketId};
+use super::socket::{SctpSocket, SocketState};
+use crate::abi::{Errno, NameError, SocketName};
+use crate::io::{AssocId, SocketDomain, SocketId};
 
 impl Stack {
     /// `bind`, with a `sockaddr`.
@@ -133,7 +133,7 @@ impl Stack {
     ///
     /// # Errors
     /// `EBADF`.
-    pub fn getsockname(&self, socket: SocketId) -> Result<Name, Errno> {
+    pub fn getsockname(&self, socket: SocketId) -> Result<SocketName, Errno> {
         let found = self.socket_of(socket)?;
         let mut bound = found.bound.unwrap_or(SocketAddr::new(unspecified(found), 0));
         if bound.ip().is_unspecified()
@@ -142,12 +142,12 @@ impl Stack {
             bound = self.own_name(found, SocketAddr::new(used, bound.port()));
         }
         // Without an address there is nothing to map.
-        Ok(if bound.ip().is_unspecified() { Name::new(bound) } else { found.name(bound) })
+        Ok(if bound.ip().is_unspecified() { SocketName::new(bound) } else { found.name(bound) })
     }
 
     /// Returns an own address with its scope, if it has one: that of the peer, or of the address that
     /// the socket was bound to. Linux omits it here.
-    pub(super) fn own_name(&self, socket: &Socket, address: SocketAddr) -> SocketAddr {
+    pub(super) fn own_name(&self, socket: &SctpSocket, address: SocketAddr) -> SocketAddr {
         let peer = socket.associations.iter().find_map(|id| {
             let assoc = self.associations.get(id)?;
             scope_of(assoc.peer)
@@ -176,7 +176,7 @@ impl Stack {
     ///
     /// # Errors
     /// `ENOTCONN`.
-    pub fn getpeername(&self, socket: SocketId) -> Result<Name, Errno> {
+    pub fn getpeername(&self, socket: SocketId) -> Result<SocketName, Errno> {
         let found = self.socket_of(socket)?;
         let is_connected = matches!(found.state, SocketState::Established | SocketState::Closing);
         let id = found.only().filter(|_| is_connected).ok_or(Errno::ENOTCONN)?;
@@ -192,24 +192,24 @@ impl Stack {
 }
 
 /// Returns the unspecified address of a socket's family.
-pub(super) fn unspecified(socket: &Socket) -> IpAddr {
+pub(super) fn unspecified(socket: &SctpSocket) -> IpAddr {
     match socket.domain {
-        Domain::Inet => Ipv4Addr::UNSPECIFIED.into(),
-        Domain::Inet6 => Ipv6Addr::UNSPECIFIED.into(),
+        SocketDomain::Inet => Ipv4Addr::UNSPECIFIED.into(),
+        SocketDomain::Inet6 => Ipv6Addr::UNSPECIFIED.into(),
     }
 }
 
 /// Parses a name that the socket accepts, and returns its address and its length. Mapped addresses
 /// become IPv4 addresses.
-pub(super) fn read_name(socket: &Socket, name: &[u8]) -> Result<(SocketAddr, usize), Errno> {
-    let (address, length) = Name::read(name).map_err(|error| match error {
+pub(super) fn read_name(socket: &SctpSocket, name: &[u8]) -> Result<(SocketAddr, usize), Errno> {
+    let (address, length) = SocketName::read(name).map_err(|error| match error {
         NameError::TooShort => Errno::EINVAL,
         NameError::Family(_) => Errno::EAFNOSUPPORT,
     })?;
     let canonical = address.ip().to_canonical();
     let accepted = match address {
         SocketAddr::V4(_) => socket.accepts(address.ip()),
-        SocketAddr::V6(_) => socket.domain == Domain::Inet6 && socket.accepts(canonical),
+        SocketAddr::V6(_) => socket.domain == SocketDomain::Inet6 && socket.accepts(canonical),
     };
     if !accepted {
         return Err(Errno::EINVAL);
@@ -222,7 +222,7 @@ pub(super) fn read_name(socket: &Socket, name: &[u8]) -> Result<(SocketAddr, usi
 }
 
 /// Parses packed names, of which there must be at least one.
-pub(super) fn read_names(socket: &Socket, mut names: &[u8]) -> Result<Vec<SocketAddr>, Errno> {
+pub(super) fn read_names(socket: &SctpSocket, mut names: &[u8]) -> Result<Vec<SocketAddr>, Errno> {
     let mut addresses = Vec::new();
     while !names.is_empty() {
         let (address, length) = read_name(socket, names).map_err(|_| Errno::EINVAL)?;

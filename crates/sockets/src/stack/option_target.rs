@@ -4,11 +4,11 @@
 use alloc::vec::Vec;
 
 use super::Stack;
-use super::association::Assoc;
+use super::association::SocketAssociation;
 use crate::abi::Errno;
 use crate::abi::number::association::{SCTP_ALL_ASSOC, SCTP_CURRENT_ASSOC, SCTP_FUTURE_ASSOC};
 use crate::io::{AssocId, SocketId};
-use crate::settings::Settings;
+use crate::settings::AssocSettings;
 
 impl Stack {
     /// Returns the association that an option applies to, or `None` for the socket itself. For
@@ -16,8 +16,9 @@ impl Stack {
     pub(super) fn target(&self, socket: SocketId, id: i32) -> Result<Option<AssocId>, Errno> {
         let found = self.socket_of(socket)?;
         if found.is_single() {
-            let only =
-                found.only().filter(|id| self.associations.get(id).is_some_and(Assoc::is_up));
+            let only = found
+                .only()
+                .filter(|id| self.associations.get(id).is_some_and(SocketAssociation::is_up));
             return Ok(only);
         }
         if (SCTP_FUTURE_ASSOC..=SCTP_ALL_ASSOC).contains(&id) {
@@ -34,7 +35,7 @@ impl Stack {
     }
 
     /// Returns the settings that an option applies to.
-    pub(super) fn settings(&self, socket: SocketId, id: i32) -> Result<&Settings, Errno> {
+    pub(super) fn settings(&self, socket: SocketId, id: i32) -> Result<&AssocSettings, Errno> {
         match self.target(socket, id)? {
             Some(id) => self.associations.get(&id).map(|it| &it.settings).ok_or(Errno::EINVAL),
             None => Ok(&self.socket_of(socket)?.settings),
@@ -46,7 +47,7 @@ impl Stack {
         &mut self,
         socket: SocketId,
         id: i32,
-        change: impl Fn(&mut Settings),
+        change: impl Fn(&mut AssocSettings),
     ) -> Result<(), Errno> {
         let associations: Vec<AssocId> = match self.target(socket, id)? {
             Some(one) => alloc::vec![one],

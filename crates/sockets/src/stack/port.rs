@@ -12,7 +12,7 @@ use eyas_sctp::io::Input as EndpointInput;
 
 use super::Stack;
 use crate::abi::Errno;
-use crate::io::{AssocId, Domain, SocketId};
+use crate::io::{AssocId, SocketDomain, SocketId};
 
 /// Identifies a port in use. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,18 +26,18 @@ const EPHEMERAL_PORTS: u16 = 28_232;
 /// An SCTP port with its addresses, shared by the socket that was bound to it and the sockets
 /// accepted or peeled off from it.
 #[derive(Debug)]
-pub(super) struct Port {
+pub(super) struct SharedPort {
     pub(super) endpoint: Endpoint,
     pub(super) number: u16,
     /// The addresses that it is bound to; empty if bound to all.
     pub(super) addresses: Vec<IpAddr>,
     /// The address family, which decides what "all" means.
-    pub(super) domain: Domain,
+    pub(super) domain: SocketDomain,
     pub(super) v6_only: bool,
     /// The socket that was bound.
     pub(super) owner: Option<SocketId>,
     pub(super) listens: bool,
-    pub(super) sharing: Sharing,
+    pub(super) sharing: PortSharing,
     pub(super) sockets: BTreeSet<SocketId>,
     pub(super) associations: BTreeMap<AssociationId, AssocId>,
     /// When its next timer expires.
@@ -47,21 +47,21 @@ pub(super) struct Port {
 
 /// Which other sockets may have the same port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sharing {
+pub(super) struct PortSharing {
     /// `SO_REUSEADDR` or `SCTP_REUSE_PORT`: those that have one of them too, until one listens.
     pub(super) reuses_address: bool,
     /// `SO_REUSEPORT`: those of this user that have it too. All of them may listen.
     pub(super) with_user: Option<u32>,
 }
 
-impl Sharing {
+impl PortSharing {
     /// Returns whether both sockets may listen.
     fn listens_beside(self, other: Self) -> bool {
         self.with_user.is_some() && self.with_user == other.with_user
     }
 }
 
-impl Port {
+impl SharedPort {
     /// Returns whether it receives packets to this local address.
     pub(super) fn receives_at(&self, local: Option<IpAddr>) -> bool {
         let Some(local) = local.map(|ip| ip.to_canonical()) else { return true };
@@ -71,7 +71,7 @@ impl Port {
         self.addresses.contains(&local)
     }
 
-    fn overlaps(&self, addresses: &[IpAddr], domain: Domain, v6_only: bool) -> bool {
+    fn overlaps(&self, addresses: &[IpAddr], domain: SocketDomain, v6_only: bool) -> bool {
         match (self.addresses.is_empty(), addresses.is_empty()) {
             (true, true) => self.domain == domain || !(self.v6_only || v6_only),
             (true, false) => addresses.iter().any(|one| is_of(self.domain, self.v6_only, *one)),
@@ -82,10 +82,10 @@ impl Port {
 }
 
 /// Returns whether an address belongs to the families that a socket accepts.
-fn is_of(domain: Domain, v6_only: bool, address: IpAddr) -> bool {
+fn is_of(domain: SocketDomain, v6_only: bool, address: IpAddr) -> bool {
     match domain {
-        Domain::Inet => address.is_ipv4(),
-        Domain::Inet6 => address.is_ipv6() || !v6_only,
+        SocketDomain::Inet => address.is_ipv4(),
+        SocketDomain::Inet6 => address.is_ipv6() || !v6_only,
     }
 }
 
@@ -144,7 +144,7 @@ impl Stack {
         let sharing = found.sharing();
         let config = self.endpoint_config();
         let seed = self.draw_seed();
-        let port = Port {
+        let port = SharedPort {
             endpoint: Endpoint::new(config, seed, self.now),
             number,
             addresses,
@@ -260,16 +260,16 @@ impl Stack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::Name;
+    use crate::abi::SocketName;
     use crate::abi::number::socket;
-    use crate::{Output, StackConfig};
+    use crate::{StackConfig, StackOutput};
 
     #[test]
     fn ports_share_the_memory_for_packets() {
         let addresses = alloc::vec!["192.0.2.1".parse().unwrap()];
         let config = StackConfig { addresses, ..StackConfig::default() };
         let mut stack = Stack::new(config, [7; 32], Duration::ZERO);
-        let peer = Name::new("192.0.2.2:5000".parse().unwrap());
+        let peer = SocketName::new("192.0.2.2:5000".parse().unwrap());
         for _ in 0..100 {
             let socket = stack.socket(socket::AF_INET, socket::SOCK_STREAM, 132).unwrap();
             stack.connect(Duration::ZERO, socket, peer.as_bytes()).unwrap();
@@ -277,8 +277,8 @@ mod tests {
         let mut packets = 0;
         loop {
             match stack.poll_output(Duration::ZERO) {
-                Output::Transmit(_) => packets += 1,
-                Output::Timeout(_) => break,
+                StackOutput::Transmit(_) => packets += 1,
+                StackOutput::Timeout(_) => break,
                 _ => {}
             }
         }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::Stack;
 use super::set_options::check_length;
-use crate::abi::layout::{array, i32_at, put, put_u16, put_u32, u16_at, u32_at};
+use crate::abi::layout::{array, i32_at, put_u16, put_u32, u16_at, u32_at, write_field};
 use crate::abi::number::flag::{SCTP_PR_SCTP_ALL, SCTP_PR_SCTP_MASK};
 use crate::abi::number::option::*;
 use crate::abi::{Errno, STORAGE};
@@ -53,7 +53,7 @@ impl Stack {
             }
             SCTP_REMOTE_UDP_ENCAPS_PORT => {
                 let port = shared.encapsulation_port.unwrap_or(self.config.encapsulation_port);
-                put(&mut bytes, AFTER_ADDRESS, &port.to_be_bytes());
+                write_field(&mut bytes, AFTER_ADDRESS, &port.to_be_bytes());
             }
             SCTP_PLPMTUD_PROBE_INTERVAL => put_u32(&mut bytes, AFTER_ADDRESS, own.probe_interval),
             SCTP_PR_ASSOC_STATUS | SCTP_PR_STREAM_STATUS => {
@@ -64,8 +64,8 @@ impl Stack {
                     return Err(Errno::EINVAL);
                 }
                 let abandoned = self.associations.get(&id).map_or((0, 0), |it| it.abandoned);
-                put(&mut bytes, 8, &abandoned.0.to_ne_bytes());
-                put(&mut bytes, 16, &abandoned.1.to_ne_bytes());
+                write_field(&mut bytes, 8, &abandoned.0.to_ne_bytes());
+                write_field(&mut bytes, 16, &abandoned.1.to_ne_bytes());
             }
             _ => {
                 let chunks = &shared.authenticated_chunks;

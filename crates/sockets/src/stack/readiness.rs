@@ -1,27 +1,27 @@
 //! Computes the result of `poll` for a socket.
 
 use super::Stack;
-use super::association::Phase;
-use super::socket::{Socket, SocketState};
+use super::association::AssocPhase;
+use super::socket::{SctpSocket, SocketState};
 use crate::abi::number::poll::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP};
-use crate::io::{Output, Readiness, SocketId};
+use crate::io::{PollReadiness, SocketId, StackOutput};
 
 impl Stack {
     /// Returns the current result of `poll`.
     #[must_use]
-    pub fn readiness(&self, socket: SocketId) -> Readiness {
-        let Some(found) = self.sockets.get(&socket) else { return Readiness::NOTHING };
+    pub fn readiness(&self, socket: SocketId) -> PollReadiness {
+        let Some(found) = self.sockets.get(&socket) else { return PollReadiness::NOTHING };
         if found.is_one_to_one() && found.state == SocketState::Listening {
-            return Readiness(if found.accepting.is_empty() { 0 } else { POLLIN });
+            return PollReadiness(if found.accepting.is_empty() { 0 } else { POLLIN });
         }
         let mut bits = 0;
         if found.error.is_some() {
             bits |= POLLERR;
         }
         let only = found.only().and_then(|id| self.associations.get(&id));
-        let has_ended = only.is_none_or(|assoc| assoc.phase == Phase::Ended);
+        let has_ended = only.is_none_or(|assoc| assoc.phase == AssocPhase::Ended);
         if found.shut_read && found.shut_write && has_ended {
-            return Readiness(bits | POLLIN | POLLHUP);
+            return PollReadiness(bits | POLLIN | POLLHUP);
         }
         let is_at_end = found.shut_read && !self.awaits_shutdown_complete(socket);
         if is_at_end {
@@ -37,11 +37,11 @@ impl Stack {
         if may_write && found.full == 0 {
             bits |= POLLOUT;
         }
-        Readiness(bits)
+        PollReadiness(bits)
     }
 
     /// Returns whether the rest of a partly received message has arrived.
-    fn has_rest_of_current(&self, socket: &Socket) -> bool {
+    fn has_rest_of_current(&self, socket: &SctpSocket) -> bool {
         socket.sticky.is_some_and(|id| self.is_receivable(id))
     }
 
@@ -51,15 +51,15 @@ impl Stack {
             let now = self.readiness(id);
             let Some(found) = self.sockets.get_mut(&id) else { continue };
             if core::mem::take(&mut found.awaited) {
-                self.outputs.push_back(Output::Retry(id));
+                self.outputs.push_back(StackOutput::Retry(id));
             }
             let has_arrived = core::mem::take(&mut found.has_arrived);
             let previous = core::mem::replace(&mut found.reported, now);
             if previous != now {
-                self.outputs.push_back(Output::Readiness(id, now));
+                self.outputs.push_back(StackOutput::Readiness(id, now));
             }
             if has_arrived && previous.has(POLLIN) && now.has(POLLIN) {
-                self.outputs.push_back(Output::Arrived(id));
+                self.outputs.push_back(StackOutput::Arrived(id));
             }
         }
     }

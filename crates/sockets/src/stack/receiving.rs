@@ -7,12 +7,12 @@ use core::time::Duration;
 use eyas_sctp::message::Message;
 
 use super::Stack;
-use super::association::{Assoc, Current};
-use super::socket::{Socket, SocketState};
+use super::association::{CurrentMessage, SocketAssociation};
+use super::socket::{SctpSocket, SocketState};
 use crate::abi::Errno;
 use crate::abi::control::{self, NxtInfo, RcvInfo, SndRcvInfo, padded};
 use crate::abi::number::{cmsg, event, flag, level, msg};
-use crate::io::{AssocId, Incoming, SocketId};
+use crate::io::{AssocId, ReceiveResult, SocketId};
 
 impl Stack {
     /// `recvmsg`: returns the first message or notification, up to `room` bytes; the next call
@@ -27,7 +27,7 @@ impl Stack {
         socket: SocketId,
         room: usize,
         flags: i32,
-    ) -> Result<Incoming, Errno> {
+    ) -> Result<ReceiveResult, Errno> {
         self.advance_to(now);
         let found = self.socket_of(socket)?;
         if found.is_one_to_one() && found.state == SocketState::Listening {
@@ -59,18 +59,19 @@ impl Stack {
     }
 
     /// Returns the result of a call when there is nothing to receive.
-    fn nothing_to_receive(&mut self, socket: SocketId, flags: i32) -> Result<Incoming, Errno> {
+    fn nothing_to_receive(&mut self, socket: SocketId, flags: i32) -> Result<ReceiveResult, Errno> {
         let found = self.socket_mut(socket)?;
         if let Some(error) = found.error.take() {
             self.touch_socket(socket);
             return Err(error);
         }
         if found.shut_read && !self.awaits_shutdown_complete(socket) {
-            return Ok(Incoming::default());
+            return Ok(ReceiveResult::default());
         }
         let found = self.socket_of(socket)?;
         let listens = found.state == SocketState::Listening;
-        let alive = |id: &AssocId| self.associations.get(id).is_some_and(Assoc::is_alive);
+        let alive =
+            |id: &AssocId| self.associations.get(id).is_some_and(SocketAssociation::is_alive);
         let may_arrive = listens || found.associations.iter().any(alive);
         if !may_arrive && flags & msg::MSG_DONTWAIT == 0 {
             return Err(Errno::ENOTCONN);
@@ -110,12 +111,12 @@ impl Stack {
             let Some(mut message) = assoc.ahead.pop_front() else { return false };
             assoc.taken += 1;
             let data = core::mem::take(&mut message.data).into_bytes();
-            assoc.current = Some(Current::Message(message, data));
+            assoc.current = Some(CurrentMessage::Message(message, data));
             return true;
         }
         let Some(assoc) = self.associations.get_mut(&id) else { return false };
         let Some(notice) = assoc.notices.pop_front() else { return false };
-        assoc.current = Some(Current::Notification(notice.bytes));
+        assoc.current = Some(CurrentMessage::Notification(notice.bytes));
         true
     }
 
@@ -137,7 +138,12 @@ impl Stack {
 
     /// Returns as much of `current` as there is room for, with its name, flags and control
     /// messages.
-    fn describe(&mut self, socket: SocketId, id: AssocId, room: usize) -> Result<Incoming, Errno> {
+    fn describe(
+        &mut self,
+        socket: SocketId,
+        id: AssocId,
+        room: usize,
+    ) -> Result<ReceiveResult, Errno> {
         if self.socket_of(socket)?.shared.receive_nxtinfo {
             self.prefetch(id);
         }
@@ -148,13 +154,13 @@ impl Stack {
         let data = rest.slice(..rest.len().min(room));
         let is_last = data.len() == rest.len();
         let mut incoming =
-            Incoming { name: Some(found.name(assoc.peer)), data, ..Incoming::default() };
+            ReceiveResult { name: Some(found.name(assoc.peer)), data, ..ReceiveResult::default() };
         match current {
-            Current::Notification(_) => {
+            CurrentMessage::Notification(_) => {
                 incoming.flags |= msg::MSG_NOTIFICATION;
                 incoming.flags |= if is_last { msg::MSG_EOR } else { 0 };
             }
-            Current::Message(message, _) => {
+            CurrentMessage::Message(message, _) => {
                 incoming.flags |= if is_last && message.ends { msg::MSG_EOR } else { 0 };
                 incoming.control = describe_message(found, assoc, id, message);
             }
@@ -169,11 +175,11 @@ impl Stack {
         let Some(assoc) = self.associations.get_mut(&id) else { return };
         let Some(current) = &mut assoc.current else { return };
         let rest = match current {
-            Current::Notification(rest) | Current::Message(_, rest) => rest,
+            CurrentMessage::Notification(rest) | CurrentMessage::Message(_, rest) => rest,
         };
         *rest = rest.slice(count.min(rest.len())..);
         let is_open = !rest.is_empty();
-        let has_more = matches!(current, Current::Message(message, _) if !message.ends);
+        let has_more = matches!(current, CurrentMessage::Message(message, _) if !message.ends);
         if !is_open {
             assoc.current = None;
             assoc.delivered += 1;
@@ -248,7 +254,7 @@ impl Stack {
     /// receive `SCTP_SHUTDOWN_COMP` before it reads the end. Linux rarely behaves otherwise on a
     /// single host, where it handles both packets at once.
     pub(super) fn awaits_shutdown_complete(&self, socket: SocketId) -> bool {
-        let only = self.sockets.get(&socket).and_then(Socket::only);
+        let only = self.sockets.get(&socket).and_then(SctpSocket::only);
         only.and_then(|id| self.associations.get(&id)).is_some_and(|assoc| {
             let is_subscribed = assoc.settings.events & 1 << (event::SCTP_ASSOC_CHANGE & 0xff) != 0;
             is_subscribed && assoc.peer_ended && assoc.is_alive()
@@ -259,17 +265,22 @@ impl Stack {
 /// Returns whether the rest of a partly received message has to arrive first.
 fn must_wait_for_rest(stack: &Stack, socket: SocketId, id: AssocId) -> bool {
     let is_sticky = stack.sockets.get(&socket).is_some_and(|found| found.sticky == Some(id));
-    is_sticky && stack.associations.get(&id).is_some_and(Assoc::is_alive)
+    is_sticky && stack.associations.get(&id).is_some_and(SocketAssociation::is_alive)
 }
 
-fn rest_of(current: &Current) -> &Bytes {
+fn rest_of(current: &CurrentMessage) -> &Bytes {
     match current {
-        Current::Notification(rest) | Current::Message(_, rest) => rest,
+        CurrentMessage::Notification(rest) | CurrentMessage::Message(_, rest) => rest,
     }
 }
 
 /// Returns the control messages: `NXTINFO`, `RCVINFO`, then `SNDRCV`.
-fn describe_message(socket: &Socket, assoc: &Assoc, id: AssocId, message: &Message) -> Vec<u8> {
+fn describe_message(
+    socket: &SctpSocket,
+    assoc: &SocketAssociation,
+    id: AssocId,
+    message: &Message,
+) -> Vec<u8> {
     let mut bytes = Vec::new();
     if socket.shared.receive_nxtinfo
         && let Some(next) = assoc.ahead.front()

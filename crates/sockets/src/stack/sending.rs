@@ -6,25 +6,25 @@ use core::time::Duration;
 
 use eyas_sctp::error::Error;
 use eyas_sctp::identifier::{Ppid, StreamId};
-use eyas_sctp::message::{Reliability, SendInfo};
+use eyas_sctp::message::{MessageReliability, SendInfo};
 
 use super::Stack;
-use super::association::Phase;
+use super::association::AssocPhase;
 use super::naming::{check_peer, read_name};
-use super::socket::{Socket, SocketState};
+use super::socket::{SctpSocket, SocketState};
 use crate::abi::Errno;
 use crate::abi::control::{ControlMessages, SndInfo, SndRcvInfo};
 use crate::abi::layout::{array, u16_at, u32_at};
 use crate::abi::number::{cmsg, flag, level};
-use crate::io::{AssocId, Outgoing, Sent, SocketId};
-use crate::settings::{InitMsg, Settings};
+use crate::io::{AssocId, SendRequest, SendResult, SocketId};
+use crate::settings::{AssocSettings, InitMsg};
 
 /// The largest message that one packet carries whole where no path is known: IPv4, UDP, DATA.
 const UNKNOWN_WHOLE: usize = 1424;
 
 /// The parsed control messages of a call.
 #[derive(Debug, Default)]
-struct Control {
+struct SendControl {
     /// `SCTP_SNDRCV` or `SCTP_SNDINFO`; only the former contains a lifetime.
     info: Option<SndRcvInfo>,
     has_lifetime: bool,
@@ -42,8 +42,8 @@ impl Stack {
         &mut self,
         now: Duration,
         socket: SocketId,
-        message: Outgoing<'_>,
-    ) -> Result<Sent, Errno> {
+        message: SendRequest<'_>,
+    ) -> Result<SendResult, Errno> {
         self.advance_to(now);
         let outcome = self.send_checked(socket, &message);
         match outcome {
@@ -57,7 +57,11 @@ impl Stack {
         }
     }
 
-    fn send_checked(&mut self, socket: SocketId, message: &Outgoing<'_>) -> Result<Sent, Errno> {
+    fn send_checked(
+        &mut self,
+        socket: SocketId,
+        message: &SendRequest<'_>,
+    ) -> Result<SendResult, Errno> {
         let found = self.socket_of(socket)?;
         if found.is_one_to_one() && found.state == SocketState::Listening {
             return Err(Errno::EPIPE);
@@ -81,7 +85,7 @@ impl Stack {
         }
         let info = self.send_info(socket, id, to, &control)?;
         self.enqueue(socket, id, &info, message)?;
-        Ok(Sent { length, association: id, connecting })
+        Ok(SendResult { length, association: id, connecting })
     }
 
     /// Returns the association that a message is for, opening one if necessary, and whether it was
@@ -90,7 +94,7 @@ impl Stack {
         &mut self,
         socket: SocketId,
         to: Option<SocketAddr>,
-        control: &Control,
+        control: &SendControl,
     ) -> Result<(AssocId, bool), Errno> {
         let found = self.socket_of(socket)?;
         let Some(to) = to else {
@@ -131,14 +135,14 @@ impl Stack {
         &mut self,
         id: AssocId,
         flags: u16,
-        message: &Outgoing<'_>,
-    ) -> Result<Sent, Errno> {
+        message: &SendRequest<'_>,
+    ) -> Result<SendResult, Errno> {
         if flags & flag::SCTP_ABORT != 0 {
             self.abort(id, message.data.clone());
         } else {
             self.begin_shutdown(id);
         }
-        Ok(Sent { length: 0, association: id, connecting: false })
+        Ok(SendResult { length: 0, association: id, connecting: false })
     }
 
     fn send_info(
@@ -146,7 +150,7 @@ impl Stack {
         socket: SocketId,
         id: AssocId,
         to: Option<SocketAddr>,
-        control: &Control,
+        control: &SendControl,
     ) -> Result<SendInfo, Errno> {
         let found = self.socket_of(socket)?;
         let assoc = self.associations.get(&id).ok_or(Errno::EPIPE)?;
@@ -156,7 +160,7 @@ impl Stack {
             send = SndRcvInfo { time_to_live: lifetime, ..info };
         }
         let outbound = match assoc.phase {
-            Phase::Opening => assoc.settings.init.outbound,
+            AssocPhase::Opening => assoc.settings.init.outbound,
             _ => assoc.streams.0,
         };
         if send.stream >= outbound {
@@ -182,14 +186,14 @@ impl Stack {
         socket: SocketId,
         id: AssocId,
         info: &SendInfo,
-        message: &Outgoing<'_>,
+        message: &SendRequest<'_>,
     ) -> Result<(), Errno> {
         let found = self.socket_of(socket)?;
         let room = found.shared.send_buffer;
         let whole = found.shared.disable_fragments;
         let assoc = self.associations.get(&id).ok_or(Errno::EPIPE)?;
         let (key, inner, phase) = (assoc.port, assoc.inner, assoc.phase);
-        if phase == Phase::Ending {
+        if phase == AssocPhase::Ending {
             return Err(Errno::ESHUTDOWN);
         }
         if whole && message.data.len() > self.fragmentation_point(id) {
@@ -275,7 +279,12 @@ impl Stack {
     }
 }
 
-fn check_flags(socket: &Socket, flags: u16, length: usize, has_name: bool) -> Result<(), Errno> {
+fn check_flags(
+    socket: &SctpSocket,
+    flags: u16,
+    length: usize,
+    has_name: bool,
+) -> Result<(), Errno> {
     let ends = flags & (flag::SCTP_EOF | flag::SCTP_ABORT) != 0;
     let is_invalid = (socket.is_one_to_one() && ends)
         || (flags & flag::SCTP_EOF != 0 && length > 0)
@@ -285,16 +294,16 @@ fn check_flags(socket: &Socket, flags: u16, length: usize, has_name: bool) -> Re
 }
 
 /// Returns when a message is abandoned, according to the policy in its flags.
-fn reliability(info: &SndRcvInfo) -> Reliability {
+fn reliability(info: &SndRcvInfo) -> MessageReliability {
     let value = info.time_to_live;
     match info.flags & flag::SCTP_PR_SCTP_MASK {
         flag::SCTP_PR_SCTP_RTX => {
-            Reliability::Retransmissions(u16::try_from(value).unwrap_or(u16::MAX))
+            MessageReliability::Retransmissions(u16::try_from(value).unwrap_or(u16::MAX))
         }
-        flag::SCTP_PR_SCTP_PRIO => Reliability::Priority(value),
+        flag::SCTP_PR_SCTP_PRIO => MessageReliability::Priority(value),
         // A time without a policy is also a lifetime (RFC 6458 §5.3.2).
-        _ if value > 0 => Reliability::Lifetime(Duration::from_millis(value.into())),
-        _ => Reliability::Reliable,
+        _ if value > 0 => MessageReliability::Lifetime(Duration::from_millis(value.into())),
+        _ => MessageReliability::Reliable,
     }
 }
 
@@ -307,8 +316,8 @@ const KNOWN: u16 = flag::SCTP_UNORDERED
     | flag::SCTP_PR_SCTP_MASK
     | flag::SCTP_EOF;
 
-fn read_control(control: &[u8], socket: &Socket) -> Result<Control, Errno> {
-    let mut found = Control::default();
+fn read_control(control: &[u8], socket: &SctpSocket) -> Result<SendControl, Errno> {
+    let mut found = SendControl::default();
     let mut policy = None;
     for message in ControlMessages::new(control) {
         let message = message.map_err(|_| Errno::EINVAL)?;
@@ -360,7 +369,7 @@ fn read_control(control: &[u8], socket: &Socket) -> Result<Control, Errno> {
     Ok(found)
 }
 
-fn read_init(data: &[u8], settings: &Settings) -> InitMsg {
+fn read_init(data: &[u8], settings: &AssocSettings) -> InitMsg {
     let field = |offset, default| match u16_at(data, offset) {
         0 => default,
         value => value,

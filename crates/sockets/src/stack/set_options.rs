@@ -13,7 +13,7 @@ use crate::abi::layout::{i32_at, u16_at, u32_at};
 use crate::abi::number::option::*;
 use crate::abi::number::{level, so};
 use crate::io::SocketId;
-use crate::settings::{RtoInfo, Settings, spp};
+use crate::settings::{AssocSettings, RtoInfo, spp};
 
 /// The smallest buffers in Linux.
 const MIN_SEND_BUFFER: usize = 4608;
@@ -390,7 +390,7 @@ impl Stack {
 
     /// Sets an option with a single number.
     fn set_value(&mut self, socket: SocketId, name: i32, value: &[u8]) -> Result<(), Errno> {
-        let change: fn(&mut Settings, u32) = match name {
+        let change: fn(&mut AssocSettings, u32) = match name {
             SCTP_MAXSEG => |own, number| own.max_segment = number,
             SCTP_MAX_BURST => |own, number| own.max_burst = number,
             SCTP_CONTEXT => |own, number| own.receive_context = number,

@@ -3,10 +3,10 @@
 use alloc::collections::VecDeque;
 use core::net::{IpAddr, SocketAddr};
 
-use super::port::{PortKey, Sharing};
-use crate::abi::{Errno, Name};
-use crate::io::{AssocId, Domain, Readiness, Style};
-use crate::settings::{Settings, SocketSettings};
+use super::port::{PortKey, PortSharing};
+use crate::abi::{Errno, SocketName};
+use crate::io::{AssocId, PollReadiness, SocketDomain, SocketStyle};
+use crate::settings::{AssocSettings, SocketSettings};
 
 /// The state of a socket, like Linux's `sk_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +21,9 @@ pub(super) enum SocketState {
 
 /// A socket of a program.
 #[derive(Debug)]
-pub(super) struct Socket {
-    pub(super) domain: Domain,
-    pub(super) style: Style,
+pub(super) struct SctpSocket {
+    pub(super) domain: SocketDomain,
+    pub(super) style: SocketStyle,
     /// The user whose program created it.
     pub(super) user: u32,
     /// Whether it was peeled off: one association, and the type of a one-to-many socket.
@@ -53,15 +53,15 @@ pub(super) struct Socket {
     /// Whether something has arrived since the readiness was reported.
     pub(super) has_arrived: bool,
     /// The readiness reported last.
-    pub(super) reported: Readiness,
-    pub(super) settings: Settings,
+    pub(super) reported: PollReadiness,
+    pub(super) settings: AssocSettings,
     pub(super) shared: SocketSettings,
     /// Options without effect, by level and number.
     pub(super) stored: alloc::collections::BTreeMap<(i32, i32), i32>,
 }
 
-impl Socket {
-    pub(super) fn new(domain: Domain, style: Style) -> Self {
+impl SctpSocket {
+    pub(super) fn new(domain: SocketDomain, style: SocketStyle) -> Self {
         Self {
             domain,
             style,
@@ -81,15 +81,19 @@ impl Socket {
             shut_write: false,
             awaited: false,
             has_arrived: false,
-            reported: Readiness::NOTHING,
-            settings: Settings::default(),
+            reported: PollReadiness::NOTHING,
+            settings: AssocSettings::default(),
             shared: SocketSettings::default(),
             stored: alloc::collections::BTreeMap::new(),
         }
     }
 
     /// Creates a socket for an association of `parent`, with the same options.
-    pub(super) fn of(parent: &Self, association: AssocId, settings: Settings) -> Self {
+    pub(super) fn from_parent(
+        parent: &Self,
+        association: AssocId,
+        settings: AssocSettings,
+    ) -> Self {
         let mut child = Self::new(parent.domain, parent.style);
         child.user = parent.user;
         child.port = parent.port;
@@ -108,12 +112,12 @@ impl Socket {
 
     /// Returns whether it has at most one association.
     pub(super) fn is_single(&self) -> bool {
-        self.is_peeled || self.style == Style::OneToOne
+        self.is_peeled || self.style == SocketStyle::OneToOne
     }
 
     /// Returns whether it is one-to-one in all respects.
     pub(super) fn is_one_to_one(&self) -> bool {
-        !self.is_peeled && self.style == Style::OneToOne
+        !self.is_peeled && self.style == SocketStyle::OneToOne
     }
 
     /// Returns the association of a socket that has at most one.
@@ -122,23 +126,23 @@ impl Socket {
     }
 
     /// Returns which other sockets may have its port.
-    pub(super) fn sharing(&self) -> Sharing {
+    pub(super) fn sharing(&self) -> PortSharing {
         let shared = &self.shared;
-        Sharing {
+        PortSharing {
             reuses_address: shared.reuse_address || shared.sctp_reuse_port,
             with_user: shared.reuse_port.then_some(self.user),
         }
     }
 
     /// Returns the name of an address as this socket's program sees it.
-    pub(super) fn name(&self, address: SocketAddr) -> Name {
-        Name::new(self.visible(address))
+    pub(super) fn name(&self, address: SocketAddr) -> SocketName {
+        SocketName::new(self.visible(address))
     }
 
     /// Maps IPv4 addresses on IPv6 sockets, unless that is disabled.
     pub(super) fn visible(&self, address: SocketAddr) -> SocketAddr {
         match address.ip() {
-            IpAddr::V4(v4) if self.domain == Domain::Inet6 && self.shared.mapped => {
+            IpAddr::V4(v4) if self.domain == SocketDomain::Inet6 && self.shared.mapped => {
                 SocketAddr::new(v4.to_ipv6_mapped().into(), address.port())
             }
             _ => address,
@@ -148,8 +152,8 @@ impl Socket {
     /// Returns whether it accepts the address's family.
     pub(super) fn accepts(&self, address: IpAddr) -> bool {
         match self.domain {
-            Domain::Inet => address.is_ipv4(),
-            Domain::Inet6 => address.is_ipv6() || !self.shared.v6_only,
+            SocketDomain::Inet => address.is_ipv4(),
+            SocketDomain::Inet6 => address.is_ipv6() || !self.shared.v6_only,
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The status of a stack.
 
-use eyas_sctp::counters::Counters;
+use eyas_sctp::counters::EndpointCounters;
 use eyas_sctp::endpoint::{AssociationState, PathState};
 
 use super::Stack;
-use super::association::Assoc;
-use super::socket::{Socket, SocketState};
+use super::association::SocketAssociation;
+use super::socket::{SctpSocket, SocketState};
 use crate::io::{AssocId, SocketId};
 use crate::status::{
     AssociationStatus, CounterStatus, PathStatus, SocketStatus, StackStatus, UnknownOption,
@@ -43,7 +43,7 @@ impl Stack {
         }
     }
 
-    fn socket_status(&self, id: SocketId, socket: &Socket) -> SocketStatus {
+    fn socket_status(&self, id: SocketId, socket: &SctpSocket) -> SocketStatus {
         let port = socket.port.and_then(|key| self.ports.get(&key));
         let queued = |id: &AssocId| {
             let notices = self.associations.get(id).map(|it| it.notices.iter());
@@ -70,7 +70,11 @@ impl Stack {
         }
     }
 
-    fn association_status(&self, id: AssocId, assoc: &Assoc) -> Option<AssociationStatus> {
+    fn association_status(
+        &self,
+        id: AssocId,
+        assoc: &SocketAssociation,
+    ) -> Option<AssociationStatus> {
         let status = self.endpoint_status(id)?;
         Some(AssociationStatus {
             id,
@@ -118,7 +122,7 @@ impl Stack {
 
 impl CounterStatus {
     /// Adds the counters of one endpoint.
-    pub(super) fn add(&mut self, endpoint: &Counters) {
+    pub(super) fn add(&mut self, endpoint: &EndpointCounters) {
         self.packets_in += endpoint.packets_in;
         self.packets_out += endpoint.packets_out;
         self.out_of_the_blue += endpoint.out_of_the_blue;

@@ -1,7 +1,7 @@
 //! Tests of the measured behaviour of Linux 6.1: errno, `poll`, lengths.
 
 use eyas_sockets::abi::number::{how, level, msg, option, so, socket};
-use eyas_sockets::{Closing, Errno};
+use eyas_sockets::{CloseResult, Errno};
 
 use super::pair::{Pair, SERVER, name};
 
@@ -110,7 +110,7 @@ fn poll_reports_each_state_of_a_connection() {
     let received = pair.receive_message(1, server, 100, DONTWAIT).unwrap();
     assert_eq!((&received.data[..], received.flags), (&b"hello"[..], msg::MSG_EOR));
     assert_eq!(pair.receive_message(1, server, 100, 0), Err(Errno::EAGAIN));
-    assert_eq!(pair.at(0, |stack, now| stack.close(now, client)), Closing::Done);
+    assert_eq!(pair.at(0, |stack, now| stack.close(now, client)), CloseResult::Done);
     pair.run_one_second();
     assert_eq!(poll(&pair, 1, server), "IN|OUT|RDHUP", "the peer closed");
     for _ in 0..2 {

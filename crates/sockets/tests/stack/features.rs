@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas_sockets::abi::control::{ControlMessages, SndRcvInfo, header};
 use eyas_sockets::abi::number::{cmsg, flag, level, msg, option, so, socket};
-use eyas_sockets::{AssocId, Closing, Errno, Outgoing, Output, SocketId};
+use eyas_sockets::{AssocId, CloseResult, Errno, SendRequest, SocketId, StackOutput};
 
 use super::pair::{CLIENT, Pair, SERVER, name};
 
@@ -24,7 +24,7 @@ fn send_message_with(
     let mut control = header(level::SOL_SCTP, cmsg::SCTP_SNDRCV, SndRcvInfo::LENGTH).to_vec();
     control.extend_from_slice(&info.encode());
     let data = Bytes::from_static(data);
-    let message = Outgoing { data, control: &control, ..Outgoing::default() };
+    let message = SendRequest { data, control: &control, ..SendRequest::default() };
     pair.at(host, |stack, now| stack.send(now, socket, message)).map(|sent| sent.length)
 }
 
@@ -60,8 +60,8 @@ fn a_call_that_would_block_is_retried_when_it_can_succeed() {
     pair.hosts[1].outputs.clear();
     pair.send_message(0, client, b"x").unwrap();
     pair.run_one_second();
-    assert!(pair.hosts[1].outputs.contains(&Output::Retry(server)));
-    assert!(!pair.hosts[1].outputs.contains(&Output::Retry(listener)));
+    assert!(pair.hosts[1].outputs.contains(&StackOutput::Retry(server)));
+    assert!(!pair.hosts[1].outputs.contains(&StackOutput::Retry(listener)));
 }
 
 #[test]
@@ -140,9 +140,9 @@ fn closing_lingers_until_the_peer_has_ended() {
         stack.setsockopt(now, client, level::SOL_SOCKET, so::SO_LINGER, &linger).unwrap();
     });
     let closing = pair.at(0, |stack, now| stack.close(now, client));
-    assert_eq!(closing, Closing::Lingers(Duration::from_secs(5)));
+    assert_eq!(closing, CloseResult::Lingers(Duration::from_secs(5)));
     pair.run_one_second();
-    assert!(pair.hosts[0].outputs.contains(&Output::Closed(client)));
+    assert!(pair.hosts[0].outputs.contains(&StackOutput::Closed(client)));
     let status = pair.hosts[0].stack.status();
     assert!(status.sockets.is_empty() && status.associations.is_empty());
     assert_eq!(pair.receive_message(0, client, 9, 0), Err(Errno::EBADF));
@@ -246,7 +246,7 @@ fn a_message_that_opens_an_association_can_be_waited_for() {
     assert!(pair.at(0, |stack, now| stack.is_opening(now, client, sent.association)));
     pair.hosts[0].outputs.clear();
     pair.run_one_second();
-    assert!(pair.hosts[0].outputs.contains(&Output::Retry(client)));
+    assert!(pair.hosts[0].outputs.contains(&StackOutput::Retry(client)));
     assert!(!pair.at(0, |stack, now| stack.is_opening(now, client, sent.association)));
     // Once it is established, closing the socket loses nothing.
     pair.at(0, |stack, now| stack.close(now, client));
@@ -258,6 +258,6 @@ fn a_message_that_opens_an_association_can_be_waited_for() {
     assert!(pair.at(0, |stack, now| stack.is_opening(now, client, sent.association)));
     pair.hosts[0].outputs.clear();
     pair.run_one_second();
-    assert!(pair.hosts[0].outputs.contains(&Output::Retry(client)));
+    assert!(pair.hosts[0].outputs.contains(&StackOutput::Retry(client)));
     assert!(!pair.at(0, |stack, now| stack.is_opening(now, client, sent.association)));
 }

@@ -8,7 +8,9 @@ use eyas_sockets::abi::number::ipv6::{
 };
 use eyas_sockets::abi::number::{level, option, so, socket};
 use eyas_sockets::io::{Received, Transmit};
-use eyas_sockets::{Errno, Input, Name, Outgoing, Output, SocketId, Stack, StackConfig};
+use eyas_sockets::{
+    Errno, SendRequest, SocketId, SocketName, Stack, StackConfig, StackInput, StackOutput,
+};
 use std::time::Duration;
 
 const NOW: Duration = Duration::ZERO;
@@ -41,15 +43,15 @@ impl Bench {
         let mut packets = Vec::new();
         loop {
             match self.0.poll_output(NOW) {
-                Output::Transmit(packet) => packets.push(packet),
-                Output::Timeout(_) => return packets,
+                StackOutput::Transmit(packet) => packets.push(packet),
+                StackOutput::Timeout(_) => return packets,
                 _ => {}
             }
         }
     }
 
     fn marking_towards(&mut self, id: SocketId, peer: &str) -> Marking {
-        let peer = Name::new(peer.parse().unwrap());
+        let peer = SocketName::new(peer.parse().unwrap());
         self.0.connect(NOW, id, peer.as_bytes()).unwrap();
         self.packets()[0].marking
     }
@@ -163,7 +165,7 @@ fn an_accepted_socket_inherits_the_hop_limit_alone() {
         pair.at(1, |stack, now| stack.setsockopt(now, listener, level, name, &value)).unwrap();
     }
     let client = pair.socket(0, socket::SOCK_STREAM);
-    let name = Name::new(format!("{}:5000", super::pair::SERVER).parse().unwrap());
+    let name = SocketName::new(format!("{}:5000", super::pair::SERVER).parse().unwrap());
     pair.at(0, |stack, now| stack.connect(now, client, name.as_bytes())).unwrap();
     pair.run_one_second();
     let (accepted, _) = pair.at(1, |stack, now| stack.accept(now, listener)).unwrap();
@@ -177,14 +179,14 @@ fn an_accepted_socket_inherits_the_hop_limit_alone() {
 /// `getsockname` and `getpeername`.
 #[test]
 fn link_local_addresses_need_a_scope_and_keep_it() {
-    let name = |text: &str| Name::new(text.parse().unwrap());
+    let name = |text: &str| SocketName::new(text.parse().unwrap());
     let scoped = name("[fe80::1%7]:5000");
     let config =
         StackConfig { addresses: vec!["fe80::1".parse().unwrap()], ..StackConfig::default() };
     let mut bench = Bench(Stack::new(config, [7; 32], NOW));
     let [server, client, fresh] = [(); 3].map(|()| bench.socket(socket::AF_INET6));
     let without = name("[fe80::1]:5000");
-    let bind = |bench: &mut Bench, to: &Name| bench.0.bind(NOW, server, to.as_bytes());
+    let bind = |bench: &mut Bench, to: &SocketName| bench.0.bind(NOW, server, to.as_bytes());
     assert_eq!(bind(&mut bench, &without), Err(Errno::EADDRNOTAVAIL));
     let bound = bench.0.bindx(NOW, server, without.as_bytes(), true);
     assert_eq!(bound, Err(Errno::EADDRNOTAVAIL));
@@ -210,7 +212,7 @@ fn link_local_addresses_need_a_scope_and_keep_it() {
                 contents: packet.contents,
                 segment_size: packet.segment_size,
             };
-            bench.0.handle_input(NOW, Input::Packets(received));
+            bench.0.handle_input(NOW, StackInput::Packets(received));
         }
     }
     let (accepted, peer) = bench.0.accept(NOW, server).unwrap();
@@ -223,7 +225,7 @@ fn link_local_addresses_need_a_scope_and_keep_it() {
     let list = option::SCTP_GET_LOCAL_ADDRS;
     let names = bench.0.getsockopt(NOW, accepted, level::SOL_SCTP, list, &[0; 100]).unwrap();
     assert_eq!(names[8..], *scoped.as_bytes());
-    let sent = Outgoing { data: "x".into(), name: without.as_bytes(), ..Outgoing::default() };
+    let sent = SendRequest { data: "x".into(), name: without.as_bytes(), ..SendRequest::default() };
     assert_eq!(bench.0.send(NOW, fresh, sent).map(drop), Err(Errno::EINVAL));
 }
 
@@ -262,7 +264,7 @@ fn buffers_have_the_sizes_of_linux() {
         bench.set(id, GENERAL, name, 8 << 20).unwrap();
         assert_eq!(bench.get(id, GENERAL, name), Ok(shown));
     }
-    bench.0.handle_input(NOW, Input::Tick);
+    bench.0.handle_input(NOW, StackInput::Tick);
 }
 
 #[test]

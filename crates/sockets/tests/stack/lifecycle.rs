@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use eyas_sockets::abi::number::{msg, option, socket};
-use eyas_sockets::{AssocId, Errno, Output, Readiness, SocketId};
+use eyas_sockets::{AssocId, Errno, PollReadiness, SocketId, StackOutput};
 use proptest::prelude::*;
 
 use super::pair::{CLIENT, Pair, SERVER, name};
@@ -57,13 +57,13 @@ fn call() -> impl Strategy<Value = Call> {
 #[derive(Default)]
 struct Program {
     sockets: Vec<SocketId>,
-    reported: BTreeMap<SocketId, Readiness>,
+    reported: BTreeMap<SocketId, PollReadiness>,
 }
 
 impl Program {
     fn take_outputs(&mut self, pair: &mut Pair, host: usize) -> Result<(), TestCaseError> {
         for output in pair.hosts[host].outputs.drain(..) {
-            if let Output::Readiness(socket, readiness) = output {
+            if let StackOutput::Readiness(socket, readiness) = output {
                 self.reported.insert(socket, readiness);
             }
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use eyas_sockets::abi::number::{level, msg, option, so, socket};
 use eyas_sockets::io::Received;
-use eyas_sockets::{Errno, Input, Name, Output, Stack, StackConfig};
+use eyas_sockets::{Errno, SocketName, Stack, StackConfig, StackInput, StackOutput};
 
 use crate::pair::{CLIENT, Pair, SERVER, name};
 
@@ -124,8 +124,8 @@ fn an_unused_port_over_ip_is_refused_only_if_no_other_program_uses_it() {
     let socket = client.socket(socket::AF_INET, ONE, 132).unwrap();
     let to = name(&format!("{SERVER}:5000"));
     let association = client.connect(now, socket, to.as_bytes()).unwrap();
-    let arrival = |output: Output, from: &str| match output {
-        Output::Transmit(packets) => Received {
+    let arrival = |output: StackOutput, from: &str| match output {
+        StackOutput::Transmit(packets) => Received {
             local: Some(packets.remote.ip()),
             remote: (from.parse::<std::net::IpAddr>().unwrap(), 0).into(),
             ecn: packets.ecn,
@@ -136,17 +136,17 @@ fn an_unused_port_over_ip_is_refused_only_if_no_other_program_uses_it() {
         other => panic!("no packet: {other:?}"),
     };
     let init = arrival(client.poll_output(now), CLIENT);
-    server.handle_input(now, Input::Packets(init.clone()));
+    server.handle_input(now, StackInput::Packets(init.clone()));
     assert_eq!(
         server.poll_output(now),
-        Output::OutOfTheBlue(init.clone()),
+        StackOutput::OutOfTheBlue(init.clone()),
         "it may belong to another program"
     );
-    assert_eq!(server.poll_output(now), Output::Timeout(None));
-    server.handle_input(now, Input::Refused(init));
+    assert_eq!(server.poll_output(now), StackOutput::Timeout(None));
+    server.handle_input(now, StackInput::Refused(init));
     let abort = arrival(server.poll_output(now), SERVER);
-    client.handle_input(now, Input::Packets(abort));
-    while !matches!(client.poll_output(now), Output::Timeout(_)) {}
+    client.handle_input(now, StackInput::Packets(abort));
+    while !matches!(client.poll_output(now), StackOutput::Timeout(_)) {}
     assert_eq!(client.connect_result(now, socket, association), Err(Errno::ECONNREFUSED));
 }
 
@@ -171,7 +171,7 @@ fn sending_to_the_peer_of_an_ended_association_is_a_broken_pipe() {
     let peer = pair.hosts[1].stack.getpeername(server).unwrap();
     pair.at(0, |stack, now| stack.close(now, client));
     pair.run_one_second();
-    let (peer, _) = Name::read(peer.as_bytes()).unwrap();
+    let (peer, _) = SocketName::read(peer.as_bytes()).unwrap();
     let sent = pair.send_message_to(1, server, &peer.to_string(), b"too late");
     assert_eq!(sent, Err(Errno::EPIPE));
     let sent = pair.send_message_to(1, server, "10.0.0.9:1", b"another peer");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas_sockets::abi::control::{HEADER, SndRcvInfo, header};
 use eyas_sockets::abi::number::{cmsg, flag, level, msg, option, socket};
-use eyas_sockets::{AssocId, Errno, Outgoing, Sent, SocketId};
+use eyas_sockets::{AssocId, Errno, SendRequest, SendResult, SocketId};
 use proptest::prelude::*;
 
 use super::comparison::{self, outcome_name};
@@ -260,17 +260,17 @@ impl Comparison {
         link: Link,
         flags: u16,
         length: usize,
-    ) -> Result<Sent, Errno> {
+    ) -> Result<SendResult, Errno> {
         let (host, socket) = self.sockets[&id];
         let AssocId(association) = self.names[&(host, link)];
         let info = SndRcvInfo { flags, association, ..SndRcvInfo::default() };
         let mut control = header(level::SOL_SCTP, cmsg::SCTP_SNDRCV, SndRcvInfo::LENGTH).to_vec();
         control.extend_from_slice(&info.encode());
         assert_eq!(control.len(), HEADER + SndRcvInfo::LENGTH);
-        let message = Outgoing {
+        let message = SendRequest {
             data: Bytes::from(vec![7; length]),
             control: &control,
-            ..Outgoing::default()
+            ..SendRequest::default()
         };
         self.pair.at(host, |stack, now| stack.send(now, socket, message))
     }

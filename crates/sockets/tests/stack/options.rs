@@ -1,7 +1,7 @@
 //! Tests of options: lengths, directions, defaults and arbitrary input.
 
 use eyas_sockets::abi::number::{cmsg, level, option::*, socket};
-use eyas_sockets::{Errno, Outgoing, SocketId};
+use eyas_sockets::{Errno, SendRequest, SocketId};
 use proptest::prelude::*;
 
 use super::pair::{Pair, SERVER};
@@ -74,7 +74,7 @@ fn send_on(pair: &mut Pair, socket: SocketId, stream: u16, length: usize) {
     control.extend(stream.to_ne_bytes());
     control.resize(16 + 16, 0);
     let data = vec![7; length].into();
-    let message = Outgoing { data, control: &control, ..Outgoing::default() };
+    let message = SendRequest { data, control: &control, ..SendRequest::default() };
     pair.at(0, |stack, now| stack.send(now, socket, message)).expect("it is accepted");
 }
 
@@ -141,9 +141,9 @@ proptest! {
             control.extend_from_slice(&level::SOL_SCTP.to_ne_bytes());
             control.extend_from_slice(&(name % 10).to_ne_bytes());
             control.extend_from_slice(bytes);
-            let message = Outgoing { data: "x".into(), control: &control, ..Outgoing::default() };
+            let message = SendRequest { data: "x".into(), control: &control, ..SendRequest::default() };
             let _ = pair.at(0, |stack, now| stack.send(now, client, message));
-            let raw = Outgoing { data: "y".into(), control: bytes, name: bytes, flags: 0 };
+            let raw = SendRequest { data: "y".into(), control: bytes, name: bytes, flags: 0 };
             let _ = pair.at(0, |stack, now| stack.send(now, client, raw));
         }
         pair.run_one_second();

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use eyas_sockets::abi::number::{level, option, socket};
 use eyas_sockets::io::{Received, Transmit};
 use eyas_sockets::{
-    Errno, Incoming, Input, Name, Outgoing, Output, Readiness, Sent, SocketId, Stack, StackConfig,
+    Errno, PollReadiness, ReceiveResult, SendRequest, SendResult, SocketId, SocketName, Stack,
+    StackConfig, StackInput, StackOutput,
 };
 
 /// The delay of a packet.
@@ -22,7 +23,7 @@ pub(crate) const SERVER: &str = "10.0.0.2";
 /// A host: its stack, and the outputs of the stack.
 pub(crate) struct Host {
     pub(crate) stack: Stack,
-    pub(crate) outputs: Vec<Output>,
+    pub(crate) outputs: Vec<StackOutput>,
     due: Option<Duration>,
 }
 
@@ -58,9 +59,9 @@ impl Pair {
     fn drain(&mut self, host: usize) {
         for _ in 0..MAX_STEPS {
             match self.hosts[host].stack.poll_output(self.now) {
-                Output::Transmit(transmit) if !self.is_cut => self.transmit(host, transmit),
-                Output::Transmit(_) => {}
-                Output::Timeout(due) => {
+                StackOutput::Transmit(transmit) if !self.is_cut => self.transmit(host, transmit),
+                StackOutput::Transmit(_) => {}
+                StackOutput::Timeout(due) => {
                     self.hosts[host].due = due;
                     return;
                 }
@@ -101,11 +102,11 @@ impl Pair {
                 && *at <= self.now
             {
                 let (_, to, received) = self.wire.pop_front().unwrap();
-                self.at(to, |stack, now| stack.handle_input(now, Input::Packets(received)));
+                self.at(to, |stack, now| stack.handle_input(now, StackInput::Packets(received)));
             }
             for host in 0..2 {
                 if self.hosts[host].due.is_some_and(|due| due <= self.now) {
-                    self.at(host, |stack, now| stack.handle_input(now, Input::Tick));
+                    self.at(host, |stack, now| stack.handle_input(now, StackInput::Tick));
                 }
             }
         }
@@ -177,10 +178,10 @@ impl Pair {
         host: usize,
         socket: SocketId,
         data: &[u8],
-    ) -> Result<Sent, Errno> {
+    ) -> Result<SendResult, Errno> {
         let data = Bytes::copy_from_slice(data);
         self.at(host, |stack, now| {
-            stack.send(now, socket, Outgoing { data, ..Outgoing::default() })
+            stack.send(now, socket, SendRequest { data, ..SendRequest::default() })
         })
     }
 
@@ -190,9 +191,9 @@ impl Pair {
         socket: SocketId,
         to: &str,
         data: &[u8],
-    ) -> Result<Sent, Errno> {
+    ) -> Result<SendResult, Errno> {
         let (data, to) = (Bytes::copy_from_slice(data), name(to));
-        let message = Outgoing { data, name: to.as_bytes(), ..Outgoing::default() };
+        let message = SendRequest { data, name: to.as_bytes(), ..SendRequest::default() };
         self.at(host, |stack, now| stack.send(now, socket, message))
     }
 
@@ -202,15 +203,15 @@ impl Pair {
         socket: SocketId,
         room: usize,
         flags: i32,
-    ) -> Result<Incoming, Errno> {
+    ) -> Result<ReceiveResult, Errno> {
         self.at(host, |stack, now| stack.receive(now, socket, room, flags))
     }
 
-    pub(crate) fn poll(&self, host: usize, socket: SocketId) -> Readiness {
+    pub(crate) fn poll(&self, host: usize, socket: SocketId) -> PollReadiness {
         self.hosts[host].stack.readiness(socket)
     }
 }
 
-pub(crate) fn name(address: &str) -> Name {
-    Name::new(address.parse().unwrap())
+pub(crate) fn name(address: &str) -> SocketName {
+    SocketName::new(address.parse().unwrap())
 }

@@ -3,7 +3,7 @@
 
 use eyas_sockets::abi::number::poll::POLLIN;
 use eyas_sockets::abi::number::{level, option, so, socket};
-use eyas_sockets::{Errno, Name, SocketId};
+use eyas_sockets::{Errno, SocketId, SocketName};
 
 use super::pair::{CLIENT, Pair, SERVER};
 
@@ -39,7 +39,7 @@ fn created(pair: &mut Pair, kind: Kind, style: i32) -> SocketId {
 
 fn bound(pair: &mut Pair, kind: Kind, address: &str) -> Result<SocketId, Errno> {
     let made = created(pair, kind, socket::SOCK_STREAM);
-    let name = Name::new(format!("{address}:{PORT}").parse().unwrap());
+    let name = SocketName::new(format!("{address}:{PORT}").parse().unwrap());
     let outcome = pair.at(1, |stack, now| stack.bind(now, made, name.as_bytes()));
     outcome.map(|()| made)
 }
@@ -81,7 +81,7 @@ fn a_port_is_shared_at_the_same_addresses_or_at_none_of_them() {
     listening(&mut pair, ReusePort, "0.0.0.0").unwrap();
     listening(&mut pair, ReusePort, LOOPBACK).unwrap();
     let both = bound(&mut pair, ReusePort, LOOPBACK).unwrap();
-    let more = Name::new(format!("{SERVER}:{PORT}").parse().unwrap());
+    let more = SocketName::new(format!("{SERVER}:{PORT}").parse().unwrap());
     pair.at(1, |stack, now| stack.bindx(now, both, more.as_bytes(), true)).unwrap();
     let outcome = pair.at(1, |stack, now| stack.listen(now, both, 1));
     assert_eq!(outcome, Err(Errno::EEXIST));
@@ -116,9 +116,9 @@ fn accepted(pair: &mut Pair, listener: SocketId) -> usize {
 fn connect(pair: &mut Pair, from: &str, count: usize) {
     for _ in 0..count {
         let client = pair.socket(0, socket::SOCK_STREAM);
-        let own = Name::new(format!("{from}:0").parse().unwrap());
+        let own = SocketName::new(format!("{from}:0").parse().unwrap());
         pair.at(0, |stack, now| stack.bind(now, client, own.as_bytes())).unwrap();
-        let name = Name::new(format!("{SERVER}:{PORT}").parse().unwrap());
+        let name = SocketName::new(format!("{SERVER}:{PORT}").parse().unwrap());
         let id = pair.at(0, |stack, now| stack.connect(now, client, name.as_bytes())).unwrap();
         pair.run_one_second();
         assert_eq!(pair.at(0, |stack, now| stack.connect_result(now, client, id)), Ok(()));
@@ -173,7 +173,7 @@ fn one_to_many_sockets_share_a_port_as_well() {
     let mut sockets = Vec::new();
     for _ in 0..2 {
         let made = created(&mut pair, ReusePort, socket::SOCK_SEQPACKET);
-        let name = Name::new(format!("{SERVER}:{PORT}").parse().unwrap());
+        let name = SocketName::new(format!("{SERVER}:{PORT}").parse().unwrap());
         pair.at(1, |stack, now| stack.bind(now, made, name.as_bytes())).unwrap();
         pair.at(1, |stack, now| stack.listen(now, made, 1)).unwrap();
         sockets.push(made.0);

@@ -9,7 +9,7 @@ use eyas_sockets::abi::number::option::{
     SCTP_SOCKOPT_CONNECTX, SCTP_SOCKOPT_CONNECTX_OLD, SCTP_SOCKOPT_CONNECTX3, SCTP_SOCKOPT_PEELOFF,
     SCTP_SOCKOPT_PEELOFF_FLAGS,
 };
-use eyas_sockets::{AssocId, Errno, Outgoing, SocketId, Stack, needs_privileges};
+use eyas_sockets::{AssocId, Errno, SendRequest, SocketId, Stack, needs_privileges};
 use nix::libc;
 
 use crate::local::subject::{opens_when_read, opens_when_set};
@@ -108,8 +108,8 @@ impl Calls {
         let id = SocketId(socket);
         self.opening.retain(|(one, _), _| *one != id);
         match self.stack.close(now, id) {
-            eyas_sockets::Closing::Done => Closing::Done,
-            eyas_sockets::Closing::Lingers(time) => Closing::Lingers(time),
+            eyas_sockets::CloseResult::Done => Closing::Done,
+            eyas_sockets::CloseResult::Lingers(time) => Closing::Lingers(time),
         }
     }
 
@@ -135,7 +135,7 @@ impl Calls {
 
     fn send(&mut self, now: Duration, call: &Call) -> Outcome {
         let socket = SocketId(call.socket);
-        let outgoing = Outgoing {
+        let outgoing = SendRequest {
             data: call.data.clone(),
             name: &call.name,
             control: &call.control,
@@ -283,12 +283,12 @@ fn identifier(call: &Call, AssocId(id): AssocId, errno: i32) -> Answer {
 #[cfg(test)]
 mod tests {
     use eyas_sockets::StackConfig;
-    use eyas_sockets::abi::Name;
+    use eyas_sockets::abi::SocketName;
 
     use super::*;
 
     /// Returns a blocking call with a name and data.
-    fn call(op: Op, socket: u64, [a, b, c]: [i32; 3], name: &Name, value: &[u8]) -> Call {
+    fn call(op: Op, socket: u64, [a, b, c]: [i32; 3], name: &SocketName, value: &[u8]) -> Call {
         let request = Request { a, b, c, blocks: blocks::YES, ..Request::new(op) };
         let bytes = Bytes::copy_from_slice;
         Call {
@@ -308,8 +308,8 @@ mod tests {
         let config =
             StackConfig { addresses: vec!["192.0.2.1".parse().unwrap()], ..StackConfig::default() };
         let mut calls = Calls::new(Stack::new(config, [7; 32], now));
-        let none = Name::new("0.0.0.0:0".parse().unwrap());
-        let peer = Name::new("192.0.2.2:5000".parse().unwrap());
+        let none = SocketName::new("0.0.0.0:0".parse().unwrap());
+        let peer = SocketName::new("192.0.2.2:5000".parse().unwrap());
         let Outcome::Done(result) = calls.call(now, &call(Op::Socket, 0, [2, 5, 132], &none, &[]))
         else {
             panic!("no socket")

@@ -32,12 +32,12 @@ static BUFFER: LazyLock<Bytes> =
 
 /// A range of the pattern.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern {
+pub(super) struct PatternRange {
     position: u64,
     end: u64,
 }
 
-impl Pattern {
+impl PatternRange {
     /// Creates the range from `position` up to, but excluding, `end`.
     pub(super) const fn new(position: u64, end: u64) -> Self {
         Self { position, end }
@@ -48,7 +48,7 @@ impl Pattern {
     }
 }
 
-impl Iterator for Pattern {
+impl Iterator for PatternRange {
     type Item = Bytes;
 
     fn next(&mut self) -> Option<Bytes> {
@@ -64,7 +64,7 @@ impl Iterator for Pattern {
     }
 }
 
-impl Source for Pattern {
+impl Source for PatternRange {
     fn poll_next(
         &mut self,
         _: &mut Context<'_>,
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn every_slice_follows_the_pattern() {
         for (start, end) in [(0, 0), (0, 1), (250, 252), (7, 600_000), (300_000, 300_001)] {
-            let pieces: Vec<u8> = Pattern::new(start, end).flatten().collect();
+            let pieces: Vec<u8> = PatternRange::new(start, end).flatten().collect();
             let expected: Vec<u8> = (start..end).map(pattern_byte).collect();
             assert!(pieces == expected, "{start}..{end}");
         }
@@ -95,7 +95,7 @@ mod tests {
     fn a_gigabyte_is_slices_of_one_buffer() {
         let mut total = 0;
         let buffer_range = BUFFER.as_ptr_range();
-        for piece in Pattern::new(0, MAX_BYTES) {
+        for piece in PatternRange::new(0, MAX_BYTES) {
             assert!(buffer_range.contains(&piece.as_ptr()));
             total += piece.len() as u64;
         }

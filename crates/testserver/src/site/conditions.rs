@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, header};
 
 /// What distinguishes the content of a file from what it was before.
 #[derive(Clone, Debug)]
-pub(super) struct Validators {
+pub(super) struct FileValidators {
     /// In whole seconds, as in HTTP dates.
     modified: Option<SystemTime>,
     /// A strong entity tag, with its quotes (§8.8.3).
@@ -15,7 +15,7 @@ pub(super) struct Validators {
 
 /// What the conditions of a request decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum ConditionVerdict {
     /// The request is answered as it would be without them.
     Proceed,
     /// 304: the client has this content.
@@ -24,10 +24,10 @@ pub(super) enum Verdict {
     Failed,
 }
 
-impl Validators {
+impl FileValidators {
     /// Returns the validators of a file. The tag has nothing that differs between copies of the file
     /// on several servers, such as its number.
-    pub(super) fn of(modified: Option<SystemTime>, length: u64) -> Self {
+    pub(super) fn from_metadata(modified: Option<SystemTime>, length: u64) -> Self {
         let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let tag = since.map(|since| format!("\"{:x}-{length:x}\"", since.as_nanos()));
         let whole = |since: Duration| UNIX_EPOCH + Duration::from_secs(since.as_secs());
@@ -46,25 +46,25 @@ impl Validators {
     }
 
     /// Evaluates the conditions of a GET or HEAD, in the order of §13.2.2.
-    pub(super) fn judge(&self, headers: &HeaderMap) -> Verdict {
+    pub(super) fn judge(&self, headers: &HeaderMap) -> ConditionVerdict {
         let failed =
             match (tags(headers, header::IF_MATCH), date(headers, header::IF_UNMODIFIED_SINCE)) {
-                (Some(tags), _) => !self.is_listed(&tags, Comparison::Strong),
+                (Some(tags), _) => !self.is_listed(&tags, TagComparison::Strong),
                 (None, Some(since)) => self.modified.is_some_and(|modified| modified > since),
                 (None, None) => false,
             };
         if failed {
-            return Verdict::Failed;
+            return ConditionVerdict::Failed;
         }
         let has_it = match (
             tags(headers, header::IF_NONE_MATCH),
             date(headers, header::IF_MODIFIED_SINCE),
         ) {
-            (Some(tags), _) => self.is_listed(&tags, Comparison::Weak),
+            (Some(tags), _) => self.is_listed(&tags, TagComparison::Weak),
             (None, Some(since)) => self.modified.is_some_and(|modified| modified <= since),
             (None, None) => false,
         };
-        if has_it { Verdict::NotModified } else { Verdict::Proceed }
+        if has_it { ConditionVerdict::NotModified } else { ConditionVerdict::Proceed }
     }
 
     /// Returns whether a part may be sent: with `If-Range`, only to a client that has other parts of
@@ -79,7 +79,7 @@ impl Validators {
     }
 
     /// Returns whether this content is in a list of tags. `*` is any content.
-    fn is_listed(&self, list: &str, comparison: Comparison) -> bool {
+    fn is_listed(&self, list: &str, comparison: TagComparison) -> bool {
         let own = self.tag.as_deref();
         let mut rest = list.trim();
         if rest == "*" {
@@ -96,7 +96,7 @@ impl Validators {
                 return false;
             };
             let (tag, after) = tag.split_at(end + 2);
-            if own == Some(tag) && !(is_weak && comparison == Comparison::Strong) {
+            if own == Some(tag) && !(is_weak && comparison == TagComparison::Strong) {
                 return true;
             }
             rest = after;
@@ -106,7 +106,7 @@ impl Validators {
 
 /// How tags are compared (§8.8.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Comparison {
+enum TagComparison {
     Strong,
     Weak,
 }
@@ -131,8 +131,8 @@ mod tests {
     const DATE: &str = "Thu, 01 Jan 1970 00:01:00 GMT";
     const BEFORE: &str = "Thu, 01 Jan 1970 00:00:59 GMT";
 
-    fn validators() -> Validators {
-        Validators::of(Some(UNIX_EPOCH + Duration::from_nanos(60_000_000_010)), 255)
+    fn validators() -> FileValidators {
+        FileValidators::from_metadata(Some(UNIX_EPOCH + Duration::from_nanos(60_000_000_010)), 255)
     }
 
     fn request(fields: &[(&'static str, &str)]) -> HeaderMap {
@@ -154,13 +154,13 @@ mod tests {
         assert_eq!(headers[header::ETAG], "\"df847580a-ff\"");
         assert_eq!(headers[header::LAST_MODIFIED], DATE);
         let mut headers = HeaderMap::new();
-        Validators::of(None, 255).add_to(&mut headers);
+        FileValidators::from_metadata(None, 255).add_to(&mut headers);
         assert!(headers.is_empty());
     }
 
     #[test]
     fn conditions_are_evaluated_in_their_order() {
-        use Verdict::{Failed, NotModified, Proceed};
+        use ConditionVerdict::{Failed, NotModified, Proceed};
         let tag = "\"df847580a-ff\"";
         let weak = format!("W/{tag}");
         let list = format!("\"a,b\" , W/\"c\",{tag}");

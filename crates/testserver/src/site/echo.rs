@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 
 use super::{
     BoxError,
-    reply::{self, Reply},
+    reply::{self, SiteReply},
 };
 
 /// Returns the request's head as JSON for GET; methods with a body get the body back as it arrives.
 /// A client that sends without reading is slowed down to its own reading rate, because nothing is
 /// buffered here.
-pub(super) fn respond(peer: &PeerInfo, request: Request<RequestBody>) -> Reply {
+pub(super) fn respond(peer: &PeerInfo, request: Request<RequestBody>) -> SiteReply {
     const ALLOWED: [Method; 6] =
         [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
     if let Some(refusal) = reply::refusal(&request, &ALLOWED) {
@@ -39,14 +39,14 @@ pub(super) fn respond(peer: &PeerInfo, request: Request<RequestBody>) -> Reply {
     // Content from a client must not run in a browser as part of this site.
     let sandbox = HeaderValue::from_static("sandbox");
     headers.insert(header::CONTENT_SECURITY_POLICY, sandbox);
-    *reply.body_mut() = MeteredBody::of(Echo(request.into_body()));
+    *reply.body_mut() = MeteredBody::of(EchoBody(request.into_body()));
     reply
 }
 
 /// The request's body, without its trailers.
-struct Echo(RequestBody);
+struct EchoBody(RequestBody);
 
-impl Source for Echo {
+impl Source for EchoBody {
     fn poll_next(
         &mut self,
         cx: &mut Context<'_>,

@@ -17,18 +17,18 @@ use percent_encoding::percent_decode_str;
 
 use self::body::FileBody;
 use super::{
-    Client,
-    conditions::{Validators, Verdict},
-    listing::{ListingBody, Listings},
-    reply::{self, Reply, error, redirect},
+    SiteClient,
+    conditions::{ConditionVerdict, FileValidators},
+    listing::{ListingBody, RecentListings},
+    reply::{self, SiteReply, error, redirect},
 };
 
 /// The index file of a directory.
 const INDEX: &str = "index.html";
 
 /// What a path refers to.
-enum Found {
-    File(Located),
+enum FoundPath {
+    File(LocatedFile),
     Directory(PathBuf),
     /// A directory, requested without the trailing slash that relative links need.
     MissingSlash,
@@ -37,39 +37,39 @@ enum Found {
 /// A regular file below the root that could be opened. It is not kept open until its bytes can be
 /// sent.
 #[derive(Clone, Debug)]
-pub(super) struct Located {
+pub(super) struct LocatedFile {
     root: Arc<Path>,
     path: PathBuf,
-    identity: Identity,
+    identity: FileIdentity,
 }
 
 /// Identifies a file, to check that a name still refers to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
+struct FileIdentity {
     number: (u64, u64),
     length: u64,
     modified: Option<SystemTime>,
 }
 
-impl Identity {
+impl FileIdentity {
     #[cfg(unix)]
-    fn of(metadata: &Metadata) -> Self {
+    fn from_metadata(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
         let number = (metadata.dev(), metadata.ino());
         Self { number, length: metadata.len(), modified: metadata.modified().ok() }
     }
 
     #[cfg(not(unix))]
-    fn of(metadata: &Metadata) -> Self {
+    fn from_metadata(metadata: &Metadata) -> Self {
         Self { number: (0, 0), length: metadata.len(), modified: metadata.modified().ok() }
     }
 }
 
-impl Located {
+impl LocatedFile {
     /// Opens the file, if its name still refers to it.
     fn open(&self) -> io::Result<File> {
         let file = open_beneath(&self.root, &self.path)?;
-        match Identity::of(&file.metadata()?) == self.identity {
+        match FileIdentity::from_metadata(&file.metadata()?) == self.identity {
             true => Ok(file),
             false => Err(io::Error::other("the file was changed while it was sent")),
         }
@@ -78,11 +78,11 @@ impl Located {
 
 /// Answers a GET or HEAD with a file or a listing.
 pub(super) async fn respond(
-    listings: &Arc<Listings>,
+    listings: &Arc<RecentListings>,
     root: &Arc<Path>,
-    client: &Client,
+    client: &SiteClient,
     request: &Request<RequestBody>,
-) -> Reply {
+) -> SiteReply {
     let path = request.uri().path();
     let Some(relative) = relative(path) else {
         return error(StatusCode::NOT_FOUND, NO_SUCH_FILE);
@@ -91,11 +91,11 @@ pub(super) async fn respond(
     let found =
         tokio::task::spawn_blocking(move || find(&root, &relative, has_trailing_slash)).await;
     match found {
-        Ok(Ok(Found::File(file))) => self::file(request.headers(), file, client),
-        Ok(Ok(Found::Directory(directory))) => {
+        Ok(Ok(FoundPath::File(file))) => self::file(request.headers(), file, client),
+        Ok(Ok(FoundPath::Directory(directory))) => {
             page(ListingBody::new(listings, client.share(), path, directory))
         }
-        Ok(Ok(Found::MissingSlash)) => {
+        Ok(Ok(FoundPath::MissingSlash)) => {
             let query = request.uri().query().map(|query| format!("?{query}"));
             // Two leading slashes would name another host.
             let path = format!("/{}/{}", path.trim_start_matches('/'), query.unwrap_or_default());
@@ -112,7 +112,7 @@ pub(super) async fn respond(
 }
 
 /// Returns a listing as a page, if there is room for that of most directories.
-fn page(listing: ListingBody) -> Reply {
+fn page(listing: ListingBody) -> SiteReply {
     if !listing.has_room() {
         return reply::busy();
     }
@@ -161,28 +161,28 @@ fn os_string(name: Vec<u8>) -> Option<OsString> {
 }
 
 /// Returns the file or directory below `root`, which must be canonical.
-fn find(root: &Arc<Path>, relative: &Path, has_trailing_slash: bool) -> io::Result<Found> {
-    let path = inside(root, &root.join(relative))?;
+fn find(root: &Arc<Path>, relative: &Path, has_trailing_slash: bool) -> io::Result<FoundPath> {
+    let path = resolve_inside(root, &root.join(relative))?;
     let metadata = fs::metadata(&path)?;
     if !metadata.is_dir() {
         // `name/` is not the same as `name`.
         return if has_trailing_slash { Err(missing()) } else { open(root, path) };
     }
     if !has_trailing_slash {
-        return Ok(Found::MissingSlash);
+        return Ok(FoundPath::MissingSlash);
     }
-    match inside(root, &path.join(INDEX)).and_then(|index| open(root, index)) {
+    match resolve_inside(root, &path.join(INDEX)).and_then(|index| open(root, index)) {
         Err(cause) if is_missing(&cause) => {
             // Checks that it can be read before a listing is promised.
             drop(fs::read_dir(&path)?);
-            Ok(Found::Directory(path))
+            Ok(FoundPath::Directory(path))
         }
         index => index,
     }
 }
 
 /// Returns the path with all symbolic links resolved, if that is still below `root`.
-fn inside(root: &Path, path: &Path) -> io::Result<PathBuf> {
+fn resolve_inside(root: &Path, path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Ok(path) if path.starts_with(root) => Ok(path),
         Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => Err(cause),
@@ -196,7 +196,7 @@ fn missing() -> io::Error {
 }
 
 /// Opens a regular file; a pipe would block, and a device has no end.
-fn open(root: &Arc<Path>, path: PathBuf) -> io::Result<Found> {
+fn open(root: &Arc<Path>, path: PathBuf) -> io::Result<FoundPath> {
     if !fs::symlink_metadata(&path)?.is_file() {
         return Err(missing());
     }
@@ -205,8 +205,8 @@ fn open(root: &Arc<Path>, path: PathBuf) -> io::Result<Found> {
     if !metadata.is_file() {
         return Err(missing());
     }
-    let identity = Identity::of(&metadata);
-    Ok(Found::File(Located { root: Arc::clone(root), path, identity }))
+    let identity = FileIdentity::from_metadata(&metadata);
+    Ok(FoundPath::File(LocatedFile { root: Arc::clone(root), path, identity }))
 }
 
 /// Opens a file that was found below `root`, if it is still there: the kernel resolves the path
@@ -236,15 +236,15 @@ fn open_beneath(_: &Path, path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-fn file(headers: &HeaderMap, file: Located, client: &Client) -> Reply {
+fn file(headers: &HeaderMap, file: LocatedFile, client: &SiteClient) -> SiteReply {
     let length = file.identity.length;
-    let validators = Validators::of(file.identity.modified, length);
+    let validators = FileValidators::from_metadata(file.identity.modified, length);
     let mut reply = match validators.judge(headers) {
-        Verdict::NotModified => reply::empty(StatusCode::NOT_MODIFIED),
-        Verdict::Failed => {
+        ConditionVerdict::NotModified => reply::empty(StatusCode::NOT_MODIFIED),
+        ConditionVerdict::Failed => {
             error(StatusCode::PRECONDITION_FAILED, "The file is not the one that is meant.")
         }
-        Verdict::Proceed => {
+        ConditionVerdict::Proceed => {
             let no_headers = HeaderMap::new();
             let headers = if validators.allow_part(headers) { headers } else { &no_headers };
             let media_type = mime_guess::from_path(&file.path).first_or_octet_stream();
@@ -334,7 +334,7 @@ mod tests {
         std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
         let root = Arc::from(root);
         let find = |name: &str| find(&root, Path::new(name), false);
-        assert!(matches!(find("good"), Ok(Found::File(..))));
+        assert!(matches!(find("good"), Ok(FoundPath::File(..))));
         for name in ["bad", "up", "up/secret.txt", "loop", "none", "inner.txt/x"] {
             let outcome = find(name);
             assert!(matches!(outcome, Err(cause) if is_missing(&cause)), "{name}");

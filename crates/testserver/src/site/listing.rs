@@ -23,7 +23,7 @@ use super::BoxError;
 const MAX_ITEMS: usize = 10_000;
 
 /// The memory of a name in addition to its bytes.
-const ITEM_OVERHEAD: usize = size_of::<Item>() + 16;
+const ITEM_OVERHEAD: usize = size_of::<ListingItem>() + 16;
 
 /// The number of bytes that a listing must be able to hold before it is promised.
 const USUAL_SIZE: usize = MAX_ITEMS * (ITEM_OVERHEAD + 32);
@@ -43,7 +43,7 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 
 /// An entry of a listing. Directories sort first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Item {
+struct ListingItem {
     is_file: bool,
     name: Box<[u8]>,
     length: u64,
@@ -51,48 +51,52 @@ struct Item {
 
 /// The content of a directory at the time of reading.
 #[derive(Debug)]
-struct Snapshot {
-    items: Vec<Item>,
+struct DirectorySnapshot {
+    items: Vec<ListingItem>,
     _held: Held,
 }
 
 /// The directories read recently.
 #[derive(Debug)]
-pub(super) struct Listings {
-    kept: Mutex<Vec<Kept>>,
+pub(super) struct RecentListings {
+    kept: Mutex<Vec<KeptListing>>,
     reading: Semaphore,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct KeptListing {
     path: PathBuf,
     since: Instant,
-    snapshot: Arc<Snapshot>,
+    snapshot: Arc<DirectorySnapshot>,
 }
 
-impl Default for Listings {
+impl Default for RecentListings {
     fn default() -> Self {
         Self { kept: Mutex::default(), reading: Semaphore::new(MAX_READING) }
     }
 }
 
-impl Listings {
-    fn find(&self, path: &Path) -> Option<Arc<Snapshot>> {
+impl RecentListings {
+    fn find(&self, path: &Path) -> Option<Arc<DirectorySnapshot>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|kept| kept.since.elapsed() < FRESH);
         kept.iter().find(|kept| kept.path == path).map(|kept| Arc::clone(&kept.snapshot))
     }
 
-    fn keep(&self, path: PathBuf, snapshot: &Arc<Snapshot>) {
+    fn keep(&self, path: PathBuf, snapshot: &Arc<DirectorySnapshot>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MAX_KEPT {
             kept.remove(0);
         }
-        kept.push(Kept { path, since: Instant::now(), snapshot: Arc::clone(snapshot) });
+        kept.push(KeptListing { path, since: Instant::now(), snapshot: Arc::clone(snapshot) });
     }
 
     /// Returns the content of a directory.
-    async fn read(&self, path: PathBuf, share: Arc<Share>) -> Result<Arc<Snapshot>, BoxError> {
+    async fn read(
+        &self,
+        path: PathBuf,
+        share: Arc<Share>,
+    ) -> Result<Arc<DirectorySnapshot>, BoxError> {
         let _turn = self.reading.acquire().await?;
         if let Some(snapshot) = self.find(&path) {
             return Ok(snapshot);
@@ -102,14 +106,14 @@ impl Listings {
         let items = items??;
         let bytes = items.iter().map(|item| item.name.len() + ITEM_OVERHEAD).sum();
         let held = share.bytes(bytes).ok_or("the memory budget of the server is used up")?;
-        let snapshot = Arc::new(Snapshot { items, _held: held });
+        let snapshot = Arc::new(DirectorySnapshot { items, _held: held });
         self.keep(path, &snapshot);
         Ok(snapshot)
     }
 }
 
 /// Returns the files and directories in `path`, except hidden ones.
-fn read_items(path: &Path) -> io::Result<Vec<Item>> {
+fn read_items(path: &Path) -> io::Result<Vec<ListingItem>> {
     let mut items = Vec::new();
     for entry in fs::read_dir(path)?.take(MAX_ITEMS) {
         let entry = entry?;
@@ -120,7 +124,7 @@ fn read_items(path: &Path) -> io::Result<Vec<Item>> {
             continue;
         }
         let name = name.into_boxed_slice();
-        items.push(Item { is_file: metadata.is_file(), name, length: metadata.len() });
+        items.push(ListingItem { is_file: metadata.is_file(), name, length: metadata.len() });
     }
     items.sort();
     items.shrink_to_fit();
@@ -130,23 +134,23 @@ fn read_items(path: &Path) -> io::Result<Vec<Item>> {
 /// The page of a directory, generated as it is read by the peer. The directory is read when the
 /// first byte can be sent.
 pub(super) struct ListingBody {
-    listings: Arc<Listings>,
+    listings: Arc<RecentListings>,
     share: Arc<Share>,
     /// The requested path.
     request_path: String,
-    state: State,
+    state: ListingState,
 }
 
-enum State {
+enum ListingState {
     Unread(PathBuf),
-    Reading(AbortOnDropHandle<Result<Arc<Snapshot>, BoxError>>),
-    Items(Arc<Snapshot>, usize),
+    Reading(AbortOnDropHandle<Result<Arc<DirectorySnapshot>, BoxError>>),
+    Items(Arc<DirectorySnapshot>, usize),
     Done,
 }
 
 impl ListingBody {
     pub(super) fn new(
-        listings: &Arc<Listings>,
+        listings: &Arc<RecentListings>,
         share: &Arc<Share>,
         request_path: &str,
         directory: PathBuf,
@@ -155,7 +159,7 @@ impl ListingBody {
             listings: Arc::clone(listings),
             share: Arc::clone(share),
             request_path: request_path.to_owned(),
-            state: State::Unread(directory),
+            state: ListingState::Unread(directory),
         }
     }
 
@@ -178,31 +182,32 @@ impl Source for ListingBody {
         _: usize,
     ) -> Poll<Option<Result<Piece, BoxError>>> {
         loop {
-            match std::mem::replace(&mut self.state, State::Done) {
-                State::Unread(directory) => {
+            match std::mem::replace(&mut self.state, ListingState::Done) {
+                ListingState::Unread(directory) => {
                     let (listings, share) = (Arc::clone(&self.listings), Arc::clone(&self.share));
                     let reading = async move { listings.read(directory, share).await };
-                    self.state = State::Reading(AbortOnDropHandle::new(tokio::spawn(reading)));
+                    self.state =
+                        ListingState::Reading(AbortOnDropHandle::new(tokio::spawn(reading)));
                 }
-                State::Reading(mut reading) => match Pin::new(&mut reading).poll(cx) {
+                ListingState::Reading(mut reading) => match Pin::new(&mut reading).poll(cx) {
                     Poll::Ready(read) => {
                         let snapshot = read??;
-                        self.state = State::Items(snapshot, 0);
+                        self.state = ListingState::Items(snapshot, 0);
                         return Poll::Ready(Some(Ok(self.piece(head(&self.request_path)))));
                     }
                     Poll::Pending => {
-                        self.state = State::Reading(reading);
+                        self.state = ListingState::Reading(reading);
                         return Poll::Pending;
                     }
                 },
-                State::Items(snapshot, next) => {
+                ListingState::Items(snapshot, next) => {
                     let (text, next) = lines(&snapshot.items, next);
                     if next < snapshot.items.len() {
-                        self.state = State::Items(snapshot, next);
+                        self.state = ListingState::Items(snapshot, next);
                     }
                     return Poll::Ready(Some(Ok(self.piece(text))));
                 }
-                State::Done => return Poll::Ready(None),
+                ListingState::Done => return Poll::Ready(None),
             }
         }
     }
@@ -230,9 +235,9 @@ fn head(path: &str) -> String {
 
 /// Returns some lines of the table from this item on, followed by the end of the page after the
 /// last one, and the index of the next item.
-fn lines(items: &[Item], mut next: usize) -> (String, usize) {
+fn lines(items: &[ListingItem], mut next: usize) -> (String, usize) {
     let mut html = String::new();
-    while let Some(Item { is_file, name, length }) = items.get(next)
+    while let Some(ListingItem { is_file, name, length }) = items.get(next)
         && html.len() < LEAST_PIECE / 2
     {
         let href = percent_encode(name, SEGMENT);
@@ -274,7 +279,7 @@ mod tests {
     #[test]
     fn names_cannot_break_out_of_the_page() {
         let name = b"<b> & \"'%?#.txt".to_vec().into_boxed_slice();
-        let item = Item { is_file: true, name, length: 1 };
+        let item = ListingItem { is_file: true, name, length: 1 };
         let page = head("/%3Cscript%3E/") + &lines(&[item], 0).0;
         assert!(!page.contains("<script>") && !page.contains("<b>"), "{page}");
         assert!(page.contains("href=\"%3Cb%3E%20%26%20%22%27%25%3F%23.txt\""), "{page}");
@@ -283,8 +288,8 @@ mod tests {
     #[test]
     fn long_listings_are_sent_in_pieces() {
         let name = |number: usize| format!("{number:04}").into_bytes().into_boxed_slice();
-        let items: Vec<Item> = (0..1000)
-            .map(|number| Item { is_file: true, name: name(number), length: number as u64 })
+        let items: Vec<ListingItem> = (0..1000)
+            .map(|number| ListingItem { is_file: true, name: name(number), length: number as u64 })
             .collect();
         let (mut page, mut next) = (String::new(), 0);
         while next < items.len() {

@@ -3,14 +3,14 @@
 use http::{HeaderValue, StatusCode, Version, header};
 
 use super::{
-    Client,
-    reply::{self, Reply},
+    SiteClient,
+    reply::{self, SiteReply},
 };
 
 const TEMPLATE: &str = include_str!("page.html");
 
 /// Returns the page, which is self-contained and has no scripts.
-pub(super) fn respond(client: &Client, version: Version) -> Reply {
+pub(super) fn respond(client: &SiteClient, version: Version) -> SiteReply {
     let (protocol, carrier) = match (version, client.peer.secure) {
         (Version::HTTP_3, _) => ("HTTP/3", "QUIC, with TLS 1.3 inside"),
         (Version::HTTP_2, true) => ("HTTP/2", "TCP and TLS"),

@@ -61,7 +61,7 @@ fn number(digits: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn of(field: &str, length: u64) -> RequestedRange {
+    fn requested_range(field: &str, length: u64) -> RequestedRange {
         let mut headers = HeaderMap::new();
         headers.insert(header::RANGE, field.parse().unwrap());
         requested(&headers, length)
@@ -69,31 +69,31 @@ mod tests {
 
     #[test]
     fn first_and_last_are_inclusive() {
-        assert_eq!(of("bytes=0-0", 10), RequestedRange::Part(0, 1));
-        assert_eq!(of("bytes=2-5", 10), RequestedRange::Part(2, 6));
-        assert_eq!(of("bytes=2-", 10), RequestedRange::Part(2, 10));
-        assert_eq!(of("bytes=2-99", 10), RequestedRange::Part(2, 10));
+        assert_eq!(requested_range("bytes=0-0", 10), RequestedRange::Part(0, 1));
+        assert_eq!(requested_range("bytes=2-5", 10), RequestedRange::Part(2, 6));
+        assert_eq!(requested_range("bytes=2-", 10), RequestedRange::Part(2, 10));
+        assert_eq!(requested_range("bytes=2-99", 10), RequestedRange::Part(2, 10));
     }
 
     #[test]
     fn a_suffix_counts_from_the_end() {
-        assert_eq!(of("bytes=-3", 10), RequestedRange::Part(7, 10));
-        assert_eq!(of("bytes=-30", 10), RequestedRange::Part(0, 10));
-        assert_eq!(of("bytes=-0", 10), RequestedRange::Nothing);
+        assert_eq!(requested_range("bytes=-3", 10), RequestedRange::Part(7, 10));
+        assert_eq!(requested_range("bytes=-30", 10), RequestedRange::Part(0, 10));
+        assert_eq!(requested_range("bytes=-0", 10), RequestedRange::Nothing);
     }
 
     #[test]
     fn a_range_beyond_the_end_cannot_be_satisfied() {
-        assert_eq!(of("bytes=10-", 10), RequestedRange::Nothing);
-        assert_eq!(of("bytes=0-", 0), RequestedRange::Nothing);
-        assert_eq!(of("bytes=99999999999999999999999-", 10), RequestedRange::Nothing);
+        assert_eq!(requested_range("bytes=10-", 10), RequestedRange::Nothing);
+        assert_eq!(requested_range("bytes=0-", 0), RequestedRange::Nothing);
+        assert_eq!(requested_range("bytes=99999999999999999999999-", 10), RequestedRange::Nothing);
     }
 
     #[test]
     fn anything_but_a_single_range_is_ignored() {
         for field in ["bytes=0-1,3-4", "lines=0-1", "bytes", "bytes=5-2", "bytes=a-", "bytes=+1-2"]
         {
-            assert_eq!(of(field, 10), RequestedRange::All, "{field}");
+            assert_eq!(requested_range(field, 10), RequestedRange::All, "{field}");
         }
         assert_eq!(requested(&HeaderMap::new(), 10), RequestedRange::All);
     }
@@ -104,7 +104,7 @@ mod tests {
             field in "bytes ?= ?[0-9]{0,22}-[0-9]{0,22}",
             length in 0_u64..100,
         ) {
-            if let RequestedRange::Part(start, end) = of(&field, length) {
+            if let RequestedRange::Part(start, end) = requested_range(&field, length) {
                 proptest::prop_assert!(start < end && end <= length);
             }
         }

@@ -8,10 +8,10 @@ use super::range::{self, RequestedRange};
 const SERVER: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
 
 /// A response before it is sent.
-pub(super) type Reply = Response<MeteredBody>;
+pub(super) type SiteReply = Response<MeteredBody>;
 
 /// Adds the fields that every response has.
-pub(super) fn with_server_fields(mut reply: Reply) -> Reply {
+pub(super) fn with_server_fields(mut reply: SiteReply) -> SiteReply {
     let headers = reply.headers_mut();
     headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -19,19 +19,19 @@ pub(super) fn with_server_fields(mut reply: Reply) -> Reply {
 }
 
 /// Returns a response without content.
-pub(super) fn empty(status: StatusCode) -> Reply {
+pub(super) fn empty(status: StatusCode) -> SiteReply {
     let mut reply = Response::new(MeteredBody::empty());
     *reply.status_mut() = status;
     reply
 }
 
 /// Returns a plain-text response.
-pub(super) fn text(status: StatusCode, text: String) -> Reply {
+pub(super) fn text(status: StatusCode, text: String) -> SiteReply {
     typed(status, "text/plain; charset=utf-8", text)
 }
 
 /// Returns a response with this media type.
-pub(super) fn typed(status: StatusCode, media_type: &'static str, body: String) -> Reply {
+pub(super) fn typed(status: StatusCode, media_type: &'static str, body: String) -> SiteReply {
     let mut reply = empty(status);
     reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     *reply.body_mut() = MeteredBody::full(body);
@@ -39,12 +39,12 @@ pub(super) fn typed(status: StatusCode, media_type: &'static str, body: String) 
 }
 
 /// Returns an error response with a description.
-pub(super) fn error(status: StatusCode, what: &str) -> Reply {
+pub(super) fn error(status: StatusCode, what: &str) -> SiteReply {
     text(status, format!("{status}\n{what}\n"))
 }
 
 /// Returns the response for when the server's budget is used up.
-pub(super) fn busy() -> Reply {
+pub(super) fn busy() -> SiteReply {
     let what = "The server is busy with other requests. Try again in a moment.";
     let mut reply = error(StatusCode::SERVICE_UNAVAILABLE, what);
     reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
@@ -52,7 +52,7 @@ pub(super) fn busy() -> Reply {
 }
 
 /// Returns a redirection; a location that is not valid in a header field is a server error.
-pub(super) fn redirect(status: StatusCode, location: &str) -> Reply {
+pub(super) fn redirect(status: StatusCode, location: &str) -> SiteReply {
     match HeaderValue::try_from(location) {
         Ok(location) => {
             let mut reply = empty(status);
@@ -65,7 +65,7 @@ pub(super) fn redirect(status: StatusCode, location: &str) -> Reply {
 
 /// Returns the response to a request with none of these methods: OPTIONS is answered, others are
 /// refused.
-pub(super) fn refusal(request: &Request<RequestBody>, methods: &[Method]) -> Option<Reply> {
+pub(super) fn refusal(request: &Request<RequestBody>, methods: &[Method]) -> Option<SiteReply> {
     if methods.contains(request.method()) {
         return None;
     }
@@ -79,7 +79,7 @@ pub(super) fn refusal(request: &Request<RequestBody>, methods: &[Method]) -> Opt
 }
 
 /// Returns the response to OPTIONS.
-pub(super) fn options(methods: &[Method]) -> Reply {
+pub(super) fn options(methods: &[Method]) -> SiteReply {
     let mut reply = empty(StatusCode::NO_CONTENT);
     allow_field(reply.headers_mut(), methods);
     reply
@@ -102,7 +102,7 @@ pub(super) fn ranged(
     headers: &HeaderMap,
     length: u64,
     content: impl FnOnce(u64, u64) -> MeteredBody,
-) -> Reply {
+) -> SiteReply {
     let (status, start, end) = match range::requested(headers, length) {
         RequestedRange::All => (StatusCode::OK, 0, length),
         RequestedRange::Part(start, end) => (StatusCode::PARTIAL_CONTENT, start, end),
@@ -122,14 +122,14 @@ pub(super) fn ranged(
     reply
 }
 
-fn content_range(reply: &mut Reply, range: &str) {
+fn content_range(reply: &mut SiteReply, range: &str) {
     if let Ok(field) = HeaderValue::try_from(range) {
         reply.headers_mut().insert(header::CONTENT_RANGE, field);
     }
 }
 
 /// Sets the media type, unless the response already has one.
-pub(super) fn with_type(mut reply: Reply, media_type: &str) -> Reply {
+pub(super) fn with_type(mut reply: SiteReply, media_type: &str) -> SiteReply {
     if !reply.headers().contains_key(header::CONTENT_TYPE)
         && let Ok(field) = HeaderValue::try_from(media_type)
     {

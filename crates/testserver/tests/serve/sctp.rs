@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::sctp::protocol::message::SendInfo;
 use eyas::{Connection, Endpoint, MemoryStore};
 use eyas_http::serve::{Limits, Running, SctpService};
@@ -20,7 +20,7 @@ async fn connect(running: &Running) -> Connection {
     let udp = running.sctp().and_then(|sctp| sctp.encapsulation_port()).expect("SCTP inside UDP");
     let builder = Endpoint::builder().memory(MemoryStore::none()).sctp_encapsulation_port(udp);
     let address = running.local_addr();
-    let host = Host::parse(&address.ip().to_string()).expect("an address");
+    let host = TargetHost::parse(&address.ip().to_string()).expect("an address");
     let transports = vec![Transport::SctpUdp];
     let target = Target::plain(host, address.port(), transports.clone(), Security::None);
     let policy = Policy { transports, ..Policy::default() };

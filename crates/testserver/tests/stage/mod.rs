@@ -5,9 +5,9 @@ use std::{
     time::Duration,
 };
 
-use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters, race::memory::Config};
+use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters, race::memory::MemoryConfig};
 use eyas_http::{Client, ClientBuilder, Proxy, Versions};
-use eyas_testserver::{Authority, Personality, TestServer};
+use eyas_testserver::{ServerPersonality, TestAuthority, TestServer};
 
 /// A generous bound for anything that must happen at all.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
@@ -16,13 +16,13 @@ pub(crate) const SOON: Duration = Duration::from_secs(20);
 pub(crate) const NAME: &str = "peer.test";
 
 pub(crate) struct Stage {
-    authority: Authority,
+    authority: TestAuthority,
     pub(crate) server: TestServer,
 }
 
 impl Stage {
-    pub(crate) async fn new(personality: Personality) -> Self {
-        let authority = Authority::new([NAME]).expect("an authority");
+    pub(crate) async fn new(personality: ServerPersonality) -> Self {
+        let authority = TestAuthority::new([NAME]).expect("an authority");
         let server = personality.start(&authority).await.expect("a server");
         Self { authority, server }
     }
@@ -38,7 +38,7 @@ impl Stage {
 
     /// Returns a client for only these versions, with its own memory.
     pub(crate) fn client_for(&self, versions: Versions) -> Client {
-        let memory = MemoryStore::in_memory(Config::default());
+        let memory = MemoryStore::in_memory(MemoryConfig::default());
         self.builder_with(&memory).versions(versions).build().expect("a client")
     }
 

@@ -2,7 +2,7 @@
 
 use eyas_http::{Kind, Versions};
 use eyas_testserver::site::pattern_byte;
-use eyas_testserver::{Personality, Side};
+use eyas_testserver::{ServerPersonality, TransportSide};
 
 use crate::stage::Stage;
 
@@ -17,7 +17,7 @@ fn pattern(count: u64) -> Vec<u8> {
 
 #[tokio::test]
 async fn long_bodies_arrive_completely_both_ways() {
-    let stage = Stage::new(Personality::Healthy).await;
+    let stage = Stage::new(ServerPersonality::Healthy).await;
     for versions in EACH {
         let client = stage.client_for(versions);
         let down = client.get(stage.url(&format!("/bytes/{COUNT}"))).send().await;
@@ -31,7 +31,7 @@ async fn long_bodies_arrive_completely_both_ways() {
 
 #[tokio::test]
 async fn a_reset_in_mid_body_is_an_error() {
-    let stage = Stage::new(Personality::ResetInBody { after: 5000 }).await;
+    let stage = Stage::new(ServerPersonality::ResetInBody { after: 5000 }).await;
     for versions in EACH {
         let response = stage.client_for(versions).get(stage.url("/bytes/100000")).send().await;
         let error = response.expect("a head").bytes().await.expect_err("no whole body");
@@ -42,7 +42,7 @@ async fn a_reset_in_mid_body_is_an_error() {
 
 #[tokio::test]
 async fn a_truncated_body_is_an_error() {
-    let stage = Stage::new(Personality::TruncatedBody { after: 5000 }).await;
+    let stage = Stage::new(ServerPersonality::TruncatedBody { after: 5000 }).await;
     for versions in EACH {
         let response = stage.client_for(versions).get(stage.url("/bytes/100000")).send().await;
         let error = response.expect("a head").bytes().await.expect_err("no whole body");
@@ -53,7 +53,7 @@ async fn a_truncated_body_is_an_error() {
 
 #[tokio::test]
 async fn one_bad_transport_does_not_affect_the_body_of_the_other() {
-    let stage = Stage::new(Personality::WrongCertificate(Side::Quic)).await;
+    let stage = Stage::new(ServerPersonality::WrongCertificate(TransportSide::Quic)).await;
     let response = stage.client().get(stage.url("/bytes/100000")).send().await;
     let body = response.expect("a response").bytes().await.expect("a body");
     assert!(body == pattern(100_000));

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use eyas::{
     MemoryStore,
-    race::{memory::Config, policy::Policy},
+    race::{memory::MemoryConfig, policy::Policy},
 };
 use eyas_http::{Error, Kind};
-use eyas_testserver::{Personality, Side};
+use eyas_testserver::{ServerPersonality, TransportSide};
 use http::Version;
 use tokio::time::{sleep, timeout};
 
@@ -17,7 +17,7 @@ use crate::stage::{SOON, Stage};
 /// busy machines.
 async fn version(stage: &Stage) -> Version {
     let race = Policy { head_start: Duration::from_secs(2), ..Policy::default() };
-    let memory = MemoryStore::in_memory(Config::default());
+    let memory = MemoryStore::in_memory(MemoryConfig::default());
     let client = stage.builder_with(&memory).race(race).build().expect("a client");
     let response = client.get(stage.url("/bytes/1000")).send();
     let response = timeout(SOON, response).await.expect("an end").expect("a response");
@@ -35,12 +35,12 @@ async fn failure(stage: &Stage) -> Error {
 async fn working_transports_are_found() {
     let slow = Duration::from_millis(100);
     let cases = [
-        (Personality::Healthy, Version::HTTP_3),
-        (Personality::UdpSwallowed, Version::HTTP_2),
-        (Personality::TcpOnly, Version::HTTP_2),
-        (Personality::Http3Only, Version::HTTP_3),
-        (Personality::TcpSlow { by: slow }, Version::HTTP_3),
-        (Personality::TcpSilent, Version::HTTP_3),
+        (ServerPersonality::Healthy, Version::HTTP_3),
+        (ServerPersonality::UdpSwallowed, Version::HTTP_2),
+        (ServerPersonality::TcpOnly, Version::HTTP_2),
+        (ServerPersonality::Http3Only, Version::HTTP_3),
+        (ServerPersonality::TcpSlow { by: slow }, Version::HTTP_3),
+        (ServerPersonality::TcpSilent, Version::HTTP_3),
     ];
     for (personality, expected) in cases {
         let stage = Stage::new(personality).await;
@@ -51,17 +51,17 @@ async fn working_transports_are_found() {
 
 #[tokio::test]
 async fn a_fault_on_one_transport_leaves_the_other() {
-    let faults: [fn(Side) -> Personality; 4] = [
-        Personality::WrongCertificate,
-        Personality::ExpiredCertificate,
-        Personality::WrongName,
-        Personality::NoCommonAlpn,
+    let faults: [fn(TransportSide) -> ServerPersonality; 4] = [
+        ServerPersonality::WrongCertificate,
+        ServerPersonality::ExpiredCertificate,
+        ServerPersonality::WrongName,
+        ServerPersonality::NoCommonAlpn,
     ];
     for fault in faults {
-        let on_tcp = Stage::new(fault(Side::Tcp)).await;
-        assert_eq!(version(&on_tcp).await, Version::HTTP_3, "{}", fault(Side::Tcp));
-        let on_quic = Stage::new(fault(Side::Quic)).await;
-        assert_eq!(version(&on_quic).await, Version::HTTP_2, "{}", fault(Side::Quic));
+        let on_tcp = Stage::new(fault(TransportSide::Tcp)).await;
+        assert_eq!(version(&on_tcp).await, Version::HTTP_3, "{}", fault(TransportSide::Tcp));
+        let on_quic = Stage::new(fault(TransportSide::Quic)).await;
+        assert_eq!(version(&on_quic).await, Version::HTTP_2, "{}", fault(TransportSide::Quic));
     }
 }
 
@@ -69,11 +69,17 @@ async fn a_fault_on_one_transport_leaves_the_other() {
 async fn a_certificate_that_is_bad_on_both_is_reported_once() {
     let cases = [
         (
-            Personality::WrongCertificate(Side::Both),
+            ServerPersonality::WrongCertificate(TransportSide::Both),
             "the certificate's issuer \"untrusted test authority\" is not trusted here",
         ),
-        (Personality::ExpiredCertificate(Side::Both), "the certificate expired on 2002-01-01, "),
-        (Personality::WrongName(Side::Both), "the certificate is for other.test, not for "),
+        (
+            ServerPersonality::ExpiredCertificate(TransportSide::Both),
+            "the certificate expired on 2002-01-01, ",
+        ),
+        (
+            ServerPersonality::WrongName(TransportSide::Both),
+            "the certificate is for other.test, not for ",
+        ),
     ];
     for (personality, sentence) in cases {
         let stage = Stage::new(personality).await;
@@ -86,7 +92,7 @@ async fn a_certificate_that_is_bad_on_both_is_reported_once() {
 
 #[tokio::test]
 async fn a_fault_on_both_is_reported_for_each_candidate() {
-    let stage = Stage::new(Personality::NoCommonAlpn(Side::Both)).await;
+    let stage = Stage::new(ServerPersonality::NoCommonAlpn(TransportSide::Both)).await;
     let error = failure(&stage).await;
     assert_eq!(error.kind(), Kind::Tls, "{error}");
     let message = error.to_string();
@@ -99,8 +105,8 @@ async fn a_fault_on_both_is_reported_for_each_candidate() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn if_everything_is_dropped_the_deadline_ends_it() {
-    let stage = Stage::new(Personality::AllSwallowed).await;
-    let memory = MemoryStore::in_memory(Config::default());
+    let stage = Stage::new(ServerPersonality::AllSwallowed).await;
+    let memory = MemoryStore::in_memory(MemoryConfig::default());
     let client = stage.builder_with(&memory).connect_timeout(Duration::from_millis(500));
     let client = client.build().expect("a client");
     let response = timeout(SOON, client.get(stage.url("/")).send()).await.expect("an end");
@@ -110,8 +116,8 @@ async fn if_everything_is_dropped_the_deadline_ends_it() {
 
 #[tokio::test]
 async fn dropped_udp_is_remembered_by_the_next_client() {
-    let stage = Stage::new(Personality::UdpSwallowed).await;
-    let memory = MemoryStore::in_memory(Config::default());
+    let stage = Stage::new(ServerPersonality::UdpSwallowed).await;
+    let memory = MemoryStore::in_memory(MemoryConfig::default());
     let first = stage.builder_with(&memory).build().expect("a client");
     let response = first.get(stage.url("/")).send().await.expect("a response");
     assert_eq!(response.version(), Version::HTTP_2);
@@ -130,7 +136,7 @@ async fn dropped_udp_is_remembered_by_the_next_client() {
 
 #[tokio::test]
 async fn late_quic_takes_over() {
-    let stage = Stage::new(Personality::QuicSlow { by: Duration::from_millis(1500) }).await;
+    let stage = Stage::new(ServerPersonality::QuicSlow { by: Duration::from_millis(1500) }).await;
     let client = stage.client();
     let first = client.get(stage.url("/bytes/10")).send().await.expect("a response");
     assert_eq!(first.version(), Version::HTTP_2);

@@ -2,7 +2,7 @@
 //!
 //! Over QUIC they are datagrams (RFC 9221), which are protected like streams and not retransmitted. quinn sends
 //! waiting datagrams before any stream, so packets are passed to it in turns, and between two turns streams are
-//! served ([`Turns`]). Over SCTP they are unordered messages with a lifetime (RFC 7496), on a stream of their
+//! served ([`SendingTurns`]). Over SCTP they are unordered messages with a lifetime (RFC 7496), on a stream of their
 //! own, which has the share of one stream.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,8 +15,8 @@ use eyas::sctp::{SctpMessages, SctpStreams};
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep};
 
-use super::interface::Attachment;
-use crate::paths::Paths;
+use super::interface::InterfaceAttachment;
+use crate::paths::ConnectionPaths;
 
 /// The stream of messages: the last of those that `eyas` requests, beyond all that have channels.
 const MESSAGES: StreamId = StreamId(1023);
@@ -36,7 +36,7 @@ const CHANCE: f64 = 3000.0;
 /// How the datagrams and the streams of a connection take turns. A turn that finds no packets waiting is continued
 /// with the next ones: even if they arrive one by one, they could fill the path and leave nothing to the streams.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Turns {
+pub(super) struct SendingTurns {
     /// The size of a turn of datagrams, in bytes.
     bytes: usize,
     /// What was sent in this turn, in bytes, and how long that took.
@@ -48,13 +48,13 @@ pub(super) struct Turns {
     wanted: f64,
 }
 
-impl Default for Turns {
+impl Default for SendingTurns {
     fn default() -> Self {
         Self { bytes: FIRST, sent: 0, took: Duration::ZERO, is_filled_at_once: false, wanted: 0.0 }
     }
 }
 
-impl Turns {
+impl SendingTurns {
     /// Returns how much may still be sent in this turn, in bytes.
     pub(super) fn left(&self) -> usize {
         self.bytes.saturating_sub(self.sent)
@@ -88,15 +88,15 @@ impl Turns {
 
 /// The datagrams or messages of a session's transport.
 #[derive(Debug)]
-pub(super) struct Datagrams {
-    method: Option<Method>,
+pub(super) struct SessionDatagrams {
+    method: Option<DatagramMethod>,
     /// Whether the other end has announced that it accepts them.
     are_accepted: AtomicBool,
 }
 
 /// How packets are sent beside streams.
 #[derive(Debug)]
-pub(super) enum Method {
+pub(super) enum DatagramMethod {
     /// As QUIC datagrams.
     Quic(Connection),
     /// As SCTP messages.
@@ -106,12 +106,12 @@ pub(super) enum Method {
 /// A packet that is too long for a datagram.
 pub(super) struct TooLong(pub(super) Bytes);
 
-impl Datagrams {
+impl SessionDatagrams {
     /// Returns those of this connection, if its transport supports them.
-    pub(super) fn of(paths: Option<&Paths>) -> Self {
+    pub(super) fn from_paths(paths: Option<&ConnectionPaths>) -> Self {
         let quic = || paths?.quic().filter(|quic| quic.max_datagram_size().is_some()).cloned();
         let sctp = || messages(paths?.sctp()?).map(Box::new);
-        let method = quic().map(Method::Quic).or_else(|| sctp().map(Method::Sctp));
+        let method = quic().map(DatagramMethod::Quic).or_else(|| sctp().map(DatagramMethod::Sctp));
         Self { method, are_accepted: AtomicBool::new(false) }
     }
 
@@ -126,12 +126,12 @@ impl Datagrams {
     }
 
     /// Returns how to send packets, if the other end accepts datagrams or messages.
-    pub(super) fn ready(&self) -> Option<&Method> {
+    pub(super) fn ready(&self) -> Option<&DatagramMethod> {
         self.method.as_ref().filter(|_| self.are_accepted.load(Relaxed))
     }
 
     /// Passes received packets to the interface. Never returns, even if the session ends.
-    pub(super) async fn receive(&self, attachment: &Attachment) {
+    pub(super) async fn receive(&self, attachment: &InterfaceAttachment) {
         while let Some(packet) = self.next().await {
             attachment.receive(&packet);
             consume_budget().await;
@@ -141,8 +141,8 @@ impl Datagrams {
 
     async fn next(&self) -> Option<Bytes> {
         match self.method.as_ref()? {
-            Method::Quic(quic) => quic.read_datagram().await.ok(),
-            Method::Sctp(messages) => messages.receive().await.ok()?,
+            DatagramMethod::Quic(quic) => quic.read_datagram().await.ok(),
+            DatagramMethod::Sctp(messages) => messages.receive().await.ok()?,
         }
     }
 }
@@ -178,7 +178,7 @@ pub(super) async fn yield_to_streams(
     began: Instant,
     sent: usize,
     room: usize,
-    turns: &mut Turns,
+    turns: &mut SendingTurns,
 ) {
     while quic.datagram_send_buffer_space() < room && quic.close_reason().is_none() {
         sleep((began.elapsed() / 4).clamp(PAUSES.0, TURN)).await;
@@ -202,7 +202,7 @@ mod tests {
     /// Runs turns until they have settled, between which streams use this much of their pauses. Returns the duration
     /// of a turn and of the pause after it.
     fn settled(rate: u32, use_of: f64) -> (Duration, Duration) {
-        let mut turns = Turns::default();
+        let mut turns = SendingTurns::default();
         let mut durations = (Duration::ZERO, Duration::ZERO);
         for _ in 0..20 {
             let took = time_of(turns.left(), rate);
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn packets_that_come_one_by_one_end_their_turn_too() {
-        let mut turns = Turns::default();
+        let mut turns = SendingTurns::default();
         let pauses = (0..100).filter_map(|_| {
             let pause = turns.add(FIRST / 4, TURN / 4)?;
             turns.begin(0);
@@ -252,12 +252,12 @@ mod tests {
 
     #[test]
     fn a_turn_that_is_not_full_is_not_extended() {
-        let mut turns = Turns::default();
+        let mut turns = SendingTurns::default();
         assert_eq!(turns.add(100, Duration::ZERO), None);
         assert_eq!(turns.bytes, FIRST);
         // Packets that come slowly say nothing about what the path carries at once.
         assert!(turns.add(FIRST, Duration::ZERO).is_some());
         turns.begin(0);
-        assert_eq!(turns, Turns::default());
+        assert_eq!(turns, SendingTurns::default());
     }
 }

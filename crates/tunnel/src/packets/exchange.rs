@@ -10,10 +10,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::task::coop::consume_budget;
 use tokio::time::Instant;
 
-use super::datagrams::{Datagrams, Method, TooLong, Turns, send_datagram, yield_to_streams};
-use super::interface::Attachment;
+use super::datagrams::{
+    DatagramMethod, SendingTurns, SessionDatagrams, TooLong, send_datagram, yield_to_streams,
+};
+use super::interface::InterfaceAttachment;
 use super::{LIFETIME, framing};
-use crate::link::{ChannelStream, Link};
+use crate::link::{ChannelStream, SessionLink};
 
 /// About how many bytes are written to the channel at once, and may wait there. Packets that wait in the queue are
 /// dropped when they are late, but not those in the channel.
@@ -22,12 +24,16 @@ const BATCH: usize = 16 * 1024;
 const READ: usize = 64 * 1024;
 
 /// Exchanges packets in both directions until the channel ends.
-pub(crate) async fn exchange_packets(link: &Link, channel: ChannelStream, attachment: Attachment) {
+pub(crate) async fn exchange_packets(
+    link: &SessionLink,
+    channel: ChannelStream,
+    attachment: InterfaceAttachment,
+) {
     let id = channel.id();
     link.set_packets(Some(Arc::clone(attachment.tally())));
-    let datagrams = Datagrams::of(link.paths().as_ref());
+    let datagrams = SessionDatagrams::from_paths(link.paths().as_ref());
     let (from, to) = tokio::io::split(channel);
-    let sender = Sender { link, id, to, attachment: &attachment, out: BytesMut::new() };
+    let sender = PacketSender { link, id, to, attachment: &attachment, out: BytesMut::new() };
     // In one task, so that the networks are detached as soon as any part ends.
     tokio::select! {
         // The reason does not matter.
@@ -40,8 +46,8 @@ pub(crate) async fn exchange_packets(link: &Link, channel: ChannelStream, attach
 
 async fn receive(
     mut from: ReadHalf<ChannelStream>,
-    attachment: &Attachment,
-    datagrams: &Datagrams,
+    attachment: &InterfaceAttachment,
+    datagrams: &SessionDatagrams,
 ) -> io::Result<()> {
     let mut unread = BytesMut::new();
     loop {
@@ -49,7 +55,7 @@ async fn receive(
         if from.read_buf(&mut unread).await? == 0 {
             return Ok(());
         }
-        while let Some(packet) = framing::take(&mut unread) {
+        while let Some(packet) = framing::remove_packet(&mut unread) {
             if packet[..] == framing::TAKES_DATAGRAMS {
                 datagrams.set_accepted();
             } else {
@@ -60,40 +66,40 @@ async fn receive(
     }
 }
 
-struct Sender<'a> {
-    link: &'a Link,
+struct PacketSender<'a> {
+    link: &'a SessionLink,
     id: u32,
     to: WriteHalf<ChannelStream>,
-    attachment: &'a Attachment,
+    attachment: &'a InterfaceAttachment,
     /// Packets for the channel.
     out: BytesMut,
 }
 
-impl Sender<'_> {
-    async fn run(mut self, datagrams: &Datagrams) -> io::Result<()> {
+impl PacketSender<'_> {
+    async fn run(mut self, datagrams: &SessionDatagrams) -> io::Result<()> {
         if datagrams.are_available() {
-            framing::put(&framing::TAKES_DATAGRAMS, &mut self.out);
+            framing::append_packet(&framing::TAKES_DATAGRAMS, &mut self.out);
             self.flush().await?;
         }
         while datagrams.ready().is_none() {
             self.link.unsent_below(self.id, BATCH).await;
             let mut next = Some(self.attachment.next().await);
             while let Some(packet) = next {
-                self.put(&packet);
+                self.append(&packet);
                 next = if self.out.len() < BATCH { self.attachment.try_next() } else { None };
             }
             self.flush().await?;
         }
         match datagrams.ready() {
-            Some(Method::Quic(quic)) => self.send_datagrams(quic).await,
-            Some(Method::Sctp(messages)) => self.send_messages(messages).await,
+            Some(DatagramMethod::Quic(quic)) => self.send_datagrams(quic).await,
+            Some(DatagramMethod::Sctp(messages)) => self.send_messages(messages).await,
             None => Ok(()),
         }
     }
 
     /// Sends packets as datagrams, and those that are too long through the channel.
     async fn send_datagrams(&mut self, quic: &quinn::Connection) -> io::Result<()> {
-        let (mut turns, room) = (Turns::default(), quic.datagram_send_buffer_space());
+        let (mut turns, room) = (SendingTurns::default(), quic.datagram_send_buffer_space());
         loop {
             let mut next = Some(self.attachment.next().await);
             let (began, mut sent) = (Instant::now(), 0);
@@ -130,12 +136,12 @@ impl Sender<'_> {
                 self.attachment.tally().sent(length);
                 self.attachment.tally().sent_as_datagram();
             }
-            Err(TooLong(packet)) => self.put(&packet),
+            Err(TooLong(packet)) => self.append(&packet),
         }
     }
 
-    fn put(&mut self, packet: &[u8]) {
-        framing::put(packet, &mut self.out);
+    fn append(&mut self, packet: &[u8]) {
+        framing::append_packet(packet, &mut self.out);
         self.attachment.tally().sent(packet.len());
     }
 

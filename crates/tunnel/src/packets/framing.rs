@@ -10,7 +10,7 @@ pub const LENGTH: usize = 2;
 pub const TAKES_DATAGRAMS: [u8; 1] = [0];
 
 /// Appends a packet to the buffer. One that is longer than any IP packet is left out.
-pub fn put(packet: &[u8], into: &mut BytesMut) {
+pub fn append_packet(packet: &[u8], into: &mut BytesMut) {
     if let Ok(length) = u16::try_from(packet.len()) {
         into.put_u16(length);
         into.put_slice(packet);
@@ -18,7 +18,7 @@ pub fn put(packet: &[u8], into: &mut BytesMut) {
 }
 
 /// Removes the first packet from the buffer, if it is complete. It is not validated, and may be empty.
-pub fn take(from: &mut BytesMut) -> Option<Bytes> {
+pub fn remove_packet(from: &mut BytesMut) -> Option<Bytes> {
     let length = usize::from(from.get(..LENGTH)?.get_u16());
     if from.len() < LENGTH + length {
         return None;

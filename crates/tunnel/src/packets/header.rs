@@ -6,7 +6,7 @@ use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice};
 
 /// The source and the destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct PacketHeader {
     /// The source address, which may be forged.
     pub source: IpAddr,
     /// The destination address.
@@ -16,7 +16,7 @@ pub struct Header {
 /// The length of the IPv6 header, which its payload length does not include (RFC 8200 §3).
 const IPV6_HEADER: usize = 40;
 
-impl Header {
+impl PacketHeader {
     /// Reads the header of a packet. Returns `None` unless this is exactly one complete IP packet.
     pub fn read(packet: &[u8]) -> Option<Self> {
         let (length, source, destination) = match packet.first()? >> 4 {

@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::Bytes;
 use eyas::sctp::UnannouncedAddresses;
-use eyas_relay::device::{Device, MAX_PACKET};
-use eyas_relay::packet::{Unreachable, unreachable_if_host};
+use eyas_relay::device::{MAX_PACKET, PacketDevice};
+use eyas_relay::packet::{UnreachableCause, unreachable_if_host};
 use ipnet::IpNet;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::header::Header;
+use super::header::PacketHeader;
 use super::queue::PacketQueue;
-use super::routes::{Routes, Taken};
-use crate::packet_counts::{Outcome, Tally};
+use super::routes::{PeerRoutes, TakenNetwork};
+use crate::packet_counts::{PacketOutcome, PacketTally};
 
 /// The limit on the addresses of an interface.
 pub const MAX_ADDRESSES: usize = 8;
@@ -38,36 +38,36 @@ pub struct InterfaceConfig {
 /// An interface whose packets go to the other ends of sessions. Cheap to clone; it works until the last clone is
 /// dropped.
 #[derive(Clone, Debug)]
-pub struct Interface {
-    shared: Arc<Shared>,
+pub struct TunnelInterface {
+    shared: Arc<SharedInterface>,
     gone: CancellationToken,
     /// Stops the reading task when the last handle is dropped, not when the last session ends.
     _reading: Arc<DropGuard>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    device: Device,
+struct SharedInterface {
+    device: PacketDevice,
     config: InterfaceConfig,
     /// No session has a path through the interface that it carries.
     _unannounced: UnannouncedAddresses,
-    routes: RwLock<Routes<Peer>>,
+    routes: RwLock<PeerRoutes<InterfacePeer>>,
     epoch: Instant,
 }
 
 /// The other end of a session.
 #[derive(Clone, Debug)]
-struct Peer(Arc<Waiting>);
+struct InterfacePeer(Arc<WaitingPackets>);
 
 /// The packets that wait to be sent to a peer.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingPackets {
     queue: Mutex<PacketQueue>,
     arrived: Notify,
-    tally: Arc<Tally>,
+    tally: Arc<PacketTally>,
 }
 
-impl PartialEq for Peer {
+impl PartialEq for InterfacePeer {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -75,12 +75,12 @@ impl PartialEq for Peer {
 
 /// A session that gets the packets for its networks until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Attachment {
-    shared: Arc<Shared>,
-    peer: Peer,
+pub(crate) struct InterfaceAttachment {
+    shared: Arc<SharedInterface>,
+    peer: InterfacePeer,
 }
 
-impl Interface {
+impl TunnelInterface {
     /// Starts reading the packets of the device: a non-blocking TUN device without packet headers, configured
     /// as given. Must be called within a tokio runtime.
     ///
@@ -88,8 +88,8 @@ impl Interface {
     /// If the device cannot be registered with the runtime.
     pub fn new(device: OwnedFd, config: InterfaceConfig) -> io::Result<Self> {
         let addresses = config.addresses.iter().map(IpNet::addr);
-        let shared = Arc::new(Shared {
-            device: Device::new(device)?,
+        let shared = Arc::new(SharedInterface {
+            device: PacketDevice::new(device)?,
             _unannounced: UnannouncedAddresses::new(addresses),
             config,
             routes: RwLock::default(),
@@ -120,12 +120,12 @@ impl Interface {
     ///
     /// # Errors
     /// Returns a network that another session has.
-    pub(crate) fn attach(&self, networks: &[IpNet]) -> Result<Attachment, IpNet> {
-        let peer = Peer(Arc::default());
+    pub(crate) fn attach(&self, networks: &[IpNet]) -> Result<InterfaceAttachment, IpNet> {
+        let peer = InterfacePeer(Arc::default());
         let mut routes = self.shared.routes.write().unwrap_or_else(PoisonError::into_inner);
-        routes.insert(networks, &peer).map_err(|Taken { network, .. }| network)?;
+        routes.insert(networks, &peer).map_err(|TakenNetwork { network, .. }| network)?;
         drop(routes);
-        Ok(Attachment { shared: Arc::clone(&self.shared), peer })
+        Ok(InterfaceAttachment { shared: Arc::clone(&self.shared), peer })
     }
 
     /// Returns the networks that a client reaches through it.
@@ -140,7 +140,7 @@ impl Interface {
     }
 }
 
-impl Shared {
+impl SharedInterface {
     /// Reads packets as long as the device exists.
     async fn read(&self) {
         let mut packet = vec![0; MAX_PACKET];
@@ -151,9 +151,9 @@ impl Shared {
 
     /// Queues a packet for the peer that has its destination.
     fn route(&self, packet: &[u8]) {
-        let Some(header) = Header::read(packet) else { return };
+        let Some(header) = PacketHeader::read(packet) else { return };
         match self.peer(header.destination) {
-            Some(Peer(waiting)) => {
+            Some(InterfacePeer(waiting)) => {
                 waiting.lock().push(self.epoch.elapsed(), Bytes::copy_from_slice(packet));
                 waiting.arrived.notify_one();
             }
@@ -163,26 +163,27 @@ impl Shared {
 
     /// Sends an ICMP error, so that the program on this host need not wait. Its source is the packet's destination,
     /// since a host ignores packets from its own addresses (RFC 1122 §3.2.1.3).
-    fn reject(&self, packet: &[u8], header: Header) {
-        if let Some(error) = unreachable_if_host(packet, header.destination, Unreachable::Host) {
+    fn reject(&self, packet: &[u8], header: PacketHeader) {
+        if let Some(error) = unreachable_if_host(packet, header.destination, UnreachableCause::Host)
+        {
             self.device.write(&error);
         }
     }
 
-    fn peer(&self, address: IpAddr) -> Option<Peer> {
+    fn peer(&self, address: IpAddr) -> Option<InterfacePeer> {
         self.routes.read().unwrap_or_else(PoisonError::into_inner).peer(address).cloned()
     }
 }
 
-impl Waiting {
+impl WaitingPackets {
     fn lock(&self) -> MutexGuard<'_, PacketQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Attachment {
+impl InterfaceAttachment {
     /// Returns the counters of its packets.
-    pub(crate) fn tally(&self) -> &Arc<Tally> {
+    pub(crate) fn tally(&self) -> &Arc<PacketTally> {
         &self.peer.0.tally
     }
 
@@ -206,17 +207,18 @@ impl Attachment {
 
     /// Passes a packet from the other end to the interface, if its source is one of the session's networks.
     pub(super) fn receive(&self, packet: &[u8]) {
-        let outcome = match Header::read(packet).map(|header| self.shared.peer(header.source)) {
-            None => Outcome::Malformed,
-            Some(peer) if peer.as_ref() != Some(&self.peer) => Outcome::Forged,
-            Some(_) if self.shared.device.write(packet) => Outcome::Accepted,
-            Some(_) => Outcome::Refused,
+        let outcome = match PacketHeader::read(packet).map(|header| self.shared.peer(header.source))
+        {
+            None => PacketOutcome::Malformed,
+            Some(peer) if peer.as_ref() != Some(&self.peer) => PacketOutcome::Forged,
+            Some(_) if self.shared.device.write(packet) => PacketOutcome::Accepted,
+            Some(_) => PacketOutcome::Refused,
         };
         self.tally().count_received(outcome, packet.len());
     }
 }
 
-impl Drop for Attachment {
+impl Drop for InterfaceAttachment {
     fn drop(&mut self) {
         let mut routes = self.shared.routes.write().unwrap_or_else(PoisonError::into_inner);
         routes.remove(&self.peer);

@@ -29,7 +29,7 @@ impl PacketQueue {
         self.bytes += packet.len();
         self.waiting.push_back((now, packet));
         while self.bytes > MAX_BYTES || self.waiting.len() > MAX_PACKETS {
-            self.take();
+            self.remove_first();
             self.overflow += 1;
         }
     }
@@ -37,7 +37,7 @@ impl PacketQueue {
     /// Removes the next packet that is not late.
     pub fn pop(&mut self, now: Duration) -> Option<Bytes> {
         loop {
-            let (arrived, packet) = self.take()?;
+            let (arrived, packet) = self.remove_first()?;
             if now.saturating_sub(arrived) <= LIFETIME {
                 return Some(packet);
             }
@@ -45,7 +45,7 @@ impl PacketQueue {
         }
     }
 
-    fn take(&mut self) -> Option<(Duration, Bytes)> {
+    fn remove_first(&mut self) -> Option<(Duration, Bytes)> {
         let (arrived, packet) = self.waiting.pop_front()?;
         self.bytes -= packet.len();
         if self.waiting.is_empty() {

@@ -8,38 +8,38 @@ use ipnet::IpNet;
 
 /// Networks and their peers. If networks contain an address, the smallest one counts (RFC 1812 §5.2.4.3).
 #[derive(Clone, Debug)]
-pub struct Routes<P> {
+pub struct PeerRoutes<P> {
     /// By prefix length, the longest first, and then by the first address, for both families together.
     networks: BTreeMap<Reverse<u8>, HashMap<IpAddr, P>>,
 }
 
 /// A network that another peer has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken<P> {
+pub struct TakenNetwork<P> {
     /// The network.
     pub network: IpNet,
     /// The other peer.
     pub by: P,
 }
 
-impl<P> Default for Routes<P> {
+impl<P> Default for PeerRoutes<P> {
     fn default() -> Self {
         Self { networks: BTreeMap::new() }
     }
 }
 
-impl<P: Clone + PartialEq> Routes<P> {
+impl<P: Clone + PartialEq> PeerRoutes<P> {
     /// Assigns these networks to a peer: all of them, or none.
     ///
     /// # Errors
     /// If another peer has one of them.
-    pub fn insert(&mut self, networks: &[IpNet], peer: &P) -> Result<(), Taken<P>> {
+    pub fn insert(&mut self, networks: &[IpNet], peer: &P) -> Result<(), TakenNetwork<P>> {
         for network in networks {
             let same = self.networks.get(&Reverse(network.prefix_len()));
             if let Some(by) = same.and_then(|same| same.get(&network.network()))
                 && by != peer
             {
-                return Err(Taken { network: network.trunc(), by: by.clone() });
+                return Err(TakenNetwork { network: network.trunc(), by: by.clone() });
             }
         }
         for network in networks {

@@ -61,11 +61,11 @@ proptest! {
     ) {
         prop_assume!(from.is_ipv4() == to.is_ipv4());
         let mut packet = packet(from, to, &payload);
-        prop_assert_eq!(Header::read(&packet), Some(Header { source: from, destination: to }));
+        prop_assert_eq!(PacketHeader::read(&packet), Some(PacketHeader { source: from, destination: to }));
         let shorter = packet.len().saturating_sub(cut);
-        prop_assert_eq!(Header::read(&packet[..shorter]), None);
+        prop_assert_eq!(PacketHeader::read(&packet[..shorter]), None);
         packet.push(0);
-        prop_assert_eq!(Header::read(&packet), None, "something follows it");
+        prop_assert_eq!(PacketHeader::read(&packet), None, "something follows it");
     }
 
     #[test]
@@ -73,7 +73,7 @@ proptest! {
         given in prop::collection::vec((network(), 0..4_u8), 0..24), removed in 0..4_u8,
         addresses in prop::collection::vec(address(), 1..16),
     ) {
-        let (mut routes, mut list) = (Routes::default(), Vec::<(IpNet, u8)>::new());
+        let (mut routes, mut list) = (PeerRoutes::default(), Vec::<(IpNet, u8)>::new());
         for (network, peer) in given {
             let taken = list.iter().find(|(one, _)| *one == network.trunc()).map(|(_, by)| *by);
             match routes.insert(&[network], &peer) {
@@ -139,14 +139,14 @@ proptest! {
         cuts in prop::collection::vec(1..200_usize, 1..20),
     ) {
         let mut wire = BytesMut::new();
-        packets.iter().for_each(|packet| framing::put(packet, &mut wire));
+        packets.iter().for_each(|packet| framing::append_packet(packet, &mut wire));
         let (mut unread, mut read) = (BytesMut::new(), Vec::new());
         for cut in cuts.iter().cycle() {
             if wire.is_empty() {
                 break;
             }
             unread.extend_from_slice(&wire.split_to((*cut).min(wire.len())));
-            read.extend(std::iter::from_fn(|| framing::take(&mut unread)).map(Vec::from));
+            read.extend(std::iter::from_fn(|| framing::remove_packet(&mut unread)).map(Vec::from));
         }
         prop_assert_eq!(read, packets);
         prop_assert!(unread.is_empty());
@@ -170,10 +170,10 @@ fn late_packets_are_dropped_before_others() {
 #[test]
 fn either_all_networks_are_assigned_or_none() {
     let network = |text: &str| text.parse::<IpNet>().expect("a network");
-    let mut routes = Routes::default();
+    let mut routes = PeerRoutes::default();
     routes.insert(&[network("10.9.0.2/32")], &1).expect("it is free");
     let requested = [network("10.9.0.3/32"), network("10.9.0.2/32")];
-    let taken = Taken { network: network("10.9.0.2/32"), by: 1 };
+    let taken = TakenNetwork { network: network("10.9.0.2/32"), by: 1 };
     assert_eq!(routes.insert(&requested, &2), Err(taken));
     assert_eq!(routes.peer("10.9.0.3".parse().expect("an address")), None);
     routes.remove(&1);

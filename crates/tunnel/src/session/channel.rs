@@ -2,8 +2,8 @@
 
 use bytes::{Buf, BytesMut};
 
-use super::{Answer, Lane, SessionLimits};
-use crate::frame::{MAX_DATA, ProtocolViolation, Purpose, RefuseReason};
+use super::{ChannelAnswer, SessionLimits, TunnelLane};
+use crate::frame::{ChannelPurpose, MAX_DATA, ProtocolViolation, RefuseReason};
 
 /// A channel with at most this many bytes waiting goes before those with more: a keystroke before a copy.
 const BRIEF: usize = 2 * 1024;
@@ -11,8 +11,8 @@ const BRIEF: usize = 2 * 1024;
 /// The frames of a channel that are to be sent, apart from its data. Each is sent once, so that the other end
 /// cannot grow this.
 #[derive(Debug, Default)]
-pub(super) struct Due {
-    pub(super) open: Option<Purpose>,
+pub(super) struct DueChannelFrames {
+    pub(super) open: Option<ChannelPurpose>,
     pub(super) answer: Option<Result<u16, (RefuseReason, String)>>,
     pub(super) credit: bool,
     pub(super) delivered: bool,
@@ -21,15 +21,15 @@ pub(super) struct Due {
 
 /// The direction to the other end.
 #[derive(Debug)]
-pub(super) struct Sending {
+pub(super) struct SendingDirection {
     waiting: BytesMut,
     credit: u64,
-    finish: Finish,
+    finish: FinishState,
     sent: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Finish {
+enum FinishState {
     No,
     Queued,
     Sent,
@@ -37,9 +37,9 @@ enum Finish {
     Delivered,
 }
 
-impl Sending {
+impl SendingDirection {
     pub(super) fn new(credit: u32) -> Self {
-        Self { waiting: BytesMut::new(), credit: credit.into(), finish: Finish::No, sent: 0 }
+        Self { waiting: BytesMut::new(), credit: credit.into(), finish: FinishState::No, sent: 0 }
     }
 
     pub(super) fn add_credit(&mut self, bytes: u32) {
@@ -47,26 +47,26 @@ impl Sending {
     }
 
     /// Queues as many bytes as there is room for, and returns their number.
-    pub(super) fn put(&mut self, bytes: &[u8], limit: usize) -> usize {
+    pub(super) fn queue(&mut self, bytes: &[u8], limit: usize) -> usize {
         let room = limit.saturating_sub(self.waiting.len()).min(bytes.len());
         self.waiting.extend_from_slice(&bytes[..room]);
         room
     }
 
     pub(super) fn finish(&mut self) {
-        if self.finish == Finish::No {
-            self.finish = Finish::Queued;
+        if self.finish == FinishState::No {
+            self.finish = FinishState::Queued;
         }
     }
 
     pub(super) fn is_finishing(&self) -> bool {
-        self.finish != Finish::No
+        self.finish != FinishState::No
     }
 
     /// Handles the confirmation that the other end has read everything.
     pub(super) fn deliver(&mut self) -> Result<(), ProtocolViolation> {
-        match std::mem::replace(&mut self.finish, Finish::Delivered) {
-            Finish::Sent => Ok(()),
+        match std::mem::replace(&mut self.finish, FinishState::Delivered) {
+            FinishState::Sent => Ok(()),
             _ => Err(ProtocolViolation(
                 "a confirmation of an end that was not sent, or a second one",
             )),
@@ -74,13 +74,13 @@ impl Sending {
     }
 
     pub(super) fn is_delivered(&self) -> bool {
-        self.finish == Finish::Delivered
+        self.finish == FinishState::Delivered
     }
 
     /// Returns whether there is something that may be sent now.
     pub(super) fn is_ready(&self) -> bool {
         match self.waiting.is_empty() {
-            true => self.finish == Finish::Queued,
+            true => self.finish == FinishState::Queued,
             false => self.credit > 0,
         }
     }
@@ -100,9 +100,9 @@ impl Sending {
     }
 
     /// Returns the next bytes, or `None` if the end is to be sent.
-    pub(super) fn take(&mut self) -> Option<BytesMut> {
+    pub(super) fn next_bytes(&mut self) -> Option<BytesMut> {
         if self.waiting.is_empty() {
-            self.finish = Finish::Sent;
+            self.finish = FinishState::Sent;
             return None;
         }
         let credit = usize::try_from(self.credit).unwrap_or(usize::MAX);
@@ -124,7 +124,7 @@ impl Sending {
 
 /// The direction from the other end.
 #[derive(Debug)]
-pub(super) struct Receiving {
+pub(super) struct ReceivingDirection {
     unread: BytesMut,
     /// The number of bytes that the other end may still send.
     open: u32,
@@ -138,7 +138,7 @@ pub(super) struct Receiving {
     received: u64,
 }
 
-impl Receiving {
+impl ReceivingDirection {
     pub(super) fn new(window: u32) -> Self {
         let unread = BytesMut::new();
         Self {
@@ -177,7 +177,7 @@ impl Receiving {
     }
 
     /// Adds received data, which is discarded unless `keep`.
-    pub(super) fn put(&mut self, bytes: &[u8], keep: bool) -> Result<(), ProtocolViolation> {
+    pub(super) fn add(&mut self, bytes: &[u8], keep: bool) -> Result<(), ProtocolViolation> {
         if self.has_ended {
             return Err(ProtocolViolation("data after the end of a channel"));
         }
@@ -201,7 +201,7 @@ impl Receiving {
         }
     }
 
-    pub(super) fn take(&mut self, into: &mut [u8]) -> usize {
+    pub(super) fn read(&mut self, into: &mut [u8]) -> usize {
         let length = self.unread.len().min(into.len());
         into[..length].copy_from_slice(&self.unread[..length]);
         self.unread.advance(length);
@@ -246,56 +246,56 @@ impl Receiving {
 
 /// A channel, from its opening until both ends have released it.
 #[derive(Debug)]
-pub(super) struct Channel {
+pub(super) struct SessionChannel {
     /// The stream on which it was opened.
-    pub(super) lane: Lane,
-    pub(super) purpose: Purpose,
-    pub(super) answer: Answer,
-    pub(super) sending: Sending,
-    pub(super) receiving: Receiving,
-    pub(super) due: Due,
+    pub(super) lane: TunnelLane,
+    pub(super) purpose: ChannelPurpose,
+    pub(super) answer: ChannelAnswer,
+    pub(super) sending: SendingDirection,
+    pub(super) receiving: ReceivingDirection,
+    pub(super) due: DueChannelFrames,
     /// Whether this end no longer reads or writes it.
     pub(super) is_released: bool,
-    pub(super) queued: Queued,
+    pub(super) queued: QueueMembership,
 }
 
 /// The queues that contain the channel, so that each contains it only once.
 #[derive(Debug, Default)]
-pub(super) struct Queued {
+pub(super) struct QueueMembership {
     pub(super) due: bool,
     pub(super) data: bool,
     pub(super) event: bool,
 }
 
-impl Channel {
-    pub(super) fn new(lane: Lane, purpose: Purpose, credit: u32, window: u32) -> Self {
+impl SessionChannel {
+    pub(super) fn new(lane: TunnelLane, purpose: ChannelPurpose, credit: u32, window: u32) -> Self {
         Self {
             lane,
             purpose,
-            answer: Answer::Waiting,
-            sending: Sending::new(credit),
-            receiving: Receiving::new(window),
-            due: Due::default(),
+            answer: ChannelAnswer::Waiting,
+            sending: SendingDirection::new(credit),
+            receiving: ReceivingDirection::new(window),
+            due: DueChannelFrames::default(),
             is_released: false,
-            queued: Queued::default(),
+            queued: QueueMembership::default(),
         }
     }
 
     /// Ends the channel and discards its data.
-    pub(super) fn end(&mut self, answer: Answer) {
+    pub(super) fn end(&mut self, answer: ChannelAnswer) {
         self.answer = answer;
         self.sending.clear();
         self.receiving.clear();
     }
 
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.answer, Answer::Reset | Answer::Refused(..))
+        matches!(self.answer, ChannelAnswer::Reset | ChannelAnswer::Refused(..))
     }
 
     /// Returns the limit on its window.
     pub(super) fn max_window(&self, limits: &SessionLimits) -> u32 {
         match self.purpose {
-            Purpose::Packets { .. } => limits.packet_window,
+            ChannelPurpose::Packets { .. } => limits.packet_window,
             _ => limits.window,
         }
     }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Answer, End, Event, Lane, Session};
-use crate::frame::{self, Frame, ProtocolViolation, Purpose, RefuseReason, VERSION};
+use super::{ChannelAnswer, SessionEnd, SessionEvent, TunnelLane, TunnelSession};
+use crate::frame::{self, ChannelPurpose, ProtocolViolation, RefuseReason, TunnelFrame, VERSION};
 
-impl Session {
+impl TunnelSession {
     /// Handles data that arrived on this stream, however it is split.
-    pub fn handle_bytes(&mut self, now: Duration, lane: Lane, bytes: &[u8]) {
+    pub fn handle_bytes(&mut self, now: Duration, lane: TunnelLane, bytes: &[u8]) {
         if self.end.is_some() || bytes.is_empty() {
             return;
         }
@@ -32,17 +32,25 @@ impl Session {
         }
     }
 
-    fn handle_frame(&mut self, lane: Lane, id: u32, frame: Frame) -> Result<(), ProtocolViolation> {
+    fn handle_frame(
+        &mut self,
+        lane: TunnelLane,
+        id: u32,
+        frame: TunnelFrame,
+    ) -> Result<(), ProtocolViolation> {
         let is_of_session = matches!(
             frame,
-            Frame::Hello { .. } | Frame::Ping(_) | Frame::Pong(_) | Frame::Goodbye(_)
+            TunnelFrame::Hello { .. }
+                | TunnelFrame::Ping(_)
+                | TunnelFrame::Pong(_)
+                | TunnelFrame::Goodbye(_)
         );
         if is_of_session != (id == 0) {
             return Err(ProtocolViolation("a frame of the session on a channel, or vice versa"));
         }
-        let is_hello = matches!(frame, Frame::Hello { .. });
-        let is_goodbye = matches!(frame, Frame::Goodbye(_));
-        if is_of_session && !is_hello && lane != Lane::FIRST {
+        let is_hello = matches!(frame, TunnelFrame::Hello { .. });
+        let is_goodbye = matches!(frame, TunnelFrame::Goodbye(_));
+        if is_of_session && !is_hello && lane != TunnelLane::FIRST {
             return Err(ProtocolViolation("a frame of the session on a further stream"));
         }
         let received_hello = self.lanes.get(&lane).is_some_and(|lane| lane.received_hello);
@@ -50,14 +58,16 @@ impl Session {
             return Err(ProtocolViolation("a frame before HELLO"));
         }
         match frame {
-            Frame::Hello { version, window } => return self.handle_hello(lane, version, window),
-            Frame::Ping(token) => self.due.pong = Some(token),
-            Frame::Pong(token) if token <= self.liveness.last_ping => {
+            TunnelFrame::Hello { version, window } => {
+                return self.handle_hello(lane, version, window);
+            }
+            TunnelFrame::Ping(token) => self.due.pong = Some(token),
+            TunnelFrame::Pong(token) if token <= self.liveness.last_ping => {
                 self.liveness.last_pong = self.liveness.last_pong.max(token);
             }
-            Frame::Pong(_) => return Err(ProtocolViolation("an answer without a request")),
-            Frame::Goodbye(text) => self.close(End::Goodbye(text)),
-            Frame::Open(purpose) => return self.handle_open(lane, id, purpose),
+            TunnelFrame::Pong(_) => return Err(ProtocolViolation("an answer without a request")),
+            TunnelFrame::Goodbye(text) => self.close(SessionEnd::Goodbye(text)),
+            TunnelFrame::Open(purpose) => return self.handle_open(lane, id, purpose),
             frame => return self.handle_channel_frame(lane, id, frame),
         }
         Ok(())
@@ -65,7 +75,7 @@ impl Session {
 
     fn handle_hello(
         &mut self,
-        lane: Lane,
+        lane: TunnelLane,
         version: u16,
         window: u32,
     ) -> Result<(), ProtocolViolation> {
@@ -74,10 +84,10 @@ impl Session {
             return Err(ProtocolViolation("a second HELLO"));
         }
         if version != VERSION {
-            self.close(End::Version(version));
+            self.close(SessionEnd::Version(version));
             return Ok(());
         }
-        if lane != Lane::FIRST {
+        if lane != TunnelLane::FIRST {
             return match self.window {
                 Some(known) if known == window => Ok(()),
                 _ => Err(ProtocolViolation("a different HELLO on a further stream")),
@@ -96,9 +106,9 @@ impl Session {
 
     fn handle_open(
         &mut self,
-        lane: Lane,
+        lane: TunnelLane,
         id: u32,
-        purpose: Purpose,
+        purpose: ChannelPurpose,
     ) -> Result<(), ProtocolViolation> {
         let is_own = self.is_own(id);
         let is_there = self.channels.contains_key(&id);
@@ -120,22 +130,22 @@ impl Session {
             return Ok(());
         }
         self.insert(id, lane, purpose.clone());
-        self.events.push_back(Event::Requested(id, purpose));
+        self.events.push_back(SessionEvent::Requested(id, purpose));
         Ok(())
     }
 
     fn handle_channel_frame(
         &mut self,
-        lane: Lane,
+        lane: TunnelLane,
         id: u32,
-        frame: Frame,
+        frame: TunnelFrame,
     ) -> Result<(), ProtocolViolation> {
         let theirs = self.lanes.get(&lane).map_or(0, |lane| lane.next);
         let next = if self.is_own(id) { self.next } else { theirs };
         if id >= next {
             return Err(ProtocolViolation("a frame of a channel that was never opened"));
         }
-        if frame == Frame::Reset && self.forget_excess(lane, id) {
+        if frame == TunnelFrame::Reset && self.forget_excess(lane, id) {
             return Ok(());
         }
         // Frames that were in transit when this end released the channel are ignored.
@@ -147,17 +157,19 @@ impl Session {
             return Ok(());
         }
         match frame {
-            Frame::Accept(_) | Frame::Refuse(..) => return self.handle_answer(id, frame),
-            Frame::Data(bytes) => return self.handle_data(id, &bytes),
-            Frame::Credit(bytes) => {
+            TunnelFrame::Accept(_) | TunnelFrame::Refuse(..) => {
+                return self.handle_answer(id, frame);
+            }
+            TunnelFrame::Data(bytes) => return self.handle_data(id, &bytes),
+            TunnelFrame::Credit(bytes) => {
                 channel.sending.add_credit(bytes);
                 self.queue_data(id);
             }
-            Frame::Finish => channel.receiving.end()?,
-            Frame::Delivered => channel.sending.deliver()?,
-            Frame::Reset => {
-                channel.end(Answer::Reset);
-                channel.due = super::channel::Due::default();
+            TunnelFrame::Finish => channel.receiving.end()?,
+            TunnelFrame::Delivered => channel.sending.deliver()?,
+            TunnelFrame::Reset => {
+                channel.end(ChannelAnswer::Reset);
+                channel.due = super::channel::DueChannelFrames::default();
             }
             _ => {}
         }
@@ -167,22 +179,24 @@ impl Session {
     }
 
     /// Forgets an excess channel that is not refused yet. Returns whether there was one.
-    fn forget_excess(&mut self, lane: Lane, id: u32) -> bool {
+    fn forget_excess(&mut self, lane: TunnelLane, id: u32) -> bool {
         let Some(state) = self.lanes.get_mut(&lane) else { return false };
         // They are in the order of their numbers.
         let found = state.excess.binary_search(&id);
         found.is_ok_and(|at| state.excess.remove(at).is_some())
     }
 
-    fn handle_answer(&mut self, id: u32, frame: Frame) -> Result<(), ProtocolViolation> {
+    fn handle_answer(&mut self, id: u32, frame: TunnelFrame) -> Result<(), ProtocolViolation> {
         let is_own = self.is_own(id);
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
-        if !is_own || channel.answer != Answer::Waiting || channel.due.open.is_some() {
+        if !is_own || channel.answer != ChannelAnswer::Waiting || channel.due.open.is_some() {
             return Err(ProtocolViolation("an answer without a request"));
         }
         match frame {
-            Frame::Accept(port) => channel.answer = Answer::Accepted(port),
-            Frame::Refuse(why, text) => channel.end(Answer::Refused(why, reason(why, text))),
+            TunnelFrame::Accept(port) => channel.answer = ChannelAnswer::Accepted(port),
+            TunnelFrame::Refuse(why, text) => {
+                channel.end(ChannelAnswer::Refused(why, reason(why, text)))
+            }
             _ => {}
         }
         self.changed(id);
@@ -193,7 +207,7 @@ impl Session {
     fn handle_data(&mut self, id: u32, bytes: &Bytes) -> Result<(), ProtocolViolation> {
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
         let keep = !channel.is_released;
-        channel.receiving.put(bytes, keep)?;
+        channel.receiving.add(bytes, keep)?;
         self.changed(id);
         Ok(())
     }

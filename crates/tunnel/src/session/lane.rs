@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use bytes::BytesMut;
 
-use super::{Session, Side};
-use crate::frame::Purpose;
+use super::{SessionSide, TunnelSession};
+use crate::frame::ChannelPurpose;
 
 /// A stream of the transport, as this end numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Lane(pub u16);
+pub struct TunnelLane(pub u16);
 
-impl Lane {
+impl TunnelLane {
     /// The stream that always exists. The frames of the session itself go on it.
     pub const FIRST: Self = Self(0);
 }
@@ -21,14 +21,14 @@ const BRIEF_TURNS: u32 = 16;
 
 /// The queues of channels with something to send.
 #[derive(Debug, Default)]
-pub(super) struct Queues {
+pub(super) struct ChannelQueues {
     pub(super) due: VecDeque<u32>,
     pub(super) brief: VecDeque<u32>,
     pub(super) long: VecDeque<u32>,
     consecutive_brief_turns: u32,
 }
 
-impl Queues {
+impl ChannelQueues {
     pub(super) fn next_data(&mut self) -> Option<u32> {
         let is_brief = self.long.is_empty() || self.consecutive_brief_turns < BRIEF_TURNS;
         if is_brief && let Some(id) = self.brief.pop_front() {
@@ -44,7 +44,7 @@ impl Queues {
 #[derive(Debug)]
 pub(super) struct LaneState {
     pub(super) unread: BytesMut,
-    pub(super) queues: Queues,
+    pub(super) queues: ChannelQueues,
     /// Whether this end has not sent its HELLO yet.
     pub(super) must_send_hello: bool,
     /// Whether the other end has sent its HELLO.
@@ -61,15 +61,15 @@ pub(super) struct LaneState {
 }
 
 impl LaneState {
-    pub(super) fn new(side: Side) -> Self {
+    pub(super) fn new(side: SessionSide) -> Self {
         Self {
             unread: BytesMut::new(),
-            queues: Queues::default(),
+            queues: ChannelQueues::default(),
             must_send_hello: true,
             received_hello: false,
             next: match side {
-                Side::Client => 2,
-                Side::Server => 1,
+                SessionSide::Client => 2,
+                SessionSide::Server => 1,
             },
             channels: 0,
             freed_at: 0,
@@ -84,9 +84,9 @@ impl LaneState {
     }
 }
 
-impl Session {
+impl TunnelSession {
     /// Adds a stream, which must happen before any other call with it. Returns false if there are too many.
-    pub fn add_lane(&mut self, lane: Lane) -> bool {
+    pub fn add_lane(&mut self, lane: TunnelLane) -> bool {
         let has_room = self.lanes.len() <= self.limits.lanes && !self.lanes.contains_key(&lane);
         if has_room {
             self.lanes.insert(lane, LaneState::new(self.side));
@@ -96,7 +96,7 @@ impl Session {
 
     /// Returns whether a further stream would be useful, because all have channels.
     pub fn wants_lane(&self) -> bool {
-        let mut further = self.lanes.iter().filter(|(lane, _)| **lane != Lane::FIRST);
+        let mut further = self.lanes.iter().filter(|(lane, _)| **lane != TunnelLane::FIRST);
         self.is_up()
             && self.lanes.len() <= self.limits.lanes
             && further.all(|(_, one)| one.channels > 0)
@@ -108,28 +108,28 @@ impl Session {
     }
 
     /// Returns the streams with something to send.
-    pub fn ready_lanes(&self) -> impl Iterator<Item = Lane> + '_ {
+    pub fn ready_lanes(&self) -> impl Iterator<Item = TunnelLane> + '_ {
         let is_over = self.end.is_some();
-        let ready = move |(lane, one): (&Lane, &LaneState)| {
-            let is_due = *lane == Lane::FIRST && self.due.is_any();
+        let ready = move |(lane, one): (&TunnelLane, &LaneState)| {
+            let is_due = *lane == TunnelLane::FIRST && self.due.is_any();
             (is_due || (!is_over && one.is_ready())).then_some(*lane)
         };
         self.lanes.iter().filter_map(ready)
     }
 
     /// Returns the stream of a channel.
-    pub fn lane_of(&self, id: u32) -> Option<Lane> {
+    pub fn lane_of(&self, id: u32) -> Option<TunnelLane> {
         self.channels.get(&id).map(|channel| channel.lane)
     }
 
     /// Returns whether the data waiting on a stream is brief, such as a keystroke.
-    pub fn is_brief(&self, lane: Lane) -> bool {
+    pub fn is_brief(&self, lane: TunnelLane) -> bool {
         self.lanes.get(&lane).is_some_and(|one| one.queues.long.is_empty())
     }
 
     /// Returns whether the other end has sent its HELLO on a stream. A stream that closes before that is not
     /// missed.
-    pub fn received_hello(&self, lane: Lane) -> bool {
+    pub fn received_hello(&self, lane: TunnelLane) -> bool {
         self.lanes.get(&lane).is_some_and(|one| one.received_hello)
     }
 
@@ -137,17 +137,18 @@ impl Session {
     /// fewest. Of equal ones it is the one whose last channel ended first, because the transport may still have
     /// to deliver what that channel had sent, in order, before anything new. A request to listen carries
     /// nothing and stays on the first.
-    pub(super) fn choose_lane(&self, purpose: &Purpose) -> Lane {
-        if matches!(purpose, Purpose::Listen { .. } | Purpose::ListenUnix(_)) {
-            return Lane::FIRST;
+    pub(super) fn choose_lane(&self, purpose: &ChannelPurpose) -> TunnelLane {
+        if matches!(purpose, ChannelPurpose::Listen { .. } | ChannelPurpose::ListenUnix(_)) {
+            return TunnelLane::FIRST;
         }
-        let usable =
-            |(lane, one): &(&Lane, &LaneState)| **lane == Lane::FIRST || one.received_hello;
+        let usable = |(lane, one): &(&TunnelLane, &LaneState)| {
+            **lane == TunnelLane::FIRST || one.received_hello
+        };
         let lanes = self.lanes.iter().filter(usable);
         let least_loaded = lanes.min_by_key(|(lane, one)| {
             // The first one has the session's own frames as well.
-            (one.channels + usize::from(**lane == Lane::FIRST), one.freed_at, **lane)
+            (one.channels + usize::from(**lane == TunnelLane::FIRST), one.freed_at, **lane)
         });
-        least_loaded.map_or(Lane::FIRST, |(lane, _)| *lane)
+        least_loaded.map_or(TunnelLane::FIRST, |(lane, _)| *lane)
     }
 }

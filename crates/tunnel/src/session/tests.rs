@@ -11,8 +11,8 @@ use eyas_relay::destination::Destination;
 use proptest::prelude::*;
 
 use super::*;
-use crate::frame::{Frame, ProtocolViolation, encode};
-use eyas::race::target::Host;
+use crate::frame::{ProtocolViolation, TunnelFrame, encode};
+use eyas::race::target::TargetHost;
 
 const NOW: Duration = Duration::from_secs(1);
 
@@ -28,29 +28,29 @@ fn limits() -> SessionLimits {
     }
 }
 
-fn connect_purpose() -> Purpose {
-    Purpose::Connect(Destination::new(Host::parse("a.test").expect("a name"), 80))
+fn connect_purpose() -> ChannelPurpose {
+    ChannelPurpose::Connect(Destination::new(TargetHost::parse("a.test").expect("a name"), 80))
 }
 
 /// All streams of a pair.
-const LANES: [Lane; 3] = [Lane::FIRST, Lane(1), Lane(2)];
+const LANES: [TunnelLane; 3] = [TunnelLane::FIRST, TunnelLane(1), TunnelLane(2)];
 
 /// One end, with the data that it has written and read on each channel.
 struct Endpoint {
-    session: Session,
+    session: TunnelSession,
     open: Vec<u32>,
     written: BTreeMap<u32, Vec<u8>>,
     read: BTreeMap<u32, Vec<u8>>,
     /// The result with which reading ended.
-    ended: BTreeMap<u32, Read>,
+    ended: BTreeMap<u32, ReadResult>,
     /// The data in transit to the other end, on each stream.
-    wires: BTreeMap<Lane, VecDeque<u8>>,
+    wires: BTreeMap<TunnelLane, VecDeque<u8>>,
 }
 
 impl Endpoint {
-    fn new(side: Side) -> Self {
+    fn new(side: SessionSide) -> Self {
         Self {
-            session: Session::new(side, limits(), NOW),
+            session: TunnelSession::new(side, limits(), NOW),
             open: Vec::new(),
             written: BTreeMap::new(),
             read: BTreeMap::new(),
@@ -71,7 +71,7 @@ impl Endpoint {
 
     fn events(&mut self) {
         while let Some(event) = self.session.poll_event() {
-            if let Event::Requested(id, purpose) = event {
+            if let SessionEvent::Requested(id, purpose) = event {
                 assert_eq!(purpose, connect_purpose());
                 self.session.accept(id, 0);
                 self.open.push(id);
@@ -80,18 +80,18 @@ impl Endpoint {
     }
 
     /// Reads at most this many bytes of a channel.
-    fn read(&mut self, id: u32, most: usize) -> Read {
+    fn read(&mut self, id: u32, most: usize) -> ReadResult {
         let mut piece = vec![0; most];
         let read = self.session.read(id, &mut piece);
         match read {
-            Read::Bytes(length) => {
+            ReadResult::Bytes(length) => {
                 assert!(!self.ended.contains_key(&id), "nothing follows the end");
                 self.read.entry(id).or_default().extend(&piece[..length]);
             }
-            Read::End | Read::Gone => {
+            ReadResult::End | ReadResult::Gone => {
                 self.ended.entry(id).or_insert(read);
             }
-            Read::Wait => {}
+            ReadResult::Wait => {}
         }
         read
     }
@@ -103,7 +103,7 @@ impl Endpoint {
     }
 }
 
-fn deliver(from: &mut Endpoint, to: &mut Endpoint, lane: Lane, most: usize) -> usize {
+fn deliver(from: &mut Endpoint, to: &mut Endpoint, lane: TunnelLane, most: usize) -> usize {
     let wire = from.wires.entry(lane).or_default();
     let length = wire.len().min(most);
     let piece: Vec<u8> = wire.drain(..length).collect();
@@ -145,7 +145,7 @@ struct Pair {
 
 impl Pair {
     fn new() -> Self {
-        let endpoints = [Endpoint::new(Side::Client), Endpoint::new(Side::Server)];
+        let endpoints = [Endpoint::new(SessionSide::Client), Endpoint::new(SessionSide::Server)];
         let mut pair = Self { endpoints, released: Vec::new() };
         for who in [0, 1] {
             pair.perform(who, Action::Send);
@@ -153,7 +153,9 @@ impl Pair {
         }
         for endpoint in &mut pair.endpoints {
             assert!(endpoint.session.add_lane(LANES[1]) && endpoint.session.add_lane(LANES[2]));
-            assert!(!endpoint.session.add_lane(LANES[2]) && !endpoint.session.add_lane(Lane(3)));
+            assert!(
+                !endpoint.session.add_lane(LANES[2]) && !endpoint.session.add_lane(TunnelLane(3))
+            );
         }
         for who in [0, 1] {
             pair.perform(who, Action::Send);
@@ -219,7 +221,7 @@ impl Pair {
                     LANES.map(|lane| deliver(own, other, lane, usize::MAX)).iter().sum::<usize>();
                 for id in other.open.clone() {
                     other.session.finish(id);
-                    while let Read::Bytes(_) = other.read(id, 64) {
+                    while let ReadResult::Bytes(_) = other.read(id, 64) {
                         moved += 1;
                     }
                 }
@@ -242,10 +244,14 @@ impl Pair {
                     written.starts_with(read),
                     "channel {id}: a byte was lost, repeated or mixed"
                 );
-                if let Answer::Refused(why, _) = own.session.answer(*id) {
+                if let ChannelAnswer::Refused(why, _) = own.session.answer(*id) {
                     assert_eq!((why, read.len()), (RefuseReason::TooMany, 0));
                 } else if !self.released.contains(id) {
-                    assert_eq!(other.ended.get(id), Some(&Read::End), "channel {id} ends cleanly");
+                    assert_eq!(
+                        other.ended.get(id),
+                        Some(&ReadResult::End),
+                        "channel {id} ends cleanly"
+                    );
                     assert_eq!(read.len(), written.len(), "channel {id} is complete");
                 }
             }
@@ -289,23 +295,23 @@ proptest! {
                 }),
         ], 1..60),
     ) {
-        let mut session = Session::new(Side::Server, limits(), NOW);
+        let mut session = TunnelSession::new(SessionSide::Server, limits(), NOW);
         let mut out = BytesMut::new();
         if hello {
-            encode(0, &Frame::Hello { version: VERSION, window: 9 }, &mut out);
-            session.handle_bytes(NOW, Lane::FIRST, &out);
+            encode(0, &TunnelFrame::Hello { version: VERSION, window: 9 }, &mut out);
+            session.handle_bytes(NOW, TunnelLane::FIRST, &out);
         }
         let own = session.open(connect_purpose());
         for piece in pieces {
-            session.handle_bytes(NOW, Lane::FIRST, &piece);
+            session.handle_bytes(NOW, TunnelLane::FIRST, &piece);
             while let Some(event) = session.poll_event() {
-                if let Event::Requested(id, _) = event {
+                if let SessionEvent::Requested(id, _) = event {
                     session.accept(id, 0);
                     session.write(id, b"hello");
                 }
             }
             out.clear();
-            session.poll_transmit(Lane::FIRST, &mut out);
+            session.poll_transmit(TunnelLane::FIRST, &mut out);
             prop_assert!(session.channels() <= 1 + limits().channels);
             prop_assert!(session.buffered() <= 9 * 160 + frame::HEADER + frame::MAX_PAYLOAD + 40);
         }
@@ -317,31 +323,31 @@ proptest! {
 
 /// A session whose other end is played by the test.
 struct ScriptedPeer {
-    session: Session,
+    session: TunnelSession,
 }
 
 impl ScriptedPeer {
-    fn new(side: Side) -> Self {
-        let mut one = Self { session: Session::new(side, limits(), NOW) };
-        one.sends(0, &Frame::Hello { version: VERSION, window: 100 });
+    fn new(side: SessionSide) -> Self {
+        let mut one = Self { session: TunnelSession::new(side, limits(), NOW) };
+        one.sends(0, &TunnelFrame::Hello { version: VERSION, window: 100 });
         one
     }
 
     /// Has the other end send a frame on the first stream.
-    fn sends(&mut self, channel: u32, frame: &Frame) {
-        self.sends_on(Lane::FIRST, channel, frame);
+    fn sends(&mut self, channel: u32, frame: &TunnelFrame) {
+        self.sends_on(TunnelLane::FIRST, channel, frame);
     }
 
-    fn sends_on(&mut self, lane: Lane, channel: u32, frame: &Frame) {
+    fn sends_on(&mut self, lane: TunnelLane, channel: u32, frame: &TunnelFrame) {
         let mut wire = BytesMut::new();
         encode(channel, frame, &mut wire);
         self.session.handle_bytes(NOW, lane, &wire);
     }
 
     /// Returns the frames for the other end on the first stream.
-    fn receives(&mut self) -> Vec<(u32, Frame)> {
+    fn receives(&mut self) -> Vec<(u32, TunnelFrame)> {
         let mut wire = BytesMut::new();
-        self.session.poll_transmit(Lane::FIRST, &mut wire);
+        self.session.poll_transmit(TunnelLane::FIRST, &mut wire);
         std::iter::from_fn(|| frame::decode(&mut wire).expect("frames")).collect()
     }
 }
@@ -360,7 +366,7 @@ fn an_unread_channel_blocks_only_itself() {
         }
         pair.perform(0, Action::Send);
         (0..3).for_each(|lane| pair.perform(0, Action::Deliver(lane, usize::MAX)));
-        while let Read::Bytes(_) = pair.endpoints[1].read(ids[1], 100) {}
+        while let ReadResult::Bytes(_) = pair.endpoints[1].read(ids[1], 100) {}
         pair.perform(1, Action::Send);
         (0..3).for_each(|lane| pair.perform(1, Action::Deliver(lane, usize::MAX)));
     }
@@ -371,106 +377,114 @@ fn an_unread_channel_blocks_only_itself() {
 
 #[test]
 fn a_protocol_error_ends_the_session_and_is_reported() {
-    let data = |length| Frame::Data(Bytes::from(vec![0; length]));
-    let broken: [(&str, Vec<(u32, Frame)>); 8] = [
-        ("data without credit", vec![(1, Frame::Open(connect_purpose())), (1, data(41))]),
+    let data = |length| TunnelFrame::Data(Bytes::from(vec![0; length]));
+    let broken: [(&str, Vec<(u32, TunnelFrame)>); 8] = [
+        ("data without credit", vec![(1, TunnelFrame::Open(connect_purpose())), (1, data(41))]),
         (
             "data after the end",
-            vec![(1, Frame::Open(connect_purpose())), (1, Frame::Finish), (1, data(1))],
+            vec![(1, TunnelFrame::Open(connect_purpose())), (1, TunnelFrame::Finish), (1, data(1))],
         ),
         ("never opened", vec![(5, data(1))]),
-        ("an invalid number", vec![(2, Frame::Open(connect_purpose()))]),
+        ("an invalid number", vec![(2, TunnelFrame::Open(connect_purpose()))]),
         (
             "an answer without a request",
-            vec![(1, Frame::Open(connect_purpose())), (1, Frame::Accept(0))],
+            vec![(1, TunnelFrame::Open(connect_purpose())), (1, TunnelFrame::Accept(0))],
         ),
-        ("an answer without a request", vec![(0, Frame::Pong(1))]),
-        ("a second HELLO", vec![(0, Frame::Hello { version: 1, window: 1 })]),
-        ("a frame of the session on a channel", vec![(1, Frame::Ping(1))]),
+        ("an answer without a request", vec![(0, TunnelFrame::Pong(1))]),
+        ("a second HELLO", vec![(0, TunnelFrame::Hello { version: 1, window: 1 })]),
+        ("a frame of the session on a channel", vec![(1, TunnelFrame::Ping(1))]),
     ];
     for (expected, frames) in broken {
-        let mut peer = ScriptedPeer::new(Side::Server);
+        let mut peer = ScriptedPeer::new(SessionSide::Server);
         for (channel, frame) in frames {
             peer.sends(channel, &frame);
         }
-        let Some(End::Violation(ProtocolViolation(reason))) = peer.session.end().cloned() else {
+        let Some(SessionEnd::Violation(ProtocolViolation(reason))) = peer.session.end().cloned()
+        else {
             panic!("{expected}")
         };
         assert!(reason.contains(expected), "{reason}, not {expected}");
         let received = peer.receives();
-        assert!(received.contains(&(0, Frame::Goodbye(reason.to_owned()))), "{received:?}");
+        assert!(received.contains(&(0, TunnelFrame::Goodbye(reason.to_owned()))), "{received:?}");
     }
 }
 
 #[test]
 fn too_many_channels_are_refused_and_then_end_the_session() {
-    let mut peer = ScriptedPeer::new(Side::Server);
+    let mut peer = ScriptedPeer::new(SessionSide::Server);
     for id in 0..8 {
-        peer.sends(2 * id + 1, &Frame::Open(connect_purpose()));
+        peer.sends(2 * id + 1, &TunnelFrame::Open(connect_purpose()));
     }
     assert_eq!(peer.session.channels(), 4);
     let received = peer.receives();
-    let refused = |id| (id, Frame::Refuse(RefuseReason::TooMany, String::new()));
+    let refused = |id| (id, TunnelFrame::Refuse(RefuseReason::TooMany, String::new()));
     assert_eq!(received[1..], [refused(9), refused(11), refused(13), refused(15)]);
     for id in 8..12 {
-        peer.sends(2 * id + 1, &Frame::Open(connect_purpose()));
+        peer.sends(2 * id + 1, &TunnelFrame::Open(connect_purpose()));
     }
     assert_eq!(peer.session.end(), None);
-    peer.sends(25, &Frame::Open(connect_purpose()));
-    assert!(matches!(peer.session.end(), Some(End::Violation(_))), "{:?}", peer.session.end());
+    peer.sends(25, &TunnelFrame::Open(connect_purpose()));
+    assert!(
+        matches!(peer.session.end(), Some(SessionEnd::Violation(_))),
+        "{:?}",
+        peer.session.end()
+    );
 }
 
 #[test]
 fn resetting_channels_does_not_raise_the_limit() {
-    let mut peer = ScriptedPeer::new(Side::Server);
+    let mut peer = ScriptedPeer::new(SessionSide::Server);
     for id in 0..40 {
-        peer.sends(2 * id + 1, &Frame::Open(connect_purpose()));
-        peer.sends(2 * id + 1, &Frame::Reset);
+        peer.sends(2 * id + 1, &TunnelFrame::Open(connect_purpose()));
+        peer.sends(2 * id + 1, &TunnelFrame::Reset);
     }
     assert_eq!(peer.session.end(), None);
     let received = peer.receives();
-    assert!(received.iter().all(|(_, frame)| !matches!(frame, Frame::Refuse(..))), "{received:?}");
+    assert!(
+        received.iter().all(|(_, frame)| !matches!(frame, TunnelFrame::Refuse(..))),
+        "{received:?}"
+    );
 }
 
 #[test]
 fn a_silent_peer_is_pinged_and_then_given_up() {
     let limits = limits();
-    let mut session = Session::new(Side::Client, limits.clone(), NOW);
+    let mut session = TunnelSession::new(SessionSide::Client, limits.clone(), NOW);
     assert_eq!(session.next_timeout(), Some(NOW + limits.keepalive));
     session.handle_timeout(NOW + limits.keepalive);
     let mut wire = BytesMut::new();
-    session.poll_transmit(Lane::FIRST, &mut wire);
+    session.poll_transmit(TunnelLane::FIRST, &mut wire);
     let frames: Vec<_> = std::iter::from_fn(|| frame::decode(&mut wire).expect("frames")).collect();
-    assert_eq!(frames.last(), Some(&(0, Frame::Ping(1))));
+    assert_eq!(frames.last(), Some(&(0, TunnelFrame::Ping(1))));
     assert_eq!(session.next_timeout(), Some(NOW + limits.silence));
     let id = session.open(connect_purpose()).expect("a channel");
     session.handle_timeout(NOW + limits.silence);
-    assert_eq!(session.end(), Some(&End::Silent(limits.silence)));
-    assert_eq!(session.poll_event(), Some(Event::Changed(id)));
-    assert_eq!((session.read(id, &mut [0]), session.write(id, b"x")), (Read::Gone, None));
+    assert_eq!(session.end(), Some(&SessionEnd::Silent(limits.silence)));
+    assert_eq!(session.poll_event(), Some(SessionEvent::Changed(id)));
+    assert_eq!((session.read(id, &mut [0]), session.write(id, b"x")), (ReadResult::Gone, None));
     assert_eq!(session.next_timeout(), None);
 }
 
 #[test]
 fn an_end_that_was_suspended_asks_before_it_gives_up() {
     let limits = limits();
-    let mut session = Session::new(Side::Client, limits.clone(), NOW);
+    let mut session = TunnelSession::new(SessionSide::Client, limits.clone(), NOW);
     let late = NOW + 10 * limits.silence;
     session.handle_timeout(late);
     assert_eq!(session.end(), None);
     let due = late + limits.silence - limits.keepalive;
     assert_eq!(session.next_timeout(), Some(due));
     session.handle_timeout(due);
-    assert_eq!(session.end(), Some(&End::Silent(limits.silence)));
+    assert_eq!(session.end(), Some(&SessionEnd::Silent(limits.silence)));
 }
 
 #[test]
 fn another_version_is_reported() {
-    let mut session = Session::new(Side::Client, limits(), NOW);
+    let mut session = TunnelSession::new(SessionSide::Client, limits(), NOW);
     let mut wire = BytesMut::new();
-    encode(0, &Frame::Hello { version: 9, window: 1 }, &mut wire);
-    session.handle_bytes(NOW, Lane::FIRST, &wire);
-    assert_eq!(session.end(), Some(&End::Version(9)));
+    encode(0, &TunnelFrame::Hello { version: 9, window: 1 }, &mut wire);
+    session.handle_bytes(NOW, TunnelLane::FIRST, &wire);
+    assert_eq!(session.end(), Some(&SessionEnd::Version(9)));
 }
 
 #[test]
@@ -482,14 +496,14 @@ fn a_refusal_has_a_reason_and_a_reset_is_reported() {
     client.send();
     let to_server: Vec<u8> = client.wires[&lane].iter().copied().collect();
     server.session.handle_bytes(NOW, lane, &to_server);
-    assert_eq!(server.session.poll_event(), Some(Event::Requested(id, connect_purpose())));
+    assert_eq!(server.session.poll_event(), Some(SessionEvent::Requested(id, connect_purpose())));
     server.session.refuse(id, RefuseReason::NotAllowed, "permit-open".to_owned());
     server.session.release(id);
     server.send();
     assert_eq!(server.session.channels(), 0);
     let to_client: Vec<u8> = server.wires[&lane].iter().copied().collect();
     client.session.handle_bytes(NOW, lane, &to_client);
-    let refused = Answer::Refused(RefuseReason::NotAllowed, "permit-open".to_owned());
+    let refused = ChannelAnswer::Refused(RefuseReason::NotAllowed, "permit-open".to_owned());
     assert_eq!(client.session.answer(id), refused);
     client.session.release(id);
     assert_eq!(client.session.channels(), 0);

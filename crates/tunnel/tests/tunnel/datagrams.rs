@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use eyas::race::candidate::Transport;
-use eyas_tunnel::Forwards;
+use eyas_tunnel::ClientForwards;
 use eyas_tunnel::packets::PacketCounts;
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::Notify;
@@ -94,7 +94,7 @@ async fn a_lost_packet_delays_no_others_and_is_not_retransmitted() {
     let (stage, there) = stage().await;
     let line = Line::to(stage.address, u32::MAX).await;
     let (interface, here) = Wire::new(&["10.9.0.2/24"]);
-    let forwards = Forwards { interface: Some(interface), ..Forwards::default() };
+    let forwards = ClientForwards { interface: Some(interface), ..ClientForwards::default() };
     let (stop, _notices, _running, sessions) =
         stage.client_over(line.port, &[Transport::Quic], forwards).await;
     let of = |payload: &[u8]| packet("10.9.0.2", "10.9.0.1", payload);
@@ -139,7 +139,8 @@ async fn packets_that_fill_a_link_leave_room_for_connections() {
         let (interface, here) = Wire::new(&["10.9.0.2/24"]);
         let (port, own) = (echo().await, ports::own_port());
         let local = vec![forward(format!("{own}:127.0.0.1:{port}"))];
-        let forwards = Forwards { local, interface: Some(interface), ..Forwards::default() };
+        let forwards =
+            ClientForwards { local, interface: Some(interface), ..ClientForwards::default() };
         let (stop, _notices, running, sessions) =
             stage.client_over(target, &[over], forwards).await;
         let flood = tokio::spawn(async move {

@@ -19,17 +19,18 @@ use std::time::Duration;
 
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Target, TargetHost};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{
     Endpoint, KeyFingerprint, ListenParameters, Listener, SecurityParameters, ServerIdentity,
 };
 use eyas_tunnel::frame::ALPN;
 use eyas_tunnel::keys::AuthorizedKeys;
-use eyas_tunnel::packets::Interface;
+use eyas_tunnel::packets::TunnelInterface;
 use eyas_tunnel::session::{ServerLimits, SessionLimits};
 use eyas_tunnel::{
-    Client, Forwards, Notice, Probing, Server, ServerProxy, Sessions, Tunnel, TunnelError, reach,
+    ClientForwards, CurrentSessions, ProbingTimes, ServerProxy, ServerTunnel, TunnelClient,
+    TunnelError, TunnelNotice, TunnelServer, reach,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -62,9 +63,9 @@ struct Stage {
     options: &'static str,
     /// Other lines of `authorized_keys`.
     others: String,
-    interface: Option<Interface>,
+    interface: Option<TunnelInterface>,
     total_limits: ServerLimits,
-    sessions: Sessions,
+    sessions: CurrentSessions,
     running: Option<(JoinHandle<()>, CancellationToken)>,
 }
 
@@ -81,7 +82,7 @@ impl Stage {
             others: String::new(),
             interface: None,
             total_limits: ServerLimits::default(),
-            sessions: Sessions::default(),
+            sessions: CurrentSessions::default(),
             running: None,
         };
         stage.start().await;
@@ -89,7 +90,7 @@ impl Stage {
     }
 
     /// Restarts the server with an interface and further keys.
-    async fn with_interface(mut self, interface: Interface, others: String) -> Self {
+    async fn with_interface(mut self, interface: TunnelInterface, others: String) -> Self {
         self.stop().await;
         (self.interface, self.others) = (Some(interface), others);
         self.start().await;
@@ -97,7 +98,7 @@ impl Stage {
     }
 
     async fn start(&mut self) {
-        let key = KeyFingerprint::of(self.client.certificate()).expect("a key");
+        let key = KeyFingerprint::from_certificate(self.client.certificate()).expect("a key");
         let text = format!("{} {key} ada\n{}", self.options, self.others);
         let keys = AuthorizedKeys::parse(&text).expect("keys");
         let known = keys.clone();
@@ -118,7 +119,7 @@ impl Stage {
         })
         .await;
         let endpoint = Endpoint::builder().build().expect("an endpoint");
-        let mut server = Server::new(endpoint, move |key| keys.grant(key).cloned(), |_| {})
+        let mut server = TunnelServer::new(endpoint, move |key| keys.grant(key).cloned(), |_| {})
             .total_limits(&self.total_limits);
         if let Some(interface) = &self.interface {
             server = server.interface(interface.clone());
@@ -138,7 +139,7 @@ impl Stage {
 
     /// Returns an endpoint that presents one key, and trusts the other.
     fn endpoint(&self, own: &ServerIdentity, trusted: &ServerIdentity) -> Endpoint {
-        let key = KeyFingerprint::of(trusted.certificate()).expect("a key");
+        let key = KeyFingerprint::from_certificate(trusted.certificate()).expect("a key");
         let security = SecurityParameters::platform()
             .with_client_certificate(own.chain().to_vec(), own.private_key())
             .with_pinned_keys([key])
@@ -149,23 +150,26 @@ impl Stage {
     }
 
     fn target(&self, transports: &[Transport]) -> (Target, Policy) {
-        let host = Host::Literal(self.address.ip(), 0);
+        let host = TargetHost::Literal(self.address.ip(), 0);
         let (transports, port) = (transports.to_vec(), self.address.port());
         let target = Target::plain(host, port, transports.clone(), Security::Tls).with_alpn([ALPN]);
         (target, Policy { transports, ..Policy::default() })
     }
 
-    async fn tunnel(&self, over: &[Transport]) -> Result<Tunnel, TunnelError> {
+    async fn tunnel(&self, over: &[Transport]) -> Result<ServerTunnel, TunnelError> {
         let endpoint = self.endpoint(&self.client, &self.server);
         let (target, policy) = self.target(over);
         let (stream, key) = wait(reach(&endpoint, &target, &policy, None)).await?;
-        assert_eq!(Some(key), KeyFingerprint::of(self.server.certificate()));
+        assert_eq!(Some(key), KeyFingerprint::from_certificate(self.server.certificate()));
         let limits = SessionLimits { drain: TIMEOUT, ..SessionLimits::default() };
-        wait(Tunnel::begin(stream, limits)).await
+        wait(ServerTunnel::begin(stream, limits)).await
     }
 
     /// Starts a client with these forwardings, and returns its notices.
-    async fn client(&self, forwards: Forwards) -> (CancellationToken, Receiver<Notice>) {
+    async fn client(
+        &self,
+        forwards: ClientForwards,
+    ) -> (CancellationToken, Receiver<TunnelNotice>) {
         let (stop, notices, _) = self.client_at(self.address.port(), forwards).await;
         (stop, notices)
     }
@@ -174,8 +178,8 @@ impl Stage {
     async fn client_at(
         &self,
         port: u16,
-        forwards: Forwards,
-    ) -> (CancellationToken, Receiver<Notice>, JoinHandle<Result<(), TunnelError>>) {
+        forwards: ClientForwards,
+    ) -> (CancellationToken, Receiver<TunnelNotice>, JoinHandle<Result<(), TunnelError>>) {
         let (stop, notices, running, _) = self.client_over(port, &[Transport::Tcp], forwards).await;
         (stop, notices, running)
     }
@@ -185,8 +189,13 @@ impl Stage {
         &self,
         port: u16,
         transports: &[Transport],
-        forwards: Forwards,
-    ) -> (CancellationToken, Receiver<Notice>, JoinHandle<Result<(), TunnelError>>, Sessions) {
+        forwards: ClientForwards,
+    ) -> (
+        CancellationToken,
+        Receiver<TunnelNotice>,
+        JoinHandle<Result<(), TunnelError>>,
+        CurrentSessions,
+    ) {
         self.client_through(None, (port, transports), forwards).await
     }
 
@@ -195,20 +204,27 @@ impl Stage {
         &self,
         proxy: Option<ServerProxy>,
         (port, transports): (u16, &[Transport]),
-        forwards: Forwards,
-    ) -> (CancellationToken, Receiver<Notice>, JoinHandle<Result<(), TunnelError>>, Sessions) {
+        forwards: ClientForwards,
+    ) -> (
+        CancellationToken,
+        Receiver<TunnelNotice>,
+        JoinHandle<Result<(), TunnelError>>,
+        CurrentSessions,
+    ) {
         let endpoint = self.endpoint(&self.client, &self.server);
         let (mut target, policy) = self.target(transports);
         target.port = port;
         let reached = wait(reach(&endpoint, &target, &policy, proxy.as_ref())).await;
         let (stream, _) = reached.expect("a server");
-        let first = wait(Tunnel::begin(stream, SessionLimits::default())).await.expect("a session");
+        let first =
+            wait(ServerTunnel::begin(stream, SessionLimits::default())).await.expect("a session");
         let (sender, notices) = channel();
-        let probing = Probing { first: PROBE, longest: PROBE };
-        let client = Client::new(endpoint, (target, policy), forwards, probing, move |notice| {
-            // The test may be over already.
-            let _ = sender.send(notice);
-        });
+        let probing = ProbingTimes { first: PROBE, longest: PROBE };
+        let client =
+            TunnelClient::new(endpoint, (target, policy), forwards, probing, move |notice| {
+                // The test may be over already.
+                let _ = sender.send(notice);
+            });
         let client = client.expect("a client");
         let client = match proxy {
             Some(proxy) => client.proxy(proxy),
@@ -256,7 +272,7 @@ async fn converse(stream: impl AsyncRead + AsyncWrite, length: usize) {
     assert!(received == sent, "{} bytes of {} arrived", received.len(), sent.len());
 }
 
-fn forward(text: String) -> eyas_tunnel::forward::Forward {
+fn forward(text: String) -> eyas_tunnel::forward::PortForward {
     text.parse().expect("a forwarding")
 }
 
@@ -277,11 +293,11 @@ async fn everything_arrives_over_every_transport() {
 async fn local_remote_and_dynamic_forwardings_work() {
     let (stage, port) = (Stage::new("").await, echo().await);
     let (here, there, socks) = (ports::own_port(), ports::own_port(), ports::own_port());
-    let forwards = Forwards {
+    let forwards = ClientForwards {
         local: vec![forward(format!("{here}:localhost:{port}"))],
         remote: vec![forward(format!("{there}:127.0.0.1:{port}"))],
         dynamic: vec![socks.to_string().parse().expect("a port")],
-        ..Forwards::default()
+        ..ClientForwards::default()
     };
     let (stop, notices) = stage.client(forwards).await;
     for _ in 0..3 {
@@ -328,7 +344,9 @@ async fn an_unknown_key_is_refused_and_another_server_is_not_trusted() {
         let unknown = stage.endpoint(&other, &stage.server);
         let refused = match wait(reach(&unknown, &target, &policy, None)).await {
             // In TLS 1.3 the client's handshake completes before the server has checked its certificate.
-            Ok((stream, _)) => wait(Tunnel::begin(stream, SessionLimits::default())).await.err(),
+            Ok((stream, _)) => {
+                wait(ServerTunnel::begin(stream, SessionLimits::default())).await.err()
+            }
             Err(error) => Some(error),
         };
         let refused = refused.expect("an unknown key");
@@ -354,7 +372,7 @@ async fn a_lost_session_is_reported_and_reestablished() {
     let local = [(here, port), (other, answers)]
         .map(|(at, to)| forward(format!("127.0.0.1:{at}:127.0.0.1:{to}")))
         .to_vec();
-    let (stop, notices) = stage.client(Forwards { local, ..Forwards::default() }).await;
+    let (stop, notices) = stage.client(ClientForwards { local, ..ClientForwards::default() }).await;
     let client = || TcpStream::connect((Ipv4Addr::LOCALHOST, here));
     converse(client().await.expect("it listens"), 1000).await;
     let mut open = TcpStream::connect((Ipv4Addr::LOCALHOST, other)).await.expect("it listens");
@@ -430,11 +448,11 @@ async fn a_destination_gets_a_reset_unless_the_stream_was_complete() {
 async fn a_reconnected_client_gets_its_ports_back_and_an_active_one_keeps_them() {
     let (stage, port) = (Stage::new("").await, echo().await);
     let there = ports::own_port();
-    let forwards = || Forwards {
+    let forwards = || ClientForwards {
         remote: vec![forward(format!("{there}:127.0.0.1:{port}"))],
-        ..Forwards::default()
+        ..ClientForwards::default()
     };
-    let listens = |notices: &Receiver<Notice>| {
+    let listens = |notices: &Receiver<TunnelNotice>| {
         let notice =
             tokio::task::block_in_place(|| notices.recv_timeout(TIMEOUT)).expect("a notice");
         assert_eq!(notice.event, "listening", "{notice:?}");
@@ -521,10 +539,10 @@ async fn new_channels_move_to_a_transport_with_streams_and_open_ones_stay() {
     let (stage, port) = (Stage::new("").await, echo().await);
     let (middlebox, here, there) = (ports::own_port(), ports::own_port(), ports::own_port());
     forward_tcp(middlebox, stage.address).await;
-    let forwards = Forwards {
+    let forwards = ClientForwards {
         local: vec![forward(format!("127.0.0.1:{here}:127.0.0.1:{port}"))],
         remote: vec![forward(format!("{there}:127.0.0.1:{port}"))],
-        ..Forwards::default()
+        ..ClientForwards::default()
     };
     let both = [Transport::Quic, Transport::Tcp];
     let (stop, notices, running, sessions) = stage.client_over(middlebox, &both, forwards).await;

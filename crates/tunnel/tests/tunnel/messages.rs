@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use eyas::race::candidate::Transport;
-use eyas_tunnel::{Forwards, Sessions};
+use eyas_tunnel::{ClientForwards, CurrentSessions};
 use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -75,7 +75,7 @@ fn of(payload: &[u8]) -> Vec<u8> {
 }
 
 /// Returns how many packets the client has sent, and how many of them as messages.
-fn sent(sessions: &Sessions) -> (u64, u64) {
+fn sent(sessions: &CurrentSessions) -> (u64, u64) {
     let counts = sessions.read().iter().find_map(|one| one.packets).unwrap_or_default();
     (counts.sent, counts.sent_as_datagrams)
 }
@@ -88,7 +88,7 @@ async fn a_packet_that_is_lost_repeatedly_delays_no_others() {
     // The lost datagrams would look too large for the path, and be split.
     stage.association.path_mtu_discovery = false;
     let (interface, here) = Wire::new(&["10.9.0.2/24"]);
-    let forwards = Forwards { interface: Some(interface), ..Forwards::default() };
+    let forwards = ClientForwards { interface: Some(interface), ..ClientForwards::default() };
     let (stop, _notices, running, sessions) =
         stage.client_over(stage.address.port(), &[Transport::SctpUdp], forwards).await;
     // Until both ends have announced that they accept messages.
@@ -117,7 +117,7 @@ async fn without_partial_reliability_packets_use_the_channel() {
     let (mut stage, there) = stage().await;
     stage.association.extensions.partial_reliability = false;
     let (interface, here) = Wire::new(&["10.9.0.2/24"]);
-    let forwards = Forwards { interface: Some(interface), ..Forwards::default() };
+    let forwards = ClientForwards { interface: Some(interface), ..ClientForwards::default() };
     let (stop, _notices, _running, sessions) =
         stage.client_over(stage.address.port(), &[Transport::SctpUdp], forwards).await;
     for round in 0..3 {

@@ -8,9 +8,11 @@ use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use eyas::race::candidate::Transport;
 use eyas::{KeyFingerprint, ServerIdentity};
 use eyas_tunnel::frame::RefuseReason;
-use eyas_tunnel::packets::{Interface, InterfaceConfig, PacketCounts};
+use eyas_tunnel::packets::{InterfaceConfig, PacketCounts, TunnelInterface};
 use eyas_tunnel::session::SessionLimits;
-use eyas_tunnel::{Client, Forwards, Notice, Probing, Tunnel, TunnelError, reach};
+use eyas_tunnel::{
+    ClientForwards, ProbingTimes, ServerTunnel, TunnelClient, TunnelError, TunnelNotice, reach,
+};
 use tokio::net::UnixDatagram;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -23,13 +25,13 @@ pub(crate) struct Wire(UnixDatagram);
 
 impl Wire {
     /// Returns an interface with these addresses, and the host's end of it.
-    pub(crate) fn new(addresses: &[&str]) -> (Interface, Self) {
+    pub(crate) fn new(addresses: &[&str]) -> (TunnelInterface, Self) {
         let (device, host) = std::os::unix::net::UnixDatagram::pair().expect("a pair");
         device.set_nonblocking(true).expect("it does not block");
         host.set_nonblocking(true).expect("it does not block");
         let addresses = addresses.iter().map(|one| one.parse().expect("a network")).collect();
         let config = InterfaceConfig { name: "t0".to_owned(), addresses, ..Default::default() };
-        let interface = Interface::new(OwnedFd::from(device), config).expect("an interface");
+        let interface = TunnelInterface::new(OwnedFd::from(device), config).expect("an interface");
         (interface, Self(UnixDatagram::from_std(host).expect("a socket")))
     }
 
@@ -78,26 +80,29 @@ pub(crate) fn packet(from: &str, to: &str, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-type Running = (JoinHandle<Result<(), TunnelError>>, Receiver<Notice>, DropGuard);
+type Running = (JoinHandle<Result<(), TunnelError>>, Receiver<TunnelNotice>, DropGuard);
 
 /// Starts a client with this key and this interface, over one transport.
 async fn client(
     stage: &Stage,
     own: &ServerIdentity,
     over: Transport,
-    interface: &Interface,
+    interface: &TunnelInterface,
 ) -> Running {
     let endpoint = stage.endpoint(own, &stage.server);
     let (target, policy) = stage.target(&[over]);
     let (connection, _) = wait(reach(&endpoint, &target, &policy, None)).await.expect("a server");
-    let first = wait(Tunnel::begin(connection, SessionLimits::default())).await.expect("a session");
-    let forwards = Forwards { interface: Some(interface.clone()), ..Forwards::default() };
+    let first =
+        wait(ServerTunnel::begin(connection, SessionLimits::default())).await.expect("a session");
+    let forwards =
+        ClientForwards { interface: Some(interface.clone()), ..ClientForwards::default() };
     let (sender, notices) = channel();
     let observer = move |notice| {
         // The test may be over already.
         let _ = sender.send(notice);
     };
-    let client = Client::new(endpoint, (target, policy), forwards, Probing::default(), observer);
+    let client =
+        TunnelClient::new(endpoint, (target, policy), forwards, ProbingTimes::default(), observer);
     let client = client.expect("a client");
     let stop = CancellationToken::new();
     let stopped = stop.clone();
@@ -185,7 +190,7 @@ async fn clients_get_packets_for_their_addresses_and_cannot_take_over_others() {
     let other = ServerIdentity::self_signed(["other.test"]).expect("an identity");
     let third = ServerIdentity::self_signed(["third.test"]).expect("an identity");
     let line = |own: &ServerIdentity, network: &str| {
-        let key = KeyFingerprint::of(own.certificate()).expect("a key");
+        let key = KeyFingerprint::from_certificate(own.certificate()).expect("a key");
         format!("permit-tun=\"{network}\" {key}\n")
     };
     let (interface, there) = Wire::new(&["10.9.0.1/24"]);
@@ -243,9 +248,9 @@ async fn a_reconnected_client_gets_its_packets_back_and_an_active_one_keeps_them
     let (interface, there) = Wire::new(&["10.9.0.1/24"]);
     let stage = Stage::new(r#"permit-tun="10.9.0.2""#).await;
     let stage = stage.with_interface(interface, String::new()).await;
-    let forwards = |interface: &Interface| Forwards {
+    let forwards = |interface: &TunnelInterface| ClientForwards {
         interface: Some(interface.clone()),
-        ..Forwards::default()
+        ..ClientForwards::default()
     };
     let (former, here) = Wire::new(&["10.9.0.2/24"]);
     let line = Line::to(stage.address).await;
@@ -274,7 +279,7 @@ async fn packets_move_to_a_transport_with_streams_once_there_is_one() {
     let (interface, here) = Wire::new(&["10.9.0.2/24"]);
     let middlebox = crate::ports::own_port();
     forward_tcp(middlebox, stage.address).await;
-    let forwards = Forwards { interface: Some(interface), ..Forwards::default() };
+    let forwards = ClientForwards { interface: Some(interface), ..ClientForwards::default() };
     let both = [Transport::Quic, Transport::Tcp];
     let (_stop, _notices, _running, sessions) = stage.client_over(middlebox, &both, forwards).await;
     here.reaches(&there, &packet("10.9.0.2", "10.9.0.1", b"before")).await;

@@ -7,12 +7,14 @@ use std::time::Duration;
 use eyas::race::candidate::Transport;
 use eyas::{Endpoint, KeyFingerprint, Resolver, SecurityParameters, ServerIdentity};
 use eyas_http::Versions;
-use eyas_proxy::users::Users;
-use eyas_proxy::{Ending, Limits, Proxy, Running};
+use eyas_proxy::users::ProxyUsers;
+use eyas_proxy::{ClientEnding, Proxy, ProxyLimits, RunningProxy};
 use eyas_relay::destination::Destination;
-use eyas_relay::via::Via;
+use eyas_relay::via::UpstreamProxy;
 use eyas_tunnel::session::SessionLimits;
-use eyas_tunnel::{Forwards, Notice, ProxyFault, ServerProxy, Tunnel, TunnelError, reach};
+use eyas_tunnel::{
+    ClientForwards, ProxyFault, ServerProxy, ServerTunnel, TunnelError, TunnelNotice, reach,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -35,8 +37,8 @@ fn resolving(name: &str, port: u16, security: SecurityParameters) -> Endpoint {
     Endpoint::builder().resolver(resolver).security(security).build().expect("an endpoint")
 }
 
-fn users() -> Users {
-    Users::parse("ada:love:lace\n").expect("users")
+fn users() -> ProxyUsers {
+    ProxyUsers::parse("ada:love:lace\n").expect("users")
 }
 
 impl Stage {
@@ -54,28 +56,32 @@ impl Stage {
     }
 
     fn destination(&self) -> Destination {
-        let host = eyas::race::target::Host::parse(SERVER).expect("a name");
+        let host = eyas::race::target::TargetHost::parse(SERVER).expect("a name");
         Destination::new(host, self.address.port())
     }
 
     /// Returns the way to the server through the proxy at this URL.
     fn through(&self, url: &str) -> ServerProxy {
-        ServerProxy::new(Via::parse(url).expect("a proxy"), system(), self.destination())
+        ServerProxy::new(UpstreamProxy::parse(url).expect("a proxy"), system(), self.destination())
     }
 
     /// Begins a session through a proxy; connecting may take this long.
-    async fn session(&self, proxy: &ServerProxy, within: Duration) -> Result<Tunnel, TunnelError> {
+    async fn session(
+        &self,
+        proxy: &ServerProxy,
+        within: Duration,
+    ) -> Result<ServerTunnel, TunnelError> {
         let endpoint = self.endpoint(&self.client, &self.server);
         let (target, mut policy) = self.target(&[Transport::Tcp]);
         policy.deadline = within;
         let (stream, key) = wait(reach(&endpoint, &target, &policy, Some(proxy))).await?;
-        assert_eq!(Some(key), KeyFingerprint::of(self.server.certificate()));
-        wait(Tunnel::begin(stream, SessionLimits::default())).await
+        assert_eq!(Some(key), KeyFingerprint::from_certificate(self.server.certificate()));
+        wait(ServerTunnel::begin(stream, SessionLimits::default())).await
     }
 }
 
 /// The message that the next such event comes with.
-fn text_of(event: &str, notices: &Receiver<Notice>) -> String {
+fn text_of(event: &str, notices: &Receiver<TunnelNotice>) -> String {
     tokio::task::block_in_place(|| {
         loop {
             let notice = notices.recv_timeout(TIMEOUT).expect("a notice");
@@ -108,7 +114,7 @@ async fn everything_arrives_through_a_proxy_over_every_version_of_http() {
     )];
     for versions in [Versions::HTTP_1, Versions::HTTP_2, Versions::HTTP_3] {
         let url = format!("https://ada:love%3Alace@proxy.test:{}", at(&secure));
-        let via = Via::parse(&url).expect("a proxy").versions(versions);
+        let via = UpstreamProxy::parse(&url).expect("a proxy").versions(versions);
         let way = ServerProxy::new(via, trusting.clone(), stage.destination());
         ways.push((format!("https://proxy.test:{}", at(&secure)), way));
     }
@@ -118,25 +124,30 @@ async fn everything_arrives_through_a_proxy_over_every_version_of_http() {
         let (stream, _) =
             wait(reach(&endpoint, &target, &policy, Some(way))).await.expect("a server");
         assert_eq!(stream.to_string(), format!("tcp through the proxy {name}"));
-        let tunnel = wait(Tunnel::begin(stream, SessionLimits::default())).await.expect("accepted");
+        let tunnel =
+            wait(ServerTunnel::begin(stream, SessionLimits::default())).await.expect("accepted");
         let to = || eyas_tunnel::forward::destination(&format!("127.0.0.1:{port}"));
         let one = wait(tunnel.open(to().expect("valid"))).await.expect("a channel");
         let other = wait(tunnel.open(to().expect("valid"))).await.expect("a channel");
         tokio::join!(converse(one, 3_000_000), converse(other, 10));
         wait(tunnel.end()).await;
         let report = if number == 0 { plain.report().await } else { secure.report().await };
-        assert_eq!((report.user.as_deref(), &report.end), (Some("ada"), &Ending::Done), "{name}");
+        assert_eq!(
+            (report.user.as_deref(), &report.end),
+            (Some("ada"), &ClientEnding::Done),
+            "{name}"
+        );
         assert!(report.sent > 3_000_000, "{report:?}");
     }
 }
 
 /// Starts a proxy at this port, as after a restart.
-async fn proxy_at(port: u16) -> Running {
+async fn proxy_at(port: u16) -> RunningProxy {
     wait(async {
         loop {
             let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
             // What is in progress is cut off.
-            let limits = Limits { grace: Duration::ZERO, ..Limits::default() };
+            let limits = ProxyLimits { grace: Duration::ZERO, ..ProxyLimits::default() };
             match Proxy::builder(system()).limits(limits).listen(address).start() {
                 Ok(running) => return running,
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -152,14 +163,14 @@ async fn forwardings_come_back_with_the_proxy() {
     let (at, here, there, socks) =
         (ports::own_port(), ports::own_port(), ports::own_port(), ports::own_port());
     let running = proxy_at(at).await;
-    let via = Via::parse(&format!("http://127.0.0.1:{at}")).expect("a proxy");
+    let via = UpstreamProxy::parse(&format!("http://127.0.0.1:{at}")).expect("a proxy");
     let place = Destination::new(stage.target(&[]).0.host, stage.address.port());
     let proxy = ServerProxy::new(via, system(), place);
-    let forwards = Forwards {
+    let forwards = ClientForwards {
         local: vec![forward(format!("127.0.0.1:{here}:127.0.0.1:{port}"))],
         remote: vec![forward(format!("{there}:127.0.0.1:{port}"))],
         dynamic: vec![format!("127.0.0.1:{socks}").parse().expect("a port")],
-        ..Forwards::default()
+        ..ClientForwards::default()
     };
     let way = (stage.address.port(), &[Transport::Tcp, Transport::Quic][..]);
     let (stop, notices, client, sessions) = stage.client_through(Some(proxy), way, forwards).await;
@@ -219,11 +230,11 @@ async fn another_session_is_used_when_one_through_a_proxy_is_silent() {
                 ((Ipv4Addr::LOCALHOST, middle).into(), stage.address.port(), middlebox)
             }
         };
-        let via = Via::parse(&format!("http://{url}")).expect("a proxy");
+        let via = UpstreamProxy::parse(&format!("http://{url}")).expect("a proxy");
         let place = Destination::new(stage.target(&[]).0.host, server);
         let proxy = ServerProxy::new(via, system(), place);
         let local = vec![forward(format!("127.0.0.1:{here}:127.0.0.1:{port}"))];
-        let forwards = Forwards { local, ..Forwards::default() };
+        let forwards = ClientForwards { local, ..ClientForwards::default() };
         let way = (stage.address.port(), &[Transport::Tcp][..]);
         let (stop, notices, client, _) = stage.client_through(Some(proxy), way, forwards).await;
         converse(connect(here).await, 1000).await;
@@ -244,7 +255,7 @@ async fn packets_go_through_a_proxy() {
     let stage = stage.with_interface(far, String::new()).await;
     let proxy = stage.proxy(None);
     let url = format!("http://ada:love%3Alace@{}", proxy.running.local_addr());
-    let forwards = Forwards { interface: Some(near), ..Forwards::default() };
+    let forwards = ClientForwards { interface: Some(near), ..ClientForwards::default() };
     let way = (stage.address.port(), &[Transport::Tcp][..]);
     let through = Some(stage.through(&url));
     let (stop, _, client, _) = stage.client_through(through, way, forwards).await;

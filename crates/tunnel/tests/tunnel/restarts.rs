@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
 use eyas::race::candidate::Transport;
-use eyas_tunnel::{Forwards, Notice};
+use eyas_tunnel::{ClientForwards, TunnelNotice};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::runtime::Runtime;
@@ -32,7 +32,7 @@ fn kill(runtime: Runtime) {
 }
 
 /// Returns the notices so far.
-fn so_far(notices: &Receiver<Notice>) -> Vec<Notice> {
+fn so_far(notices: &Receiver<TunnelNotice>) -> Vec<TunnelNotice> {
     notices.try_iter().collect()
 }
 
@@ -46,10 +46,10 @@ async fn connections_after_a_restart_of_the_server_are_served_over_every_transpo
     for transport in ALL {
         let (first, mut stage) = run(Stage::new("")).await;
         let (here, there) = (ports::own_port(), ports::own_port());
-        let forwards = Forwards {
+        let forwards = ClientForwards {
             local: vec![forward(format!("127.0.0.1:{here}:127.0.0.1:{port}"))],
             remote: vec![forward(format!("{there}:127.0.0.1:{port}"))],
-            ..Forwards::default()
+            ..ClientForwards::default()
         };
         let at = stage.address.port();
         let (stop, notices, running, _) = stage.client_over(at, &[transport], forwards).await;
@@ -207,7 +207,7 @@ async fn connections_after_a_middlebox_forgot_the_session_are_served_over_every_
         let (here, other) = (ports::own_port(), ports::own_port());
         let local = [(here, port), (other, answers)];
         let local = local.map(|(at, to)| forward(format!("127.0.0.1:{at}:127.0.0.1:{to}")));
-        let forwards = Forwards { local: local.to_vec(), ..Forwards::default() };
+        let forwards = ClientForwards { local: local.to_vec(), ..ClientForwards::default() };
         let (stop, notices, running, _) = stage.client_over(target, &[transport], forwards).await;
         converse(connect(here).await, 1000).await;
         let mut open = connect(other).await;

@@ -4,7 +4,7 @@ use eyas::race::candidate::Transport;
 use eyas::{KeyFingerprint, ServerIdentity};
 use eyas_tunnel::forward::destination;
 use eyas_tunnel::session::{ServerLimits, SessionLimits};
-use eyas_tunnel::{Tunnel, TunnelError, reach};
+use eyas_tunnel::{ServerTunnel, TunnelError, reach};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{Stage, converse, echo, wait};
@@ -15,7 +15,7 @@ impl Stage {
         self.stop().await;
         self.total_limits = limits;
         for other in others {
-            let key = KeyFingerprint::of(other.certificate()).expect("a key");
+            let key = KeyFingerprint::from_certificate(other.certificate()).expect("a key");
             self.others.push_str(&format!("{key} other\n"));
         }
         self.start().await;
@@ -23,11 +23,11 @@ impl Stage {
     }
 
     /// Opens a session with this key.
-    async fn tunnel_of(&self, key: &ServerIdentity) -> Result<Tunnel, TunnelError> {
+    async fn tunnel_of(&self, key: &ServerIdentity) -> Result<ServerTunnel, TunnelError> {
         let endpoint = self.endpoint(key, &self.server);
         let (target, policy) = self.target(&[Transport::Tcp]);
         let (stream, _) = wait(reach(&endpoint, &target, &policy, None)).await?;
-        wait(Tunnel::begin(stream, SessionLimits::default())).await
+        wait(ServerTunnel::begin(stream, SessionLimits::default())).await
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use eyas_tunnel::{Forwards, TunnelError};
+use eyas_tunnel::{ClientForwards, TunnelError};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpStream, UnixListener, UnixStream};
 
@@ -32,13 +32,13 @@ async fn either_end_of_a_forwarding_can_be_a_unix_socket() {
     let stage = Stage::new(options.join(",").leak()).await;
     let (tcp, port) = (echo().await, ports::own_port());
     let text = |at: &Path, to: &Path| format!("{}:{}", at.display(), to.display());
-    let forwards = Forwards {
+    let forwards = ClientForwards {
         local: vec![
             forward(format!("{}:localhost:{tcp}", here.display())),
             forward(format!("{port}:{}", service.display())),
         ],
         remote: vec![forward(text(&there, &service)), forward(text(&abandoned, &service))],
-        ..Forwards::default()
+        ..ClientForwards::default()
     };
     let (stop, notices, running) = stage.client_at(stage.address.port(), forwards).await;
     for _ in 0..4 {
@@ -71,7 +71,7 @@ async fn unix_sockets_need_a_permission_of_their_own() {
     let stage = Stage::new(r#"permit-open="*:*""#).await;
     let here = ports::own_port();
     let local = vec![forward(format!("{here}:{}", service.display()))];
-    let (stop, notices) = stage.client(Forwards { local, ..Forwards::default() }).await;
+    let (stop, notices) = stage.client(ClientForwards { local, ..ClientForwards::default() }).await;
     // It may be reset before it knows that it was accepted.
     if let Ok(mut client) = TcpStream::connect((Ipv4Addr::LOCALHOST, here)).await {
         let _ = wait(client.read_to_end(&mut Vec::new())).await;
@@ -80,8 +80,9 @@ async fn unix_sockets_need_a_permission_of_their_own() {
     assert!(refused.text.contains("permit-open"), "{refused:?}");
     stop.cancel();
     let remote = vec![forward(format!("{}:{}", there.display(), service.display()))];
-    let (_, _, running) =
-        stage.client_at(stage.address.port(), Forwards { remote, ..Forwards::default() }).await;
+    let (_, _, running) = stage
+        .client_at(stage.address.port(), ClientForwards { remote, ..ClientForwards::default() })
+        .await;
     let refused = wait(running).await.expect("no panic").expect_err("it may not listen there");
     assert!(
         matches!(&refused, TunnelError::Refused { text, .. } if text.contains("permit-listen")),

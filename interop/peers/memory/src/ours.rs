@@ -11,7 +11,7 @@ use eyas_sctp::error::Error;
 use eyas_sctp::event::{Event, ReconfigurationOutcome};
 use eyas_sctp::identifier::{AssociationId, StreamId};
 use eyas_sctp::io::{Ecn, Input, Output, Received};
-use eyas_sctp::message::{Message, Reliability, SendInfo};
+use eyas_sctp::message::{Message, MessageReliability, SendInfo};
 
 use crate::side::{BUFFER, Failure, Incoming, Outgoing, PORT, Side, SideEvent, SideOptions};
 
@@ -159,8 +159,8 @@ impl Side for Ours {
             stream: StreamId(message.stream),
             unordered: message.unordered,
             reliability: match message.retransmissions {
-                Some(times) => Reliability::Retransmissions(times),
-                None => Reliability::Reliable,
+                Some(times) => MessageReliability::Retransmissions(times),
+                None => MessageReliability::Reliable,
             },
             ..SendInfo::default()
         };

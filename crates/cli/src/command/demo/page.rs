@@ -2,70 +2,71 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use eyas::race::memory::{Config, Entry, Record, Subject, Verdict};
+use eyas::race::memory::{MemoryConfig, MemoryEntry, MemoryRecord, MemorySubject, MemoryVerdict};
 
 use super::SceneResult;
-use super::scenes::{SCENES, Scene};
-use crate::race_report::{RaceReport, explanation, paint};
-use crate::terminal::{Line, OutputStyle, Paint, table, time, wrapped};
+use super::scenes::{DemoScene, SCENES};
+use crate::race_report::{ReplayedRace, explanation, paint};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, table, time, wrapped};
 use crate::timeline::{draw_titled, legend};
 
 /// How the demo is drawn.
-pub(super) struct Page {
+pub(super) struct DemoPage {
     /// The colours and the width.
     pub(super) style: OutputStyle,
     /// Whether to show the reasons of every candidate.
     pub(super) explain: bool,
 }
 
-impl Page {
+impl DemoPage {
     /// Returns the introduction, which explains the pictures.
-    pub(super) fn introduction(&self) -> Vec<Line> {
+    pub(super) fn introduction(&self) -> Vec<PaintedLine> {
         let count = SCENES.len();
         let text = format!(
             "eyas races the ways to reach a server, takes the first that works, and remembers. \
              Here are {count} small networks on this machine. Each is raced twice: without memory, \
              then with what was learnt. A bar is one attempt; time runs from left to right."
         );
-        let mut lines = vec![Line::new().with(Paint::Head, "eyas demo"), Line::new()];
+        let mut lines =
+            vec![PaintedLine::new().with_span(Paint::Head, "eyas demo"), PaintedLine::new()];
         lines.extend(wrapped(Paint::Plain, &text, 0, self.style));
-        lines.extend([Line::new(), legend(self.style)]);
+        lines.extend([PaintedLine::new(), legend(self.style)]);
         lines
     }
 
     /// Returns a scene's heading and explanation.
-    pub(super) fn heading(&self, number: usize, scene: &Scene) -> Vec<Line> {
+    pub(super) fn heading(&self, number: usize, scene: &DemoScene) -> Vec<PaintedLine> {
         let mut lines = vec![
-            Line::new(),
-            Line::new()
-                .with(Paint::Command, format!("{number}/{} ", SCENES.len()))
-                .with(Paint::Head, scene.title),
+            PaintedLine::new(),
+            PaintedLine::new()
+                .with_span(Paint::Command, format!("{number}/{} ", SCENES.len()))
+                .with_span(Paint::Head, scene.title),
         ];
         lines.extend(wrapped(Paint::Plain, scene.explanation, 2, self.style));
         lines
     }
 
     /// Returns both races of a scene, and what was learnt between them.
-    pub(super) fn races(&self, result: &SceneResult) -> Vec<Line> {
+    pub(super) fn races(&self, result: &SceneResult) -> Vec<PaintedLine> {
         let mut lines = Vec::new();
         for (when, race_report) in
             [("without memory", &result.first), ("with memory", &result.second)]
         {
-            lines.push(Line::new());
+            lines.push(PaintedLine::new());
             lines.extend(draw_titled(when, &race_report.picture(), self.style));
             if self.explain {
                 lines.extend(explanation(&race_report.report.plan, None, self.style));
-                lines.push(Line::new());
+                lines.push(PaintedLine::new());
             }
         }
         let text = format!("Learnt: {}.", learnt(&result.learnt).join("; "));
-        lines.push(Line::new());
+        lines.push(PaintedLine::new());
         lines.extend(wrapped(Paint::Warn, &text, 2, self.style));
         lines
     }
 
     /// Returns the summary, and suggestions for what to do next.
-    pub(super) fn summary(&self, results: &[SceneResult]) -> Vec<Line> {
+    pub(super) fn summary(&self, results: &[SceneResult]) -> Vec<PaintedLine> {
         let header = ["network", "without memory", "with memory", "learnt"];
         let rows = results.iter().map(|scene| {
             vec![
@@ -75,9 +76,10 @@ impl Page {
                 (Paint::Dim, learnt_summary(&scene.learnt)),
             ]
         });
-        let mut lines = vec![Line::new(), Line::new().with(Paint::Head, "Summary")];
+        let mut lines =
+            vec![PaintedLine::new(), PaintedLine::new().with_span(Paint::Head, "Summary")];
         lines.extend(table(&header, rows.collect(), self.style));
-        lines.push(Line::new());
+        lines.push(PaintedLine::new());
         let next = [
             ("eyas get -v https://example.org/", "fetch a page and see its race"),
             ("eyas race --all example.org", "what works, and why others fail"),
@@ -86,7 +88,9 @@ impl Page {
         ];
         for (number, (command, purpose)) in next.into_iter().enumerate() {
             let label = if number == 0 { "Next: try  " } else { "           " };
-            let mut line = Line::new().with(Paint::Plain, label).with(Paint::Command, command);
+            let mut line = PaintedLine::new()
+                .with_span(Paint::Plain, label)
+                .with_span(Paint::Command, command);
             line.pad_to(47);
             line.push(Paint::Dim, purpose);
             lines.push(line);
@@ -95,7 +99,7 @@ impl Page {
     }
 }
 
-fn result(race_report: &RaceReport) -> (Paint, String) {
+fn result(race_report: &ReplayedRace) -> (Paint, String) {
     match &race_report.report.winner {
         None => (Paint::Bad, "nothing".to_owned()),
         Some(winner) => {
@@ -107,13 +111,13 @@ fn result(race_report: &RaceReport) -> (Paint, String) {
 
 /// Returns the verdicts of the rows about each transport, most preferred first, and about each
 /// address if there are two.
-fn verdicts(rows: &[Record]) -> Vec<(String, Verdict)> {
+fn verdicts(rows: &[MemoryRecord]) -> Vec<(String, MemoryVerdict)> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let config = Config::default();
+    let config = MemoryConfig::default();
     let mut verdicts: Vec<_> = rows
         .iter()
         .filter_map(|row| match (&row.key.subject, &row.entry) {
-            (Subject::Peer { transport, security, address, .. }, Entry::Peer(peer)) => {
+            (MemorySubject::Peer { transport, security, address, .. }, MemoryEntry::Peer(peer)) => {
                 // Each race of a scene offers and trusts the same.
                 let verdicts = peer.verdicts(*security, now, &config);
                 verdicts.last().map(|(_, verdict)| (*transport, address.ip(), *verdict))
@@ -130,12 +134,12 @@ fn verdicts(rows: &[Record]) -> Vec<(String, Verdict)> {
     named.collect()
 }
 
-fn learnt(rows: &[Record]) -> Vec<String> {
+fn learnt(rows: &[MemoryRecord]) -> Vec<String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let sentence = |(what, verdict): (String, Verdict)| match verdict {
-        Verdict::Good { rtt: Some(rtt) } => format!("{what} works, {} away", time(rtt)),
-        Verdict::Good { rtt: None } => format!("{what} works"),
-        Verdict::Bad { cause, until } => {
+    let sentence = |(what, verdict): (String, MemoryVerdict)| match verdict {
+        MemoryVerdict::Good { rtt: Some(rtt) } => format!("{what} works, {} away", time(rtt)),
+        MemoryVerdict::Good { rtt: None } => format!("{what} works"),
+        MemoryVerdict::Bad { cause, until } => {
             let retest_delay = time(until.saturating_sub(now));
             format!("{what} does not work ({cause}), tested again in {retest_delay}")
         }
@@ -145,9 +149,9 @@ fn learnt(rows: &[Record]) -> Vec<String> {
     if sentences.is_empty() { vec!["nothing".to_owned()] } else { sentences }
 }
 
-fn learnt_summary(rows: &[Record]) -> String {
-    let word = |(what, verdict): (String, Verdict)| match verdict {
-        Verdict::Bad { cause, .. } => format!("{what} {cause}"),
+fn learnt_summary(rows: &[MemoryRecord]) -> String {
+    let word = |(what, verdict): (String, MemoryVerdict)| match verdict {
+        MemoryVerdict::Bad { cause, .. } => format!("{what} {cause}"),
         _ => format!("{what} works"),
     };
     verdicts(rows).into_iter().map(word).collect::<Vec<_>>().join(", ")

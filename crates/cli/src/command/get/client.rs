@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use eyas::race::candidate::Family;
+use eyas::race::candidate::AddressFamily;
 use eyas::race::target::Target;
 use eyas::zone::interface_addresses;
 use eyas::{Endpoint, EndpointBuilder};
 use eyas_http::{Client, HttpPolicy, Proxy};
 
-use super::cookies::Cookies;
+use super::cookies::RunCookies;
 use super::failure;
 use crate::command::setting::{self, RaceContext};
-use crate::failure::{Failure, Kind};
-use crate::flags::{CommonFlags, GetFlags, PolicyName, RacePolicy, Source};
+use crate::failure::{Failure, FailureKind};
+use crate::flags::{CommonFlags, GetFlags, PolicyName, RacePolicy, SourceFlag};
 use crate::terminal::OutputStyle;
 
 /// Creates the endpoint and the memory of a run.
@@ -23,15 +23,18 @@ pub(super) async fn context(flags: &GetFlags, targets: &[Target]) -> Result<Race
 }
 
 /// Lets connections come from the addresses of `--interface`.
-fn bound(builder: EndpointBuilder, source: Option<&Source>) -> Result<EndpointBuilder, Failure> {
+fn bound(
+    builder: EndpointBuilder,
+    source: Option<&SourceFlag>,
+) -> Result<EndpointBuilder, Failure> {
     Ok(match source {
         None => builder,
-        Some(Source::Address(address)) => builder.local_addresses([*address]),
-        Some(Source::Interface(name)) => {
+        Some(SourceFlag::Address(address)) => builder.local_addresses([*address]),
+        Some(SourceFlag::Interface(name)) => {
             let addresses = interface_addresses(name);
             if addresses.is_empty() {
                 let message = format!("no interface {name} with an address");
-                return Err(Failure::new(Kind::Listen, message).hint(
+                return Err(Failure::new(FailureKind::Listen, message).hint(
                     "--interface takes an address of this host or the name of an interface",
                 ));
             }
@@ -41,11 +44,11 @@ fn bound(builder: EndpointBuilder, source: Option<&Source>) -> Result<EndpointBu
 }
 
 /// Returns the family of an address that connections have to come from.
-fn only_family(source: Option<&Source>) -> Option<Family> {
+fn only_family(source: Option<&SourceFlag>) -> Option<AddressFamily> {
     match source? {
-        Source::Address(address) if address.is_ipv4() => Some(Family::V4),
-        Source::Address(_) => Some(Family::V6),
-        Source::Interface(_) => None,
+        SourceFlag::Address(address) if address.is_ipv4() => Some(AddressFamily::V4),
+        SourceFlag::Address(_) => Some(AddressFamily::V6),
+        SourceFlag::Interface(_) => None,
     }
 }
 
@@ -54,7 +57,7 @@ pub(super) fn client(
     (flags, common): (&GetFlags, &CommonFlags),
     context: &RaceContext,
     target: &Target,
-    cookies: Option<&Arc<Cookies>>,
+    cookies: Option<&Arc<RunCookies>>,
 ) -> Result<Client, Failure> {
     let request = &flags.request;
     let race_policy = match flags.policy {

@@ -8,7 +8,7 @@ use eyas_http::{Body, RequestBuilder};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use url::Url;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{DataForm, DataPiece, FieldContent, FormField, RequestFlags};
 
 /// Stands for standard input in place of a file.
@@ -16,7 +16,7 @@ pub(super) const STDIN: &str = "-";
 
 /// The content.
 #[derive(Debug)]
-pub(super) enum Content {
+pub(super) enum RequestContent {
     /// The pieces of `-d`, joined with `&`.
     Data(Vec<u8>),
     /// The fields of `-F`.
@@ -25,7 +25,7 @@ pub(super) enum Content {
     Upload(Body),
 }
 
-impl Content {
+impl RequestContent {
     /// Reads the flags, and reads or opens the files that they name. The data of `-d` has been read
     /// before.
     pub(super) async fn read(
@@ -170,7 +170,7 @@ pub(super) async fn format(given: &str) -> Result<String, Failure> {
 async fn read_in_background(file: PathBuf) -> Result<Vec<u8>, Failure> {
     // A terminal or a pipe may block for long, and the run can end meanwhile.
     tokio::task::spawn_blocking(move || read_whole(&file)).await.unwrap_or_else(|cause| {
-        Err(Failure::new(Kind::Read, format!("cannot read the data: {cause}")))
+        Err(Failure::new(FailureKind::Read, format!("cannot read the data: {cause}")))
     })
 }
 

@@ -4,11 +4,11 @@ use http::header::{CONTENT_RANGE, ETAG, LAST_MODIFIED};
 use http::{HeaderMap, StatusCode};
 use sha2::{Digest, Sha256};
 
-use crate::output::{Beginning, Identity};
+use crate::output::{ExistingPart, RepresentationId};
 
 /// What a response to a request for the rest of a body means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(super) enum RestOfBody {
     /// Its body is the rest.
     Follows,
     /// There is none: everything is there.
@@ -25,27 +25,27 @@ pub(super) enum Rest {
 ///
 /// A file of the user is never given up, as in curl; a part that eyas has kept is its own.
 pub(super) fn rest(
-    beginning: Beginning,
+    beginning: ExistingPart,
     offset: u64,
     (status, headers): (StatusCode, &HeaderMap),
-    identity: Option<Identity>,
-) -> Rest {
+    identity: Option<RepresentationId>,
+) -> RestOfBody {
     let own = match beginning {
-        Beginning::Part { identity, .. } => Some(identity),
+        ExistingPart::Part { identity, .. } => Some(identity),
         _ => None,
     };
     match (status, own) {
-        (_, None) if offset == 0 => Rest::Follows,
+        (_, None) if offset == 0 => RestOfBody::Follows,
         (StatusCode::PARTIAL_CONTENT, own) if first_byte(headers) == Some(offset) => match own {
-            Some(_) if own != identity => Rest::AskForWhole,
-            _ => Rest::Follows,
+            Some(_) if own != identity => RestOfBody::AskForWhole,
+            _ => RestOfBody::Follows,
         },
         (StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE, Some(_)) => {
-            Rest::AskForWhole
+            RestOfBody::AskForWhole
         }
-        (StatusCode::RANGE_NOT_SATISFIABLE, None) => Rest::Nothing,
-        (status, Some(_)) if status.is_success() => Rest::Whole,
-        _ => Rest::Refused,
+        (StatusCode::RANGE_NOT_SATISFIABLE, None) => RestOfBody::Nothing,
+        (status, Some(_)) if status.is_success() => RestOfBody::Whole,
+        _ => RestOfBody::Refused,
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn identity(
     url: &str,
     (status, headers): (StatusCode, &HeaderMap),
     length: Option<u64>,
-) -> Option<Identity> {
+) -> Option<RepresentationId> {
     if !matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
         return None;
     }
@@ -84,7 +84,7 @@ pub(super) fn identity(
         digest.update(part);
     }
     let first = digest.finalize();
-    first.first_chunk().map(|bytes: &[u8; 8]| Identity(u64::from_be_bytes(*bytes)))
+    first.first_chunk().map(|bytes: &[u8; 8]| RepresentationId(u64::from_be_bytes(*bytes)))
 }
 
 #[cfg(test)]
@@ -98,26 +98,26 @@ mod tests {
         fields.iter().map(field).collect()
     }
 
-    const PART: Beginning = Beginning::Part { length: 4, identity: Identity(1) };
-    const FILE: Beginning = Beginning::File { length: 4 };
+    const PART: ExistingPart = ExistingPart::Part { length: 4, identity: RepresentationId(1) };
+    const FILE: ExistingPart = ExistingPart::File { length: 4 };
 
     #[test]
     fn what_follows_depends_on_what_is_there() {
         let from = |range| headers(&[("content-range", range)]);
-        let (same, other) = (Some(Identity(1)), Some(Identity(2)));
+        let (same, other) = (Some(RepresentationId(1)), Some(RepresentationId(2)));
         for (beginning, status, range, identity, expected) in [
-            (Beginning::Nothing, 200, "", same, Rest::Follows),
-            (Beginning::Nothing, 404, "", None, Rest::Follows),
-            (PART, 206, "bytes 4-9/10", same, Rest::Follows),
-            (PART, 206, "bytes 4-9/10", other, Rest::AskForWhole),
-            (PART, 206, "bytes 3-9/10", same, Rest::AskForWhole),
-            (PART, 416, "bytes */4", None, Rest::AskForWhole),
-            (PART, 200, "", other, Rest::Whole),
-            (PART, 404, "", None, Rest::Refused),
-            (FILE, 206, "bytes 4-9/10", other, Rest::Follows),
-            (FILE, 206, "bytes 3-9/10", other, Rest::Refused),
-            (FILE, 416, "bytes */4", None, Rest::Nothing),
-            (FILE, 200, "", other, Rest::Refused),
+            (ExistingPart::Nothing, 200, "", same, RestOfBody::Follows),
+            (ExistingPart::Nothing, 404, "", None, RestOfBody::Follows),
+            (PART, 206, "bytes 4-9/10", same, RestOfBody::Follows),
+            (PART, 206, "bytes 4-9/10", other, RestOfBody::AskForWhole),
+            (PART, 206, "bytes 3-9/10", same, RestOfBody::AskForWhole),
+            (PART, 416, "bytes */4", None, RestOfBody::AskForWhole),
+            (PART, 200, "", other, RestOfBody::Whole),
+            (PART, 404, "", None, RestOfBody::Refused),
+            (FILE, 206, "bytes 4-9/10", other, RestOfBody::Follows),
+            (FILE, 206, "bytes 3-9/10", other, RestOfBody::Refused),
+            (FILE, 416, "bytes */4", None, RestOfBody::Nothing),
+            (FILE, 200, "", other, RestOfBody::Refused),
         ] {
             let status = StatusCode::from_u16(status).expect("a status");
             let found = rest(beginning, beginning.length(), (status, &from(range)), identity);

@@ -13,7 +13,7 @@ use crate::flags::RequestFlags;
 use crate::output;
 
 /// The cookies of a run.
-pub(super) struct Cookies {
+pub(super) struct RunCookies {
     jar: CookieJar,
     /// Whether cookies of responses are kept: if the user has named a file, or asked for it.
     keeps: bool,
@@ -23,7 +23,7 @@ pub(super) struct Cookies {
     origins: Vec<Origin>,
 }
 
-impl Cookies {
+impl RunCookies {
     /// Reads the flags, and the files that they name; `None` if there are to be no cookies. A file
     /// that cannot be read is no cookies, as in curl: it may be there after the first run.
     pub(super) fn read(flags: &RequestFlags, urls: &[Url]) -> Option<Self> {
@@ -53,7 +53,7 @@ impl Cookies {
     }
 }
 
-impl CookieStore for Cookies {
+impl CookieStore for RunCookies {
     fn set_cookies(&self, fields: &mut dyn Iterator<Item = &HeaderValue>, url: &Url) {
         if self.keeps {
             self.jar.set_cookies(fields, url);
@@ -79,10 +79,10 @@ mod tests {
         text.parse().expect("a URL")
     }
 
-    fn read(cookie: &[&str]) -> Option<Cookies> {
+    fn read(cookie: &[&str]) -> Option<RunCookies> {
         let cookie = cookie.iter().map(|text| (*text).to_owned()).collect();
         let flags = RequestFlags { cookie, ..RequestFlags::default() };
-        Cookies::read(&flags, &[url("https://a.test/")])
+        RunCookies::read(&flags, &[url("https://a.test/")])
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 /// What is known about a transfer, however far it came.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct TransferFacts {
     /// The URL of the command line.
     pub(super) url: String,
     /// Its place there, from 0.
@@ -26,12 +26,12 @@ pub(super) struct Facts {
     /// The message and the exit code.
     pub(super) failure: Option<(String, u8)>,
     /// The head of the response, if there was one.
-    pub(super) head: Option<Head>,
+    pub(super) head: Option<HeadFacts>,
 }
 
 /// The head of a response, and its connection.
 #[derive(Clone, Debug)]
-pub(super) struct Head {
+pub(super) struct HeadFacts {
     url: Url,
     status: u16,
     version: &'static str,
@@ -49,9 +49,9 @@ pub(super) struct Head {
     at: Duration,
 }
 
-impl Head {
+impl HeadFacts {
     /// Describes a response whose head arrived at this time after the start.
-    pub(super) fn of(response: &Response, at: Duration) -> Self {
+    pub(super) fn from_response(response: &Response, at: Duration) -> Self {
         let info = response.connection();
         // Those of a connection that was there before are not of this transfer.
         let is_new = !response.connection_was_reused() || response.redirects() > 0;
@@ -119,7 +119,7 @@ pub(super) const VARIABLES: [&str; 34] = [
 
 /// The value of a variable.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Variable {
+pub(super) enum VariableValue {
     Text(Option<String>),
     Number(u64),
     /// A status, in three digits.
@@ -127,13 +127,13 @@ pub(super) enum Variable {
     Time(Duration),
 }
 
-impl Facts {
+impl TransferFacts {
     /// Returns the value of a variable of [`VARIABLES`].
-    pub(super) fn variable(&self, name: &str) -> Option<Variable> {
-        use Variable::{Number, Status, Text, Time};
+    pub(super) fn variable(&self, name: &str) -> Option<VariableValue> {
+        use VariableValue::{Number, Status, Text, Time};
         let head = self.head.as_ref();
         let text = |text: Option<String>| Some(Text(text));
-        let time = |of: fn(&Head) -> Duration| Some(Time(head.map(of).unwrap_or_default()));
+        let time = |of: fn(&HeadFacts) -> Duration| Some(Time(head.map(of).unwrap_or_default()));
         let per_second = |bytes: u64| (bytes as f64 / self.total.as_secs_f64().max(1e-6)) as u64;
         match name {
             "content_type" => text(head.and_then(|head| head.field("content-type"))),
@@ -201,10 +201,10 @@ impl Facts {
     pub(super) fn to_json(&self) -> Value {
         let value = |name: &&str| {
             let value = match self.variable(name)? {
-                Variable::Text(text) => json!(text),
-                Variable::Number(number) => json!(number),
-                Variable::Status(status) => json!(status),
-                Variable::Time(time) => json!(time.as_micros() as f64 / 1e6),
+                VariableValue::Text(text) => json!(text),
+                VariableValue::Number(number) => json!(number),
+                VariableValue::Status(status) => json!(status),
+                VariableValue::Time(time) => json!(time.as_micros() as f64 / 1e6),
             };
             Some(((*name).to_owned(), value))
         };
@@ -212,7 +212,7 @@ impl Facts {
     }
 }
 
-impl Head {
+impl HeadFacts {
     fn field(&self, name: &str) -> Option<String> {
         let value = self.headers.get(name)?;
         Some(String::from_utf8_lossy(value.as_bytes()).into_owned())

@@ -5,14 +5,14 @@ use eyas_http::{Error, Kind};
 use super::report;
 use crate::command::race::failed_race_lines;
 use crate::failure::Failure;
-use crate::race_report::RaceReport;
+use crate::race_report::ReplayedRace;
 use crate::terminal::OutputStyle;
 
 /// Converts an error to a failure. If a race failed, its failure is more informative than the
 /// client's. With a style it also contains what led to it: the redirects and the race.
 pub(super) fn from_error(error: &Error, style: Option<OutputStyle>) -> Failure {
-    let race_report = error.trace().and_then(|trace| RaceReport::from_trace(trace.clone()).ok());
-    let raced = race_report.as_ref().and_then(RaceReport::failure);
+    let race_report = error.trace().and_then(|trace| ReplayedRace::from_trace(trace.clone()).ok());
+    let raced = race_report.as_ref().and_then(ReplayedRace::failure);
     let mut below = report::hops(error.redirected());
     if let (Some(race_report), Some(style), true) = (&race_report, style, raced.is_some()) {
         below.extend(failed_race_lines(race_report, style));

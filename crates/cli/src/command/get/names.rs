@@ -9,12 +9,12 @@ use http::header::CONTENT_DISPOSITION;
 use url::Url;
 
 use super::content::STDIN as STDOUT;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{BodyFlags, OutputTarget};
 
 /// Where the body of a URL goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum BodyPlace {
     /// To standard output.
     Stdout,
     /// To this file, or to standard output for `-`.
@@ -23,9 +23,9 @@ pub(super) enum Place {
     Stated(PathBuf),
 }
 
-impl Place {
+impl BodyPlace {
     /// Returns where the body of the URL at this index goes.
-    pub(super) fn of(flags: &BodyFlags, index: usize, url: &Url) -> Result<Self, Failure> {
+    pub(super) fn new(flags: &BodyFlags, index: usize, url: &Url) -> Result<Self, Failure> {
         let by_name = flags.remote_name_all.then_some(&OutputTarget::RemoteName);
         let place = match flags.targets.0.get(index).or(by_name) {
             None => Self::Stdout,
@@ -95,10 +95,11 @@ fn remote_name(url: &Url) -> Result<PathBuf, Failure> {
     let last = url.path_segments().and_then(|mut parts| parts.next_back()).unwrap_or("");
     match is_plain(last) {
         true => Ok(PathBuf::from(last)),
-        false => {
-            Err(Failure::new(Kind::Usage, format!("no file name in {}", without_password(url)))
-                .hint("name the file with -o FILE"))
-        }
+        false => Err(Failure::new(
+            FailureKind::Usage,
+            format!("no file name in {}", without_password(url)),
+        )
+        .hint("name the file with -o FILE")),
     }
 }
 
@@ -124,7 +125,7 @@ mod tests {
         let name = |text: &str| remote_name(&url(text));
         assert_eq!(name("https://a/b/c.iso?x=1#y").expect("a name").to_str(), Some("c.iso"));
         for text in ["https://a/", "https://a/b/", "https://a", "https://a/c:x"] {
-            assert_eq!(name(text).expect_err(text).kind, Kind::Usage, "{text}");
+            assert_eq!(name(text).expect_err(text).kind, FailureKind::Usage, "{text}");
         }
     }
 
@@ -149,11 +150,11 @@ mod tests {
     fn each_url_has_its_place() {
         let targets = vec![OutputTarget::RemoteName, OutputTarget::File("x".into())];
         let mut flags = BodyFlags { targets: OutputTargets(targets), ..BodyFlags::default() };
-        let place = |flags: &BodyFlags, index| Place::of(flags, index, &url("https://a/b/c"));
-        let file = |path: &str| Place::File(path.into());
+        let place = |flags: &BodyFlags, index| BodyPlace::new(flags, index, &url("https://a/b/c"));
+        let file = |path: &str| BodyPlace::File(path.into());
         assert_eq!(place(&flags, 0), Ok(file("c")));
         assert_eq!(place(&flags, 1), Ok(file("x")));
-        assert_eq!(place(&flags, 2), Ok(Place::Stdout));
+        assert_eq!(place(&flags, 2), Ok(BodyPlace::Stdout));
         flags.output_dir = Some("d".into());
         flags.remote_name_all = true;
         assert_eq!(place(&flags, 1), Ok(file("d/x")));

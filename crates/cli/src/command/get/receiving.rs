@@ -8,14 +8,14 @@ use futures_util::FutureExt;
 use http::StatusCode;
 use http::header::LAST_MODIFIED;
 
-use super::pace::Pace;
+use super::pace::TransferPace;
 use super::{failure, report};
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, GetFlags};
-use crate::output::{BodySink, Progress};
+use crate::output::{BodyProgress, BodySink};
 
 /// How a body is received.
-pub(super) struct Receiving<'a> {
+pub(super) struct BodyReception<'a> {
     pub(super) flags: &'a GetFlags,
     pub(super) common: &'a CommonFlags,
     /// Whether the destination is complete already, and the body of the response is not its content.
@@ -24,7 +24,7 @@ pub(super) struct Receiving<'a> {
     pub(super) offset: u64,
 }
 
-impl Receiving<'_> {
+impl BodyReception<'_> {
     /// Writes the body to its destination; an incomplete file does not appear there. Returns how many
     /// bytes were received, and counts them as they are.
     pub(super) async fn body(
@@ -47,9 +47,9 @@ impl Receiving<'_> {
         let watched =
             !output.silent && !output.no_progress_meter && !self.common.json && !sink.is_terminal();
         let length = response.content_length().map(|length| length + self.offset);
-        let progress = Progress::new(length, watched, self.common.color);
+        let progress = BodyProgress::new(length, watched, self.common.color);
         progress.add(usize::try_from(self.offset).unwrap_or(usize::MAX));
-        let mut pace = output.limit_rate.map(|rate| Pace::new(rate, Instant::now()));
+        let mut pace = output.limit_rate.map(|rate| TransferPace::new(rate, Instant::now()));
         loop {
             let piece = match ready_chunk(response).await {
                 Some(ready) => ready,
@@ -74,7 +74,7 @@ impl Receiving<'_> {
             *received = sink.written() - before;
             if let Some(pace) = &mut pace {
                 sink.flush().await?;
-                tokio::time::sleep_until(pace.take(taken).into()).await;
+                tokio::time::sleep_until(pace.count(taken).into()).await;
             }
         }
         progress.clear();

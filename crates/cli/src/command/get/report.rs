@@ -7,13 +7,13 @@ use eyas_http::{Redirect, Response, Reuse, version_name};
 use http::{HeaderMap, StatusCode, Version};
 use serde_json::Value;
 
-use super::request::Request;
+use super::request::PreparedRequest;
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, GetFlags};
 use crate::output;
-use crate::race_report::{self, RaceReport, explanation, name_source};
+use crate::race_report::{self, ReplayedRace, explanation, name_source};
 use crate::shape::{ConnectionShape, GetShape, NamesShape, ReuseShape, millis, value};
-use crate::terminal::{Line, OutputStyle, Paint, shown};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, shown};
 use crate::timeline;
 
 /// Describes the connection that carried the request.
@@ -71,20 +71,20 @@ pub(super) fn shown_head(heads: &str) -> String {
 }
 
 /// Returns a line for each redirect that was followed: its status, its source and its target.
-pub(super) fn hops(redirected: &[Redirect]) -> Vec<Line> {
+pub(super) fn hops(redirected: &[Redirect]) -> Vec<PaintedLine> {
     let line = |hop: &Redirect| {
-        Line::new()
-            .with(Paint::Dim, "* ")
-            .with(Paint::Warn, hop.status.as_u16().to_string())
-            .with(Paint::Plain, format!(" {} -> {}", hop.from, hop.to))
+        PaintedLine::new()
+            .with_span(Paint::Dim, "* ")
+            .with_span(Paint::Warn, hop.status.as_u16().to_string())
+            .with_span(Paint::Plain, format!(" {} -> {}", hop.from, hop.to))
     };
     redirected.iter().map(line).collect()
 }
 
 /// Prints the race, the request and the response headers on standard error.
 pub(super) fn verbose(
-    (race_report, source): (&RaceReport, Option<&NameSource>),
-    request: &Request,
+    (race_report, source): (&ReplayedRace, Option<&NameSource>),
+    request: &PreparedRequest,
     response: &Response,
     flags: &GetFlags,
     common: &CommonFlags,
@@ -96,9 +96,13 @@ pub(super) fn verbose(
         lines.extend(explanation(&race_report.report.plan, source, style));
     }
     if let Some(reuse) = response.reuse() {
-        lines.push(Line::new().with(Paint::Dim, "* reused ").with(Paint::Plain, reuse.to_string()));
+        lines.push(
+            PaintedLine::new()
+                .with_span(Paint::Dim, "* reused ")
+                .with_span(Paint::Plain, reuse.to_string()),
+        );
     }
-    lines.push(Line::new());
+    lines.push(PaintedLine::new());
     if flags.output.verbose {
         lines.push(connection_line(response.connection()));
         lines.extend(exchange(request, response));
@@ -106,8 +110,8 @@ pub(super) fn verbose(
     output::print_to_stderr(&lines, style);
 }
 
-fn connection_line(info: &ConnectionInfo) -> Line {
-    let mut line = Line::new().with(Paint::Dim, "* ");
+fn connection_line(info: &ConnectionInfo) -> PaintedLine {
+    let mut line = PaintedLine::new().with_span(Paint::Dim, "* ");
     line.push(Paint::Good, info.transport.to_string());
     line.push(Paint::Plain, format!(" {}", info.remote));
     let parts = [info.protocol, info.alpn.as_deref(), info.cipher_suite.as_deref()];
@@ -117,9 +121,13 @@ fn connection_line(info: &ConnectionInfo) -> Line {
     line
 }
 
-fn exchange(request: &Request, response: &Response) -> Vec<Line> {
-    let sent = |text: String| Line::new().with(Paint::Quic, "> ").with(Paint::Plain, text);
-    let received = |text: String| Line::new().with(Paint::Good, "< ").with(Paint::Plain, text);
+fn exchange(request: &PreparedRequest, response: &Response) -> Vec<PaintedLine> {
+    let sent = |text: String| {
+        PaintedLine::new().with_span(Paint::Quic, "> ").with_span(Paint::Plain, text)
+    };
+    let received = |text: String| {
+        PaintedLine::new().with_span(Paint::Good, "< ").with_span(Paint::Plain, text)
+    };
     let mut lines = vec![sent(format!("{} {}", request.method, request.url))];
     for (name, value) in &request.headers {
         let shown = match value.is_sensitive() {
@@ -136,17 +144,17 @@ fn exchange(request: &Request, response: &Response) -> Vec<Line> {
 }
 
 /// Reports that a better connection became ready while the body was read.
-fn late_switch(race_report: &RaceReport, common: &CommonFlags) {
+fn late_switch(race_report: &ReplayedRace, common: &CommonFlags) {
     if let Some(upgrade) = &race_report.report.upgraded_to {
         let transport = upgrade.transport.name();
         let text = format!("{transport} was ready a moment later: the next request starts with it");
-        let line = Line::new().with(Paint::Dim, "* ").with(Paint::Good, text);
+        let line = PaintedLine::new().with_span(Paint::Dim, "* ").with_span(Paint::Good, text);
         output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
     }
 }
 
 /// Returns the members of an object that describe the race.
-pub(super) fn race_members(race_report: Option<&RaceReport>) -> Value {
+pub(super) fn race_members(race_report: Option<&ReplayedRace>) -> Value {
     race_report.map(|race_report| value(&RaceJson::from(&race_report.report))).unwrap_or_default()
 }
 
@@ -164,7 +172,7 @@ pub(super) fn finish(
     if !(common.json || flags.output.verbose) {
         return Ok(());
     }
-    let race_report = RaceReport::from_trace(trace).ok();
+    let race_report = ReplayedRace::from_trace(trace).ok();
     if common.json {
         let target = race_report.as_ref().map(|race| &race.trace.header.setup.target);
         let source = target.and_then(|target| name_source(resolver, target));
@@ -179,7 +187,7 @@ pub(super) fn finish(
 /// Prints the object of a transfer.
 fn object(
     shape: &GetShape,
-    race_report: Option<&RaceReport>,
+    race_report: Option<&ReplayedRace>,
     source: Option<&NameSource>,
     explain: bool,
 ) -> Result<(), Failure> {

@@ -12,8 +12,8 @@ use http::{HeaderMap, HeaderValue, Method};
 use http_body::Body as _;
 use url::Url;
 
-use super::content::{Content, upload_url};
-use crate::failure::{Failure, Kind};
+use super::content::{RequestContent, upload_url};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{GetFlags, RequestFlags};
 
 /// The default `User-Agent`.
@@ -25,7 +25,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 const SECRETS: [HeaderName; 3] = [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE];
 
 /// A request before it is sent.
-pub(super) struct Request {
+pub(super) struct PreparedRequest {
     /// Its method.
     pub(super) method: Method,
     /// The URL, without user and password.
@@ -34,10 +34,10 @@ pub(super) struct Request {
     pub(super) headers: HeaderMap,
     /// The headers that are not to be added.
     omitted: Vec<HeaderName>,
-    content: Option<Content>,
+    content: Option<RequestContent>,
 }
 
-impl Request {
+impl PreparedRequest {
     /// Reads the flags, and the files that they name. The data of `-d` has been read before.
     pub(super) async fn read(
         flags: &GetFlags,
@@ -45,11 +45,11 @@ impl Request {
         data: Option<&[u8]>,
     ) -> Result<Self, Failure> {
         let request = &flags.request;
-        let content = Content::read(request, data.filter(|_| !request.get)).await?;
+        let content = RequestContent::read(request, data.filter(|_| !request.get)).await?;
         let method = match (&request.method, &content) {
             (Some(method), _) => method.clone(),
             (None, _) if request.head => Method::HEAD,
-            (None, Some(Content::Upload(_))) => Method::PUT,
+            (None, Some(RequestContent::Upload(_))) => Method::PUT,
             (None, Some(_)) => Method::POST,
             (None, None) => Method::GET,
         };
@@ -61,7 +61,7 @@ impl Request {
         let _ = sent_url.set_username("");
         let _ = sent_url.set_password(None);
         sent_url.set_fragment(None);
-        let headers = headers(request, url, matches!(content, Some(Content::Data(_))))?;
+        let headers = headers(request, url, matches!(content, Some(RequestContent::Data(_))))?;
         let omitted = request.header.iter().filter(|line| line.value.is_none());
         let omitted = omitted.map(|line| line.name.clone()).collect();
         Ok(Self { method, url: sent_url, headers, omitted, content })
@@ -78,8 +78,8 @@ impl Request {
     /// Returns how many bytes of content are sent, if that is known.
     pub(super) fn content_length(&self) -> u64 {
         match &self.content {
-            Some(Content::Data(data)) => data.len() as u64,
-            Some(Content::Upload(body)) => body.size_hint().exact().unwrap_or(0),
+            Some(RequestContent::Data(data)) => data.len() as u64,
+            Some(RequestContent::Upload(body)) => body.size_hint().exact().unwrap_or(0),
             _ => 0,
         }
     }
@@ -150,7 +150,8 @@ fn headers(request: &RequestFlags, url: &Url, with_data: bool) -> Result<HeaderM
 }
 
 fn sendable(value: &str, flag: &str) -> Result<HeaderValue, Failure> {
-    let unsendable = |_| Failure::new(Kind::Usage, format!("the value of {flag} cannot be sent"));
+    let unsendable =
+        |_| Failure::new(FailureKind::Usage, format!("the value of {flag} cannot be sent"));
     HeaderValue::from_str(value).map_err(unsendable)
 }
 
@@ -175,16 +176,18 @@ mod tests {
     use crate::flags::{Cli, Command};
     use clap::Parser;
 
-    async fn request(line: &[&str]) -> Result<Request, Failure> {
+    async fn request(line: &[&str]) -> Result<PreparedRequest, Failure> {
         let cli = Cli::try_parse_from(["eyas", "get"].iter().chain(line)).expect("parses");
         let Command::Get(flags) = cli.command else { panic!("the get command") };
         let url = super::super::target::url(&flags.urls[0]).expect("a URL");
         let data = super::super::content::data(&flags.request.data.0).await?;
-        Request::read(&flags, &url, data.as_deref()).await
+        PreparedRequest::read(&flags, &url, data.as_deref()).await
     }
 
-    fn data(request: &Request) -> &[u8] {
-        let Some(Content::Data(data)) = &request.content else { panic!("{:?}", request.content) };
+    fn data(request: &PreparedRequest) -> &[u8] {
+        let Some(RequestContent::Data(data)) = &request.content else {
+            panic!("{:?}", request.content)
+        };
         data
     }
 
@@ -215,7 +218,7 @@ mod tests {
         let binary = request(&["--data-binary", &piece, "https://a/"]).await.expect("reads");
         assert_eq!(data(&binary), b"a\r\nb\n");
         let missing = request(&["-d", "@/no/such/file", "https://a/"]).await.err().expect("fails");
-        assert_eq!(missing.kind, Kind::Read);
+        assert_eq!(missing.kind, FailureKind::Read);
     }
 
     #[tokio::test]
@@ -240,7 +243,7 @@ mod tests {
         let form =
             request(&["-F", "a=1", "--form-string", "b=@2", "https://a/"]).await.expect("reads");
         assert_eq!(form.method, Method::POST);
-        assert!(matches!(form.content, Some(Content::Form(_))));
+        assert!(matches!(form.content, Some(RequestContent::Form(_))));
         assert!(
             !form.headers.contains_key(CONTENT_TYPE),
             "the form sets its own, with the boundary"
@@ -252,7 +255,7 @@ mod tests {
         assert!(put.url.path().starts_with("/d/") && put.url.path().ends_with(".bin"));
         for line in [["-F", "a=@/no/such/file"], ["-T", "/no/such/file"]] {
             let missing = request(&[line[0], line[1], "https://a/"]).await.err().expect("fails");
-            assert_eq!(missing.kind, Kind::Read);
+            assert_eq!(missing.kind, FailureKind::Read);
         }
     }
 

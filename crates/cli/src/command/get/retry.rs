@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::flags::RetryFlags;
 
 /// The first delay, which doubles each time.
@@ -15,16 +15,16 @@ const MAX_DELAY: Duration = Duration::from_secs(600);
 
 /// Why a transfer might be tried again.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Cause {
+pub(super) enum RetryCause {
     /// The server answered this status, and perhaps when to come back.
     Status(StatusCode, Option<Duration>),
     /// There was no complete response.
-    Failure(Kind),
+    Failure(FailureKind),
 }
 
 /// The retries of one transfer that are left.
 #[derive(Clone, Debug)]
-pub(super) struct Retries {
+pub(super) struct RetriesLeft {
     left: u32,
     delay: Duration,
     grows: bool,
@@ -33,7 +33,7 @@ pub(super) struct Retries {
     after_all: bool,
 }
 
-impl Retries {
+impl RetriesLeft {
     pub(super) fn new(flags: &RetryFlags) -> Self {
         let fixed = flags.retry_delay.filter(|delay| !delay.is_zero());
         Self {
@@ -53,13 +53,13 @@ impl Retries {
 
     /// Returns how long to wait before the next try, if there is to be one. `elapsed` is the time since the transfer
     /// began.
-    pub(super) fn next(&mut self, cause: Cause, elapsed: Duration) -> Option<Duration> {
+    pub(super) fn next(&mut self, cause: RetryCause, elapsed: Duration) -> Option<Duration> {
         let asked = match cause {
-            Cause::Status(status, after) if is_transient(status) => after,
-            Cause::Status(status, _) if self.after_all && status.as_u16() >= 400 => None,
-            Cause::Failure(Kind::Timeout | Kind::Dns) => None,
-            Cause::Failure(Kind::Connect) if self.after_refusals => None,
-            Cause::Failure(kind) if self.after_all && may_pass(kind) => None,
+            RetryCause::Status(status, after) if is_transient(status) => after,
+            RetryCause::Status(status, _) if self.after_all && status.as_u16() >= 400 => None,
+            RetryCause::Failure(FailureKind::Timeout | FailureKind::Dns) => None,
+            RetryCause::Failure(FailureKind::Connect) if self.after_refusals => None,
+            RetryCause::Failure(kind) if self.after_all && may_pass(kind) => None,
             _ => return None,
         };
         let delay = asked.filter(|after| !after.is_zero()).unwrap_or(self.delay);
@@ -80,8 +80,11 @@ fn is_transient(status: StatusCode) -> bool {
 }
 
 /// Returns whether a failure can pass by itself, unlike that of a command line.
-const fn may_pass(kind: Kind) -> bool {
-    !matches!(kind, Kind::Usage | Kind::Url | Kind::BrokenPipe | Kind::Identity)
+const fn may_pass(kind: FailureKind) -> bool {
+    !matches!(
+        kind,
+        FailureKind::Usage | FailureKind::Url | FailureKind::BrokenPipe | FailureKind::Identity
+    )
 }
 
 /// Returns what `Retry-After` says (RFC 9110 §10.2.3): seconds, or a date.
@@ -97,15 +100,15 @@ pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 mod tests {
     use super::*;
 
-    const BUSY: Cause = Cause::Status(StatusCode::SERVICE_UNAVAILABLE, None);
+    const BUSY: RetryCause = RetryCause::Status(StatusCode::SERVICE_UNAVAILABLE, None);
 
-    fn seconds(retries: &mut Retries, cause: Cause) -> Option<u64> {
+    fn seconds(retries: &mut RetriesLeft, cause: RetryCause) -> Option<u64> {
         retries.next(cause, Duration::ZERO).map(|delay| delay.as_secs())
     }
 
     #[test]
     fn delays_double_until_the_retries_are_used_up() {
-        let mut retries = Retries::new(&RetryFlags { retry: 3, ..RetryFlags::default() });
+        let mut retries = RetriesLeft::new(&RetryFlags { retry: 3, ..RetryFlags::default() });
         let delays = [(); 4].map(|()| seconds(&mut retries, BUSY));
         assert_eq!(delays, [Some(1), Some(2), Some(4), None]);
     }
@@ -114,13 +117,13 @@ mod tests {
     fn the_user_and_the_server_choose_the_delay() {
         let delay = Some(Duration::from_secs(5));
         let flags = RetryFlags { retry: 9, retry_delay: delay, ..RetryFlags::default() };
-        let mut retries = Retries::new(&flags);
+        let mut retries = RetriesLeft::new(&flags);
         assert_eq!(seconds(&mut retries, BUSY), Some(5));
-        let asked = Cause::Status(StatusCode::TOO_MANY_REQUESTS, Some(Duration::from_secs(7)));
+        let asked = RetryCause::Status(StatusCode::TOO_MANY_REQUESTS, Some(Duration::from_secs(7)));
         assert_eq!(seconds(&mut retries, asked), Some(7));
         assert_eq!(seconds(&mut retries, BUSY), Some(5));
         let max_time = Some(Duration::from_secs(6));
-        let mut retries = Retries::new(&RetryFlags { retry_max_time: max_time, ..flags });
+        let mut retries = RetriesLeft::new(&RetryFlags { retry_max_time: max_time, ..flags });
         assert_eq!(seconds(&mut retries, asked), None, "it would take too long");
         assert_eq!(seconds(&mut retries, BUSY), Some(5));
         assert_eq!(retries.next(BUSY, Duration::from_secs(5)), None);
@@ -132,17 +135,17 @@ mod tests {
         let all = RetryFlags { retry_all_errors: true, ..flags.clone() };
         let refused = RetryFlags { retry_connrefused: true, ..flags.clone() };
         for (cause, usual, with_refused, with_all) in [
-            (Cause::Failure(Kind::Timeout), true, true, true),
-            (Cause::Failure(Kind::Dns), true, true, true),
-            (Cause::Failure(Kind::Connect), false, true, true),
-            (Cause::Failure(Kind::Partial), false, false, true),
-            (Cause::Failure(Kind::Usage), false, false, false),
-            (Cause::Status(StatusCode::BAD_GATEWAY, None), true, true, true),
-            (Cause::Status(StatusCode::NOT_FOUND, None), false, false, true),
-            (Cause::Status(StatusCode::OK, None), false, false, false),
+            (RetryCause::Failure(FailureKind::Timeout), true, true, true),
+            (RetryCause::Failure(FailureKind::Dns), true, true, true),
+            (RetryCause::Failure(FailureKind::Connect), false, true, true),
+            (RetryCause::Failure(FailureKind::Partial), false, false, true),
+            (RetryCause::Failure(FailureKind::Usage), false, false, false),
+            (RetryCause::Status(StatusCode::BAD_GATEWAY, None), true, true, true),
+            (RetryCause::Status(StatusCode::NOT_FOUND, None), false, false, true),
+            (RetryCause::Status(StatusCode::OK, None), false, false, false),
         ] {
             let is_retried =
-                |flags: &RetryFlags| seconds(&mut Retries::new(flags), cause).is_some();
+                |flags: &RetryFlags| seconds(&mut RetriesLeft::new(flags), cause).is_some();
             let found = (is_retried(&flags), is_retried(&refused), is_retried(&all));
             assert_eq!(found, (usual, with_refused, with_all), "{cause:?}");
         }

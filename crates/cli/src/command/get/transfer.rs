@@ -10,16 +10,16 @@ use http::{HeaderMap, StatusCode};
 use url::Url;
 
 use super::content::STDIN as STDOUT;
-use super::continuation::{self, Rest};
-use super::facts::{Facts, Head};
-use super::names::{self, Place};
-use super::receiving::Receiving;
-use super::request::Request;
-use super::{Run, failure, report};
-use crate::failure::{Failure, Kind};
+use super::continuation::{self, RestOfBody};
+use super::facts::{HeadFacts, TransferFacts};
+use super::names::{self, BodyPlace};
+use super::receiving::BodyReception;
+use super::request::PreparedRequest;
+use super::{GetRun, failure, report};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::ContinueAt;
-use crate::output::{Beginning, BodySink};
-use crate::race_report::{self, RaceReport, name_source};
+use crate::output::{BodySink, ExistingPart};
+use crate::race_report::{self, ReplayedRace, name_source};
 use crate::shape::{GetShape, HeaderShape, TimingsShape, millis};
 use crate::terminal::OutputStyle;
 
@@ -27,8 +27,8 @@ use crate::terminal::OutputStyle;
 const FIRST_FAILURE: u16 = 400;
 
 /// The transfer of one URL.
-pub(super) struct Transfer<'a> {
-    pub(super) run: &'a Run<'a>,
+pub(super) struct UrlTransfer<'a> {
+    pub(super) run: &'a GetRun<'a>,
     pub(super) url: &'a Url,
     pub(super) began: Instant,
     /// Returns how long to wait for another try, if a response like this is to be tried again.
@@ -36,41 +36,45 @@ pub(super) struct Transfer<'a> {
 }
 
 /// How a transfer ended that did not fail.
-pub(super) enum Ended {
+pub(super) enum TransferEnd {
     /// With its whole body.
-    Whole(Box<Fetched>),
+    Whole(Box<FetchedResponse>),
     /// It is to be tried again after this time, because of this status.
     Busy(StatusCode, Duration),
 }
 
 /// A response whose body was written, and what remains to be reported.
-pub(super) struct Fetched {
+pub(super) struct FetchedResponse {
     pub(super) shape: GetShape,
     pub(super) response: Response,
 }
 
 /// Where a body goes, and what is there of it already.
-struct Opened {
+struct OpenedSink {
     sink: BodySink,
     file: Option<PathBuf>,
-    beginning: Beginning,
+    beginning: ExistingPart,
     offset: u64,
 }
 
-impl Transfer<'_> {
-    pub(super) async fn run(self, index: usize, facts: &mut Facts) -> Result<Ended, Failure> {
+impl UrlTransfer<'_> {
+    pub(super) async fn run(
+        self,
+        index: usize,
+        facts: &mut TransferFacts,
+    ) -> Result<TransferEnd, Failure> {
         facts.url = without_password(self.url);
         let flags = &self.run.flags;
-        let place = Place::of(&flags.output, index, self.url)?;
+        let place = BodyPlace::new(&flags.output, index, self.url)?;
         // Before anything is sent, so that a place that cannot be written is not noticed too late.
         let opened = match &place {
-            Place::Stated(_) => None,
+            BodyPlace::Stated(_) => None,
             _ => Some(self.open(place.stated(&HeaderMap::new(), self.url)?).await?),
         };
         let offset = opened.as_ref().map_or(0, |opened| opened.offset);
         let (mut request, mut response) = self.send(offset, facts).await?;
         if let Some(delay) = (self.retry)(response.status(), response.headers()) {
-            return Ok(Ended::Busy(response.status(), delay));
+            return Ok(TransferEnd::Busy(response.status(), delay));
         }
         let mut opened = match opened {
             Some(opened) => opened,
@@ -86,13 +90,17 @@ impl Transfer<'_> {
             let head = (response.status(), response.headers());
             continuation::rest(opened.beginning, opened.offset, head, identity(&response))
         };
-        if rest == Rest::AskForWhole {
+        if rest == RestOfBody::AskForWhole {
             (request, response) = self.send(0, facts).await?;
-            rest = if response.status().is_success() { Rest::Whole } else { Rest::Refused };
+            rest = if response.status().is_success() {
+                RestOfBody::Whole
+            } else {
+                RestOfBody::Refused
+            };
         }
         self.report(&request, &response);
         self.check(&response, rest)?;
-        if rest == Rest::Whole {
+        if rest == RestOfBody::Whole {
             opened.sink.start_over()?;
         }
         if let Some(identity) = identity(&response) {
@@ -102,7 +110,7 @@ impl Transfer<'_> {
     }
 
     /// Opens the place of the body. With `--json` standard output is reserved for the object.
-    async fn open(&self, file: Option<PathBuf>) -> Result<Opened, Failure> {
+    async fn open(&self, file: Option<PathBuf>) -> Result<OpenedSink, Failure> {
         let (output, unfinished) = (&self.run.flags.output, self.run.unfinished);
         let json = self.run.common.json;
         let offset = match output.continue_at {
@@ -111,30 +119,34 @@ impl Transfer<'_> {
         };
         let Some(path) = &file else {
             let sink = if json { BodySink::discard() } else { BodySink::stdout()? };
-            return Ok(Opened { sink, file, beginning: Beginning::Nothing, offset });
+            return Ok(OpenedSink { sink, file, beginning: ExistingPart::Nothing, offset });
         };
         if json && path == STDOUT {
             let what = "--json and the body cannot both go to standard output";
-            return Err(Failure::new(Kind::Usage, what).hint("name a file with -o FILE"));
+            return Err(Failure::new(FailureKind::Usage, what).hint("name a file with -o FILE"));
         }
         names::create_directory(output, path)?;
         let (sink, beginning) = match output.continue_at {
-            None => (BodySink::file(path, unfinished).await?, Beginning::Nothing),
+            None => (BodySink::file(path, unfinished).await?, ExistingPart::Nothing),
             Some(ContinueAt::End) => BodySink::go_on(path, unfinished).await?,
             Some(ContinueAt::Offset(0)) => {
-                (BodySink::file(path, unfinished).await?, Beginning::Nothing)
+                (BodySink::file(path, unfinished).await?, ExistingPart::Nothing)
             }
             Some(ContinueAt::Offset(_)) => {
-                (BodySink::append(path, unfinished).await?, Beginning::Nothing)
+                (BodySink::append(path, unfinished).await?, ExistingPart::Nothing)
             }
         };
-        Ok(Opened { sink, file, beginning, offset: offset.max(beginning.length()) })
+        Ok(OpenedSink { sink, file, beginning, offset: offset.max(beginning.length()) })
     }
 
     /// Sends the request, for the body from this offset on.
-    async fn send(&self, offset: u64, facts: &mut Facts) -> Result<(Request, Response), Failure> {
+    async fn send(
+        &self,
+        offset: u64,
+        facts: &mut TransferFacts,
+    ) -> Result<(PreparedRequest, Response), Failure> {
         let (run, flags) = (self.run, self.run.flags);
-        let mut request = Request::read(flags, self.url, run.data.as_deref()).await?;
+        let mut request = PreparedRequest::read(flags, self.url, run.data.as_deref()).await?;
         request.set_offset(offset);
         facts.method = request.method.clone();
         facts.referer.clone_from(&flags.request.referer);
@@ -145,7 +157,7 @@ impl Transfer<'_> {
         run.context.warn(run.common);
         facts.total = self.began.elapsed();
         let response = sent.map_err(|error| self.failed(&error))?;
-        facts.head = Some(Head::of(&response, self.began.elapsed()));
+        facts.head = Some(HeadFacts::from_response(&response, self.began.elapsed()));
         if let Some(file) = &run.heads {
             let mut file = file;
             let heads = report::heads(&response);
@@ -157,12 +169,12 @@ impl Transfer<'_> {
     }
 
     /// Shows the race, the request and the head of the response to those who want to see them.
-    fn report(&self, request: &Request, response: &Response) {
+    fn report(&self, request: &PreparedRequest, response: &Response) {
         let (run, output) = (self.run, &self.run.flags.output);
         if !(output.verbose || output.explain) {
             return;
         }
-        if let Ok(race) = RaceReport::from_trace(response.trace()) {
+        if let Ok(race) = ReplayedRace::from_trace(response.trace()) {
             let target = &race.trace.header.setup.target;
             let source = name_source(run.context.endpoint.resolver(), target);
             report::verbose((&race, source.as_ref()), request, response, run.flags, run.common);
@@ -170,16 +182,20 @@ impl Transfer<'_> {
     }
 
     /// Returns whether the body of a response is wanted.
-    fn check(&self, response: &Response, rest: Rest) -> Result<(), Failure> {
+    fn check(&self, response: &Response, rest: RestOfBody) -> Result<(), Failure> {
         let (status, url) = (response.status(), response.url());
         // As in curl, a file that is there already is no failure of --fail.
-        if self.run.flags.output.fail && status.as_u16() >= FIRST_FAILURE && rest != Rest::Nothing {
+        if self.run.flags.output.fail
+            && status.as_u16() >= FIRST_FAILURE
+            && rest != RestOfBody::Nothing
+        {
             return Err(status_failure(response));
         }
         match rest {
-            Rest::Refused => {
+            RestOfBody::Refused => {
                 let what = format!("{url} answered {status} instead of the rest of its body");
-                Err(Failure::new(Kind::Range, what).hint("without -C the whole is fetched again"))
+                Err(Failure::new(FailureKind::Range, what)
+                    .hint("without -C the whole is fetched again"))
             }
             _ => Ok(()),
         }
@@ -187,11 +203,11 @@ impl Transfer<'_> {
 
     async fn receive(
         self,
-        opened: Opened,
-        rest: Rest,
+        opened: OpenedSink,
+        rest: RestOfBody,
         mut response: Response,
-        facts: &mut Facts,
-    ) -> Result<Ended, Failure> {
+        facts: &mut TransferFacts,
+    ) -> Result<TransferEnd, Failure> {
         let (run, headers_at) = (self.run, self.began.elapsed());
         facts.file = opened
             .file
@@ -210,11 +226,11 @@ impl Transfer<'_> {
             bytes: 0,
             race: RaceJson::default(),
         };
-        let receiving = Receiving {
+        let receiving = BodyReception {
             flags: run.flags,
             common: run.common,
-            keeps_file: rest == Rest::Nothing,
-            offset: if rest == Rest::Follows { opened.beginning.length() } else { 0 },
+            keeps_file: rest == RestOfBody::Nothing,
+            offset: if rest == RestOfBody::Follows { opened.beginning.length() } else { 0 },
         };
         let received = receiving.body(&mut response, opened.sink, &mut facts.received).await;
         facts.total = self.began.elapsed();
@@ -224,7 +240,7 @@ impl Transfer<'_> {
         if output.fail_with_body && response.status().as_u16() >= FIRST_FAILURE {
             return Err(status_failure(&response));
         }
-        Ok(Ended::Whole(Box::new(Fetched { shape, response })))
+        Ok(TransferEnd::Whole(Box::new(FetchedResponse { shape, response })))
     }
 
     /// Returns the failure of an exchange; its race is recorded, because a failure is most useful to
@@ -243,8 +259,8 @@ impl Transfer<'_> {
 
 fn status_failure(response: &Response) -> Failure {
     let (status, url) = (response.status(), response.url());
-    let race_report = RaceReport::from_trace(response.trace()).ok();
-    Failure::new(Kind::Status, format!("{url} answered {status}"))
+    let race_report = ReplayedRace::from_trace(response.trace()).ok();
+    Failure::new(FailureKind::Status, format!("{url} answered {status}"))
         .with_details(report::race_members(race_report.as_ref()))
 }
 

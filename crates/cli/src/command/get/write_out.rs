@@ -1,6 +1,6 @@
 //! What `-w` prints after a transfer.
 
-use super::facts::{Facts, Variable};
+use super::facts::{TransferFacts, VariableValue};
 use crate::terminal::shown;
 
 /// What a format results in.
@@ -16,13 +16,13 @@ pub(super) struct WrittenOut {
 
 /// Which of the two streams are terminals, where what a peer has sent is escaped.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Terminals {
+pub(super) struct TerminalStreams {
     pub(super) out: bool,
     pub(super) err: bool,
 }
 
 /// Fills a format with the facts.
-pub(super) fn fill(format: &str, facts: &Facts, terminals: Terminals) -> WrittenOut {
+pub(super) fn fill(format: &str, facts: &TransferFacts, terminals: TerminalStreams) -> WrittenOut {
     let mut written = WrittenOut::default();
     let value =
         |text: String, to_err: bool| match if to_err { terminals.err } else { terminals.out } {
@@ -34,25 +34,25 @@ pub(super) fn fill(format: &str, facts: &Facts, terminals: Terminals) -> Written
         let (piece, length) = match first {
             '\\' => escape(rest),
             '%' => match word(rest) {
-                Word::Literal(text, length) => (text.to_owned(), length),
-                Word::Field(name, length) => {
+                PercentWord::Literal(text, length) => (text.to_owned(), length),
+                PercentWord::Field(name, length) => {
                     (value(facts.field(name).unwrap_or_default(), to_err), length)
                 }
-                Word::Variable("stdout", length) => {
+                PercentWord::Variable("stdout", length) => {
                     to_err = false;
                     (String::new(), length)
                 }
-                Word::Variable("stderr", length) => {
+                PercentWord::Variable("stderr", length) => {
                     to_err = true;
                     (String::new(), length)
                 }
                 // What follows is only for failures.
-                Word::Variable("onerror", _) if facts.failure.is_none() => break,
-                Word::Variable("onerror", length) => (String::new(), length),
-                Word::Variable("json", length) => {
+                PercentWord::Variable("onerror", _) if facts.failure.is_none() => break,
+                PercentWord::Variable("onerror", length) => (String::new(), length),
+                PercentWord::Variable("json", length) => {
                     (value(facts.to_json().to_string(), to_err), length)
                 }
-                Word::Variable(name, length) => match facts.variable(name) {
+                PercentWord::Variable(name, length) => match facts.variable(name) {
                     Some(fact) => (value(fact.to_string(), to_err), length),
                     None => {
                         written.unknown.push(name.to_owned());
@@ -80,27 +80,27 @@ fn escape(rest: &str) -> (String, usize) {
 }
 
 /// What begins with a percent sign, and how long it is.
-enum Word<'a> {
+enum PercentWord<'a> {
     Literal(&'a str, usize),
     Variable(&'a str, usize),
     Field(&'a str, usize),
 }
 
-fn word(rest: &str) -> Word<'_> {
+fn word(rest: &str) -> PercentWord<'_> {
     const FIELD: &str = "%header{";
     if rest.starts_with("%%") {
-        return Word::Literal("%", 2);
+        return PercentWord::Literal("%", 2);
     }
     let within =
         |start: &str| Some((rest.strip_prefix(start)?.split_once('}')?.0, start.len() + 1));
     match (within("%{"), within(FIELD)) {
-        (Some((name, around)), _) => Word::Variable(name, name.len() + around),
-        (None, Some((name, around))) => Word::Field(name, name.len() + around),
-        (None, None) => Word::Literal("%", 1),
+        (Some((name, around)), _) => PercentWord::Variable(name, name.len() + around),
+        (None, Some((name, around))) => PercentWord::Field(name, name.len() + around),
+        (None, None) => PercentWord::Literal("%", 1),
     }
 }
 
-impl std::fmt::Display for Variable {
+impl std::fmt::Display for VariableValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Text(text) => f.write_str(text.as_deref().unwrap_or_default()),
@@ -118,12 +118,12 @@ mod tests {
     use super::super::facts::VARIABLES;
     use super::*;
 
-    fn facts() -> Facts {
-        Facts {
+    fn facts() -> TransferFacts {
+        TransferFacts {
             url: "https://a.test/".to_owned(),
             received: 77,
             total: Duration::from_micros(1_234_567),
-            ..Facts::default()
+            ..TransferFacts::default()
         }
     }
 
@@ -140,22 +140,26 @@ mod tests {
             ("[%header{x}]", "[]"),
             ("a%{onerror}b", "a"),
         ] {
-            assert_eq!(fill(format, &facts(), Terminals::default()).out, expected, "{format}");
+            assert_eq!(
+                fill(format, &facts(), TerminalStreams::default()).out,
+                expected,
+                "{format}"
+            );
         }
         let mut failed = facts();
         failed.failure = Some(("refused".to_owned(), 7));
         let written = fill(
             "%{stderr}%{exitcode}%{stdout}%{onerror}%{errormsg}",
             &failed,
-            Terminals::default(),
+            TerminalStreams::default(),
         );
         assert_eq!((written.out.as_str(), written.err.as_str()), ("refused", "7"));
-        let hostile = Facts { url: "a\u{9b}2J\u{202e}".to_owned(), ..facts() };
-        let terminals = Terminals { out: true, err: false };
+        let hostile = TransferFacts { url: "a\u{9b}2J\u{202e}".to_owned(), ..facts() };
+        let terminals = TerminalStreams { out: true, err: false };
         let written = fill("%{url}%{stderr}%{url}", &hostile, terminals);
         assert!(!written.out.contains(['\u{9b}', '\u{202e}']), "{}", written.out);
         assert_eq!(written.err, hostile.url);
-        let written = fill("a%{nonsense}b", &facts(), Terminals::default());
+        let written = fill("a%{nonsense}b", &facts(), TerminalStreams::default());
         assert_eq!((written.out.as_str(), written.unknown), ("ab", vec!["nonsense".to_owned()]));
     }
 
@@ -165,7 +169,7 @@ mod tests {
             assert!(facts().variable(name).is_some(), "{name}");
         }
         let object: serde_json::Value =
-            serde_json::from_str(&fill("%{json}", &facts(), Terminals::default()).out)
+            serde_json::from_str(&fill("%{json}", &facts(), TerminalStreams::default()).out)
                 .expect("JSON");
         assert_eq!(object["size_download"], 77);
         assert_eq!(object.as_object().map(serde_json::Map::len), Some(VARIABLES.len()));

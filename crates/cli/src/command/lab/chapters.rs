@@ -4,38 +4,41 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use eyas_lab::report::{NoChapterError, ResultsPage, chapter};
-use eyas_lab::results::Document;
+use eyas_lab::results::ResultsDocument;
 
 use super::{read_failure, value};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{ColorChoice, LabResultsFlags};
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
 
 /// Prints chapters, or puts them into a page.
 pub(super) fn run(flags: &LabResultsFlags) -> Result<(), Failure> {
     let read = |directory: &PathBuf| {
-        let document = Document::read(directory).map_err(|cause| {
+        let document = ResultsDocument::read(directory).map_err(|cause| {
             read_failure(&cause).hint("give the output directories of finished 'eyas lab run's")
         });
-        document.map(Document::compact)
+        document.map(ResultsDocument::compact)
     };
-    let documents: Vec<Document> = flags.directories.iter().map(read).collect::<Result<_, _>>()?;
+    let documents: Vec<ResultsDocument> =
+        flags.directories.iter().map(read).collect::<Result<_, _>>()?;
     match &flags.into {
         Some(page) => put_into(page, &documents),
         None => print(&documents),
     }
 }
 
-fn print(documents: &[Document]) -> Result<(), Failure> {
-    let of = |document: &Document| format!("## {}\n\n{}", document.plan, chapter(document, &[]));
+fn print(documents: &[ResultsDocument]) -> Result<(), Failure> {
+    let of =
+        |document: &ResultsDocument| format!("## {}\n\n{}", document.plan, chapter(document, &[]));
     let text: String = documents.iter().map(of).collect();
-    let lines: Vec<Line> = text.lines().map(|line| Line::new().with(Paint::Plain, line)).collect();
+    let lines: Vec<PaintedLine> =
+        text.lines().map(|line| PaintedLine::new().with_span(Paint::Plain, line)).collect();
     output::page(&lines, OutputStyle::of_stdout(ColorChoice::Never))
 }
 
 /// Writes compact results beside a page, and the page from all of them.
-fn put_into(page: &Path, new: &[Document]) -> Result<(), Failure> {
+fn put_into(page: &Path, new: &[ResultsDocument]) -> Result<(), Failure> {
     let beside = page.with_extension("");
     fs::create_dir_all(&beside).map_err(|cause| write_failure(&beside, &cause))?;
     for document in new {
@@ -49,7 +52,7 @@ fn put_into(page: &Path, new: &[Document]) -> Result<(), Failure> {
     let result = result.map_err(|NoChapterError { plan }| {
         let message = format!("{} has no chapter for {plan}", page.display());
         let lines = format!("'<!-- {plan}: eyas lab results -->' and '<!-- end -->'");
-        Failure::new(Kind::Usage, message).hint(format!("add the lines {lines}"))
+        Failure::new(FailureKind::Usage, message).hint(format!("add the lines {lines}"))
     })?;
     for (name, svg) in &result.pictures {
         write(&beside.join(name), svg)?;
@@ -58,13 +61,14 @@ fn put_into(page: &Path, new: &[Document]) -> Result<(), Failure> {
 }
 
 /// Returns the compact results in a directory, in the order of their names.
-fn documents_in(directory: &Path) -> Result<Vec<Document>, Failure> {
+fn documents_in(directory: &Path) -> Result<Vec<ResultsDocument>, Failure> {
     let entries = fs::read_dir(directory).map_err(|cause| read_page_failure(directory, &cause))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let is_json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     let mut paths: Vec<PathBuf> = paths.filter(is_json).collect();
     paths.sort();
-    let read = |path: &PathBuf| Document::read_file(path).map_err(|cause| read_failure(&cause));
+    let read =
+        |path: &PathBuf| ResultsDocument::read_file(path).map_err(|cause| read_failure(&cause));
     paths.iter().map(read).collect()
 }
 

@@ -2,16 +2,16 @@
 
 use eyas_lab::plan::MatrixColumn;
 use eyas_lab::report::short;
-use eyas_lab::results::{Document, Grade, MatrixNumber};
+use eyas_lab::results::{MatrixNumber, NumberGrade, ResultsDocument};
 
-use crate::terminal::{Line, OutputStyle, Paint, table_of_numbers};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, table_of_numbers};
 
 /// The characters around each column.
 const COLUMN_PADDING: usize = 4;
 
 /// Returns the table of all curves, in as many parts below one another as necessary; empty if there
 /// is none.
-pub(super) fn lines(document: &Document, style: OutputStyle) -> Vec<Line> {
+pub(super) fn lines(document: &ResultsDocument, style: OutputStyle) -> Vec<PaintedLine> {
     let Some(matrix) = &document.matrix else { return Vec::new() };
     let has = |index: &usize| matrix.rows.iter().any(|row| row.cells[*index].run);
     let shown: Vec<usize> = (0..matrix.columns.len()).filter(has).collect();
@@ -30,7 +30,7 @@ pub(super) fn lines(document: &Document, style: OutputStyle) -> Vec<Line> {
             let cells = shown[part.clone()].iter().map(of);
             [(Paint::Plain, row.label.clone())].into_iter().chain(cells).collect()
         });
-        lines.push(Line::new());
+        lines.push(PaintedLine::new());
         lines.extend(table_of_numbers(&header, rows.collect(), style));
     }
     lines
@@ -60,10 +60,10 @@ fn parts(widths: &[usize], available: usize) -> Vec<std::ops::Range<usize>> {
 
 fn cell(cell: &MatrixNumber, column: &MatrixColumn) -> (Paint, String) {
     let paint = match cell.grade(column) {
-        Grade::Good => Paint::Good,
-        Grade::Slow => Paint::Warn,
-        Grade::Bad => Paint::Bad,
-        Grade::None => Paint::Plain,
+        NumberGrade::Good => Paint::Good,
+        NumberGrade::Slow => Paint::Warn,
+        NumberGrade::Bad => Paint::Bad,
+        NumberGrade::None => Paint::Plain,
     };
     let text = match cell.value {
         _ if !cell.run => String::new(),

@@ -3,20 +3,20 @@
 use std::path::Path;
 use std::time::Duration;
 
-use eyas_lab::claim::{CheckVerdict, Outcome, Verdict};
+use eyas_lab::claim::{CheckVerdict, ClaimOutcome, ClaimVerdict};
 use eyas_lab::measure::Measure;
-use eyas_lab::plan::{Extent, Figure, Plan};
+use eyas_lab::plan::{Plan, PlanExtent, PlanFigure};
 use eyas_lab::report::{estimate, number};
-use eyas_lab::results::Document;
+use eyas_lab::results::ResultsDocument;
 
 use super::matrix;
-use crate::terminal::{Line, OutputStyle, Paint, table, table_of_numbers, time, wrapped};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, table, table_of_numbers, time, wrapped};
 
 /// The number of axis positions that fit on a line.
 const COLUMNS: usize = 6;
 
 /// Returns the list of built-in plans.
-pub(super) fn plans(plans: &[Plan], style: OutputStyle) -> Vec<Line> {
+pub(super) fn plans(plans: &[Plan], style: OutputStyle) -> Vec<PaintedLine> {
     let row = |plan: &Plan| {
         let amount = format!("{} × {}", plan.grid.points.len(), plan.grid.runs);
         vec![
@@ -31,9 +31,9 @@ pub(super) fn plans(plans: &[Plan], style: OutputStyle) -> Vec<Line> {
 }
 
 /// Returns figures as tables, then the claims.
-pub(super) fn document(document: &Document, style: OutputStyle) -> Vec<Line> {
+pub(super) fn document(document: &ResultsDocument, style: OutputStyle) -> Vec<PaintedLine> {
     let mut lines = wrapped(Paint::Head, &document.title, 0, style);
-    if document.run.extent == Extent::Quick
+    if document.run.extent == PlanExtent::Quick
         && let Some(open) = document.claims_without_verdict()
     {
         let warning = format!("A quick run shows only the shape. {open}");
@@ -41,7 +41,7 @@ pub(super) fn document(document: &Document, style: OutputStyle) -> Vec<Line> {
     }
     lines.extend(matrix::lines(document, style));
     for figure in &document.figures {
-        lines.push(Line::new());
+        lines.push(PaintedLine::new());
         let unit = format!("  {}", figure.measure.label());
         let mut title = wrapped(Paint::Plain, &figure.title, 0, style);
         let last = title.pop().unwrap_or_default();
@@ -50,22 +50,27 @@ pub(super) fn document(document: &Document, style: OutputStyle) -> Vec<Line> {
         lines.extend(numbers(document, figure, style));
     }
     if !document.claims.is_empty() {
-        lines.extend([Line::new(), Line::new().with(Paint::Head, "Claims")]);
+        lines.extend([PaintedLine::new(), PaintedLine::new().with_span(Paint::Head, "Claims")]);
         lines.extend(claims(&document.claims, style));
     }
     lines
 }
 
-fn numbers(document: &Document, figure: &Figure, style: OutputStyle) -> Vec<Line> {
+fn numbers(
+    document: &ResultsDocument,
+    figure: &PlanFigure,
+    style: OutputStyle,
+) -> Vec<PaintedLine> {
     let is_wanted = |names: &[String], id: &String| names.is_empty() || names.contains(id);
     let mut lines = Vec::new();
     for scene in document.scenes.iter().filter(|scene| is_wanted(&figure.scenes, &scene.id)) {
         let curves = document.curves.iter().filter(|curve| is_wanted(&figure.curves, &curve.id));
-        let curves: Vec<_> =
-            curves.filter(|curve| document.along(&scene.id, &curve.id).next().is_some()).collect();
+        let curves: Vec<_> = curves
+            .filter(|curve| document.points_of_curve(&scene.id, &curve.id).next().is_some())
+            .collect();
         let mut positions: Vec<f64> = curves
             .iter()
-            .flat_map(|curve| document.along(&scene.id, &curve.id).map(|point| point.x))
+            .flat_map(|curve| document.points_of_curve(&scene.id, &curve.id).map(|point| point.x))
             .collect();
         positions.sort_by(f64::total_cmp);
         positions.dedup();
@@ -91,8 +96,13 @@ fn numbers(document: &Document, figure: &Figure, style: OutputStyle) -> Vec<Line
     lines
 }
 
-fn value(document: &Document, (scene, curve): (&str, &str), x: f64, of: &Measure) -> Option<f64> {
-    let point = document.along(scene, curve).find(|point| point.x == x)?;
+fn value(
+    document: &ResultsDocument,
+    (scene, curve): (&str, &str),
+    x: f64,
+    of: &Measure,
+) -> Option<f64> {
+    let point = document.points_of_curve(scene, curve).find(|point| point.x == x)?;
     point.measures.get(of).map(|summary| summary.value)
 }
 
@@ -105,17 +115,18 @@ fn evenly_spaced(positions: &[f64]) -> Vec<f64> {
     (0..COLUMNS).map(|column| positions[column * last / (COLUMNS - 1)]).collect()
 }
 
-fn claims(claims: &[Verdict], style: OutputStyle) -> Vec<Line> {
+fn claims(claims: &[ClaimVerdict], style: OutputStyle) -> Vec<PaintedLine> {
     let mut lines = Vec::new();
     for claim in claims {
         let paint = match claim.outcome {
-            Outcome::Accepted => Paint::Good,
-            Outcome::Refused => Paint::Bad,
-            Outcome::Undecided | Outcome::NotMeasured | Outcome::NotJudged | Outcome::ShownOnly => {
-                Paint::Dim
-            }
+            ClaimOutcome::Accepted => Paint::Good,
+            ClaimOutcome::Refused => Paint::Bad,
+            ClaimOutcome::Undecided
+            | ClaimOutcome::NotMeasured
+            | ClaimOutcome::NotJudged
+            | ClaimOutcome::ShownOnly => Paint::Dim,
         };
-        let mut heading = Line::new().with(Paint::Head, format!("  {:>2}  ", claim.id));
+        let mut heading = PaintedLine::new().with_span(Paint::Head, format!("  {:>2}  ", claim.id));
         heading.push(paint, claim.outcome.describe());
         lines.extend(with_suffix(heading, &format!("  published: {}", claim.published), 6, style));
         lines.extend(wrapped(Paint::Plain, &claim.text, 6, style));
@@ -128,8 +139,13 @@ fn claims(claims: &[Verdict], style: OutputStyle) -> Vec<Line> {
 }
 
 /// Returns a line with more text at its end, or below it if there is no room.
-fn with_suffix(line: Line, more: &str, column: usize, style: OutputStyle) -> Vec<Line> {
-    let whole = line.clone().with(Paint::Dim, style.transliterate(more));
+fn with_suffix(
+    line: PaintedLine,
+    more: &str,
+    column: usize,
+    style: OutputStyle,
+) -> Vec<PaintedLine> {
+    let whole = line.clone().with_span(Paint::Dim, style.transliterate(more));
     match whole.width() <= style.width {
         true => vec![whole],
         false => {
@@ -139,7 +155,7 @@ fn with_suffix(line: Line, more: &str, column: usize, style: OutputStyle) -> Vec
     }
 }
 
-fn check(check: &CheckVerdict, style: OutputStyle) -> Vec<Line> {
+fn check(check: &CheckVerdict, style: OutputStyle) -> Vec<PaintedLine> {
     let measured = check
         .measured
         .map_or_else(|| "–".to_owned(), |value| estimate(value, check.interval, &check.unit));
@@ -148,25 +164,25 @@ fn check(check: &CheckVerdict, style: OutputStyle) -> Vec<Line> {
     } else {
         let accepted = format!("{} {}", check.accept.describe(), check.unit);
         let spans =
-            if check.outcome == Outcome::Undecided { ", the interval spans it" } else { "" };
+            if check.outcome == ClaimOutcome::Undecided { ", the interval spans it" } else { "" };
         format!("  (wanted {}{spans})", accepted.trim_end())
     };
     let about = if check.about.is_empty() { &check.value } else { &check.about };
-    let paint = if check.outcome == Outcome::Refused { Paint::Bad } else { Paint::Dim };
+    let paint = if check.outcome == ClaimOutcome::Refused { Paint::Bad } else { Paint::Dim };
     wrapped(paint, &format!("{about}: {measured}{bounds}"), 8, style)
 }
 
 /// Returns the locations of the results.
-pub(super) fn locations(out: &Path, elapsed: Duration) -> Vec<Line> {
+pub(super) fn locations(out: &Path, elapsed: Duration) -> Vec<PaintedLine> {
     let elapsed =
         format!("took {}; result.json and result.csv are in {}", time(elapsed), out.display());
-    let mut lines = vec![Line::new(), Line::new().with(Paint::Dim, elapsed)];
+    let mut lines = vec![PaintedLine::new(), PaintedLine::new().with_span(Paint::Dim, elapsed)];
     lines.extend(report_location(out));
     lines
 }
 
 /// Returns the location of the report.
-pub(super) fn report_location(out: &Path) -> Vec<Line> {
+pub(super) fn report_location(out: &Path) -> Vec<PaintedLine> {
     let path = out.join("report.html").display().to_string();
-    vec![Line::new().with(Paint::Dim, "report  ").with(Paint::Command, path)]
+    vec![PaintedLine::new().with_span(Paint::Dim, "report  ").with_span(Paint::Command, path)]
 }

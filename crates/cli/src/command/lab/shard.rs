@@ -3,30 +3,30 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use eyas_lab::plan::{Options, Plan};
-use eyas_lab::results::{Document, Table};
-use eyas_lab::runner::{self, Job, MergeError, Shard};
+use eyas_lab::plan::{Plan, PlanOptions};
+use eyas_lab::results::{ResultsDocument, ResultsTable};
+use eyas_lab::runner::{self, MergeError, PlanJob, PlanShard};
 use serde_json::json;
 
-use super::{COMMIT, Finished, Watcher, read_failure, write_failure};
-use crate::failure::{Failure, Kind};
+use super::{COMMIT, FinishedPlan, RunWatcher, read_failure, write_failure};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, LabMergeFlags};
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint, counted, time};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, counted, time};
 
 /// The runs of a plan that this machine executes.
-pub(super) struct Assignment {
+pub(super) struct ShardAssignment {
     /// The plan's text.
     pub(super) text: String,
-    pub(super) options: Options,
-    pub(super) shard: Shard,
+    pub(super) options: PlanOptions,
+    pub(super) shard: PlanShard,
 }
 
-impl Assignment {
+impl ShardAssignment {
     /// Runs the shard to completion, and reports the runs that can be merged.
-    pub(super) async fn run(self, job: Job, common: CommonFlags) -> Result<(), Failure> {
+    pub(super) async fn run(self, job: PlanJob, common: CommonFlags) -> Result<(), Failure> {
         let (started_at, out, shard) = (Instant::now(), job.out.clone(), self.shard);
-        let watcher = Watcher {
+        let watcher = RunWatcher {
             out: out.clone(),
             watched: !common.json,
             color: common.color,
@@ -47,18 +47,21 @@ impl Assignment {
 }
 
 /// Returns the default directory of a shard.
-pub(super) fn directory(plan: &Plan, shard: Shard) -> PathBuf {
+pub(super) fn directory(plan: &Plan, shard: PlanShard) -> PathBuf {
     let mut directory = plan.directory().into_os_string();
     directory.push(format!("-shard-{}", shard.to_string().replace('/', "-of-")));
     directory.into()
 }
 
-fn summary(shard: Shard, runs: usize, out: &Path, elapsed: Duration) -> Vec<Line> {
+fn summary(shard: PlanShard, runs: usize, out: &Path, elapsed: Duration) -> Vec<PaintedLine> {
     let directory = out.display();
     let runs = counted(runs as u64, "run");
     let finished = format!("shard {shard}: {runs} in {}, kept in {directory}", time(elapsed));
     let next = "eyas lab merge with the directories of all shards creates the result";
-    vec![Line::new().with(Paint::Plain, finished), Line::new().with(Paint::Dim, next)]
+    vec![
+        PaintedLine::new().with_span(Paint::Plain, finished),
+        PaintedLine::new().with_span(Paint::Dim, next),
+    ]
 }
 
 /// Merges shards and reports as a single run would.
@@ -69,9 +72,9 @@ pub(super) fn merge(flags: &LabMergeFlags, common: &CommonFlags) -> Result<(), F
         runner::merge(&flags.directories, &version).map_err(|cause| merge_failure(&cause))?;
     let out = flags.out.clone().unwrap_or_else(|| merged.plan.directory());
     merged.keep(&out, &version).map_err(|cause| write_failure(&cause))?;
-    let table = Table::new(&merged.plan, &merged.results, &merged.seeds);
-    let document = Document::new(&merged.plan, &merged.results, COMMIT, merged.seeds);
-    let outcome = Finished { document: &document, table: &table, format: flags.format };
+    let table = ResultsTable::new(&merged.plan, &merged.results, &merged.seeds);
+    let document = ResultsDocument::new(&merged.plan, &merged.results, COMMIT, merged.seeds);
+    let outcome = FinishedPlan { document: &document, table: &table, format: flags.format };
     super::publish(&outcome, &out, started_at, common)?;
     super::check_if_requested(flags.check, &document)
 }
@@ -79,7 +82,7 @@ pub(super) fn merge(flags: &LabMergeFlags, common: &CommonFlags) -> Result<(), F
 fn merge_failure(cause: &MergeError) -> Failure {
     let what = match cause {
         MergeError::Results(cause) => read_failure(cause),
-        _ => Failure::new(Kind::Read, cause.to_string()),
+        _ => Failure::new(FailureKind::Read, cause.to_string()),
     };
     what.hint(match cause {
         MergeError::OtherCode { .. } => {

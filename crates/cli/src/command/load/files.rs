@@ -4,29 +4,29 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-use eyas_load::{HistogramLog, Progress, Series};
+use eyas_load::{HistogramLog, LoadProgress, SeriesWriter};
 
 use crate::failure::Failure;
 use crate::flags::FileFlags;
 use crate::output::AtomicFile;
 
 /// The requested files.
-pub(super) struct Files {
-    csv: Option<(Series<AtomicFile>, String)>,
+pub(super) struct LoadFiles {
+    csv: Option<(SeriesWriter<AtomicFile>, String)>,
     histogram: Option<(HistogramLog<AtomicFile>, String)>,
 }
 
-impl Files {
+impl LoadFiles {
     /// Creates the files.
     pub(super) fn create(flags: &FileFlags) -> Result<Self, Failure> {
-        let csv = create(flags.csv.as_deref(), Series::new)?;
+        let csv = create(flags.csv.as_deref(), SeriesWriter::new)?;
         let histogram =
             create(flags.histogram.as_deref(), |file| HistogramLog::new(file, SystemTime::now()))?;
         Ok(Self { csv, histogram })
     }
 
     /// Adds a second.
-    pub(super) fn add(&mut self, progress: &Progress<'_>) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, progress: &LoadProgress<'_>) -> Result<(), Failure> {
         if let Some((series, name)) = &mut self.csv {
             series.add(progress).map_err(|cause| Failure::write(name, &cause))?;
         }

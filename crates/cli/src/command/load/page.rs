@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use eyas_http::without_password;
-use eyas_load::{Percentiles, Progress, Summary};
+use eyas_load::{LoadProgress, LoadSummary, TimePercentiles};
 
 use super::requested::RequestedLoad;
 use crate::terminal::{
-    Line, OutputStyle, Paint, columns, count, counted, table, table_of_numbers, time, wrapped,
+    OutputStyle, Paint, PaintedLine, columns, count, counted, table, table_of_numbers, time,
+    wrapped,
 };
 
 /// Columns before the live line.
@@ -25,7 +26,7 @@ const TIMES: [(&str, &str); 6] = [
 
 /// Returns the current state in one line with this number of columns; the least important parts are
 /// omitted first.
-pub(super) fn progress_line(progress: &Progress<'_>, width: usize) -> String {
+pub(super) fn progress_line(progress: &LoadProgress<'_>, width: usize) -> String {
     let (tally, total) = (progress.tally, progress.total);
     let elapsed = time(Duration::from_secs(progress.elapsed.as_secs()));
     if progress.is_warming_up {
@@ -33,7 +34,7 @@ pub(super) fn progress_line(progress: &Progress<'_>, width: usize) -> String {
     }
     let rate = tally.answered as f64 / progress.interval.as_secs_f64().max(f64::MIN_POSITIVE);
     let mut parts = vec![(0, elapsed), (1, format!("{rate:.0}/s"))];
-    if let Some(times) = Percentiles::of(&tally.times.total) {
+    if let Some(times) = TimePercentiles::from_histogram(&tally.times.total) {
         let [p50, p90, p99] = [times.p50, times.p90, times.p99].map(format_millis);
         parts.extend([(4, format!("median {p50}")), (7, format!("90 % {p90}"))]);
         parts.push((5, format!("99 % {p99}")));
@@ -67,21 +68,21 @@ fn fit(mut parts: Vec<(u8, String)>, width: usize) -> String {
 /// Returns the report of the load.
 pub(super) fn report(
     requested: &RequestedLoad,
-    summary: &Summary,
+    summary: &LoadSummary,
     style: OutputStyle,
-) -> Vec<Line> {
+) -> Vec<PaintedLine> {
     let mut lines = vec![
-        Line::new().with(Paint::Head, without_password(&requested.load.url)),
-        Line::new().with(Paint::Dim, format!("  {}", requested.description())),
-        Line::new(),
+        PaintedLine::new().with_span(Paint::Head, without_password(&requested.load.url)),
+        PaintedLine::new().with_span(Paint::Dim, format!("  {}", requested.description())),
+        PaintedLine::new(),
     ];
     lines.extend(counts(summary));
-    lines.push(Line::new());
+    lines.push(PaintedLine::new());
     if summary.fell_behind {
         let text = "This machine cannot generate that rate: requests were started later than they \
                     arrived. Ask for a lower --rate, or give it more --threads.";
         lines.extend(wrapped(Paint::Bad, text, 2, style));
-        lines.push(Line::new());
+        lines.push(PaintedLine::new());
     }
     lines.extend(times(summary, style));
     lines.extend(winners(summary, style));
@@ -90,12 +91,12 @@ pub(super) fn report(
     lines
 }
 
-fn counts(summary: &Summary) -> Vec<Line> {
+fn counts(summary: &LoadSummary) -> Vec<PaintedLine> {
     let row = |what: &str, number: u64, more: String, paint: Paint| {
-        Line::new()
-            .with(Paint::Dim, format!("  {what:<12}"))
-            .with(paint, format!("{:>12}", count(number)))
-            .with(Paint::Plain, format!("   {more}"))
+        PaintedLine::new()
+            .with_span(Paint::Dim, format!("  {what:<12}"))
+            .with_span(paint, format!("{:>12}", count(number)))
+            .with_span(Paint::Plain, format!("   {more}"))
     };
     let bad = |number: u64| if number > 0 { Paint::Bad } else { Paint::Plain };
     let offered = format!(
@@ -132,7 +133,7 @@ fn counts(summary: &Summary) -> Vec<Line> {
     lines
 }
 
-fn times(summary: &Summary, style: OutputStyle) -> Vec<Line> {
+fn times(summary: &LoadSummary, style: OutputStyle) -> Vec<PaintedLine> {
     let mut rows = Vec::new();
     for (name, label) in TIMES {
         let Some(times) = summary.times_ms.get(name) else { continue };
@@ -144,7 +145,7 @@ fn times(summary: &Summary, style: OutputStyle) -> Vec<Line> {
     table_of_numbers(&["", "median", "90 %", "99 %", "99.9 %", "longest", "mean"], rows, style)
 }
 
-fn winners(summary: &Summary, style: OutputStyle) -> Vec<Line> {
+fn winners(summary: &LoadSummary, style: OutputStyle) -> Vec<PaintedLine> {
     if summary.winners.is_empty() {
         return Vec::new();
     }
@@ -161,10 +162,10 @@ fn winners(summary: &Summary, style: OutputStyle) -> Vec<Line> {
         texts.map(|text| (Paint::Plain, text)).to_vec()
     });
     let header = ["carried by", "", "security", "version", "responses", "share"];
-    [vec![Line::new()], table(&header, rows.collect(), style)].concat()
+    [vec![PaintedLine::new()], table(&header, rows.collect(), style)].concat()
 }
 
-fn attempts(summary: &Summary, style: OutputStyle) -> Vec<Line> {
+fn attempts(summary: &LoadSummary, style: OutputStyle) -> Vec<PaintedLine> {
     let Some(each) = summary.attempts_per_connection else { return Vec::new() };
     let rows = summary.attempts.iter().map(|(transport, attempts)| {
         let numbers = [attempts.started, attempts.completed, attempts.used, attempts.failed];
@@ -173,7 +174,7 @@ fn attempts(summary: &Summary, style: OutputStyle) -> Vec<Line> {
         row
     });
     let header = ["attempts", "started", "completed", "used", "failed"];
-    let mut lines = vec![Line::new()];
+    let mut lines = vec![PaintedLine::new()];
     lines.extend(table_of_numbers(&header, rows.collect(), style));
     let mut text = format!("{each:.2} attempts for each connection");
     if summary.wasted_handshakes > 0 {
@@ -183,12 +184,12 @@ fn attempts(summary: &Summary, style: OutputStyle) -> Vec<Line> {
     if summary.hits > 0 {
         text += &format!(", {} known in advance", counted(summary.hits, "outcome"));
     }
-    lines.push(Line::new());
+    lines.push(PaintedLine::new());
     lines.extend(wrapped(Paint::Plain, &text, 2, style));
     lines
 }
 
-fn errors(summary: &Summary, style: OutputStyle) -> Vec<Line> {
+fn errors(summary: &LoadSummary, style: OutputStyle) -> Vec<PaintedLine> {
     let statuses = summary.statuses.iter().filter(|(status, _)| status.as_str() >= "400");
     let mut rows: Vec<_> = statuses
         .map(|(status, number)| {
@@ -209,7 +210,7 @@ fn errors(summary: &Summary, style: OutputStyle) -> Vec<Line> {
     if rows.is_empty() {
         return Vec::new();
     }
-    [vec![Line::new()], table(&["failed", "", "the first of them"], rows, style)].concat()
+    [vec![PaintedLine::new()], table(&["failed", "", "the first of them"], rows, style)].concat()
 }
 
 fn format_millis(millis: f64) -> String {

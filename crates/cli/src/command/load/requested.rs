@@ -8,7 +8,7 @@ use eyas::race::memory;
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, MemoryStore};
 use eyas_http::{Versions, without_password};
-use eyas_load::{Arrivals, Connections, Extent, Load, Rate};
+use eyas_load::{ArrivalProcess, ArrivalRate, ConnectionUse, Load, LoadExtent};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use percent_encoding::percent_decode_str;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::command::{setting, target};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{LoadChoiceFlags, LoadFlags, LoadRequestFlags, RacePolicy, ReachFlags};
 use crate::shape::millis;
 
@@ -44,26 +44,26 @@ pub(super) async fn read(flags: &LoadFlags) -> Result<RequestedLoad, Failure> {
     }
     let memory = match flags.choice.no_memory {
         true => MemoryStore::none(),
-        false => MemoryStore::in_memory(memory::Config::default()),
+        false => MemoryStore::in_memory(memory::MemoryConfig::default()),
     };
     let sources = connections.source.iter().flat_map(|range| range.0.iter().copied());
     let builder = Endpoint::builder().security(security).memory(memory).local_addresses(sources);
     let mut load = Load::new(url);
     load.endpoint = setting::with_reach(builder, &flags.reach, &target).await?;
-    load.extent = Extent {
+    load.extent = LoadExtent {
         duration: arrivals.duration.or(arrivals.requests.is_none().then_some(DEFAULT_DURATION)),
         requests: arrivals.requests,
     };
     let ramp = load.extent.duration.unwrap_or(DEFAULT_DURATION);
-    let rate = arrivals.rate.over(ramp);
-    load.arrivals = Arrivals { spacing: arrivals.arrivals.into(), rate };
+    let rate = arrivals.rate.into_rate(ramp);
+    load.arrivals = ArrivalProcess { spacing: arrivals.arrivals.into(), rate };
     load.clients = arrivals.clients.map(|clients| clients as usize);
     load.patience = Some(PATIENCE);
     load.warm_up = arrivals.warm_up;
     load.objects = arrivals.size.iter().map(|size| format!("/bytes/{size}")).collect();
     load.connections = match connections.connections {
-        None => Connections::PerRequest,
-        Some(max_connections) => Connections::Persistent {
+        None => ConnectionUse::PerRequest,
+        Some(max_connections) => ConnectionUse::Persistent {
             max_connections: max_connections as usize,
             streams: connections.streams as usize,
         },
@@ -138,7 +138,7 @@ fn add_request(
         let colon = if user.contains(':') { "" } else { ":" };
         let value = format!("Basic {}", BASE64_STANDARD.encode(format!("{user}{colon}")));
         let mut value = HeaderValue::try_from(value)
-            .map_err(|_| Failure::new(Kind::Usage, "the user of -u cannot be sent"))?;
+            .map_err(|_| Failure::new(FailureKind::Usage, "the user of -u cannot be sent"))?;
         value.set_sensitive(true);
         load.headers.insert(AUTHORIZATION, value);
     }
@@ -158,12 +158,12 @@ impl RequestedLoad {
     pub(super) fn shape(&self) -> Value {
         let load = &self.load;
         let (from, to) = match load.arrivals.rate {
-            Rate::Fixed(rate) => (rate, rate),
-            Rate::Ramp { from, to, .. } => (from, to),
+            ArrivalRate::Fixed(rate) => (rate, rate),
+            ArrivalRate::Ramp { from, to, .. } => (from, to),
         };
         let connections = match load.connections {
-            Connections::PerRequest => json!({ "kept": Value::Null, "streams": Value::Null }),
-            Connections::Persistent { max_connections, streams } => {
+            ConnectionUse::PerRequest => json!({ "kept": Value::Null, "streams": Value::Null }),
+            ConnectionUse::Persistent { max_connections, streams } => {
                 json!({ "kept": max_connections, "streams": streams })
             }
         };
@@ -205,19 +205,19 @@ impl RequestedLoad {
         let load = &self.load;
         let seed = load.seed;
         let rate = match load.arrivals.rate {
-            Rate::Fixed(rate) => format!("{rate}/s"),
-            Rate::Ramp { from, to, .. } => format!("{from}/s to {to}/s"),
+            ArrivalRate::Fixed(rate) => format!("{rate}/s"),
+            ArrivalRate::Ramp { from, to, .. } => format!("{from}/s to {to}/s"),
         };
         let spacing = match load.arrivals.spacing {
-            eyas_load::Spacing::Poisson => "Poisson",
-            eyas_load::Spacing::Constant => "constant",
+            eyas_load::ArrivalSpacing::Poisson => "Poisson",
+            eyas_load::ArrivalSpacing::Constant => "constant",
         };
         let connections = match load.connections {
-            Connections::PerRequest => "one connection per request".to_owned(),
-            Connections::Persistent { max_connections: 1, .. } => {
+            ConnectionUse::PerRequest => "one connection per request".to_owned(),
+            ConnectionUse::Persistent { max_connections: 1, .. } => {
                 "one persistent connection".to_owned()
             }
-            Connections::Persistent { max_connections, .. } => {
+            ConnectionUse::Persistent { max_connections, .. } => {
                 format!("up to {max_connections} persistent connections")
             }
         };

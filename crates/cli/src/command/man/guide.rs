@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 /// A guide in Markdown.
-struct Guide {
+struct GuideSource {
     folder: &'static str,
     topic: &'static str,
     text: &'static str,
@@ -13,7 +13,7 @@ struct Guide {
 
 macro_rules! guides {
     ($($folder:literal / $topic:literal),* $(,)?) => {
-        [$(Guide {
+        [$(GuideSource {
             folder: $folder,
             topic: $topic,
             text: include_str!(concat!("../../../../../docs/", $folder, "/", $topic, ".md")),
@@ -21,7 +21,7 @@ macro_rules! guides {
     };
 }
 
-const GUIDES: &[Guide] = &guides![
+const GUIDES: &[GuideSource] = &guides![
     "reference" / "alt-svc",
     "guide" / "curl",
     "guide" / "gateway",
@@ -54,7 +54,7 @@ pub(super) fn page(topic: &[String]) -> Result<String, Failure> {
             true => "which guide?".to_owned(),
             false => format!("there is no guide {:?}", topic.join(" ")),
         };
-        Failure::new(Kind::Usage, text).hint(format!("there are {}", topics.join(", ")))
+        Failure::new(FailureKind::Usage, text).hint(format!("there are {}", topics.join(", ")))
     })
 }
 
@@ -79,7 +79,7 @@ pub(super) fn as_pages(text: &str) -> String {
     })
 }
 
-fn to_page(guide: &Guide) -> String {
+fn to_page(guide: &GuideSource) -> String {
     let name = format!("eyas-guide-{}", guide.topic);
     let mut page = format!(
         ".TH {} 7 \" \" \"eyas {}\" \"Guides\"\n",
@@ -234,7 +234,7 @@ mod tests {
         let text = "# Load\n\nA `word`, **bold** and *more*, `*.a`, [names](../guide/names.md#x) and\n[more](results.md).\n\n\
                     ## What it is\n\n- one\n  two\n\n| a | b |\n| --- | --- |\n| `-x` | text |\n\n\
                     ```\n.so -x\n```\n";
-        let page = to_page(&Guide { folder: "guide", topic: "load", text });
+        let page = to_page(&GuideSource { folder: "guide", topic: "load", text });
         let expected = ".SH NAME\neyas\\-guide\\-load \\- Load\n.SH DESCRIPTION\n.PP\nA word, bold and more, *.a, names \
                         (eyas\\-guide\\-names(7)) and\nmore.\n.SH WHAT IT IS\n.IP \\(bu 2\none\ntwo\n.PP\n\\fIa | b\\fR\n\
                         .TP\n\\-x\n\\&text\n.PP\n.nf\n\\&.so \\-x\n.fi\n";

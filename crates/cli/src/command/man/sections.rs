@@ -2,10 +2,10 @@
 
 use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 
 /// A variable or file, what it does, and the commands that use it; none are all.
-struct Used {
+struct UsedByCommands {
     name: &'static str,
     text: &'static str,
     by: &'static [&'static str],
@@ -14,115 +14,127 @@ struct Used {
 /// The commands that ask DNS.
 const NAMES: &[&str] = &["get", "race", "pipe", "plan", "perf", "load", "proxy", "tunnel", "serve"];
 
-const ENVIRONMENT: [Used; 15] = [
-    Used {
+const ENVIRONMENT: [UsedByCommands; 15] = [
+    UsedByCommands {
         name: "EYAS_MEMORY",
         text: "Where to remember what works, unless --memory says: a file, or none.",
         by: &["get", "race", "pipe", "plan", "memory", "proxy", "tunnel"],
     },
-    Used {
+    UsedByCommands {
         name: "EYAS_PASS",
         text: "The passphrase of an encrypted private key, unless --pass or --pass-file says.",
         by: &["get", "race", "pipe", "perf", "load", "serve", "proxy", "tunnel"],
     },
-    Used {
+    UsedByCommands {
         name: "EYAS_PROXY_VIA",
         text: "The proxy that the proxy connects through, unless --via says.",
         by: &["proxy"],
     },
-    Used {
+    UsedByCommands {
         name: "EYAS_NETEM",
         text: "Set for the command that runs behind the bad network, for netem show and change there.",
         by: &["netem"],
     },
-    Used {
+    UsedByCommands {
         name: "http_proxy, https_proxy, all_proxy, no_proxy",
         text: "The proxies for requests over TCP and for tunnels (https_proxy), and the hosts that need none. All but http_proxy may \
                be in capital letters.",
         by: &["get", "tunnel"],
     },
-    Used {
+    UsedByCommands {
         name: "XDG_STATE_HOME",
         text: "The directory of the memory file; ~/.local/state without it.",
         by: &["get", "race", "pipe", "plan", "memory", "proxy", "tunnel"],
     },
-    Used {
+    UsedByCommands {
         name: "XDG_CONFIG_HOME",
         text: "The directory of the keys of tunnels; ~/.config without it.",
         by: &["tunnel"],
     },
-    Used {
+    UsedByCommands {
         name: "XDG_RUNTIME_DIR",
         text: "The directory of the sockets for status.",
         by: &["tunnel", "sctp"],
     },
-    Used {
+    UsedByCommands {
         name: "LOCALDOMAIN, RES_OPTIONS, RESOLV_HOST_CONF, RESOLV_MULTI",
         text: "Change how names are resolved, as for other programs: resolv.conf(5), host.conf(5).",
         by: NAMES,
     },
-    Used {
+    UsedByCommands {
         name: "HOSTALIASES",
         text: "If it is set, the host's own resolver is asked: hostname(7).",
         by: NAMES,
     },
-    Used {
+    UsedByCommands {
         name: "SSL_CERT_FILE, SSL_CERT_DIR",
         text: "The certificates to trust, instead of those of the system.",
         by: &["get", "race", "pipe", "perf", "load", "proxy", "serve", "tunnel"],
     },
-    Used { name: "NO_COLOR", text: "If it is not empty, there are no colours.", by: &[] },
-    Used { name: "COLUMNS", text: "The width of the terminal, if it does not tell.", by: &[] },
-    Used { name: "TERM", text: "With dumb, there are no colours and no moving lines.", by: &[] },
-    Used {
+    UsedByCommands { name: "NO_COLOR", text: "If it is not empty, there are no colours.", by: &[] },
+    UsedByCommands {
+        name: "COLUMNS",
+        text: "The width of the terminal, if it does not tell.",
+        by: &[],
+    },
+    UsedByCommands {
+        name: "TERM",
+        text: "With dumb, there are no colours and no moving lines.",
+        by: &[],
+    },
+    UsedByCommands {
         name: "LC_ALL, LC_CTYPE, LANG",
         text: "Unless the first that is set names UTF-8, output is ASCII.",
         by: &[],
     },
 ];
 
-const FILES: [Used; 9] = [
-    Used {
+const FILES: [UsedByCommands; 9] = [
+    UsedByCommands {
         name: "~/.local/state/eyas/memory.sqlite",
         text: "What was learnt about networks and peers.",
         by: &["get", "race", "pipe", "plan", "memory", "proxy", "tunnel"],
     },
-    Used {
+    UsedByCommands {
         name: "~/.config/eyas/tunnel/key.pem",
         text: "This user's key for tunnels.",
         by: &["tunnel"],
     },
-    Used {
+    UsedByCommands {
         name: "~/.config/eyas/tunnel/host.pem",
         text: "The key of the tunnel server that this user runs.",
         by: &["tunnel"],
     },
-    Used {
+    UsedByCommands {
         name: "~/.config/eyas/tunnel/known_hosts",
         text: "The keys of servers that were seen before.",
         by: &["tunnel"],
     },
-    Used {
+    UsedByCommands {
         name: "~/.config/eyas/tunnel/authorized_keys",
         text: "The keys that a tunnel server accepts, and what each may do.",
         by: &["tunnel"],
     },
-    Used {
+    UsedByCommands {
         name: "/etc/resolv.conf, /etc/hosts, /etc/nsswitch.conf, /etc/gai.conf",
         text: "How names are resolved, and addresses sorted.",
         by: NAMES,
     },
-    Used {
+    UsedByCommands {
         name: "/run/eyas-sctp, $XDG_RUNTIME_DIR/eyas-sctp",
         text: "The socket of the shared SCTP stack, for root and for other users.",
         by: &["sctp"],
     },
-    Used {
+    UsedByCommands {
         name: "eyas-lab/NAME",
         text: "The runs of an experiment, their results, and report.html.",
         by: &["lab"],
     },
-    Used { name: "/dev/net/tun", text: "For network interfaces.", by: &["proxy", "tunnel"] },
+    UsedByCommands {
+        name: "/dev/net/tun",
+        text: "For network interfaces.",
+        by: &["proxy", "tunnel"],
+    },
 ];
 
 /// Adds the sections of the page with this name, such as `eyas-lab-run`.
@@ -130,7 +142,7 @@ pub(super) fn add(roff: &mut Roff, page: &str) {
     let command = page.strip_prefix("eyas-").map(|rest| rest.split('-').next().unwrap_or(rest));
     roff.control("SH", ["EXIT STATUS"]);
     entry(roff, "0", "Success.");
-    for kind in Kind::ALL {
+    for kind in FailureKind::ALL {
         entry(roff, &kind.exit_code().to_string(), kind.meaning());
     }
     for (section, used) in [("ENVIRONMENT", &ENVIRONMENT[..]), ("FILES", &FILES[..])] {

@@ -10,7 +10,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
-use eyas_emulator::{Direction, Emulator, EmulatorError, Host, LinkSpec, LinkSpecError};
+use eyas_emulator::{Emulator, EmulatorError, HostRole, LinkDirection, LinkSpec, LinkSpecError};
 use eyas_relay::accept::accept_next;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use super::network::LinkSpecs;
 use super::{kind_of, page, report_done, spec};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, LinkState, NetemChangeFlags, WhichRun};
 use crate::output;
 use crate::terminal::OutputStyle;
@@ -37,7 +37,7 @@ const QUEUE_LENGTH: usize = 16;
 /// The kind of a request.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Request {
+enum ControlRequest {
     /// Changes links: of one path or all, in one direction or both.
     Change { path: Option<String>, both: String, forward: String, backward: String },
     /// The packet counters, for a terminal with these characters and this number of columns.
@@ -59,11 +59,11 @@ enum RequestError {
 
 impl RequestError {
     /// Returns the kind of failure of the program that has sent the request.
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> FailureKind {
         match self {
-            Self::Malformed(_) | Self::Link(_) => Kind::Usage,
+            Self::Malformed(_) | Self::Link(_) => FailureKind::Usage,
             Self::Emulator(cause) => kind_of(cause),
-            Self::Ended => Kind::Connect,
+            Self::Ended => FailureKind::Connect,
         }
     }
 
@@ -75,7 +75,7 @@ impl RequestError {
 
 /// A request, and the channel for its response.
 pub(super) struct PendingRequest {
-    request: Request,
+    request: ControlRequest,
     reply: oneshot::Sender<Value>,
 }
 
@@ -83,11 +83,11 @@ impl PendingRequest {
     /// Executes the request.
     pub(super) fn answer(self, emulator: &Emulator) {
         let answer = match self.request {
-            Request::Show { unicode, width } => emulator
+            ControlRequest::Show { unicode, width } => emulator
                 .counters()
                 .map(|counters| page::answer(&counters, unicode, width))
                 .map_err(RequestError::from),
-            Request::Change { path, both, forward, backward } => {
+            ControlRequest::Change { path, both, forward, backward } => {
                 change_links(emulator, path.as_deref(), &both, [&forward, &backward])
                     .map(|()| json!({}))
             }
@@ -105,7 +105,8 @@ fn change_links(
 ) -> Result<(), RequestError> {
     let names = emulator.topology().paths.iter().map(|path| path.name.as_str());
     let names: Vec<&str> = path.map_or_else(|| names.collect(), |name| vec![name]);
-    for (direction, own) in [Direction::Forward, Direction::Backward].into_iter().zip(each) {
+    for (direction, own) in [LinkDirection::Forward, LinkDirection::Backward].into_iter().zip(each)
+    {
         let mut spec = LinkSpec::default();
         spec.read(both)?;
         spec.read(own)?;
@@ -117,16 +118,16 @@ fn change_links(
 }
 
 /// Receives requests.
-pub(super) struct Control {
+pub(super) struct NetemControl {
     requests: mpsc::Receiver<PendingRequest>,
 }
 
-impl Control {
+impl NetemControl {
     /// Listens in all three networks.
     pub(super) fn listen(emulator: &Emulator) -> io::Result<Self> {
         let (sender, requests) = mpsc::channel(QUEUE_LENGTH);
         let mut listeners = vec![bind()?];
-        for host in Host::ALL {
+        for host in HostRole::ALL {
             let bound = emulator.namespace(host).run_in(bind);
             listeners.push(bound.map_err(|cause| io::Error::other(cause.to_string()))??);
         }
@@ -200,14 +201,14 @@ pub(super) fn change(flags: &NetemChangeFlags, common: &CommonFlags) -> Result<(
     let is_empty =
         spec("--state", &both)?.is_empty() && specs.forward.is_empty() && specs.backward.is_empty();
     if is_empty {
-        return Err(Failure::new(Kind::Usage, "nothing to change")
+        return Err(Failure::new(FailureKind::Usage, "nothing to change")
             .hint("for example: eyas netem change --loss 20%"));
     }
     let forward = with_absolute_files(flags.link.forward.as_deref().unwrap_or_default())?;
     let backward = with_absolute_files(flags.link.backward.as_deref().unwrap_or_default())?;
     send_request(
         &flags.which,
-        &Request::Change { path: flags.path.clone(), both, forward, backward },
+        &ControlRequest::Change { path: flags.path.clone(), both, forward, backward },
     )?;
     report_done(common, "changed")
 }
@@ -228,21 +229,22 @@ fn with_absolute_files(properties: &str) -> Result<String, Failure> {
 pub(super) fn show(which: &WhichRun, common: &CommonFlags) -> Result<(), Failure> {
     let style = OutputStyle::of_stdout(common.color);
     let answer =
-        send_request(which, &Request::Show { unicode: style.unicode, width: style.width })?;
+        send_request(which, &ControlRequest::Show { unicode: style.unicode, width: style.width })?;
     if common.json {
         return output::object(&answer["object"]);
     }
     let text = answer["table"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let plain = |line| crate::terminal::Line::new().with(crate::terminal::Paint::Plain, line);
+    let plain =
+        |line| crate::terminal::PaintedLine::new().with_span(crate::terminal::Paint::Plain, line);
     let lines: Vec<_> = text.map(plain).collect();
     output::page(&lines, style)
 }
 
 /// Sends a request to a run.
-fn send_request(which: &WhichRun, request: &Request) -> Result<Value, Failure> {
+fn send_request(which: &WhichRun, request: &ControlRequest) -> Result<Value, Failure> {
     let id = which.run.map_or_else(only_run, Ok)?;
     let failed = |cause: io::Error| {
-        Failure::new(Kind::Connect, format!("cannot reach the run {id}: {cause}"))
+        Failure::new(FailureKind::Connect, format!("cannot reach the run {id}: {cause}"))
             .hint("is it still running, as the same user?")
     };
     let exchange = || {
@@ -264,8 +266,11 @@ fn send_request(which: &WhichRun, request: &Request) -> Result<Value, Failure> {
 
 /// Returns the failure that a run has reported.
 fn refusal(id: u32, cause: &str, kind: &Value) -> Failure {
-    let kind = Kind::ALL.into_iter().find(|known| kind == known.name()).unwrap_or(Kind::Usage);
-    let verb = if kind == Kind::Usage { "refused" } else { "failed" };
+    let kind = FailureKind::ALL
+        .into_iter()
+        .find(|known| kind == known.name())
+        .unwrap_or(FailureKind::Usage);
+    let verb = if kind == FailureKind::Usage { "refused" } else { "failed" };
     Failure::new(kind, format!("the run {id} {verb}: {cause}"))
 }
 
@@ -279,12 +284,15 @@ fn only_run() -> Result<u32, Failure> {
     runs.dedup();
     match runs[..] {
         [one] => Ok(one),
-        [] => Err(Failure::new(Kind::Connect, "no emulator is running here")
+        [] => Err(Failure::new(FailureKind::Connect, "no emulator is running here")
             .hint("start one: eyas netem run --delay 10ms -- COMMAND")),
         _ => {
             let all: Vec<String> = runs.iter().map(u32::to_string).collect();
-            Err(Failure::new(Kind::Usage, format!("there are several runs: {}", all.join(", ")))
-                .hint("choose one with --run PID"))
+            Err(Failure::new(
+                FailureKind::Usage,
+                format!("there are several runs: {}", all.join(", ")),
+            )
+            .hint("choose one with --run PID"))
         }
     }
 }
@@ -300,15 +308,15 @@ mod tests {
             refusal(7, response["error"].as_str().expect("a text"), &response["kind"])
         };
         let ended = failure(EmulatorError::Ended("no thread".to_owned()).into());
-        assert_eq!(ended.kind, Kind::Emulator);
+        assert_eq!(ended.kind, FailureKind::Emulator);
         assert_eq!(ended.message, "the run 7 failed: the emulator has ended: no thread");
         let no_path = EmulatorError::NoSuchPath { name: "x".to_owned(), known: "a".to_owned() };
-        assert_eq!(failure(no_path.into()).kind, Kind::Usage);
+        assert_eq!(failure(no_path.into()).kind, FailureKind::Usage);
         let property = LinkSpec::default().read("loss=much").expect_err("no share");
         let refused = failure(property.into());
-        assert_eq!(refused.kind, Kind::Usage);
+        assert_eq!(refused.kind, FailureKind::Usage);
         assert!(refused.message.starts_with("the run 7 refused: loss: "), "{}", refused.message);
         // Another version may know other kinds.
-        assert_eq!(refusal(7, "no", &json!("new")).kind, Kind::Usage);
+        assert_eq!(refusal(7, "no", &json!("new")).kind, FailureKind::Usage);
     }
 }

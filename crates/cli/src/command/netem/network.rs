@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use eyas_emulator::{Direction, LinkSpec, PathTopology, Scenario, Topology};
+use eyas_emulator::{LinkDirection, LinkSpec, PathTopology, Scenario, Topology};
 
 use super::{emulator_failure, invalid_flag, spec};
 use crate::failure::Failure;
@@ -32,7 +32,7 @@ impl LinkSpecs {
 
     fn apply(&self, path: &mut PathTopology) {
         for (direction, settings) in
-            [(Direction::Forward, &self.forward), (Direction::Backward, &self.backward)]
+            [(LinkDirection::Forward, &self.forward), (LinkDirection::Backward, &self.backward)]
         {
             self.both.apply(path.link_mut(direction));
             settings.apply(path.link_mut(direction));
@@ -83,10 +83,10 @@ fn paths(texts: &[String]) -> Result<Topology, Failure> {
 fn apply_path_flag(path: &mut PathTopology, text: &str) -> Result<(), Failure> {
     let Some((_, pairs)) = text.split_once(':') else { return Ok(()) };
     for pair in pairs.split(',') {
-        let (directions, pair): (&[Direction], _) = match pair.trim().split_once('.') {
-            Some(("forward", pair)) => (&[Direction::Forward], pair),
-            Some(("backward", pair)) => (&[Direction::Backward], pair),
-            _ => (&[Direction::Forward, Direction::Backward], pair),
+        let (directions, pair): (&[LinkDirection], _) = match pair.trim().split_once('.') {
+            Some(("forward", pair)) => (&[LinkDirection::Forward], pair),
+            Some(("backward", pair)) => (&[LinkDirection::Backward], pair),
+            _ => (&[LinkDirection::Forward, LinkDirection::Backward], pair),
         };
         let spec = spec("--path", pair)?;
         directions.iter().for_each(|direction| spec.apply(path.link_mut(*direction)));

@@ -1,21 +1,23 @@
 //! The packet counters as tables and as an object.
 
 use eyas_emulator::{
-    ByProtocol, Counters, Direction, DirectionCounters, DropCause, MiddleboxCounters,
+    ByProtocol, DirectionCounters, DropCause, EmulatorCounters, LinkDirection, MiddleboxCounters,
 };
 use serde_json::{Value, json};
 
-use crate::terminal::{Line, OutputStyle, Paint, counted, table_of_numbers};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, counted, table_of_numbers};
 
 /// The minimum and maximum of the requested width.
 const WIDTHS: (usize, usize) = (20, 500);
 /// Both directions, their names and their arrows.
-const DIRECTIONS: [(Direction, &str, &str, &str); 2] =
-    [(Direction::Forward, "forward", "→", "->"), (Direction::Backward, "backward", "←", "<-")];
+const DIRECTIONS: [(LinkDirection, &str, &str, &str); 2] = [
+    (LinkDirection::Forward, "forward", "→", "->"),
+    (LinkDirection::Backward, "backward", "←", "<-"),
+];
 
 /// Returns a table with one line for each direction of each path, the counters of the middleboxes,
 /// and warnings below.
-pub(super) fn lines(counters: &Counters, style: OutputStyle) -> Vec<Line> {
+pub(super) fn lines(counters: &EmulatorCounters, style: OutputStyle) -> Vec<PaintedLine> {
     let header = ["path", "", "sent", "arrived", "lost", "queue full", "other", "inside"];
     let row = |name: &str, arrow: &str, of: &DirectionCounters| -> Vec<(Paint, String)> {
         let dropped = |cause| of.link.dropped(cause).packets;
@@ -46,7 +48,8 @@ pub(super) fn lines(counters: &Counters, style: OutputStyle) -> Vec<Line> {
     });
     let mut lines = table_of_numbers(&header, rows.collect(), style);
     lines.extend(middleboxes(counters, style));
-    let mut warn = |text: String| lines.push(Line::new().with(Paint::Warn, format!("  {text}")));
+    let mut warn =
+        |text: String| lines.push(PaintedLine::new().with_span(Paint::Warn, format!("  {text}")));
     for path in counters.paths.iter().filter(|path| path.fragments > 0) {
         let fragments = counted(path.fragments, "fragment");
         warn(format!("{}: {fragments} that no middlebox passes", path.name));
@@ -65,7 +68,7 @@ pub(super) fn lines(counters: &Counters, style: OutputStyle) -> Vec<Line> {
 }
 
 /// Returns a line for each middlebox, the one nearest to the client first; empty if there are none.
-fn middleboxes(counters: &Counters, style: OutputStyle) -> Vec<Line> {
+fn middleboxes(counters: &EmulatorCounters, style: OutputStyle) -> Vec<PaintedLine> {
     let row = |path: &str, of: &MiddleboxCounters| -> Vec<(Paint, String)> {
         let packets = &of.packets;
         let rule = if of.rule.is_empty() { String::new() } else { format!(" ({})", of.rule) };
@@ -86,7 +89,7 @@ fn middleboxes(counters: &Counters, style: OutputStyle) -> Vec<Line> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![Line::new()];
+    let mut lines = vec![PaintedLine::new()];
     let header = ["middlebox", "received", "passed", "dropped", "own"];
     lines.extend(table_of_numbers(&header, rows, style));
     lines
@@ -112,7 +115,7 @@ fn amount(packets: u64, bytes: u64) -> String {
 }
 
 /// Returns the response to `show`: the tables as text with the requested width, and the object.
-pub(super) fn answer(counters: &Counters, unicode: bool, width: usize) -> Value {
+pub(super) fn answer(counters: &EmulatorCounters, unicode: bool, width: usize) -> Value {
     let style = OutputStyle { colour: false, unicode, width: width.clamp(WIDTHS.0, WIDTHS.1) };
     let text: Vec<String> =
         lines(counters, style).iter().map(|line| line.to_text(style.colour)).collect();
@@ -120,10 +123,9 @@ pub(super) fn answer(counters: &Counters, unicode: bool, width: usize) -> Value 
 }
 
 /// Returns all counters as an object.
-pub(super) fn object(counters: &Counters) -> Value {
+pub(super) fn object(counters: &EmulatorCounters) -> Value {
     let direction = |of: &DirectionCounters| {
-        let count =
-            |count: eyas_emulator::Count| json!({ "packets": count.packets, "bytes": count.bytes });
+        let count = |count: eyas_emulator::PacketCount| json!({ "packets": count.packets, "bytes": count.bytes });
         let dropped: serde_json::Map<String, Value> = DropCause::ALL
             .iter()
             .map(|cause| (cause.text().replace(' ', "_"), count(of.link.dropped(*cause))))
@@ -182,7 +184,7 @@ mod tests {
 
     use super::*;
 
-    fn counters(packets: u64) -> Counters {
+    fn counters(packets: u64) -> EmulatorCounters {
         let direction = || {
             let mut link = eyas_emulator::LinkCounters::default();
             link.offered.packets = packets;
@@ -218,7 +220,7 @@ mod tests {
         };
         let paths =
             vec![path("wifi", vec![nat, firewall]), path("the-line-of-the-neighbours", vec![])];
-        Counters { time: Duration::from_secs(1), paths, missed: 0, uncaptured: 0 }
+        EmulatorCounters { time: Duration::from_secs(1), paths, missed: 0, uncaptured: 0 }
     }
 
     fn rendered(packets: u64, unicode: bool) -> Vec<String> {

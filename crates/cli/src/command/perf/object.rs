@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eyas_perf::protocol::EndReport;
-use eyas_perf::protocol::goodput::Interval;
+use eyas_perf::protocol::goodput::GoodputInterval;
 use eyas_perf::protocol::request::TestRequest;
 use eyas_perf::protocol::round_trips::RoundTripSummary;
 use eyas_perf::protocol::statistics::FlowReport;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::page::{cpu_per_gigabyte, outcome_bytes};
 use super::setup::PerfSetup;
-use super::{Measured, PerfRow};
+use super::{MeasuredTest, PerfRow};
 use crate::shape::millis;
 
 /// Returns the object of a run.
@@ -48,7 +48,7 @@ pub(super) fn request(request: &TestRequest) -> Value {
     })
 }
 
-fn test(test: &Measured) -> Value {
+fn test(test: &MeasuredTest) -> Value {
     let outcome = &test.report.outcome;
     let bytes = outcome_bytes(test);
     let (client, server) = (Some(&outcome.client), outcome.server.as_ref());
@@ -92,7 +92,7 @@ fn flow(flow: &FlowReport) -> Value {
     })
 }
 
-fn interval(interval: &Interval) -> Value {
+fn interval(interval: &GoodputInterval) -> Value {
     json!({
         "start_ms": millis(interval.start),
         "length_ms": millis(interval.length),

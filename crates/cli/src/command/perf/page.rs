@@ -8,16 +8,16 @@ use eyas_perf::protocol::EndReport;
 use eyas_perf::protocol::statistics::FlowReport;
 
 use super::setup::PerfSetup;
-use super::{Measured, PerfRow, early_end};
+use super::{MeasuredTest, PerfRow, early_end};
 use crate::terminal::{
-    Line, OutputStyle, Paint, columns, counted, table_of_numbers, time, wrapped,
+    OutputStyle, Paint, PaintedLine, columns, counted, table_of_numbers, time, wrapped,
 };
 
 /// Stands for what is not known.
 const UNKNOWN: &str = "-";
 
 /// A row of a table: its cells.
-type Cells = Vec<(Paint, String)>;
+type TableCells = Vec<(Paint, String)>;
 
 /// Returns the current state in one line, without what has no room.
 pub(super) fn progress_line(transport: Transport, progress: &TestProgress, width: usize) -> String {
@@ -36,32 +36,34 @@ pub(super) fn progress_line(transport: Transport, progress: &TestProgress, width
 }
 
 /// Returns the report of all tests.
-pub(super) fn report(setup: &PerfSetup, rows: &[PerfRow], style: OutputStyle) -> Vec<Line> {
+pub(super) fn report(setup: &PerfSetup, rows: &[PerfRow], style: OutputStyle) -> Vec<PaintedLine> {
     let mut lines = vec![
-        Line::new().with(Paint::Head, format!("Throughput to {}", setup.name)),
-        Line::new().with(Paint::Dim, format!("  {}", description(setup))),
-        Line::new(),
+        PaintedLine::new().with_span(Paint::Head, format!("Throughput to {}", setup.name)),
+        PaintedLine::new().with_span(Paint::Dim, format!("  {}", description(setup))),
+        PaintedLine::new(),
     ];
-    let tests: Vec<&Measured> = rows.iter().filter_map(|row| row.result.as_ref().ok()).collect();
+    let tests: Vec<&MeasuredTest> =
+        rows.iter().filter_map(|row| row.result.as_ref().ok()).collect();
     if !tests.is_empty() {
         let header = ["", "set up", "first byte", "Mbit/s", "again", "CPU s/GB"];
         let rates = tests.iter().flat_map(|test| rate_rows(test)).collect();
         lines.extend(table_of_numbers(&header, rates, style));
-        let round_trips: Vec<Cells> = tests.iter().filter_map(|test| latency_row(test)).collect();
+        let round_trips: Vec<TableCells> =
+            tests.iter().filter_map(|test| latency_row(test)).collect();
         if !round_trips.is_empty() {
-            lines.push(Line::new());
+            lines.push(PaintedLine::new());
             let header = ["round trips", "idle", "loaded", "90 %", "99 %", "longest", "RPM"];
             lines.extend(table_of_numbers(&header, round_trips, style));
         }
     }
-    let notes: Vec<Line> = tests.iter().flat_map(|test| notes(test, style)).collect();
+    let notes: Vec<PaintedLine> = tests.iter().flat_map(|test| notes(test, style)).collect();
     let failed = rows.iter().filter_map(|row| Some((row.transport, row.result.as_ref().err()?)));
     let failed = failed.flat_map(|(transport, failure)| {
         wrapped(Paint::Bad, &format!("{transport}: {failure}"), 2, style)
     });
-    let below: Vec<Line> = notes.into_iter().chain(failed).collect();
+    let below: Vec<PaintedLine> = notes.into_iter().chain(failed).collect();
     if !below.is_empty() {
-        lines.extend((!tests.is_empty()).then(Line::new));
+        lines.extend((!tests.is_empty()).then(PaintedLine::new));
         lines.extend(below);
     }
     lines
@@ -85,7 +87,7 @@ fn description(setup: &PerfSetup) -> String {
     parts.join(", ")
 }
 
-fn name(test: &Measured, way: &str) -> String {
+fn name(test: &MeasuredTest, way: &str) -> String {
     let (transport, security) = (test.info.transport, test.info.security);
     match security {
         Security::None => format!("{transport} {way}"),
@@ -94,7 +96,7 @@ fn name(test: &Measured, way: &str) -> String {
 }
 
 /// Returns a row for each direction of a test.
-fn rate_rows(test: &Measured) -> Vec<Cells> {
+fn rate_rows(test: &MeasuredTest) -> Vec<TableCells> {
     let outcome = &test.report.outcome;
     let ends = [Some(&outcome.client), outcome.server.as_ref()];
     let flows = [("up", &outcome.up, ends[0]), ("down", &outcome.down, ends[1])];
@@ -114,7 +116,7 @@ fn rate_rows(test: &Measured) -> Vec<Cells> {
             true => ends.map(|end| cpu_text(end, outcome_bytes(test))).join(" / "),
             false => String::new(),
         });
-        rows.push(cells.into_iter().map(|text| (Paint::Plain, text)).collect::<Cells>());
+        rows.push(cells.into_iter().map(|text| (Paint::Plain, text)).collect::<TableCells>());
         if let Some((paint, _)) = rows.last_mut().and_then(|row| row.get_mut(3)) {
             *paint = if flow.bytes() > 0 { Paint::Good } else { Paint::Bad };
         }
@@ -123,7 +125,7 @@ fn rate_rows(test: &Measured) -> Vec<Cells> {
 }
 
 /// Returns the bytes that were received in both directions.
-pub(super) fn outcome_bytes(test: &Measured) -> u64 {
+pub(super) fn outcome_bytes(test: &MeasuredTest) -> u64 {
     let outcome = &test.report.outcome;
     outcome.up.iter().chain(&outcome.down).map(FlowReport::bytes).fold(0, u64::saturating_add)
 }
@@ -173,7 +175,7 @@ fn decimals(rate: f64) -> usize {
     }
 }
 
-fn latency_row(test: &Measured) -> Option<Cells> {
+fn latency_row(test: &MeasuredTest) -> Option<TableCells> {
     let outcome = &test.report.outcome;
     let way = match (outcome.up.is_some(), outcome.down.is_some()) {
         (true, true) => "up, down",
@@ -202,7 +204,7 @@ fn latency_row(test: &Measured) -> Option<Cells> {
 }
 
 /// Returns what a reader of the numbers must know.
-fn notes(test: &Measured, style: OutputStyle) -> Vec<Line> {
+fn notes(test: &MeasuredTest, style: OutputStyle) -> Vec<PaintedLine> {
     let outcome = &test.report.outcome;
     let mut texts = Vec::new();
     if let Some(text) = early_end(outcome.ended) {

@@ -6,8 +6,8 @@ use eyas::race::candidate::Transport;
 use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{KeyFingerprint, ListenParameters, Listener, ServerIdentity};
-use eyas_perf::protocol::frame::Refusal;
-use eyas_perf::protocol::request::{Direction, ServerLimits, TestRequest};
+use eyas_perf::protocol::frame::TestRefusal;
+use eyas_perf::protocol::request::{ServerLimits, TestDirection, TestRequest};
 use eyas_perf::protocol::server_session::ServerOutcome;
 use eyas_perf::server::{PerfServer, ServerEvent, TestPeer, listen_parameters};
 use serde_json::{Value, json};
@@ -16,10 +16,10 @@ use tokio::sync::mpsc;
 use super::object::{end_object, request};
 use super::page::bytes_text;
 use crate::command::{descriptors, identity, setting};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, PerfServeFlags};
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint, shown_json, time};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, shown_json, time};
 
 /// Names in a generated certificate.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -83,7 +83,7 @@ async fn bind(
     }
     Listener::bind(listen_parameters(parameters))
         .await
-        .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))
+        .map_err(|cause| Failure::new(FailureKind::Listen, cause.to_string()))
 }
 
 /// Reports where the server listens, once it does.
@@ -97,10 +97,12 @@ fn announce(
     let missing = listener.sctp_missing();
     if let Some(why) = missing {
         let text = format!("no SCTP inside UDP: {why}; choose another with --sctp-udp-port");
-        let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
+        let line =
+            PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(Paint::Plain, text);
         output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
     }
-    let key = identity.and_then(|identity| KeyFingerprint::of(identity.certificate()));
+    let key =
+        identity.and_then(|identity| KeyFingerprint::from_certificate(identity.certificate()));
     let sctp = listener.sctp();
     if common.json {
         return print_object(&json!({
@@ -117,14 +119,14 @@ fn announce(
     }
     let names: Vec<_> = served(server, flags).map(Transport::name).collect();
     let mut lines = vec![
-        Line::new()
-            .with(Paint::Good, "listening on ")
-            .with(Paint::Head, listener.local_addr().to_string())
-            .with(Paint::Plain, format!("  {}", names.join(", "))),
+        PaintedLine::new()
+            .with_span(Paint::Good, "listening on ")
+            .with_span(Paint::Head, listener.local_addr().to_string())
+            .with_span(Paint::Plain, format!("  {}", names.join(", "))),
     ];
     let mut add_row = |what: &str, value: String| {
         let label = format!("  {what:<10}");
-        lines.push(Line::new().with(Paint::Dim, label).with(Paint::Plain, value));
+        lines.push(PaintedLine::new().with_span(Paint::Dim, label).with_span(Paint::Plain, value));
     };
     let limits = (flags.max_tests, time(flags.max_test_time));
     let bytes = bytes_text(flags.max_bytes);
@@ -169,14 +171,14 @@ fn print(event: &ServerEvent, common: &CommonFlags) -> Result<(), Failure> {
         }
     };
     let text = format!("{} {}  {text}", peer.transport, peer.remote);
-    output::page(&[Line::new().with(paint, text)], OutputStyle::of_stdout(common.color))
+    output::page(&[PaintedLine::new().with_span(paint, text)], OutputStyle::of_stdout(common.color))
 }
 
 fn began(granted: &TestRequest) -> String {
     let way = match granted.direction {
-        Direction::Up => "from the client",
-        Direction::Down => "to the client",
-        Direction::AtOnce => "in both directions",
+        TestDirection::Up => "from the client",
+        TestDirection::Down => "to the client",
+        TestDirection::AtOnce => "in both directions",
     };
     format!("{way} for {}", time(granted.duration()))
 }
@@ -206,7 +208,7 @@ fn ended_object(peer: &TestPeer, granted: &TestRequest, outcome: &ServerOutcome)
     })
 }
 
-fn refused_object(peer: &TestPeer, refusal: &Refusal) -> Value {
+fn refused_object(peer: &TestPeer, refusal: &TestRefusal) -> Value {
     json!({
         "event": "refused",
         "transport": peer.transport.name(),

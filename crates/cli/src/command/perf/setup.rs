@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::{Policy, SctpSecurity};
-use eyas::race::target::{Service, Target};
+use eyas::race::target::{Target, TargetService};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{Connection, Endpoint, MemoryStore};
 use eyas_perf::ALPN;
 use eyas_perf::client::TestConnector;
-use eyas_perf::protocol::request::{Direction, TestRequest};
+use eyas_perf::protocol::request::{TestDirection, TestRequest};
 
 use crate::command::{setting, target};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::PerfFlags;
-use crate::race_report::RaceReport;
+use crate::race_report::ReplayedRace;
 
 /// How long a transport is tried: enough for two retransmissions.
 const DEADLINE: Duration = Duration::from_secs(8);
@@ -36,7 +36,7 @@ pub(super) struct PerfSetup {
     /// The target as it was given.
     pub(super) name: String,
     pub(super) transports: Vec<SecuredTransport>,
-    pub(super) directions: Vec<Direction>,
+    pub(super) directions: Vec<TestDirection>,
     /// The request, of any direction.
     pub(super) request: TestRequest,
     pub(super) idle: Duration,
@@ -57,7 +57,7 @@ impl PerfSetup {
         let endpoint = setting::with_reach(builder, &flags.reach, &target)
             .await?
             .build()
-            .map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
+            .map_err(|cause| Failure::new(FailureKind::Identity, cause.to_string()))?;
         if target.security != Security::None {
             target = target.with_alpn([ALPN]);
         }
@@ -68,10 +68,10 @@ impl PerfSetup {
         };
         policy = policy.validated().map_err(|cause| setting::refused_policy(&cause))?;
         let directions = match (flags.test.reverse, flags.test.both, flags.test.bidir) {
-            (true, ..) => vec![Direction::Down],
-            (_, true, _) => vec![Direction::Up, Direction::Down],
-            (.., true) => vec![Direction::AtOnce],
-            _ => vec![Direction::Up],
+            (true, ..) => vec![TestDirection::Down],
+            (_, true, _) => vec![TestDirection::Up, TestDirection::Down],
+            (.., true) => vec![TestDirection::AtOnce],
+            _ => vec![TestDirection::Up],
         };
         let idle = flags.test.idle;
         Ok(Self { endpoint, target, policy, name, transports, directions, request, idle })
@@ -81,7 +81,7 @@ impl PerfSetup {
     pub(super) async fn connect(&self, over: SecuredTransport) -> Result<Connection, Failure> {
         let SecuredTransport { transport, sctp_security } = over;
         let mut target = self.target.clone();
-        if let Service::Plain { transports, .. } = &mut target.service {
+        if let TargetService::Plain { transports, .. } = &mut target.service {
             *transports = vec![transport];
         }
         let mut policy = self.policy.clone();
@@ -91,17 +91,18 @@ impl PerfSetup {
         match initiation.usable().await {
             Ok(connection) if connection.info().fell_back => {
                 let text = "the server or the path does not support MPTCP: it fell back to TCP";
-                Err(Failure::new(Kind::Connect, text))
+                Err(Failure::new(FailureKind::Connect, text))
             }
             Ok(connection) => Ok(connection),
             Err(error) => {
-                let report = RaceReport::from_trace(initiation.trace())?;
+                let report = ReplayedRace::from_trace(initiation.trace())?;
                 // The attempts are those of one transport, which its row shows.
                 let failure = report.failure().map(|mut failure| {
                     failure.details.clear();
                     failure
                 });
-                Err(failure.unwrap_or_else(|| Failure::new(Kind::Connect, error.to_string())))
+                Err(failure
+                    .unwrap_or_else(|| Failure::new(FailureKind::Connect, error.to_string())))
             }
         }
     }
@@ -121,7 +122,7 @@ fn request(flags: &PerfFlags) -> Result<TestRequest, Failure> {
     let test = &flags.test;
     let whole = |time: Duration| Duration::from_micros(time.as_micros() as u64);
     let request = TestRequest {
-        direction: Direction::Up,
+        direction: TestDirection::Up,
         streams: test.streams,
         time: whole(test.time),
         omit: whole(test.omit),
@@ -130,13 +131,13 @@ fn request(flags: &PerfFlags) -> Result<TestRequest, Failure> {
         size: test.size,
         rate: test.rate.unwrap_or(0),
     };
-    request.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))
+    request.validated().map_err(|cause| Failure::new(FailureKind::Usage, cause.to_string()))
 }
 
 /// Returns the transports to measure: those of the flag, of the target, or all.
 fn transports(flags: &PerfFlags, target: &Target) -> Result<Vec<SecuredTransport>, Failure> {
     let named = match &target.service {
-        Service::Plain { transports, .. } => transports.as_slice(),
+        TargetService::Plain { transports, .. } => transports.as_slice(),
         _ => &[],
     };
     let wanted = match (flags.transport.is_empty(), named.is_empty()) {
@@ -150,7 +151,7 @@ fn transports(flags: &PerfFlags, target: &Target) -> Result<Vec<SecuredTransport
         let is_possible = !(flags.plain && transport.has_own_security());
         if !is_possible && !flags.transport.is_empty() {
             let text = format!("{transport} has TLS built in, and --plain disables it");
-            return Err(Failure::new(Kind::Usage, text));
+            return Err(Failure::new(FailureKind::Usage, text));
         }
         let layers = match (transport, sctp_security) {
             (Transport::SctpUdp, SctpSecurity::Both) if !flags.plain => {
@@ -167,7 +168,7 @@ fn transports(flags: &PerfFlags, target: &Target) -> Result<Vec<SecuredTransport
         }
     }
     match transports.is_empty() {
-        true => Err(Failure::new(Kind::Usage, "--plain leaves no transport")),
+        true => Err(Failure::new(FailureKind::Usage, "--plain leaves no transport")),
         false => Ok(transports),
     }
 }

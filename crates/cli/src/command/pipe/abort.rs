@@ -12,7 +12,7 @@ const INTERRUPTED: (quinn::VarInt, &str) = (quinn::VarInt::from_u32(1), "interru
 const SENDING: Duration = Duration::from_millis(50);
 
 /// How to end a connection without completing it.
-pub(super) enum Abort {
+pub(super) enum ConnectionAbort {
     /// CONNECTION_CLOSE with an application's error code (RFC 9000 §10.2).
     Quic(quinn::Connection),
     /// ABORT (RFC 9260 §9.1).
@@ -23,8 +23,8 @@ pub(super) enum Abort {
     None,
 }
 
-impl Abort {
-    pub(super) fn of(connection: &Connection) -> Self {
+impl ConnectionAbort {
+    pub(super) fn from_connection(connection: &Connection) -> Self {
         match (connection.quic(), connection.sctp(), connection.tcp()) {
             (Some(quic), ..) => Self::Quic(quic.clone()),
             (_, Some(association), _) => Self::Sctp(association.clone()),

@@ -13,17 +13,17 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 #[cfg(unix)]
 use tokio::net::unix::pipe::Sender;
 
-use super::Transferred;
-use crate::failure::{Failure, Kind};
+use super::TransferredBytes;
+use crate::failure::{Failure, FailureKind};
 
 /// The size of the copy buffer, in bytes: what has arrived is written together, because a write to standard output goes
 /// to another thread and back.
 const PIECE: usize = 256 * 1024;
 
 /// Copies bytes until both sides are done.
-pub(super) async fn exchange(stream: ByteStream) -> Result<Transferred, Failure> {
+pub(super) async fn exchange(stream: ByteStream) -> Result<TransferredBytes, Failure> {
     let (sent, received) = both_ways(stream).await?;
-    Ok(Transferred { sent, received, ..Transferred::default() })
+    Ok(TransferredBytes { sent, received, ..TransferredBytes::default() })
 }
 
 /// Copies bytes over any byte stream; returns the number of bytes in each direction.
@@ -34,15 +34,15 @@ pub(in crate::command) async fn both_ways(
     let sending = async {
         let sent = copy(tokio::io::stdin(), to_peer).await;
         sent.map_err(|error| match error {
-            Broken::Read(cause) => Failure::read("standard input", &cause),
-            Broken::Write(cause) => lost(&cause),
+            BrokenSide::Read(cause) => Failure::read("standard input", &cause),
+            BrokenSide::Write(cause) => lost(&cause),
         })
     };
     let receiving = async {
         let received = copy(from_peer, tokio::io::stdout()).await;
         received.map_err(|error| match error {
-            Broken::Read(cause) => lost(&cause),
-            Broken::Write(cause) => Failure::write("standard output", &cause),
+            BrokenSide::Read(cause) => lost(&cause),
+            BrokenSide::Write(cause) => Failure::write("standard output", &cause),
         })
     };
     let mut sending = pin!(sending);
@@ -81,7 +81,7 @@ async fn output_closed() {
 }
 
 /// Which side of a copy broke.
-enum Broken {
+enum BrokenSide {
     Read(std::io::Error),
     Write(std::io::Error),
 }
@@ -90,22 +90,22 @@ enum Broken {
 async fn copy(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-) -> Result<u64, Broken> {
+) -> Result<u64, BrokenSide> {
     let mut piece = vec![0; PIECE];
     let mut transferred = 0;
     loop {
-        let length = from.read(&mut piece).await.map_err(Broken::Read)?;
+        let length = from.read(&mut piece).await.map_err(BrokenSide::Read)?;
         if length == 0 {
             // A peer that is done may have closed everything by now.
             let _ = to.shutdown().await;
             return Ok(transferred);
         }
-        to.write_all(&piece[..length]).await.map_err(Broken::Write)?;
-        to.flush().await.map_err(Broken::Write)?;
+        to.write_all(&piece[..length]).await.map_err(BrokenSide::Write)?;
+        to.flush().await.map_err(BrokenSide::Write)?;
         transferred += length as u64;
     }
 }
 
 fn lost(cause: &std::io::Error) -> Failure {
-    Failure::new(Kind::Protocol, format!("the connection broke: {cause}"))
+    Failure::new(FailureKind::Protocol, format!("the connection broke: {cause}"))
 }

@@ -4,8 +4,8 @@
 use eyas::ByteStream;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, ReadHalf, WriteHalf};
 
-use super::Transferred;
-use crate::failure::{Failure, Kind};
+use super::TransferredBytes;
+use crate::failure::{Failure, FailureKind};
 
 /// The size of a length prefix.
 const LENGTH: usize = 4;
@@ -13,10 +13,10 @@ const LENGTH: usize = 4;
 const PIECE: usize = 64 * 1024;
 
 /// Moves messages until both sides are done.
-pub(super) async fn exchange(stream: ByteStream) -> Result<Transferred, Failure> {
+pub(super) async fn exchange(stream: ByteStream) -> Result<TransferredBytes, Failure> {
     let (from_peer, to_peer) = tokio::io::split(stream);
     let (sent, received) = tokio::try_join!(send(to_peer), receive(from_peer))?;
-    Ok(Transferred { sent, received, ..Transferred::default() })
+    Ok(TransferredBytes { sent, received, ..TransferredBytes::default() })
 }
 
 async fn send(mut to: WriteHalf<ByteStream>) -> Result<u64, Failure> {
@@ -39,7 +39,7 @@ async fn send(mut to: WriteHalf<ByteStream>) -> Result<u64, Failure> {
             continue;
         }
         let header = u32::try_from(length).map_err(|_| {
-            Failure::new(Kind::Usage, "a line of more than 4 GiB cannot be a message")
+            Failure::new(FailureKind::Usage, "a line of more than 4 GiB cannot be a message")
         })?;
         message[..LENGTH].copy_from_slice(&header.to_be_bytes());
         to.write_all(&message).await.map_err(|cause| lost(&cause))?;
@@ -64,7 +64,10 @@ async fn receive(from: ReadHalf<ByteStream>) -> Result<u64, Failure> {
         let copied = tokio::io::copy_buf(&mut message, &mut out).await;
         let copied = copied.map_err(|cause| lost(&cause))?;
         if copied < length.into() {
-            return Err(Failure::new(Kind::Protocol, "the peer ended in the middle of a message"));
+            return Err(Failure::new(
+                FailureKind::Protocol,
+                "the peer ended in the middle of a message",
+            ));
         }
         received += copied;
         let write = async {
@@ -76,5 +79,5 @@ async fn receive(from: ReadHalf<ByteStream>) -> Result<u64, Failure> {
 }
 
 fn lost(cause: &std::io::Error) -> Failure {
-    Failure::new(Kind::Protocol, format!("the connection broke: {cause}"))
+    Failure::new(FailureKind::Protocol, format!("the connection broke: {cause}"))
 }

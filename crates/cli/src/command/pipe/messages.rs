@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use eyas::sctp::protocol::event::Event;
 use eyas::sctp::protocol::identifier::{Ppid, StreamId};
-use eyas::sctp::protocol::message::{Reliability, SendInfo};
+use eyas::sctp::protocol::message::{MessageReliability, SendInfo};
 use eyas::sctp::{SctpAssociation, SctpError};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-use super::Transferred;
+use super::TransferredBytes;
 use crate::command::paths::PathReporter;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::MessageFlags;
 
 /// Transfers messages until both sides are done. When standard input ends, so does the stream, or
@@ -18,10 +18,10 @@ pub(super) async fn exchange(
     association: &SctpAssociation,
     flags: &MessageFlags,
     reporter: &PathReporter,
-) -> Result<Transferred, Failure> {
+) -> Result<TransferredBytes, Failure> {
     let receiving = receive(association, reporter);
     let (sent, received) = tokio::try_join!(send(association, flags), receiving)?;
-    Ok(Transferred { sent, received, ..Transferred::default() })
+    Ok(TransferredBytes { sent, received, ..TransferredBytes::default() })
 }
 
 async fn send(association: &SctpAssociation, flags: &MessageFlags) -> Result<u64, Failure> {
@@ -29,7 +29,9 @@ async fn send(association: &SctpAssociation, flags: &MessageFlags) -> Result<u64
         stream: StreamId(flags.stream),
         ppid: Ppid(flags.ppid),
         unordered: flags.unordered,
-        reliability: flags.lifetime.map_or(Reliability::Reliable, Reliability::Lifetime),
+        reliability: flags
+            .lifetime
+            .map_or(MessageReliability::Reliable, MessageReliability::Lifetime),
         ..SendInfo::default()
     };
     let mut lines = BufReader::new(tokio::io::stdin());
@@ -101,5 +103,5 @@ async fn receive(association: &SctpAssociation, reporter: &PathReporter) -> Resu
 }
 
 fn lost(error: &SctpError) -> Failure {
-    Failure::new(Kind::Protocol, error.to_string())
+    Failure::new(FailureKind::Protocol, error.to_string())
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use eyas_emulator::{Enclosure, EnclosureConfig, OriginalUser};
-use eyas_proxy::Running;
+use eyas_proxy::RunningProxy;
 use eyas_proxy::interception::{HOST, PEER};
 use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 
 use super::super::netem::emulator_failure;
 use crate::command::child::start_failure;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 const NAME_SERVERS: &str = "/etc/resolv.conf";
 /// Sockets of name service daemons outside, which would bypass the name server.
@@ -36,13 +36,16 @@ pub(super) fn become_root() -> Result<Option<OriginalUser>, Failure> {
 
 /// Starts the command. It ends when the returned value is dropped.
 pub(super) fn spawn(
-    running: &Running,
+    running: &RunningProxy,
     mut command: std::process::Command,
     original_user: Option<OriginalUser>,
     host_ports: &[u16],
 ) -> Result<(Enclosure, Child), Failure> {
     let failed = |cause: io::Error| {
-        Failure::new(Kind::Emulator, format!("cannot set up a network for the command: {cause}"))
+        Failure::new(
+            FailureKind::Emulator,
+            format!("cannot set up a network for the command: {cause}"),
+        )
     };
     let name_servers = name_servers().map_err(failed)?;
     let mut file_overrides = vec![(name_servers.path().to_owned(), PathBuf::from(NAME_SERVERS))];

@@ -9,14 +9,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_chan
 use std::thread;
 use std::time::Duration;
 
-use eyas::race::evidence::Level;
-use eyas::race::report::{AttemptReport, Outcome, Report as RaceReport};
-use eyas_proxy::{Dropped, Ending, ProxyBuilder, Report, WonBy};
+use eyas::race::evidence::EvidenceLevel;
+use eyas::race::report::{AttemptOutcome, AttemptReport, RaceReport};
+use eyas_proxy::{ClientEnding, DropReason, ProxyBuilder, ProxyClientReport, WonBy};
 use serde_json::{Value, json};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, ProxyDestinationFlags};
-use crate::terminal::{Line, OutputStyle, Paint, count, counted, shown_json, time};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, count, counted, shown_json, time};
 
 /// The number of lines that can be queued.
 const QUEUE_LENGTH: usize = 1024;
@@ -37,20 +37,20 @@ enum LineFormat {
     Json,
 }
 
-enum Message {
-    Report(Box<Report>),
+enum LinesMessage {
+    Report(Box<ProxyClientReport>),
     End,
 }
 
 /// The lines being written, if requested.
-pub(super) struct Lines {
-    messages: Option<SyncSender<Message>>,
+pub(super) struct ReportLines {
+    messages: Option<SyncSender<LinesMessage>>,
     ended: Receiver<()>,
     /// The number of lines dropped because the queue was full.
     dropped: Arc<AtomicU64>,
 }
 
-impl Lines {
+impl ReportLines {
     pub(super) fn start(
         destinations: &ProxyDestinationFlags,
         common: &CommonFlags,
@@ -78,7 +78,9 @@ impl Lines {
                 drop(written);
                 let _ = end.send(());
             })
-            .map_err(|cause| Failure::new(Kind::Write, format!("cannot write lines: {cause}")))?;
+            .map_err(|cause| {
+                Failure::new(FailureKind::Write, format!("cannot write lines: {cause}"))
+            })?;
         Ok(Self { messages: Some(messages), ended, dropped })
     }
 
@@ -87,7 +89,7 @@ impl Lines {
         let Some(messages) = self.messages.clone() else { return proxy };
         let dropped = Arc::clone(&self.dropped);
         proxy.reports(move |report| {
-            if messages.try_send(Message::Report(Box::new(report))).is_err() {
+            if messages.try_send(LinesMessage::Report(Box::new(report))).is_err() {
                 dropped.fetch_add(1, Relaxed);
             }
         })
@@ -97,7 +99,7 @@ impl Lines {
     pub(super) fn finish(self) {
         let Some(messages) = self.messages else { return };
         // In a separate thread, because a full queue that is not emptied accepts no message.
-        thread::spawn(move || messages.send(Message::End));
+        thread::spawn(move || messages.send(LinesMessage::End));
         if self.ended.recv_timeout(FINISH_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
             report("the last lines are missing: nothing reads them");
         }
@@ -116,21 +118,25 @@ fn report(text: &str) {
 
 /// Writes until the end, flushing what is available, so that a reader who follows the lines sees
 /// them.
-fn write(mut out: impl Write, messages: &Receiver<Message>, format: LineFormat) -> io::Result<()> {
+fn write(
+    mut out: impl Write,
+    messages: &Receiver<LinesMessage>,
+    format: LineFormat,
+) -> io::Result<()> {
     loop {
         let mut text = String::new();
         let mut next = messages.recv().ok();
         let mut is_over = next.is_none();
         while let Some(message) = next {
             match message {
-                Message::Report(report) => {
+                LinesMessage::Report(report) => {
                     text.push_str(&match format {
                         LineFormat::Text(style) => text_line(&report).to_text(style.colour),
                         LineFormat::Json => shown_json(&shape(&report), false),
                     });
                     text.push('\n');
                 }
-                Message::End => {
+                LinesMessage::End => {
                     is_over = true;
                     break;
                 }
@@ -153,8 +159,8 @@ pub(super) fn object(value: &Value) -> Result<(), Failure> {
         .map_err(|cause| Failure::write("standard output", &cause))
 }
 
-fn text_line(report: &Report) -> Line {
-    let mut line = Line::new().with(Paint::Dim, report.client.to_string());
+fn text_line(report: &ProxyClientReport) -> PaintedLine {
+    let mut line = PaintedLine::new().with_span(Paint::Dim, report.client.to_string());
     let protocol = report.protocol.map_or("?", |protocol| protocol.name());
     line.push(Paint::Dim, format!(" {protocol:<7} "));
     match (&report.destination, &report.datagrams) {
@@ -185,7 +191,7 @@ fn text_line(report: &Report) -> Line {
         line.push(Paint::Dim, format!("  {sent} sent, {received} received in {took}"));
     }
     match (&report.end, report.end.detail()) {
-        (Ending::Done, _) => {}
+        (ClientEnding::Done, _) => {}
         (end, None) => line.push(Paint::Warn, format!("  {}", end.name())),
         (end, Some(why)) => line.push(Paint::Bad, format!("  {}: {why}", end.name())),
     }
@@ -196,7 +202,7 @@ fn text_line(report: &Report) -> Line {
     line
 }
 
-fn attempts(report: &Report) -> Vec<AttemptReport> {
+fn attempts(report: &ProxyClientReport) -> Vec<AttemptReport> {
     let trace = report.race.as_ref().map(|race| race.trace());
     let race = trace.and_then(|trace| RaceReport::from_trace(&trace).ok());
     race.map(|race| race.attempts).unwrap_or_default()
@@ -205,16 +211,16 @@ fn attempts(report: &Report) -> Vec<AttemptReport> {
 /// Describes the outcome of an attempt that did not win.
 fn outcome_text(attempt: &AttemptReport) -> Option<String> {
     let what = match (attempt.outcome, attempt.level) {
-        (Outcome::Won | Outcome::Upgraded, _) => return None,
-        (Outcome::Failed, _) => attempt.reason.as_str(),
-        (_, Level::Started) => "not answered",
-        (_, Level::FirstByte | Level::FullPacket) => "slower",
+        (AttemptOutcome::Won | AttemptOutcome::Upgraded, _) => return None,
+        (AttemptOutcome::Failed, _) => attempt.reason.as_str(),
+        (_, EvidenceLevel::Started) => "not answered",
+        (_, EvidenceLevel::FirstByte | EvidenceLevel::FullPacket) => "slower",
         _ => "connected without sending anything",
     };
     Some(format!("{} {}: {what}", attempt.transport, attempt.address))
 }
 
-fn shape(report: &Report) -> Value {
+fn shape(report: &ProxyClientReport) -> Value {
     let millis = |time: Duration| time.as_micros() as f64 / 1_000.0;
     let info = report.connection.as_deref();
     let timings = info.map(|info| &info.timings);
@@ -254,7 +260,7 @@ fn shape(report: &Report) -> Value {
         "datagrams": report.datagrams.as_ref().map(|datagrams| json!({
             "sent": datagrams.sent,
             "received": datagrams.received,
-            "dropped": Dropped::NAMES
+            "dropped": DropReason::NAMES
                 .into_iter()
                 .zip(datagrams.dropped)
                 .filter(|(_, count)| *count > 0)
@@ -266,7 +272,7 @@ fn shape(report: &Report) -> Value {
         "took_ms": millis(report.took),
         "end": report.end.name(),
         "refusal": match &report.end {
-            Ending::Refused(why) | Ending::Unanswered(why) => Some(why.name()),
+            ClientEnding::Refused(why) | ClientEnding::Unanswered(why) => Some(why.name()),
             _ => None,
         },
         "detail": report.end.detail(),

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use eyas_proxy::Limits;
+use eyas_proxy::ProxyLimits;
 
-use super::lines::{Lines, OutputStream};
-use super::{Preparation, builder, failure, limits};
+use super::lines::{OutputStream, ReportLines};
+use super::{NamespacePreparation, builder, failure, limits};
 use crate::command::child::{SignalForwarder, exit_code, start_failure};
-use crate::command::descriptors::{Descriptors, raise_limit, with_limit};
-use crate::failure::{Failure, Kind};
+use crate::command::descriptors::{DescriptorShares, raise_limit, with_limit};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, ProxyRunFlags};
 
 /// The variables in which programs find a proxy for URLs: curl, wget, git, pip, Go, Cargo, Deno and
@@ -35,21 +35,21 @@ const GRACE: Duration = Duration::from_millis(500);
 pub(super) async fn run(
     flags: &ProxyRunFlags,
     common: &CommonFlags,
-    preparation: Preparation,
+    preparation: NamespacePreparation,
 ) -> Result<ExitCode, Failure> {
-    let failed = |cause| Failure::new(Kind::Connect, format!("cannot wait for it: {cause}"));
+    let failed = |cause| Failure::new(FailureKind::Connect, format!("cannot wait for it: {cause}"));
     // Set up before anything is started.
     let signals = SignalForwarder::listen().map_err(failed)?;
     let stream = if common.json { OutputStream::Stdout } else { OutputStream::Stderr };
-    let lines = Lines::start(&flags.destinations, common, stream)?;
+    let lines = ReportLines::start(&flags.destinations, common, stream)?;
     let limit_of_command = raise_limit();
-    let descriptors = Descriptors::now();
-    let limits = Limits { grace: GRACE, ..limits(&flags.destinations) };
+    let descriptors = DescriptorShares::now();
+    let limits = ProxyLimits { grace: GRACE, ..limits(&flags.destinations) };
     let limits = limits.within(descriptors.of_clients);
     let proxy = lines.attach_to(builder(&flags.destinations, common, descriptors)?.limits(limits));
     let running = proxy.start().map_err(|cause| failure(&cause))?;
     let (program, arguments) = flags.command.split_first().ok_or_else(|| {
-        Failure::new(Kind::Usage, "there is no command").hint("eyas proxy run -- COMMAND")
+        Failure::new(FailureKind::Usage, "there is no command").hint("eyas proxy run -- COMMAND")
     })?;
     let mut command = Command::new(program);
     command.args(arguments);

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use eyas::race::report::{AttemptReport, Outcome};
+use eyas::race::report::{AttemptOutcome, AttemptReport};
 use serde_json::{Value, json};
 use tokio::time::MissedTickBehavior;
 
-use super::setup::RaceSetup;
+use super::setup::RacePreparation;
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, RaceFlags};
-use crate::output::{self, Progress};
-use crate::race_report::RaceReport;
+use crate::output::{self, BodyProgress};
+use crate::race_report::ReplayedRace;
 use crate::shape::millis;
-use crate::terminal::{Line, OutputStyle, Paint, counted, table_of_numbers, time};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, counted, table_of_numbers, time};
 
 /// The time from one race to the next, unless the user chooses one.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -25,10 +25,10 @@ pub(crate) async fn run(
     common: &CommonFlags,
 ) -> Result<(), Failure> {
     let mut interruption = crate::command::listen()?;
-    let setup = RaceSetup::new(flags).await?;
-    let mut series = Series::default();
+    let setup = RacePreparation::new(flags).await?;
+    let mut series = RaceSeries::default();
     let mut last = None;
-    let line = Progress::text_line(!common.json, common.color);
+    let line = BodyProgress::text_line(!common.json, common.color);
     let interval = flags.interval.unwrap_or(INTERVAL);
     let mut ticks = tokio::time::interval(interval.max(Duration::from_millis(1)));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -55,12 +55,12 @@ pub(crate) async fn run(
     }
     line.clear();
     setup.context.warn(common);
-    let failure = (series.connected == 0).then(|| last.as_ref().and_then(RaceReport::failure));
+    let failure = (series.connected == 0).then(|| last.as_ref().and_then(ReplayedRace::failure));
     print(&series, failure.flatten(), flags, interval, common)
 }
 
 fn print(
-    series: &Series,
+    series: &RaceSeries,
     failure: Option<Failure>,
     flags: &RaceFlags,
     interval: Duration,
@@ -78,16 +78,19 @@ fn print(
     let style = OutputStyle::of_stdout(common.color);
     let races = counted(series.races, "race");
     let mut lines = vec![
-        Line::new()
-            .with(Paint::Head, format!("{races} to {}", flags.target))
-            .with(Paint::Dim, format!("  one every {}", time(interval))),
-        Line::new(),
+        PaintedLine::new()
+            .with_span(Paint::Head, format!("{races} to {}", flags.target))
+            .with_span(Paint::Dim, format!("  one every {}", time(interval))),
+        PaintedLine::new(),
     ];
     lines.extend(series.table(style));
     if series.races > series.connected {
         let without = counted(series.races - series.connected, "race");
-        lines.push(Line::new());
-        lines.push(Line::new().with(Paint::Bad, format!("  without any connection: {without}")));
+        lines.push(PaintedLine::new());
+        lines.push(
+            PaintedLine::new()
+                .with_span(Paint::Bad, format!("  without any connection: {without}")),
+        );
     }
     output::page(&lines, style)?;
     failure.map_or(Ok(()), Err)
@@ -95,13 +98,13 @@ fn print(
 
 /// What is counted together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Group {
+struct AttemptGroup {
     transport: &'static str,
     security: &'static str,
     family: &'static str,
 }
 
-impl Group {
+impl AttemptGroup {
     fn text(&self) -> String {
         let Self { transport, security, family } = self;
         let family = if *family == "v6" { "IPv6" } else { "IPv4" };
@@ -114,7 +117,7 @@ impl Group {
 
 /// What became of the attempts of a group.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Row {
+struct GroupRow {
     tried: u64,
     /// How often it was ready before all others.
     first: u64,
@@ -126,16 +129,16 @@ struct Row {
 
 /// The outcomes of a series of races.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Series {
+struct RaceSeries {
     races: u64,
     /// Races in which at least one candidate was ready.
     connected: u64,
     interrupted: bool,
-    rows: BTreeMap<Group, Row>,
+    rows: BTreeMap<AttemptGroup, GroupRow>,
 }
 
-impl Series {
-    fn add(&mut self, report: &RaceReport) {
+impl RaceSeries {
+    fn add(&mut self, report: &ReplayedRace) {
         self.races += 1;
         let attempts: Vec<(&AttemptReport, String)> = report.outcomes().collect();
         self.connected += u64::from(attempts.iter().any(|(attempt, _)| is_ready(attempt)));
@@ -145,7 +148,7 @@ impl Series {
     }
 
     fn add_attempt(&mut self, attempt: &AttemptReport, why_not: String) {
-        let group = Group {
+        let group = AttemptGroup {
             // A fallback is a loss of what was tried.
             transport: if attempt.fell_back { "mptcp" } else { attempt.transport.name() },
             security: attempt.security.name(),
@@ -156,14 +159,14 @@ impl Series {
         match (is_ready(attempt), attempt.fell_back, attempt.ended_ms) {
             (true, false, Some(ended)) => {
                 row.took.push((ended - attempt.started_ms).max(0.0));
-                row.first += u64::from(attempt.outcome == Outcome::Won);
+                row.first += u64::from(attempt.outcome == AttemptOutcome::Won);
             }
             (true, ..) => *row.failures.entry("fell back to tcp".to_owned()).or_default() += 1,
             (false, ..) => *row.failures.entry(why_not).or_default() += 1,
         }
     }
 
-    fn table(&self, style: OutputStyle) -> Vec<Line> {
+    fn table(&self, style: OutputStyle) -> Vec<PaintedLine> {
         let rows = self.rows.iter().map(|(group, row)| {
             let lost = row.lost();
             let mut cells = vec![
@@ -180,20 +183,21 @@ impl Series {
         });
         let header = ["", "tried", "lost", "median", "90 %", "99 %", "longest"];
         let mut lines = table_of_numbers(&header, rows.collect(), style);
-        let reasons: Vec<Line> = self.rows.iter().filter_map(Self::reasons).collect();
+        let reasons: Vec<PaintedLine> = self.rows.iter().filter_map(Self::reasons).collect();
         if !reasons.is_empty() {
-            lines.push(Line::new());
+            lines.push(PaintedLine::new());
             lines.extend(reasons);
         }
         lines
     }
 
-    fn reasons((group, row): (&Group, &Row)) -> Option<Line> {
+    fn reasons((group, row): (&AttemptGroup, &GroupRow)) -> Option<PaintedLine> {
         let each: Vec<String> =
             row.failures.iter().map(|(why, number)| format!("{number} × {why}")).collect();
         let name = format!("  {}: ", group.text());
-        (!each.is_empty())
-            .then(|| Line::new().with(Paint::Dim, name).with(Paint::Plain, each.join(", ")))
+        (!each.is_empty()).then(|| {
+            PaintedLine::new().with_span(Paint::Dim, name).with_span(Paint::Plain, each.join(", "))
+        })
     }
 
     fn to_json(&self) -> Value {
@@ -206,7 +210,7 @@ impl Series {
                 "ready": row.took.len(),
                 "lost": row.lost(),
                 "first": row.first,
-                "times_ms": row.values().map(Values::to_json),
+                "times_ms": row.values().map(TimeDistribution::to_json),
                 "failures": row.failures,
             })
         });
@@ -220,10 +224,10 @@ impl Series {
 }
 
 fn is_ready(attempt: &AttemptReport) -> bool {
-    matches!(attempt.outcome, Outcome::Won | Outcome::Upgraded | Outcome::Lost)
+    matches!(attempt.outcome, AttemptOutcome::Won | AttemptOutcome::Upgraded | AttemptOutcome::Lost)
 }
 
-impl Row {
+impl GroupRow {
     fn lost(&self) -> u64 {
         self.tried - self.took.len() as u64
     }
@@ -235,7 +239,7 @@ impl Row {
         }
     }
 
-    fn values(&self) -> Option<Values> {
+    fn values(&self) -> Option<TimeDistribution> {
         let mut sorted = self.took.clone();
         sorted.sort_by(f64::total_cmp);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
@@ -248,13 +252,21 @@ impl Row {
         let mean = sorted.iter().sum::<f64>() / number;
         let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
         let deviation = if sorted.len() > 1 { (squares / (number - 1.0)).sqrt() } else { 0.0 };
-        Some(Values { min, mean, deviation, p50: at(0.5), p90: at(0.9), p99: at(0.99), max })
+        Some(TimeDistribution {
+            min,
+            mean,
+            deviation,
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            max,
+        })
     }
 }
 
 /// The distribution of a time, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Values {
+struct TimeDistribution {
     min: f64,
     mean: f64,
     deviation: f64,
@@ -264,7 +276,7 @@ struct Values {
     max: f64,
 }
 
-impl Values {
+impl TimeDistribution {
     fn to_json(self) -> Value {
         let rounded = |value: f64| (value * 1e3).round() / 1e3;
         json!({
@@ -285,15 +297,16 @@ mod tests {
 
     #[test]
     fn percentiles_are_measured_times() {
-        let row = Row { tried: 11, took: (1..=10).map(f64::from).collect(), ..Row::default() };
+        let row =
+            GroupRow { tried: 11, took: (1..=10).map(f64::from).collect(), ..GroupRow::default() };
         let values = row.values().expect("there are some");
         assert_eq!((values.min, values.p50, values.p90, values.p99), (1.0, 5.0, 9.0, 10.0));
         assert_eq!((values.mean, values.max), (5.5, 10.0));
         assert!((values.deviation - 3.028).abs() < 1e-3, "{}", values.deviation);
         assert_eq!((row.lost(), row.lost_text().as_str()), (1, "1 (9 %)"));
-        let one = Row { tried: 1, took: vec![7.0], ..Row::default() };
+        let one = GroupRow { tried: 1, took: vec![7.0], ..GroupRow::default() };
         let values = one.values().expect("there is one");
         assert_eq!((values.p50, values.p99, values.deviation), (7.0, 7.0, 0.0));
-        assert_eq!(Row::default().values(), None);
+        assert_eq!(GroupRow::default().values(), None);
     }
 }

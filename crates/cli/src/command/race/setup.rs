@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::{Policy, SctpSecurity};
-use eyas::race::target::{Service, Target};
+use eyas::race::target::{Target, TargetService};
 use eyas::sctp::SctpAssociation;
 use eyas::sctp::protocol::endpoint::PathStatus;
 use eyas::{Connection, NameSource};
@@ -14,7 +14,7 @@ use crate::command::setting::{self, RaceContext};
 use crate::command::target;
 use crate::failure::Failure;
 use crate::flags::RaceFlags;
-use crate::race_report::{RaceReport, name_source};
+use crate::race_report::{ReplayedRace, name_source};
 
 /// The default time of each candidate with `--all`: enough for two retransmissions.
 const ALL_DEADLINE: Duration = Duration::from_secs(8);
@@ -22,7 +22,7 @@ const ALL_DEADLINE: Duration = Duration::from_secs(8);
 const WATCH_TIME: Duration = Duration::from_secs(1);
 
 /// Everything that a race needs, as often as it is run.
-pub(super) struct RaceSetup {
+pub(super) struct RacePreparation {
     pub(super) context: RaceContext,
     pub(super) source: Option<NameSource>,
     target: Target,
@@ -31,13 +31,13 @@ pub(super) struct RaceSetup {
 }
 
 /// A race that is over.
-pub(super) struct Raced {
-    pub(super) report: RaceReport,
+pub(super) struct FinishedRace {
+    pub(super) report: ReplayedRace,
     /// The paths of the association, if SCTP won.
     pub(super) paths: Vec<PathStatus>,
 }
 
-impl RaceSetup {
+impl RacePreparation {
     /// Reads the flags.
     pub(super) async fn new(flags: &RaceFlags) -> Result<Self, Failure> {
         let target = target::parse(&flags.target, &flags.service, flags.versions)?;
@@ -48,7 +48,7 @@ impl RaceSetup {
             policy.ignore_memory = true;
             policy.sctp_security = SctpSecurity::Both;
             // The transports of a target that names them are used as given.
-            if matches!(target.service, Service::Http { .. }) {
+            if matches!(target.service, TargetService::Http { .. }) {
                 let rest = Transport::ALL.into_iter();
                 let rest: Vec<_> =
                     rest.filter(|transport| !policy.transports.contains(transport)).collect();
@@ -63,7 +63,7 @@ impl RaceSetup {
     }
 
     /// Races once. Each of several races has another seed.
-    pub(super) async fn race(&self, number: u64) -> Result<Raced, Failure> {
+    pub(super) async fn race(&self, number: u64) -> Result<FinishedRace, Failure> {
         let preconnection = self.context.endpoint.preconnection(self.target.clone());
         let mut preconnection = preconnection.policy(self.policy.clone());
         if let Some(seed) = self.seed {
@@ -78,6 +78,6 @@ impl RaceSetup {
         }
         let association = connected.as_ref().ok().and_then(Connection::sctp);
         let paths = association.map(SctpAssociation::paths).unwrap_or_default();
-        Ok(Raced { report: RaceReport::from_trace(initiation.trace())?, paths })
+        Ok(FinishedRace { report: ReplayedRace::from_trace(initiation.trace())?, paths })
     }
 }

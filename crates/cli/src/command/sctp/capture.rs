@@ -7,7 +7,7 @@ use eyas_supervisor::CaptureFile;
 use crate::failure::Failure;
 use crate::flags::CommonFlags;
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint, counted};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, counted};
 
 /// Opens the file, if requested.
 pub(super) fn create(file: Option<&Path>) -> Result<Option<CaptureFile>, Failure> {
@@ -27,7 +27,7 @@ pub(super) fn finish(
     if dropped > 0 {
         let packets = counted(dropped, "packet");
         let text = format!("{} was too slow: it lacks {packets}", file.display());
-        let line = Line::new().with(Paint::Warn, text);
+        let line = PaintedLine::new().with_span(Paint::Warn, text);
         output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
     }
     Ok(())

@@ -8,9 +8,9 @@ use rustix::io::Errno;
 use rustix::process::{WaitOptions, geteuid, getpid, set_child_subreaper, wait};
 
 use super::super::child::{SignalForwarder, exit_code};
-use super::start::{Interception, start};
+use super::start::{CallInterception, start};
 use super::{finish_unless_interrupted, wait_failure};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, SctpRunFlags};
 
 pub(super) async fn run(
@@ -33,7 +33,7 @@ pub(super) async fn run(
     let mut started = start(flags, &address, common)?;
     let status = signals.wait(&mut started.child).await.map_err(wait_failure)?;
     let rest = async {
-        if let Interception::Trapped(trapped) = &started.interception {
+        if let CallInterception::Trapped(trapped) = &started.interception {
             trapped.until_ended().await;
         }
         until_no_children().await;
@@ -52,7 +52,7 @@ fn check_server(server: u32, own: u32, socket: &Path) -> Result<(), Failure> {
         "{}: user {server} serves there, in a folder that anybody may write to",
         socket.display()
     );
-    Err(Failure::new(Kind::Connect, text)
+    Err(Failure::new(FailureKind::Connect, text)
         .hint("serve in a folder that only root or that user can write to, such as below /run"))
 }
 
@@ -67,7 +67,7 @@ async fn until_no_children() {
 
 /// Returns the failure if the supervisor cannot be used.
 pub(super) fn join_failure(socket: &Path, cause: &AskError) -> Failure {
-    let failure = Failure::new(Kind::Connect, format!("{}: {cause}", socket.display()));
+    let failure = Failure::new(FailureKind::Connect, format!("{}: {cause}", socket.display()));
     match cause {
         AskError::Unreached(cause) if cause.kind() == std::io::ErrorKind::PermissionDenied => {
             failure.hint("eyas sctp serve --mode 660 or 666 allows others")
@@ -90,7 +90,7 @@ mod tests {
         assert!(check_server(7, 7, shared).is_ok());
         assert!(check_server(0, 7, shared).is_ok());
         let failure = check_server(7, 0, shared).expect_err("anybody may have taken the name");
-        assert_eq!(failure.kind, Kind::Connect);
+        assert_eq!(failure.kind, FailureKind::Connect);
         assert!(check_server(7, 0, Path::new("/usr/sctp")).is_ok());
     }
 }

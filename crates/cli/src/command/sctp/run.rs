@@ -6,9 +6,9 @@ use eyas_supervisor::{Address, Place, Sockets};
 
 use super::super::child::{SignalForwarder, exit_code};
 use super::super::descriptors;
-use super::start::{Interception, start};
+use super::start::{CallInterception, start};
 use super::{capture, finish_unless_interrupted, settings, until_associations_end, wait_failure};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, SctpRunFlags};
 
 pub(super) async fn run(flags: &SctpRunFlags, common: &CommonFlags) -> Result<ExitCode, Failure> {
@@ -20,7 +20,7 @@ pub(super) async fn run(flags: &SctpRunFlags, common: &CommonFlags) -> Result<Ex
     let capture = capture::create(file)?;
     let served = Sockets::serve(&settings, &Place::Private, capture.as_ref());
     let supervisor = served.map_err(|cause| {
-        Failure::new(Kind::Listen, format!("cannot carry SCTP: {cause}"))
+        Failure::new(FailureKind::Listen, format!("cannot carry SCTP: {cause}"))
             .hint("--udp needs no privileges; --ip requires root or CAP_NET_RAW")
     })?;
     let address = Address::parse(supervisor.address()).expect("a supervisor's own address");
@@ -30,7 +30,7 @@ pub(super) async fn run(flags: &SctpRunFlags, common: &CommonFlags) -> Result<Ex
     let status = signals.wait(&mut started.child).await.map_err(wait_failure)?;
     // What the command has started may continue without it.
     let rest = async {
-        if let Interception::Trapped(trapped) = &started.interception {
+        if let CallInterception::Trapped(trapped) = &started.interception {
             trapped.until_ended().await;
         }
         supervisor.until_unused().await;

@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::super::descriptors;
 use super::{capture, settings, until_associations_end};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, SctpServeFlags};
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::terminal::{OutputStyle, Paint, PaintedLine};
 
 /// The default name of the socket.
 const NAME: &str = "eyas-sctp";
@@ -29,7 +29,7 @@ pub(super) async fn run(flags: &SctpServeFlags, common: &CommonFlags) -> Result<
     let capture = capture::create(file)?;
     let served = Sockets::serve(&settings, &place, capture.as_ref());
     let supervisor = served.map_err(|cause| {
-        Failure::new(Kind::Listen, format!("cannot serve at {}: {cause}", path.display()))
+        Failure::new(FailureKind::Listen, format!("cannot serve at {}: {cause}", path.display()))
             .hint("--socket PATH, --udp and --ip choose another socket and carrier")
     })?;
     let library = match &flags.library {
@@ -62,7 +62,7 @@ fn default_path() -> Result<PathBuf, Failure> {
     }
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|runtime| !runtime.is_empty());
     runtime.map(|runtime| Path::new(&runtime).join(NAME)).ok_or_else(|| {
-        Failure::new(Kind::Usage, "XDG_RUNTIME_DIR is not set")
+        Failure::new(FailureKind::Usage, "XDG_RUNTIME_DIR is not set")
             .hint("eyas sctp serve --socket PATH")
     })
 }
@@ -76,7 +76,7 @@ fn announce(
 ) -> Result<(), Failure> {
     if is_open_to_all(path) {
         let text = "anyone may replace the socket in this directory: chmod +t prevents it";
-        let line = Line::new().with(Paint::Warn, text);
+        let line = PaintedLine::new().with_span(Paint::Warn, text);
         output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
     }
     if common.json {
@@ -88,17 +88,20 @@ fn announce(
         }));
     }
     let mut lines = vec![
-        Line::new()
-            .with(Paint::Good, "serving ")
-            .with(Paint::Head, path.display().to_string())
-            .with(Paint::Plain, format!("  {}", carrier_text(status.carrier, status.udp_port))),
+        PaintedLine::new()
+            .with_span(Paint::Good, "serving ")
+            .with_span(Paint::Head, path.display().to_string())
+            .with_span(
+                Paint::Plain,
+                format!("  {}", carrier_text(status.carrier, status.udp_port)),
+            ),
     ];
     let join = format!("eyas sctp run --join {} -- COMMAND", path.display());
-    lines.push(Line::new().with(Paint::Command, join));
+    lines.push(PaintedLine::new().with_span(Paint::Command, join));
     if let Some(library) = library {
         let set =
             format!("LD_PRELOAD={} EYAS_SCTP_SOCKET={} COMMAND", library.display(), path.display());
-        lines.push(Line::new().with(Paint::Command, set));
+        lines.push(PaintedLine::new().with_span(Paint::Command, set));
     }
     output::page(&lines, OutputStyle::of_stdout(common.color))
 }

@@ -8,17 +8,17 @@ use eyas_supervisor::{Address, Library, Linkage, Trap, Trapped, local};
 use tokio::process::{Child, Command};
 
 use super::super::child::start_failure;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, SctpRunFlags};
 
 /// A started command.
-pub(super) struct Started {
+pub(super) struct StartedProgram {
     pub(super) child: Child,
-    pub(super) interception: Interception,
+    pub(super) interception: CallInterception,
 }
 
 /// How calls of the command are intercepted.
-pub(super) enum Interception {
+pub(super) enum CallInterception {
     /// By the preloaded library, which exists as long as this value.
     Preloaded { _library: Library },
     /// By the kernel, which stops them.
@@ -30,9 +30,9 @@ pub(super) fn start(
     flags: &SctpRunFlags,
     address: &Address,
     common: &CommonFlags,
-) -> Result<Started, Failure> {
+) -> Result<StartedProgram, Failure> {
     let (program, arguments) = flags.command.split_first().ok_or_else(|| {
-        Failure::new(Kind::Usage, "there is no command").hint("eyas sctp run -- COMMAND")
+        Failure::new(FailureKind::Usage, "there is no command").hint("eyas sctp run -- COMMAND")
     })?;
     let mut command = Command::new(program);
     command.args(arguments).kill_on_drop(true).env(local::ENVIRONMENT, address.value());
@@ -46,7 +46,7 @@ pub(super) fn start(
         let trapped = trap.serve(address.clone());
         return match (spawned, trapped) {
             (Ok(child), Ok(trapped)) => {
-                Ok(Started { child, interception: Interception::Trapped(trapped) })
+                Ok(StartedProgram { child, interception: CallInterception::Trapped(trapped) })
             }
             (Err(cause), Ok(_)) => Err(start_failure(program, &cause)),
             (Err(cause), Err(why)) if why.kind() == io::ErrorKind::NotFound => {
@@ -59,7 +59,7 @@ pub(super) fn start(
     let preload = preload(library.path().as_os_str(), std::env::var_os("LD_PRELOAD"));
     let child = command.env("LD_PRELOAD", preload).spawn();
     let child = child.map_err(|cause| start_failure(program, &cause))?;
-    Ok(Started { child, interception: Interception::Preloaded { _library: library } })
+    Ok(StartedProgram { child, interception: CallInterception::Preloaded { _library: library } })
 }
 
 /// Returns whether a preloaded library cannot intercept the calls of a program.
@@ -78,13 +78,13 @@ fn preload(library: &OsStr, existing: Option<OsString>) -> OsString {
 }
 
 fn library_failure(cause: io::Error) -> Failure {
-    Failure::new(Kind::Listen, format!("no library to preload: {cause}"))
+    Failure::new(FailureKind::Listen, format!("no library to preload: {cause}"))
 }
 
 /// Returns the failure if the kernel cannot stop calls.
 fn trap_failure(program: &OsStr, cause: &io::Error) -> Failure {
     let text = format!("cannot intercept the calls of {}: {cause}", program.to_string_lossy());
-    let failure = Failure::new(Kind::Listen, text);
+    let failure = Failure::new(FailureKind::Listen, text);
     match cause.kind() {
         io::ErrorKind::ResourceBusy => failure.hint(
             "calls are already intercepted: by another eyas sctp run --seccomp, or by the container",

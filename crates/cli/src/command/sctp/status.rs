@@ -7,14 +7,14 @@ use eyas_supervisor::{Address, AskError};
 
 use super::join::join_failure;
 use super::serve::carrier_text;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, SctpStatusFlags};
 use crate::output;
 use crate::shape::sctp::{
     AssociationShape, CountersShape, SctpStatusShape, SocketShape, StyleShape, SupervisorShape,
 };
 use crate::shape::value;
-use crate::terminal::{Line, OutputStyle, Paint, count, table, time, wrapped};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, count, table, time, wrapped};
 
 /// Queries supervisors, and prints their state.
 pub(super) fn run(flags: &SctpStatusFlags, common: &CommonFlags) -> Result<(), Failure> {
@@ -43,7 +43,7 @@ pub(super) fn run(flags: &SctpStatusFlags, common: &CommonFlags) -> Result<(), F
 
 fn read(status: &[u8]) -> Result<SupervisorShape, Failure> {
     SupervisorShape::read(status).map_err(|cause| {
-        Failure::new(Kind::Protocol, format!("its status cannot be parsed: {cause}"))
+        Failure::new(FailureKind::Protocol, format!("its status cannot be parsed: {cause}"))
             .hint("use the same version of eyas on both sides")
     })
 }
@@ -56,7 +56,8 @@ fn all(common: &CommonFlags) -> Result<Vec<SupervisorShape>, Failure> {
         match address.status() {
             Ok(status) => found.push(read(&status)?),
             Err(AskError::OtherVersion) => {
-                let line = Line::new().with(Paint::Warn, "one of another version is running, too");
+                let line = PaintedLine::new()
+                    .with_span(Paint::Warn, "one of another version is running, too");
                 output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
             }
             Err(AskError::Unreached(_) | AskError::Silent(_)) => {}
@@ -66,22 +67,22 @@ fn all(common: &CommonFlags) -> Result<Vec<SupervisorShape>, Failure> {
     Ok(found)
 }
 
-fn page(status: &SctpStatusShape, style: OutputStyle) -> Vec<Line> {
+fn page(status: &SctpStatusShape, style: OutputStyle) -> Vec<PaintedLine> {
     if status.supervisors.is_empty() {
         let text = "this user serves no SCTP sockets in this network namespace";
-        return vec![Line::new().with(Paint::Plain, text)];
+        return vec![PaintedLine::new().with_span(Paint::Plain, text)];
     }
     let mut lines = Vec::new();
     for shape in &status.supervisors {
         if !lines.is_empty() {
-            lines.push(Line::new());
+            lines.push(PaintedLine::new());
         }
         lines.extend(supervisor(shape, style));
     }
     lines
 }
 
-fn supervisor(shape: &SupervisorShape, style: OutputStyle) -> Vec<Line> {
+fn supervisor(shape: &SupervisorShape, style: OutputStyle) -> Vec<PaintedLine> {
     let mut lines = wrapped(Paint::Head, &format!("{}: {}", shape.process, shape.serves), 0, style);
     let mut summary = carrier_text(&shape.carrier, shape.udp_port);
     summary += &format!(", for {}", time(Duration::from_secs_f64(shape.up_ms / 1e3)));
@@ -98,15 +99,15 @@ fn supervisor(shape: &SupervisorShape, style: OutputStyle) -> Vec<Line> {
         lines.extend(wrapped(Paint::Warn, &text, 2, style));
     }
     if !shape.sockets.is_empty() {
-        lines.push(Line::new());
+        lines.push(PaintedLine::new());
         let header = ["SOCKET", "KIND", "STATE", "PORT", "WAITING", "POLL", "ADDRESSES"];
         lines.extend(table(&header, shape.sockets.iter().map(socket).collect(), style));
     }
     if !shape.associations.is_empty() {
-        lines.push(Line::new());
+        lines.push(PaintedLine::new());
         let header = ["ASSOC", "SOCKET", "STATE", "PORTS", "UNACKED", "WINDOWS"];
         lines.extend(table(&header, shape.associations.iter().map(association).collect(), style));
-        lines.push(Line::new());
+        lines.push(PaintedLine::new());
         let header = ["ASSOC", "PATH TO", "STATE", "RTT", "WINDOW", "SENT"];
         lines.extend(table(&header, shape.associations.iter().flat_map(paths).collect(), style));
     }

@@ -9,7 +9,7 @@ use eyas_http::serve::{ClientCertificates, Running};
 
 use super::failure;
 use crate::command::{identity, setting};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::ServeFlags;
 
 /// Returns the files that are watched.
@@ -24,7 +24,7 @@ pub(super) fn identities(flags: &ServeFlags) -> Result<Vec<ServerIdentity>, Fail
         let (certs, keys) = (flags.cert.len(), flags.key.len());
         let text =
             format!("there are {certs} --cert and {keys} --key: each certificate has its key");
-        return Err(Failure::new(Kind::Usage, text).hint("list them in the same order"));
+        return Err(Failure::new(FailureKind::Usage, text).hint("list them in the same order"));
     }
     let pairs = flags.cert.iter().zip(&flags.key);
     pairs.map(|(cert, key)| identity::from_files(cert, key, &flags.passphrase)).collect()

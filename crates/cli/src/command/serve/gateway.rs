@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use eyas::SecurityParameters;
-use eyas_gateway::{Gateway, GatewayError, Limits, Upstream};
+use eyas_gateway::{Gateway, GatewayError, GatewayLimits, Upstream};
 use eyas_http::serve::{self, ServerBuilder};
 
-use crate::command::descriptors::Descriptors;
+use crate::command::descriptors::DescriptorShares;
 use crate::command::setting;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, ServeFlags};
 
 /// Returns the number of clients that are wanted, and the limits of the server for them: a third of the descriptors, as
 /// each client has a connection to the upstream, and that may take two attempts.
 pub(super) fn server_limits(
     flags: &ServeFlags,
-    descriptors: Descriptors,
+    descriptors: DescriptorShares,
 ) -> (usize, serve::Limits) {
     // What an upstream takes is its own affair: bodies only pass through here.
     let body_bytes = flags.max_upload.unwrap_or(u64::MAX);
@@ -28,14 +28,14 @@ pub(super) fn configure(
     server: ServerBuilder,
     upstream: &Upstream,
     flags: &ServeFlags,
-    (common, descriptors): (&CommonFlags, Descriptors),
+    (common, descriptors): (&CommonFlags, DescriptorShares),
 ) -> Result<(ServerBuilder, Gateway), Failure> {
     let color = common.color;
-    let limits = Limits {
+    let limits = GatewayLimits {
         connect_time: flags.upstream_connect_timeout,
         response_time: flags.upstream_timeout,
         idle_time: flags.upstream_idle_timeout,
-        ..Limits::default()
+        ..GatewayLimits::default()
     };
     let limits = limits.within(descriptors.all() / 3 * 2);
     let mut builder = Gateway::builder(upstream.clone())
@@ -54,7 +54,8 @@ pub(super) fn configure(
         builder = builder.security(trusting(path)?);
     }
     let gateway = builder.build();
-    let gateway = gateway.map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
+    let gateway =
+        gateway.map_err(|cause| Failure::new(FailureKind::Identity, cause.to_string()))?;
     let metrics_source = gateway.clone();
     let server = server.extended_connect(true).keep_field_case(true);
     let server = server.more_metrics(move |page| metrics_source.stats().write(page));
@@ -68,7 +69,7 @@ fn trusting(path: &Path) -> Result<SecurityParameters, Failure> {
 
 /// Loads the certificates of the upstream's issuers again.
 pub(super) fn reload(gateway: &Gateway, path: &Path) -> Result<String, Failure> {
-    let unusable = |cause: GatewayError| Failure::new(Kind::Identity, cause.to_string());
+    let unusable = |cause: GatewayError| Failure::new(FailureKind::Identity, cause.to_string());
     gateway.replace_security(trusting(path)?).map_err(unusable)?;
     Ok(format!("loaded {}", path.display()))
 }

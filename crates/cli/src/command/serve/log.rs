@@ -16,8 +16,8 @@ use eyas_http::serve::Access;
 use eyas_http::version_name;
 use serde_json::json;
 
-use self::writer::{Change, LineWriter};
-use crate::failure::{Failure, Kind};
+use self::writer::{LineWriter, WriterChange};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, LogFormat};
 use crate::terminal::{counted, shown_json};
 
@@ -30,7 +30,7 @@ const CLIENT_GONE: u16 = 499;
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-enum Message {
+enum LogMessage {
     Line(String),
     /// Continue in this file.
     Continue(File),
@@ -46,8 +46,8 @@ struct IncompleteLog {
 }
 
 /// A log that is being written.
-pub(super) struct Log {
-    messages: SyncSender<Message>,
+pub(super) struct ServeLog {
+    messages: SyncSender<LogMessage>,
     ended: Receiver<Result<(), IncompleteLog>>,
     /// The number of lines dropped because the queue was full.
     dropped: Arc<AtomicU64>,
@@ -56,7 +56,7 @@ pub(super) struct Log {
     path: Option<PathBuf>,
 }
 
-impl Log {
+impl ServeLog {
     /// Opens a file for appending or, for `-`, standard output; standard error if that is reserved
     /// for an object. Errors while it is written are passed to `notice`.
     pub(super) fn open(
@@ -75,7 +75,9 @@ impl Log {
         thread::Builder::new()
             .name("eyas-access-log".to_owned())
             .spawn(move || end.send(write(LineWriter::new(out), &queue, &name, notice)))
-            .map_err(|cause| Failure::new(Kind::Write, format!("cannot write a log: {cause}")))?;
+            .map_err(|cause| {
+                Failure::new(FailureKind::Write, format!("cannot write a log: {cause}"))
+            })?;
         let path = (path.to_str() != Some("-")).then(|| path.to_owned());
         Ok(Self { messages, ended, dropped: Arc::default(), destination, path })
     }
@@ -86,8 +88,8 @@ impl Log {
         let path = self.path.as_deref()?;
         Some(open(path).and_then(|file| {
             let text = format!("{} cannot be continued: its disk is too slow", self.destination);
-            let sent = self.messages.try_send(Message::Continue(file));
-            sent.map_err(|_| Failure::new(Kind::Write, text))?;
+            let sent = self.messages.try_send(LogMessage::Continue(file));
+            sent.map_err(|_| Failure::new(FailureKind::Write, text))?;
             Ok(format!("reopened {}", self.destination))
         }))
     }
@@ -103,7 +105,7 @@ impl Log {
                 LogFormat::Common => common(access),
                 LogFormat::Json => object(access),
             };
-            if messages.try_send(Message::Line(line)).is_err() {
+            if messages.try_send(LogMessage::Line(line)).is_err() {
                 dropped.fetch_add(1, Relaxed);
             }
         }
@@ -113,14 +115,16 @@ impl Log {
     pub(super) fn finish(self) -> Result<(), Failure> {
         let Self { messages, ended, dropped, destination, .. } = self;
         // In a separate thread, because a full queue that is not emptied accepts no message.
-        thread::spawn(move || messages.send(Message::End));
+        thread::spawn(move || messages.send(LogMessage::End));
         match ended.recv_timeout(FINISH_TIMEOUT) {
             Ok(Ok(())) => {}
-            Ok(Err(incomplete)) => return Err(Failure::new(Kind::Write, incomplete.to_string())),
+            Ok(Err(incomplete)) => {
+                return Err(Failure::new(FailureKind::Write, incomplete.to_string()));
+            }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 let text =
                     format!("the end of the access log is missing: nothing reads {destination}");
-                return Err(Failure::new(Kind::Write, text));
+                return Err(Failure::new(FailureKind::Write, text));
             }
         }
         match dropped.load(Relaxed) {
@@ -130,7 +134,7 @@ impl Log {
                     "{destination} was too slow: the access log lacks {}",
                     counted(lines, "request")
                 );
-                Err(Failure::new(Kind::Write, text))
+                Err(Failure::new(FailureKind::Write, text))
             }
         }
     }
@@ -145,18 +149,18 @@ fn open(path: &Path) -> Result<File, Failure> {
 /// disk that is full may have room again: the log then goes on.
 fn write(
     mut writer: LineWriter<Box<dyn Write + Send>>,
-    messages: &Receiver<Message>,
+    messages: &Receiver<LogMessage>,
     destination: &str,
     notice: impl Fn(String),
 ) -> Result<(), IncompleteLog> {
-    let report = |change: Option<Change>| match change {
+    let report = |change: Option<WriterChange>| match change {
         None => {}
-        Some(Change::Failed(cause)) => {
+        Some(WriterChange::Failed(cause)) => {
             notice(format!(
                 "cannot write {destination}: {cause}; it goes on once that is possible"
             ));
         }
-        Some(Change::Resumed(lost)) => {
+        Some(WriterChange::Resumed(lost)) => {
             notice(format!("{destination} goes on; requests that are not in it: {lost}"));
         }
     };
@@ -166,12 +170,12 @@ fn write(
         let mut is_over = next.is_none();
         while let Some(message) = next {
             match message {
-                Message::Line(line) => lines.push(line),
-                Message::Continue(file) => {
+                LogMessage::Line(line) => lines.push(line),
+                LogMessage::Continue(file) => {
                     report(writer.write(&std::mem::take(&mut lines)));
                     writer.continue_in(Box::new(file));
                 }
-                Message::End => is_over = true,
+                LogMessage::End => is_over = true,
             }
             next = if is_over || lines.len() >= QUEUE_LENGTH {
                 None

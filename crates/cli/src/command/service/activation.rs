@@ -7,11 +7,11 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{BorrowedFd, FromRawFd as _, OwnedFd};
 
-use eyas::sockets::Bound;
+use eyas::sockets::BoundAddress;
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 use socket2::{Socket, Type};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 /// The number of the first descriptor that is passed.
 const FIRST: i32 = 3;
@@ -39,7 +39,7 @@ enum PassedSocketError {
 }
 
 /// The sockets of a server: streams serve TCP, and datagrams QUIC.
-pub(in crate::command) struct PassedSockets(pub(in crate::command) Vec<Bound>);
+pub(in crate::command) struct PassedSockets(pub(in crate::command) Vec<BoundAddress>);
 
 impl PassedSockets {
     /// Returns whether there is a socket for streams.
@@ -84,12 +84,12 @@ pub(in crate::command) fn serve_nothing() -> Failure {
 /// Returns the failure of a server that got sockets and is to listen by itself, too.
 pub(in crate::command) fn listens_twice() -> Failure {
     let text = "the service manager has passed sockets, so there is nothing to listen on";
-    Failure::new(Kind::Usage, text).hint("omit --listen")
+    Failure::new(FailureKind::Usage, text).hint("omit --listen")
 }
 
 fn unusable(what: &str, cause: impl fmt::Display) -> Failure {
     let text = format!("cannot use {what} of the service manager: {cause}");
-    Failure::new(Kind::Listen, text)
+    Failure::new(FailureKind::Listen, text)
         .hint("ListenStream= of a socket unit serves TCP, ListenDatagram= QUIC")
 }
 
@@ -111,14 +111,14 @@ fn adopt(descriptor: i32) -> Result<Socket, PassedSocketError> {
 }
 
 /// Adds a socket to the others of its address.
-fn add(all: &mut Vec<Bound>, socket: Socket) -> Result<(), PassedSocketError> {
+fn add(all: &mut Vec<BoundAddress>, socket: Socket) -> Result<(), PassedSocketError> {
     socket.set_nonblocking(true)?;
     let address = socket.local_addr()?.as_socket().ok_or(PassedSocketError::NotInternet)?;
     let kind = socket.r#type()?;
     let place = match all.iter().position(|bound| bound.address == address) {
         Some(place) => place,
         None => {
-            all.push(Bound { address, tcp: None, udp: None });
+            all.push(BoundAddress { address, tcp: None, udp: None });
             all.len() - 1
         }
     };

@@ -14,12 +14,12 @@ use rustix::time::{ClockId, clock_gettime};
 const TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The socket of the service manager.
-pub(super) struct Notifier {
+pub(super) struct ServiceNotifier {
     socket: UnixDatagram,
     address: SocketAddr,
 }
 
-impl Notifier {
+impl ServiceNotifier {
     /// Returns the socket, if a service manager waits for messages.
     pub(super) fn from_env() -> Option<Self> {
         let address = address(&env::var_os("NOTIFY_SOCKET")?).ok()?;

@@ -9,7 +9,7 @@ use super::super::interruption::is_ignored;
 
 /// What a signal means to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Signal {
+pub(super) enum ServiceSignal {
     /// SIGINT, SIGTERM, or SIGHUP because its terminal was closed.
     Stop,
     /// SIGHUP of an operator, a service manager or logrotate.
@@ -17,7 +17,7 @@ pub(super) enum Signal {
 }
 
 /// Receives signals from its creation on.
-pub(super) struct Signals {
+pub(super) struct ServiceSignals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hang_up: tokio::signal::unix::Signal,
@@ -25,7 +25,7 @@ pub(super) struct Signals {
     has_terminal: bool,
 }
 
-impl Signals {
+impl ServiceSignals {
     pub(super) fn listen() -> io::Result<Self> {
         // nohup ignores the signal so that a program outlives its terminal.
         let outlives = is_ignored(SignalKind::hangup().as_raw_value());
@@ -38,13 +38,13 @@ impl Signals {
     }
 
     /// Waits for the next signal. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Signal {
+    pub(super) async fn next(&mut self) -> ServiceSignal {
         tokio::select! {
-            _ = self.interrupt.recv() => Signal::Stop,
-            _ = self.terminate.recv() => Signal::Stop,
+            _ = self.interrupt.recv() => ServiceSignal::Stop,
+            _ = self.terminate.recv() => ServiceSignal::Stop,
             _ = self.hang_up.recv() => match self.has_terminal && !has_terminal() {
-                true => Signal::Stop,
-                false => Signal::Reload,
+                true => ServiceSignal::Stop,
+                false => ServiceSignal::Reload,
             },
         }
     }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 /// Distinguishes a changed file from an unchanged one, without needing a descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::command) struct Stamp([i128; 5]);
+pub(in crate::command) struct FileStamp([i128; 5]);
 
-impl Stamp {
-    pub(in crate::command) fn of(path: &Path) -> Option<Self> {
+impl FileStamp {
+    pub(in crate::command) fn from_path(path: &Path) -> Option<Self> {
         // Reading a pipe changes its times.
         let found = fs::metadata(path).ok().filter(|found| !found.file_type().is_fifo())?;
         let changed = (i128::from(found.ctime()) << 32) | i128::from(found.ctime_nsec());
@@ -21,14 +21,14 @@ impl Stamp {
 
 /// Files, and what they were when they were last loaded.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct FileWatch {
     files: Vec<PathBuf>,
-    loaded: Vec<Option<Stamp>>,
+    loaded: Vec<Option<FileStamp>>,
     /// What they were when a change was noticed.
-    seen: Option<Vec<Option<Stamp>>>,
+    seen: Option<Vec<Option<FileStamp>>>,
 }
 
-impl Watch {
+impl FileWatch {
     pub(super) fn new(files: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut watch = Self { files: files.into_iter().collect(), ..Self::default() };
         watch.note_loaded();
@@ -51,13 +51,13 @@ impl Watch {
         self.observe(now)
     }
 
-    fn look(&self) -> Vec<Option<Stamp>> {
-        self.files.iter().map(|file| Stamp::of(file)).collect()
+    fn look(&self) -> Vec<Option<FileStamp>> {
+        self.files.iter().map(|file| FileStamp::from_path(file)).collect()
     }
 
     /// A certificate and its key are written one after the other, and a file in pieces: a change is
     /// complete once it is seen twice.
-    fn observe(&mut self, now: Vec<Option<Stamp>>) -> bool {
+    fn observe(&mut self, now: Vec<Option<FileStamp>>) -> bool {
         if now == self.loaded {
             self.seen = None;
             return false;
@@ -76,27 +76,27 @@ mod tests {
     fn a_stamp_changes_with_its_file() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("keys");
-        assert_eq!(Stamp::of(&path), None);
+        assert_eq!(FileStamp::from_path(&path), None);
         fs::write(&path, "a").expect("writes");
-        let previous = Stamp::of(&path);
+        let previous = FileStamp::from_path(&path);
         assert!(previous.is_some());
-        assert_eq!(Stamp::of(&path), previous);
+        assert_eq!(FileStamp::from_path(&path), previous);
         fs::write(&path, "ab").expect("writes");
-        assert_ne!(Stamp::of(&path), previous);
+        assert_ne!(FileStamp::from_path(&path), previous);
         let other = directory.path().join("other");
         fs::write(&other, "ab").expect("writes");
-        let previous = Stamp::of(&path);
+        let previous = FileStamp::from_path(&path);
         fs::rename(&other, &path).expect("renames");
-        assert_ne!(Stamp::of(&path), previous);
+        assert_ne!(FileStamp::from_path(&path), previous);
         let (reading, _writing) = std::io::pipe().expect("a pipe");
         let pipe = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reading));
-        assert_eq!(Stamp::of(Path::new(&pipe)), None);
+        assert_eq!(FileStamp::from_path(Path::new(&pipe)), None);
     }
 
     #[test]
     fn a_change_is_complete_once_it_is_seen_twice() {
-        let stamp = |number| Some(Stamp([number, 0, 0, 0, 0]));
-        let mut watch = Watch { loaded: vec![stamp(1), stamp(1)], ..Watch::default() };
+        let stamp = |number| Some(FileStamp([number, 0, 0, 0, 0]));
+        let mut watch = FileWatch { loaded: vec![stamp(1), stamp(1)], ..FileWatch::default() };
         for (now, is_complete) in [
             ([1, 1], false),
             ([2, 1], false),

@@ -7,36 +7,36 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas::KeyFingerprint;
 use eyas::sockets::is_out_of_descriptors;
-use eyas_tunnel::keys::{AuthorizedKeys, Grant};
+use eyas_tunnel::keys::{AuthorizedKeys, KeyGrant};
 
 use super::super::ownership;
-use super::super::service::Stamp;
+use super::super::service::FileStamp;
 use super::{NoticePrinter, files};
 use crate::failure::Failure;
 
 /// A file of keys, which is read again for each connection.
-pub(super) struct Authorized {
+pub(super) struct AuthorizedKeysFile {
     path: PathBuf,
     printer: NoticePrinter,
-    cached: Mutex<Option<Cached>>,
+    cached: Mutex<Option<CachedKeys>>,
     /// The content that was reported as unusable.
-    reported: Mutex<Option<Stamp>>,
+    reported: Mutex<Option<FileStamp>>,
 }
 
 /// The last usable content of the file, and its identity.
-struct Cached {
-    stamp: Stamp,
+struct CachedKeys {
+    stamp: FileStamp,
     keys: Arc<AuthorizedKeys>,
 }
 
-impl Authorized {
+impl AuthorizedKeysFile {
     pub(super) fn new(path: PathBuf, printer: NoticePrinter) -> Self {
         Self { path, printer, cached: Mutex::default(), reported: Mutex::default() }
     }
 
     /// Returns what this key may do, if it may connect. If the file has become unusable, that is what
     /// it said before.
-    pub(super) fn grant(&self, key: &KeyFingerprint) -> Option<Grant> {
+    pub(super) fn grant(&self, key: &KeyFingerprint) -> Option<KeyGrant> {
         match self.read() {
             Ok(keys) => keys.grant(key).cloned(),
             Err(failure) => {
@@ -64,7 +64,7 @@ impl Authorized {
     /// Reports why the file cannot be used, once for each content, since strangers decide how often it is
     /// read.
     fn report(&self, failure: Failure, has_former: bool) {
-        let stamp = Stamp::of(&self.path);
+        let stamp = FileStamp::from_path(&self.path);
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         if stamp.is_some() && std::mem::replace(&mut *reported, stamp.clone()) == stamp {
             return;
@@ -84,13 +84,13 @@ impl Authorized {
         if fs::metadata(&self.path).is_ok_and(|found| !found.is_file()) {
             return Err(files::unusable(&self.path, &"it is not a regular file"));
         }
-        let stamp = Stamp::of(&self.path);
+        let stamp = FileStamp::from_path(&self.path);
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => String::new(),
             Err(cause) => {
-                let is_same = |cached: &&Cached| stamp.as_ref() == Some(&cached.stamp);
+                let is_same = |cached: &&CachedKeys| stamp.as_ref() == Some(&cached.stamp);
                 return match cached.as_ref().filter(is_same) {
                     Some(cached) if is_out_of_descriptors(&cause) => Ok(Arc::clone(&cached.keys)),
                     _ => Err(files::unusable(&self.path, &cause)),
@@ -106,7 +106,7 @@ impl Authorized {
         }
         let keys = AuthorizedKeys::parse(&text).map(Arc::new);
         let keys = keys.map_err(|cause| files::unusable(&self.path, &cause))?;
-        *cached = stamp.map(|stamp| Cached { stamp, keys: Arc::clone(&keys) });
+        *cached = stamp.map(|stamp| CachedKeys { stamp, keys: Arc::clone(&keys) });
         Ok(keys)
     }
 }

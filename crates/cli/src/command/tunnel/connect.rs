@@ -3,25 +3,28 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use eyas::race::io::RaceFailure;
 use eyas::race::policy::Policy;
-use eyas::race::target::{Service, Target};
+use eyas::race::target::{Target, TargetService};
 use eyas::{
     ConnectError, Endpoint, KeyFingerprint, MemoryStore, SecurityParameters, ServerIdentity,
 };
 use eyas_relay::destination::Destination;
 use eyas_tunnel::keys::{HostName, KnownHosts};
 use eyas_tunnel::session::SessionLimits;
-use eyas_tunnel::{Client, Forwards, Probing, ServerProxy, Sessions, Tunnel, TunnelError, reach};
+use eyas_tunnel::{
+    ClientForwards, CurrentSessions, ProbingTimes, ServerProxy, ServerTunnel, TunnelClient,
+    TunnelError, reach,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{NoticePrinter, TunnelInfo, files, interface, proxied};
 use crate::command::descriptors::raise_limit;
-use crate::command::interruption::Interruption;
+use crate::command::interruption::InterruptionSignals;
 use crate::command::pipe::bytes;
 use crate::command::{setting, target};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, TunnelFlags};
 
 /// How long the end of a session with `--stdio` may take: normally, with the time for the last data to arrive
@@ -38,11 +41,11 @@ struct ClientSetup<'a> {
     /// The proxy between, if there is one.
     proxy: Option<ServerProxy>,
     host: HostName,
-    known: Known,
+    known: KnownServerKey,
 }
 
 /// What is known about the server's key.
-struct Known {
+struct KnownServerKey {
     file: PathBuf,
     /// The keys that it may have, and the lines of the file that contain them.
     keys: Vec<(KeyFingerprint, usize)>,
@@ -61,12 +64,12 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     };
     let (tunnel, endpoint) = connected;
     if let Some(to) = &flags.stdio {
-        let sessions = Sessions::default();
+        let sessions = CurrentSessions::default();
         let _presence = tunnel.enter(&sessions, setup.host.to_string());
         let _shown = super::publish_status(setup.info(), sessions, printer).await;
         return stdio((tunnel, &endpoint), to.clone(), &mut interruption).await;
     }
-    let forwards = Forwards {
+    let forwards = ClientForwards {
         local: flags.local.clone(),
         remote: flags.remote.clone(),
         dynamic: flags.dynamic.clone(),
@@ -74,7 +77,7 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     };
     let race_target = (setup.target.clone(), setup.policy.clone());
     let print = move |notice| printer.print(&notice);
-    let client = Client::new(endpoint, race_target, forwards, Probing::default(), print);
+    let client = TunnelClient::new(endpoint, race_target, forwards, ProbingTimes::default(), print);
     let mut client = client.map_err(|error| setup.failure(error))?;
     if let Some(proxy) = &setup.proxy {
         client = client.proxy(proxy.clone());
@@ -103,9 +106,9 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
 /// session in either case: the server would otherwise keep it until it has been silent for long. ssh ends its
 /// ProxyCommand with SIGHUP.
 async fn stdio(
-    (tunnel, endpoint): (Tunnel, &Endpoint),
+    (tunnel, endpoint): (ServerTunnel, &Endpoint),
     to: Destination,
-    interruption: &mut Interruption,
+    interruption: &mut InterruptionSignals,
 ) -> Result<(), Failure> {
     let transfer = async {
         let channel = tunnel.open(to).await.map_err(|error| tunnel_failure(&error))?;
@@ -130,7 +133,7 @@ async fn stdio(
 impl<'a> ClientSetup<'a> {
     fn read(flags: &'a TunnelFlags) -> Result<Self, Failure> {
         let Some(host) = &flags.host else {
-            return Err(Failure::new(Kind::Usage, "the server is missing"));
+            return Err(Failure::new(FailureKind::Usage, "the server is missing"));
         };
         if flags.stdio.is_none()
             && flags.local.is_empty()
@@ -138,14 +141,14 @@ impl<'a> ClientSetup<'a> {
             && flags.dynamic.is_empty()
             && flags.tun.tun.is_none()
         {
-            return Err(Failure::new(Kind::Usage, "there is nothing to forward")
+            return Err(Failure::new(FailureKind::Usage, "there is nothing to forward")
                 .hint("use -L, -R, -D, --stdio or --tun"));
         }
         let target = target::for_tunnel(host)?;
         let name = HostName::new(target.host.clone(), target.port);
         let key = files::path_or_default(flags.key.key.as_deref(), "key.pem")?;
         let identity = files::read_key(&key)?.ok_or_else(|| {
-            Failure::new(Kind::Identity, format!("there is no key in {}", key.display()))
+            Failure::new(FailureKind::Identity, format!("there is no key in {}", key.display()))
                 .hint("'eyas tunnel keygen' generates one")
         })?;
         let file = files::path_or_default(flags.known_hosts.as_deref(), "known_hosts")?;
@@ -157,11 +160,11 @@ impl<'a> ClientSetup<'a> {
         };
         if keys.is_empty() && flags.strict {
             let text = format!("{name} is unknown: {} has no key of it", file.display());
-            return Err(Failure::new(Kind::Certificate, text)
+            return Err(Failure::new(FailureKind::Certificate, text)
                 .hint("give its key with --host-key, or omit --strict once"));
         }
         let mut policy = Policy { late_switch: false, ..Policy::default() };
-        if let Service::Plain { transports, .. } = &target.service {
+        if let TargetService::Plain { transports, .. } = &target.service {
             policy.transports.clone_from(transports);
         }
         policy.only_family = setting::only_family(&flags.reach);
@@ -170,7 +173,7 @@ impl<'a> ClientSetup<'a> {
         let policy = policy.validated().map_err(|cause| setting::refused_policy(&cause))?;
         let memory = setting::memory(flags.memory.as_ref(), None);
         let proxy = proxied::proxy(flags, &target, memory.clone())?;
-        let known = Known { file, keys };
+        let known = KnownServerKey { file, keys };
         Ok(Self { flags, identity, target, policy, memory, proxy, host: name, known })
     }
 
@@ -211,12 +214,12 @@ impl<'a> ClientSetup<'a> {
             .sctp_association(super::association(&self.flags.paths))
             .sctp_local_addresses(self.flags.paths.local_address.iter().copied());
         let builder = setting::with_reach(builder, &self.flags.reach, &self.target).await?;
-        builder.build().map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))
+        builder.build().map_err(|cause| Failure::new(FailureKind::Identity, cause.to_string()))
     }
 
     /// Opens a session with the server, and returns it with the endpoint for later sessions. The
     /// key of an unknown server is saved once it has accepted us.
-    async fn connect(&self, printer: NoticePrinter) -> Result<(Tunnel, Endpoint), Failure> {
+    async fn connect(&self, printer: NoticePrinter) -> Result<(ServerTunnel, Endpoint), Failure> {
         let keys: Vec<_> = self.known.keys.iter().map(|(key, _)| *key).collect();
         for warning in self.memory.warnings() {
             printer.warn("memory", warning);
@@ -225,7 +228,7 @@ impl<'a> ClientSetup<'a> {
         let reached = reach(&endpoint, &self.target, &self.policy, self.proxy.as_ref()).await;
         let (carrier, key) = reached.map_err(|error| self.failure(error))?;
         let carrier_name = carrier.to_string();
-        let session = Tunnel::begin(carrier, SessionLimits::default()).await;
+        let session = ServerTunnel::begin(carrier, SessionLimits::default()).await;
         let tunnel = session.map_err(|error| self.failure(error))?;
         if keys.is_empty() {
             files::append(&self.known.file, &self.host.line(&key))?;
@@ -276,7 +279,7 @@ impl<'a> ClientSetup<'a> {
                  line {line} of {file}"
             ),
         };
-        Failure::new(Kind::Certificate, text).hint(hint)
+        Failure::new(FailureKind::Certificate, text).hint(hint)
     }
 }
 
@@ -284,24 +287,24 @@ fn tunnel_failure(error: &TunnelError) -> Failure {
     let kind = match error {
         TunnelError::Connect(cause) => race_failure_kind(cause),
         TunnelError::Proxy { fault, .. } => proxied::kind(*fault),
-        TunnelError::Handshake(_) => Kind::Tls,
-        TunnelError::NoKey | TunnelError::NotAccepted(_) => Kind::Identity,
-        TunnelError::Listen(..) => Kind::Listen,
-        TunnelError::Refused { .. } => Kind::Connect,
-        _ => Kind::Protocol,
+        TunnelError::Handshake(_) => FailureKind::Tls,
+        TunnelError::NoKey | TunnelError::NotAccepted(_) => FailureKind::Identity,
+        TunnelError::Listen(..) => FailureKind::Listen,
+        TunnelError::Refused { .. } => FailureKind::Connect,
+        _ => FailureKind::Protocol,
     };
     Failure::new(kind, error.to_string())
 }
 
-fn race_failure_kind(error: &ConnectError) -> Kind {
+fn race_failure_kind(error: &ConnectError) -> FailureKind {
     match error.failure() {
-        RaceFailure::NoAddress(_) => Kind::Dns,
-        RaceFailure::Deadline(_) => Kind::Timeout,
+        RaceFailure::NoAddress(_) => FailureKind::Dns,
+        RaceFailure::Deadline(_) => FailureKind::Timeout,
         _ => match error.cause() {
-            Some(Cause::Certificate) => Kind::Certificate,
-            Some(Cause::Tls) => Kind::Tls,
-            Some(Cause::Silent) => Kind::Timeout,
-            _ => Kind::Connect,
+            Some(FailureCause::Certificate) => FailureKind::Certificate,
+            Some(FailureCause::Tls) => FailureKind::Tls,
+            Some(FailureCause::Silent) => FailureKind::Timeout,
+            _ => FailureKind::Connect,
         },
     }
 }

@@ -35,12 +35,12 @@ const OTHERS_WRITE: u32 = 0o022;
 
 /// Makes a tunnel findable until it is dropped.
 #[derive(Debug)]
-pub(super) struct Control {
+pub(super) struct TunnelControl {
     serving: JoinHandle<()>,
     _file: SocketFile,
 }
 
-impl Drop for Control {
+impl Drop for TunnelControl {
     fn drop(&mut self) {
         self.serving.abort();
     }
@@ -70,7 +70,7 @@ fn check(directory: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
-impl Control {
+impl TunnelControl {
     /// Starts to send the result of this function to each client that connects.
     pub(super) async fn listen(
         status: impl Fn() -> TunnelShape + Send + 'static,
@@ -200,8 +200,8 @@ mod tests {
         // Both start at the same time.
         let both = (status_of("one"), status_of("two"));
         let both = tokio::join!(
-            Control::listen_in(&directory, both.0),
-            Control::listen_in(&directory, both.1)
+            TunnelControl::listen_in(&directory, both.0),
+            TunnelControl::listen_in(&directory, both.1)
         );
         let (first, _second) = (both.0.expect("it listens"), both.1.expect("it listens"));
         let mut found = names(&directory).await;
@@ -219,8 +219,10 @@ mod tests {
         let stale = directory.join(format!("{NAME}2"));
         drop(std::os::unix::net::UnixListener::bind(&stale).expect("a socket"));
         assert_eq!(names(&directory).await, ["two"]);
-        let _three = Control::listen_in(&directory, status_of("three")).await.expect("it listens");
-        let _four = Control::listen_in(&directory, status_of("four")).await.expect("it listens");
+        let _three =
+            TunnelControl::listen_in(&directory, status_of("three")).await.expect("it listens");
+        let _four =
+            TunnelControl::listen_in(&directory, status_of("four")).await.expect("it listens");
         assert_eq!(names(&directory).await.len(), 3);
         assert!(!directory.join(format!("{NAME}3")).exists());
     }
@@ -256,7 +258,7 @@ mod tests {
     async fn a_directory_that_others_may_write_to_is_not_used() {
         let directory = tempfile::tempdir().expect("a directory");
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).expect("chmod");
-        let refused = Control::listen_in(directory.path(), status_of("one")).await;
+        let refused = TunnelControl::listen_in(directory.path(), status_of("one")).await;
         assert_eq!(refused.expect_err("not ours").kind(), io::ErrorKind::PermissionDenied);
         assert!(all_in(directory.path()).is_err());
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use eyas::{KeyFingerprint, ServerIdentity};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 /// The directory below the configuration directory.
 const DIRECTORY: &str = "eyas/tunnel";
@@ -24,8 +24,11 @@ pub(super) fn path_or_default(given: Option<&Path>, name: &str) -> Result<PathBu
     };
     let base = variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")));
     base.map(|base| base.join(DIRECTORY).join(name)).ok_or_else(|| {
-        Failure::new(Kind::Identity, format!("neither XDG_CONFIG_HOME nor HOME is set: no {name}"))
-            .hint("name the file with a flag")
+        Failure::new(
+            FailureKind::Identity,
+            format!("neither XDG_CONFIG_HOME nor HOME is set: no {name}"),
+        )
+        .hint("name the file with a flag")
     })
 }
 
@@ -38,8 +41,11 @@ pub(super) fn read_key(path: &Path) -> Result<Option<ServerIdentity>, Failure> {
         Err(cause) => return Err(unusable(path, &cause)),
     };
     if found.permissions().mode() & 0o077 != 0 {
-        return Err(Failure::new(Kind::Identity, format!("others can read the key in {name}"))
-            .hint(format!("chmod 600 {name}, and generate a new key if that may have happened")));
+        return Err(Failure::new(
+            FailureKind::Identity,
+            format!("others can read the key in {name}"),
+        )
+        .hint(format!("chmod 600 {name}, and generate a new key if that may have happened")));
     }
     let text = fs::read(path).map_err(|cause| unusable(path, &cause))?;
     ServerIdentity::from_pem(&text, &text).map(Some).map_err(|cause| unusable(path, &cause))
@@ -63,7 +69,8 @@ pub(super) fn generate_key(path: &Path) -> Result<ServerIdentity, Failure> {
         Ok(()) => Ok(identity),
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
             let text = format!("{} already exists", path.display());
-            Err(Failure::new(Kind::Write, text).hint("name another file with --key, or remove it"))
+            Err(Failure::new(FailureKind::Write, text)
+                .hint("name another file with --key, or remove it"))
         }
         Err(cause) => Err(Failure::write(&path.display().to_string(), &cause)),
     }
@@ -89,8 +96,8 @@ pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
 
 /// Returns the fingerprint of an identity's key.
 pub(super) fn fingerprint(identity: &ServerIdentity) -> Result<KeyFingerprint, Failure> {
-    KeyFingerprint::of(identity.certificate())
-        .ok_or_else(|| Failure::new(Kind::Identity, "the certificate cannot be read"))
+    KeyFingerprint::from_certificate(identity.certificate())
+        .ok_or_else(|| Failure::new(FailureKind::Identity, "the certificate cannot be read"))
 }
 
 fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result<fs::File> {
@@ -101,7 +108,7 @@ fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result<fs::File> 
 }
 
 pub(super) fn unusable(path: &Path, cause: &impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Identity, format!("cannot use {}: {cause}", path.display()))
+    Failure::new(FailureKind::Identity, format!("cannot use {}: {cause}", path.display()))
 }
 
 #[cfg(test)]
@@ -118,8 +125,8 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         let read = read_key(&path).expect("readable").expect("a key");
         assert_eq!(fingerprint(&read).ok(), fingerprint(&identity).ok());
-        assert_eq!(generate_key(&path).expect_err("it is there").kind, Kind::Write);
+        assert_eq!(generate_key(&path).expect_err("it is there").kind, FailureKind::Write);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("chmod");
-        assert_eq!(read_key(&path).expect_err("others can read it").kind, Kind::Identity);
+        assert_eq!(read_key(&path).expect_err("others can read it").kind, FailureKind::Identity);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::os::fd::OwnedFd;
 
-use eyas_tunnel::packets::{Interface, InterfaceConfig, MAX_ADDRESSES};
+use eyas_tunnel::packets::{InterfaceConfig, MAX_ADDRESSES, TunnelInterface};
 use ipnet::IpNet;
 
 use super::NoticePrinter;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::TunFlags;
 
 /// The minimum MTU of IPv6 (RFC 8200 §5).
@@ -16,7 +16,7 @@ const MIN_IPV6_MTU: u16 = 1280;
 pub(super) fn create(
     flags: &TunFlags,
     printer: NoticePrinter,
-) -> Result<Option<Interface>, Failure> {
+) -> Result<Option<TunnelInterface>, Failure> {
     let Some(name) = &flags.tun else { return Ok(None) };
     let config = InterfaceConfig {
         name: name.clone(),
@@ -26,9 +26,9 @@ pub(super) fn create(
     };
     check(&config)?;
     let device = device(&config)?;
-    let failed = |cause| Failure::new(Kind::Listen, format!("cannot use {name}: {cause}"));
+    let failed = |cause| Failure::new(FailureKind::Listen, format!("cannot use {name}: {cause}"));
     let text = description(&config);
-    let interface = Interface::new(device, config).map_err(failed)?;
+    let interface = TunnelInterface::new(device, config).map_err(failed)?;
     printer.info("interface", text);
     Ok(Some(interface))
 }
@@ -40,15 +40,15 @@ pub(super) fn description(config: &InterfaceConfig) -> String {
 }
 
 /// Waits until the interface is removed; forever if there is none.
-pub(super) async fn until_removed(interface: Option<&Interface>) -> Failure {
+pub(super) async fn until_removed(interface: Option<&TunnelInterface>) -> Failure {
     let Some(interface) = interface else { return std::future::pending().await };
     interface.gone().await;
     let name = &interface.config().name;
-    Failure::new(Kind::Listen, format!("the interface {name} was removed"))
+    Failure::new(FailureKind::Listen, format!("the interface {name} was removed"))
 }
 
 fn check(config: &InterfaceConfig) -> Result<(), Failure> {
-    let usage = |text: String| Err(Failure::new(Kind::Usage, text));
+    let usage = |text: String| Err(Failure::new(FailureKind::Usage, text));
     let all = || config.addresses.iter().chain(&config.networks);
     if config.addresses.len() > MAX_ADDRESSES {
         return usage(format!("an interface has {MAX_ADDRESSES} addresses at most"));
@@ -76,10 +76,10 @@ fn device(config: &InterfaceConfig) -> Result<OwnedFd, Failure> {
         routes: plain(&networks),
         mtu: config.mtu,
     };
-    setup.create().map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))
+    setup.create().map_err(|cause| Failure::new(FailureKind::Listen, cause.to_string()))
 }
 
 #[cfg(not(target_os = "linux"))]
 fn device(_: &InterfaceConfig) -> Result<OwnedFd, Failure> {
-    Err(Failure::new(Kind::Usage, "interfaces are only supported on Linux"))
+    Err(Failure::new(FailureKind::Usage, "interfaces are only supported on Linux"))
 }

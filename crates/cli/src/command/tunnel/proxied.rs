@@ -1,14 +1,14 @@
 //! The proxy through which the server is reached, where there is one.
 
 use eyas::race::candidate::Transport;
-use eyas::race::target::{Host, Service, Target};
+use eyas::race::target::{Target, TargetHost, TargetService};
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
 use eyas_relay::destination::Destination;
-use eyas_relay::via::Via;
+use eyas_relay::via::UpstreamProxy;
 use eyas_tunnel::{ProxyFault, ServerProxy};
 
 use crate::command::setting;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::TunnelFlags;
 
 /// How to do without a proxy.
@@ -22,10 +22,10 @@ pub(super) fn proxy(
 ) -> Result<Option<ServerProxy>, Failure> {
     let proxy = setting::proxy(flags.proxy.as_deref(), flags.noproxy.as_deref())?;
     let url = proxy.url_for(&target.host.to_string(), target.port);
-    let unusable = |cause: String| Failure::new(Kind::Usage, cause).hint(DIRECTLY);
+    let unusable = |cause: String| Failure::new(FailureKind::Usage, cause).hint(DIRECTLY);
     let url = url.map_err(|error| unusable(error.detail().to_owned()))?;
     let Some(url) = url else { return Ok(None) };
-    let via = Via::parse(&url).map_err(|cause| {
+    let via = UpstreamProxy::parse(&url).map_err(|cause| {
         // Not the URL, which may have a password.
         unusable(format!("the proxy of --proxy or the environment cannot be used: {cause}"))
     })?;
@@ -33,7 +33,7 @@ pub(super) fn proxy(
         let text = format!("--multipath requires SCTP, which does not go through the proxy {via}");
         return Err(unusable(text));
     }
-    if let Service::Plain { transports, .. } = &target.service
+    if let TargetService::Plain { transports, .. } = &target.service
         && !transports.contains(&Transport::Tcp)
     {
         let names: Vec<String> = transports.iter().map(ToString::to_string).collect();
@@ -50,7 +50,7 @@ pub(super) fn proxy(
         setting::resolver(reach.dns_server.as_ref(), reach.doh_url.as_deref(), &reach.resolve)?;
     let endpoint = Endpoint::builder().security(security).memory(memory).resolver(resolver);
     let endpoint =
-        endpoint.build().map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
+        endpoint.build().map_err(|cause| Failure::new(FailureKind::Identity, cause.to_string()))?;
     let server = destination(flags, target)?;
     Ok(Some(ServerProxy::new(via, endpoint, server)))
 }
@@ -62,8 +62,8 @@ fn destination(flags: &TunnelFlags, target: &Target) -> Result<Destination, Fail
     if let Some(rule) = setting::rule_for(&flags.reach, target) {
         server.port = rule.to_port.unwrap_or(target.port);
         if let Some(host) = &rule.to_host {
-            let parsed = Host::parse(host).map_err(|cause| {
-                Failure::new(Kind::Usage, format!("--connect-to {host}: {cause}"))
+            let parsed = TargetHost::parse(host).map_err(|cause| {
+                Failure::new(FailureKind::Usage, format!("--connect-to {host}: {cause}"))
             })?;
             (server.host, server.absolute) = (parsed, host.ends_with('.'));
         }
@@ -72,14 +72,14 @@ fn destination(flags: &TunnelFlags, target: &Target) -> Result<Destination, Fail
 }
 
 /// Returns the kind of failure.
-pub(super) const fn kind(fault: ProxyFault) -> Kind {
+pub(super) const fn kind(fault: ProxyFault) -> FailureKind {
     match fault {
-        ProxyFault::NoAddress => Kind::Dns,
-        ProxyFault::TimedOut => Kind::Timeout,
-        ProxyFault::Protocol => Kind::Protocol,
-        ProxyFault::Tls => Kind::Tls,
-        ProxyFault::Certificate => Kind::Certificate,
-        _ => Kind::Connect,
+        ProxyFault::NoAddress => FailureKind::Dns,
+        ProxyFault::TimedOut => FailureKind::Timeout,
+        ProxyFault::Protocol => FailureKind::Protocol,
+        ProxyFault::Tls => FailureKind::Tls,
+        ProxyFault::Certificate => FailureKind::Certificate,
+        _ => FailureKind::Connect,
     }
 }
 

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use eyas::race::candidate::Transport;
 use eyas::sctp::ENCAPSULATION_PORT;
-use eyas::sockets::Bound;
+use eyas::sockets::BoundAddress;
 use eyas::{Endpoint, KeyFingerprint, ListenParameters, Listener, ServerIdentity};
-use eyas_tunnel::Server;
+use eyas_tunnel::TunnelServer;
 use eyas_tunnel::frame::ALPN;
 use eyas_tunnel::session::ServerLimits;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
-use super::authorized::Authorized;
+use super::authorized::AuthorizedKeysFile;
 use super::{NoticePrinter, TunnelInfo, files, interface};
-use crate::command::descriptors::Descriptors;
-use crate::command::service::{self, Event, PassedSockets, Service};
+use crate::command::descriptors::DescriptorShares;
+use crate::command::service::{self, PassedSockets, RunningService, ServiceEvent};
 use crate::command::setting;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, TunnelServeFlags};
 
 /// Where it listens by itself without `--listen`.
@@ -26,14 +26,14 @@ const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECI
 
 pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Result<(), Failure> {
     // Set up before the server announces itself, so that no early signal is missed.
-    let mut service = Service::begin(common.color)?;
+    let mut service = RunningService::begin(common.color)?;
     let printer = NoticePrinter::new(common);
     // Before the listener is bound, whose handshakes may have a share.
-    let descriptors = Descriptors::raised();
+    let descriptors = DescriptorShares::raised();
     let identity = identity(flags, printer)?;
     let path = files::path_or_default(flags.authorized_keys.as_deref(), "authorized_keys")?;
     service.watch([path.clone()]);
-    let authorized = Authorized::new(path.clone(), printer);
+    let authorized = AuthorizedKeysFile::new(path.clone(), printer);
     if authorized.read()?.is_empty() {
         let text = format!("no one may connect yet: {} contains no keys", path.display());
         printer.warn("keys", text);
@@ -52,11 +52,11 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
     let endpoint = Endpoint::builder()
         .max_attempts_in_flight(descriptors.of_attempts)
         .build()
-        .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
+        .map_err(|cause| Failure::new(FailureKind::Listen, cause.to_string()))?;
     let status = format!("tunnels on {addresses}");
     let keys = Arc::clone(&authorized);
     let grants = move |key: &KeyFingerprint| keys.grant(key);
-    let mut server = Server::new(endpoint, grants, move |notice| printer.print(&notice))
+    let mut server = TunnelServer::new(endpoint, grants, move |notice| printer.print(&notice))
         .total_limits(&ServerLimits::within(descriptors.of_clients));
     if let Some(interface) = &interface {
         server = server.interface(interface.clone());
@@ -86,10 +86,14 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
 
 /// Checks the keys whenever it is told to or they have changed, until the server is to stop. They are
 /// read for each connection, but an operator who has made a mistake is told at once.
-async fn until_stopped(service: &mut Service, status: &str, authorized: &Authorized) {
+async fn until_stopped(
+    service: &mut RunningService,
+    status: &str,
+    authorized: &AuthorizedKeysFile,
+) {
     loop {
         service.ready(status);
-        if service.next().await == Event::Stop {
+        if service.next().await == ServiceEvent::Stop {
             return;
         }
         authorized.load();
@@ -100,7 +104,7 @@ async fn until_stopped(service: &mut Service, status: &str, authorized: &Authori
 /// `--listen`.
 async fn listeners(
     flags: &TunnelServeFlags,
-    (identity, authorized): (ServerIdentity, Arc<Authorized>),
+    (identity, authorized): (ServerIdentity, Arc<AuthorizedKeysFile>),
     printer: NoticePrinter,
 ) -> Result<Vec<Listener>, Failure> {
     let parameters = ListenParameters::new(flags.listen.unwrap_or(DEFAULT_ADDRESS))
@@ -113,7 +117,7 @@ async fn listeners(
         .sctp_association(super::association(&flags.paths))
         .sctp_encapsulation_port(flags.sctp_udp_port.unwrap_or(ENCAPSULATION_PORT))
         .sctp_optional(flags.sctp_udp_port.is_none());
-    let failed = |cause: eyas::Error| Failure::new(Kind::Listen, cause.to_string());
+    let failed = |cause: eyas::Error| Failure::new(FailureKind::Listen, cause.to_string());
     let Some(PassedSockets(sockets)) = service::sockets()? else {
         return Listener::bind(parameters).await.map(|one| vec![one]).map_err(failed);
     };
@@ -121,7 +125,7 @@ async fn listeners(
         return Err(service::listens_twice());
     }
     let with_sctp = sctp_place(flags, &sockets)?;
-    let listen = |(place, bound): (usize, Bound)| {
+    let listen = |(place, bound): (usize, BoundAddress)| {
         let mut parameters = parameters.clone();
         if place != with_sctp {
             let others = setting::served_transports(true);
@@ -136,18 +140,18 @@ async fn listeners(
 
 /// Returns the place of the address at which SCTP, whose sockets are bound here, is served: all addresses of this host
 /// if these are among them, and otherwise the first.
-fn sctp_place(flags: &TunnelServeFlags, sockets: &[Bound]) -> Result<usize, Failure> {
+fn sctp_place(flags: &TunnelServeFlags, sockets: &[BoundAddress]) -> Result<usize, Failure> {
     let port = flags.sctp_udp_port.unwrap_or(ENCAPSULATION_PORT);
-    let takes_port = |bound: &Bound| bound.udp.is_some() && bound.address.port() == port;
+    let takes_port = |bound: &BoundAddress| bound.udp.is_some() && bound.address.port() == port;
     if sockets.iter().any(takes_port) {
         let text = format!(
             "a socket for datagrams of the service manager has port {port}, which is that of SCTP"
         );
-        return Err(Failure::new(Kind::Listen, text).hint(
+        return Err(Failure::new(FailureKind::Listen, text).hint(
             "remove its ListenDatagram=: datagram sockets serve QUIC, and the server binds that of SCTP itself",
         ));
     }
-    let is_any = |bound: &Bound| bound.address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+    let is_any = |bound: &BoundAddress| bound.address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED);
     Ok(sockets.iter().position(is_any).unwrap_or(0))
 }
 

@@ -13,7 +13,7 @@ use crate::shape::tunnel::{
     ChannelShape, PacketsShape, TunnelPathShape, TunnelSessionShape, TunnelShape, TunnelStatusShape,
 };
 use crate::shape::value;
-use crate::terminal::{Line, OutputStyle, Paint, table, time, wrapped};
+use crate::terminal::{OutputStyle, Paint, PaintedLine, table, time, wrapped};
 
 /// The time between the two readings from which a rate is computed.
 const RATE_INTERVAL: Duration = Duration::from_millis(500);
@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// Shows the tunnels, with periodic updates on a terminal.
 pub(super) async fn run(flags: &TunnelStatusFlags, common: &CommonFlags) -> Result<(), Failure> {
     let style = OutputStyle::of_stdout(common.color);
-    let mut snapshot = Snapshot::first()?;
+    let mut snapshot = StatusSnapshot::first()?;
     let has_cursor = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
     if common.json || flags.once || !has_cursor || !io::stdout().is_terminal() {
         if !snapshot.tunnels.is_empty() {
@@ -50,12 +50,12 @@ pub(super) async fn run(flags: &TunnelStatusFlags, common: &CommonFlags) -> Resu
 }
 
 /// The state at one moment.
-struct Snapshot {
+struct StatusSnapshot {
     tunnels: Vec<TunnelShape>,
     at: Instant,
 }
 
-impl Snapshot {
+impl StatusSnapshot {
     fn first() -> Result<Self, Failure> {
         let at = Instant::now();
         let read = control::all();
@@ -79,7 +79,11 @@ impl Snapshot {
 /// Redraws over the previous output, which has this number of lines, and returns the new number of
 /// lines. What does not fit on the terminal is omitted, because lines that have scrolled out cannot
 /// be overwritten.
-fn redraw(mut lines: Vec<Line>, height: usize, style: OutputStyle) -> Result<usize, Failure> {
+fn redraw(
+    mut lines: Vec<PaintedLine>,
+    height: usize,
+    style: OutputStyle,
+) -> Result<usize, Failure> {
     let rows = terminal_size::terminal_size().map_or(24, |(_, rows)| usize::from(rows.0));
     lines.truncate(rows.saturating_sub(1).max(1));
     let mut text = match height {
@@ -96,21 +100,21 @@ fn redraw(mut lines: Vec<Line>, height: usize, style: OutputStyle) -> Result<usi
     Ok(lines.len())
 }
 
-fn page(status: &TunnelStatusShape, style: OutputStyle) -> Vec<Line> {
+fn page(status: &TunnelStatusShape, style: OutputStyle) -> Vec<PaintedLine> {
     if status.tunnels.is_empty() {
-        return vec![Line::new().with(Paint::Plain, "this user has no tunnel")];
+        return vec![PaintedLine::new().with_span(Paint::Plain, "this user has no tunnel")];
     }
     let mut lines = Vec::new();
     for shape in &status.tunnels {
         if !lines.is_empty() {
-            lines.push(Line::new());
+            lines.push(PaintedLine::new());
         }
         lines.extend(tunnel(shape, style));
     }
     lines
 }
 
-fn tunnel(shape: &TunnelShape, style: OutputStyle) -> Vec<Line> {
+fn tunnel(shape: &TunnelShape, style: OutputStyle) -> Vec<PaintedLine> {
     let up = time(Duration::from_secs_f64(shape.up_ms.max(0.0) / 1e3));
     let head = format!("{}: {} of {}, for {up}", shape.process, shape.role, shape.name);
     let mut lines = wrapped(Paint::Head, &head, 0, style);
@@ -125,13 +129,13 @@ fn tunnel(shape: &TunnelShape, style: OutputStyle) -> Vec<Line> {
         lines.extend(wrapped(Paint::Warn, text, 2, style));
     }
     for session in &shape.sessions {
-        lines.push(Line::new());
+        lines.push(PaintedLine::new());
         lines.extend(session_lines(session, style));
     }
     lines
 }
 
-fn session_lines(shape: &TunnelSessionShape, style: OutputStyle) -> Vec<Line> {
+fn session_lines(shape: &TunnelSessionShape, style: OutputStyle) -> Vec<PaintedLine> {
     let up = time(Duration::from_secs_f64(shape.up_ms.max(0.0) / 1e3));
     let (sent, received) = (bytes(shape.sent), bytes(shape.received));
     let way = match &shape.proxy {
@@ -149,7 +153,7 @@ fn session_lines(shape: &TunnelSessionShape, style: OutputStyle) -> Vec<Line> {
         lines.extend(wrapped(Paint::Plain, &interface(packets), 2, style));
     }
     if !shape.busiest.is_empty() {
-        lines.push(Line::new());
+        lines.push(PaintedLine::new());
         let header = ["CONNECTION", "STREAM", "SENT", "RECEIVED", "WAITS", "WHERE"];
         lines.extend(table(&header, shape.busiest.iter().map(channel).collect(), style));
         let left = shape.channels.saturating_sub(shape.busiest.len());

@@ -80,7 +80,7 @@ pub(crate) struct RequestFlags {
     pub(crate) cookie_jar: Option<PathBuf>,
     /// Connect from this address, or from those of this network interface
     #[arg(long, value_name = "ADDR|NAME")]
-    pub(crate) interface: Option<Source>,
+    pub(crate) interface: Option<SourceFlag>,
     /// Connect to this socket of the file system, whatever the host of the URL is
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "proxy"])]
     pub(crate) unix_socket: Option<PathBuf>,
@@ -91,14 +91,14 @@ pub(crate) struct RequestFlags {
 
 /// Where connections come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum SourceFlag {
     /// This address.
     Address(IpAddr),
     /// The addresses of this network interface.
     Interface(String),
 }
 
-impl FromStr for Source {
+impl FromStr for SourceFlag {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use eyas_testserver::{Authority, Personality, TestServer};
+use eyas_testserver::{ServerPersonality, TestAuthority, TestServer};
 use tokio::runtime::Runtime;
 
 use super::Eyas;
@@ -20,13 +20,13 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Starts a server.
-    pub(crate) fn start(personality: Personality) -> Self {
+    pub(crate) fn start(personality: ServerPersonality) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .expect("a runtime");
-        let authority = Authority::new([NAME]).expect("an authority");
+        let authority = TestAuthority::new([NAME]).expect("an authority");
         let server = runtime.block_on(personality.start(&authority)).expect("it starts");
         let files = tempfile::tempdir().expect("a directory");
         let text = BASE64_STANDARD.encode(authority.root());

@@ -1,6 +1,6 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use eyas_race::evidence::Cause;
+use eyas_race::evidence::FailureCause;
 use nix::sys::socket::{getsockopt, sockopt};
 use socket2::{Domain, Protocol, Type};
 
@@ -36,6 +36,9 @@ async fn a_reset_is_a_refusal() {
         // The discard port of this host, where nothing is listening.
         let to = SocketAddr::new(ip, 9);
         let failure = connect(open(to), to).await.unwrap_err();
-        assert_eq!((failure.cause, failure.reached), (Cause::Refused, Level::Started));
+        assert_eq!(
+            (failure.cause, failure.reached),
+            (FailureCause::Refused, EvidenceLevel::Started)
+        );
     }
 }

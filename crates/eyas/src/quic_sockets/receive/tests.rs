@@ -29,7 +29,7 @@ fn send(from: &Socket, to: &Socket, contents: &[u8], segment: usize) {
 }
 
 /// Returns the received datagrams, read into this many buffers at a time.
-fn datagrams(trains: &mut Trains, buffers: usize) -> Vec<Vec<u8>> {
+fn datagrams(trains: &mut ReceivedTrains, buffers: usize) -> Vec<Vec<u8>> {
     let mut memory = vec![vec![0; BUFFER]; buffers];
     let mut all = Vec::new();
     loop {
@@ -50,7 +50,7 @@ fn a_train_is_split_into_its_datagrams() {
     let contents: Vec<u8> = (0..60_000_u32).flat_map(|at| at.to_be_bytes()[2..].to_vec()).collect();
     for (segment, bytes, buffers) in [(1452, 60_000, 32), (1200, 47_000, 2), (60, 3_000, 1)] {
         let (sender, receiver, state) = pair();
-        let mut trains = Trains::default();
+        let mut trains = ReceivedTrains::default();
         let sent = &contents[..bytes];
         send(&sender, &receiver, sent, segment);
         let mut received = Vec::new();
@@ -69,7 +69,7 @@ fn a_train_is_split_into_its_datagrams() {
 #[test]
 fn memory_grows_with_what_arrives_and_no_further() {
     let (sender, receiver, state) = pair();
-    let mut trains = Trains::default();
+    let mut trains = ReceivedTrains::default();
     let mut capacities = Vec::new();
     for at in 0..40_u8 {
         // Of different lengths, so that they do not form a train.
@@ -79,14 +79,14 @@ fn memory_grows_with_what_arrives_and_no_further() {
         capacities.push(trains.memory.len());
         assert!(!datagrams(&mut trains, 32).is_empty());
     }
-    assert_eq!(Trains::default().memory.len(), 1);
+    assert_eq!(ReceivedTrains::default().memory.len(), 1);
     assert_eq!(capacities.iter().max(), Some(&MAX_TRAINS), "{capacities:?}");
 }
 
 #[test]
 fn an_oversized_datagram_is_skipped() {
     let (sender, receiver, state) = pair();
-    let mut trains = Trains::default();
+    let mut trains = ReceivedTrains::default();
     send(&sender, &receiver, &vec![1; BUFFER + 1], BUFFER + 1);
     send(&sender, &receiver, b"hello", 5);
     let mut received = Vec::new();

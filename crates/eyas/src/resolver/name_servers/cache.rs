@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use eyas_race::dns::RecordType;
 
-use super::Found;
+use super::FoundRecords;
 
 /// The maximum number of answers.
 const MAX_ANSWERS: usize = 512;
@@ -16,16 +16,16 @@ const LONGEST_ABSENCE: Duration = Duration::from_hours(3);
 
 /// Answers by name and type.
 #[derive(Debug, Default)]
-pub(super) struct Cache(BTreeMap<(String, RecordType), Entry>);
+pub(super) struct AnswerCache(BTreeMap<(String, RecordType), CacheEntry>);
 
 #[derive(Debug)]
-struct Entry {
-    found: Found,
+struct CacheEntry {
+    found: FoundRecords,
     until: Instant,
 }
 
-impl Cache {
-    pub(super) fn get(&self, now: Instant, name: &str, kind: RecordType) -> Option<Found> {
+impl AnswerCache {
+    pub(super) fn get(&self, now: Instant, name: &str, kind: RecordType) -> Option<FoundRecords> {
         let entry = self.0.get(&(name.to_owned(), kind))?;
         (now < entry.until).then(|| entry.found.clone())
     }
@@ -35,7 +35,7 @@ impl Cache {
         &mut self,
         now: Instant,
         (name, kind): (String, RecordType),
-        found: Found,
+        found: FoundRecords,
         time_to_live: Duration,
     ) {
         let longest = if found.records.is_ok() { LONGEST } else { LONGEST_ABSENCE };
@@ -48,7 +48,7 @@ impl Cache {
             self.0.retain(|_, entry| now < entry.until);
             self.make_room();
         }
-        self.0.insert(key, Entry { found, until: now + time_to_live });
+        self.0.insert(key, CacheEntry { found, until: now + time_to_live });
     }
 
     pub(super) fn clear(&mut self) {
@@ -69,19 +69,22 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
-    use eyas_race::dns::{DnsFailure, Records};
+    use eyas_race::dns::{DnsFailure, DnsRecords};
 
     use super::*;
 
     const HOUR: Duration = Duration::from_hours(1);
 
-    fn found() -> Found {
-        Found { records: Ok(Records::A(vec!["192.0.2.1".parse().unwrap()])), is_authentic: false }
+    fn found() -> FoundRecords {
+        FoundRecords {
+            records: Ok(DnsRecords::A(vec!["192.0.2.1".parse().unwrap()])),
+            is_authentic: false,
+        }
     }
 
     #[test]
     fn an_answer_is_kept_while_it_holds() {
-        let (mut cache, now) = (Cache::default(), Instant::now());
+        let (mut cache, now) = (AnswerCache::default(), Instant::now());
         let key = || ("a.test".to_owned(), RecordType::A);
         cache.insert(now, key(), found(), HOUR);
         assert_eq!(
@@ -98,17 +101,17 @@ mod tests {
 
     #[test]
     fn absence_is_kept_for_three_hours_at_most() {
-        let (mut cache, now) = (Cache::default(), Instant::now());
-        let nothing = Found { records: Err(DnsFailure::NoData), is_authentic: false };
+        let (mut cache, now) = (AnswerCache::default(), Instant::now());
+        let nothing = FoundRecords { records: Err(DnsFailure::NoData), is_authentic: false };
         cache.insert(now, ("a.test".to_owned(), RecordType::A), nothing.clone(), HOUR * 20);
-        let get = |cache: &Cache, after| cache.get(now + after, "a.test", RecordType::A);
+        let get = |cache: &AnswerCache, after| cache.get(now + after, "a.test", RecordType::A);
         assert_eq!(get(&cache, HOUR * 2), Some(nothing));
         assert_eq!(get(&cache, HOUR * 3), None);
     }
 
     #[test]
     fn the_answer_that_ends_first_makes_room() {
-        let (mut cache, now) = (Cache::default(), Instant::now());
+        let (mut cache, now) = (AnswerCache::default(), Instant::now());
         for number in 0..=MAX_ANSWERS {
             let name = format!("{number}.test");
             let time_to_live = HOUR + Duration::from_secs(u64::try_from(number).unwrap());

@@ -8,9 +8,9 @@ use nix::libc;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 
-use super::Trouble;
-use super::message::{Question, Response};
-use crate::failure::Call;
+use super::ServerTrouble;
+use super::message::{DnsQuestion, DnsResponse};
+use crate::failure::SocketCall;
 use crate::network::sources::source_address_for;
 
 /// The largest datagram. Servers send more than what was announced to them.
@@ -24,32 +24,32 @@ pub(super) const STRAY_MESSAGES: usize = 32;
 /// `again`, and after twice that, and so on.
 pub(super) async fn over_udp(
     server: SocketAddr,
-    question: &Question,
+    question: &DnsQuestion,
     edns: bool,
     mut again: Duration,
-) -> Result<Response, Trouble> {
-    let (id, query) = question.query(edns).ok_or(Trouble::Malformed)?;
+) -> Result<DnsResponse, ServerTrouble> {
+    let (id, query) = question.query(edns).ok_or(ServerTrouble::Malformed)?;
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
-    let trouble = |call| move |error: io::Error| Trouble::of(&error, call, server);
-    let socket = UdpSocket::bind(any).await.map_err(trouble(Call::Open))?;
-    socket.connect(server).await.map_err(trouble(Call::Connect))?;
+    let trouble = |call| move |error: io::Error| ServerTrouble::from_error(&error, call, server);
+    let socket = UdpSocket::bind(any).await.map_err(trouble(SocketCall::Open))?;
+    socket.connect(server).await.map_err(trouble(SocketCall::Connect))?;
     let mut datagram = vec![0; DATAGRAM];
     let mut strays = 0;
     loop {
-        socket.send(&query).await.map_err(trouble(Call::Pending))?;
+        socket.send(&query).await.map_err(trouble(SocketCall::Pending))?;
         let resend = tokio::time::sleep(again);
         tokio::pin!(resend);
         again *= 2;
         loop {
             let len = tokio::select! {
-                received = socket.recv(&mut datagram) => received.map_err(trouble(Call::Pending))?,
+                received = socket.recv(&mut datagram) => received.map_err(trouble(SocketCall::Pending))?,
                 () = &mut resend => break,
             };
             let octets = datagram.get(..len).unwrap_or_default().to_vec();
-            if let Some(response) = Response::read(octets, id, question) {
+            if let Some(response) = DnsResponse::read(octets, id, question) {
                 return Ok(response);
             }
             strays += 1;
@@ -63,19 +63,23 @@ pub(super) async fn over_udp(
 /// Sends a query over a new TCP connection (RFC 7766).
 pub(super) async fn over_tcp(
     server: SocketAddr,
-    question: &Question,
+    question: &DnsQuestion,
     edns: bool,
-) -> Result<Response, Trouble> {
+) -> Result<DnsResponse, ServerTrouble> {
     over_stream(connected(server).await?, question, edns).await
 }
 
 /// Connects to a server over TCP.
-pub(super) async fn connected(server: SocketAddr) -> Result<TcpStream, Trouble> {
+pub(super) async fn connected(server: SocketAddr) -> Result<TcpStream, ServerTrouble> {
     let tcp = TcpStream::connect(server).await.map_err(|error| {
         // A router's report is EACCES, too (RFC 4443 §3.1, code 1).
         let is_reported =
             error.raw_os_error() == Some(libc::EACCES) && source_address_for(server).is_ok();
-        Trouble::of(&error, if is_reported { Call::Pending } else { Call::Connect }, server)
+        ServerTrouble::from_error(
+            &error,
+            if is_reported { SocketCall::Pending } else { SocketCall::Connect },
+            server,
+        )
     })?;
     tcp.set_nodelay(true)?;
     Ok(tcp)
@@ -84,18 +88,18 @@ pub(super) async fn connected(server: SocketAddr) -> Result<TcpStream, Trouble> 
 /// Sends a query over a byte stream, with two octets of length before each message (RFC 1035 §4.2.2).
 async fn over_stream(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
-    question: &Question,
+    question: &DnsQuestion,
     edns: bool,
-) -> Result<Response, Trouble> {
-    let (id, query) = question.query(edns).ok_or(Trouble::Malformed)?;
-    stream.write_all(&framed(&query).ok_or(Trouble::Malformed)?).await?;
+) -> Result<DnsResponse, ServerTrouble> {
+    let (id, query) = question.query(edns).ok_or(ServerTrouble::Malformed)?;
+    stream.write_all(&framed(&query).ok_or(ServerTrouble::Malformed)?).await?;
     for _ in 0..=STRAY_MESSAGES {
         let octets = read_message(&mut stream).await?;
-        if let Some(response) = Response::read(octets, id, question) {
+        if let Some(response) = DnsResponse::read(octets, id, question) {
             return Ok(response);
         }
     }
-    Err(Trouble::Malformed)
+    Err(ServerTrouble::Malformed)
 }
 
 /// Returns a message behind its length, since some servers expect both in one segment (RFC 7766 §8).
@@ -112,7 +116,7 @@ pub(super) async fn read_message(stream: &mut (impl AsyncRead + Unpin)) -> io::R
     Ok(octets)
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for ServerTrouble {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::TimedOut => Self::Silent,

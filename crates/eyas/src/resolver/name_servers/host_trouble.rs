@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 
 use nix::libc;
 
-use super::Trouble;
-use crate::failure::{Call, HostFault};
+use super::ServerTrouble;
+use crate::failure::{HostFault, SocketCall};
 use crate::network::sources::source_address_for;
 
 /// An error of this host, before anything was sent.
@@ -19,10 +19,10 @@ pub(super) struct HostTrouble {
     server: SocketAddr,
 }
 
-impl Trouble {
+impl ServerTrouble {
     /// Returns what this error of a call for a server means.
-    pub(super) fn of(error: &io::Error, call: Call, server: SocketAddr) -> Self {
-        let fault = HostFault::of(error, call, Some(server));
+    pub(super) fn from_error(error: &io::Error, call: SocketCall, server: SocketAddr) -> Self {
+        let fault = HostFault::from_error(error, call, Some(server));
         match error.raw_os_error() {
             Some(code)
                 if fault.is_some() || (has_no_route(code) && is_of_this_host(call, server)) =>
@@ -41,8 +41,8 @@ const fn has_no_route(code: i32) -> bool {
 
 /// Returns whether this host has no route to the server. Its own answer comes from connecting a socket for datagrams,
 /// which sends nothing; in other calls a router may have reported the error.
-fn is_of_this_host(call: Call, server: SocketAddr) -> bool {
-    call == Call::Connect && source_address_for(server).is_err()
+fn is_of_this_host(call: SocketCall, server: SocketAddr) -> bool {
+    call == SocketCall::Connect && source_address_for(server).is_err()
 }
 
 impl fmt::Display for HostTrouble {
@@ -66,28 +66,32 @@ mod tests {
     #[test]
     fn errors_before_anything_was_sent_are_of_this_host() {
         let server: SocketAddr = "127.0.0.1:53".parse().unwrap();
-        let of = |code, call| Trouble::of(&io::Error::from_raw_os_error(code), call, server);
+        let of = |code, call| {
+            ServerTrouble::from_error(&io::Error::from_raw_os_error(code), call, server)
+        };
         for (code, call, word) in [
-            (libc::EMFILE, Call::Open, "ulimit -n"),
-            (libc::ENFILE, Call::Bind, "fs.file-max"),
-            (libc::EADDRNOTAVAIL, Call::Connect, "no free local port"),
-            (libc::EAGAIN, Call::Connect, "no free local port"),
-            (libc::EPERM, Call::Pending, "firewall"),
-            (libc::EACCES, Call::Connect, "firewall"),
-            (libc::ENOBUFS, Call::Pending, "memory"),
-            (libc::EAFNOSUPPORT, Call::Open, "address family"),
+            (libc::EMFILE, SocketCall::Open, "ulimit -n"),
+            (libc::ENFILE, SocketCall::Bind, "fs.file-max"),
+            (libc::EADDRNOTAVAIL, SocketCall::Connect, "no free local port"),
+            (libc::EAGAIN, SocketCall::Connect, "no free local port"),
+            (libc::EPERM, SocketCall::Pending, "firewall"),
+            (libc::EACCES, SocketCall::Connect, "firewall"),
+            (libc::ENOBUFS, SocketCall::Pending, "memory"),
+            (libc::EAFNOSUPPORT, SocketCall::Open, "address family"),
         ] {
-            let Trouble::OfThisHost(trouble) = of(code, call) else { panic!("{code} {call:?}") };
+            let ServerTrouble::OfThisHost(trouble) = of(code, call) else {
+                panic!("{code} {call:?}")
+            };
             let text = trouble.to_string();
             assert!(text.contains(word) && text.contains("127.0.0.1:53"), "{text}");
         }
         for (code, call, trouble) in [
-            (libc::ECONNREFUSED, Call::Pending, Trouble::Unreachable),
-            (libc::ECONNRESET, Call::Pending, Trouble::Unreachable),
-            (libc::EHOSTUNREACH, Call::Pending, Trouble::Unreachable),
-            (libc::EACCES, Call::Pending, Trouble::Unreachable),
-            (libc::ENETUNREACH, Call::Connect, Trouble::Unreachable),
-            (libc::ETIMEDOUT, Call::Pending, Trouble::Silent),
+            (libc::ECONNREFUSED, SocketCall::Pending, ServerTrouble::Unreachable),
+            (libc::ECONNRESET, SocketCall::Pending, ServerTrouble::Unreachable),
+            (libc::EHOSTUNREACH, SocketCall::Pending, ServerTrouble::Unreachable),
+            (libc::EACCES, SocketCall::Pending, ServerTrouble::Unreachable),
+            (libc::ENETUNREACH, SocketCall::Connect, ServerTrouble::Unreachable),
+            (libc::ETIMEDOUT, SocketCall::Pending, ServerTrouble::Silent),
         ] {
             assert_eq!(of(code, call), trouble, "{code} {call:?}: there is a route to this server");
         }

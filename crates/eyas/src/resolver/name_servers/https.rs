@@ -15,9 +15,9 @@ use http::{HeaderMap, Request, Uri, Version};
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 
-use super::Trouble;
-use super::message::{Question, Response};
-use super::shared_connection::{ConnectedServer, Connection};
+use super::ServerTrouble;
+use super::message::{DnsQuestion, DnsResponse};
+use super::shared_connection::{ConnectedServer, QueryConnection};
 use super::tls;
 
 const MEDIA_TYPE: &str = "application/dns-message";
@@ -66,12 +66,12 @@ impl HttpsServer {
 impl ConnectedServer for HttpsServer {
     type Connection = HttpsConnection;
 
-    fn connect(&self) -> BoxFuture<'static, Result<HttpsConnection, Trouble>> {
+    fn connect(&self) -> BoxFuture<'static, Result<HttpsConnection, ServerTrouble>> {
         let (address, name, config) = (self.address, self.name.clone(), Arc::clone(&self.config));
         let head = Arc::clone(&self.head);
         let connected = async move {
             let tls = tls::connect(address, name, config).await?;
-            HttpsConnection::over(tls, head).await
+            HttpsConnection::connect_tls(tls, head).await
         };
         connected.boxed()
     }
@@ -94,24 +94,24 @@ fn head(name: &str, port: u16, path: &str) -> Result<Request<()>, http::Error> {
 pub(super) struct HttpsConnection {
     requests: SendRequest<Bytes>,
     head: Arc<Request<()>>,
-    state: Arc<State>,
+    state: Arc<HttpsState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct HttpsState {
     has_answered: AtomicBool,
     has_ended: AtomicBool,
 }
 
 impl HttpsConnection {
-    async fn over(
+    async fn connect_tls(
         tls: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
         head: Arc<Request<()>>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, ServerTrouble> {
         let mut builder = h2::client::Builder::new();
         builder.enable_push(false).max_header_list_size(MAX_HEAD_BYTES);
         let (requests, connection) = builder.handshake(tls).await?;
-        let state: Arc<State> = Arc::default();
+        let state: Arc<HttpsState> = Arc::default();
         let shared = Arc::clone(&state);
         tokio::spawn(async move {
             if let Err(error) = connection.await {
@@ -123,7 +123,7 @@ impl HttpsConnection {
     }
 
     /// Sends a query, and returns the message in the response with the time for which a cache has had it.
-    async fn post(&self, query: Bytes) -> Result<(Vec<u8>, Duration), Trouble> {
+    async fn post(&self, query: Bytes) -> Result<(Vec<u8>, Duration), ServerTrouble> {
         let mut head = Request::clone(&self.head);
         head.headers_mut().insert(CONTENT_LENGTH, query.len().into());
         let mut requests = self.requests.clone().ready().await?;
@@ -133,12 +133,12 @@ impl HttpsConnection {
         self.state.has_answered.store(true, Ordering::Relaxed);
         if !response.status.is_success() || !is_dns_message(&response.headers) {
             tracing::debug!(status = %response.status, "a DNS server did not answer");
-            return Err(Trouble::Refused);
+            return Err(ServerTrouble::Refused);
         }
         let mut message = Vec::new();
         while let Some(piece) = body.data().await.transpose()? {
             if message.len() + piece.len() > MAX_MESSAGE {
-                return Err(Trouble::Malformed);
+                return Err(ServerTrouble::Malformed);
             }
             body.flow_control().release_capacity(piece.len())?;
             message.extend_from_slice(&piece);
@@ -150,7 +150,7 @@ impl HttpsConnection {
 /// Waits for the final response, after a limited number of informational ones.
 async fn final_response(
     mut response: ResponseFuture,
-) -> Result<http::Response<RecvStream>, Trouble> {
+) -> Result<http::Response<RecvStream>, ServerTrouble> {
     for _ in 0..=MAX_INFORMATIONAL {
         match poll_fn(|cx| response.poll_informational(cx)).await.transpose()? {
             Some(_) => {}
@@ -158,21 +158,22 @@ async fn final_response(
         }
     }
     tracing::debug!("a DNS server sends informational responses without end");
-    Err(Trouble::Malformed)
+    Err(ServerTrouble::Malformed)
 }
 
-impl Connection for HttpsConnection {
-    async fn ask(&self, question: &Question, edns: bool) -> Result<Response, Trouble> {
-        let (_, mut query) = question.query(edns).ok_or(Trouble::Malformed)?;
+impl QueryConnection for HttpsConnection {
+    async fn ask(&self, question: &DnsQuestion, edns: bool) -> Result<DnsResponse, ServerTrouble> {
+        let (_, mut query) = question.query(edns).ok_or(ServerTrouble::Malformed)?;
         // The same query must be the same request to an HTTP cache (RFC 8484 §4.1).
         query.splice(..2, [0, 0]);
         let (message, age) = self.post(query.into()).await.inspect_err(|trouble| {
             // A server that wants no further requests ends the connection later.
-            if *trouble == Trouble::Unreachable {
+            if *trouble == ServerTrouble::Unreachable {
                 self.state.has_ended.store(true, Ordering::Relaxed);
             }
         })?;
-        let mut response = Response::read(message, 0, question).ok_or(Trouble::Malformed)?;
+        let mut response =
+            DnsResponse::read(message, 0, question).ok_or(ServerTrouble::Malformed)?;
         response.age = age;
         Ok(response)
     }
@@ -186,7 +187,7 @@ impl Connection for HttpsConnection {
     }
 }
 
-impl From<h2::Error> for Trouble {
+impl From<h2::Error> for ServerTrouble {
     fn from(error: h2::Error) -> Self {
         tracing::debug!(%error, "a DNS server did not answer");
         Self::Unreachable

@@ -32,7 +32,7 @@ pub(super) mod code {
 
 /// A question, with the bits of a query that influence its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Question {
+pub(super) struct DnsQuestion {
     pub(super) name: Name,
     pub(super) kind: RecordType,
     pub(super) class: DNSClass,
@@ -44,7 +44,7 @@ pub(super) struct Question {
     pub(super) dnssec_ok: bool,
 }
 
-impl Question {
+impl DnsQuestion {
     /// Returns a question about an absolute name.
     pub(super) fn new(mut name: Name, kind: RecordType) -> Self {
         name.set_fqdn(true);
@@ -54,7 +54,7 @@ impl Question {
     }
 
     /// Returns the only question of a query of somebody else.
-    pub(super) fn of(message: &Message) -> Option<Self> {
+    pub(super) fn from_message(message: &Message) -> Option<Self> {
         let [query] = &message.queries[..] else { return None };
         Some(Self {
             class: query.query_class(),
@@ -85,7 +85,7 @@ impl Question {
 
 /// A response to a question of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Response {
+pub(super) struct DnsResponse {
     pub(super) octets: Vec<u8>,
     /// With the upper bits of the OPT record (RFC 6891 §6.1.3).
     pub(super) code: u16,
@@ -98,24 +98,24 @@ pub(super) struct Response {
     pub(super) age: Duration,
     is_authoritative: bool,
     offers_recursion: bool,
-    entries: Vec<Entry>,
+    entries: Vec<RecordPosition>,
     /// Whether all announced records were found.
     is_complete: bool,
 }
 
 /// The position of a record in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
+struct RecordPosition {
     at: usize,
     kind: RecordType,
 }
 
 /// Records that make a name an alias, with their targets.
-type Aliases = Vec<(Record, Name)>;
+type AliasRecords = Vec<(Record, Name)>;
 
 /// What a response says about a name.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Content {
+pub(super) enum ResponseContent {
     /// Records of the type, at the name or at what it is an alias for.
     Records(Vec<Record>, Duration),
     /// The name is an alias; the records of its target are not there.
@@ -126,9 +126,9 @@ pub(super) enum Content {
     Malformed,
 }
 
-impl Response {
+impl DnsResponse {
     /// Reads a message; `None` if it is no response to this query.
-    pub(super) fn read(mut octets: Vec<u8>, id: u16, question: &Question) -> Option<Self> {
+    pub(super) fn read(mut octets: Vec<u8>, id: u16, question: &DnsQuestion) -> Option<Self> {
         let head = octets.first_chunk::<HEADER>()?;
         let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
         let (flags, questions) = (field(2), field(4));
@@ -175,8 +175,8 @@ impl Response {
 
     /// Returns whether the server has not looked for an answer: it is no authority, offers no recursion, and returns
     /// nothing, or a referral to other servers.
-    pub(super) fn is_lame(&self, question: &Question) -> bool {
-        let is_answer = |entry: &Entry| {
+    pub(super) fn is_lame(&self, question: &DnsQuestion) -> bool {
+        let is_answer = |entry: &RecordPosition| {
             [question.kind, RecordType::CNAME, RecordType::SOA].contains(&entry.kind)
         };
         self.code == code::NO_ERROR
@@ -186,9 +186,9 @@ impl Response {
     }
 
     /// Returns what the response says about the name of the question.
-    pub(super) fn content(&self, question: &Question) -> Content {
+    pub(super) fn content(&self, question: &DnsQuestion) -> ResponseContent {
         let Some((mut wanted, mut aliases)) = self.wanted(question) else {
-            return Content::Malformed;
+            return ResponseContent::Malformed;
         };
         let mut owner = question.name.clone();
         let mut ttl = MAX_TTL;
@@ -197,7 +197,7 @@ impl Response {
             if found {
                 wanted.retain(|record| record.name == owner);
                 let ttl = wanted.iter().map(time_to_live).fold(ttl, Ord::min);
-                return Content::Records(wanted, self.remaining(ttl));
+                return ResponseContent::Records(wanted, self.remaining(ttl));
             }
             let Some(at) = aliases.iter().position(|(alias, _)| alias.name == owner) else { break };
             let (alias, target) = aliases.swap_remove(at);
@@ -207,22 +207,22 @@ impl Response {
         let negative = self.negative_ttl().map(|negative| self.remaining(negative.min(ttl)));
         let has_moved = owner != question.name;
         match self.code {
-            code::NO_ERROR if !self.is_complete && !self.is_truncated => Content::Malformed,
+            code::NO_ERROR if !self.is_complete && !self.is_truncated => ResponseContent::Malformed,
             code::NO_ERROR if has_moved && negative.is_none() => {
-                Content::Alias(owner, self.remaining(ttl))
+                ResponseContent::Alias(owner, self.remaining(ttl))
             }
-            _ => Content::Nothing(negative),
+            _ => ResponseContent::Nothing(negative),
         }
     }
 
     /// Returns whether there are records of the wanted type.
-    pub(super) fn has_records(&self, question: &Question) -> bool {
-        matches!(self.content(question), Content::Records(..))
+    pub(super) fn has_records(&self, question: &DnsQuestion) -> bool {
+        matches!(self.content(question), ResponseContent::Records(..))
     }
 
     /// Decodes the records of the wanted type, and the aliases with their targets. A malformed record makes all
     /// records of service bindings unusable (RFC 9460 §2.2); other types lose nothing by it.
-    fn wanted(&self, question: &Question) -> Option<(Vec<Record>, Aliases)> {
+    fn wanted(&self, question: &DnsQuestion) -> Option<(Vec<Record>, AliasRecords)> {
         let (mut wanted, mut aliases) = (Vec::new(), Vec::new());
         let mut is_any_malformed = false;
         for entry in &self.entries {
@@ -249,7 +249,7 @@ impl Response {
         (!is_any_malformed || !(is_binding || has_nothing)).then_some((wanted, aliases))
     }
 
-    fn decode(&self, entry: Entry) -> Option<Record> {
+    fn decode(&self, entry: RecordPosition) -> Option<Record> {
         let at = u16::try_from(entry.at).ok()?;
         let record = Record::read(&mut BinDecoder::new(&self.octets).clone(at)).ok()?;
         // No data is a prerequisite of an update (RFC 2136 §2.4), and no answer.
@@ -278,7 +278,11 @@ fn time_to_live(record: &Record) -> u32 {
 
 /// Returns the records from here on, the position of the upper bits of the response code in the OPT record, and
 /// whether as many as announced were there.
-fn entries(octets: &[u8], mut at: usize, announced: usize) -> (Vec<Entry>, Option<usize>, bool) {
+fn entries(
+    octets: &[u8],
+    mut at: usize,
+    announced: usize,
+) -> (Vec<RecordPosition>, Option<usize>, bool) {
     let (mut entries, mut opt) = (Vec::new(), None);
     for _ in 0..announced {
         // A server that counts records that it has left out ends between two records.
@@ -297,12 +301,16 @@ fn entries(octets: &[u8], mut at: usize, announced: usize) -> (Vec<Entry>, Optio
 }
 
 /// Returns a record, where its fields after the name start, and where it ends.
-fn entry(octets: &[u8], at: usize) -> Option<(Entry, usize, usize)> {
+fn entry(octets: &[u8], at: usize) -> Option<(RecordPosition, usize, usize)> {
     let mut decoder = BinDecoder::new(octets).clone(u16::try_from(at).ok()?);
     Name::read(&mut decoder).ok()?;
     let fields = decoder.index();
     let u16_at = |at: usize| octets.get(at..at + 2)?.first_chunk().copied().map(u16::from_be_bytes);
     let (kind, len) = (u16_at(fields)?, u16_at(fields + 8)?);
     let end = fields + 10 + usize::from(len);
-    (end <= octets.len()).then_some((Entry { at, kind: RecordType::from(kind) }, fields, end))
+    (end <= octets.len()).then_some((
+        RecordPosition { at, kind: RecordType::from(kind) },
+        fields,
+        end,
+    ))
 }

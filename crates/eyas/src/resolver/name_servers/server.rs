@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use super::exchange::{over_tcp, over_udp};
 #[cfg(feature = "encrypted-dns")]
 use super::https::HttpsServer;
-use super::message::{Question, Response, code};
+use super::message::{DnsQuestion, DnsResponse, code};
 #[cfg(feature = "encrypted-dns")]
 use super::shared_connection::SharedConnection;
 #[cfg(feature = "encrypted-dns")]
 use super::tls::TlsServer;
-use super::{ServerOptions, Trouble};
+use super::{ServerOptions, ServerTrouble};
 
 /// How long a server is not asked with EDNS after it did not answer with it: its operator may mend that.
 const WITHOUT_EDNS: Duration = Duration::from_mins(10);
@@ -23,10 +23,10 @@ const RESEND_AFTER: Duration = Duration::from_secs(1);
 
 /// How queries reach a server.
 #[derive(Debug)]
-pub(in super::super) struct Transport(Kind);
+pub(in super::super) struct QueryTransport(QueryTransportKind);
 
 #[derive(Debug)]
-enum Kind {
+enum QueryTransportKind {
     /// In datagrams, and over TCP where those are too small.
     Datagrams(SocketAddr),
     #[cfg(feature = "encrypted-dns")]
@@ -35,61 +35,61 @@ enum Kind {
     Https(SharedConnection<HttpsServer>),
 }
 
-impl From<SocketAddr> for Transport {
+impl From<SocketAddr> for QueryTransport {
     fn from(server: SocketAddr) -> Self {
-        Self(Kind::Datagrams(server))
+        Self(QueryTransportKind::Datagrams(server))
     }
 }
 
 #[cfg(feature = "encrypted-dns")]
-impl From<TlsServer> for Transport {
+impl From<TlsServer> for QueryTransport {
     fn from(server: TlsServer) -> Self {
-        Self(Kind::Tls(SharedConnection::new(server)))
+        Self(QueryTransportKind::Tls(SharedConnection::new(server)))
     }
 }
 
 #[cfg(feature = "encrypted-dns")]
-impl From<HttpsServer> for Transport {
+impl From<HttpsServer> for QueryTransport {
     fn from(server: HttpsServer) -> Self {
-        Self(Kind::Https(SharedConnection::new(server)))
+        Self(QueryTransportKind::Https(SharedConnection::new(server)))
     }
 }
 
-impl Transport {
+impl QueryTransport {
     /// Waits until a query would leave at once, or none can.
     async fn ready(&self) {
         match &self.0 {
-            Kind::Datagrams(_) => {}
+            QueryTransportKind::Datagrams(_) => {}
             // The query itself meets the same trouble.
             #[cfg(feature = "encrypted-dns")]
-            Kind::Tls(server) => _ = server.open().await,
+            QueryTransportKind::Tls(server) => _ = server.open().await,
             #[cfg(feature = "encrypted-dns")]
-            Kind::Https(server) => _ = server.open().await,
+            QueryTransportKind::Https(server) => _ = server.open().await,
         }
     }
 
     /// Makes the next query go over a new connection, if it needs one.
     fn reconnect(&self) {
         match &self.0 {
-            Kind::Datagrams(_) => {}
+            QueryTransportKind::Datagrams(_) => {}
             #[cfg(feature = "encrypted-dns")]
-            Kind::Tls(server) => server.replace(),
+            QueryTransportKind::Tls(server) => server.replace(),
             #[cfg(feature = "encrypted-dns")]
-            Kind::Https(server) => server.replace(),
+            QueryTransportKind::Https(server) => server.replace(),
         }
     }
 }
 
 /// A server.
 #[derive(Debug)]
-pub(super) struct Server {
-    transport: Transport,
-    state: Mutex<State>,
+pub(super) struct NameServer {
+    transport: QueryTransport,
+    state: Mutex<NameServerState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    edns: Edns,
+struct NameServerState {
+    edns: EdnsSupport,
     /// When it last did not answer in time.
     silent_at: Option<Instant>,
     /// When it last answered, whatever that was.
@@ -98,7 +98,7 @@ struct State {
 
 /// Whether a server knows EDNS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Edns {
+enum EdnsSupport {
     #[default]
     Unknown,
     Known,
@@ -106,14 +106,14 @@ enum Edns {
     Refused(Instant),
 }
 
-impl Server {
-    pub(super) fn new(transport: Transport) -> Self {
+impl NameServer {
+    pub(super) fn new(transport: QueryTransport) -> Self {
         Self { transport, state: Mutex::default() }
     }
 
     pub(super) fn forget(&self) {
         self.transport.reconnect();
-        *self.state() = State::default();
+        *self.state() = NameServerState::default();
     }
 
     /// Returns whether the server recently did not answer in time.
@@ -131,23 +131,23 @@ impl Server {
         }
         state.silent_at = Some(Instant::now());
         self.transport.reconnect();
-        if state.edns == Edns::Known {
-            state.edns = Edns::Unknown;
+        if state.edns == EdnsSupport::Known {
+            state.edns = EdnsSupport::Unknown;
         }
     }
 
     /// Asks the server until it answers or cannot be asked.
     pub(super) async fn ask(
         &self,
-        question: &Question,
+        question: &DnsQuestion,
         options: &ServerOptions,
-    ) -> Result<Response, Trouble> {
+    ) -> Result<DnsResponse, ServerTrouble> {
         let edns = self.edns();
         let response = match (options.edns, edns) {
-            (false, _) | (true, Edns::Refused(_)) => {
+            (false, _) | (true, EdnsSupport::Refused(_)) => {
                 usable(self.send(question, options, false).await?)?
             }
-            (true, Edns::Known) => {
+            (true, EdnsSupport::Known) => {
                 let response = self.send(question, options, true).await?;
                 if is_complaint(&response) {
                     self.ask_without_edns(question, options).await?
@@ -155,7 +155,7 @@ impl Server {
                     usable(response)?
                 }
             }
-            (true, Edns::Unknown) => self.ask_both_ways(question, options).await?,
+            (true, EdnsSupport::Unknown) => self.ask_both_ways(question, options).await?,
         };
         Ok(response)
     }
@@ -164,9 +164,9 @@ impl Server {
     /// §7).
     async fn ask_both_ways(
         &self,
-        question: &Question,
+        question: &DnsQuestion,
         options: &ServerOptions,
-    ) -> Result<Response, Trouble> {
+    ) -> Result<DnsResponse, ServerTrouble> {
         let with = self.send(question, options, true);
         let without = async {
             self.transport.ready().await;
@@ -178,10 +178,10 @@ impl Server {
             biased;
             response = &mut with => match response {
                 // A server behind HTTP may report the failure of another in HTTP alone.
-                Err(Trouble::Refused) => {}
+                Err(ServerTrouble::Refused) => {}
                 Err(trouble) => return Err(trouble),
                 Ok(response) if response.has_edns && !is_complaint(&response) => {
-                    self.state().edns = Edns::Known;
+                    self.state().edns = EdnsSupport::Known;
                     return usable(response);
                 }
                 Ok(response) if is_answer(&response) => return Ok(response),
@@ -197,22 +197,22 @@ impl Server {
 
     async fn ask_without_edns(
         &self,
-        question: &Question,
+        question: &DnsQuestion,
         options: &ServerOptions,
-    ) -> Result<Response, Trouble> {
+    ) -> Result<DnsResponse, ServerTrouble> {
         let response = usable(self.send(question, options, false).await?)?;
         Ok(self.without_edns(response))
     }
 
     /// Remembers that the server answers only without EDNS.
-    fn without_edns(&self, response: Response) -> Response {
-        self.state().edns = Edns::Refused(Instant::now());
+    fn without_edns(&self, response: DnsResponse) -> DnsResponse {
+        self.state().edns = EdnsSupport::Refused(Instant::now());
         response
     }
 
-    fn edns(&self) -> Edns {
+    fn edns(&self) -> EdnsSupport {
         match self.state().edns {
-            Edns::Refused(at) if at.elapsed() >= WITHOUT_EDNS => Edns::Unknown,
+            EdnsSupport::Refused(at) if at.elapsed() >= WITHOUT_EDNS => EdnsSupport::Unknown,
             edns => edns,
         }
     }
@@ -220,15 +220,15 @@ impl Server {
     /// Sends the query, over TCP if the response does not fit into a datagram.
     async fn send(
         &self,
-        question: &Question,
+        question: &DnsQuestion,
         options: &ServerOptions,
         edns: bool,
-    ) -> Result<Response, Trouble> {
+    ) -> Result<DnsResponse, ServerTrouble> {
         let response = match &self.transport.0 {
-            Kind::Datagrams(address) if options.use_tcp => {
+            QueryTransportKind::Datagrams(address) if options.use_tcp => {
                 over_tcp(*address, question, edns).await?
             }
-            Kind::Datagrams(address) => {
+            QueryTransportKind::Datagrams(address) => {
                 let response = over_udp(*address, question, edns, resend_after(options)).await?;
                 if response.is_truncated {
                     self.has_answered();
@@ -237,14 +237,14 @@ impl Server {
                 response
             }
             #[cfg(feature = "encrypted-dns")]
-            Kind::Tls(server) => server.ask(question, edns).await?,
+            QueryTransportKind::Tls(server) => server.ask(question, edns).await?,
             #[cfg(feature = "encrypted-dns")]
-            Kind::Https(server) => server.ask(question, edns).await?,
+            QueryTransportKind::Https(server) => server.ask(question, edns).await?,
         };
         self.has_answered();
         // What does not fit into a stream does not exist.
         if response.is_truncated && is_answer(&response) && !response.has_records(question) {
-            return Err(Trouble::Refused);
+            return Err(ServerTrouble::Refused);
         }
         Ok(response)
     }
@@ -254,7 +254,7 @@ impl Server {
         (state.silent_at, state.answered_at) = (None, Some(Instant::now()));
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, NameServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -262,18 +262,18 @@ impl Server {
 /// Returns the whole response of which this one is a part. What did fit is better than nothing if TCP is not let through.
 async fn complete(
     address: SocketAddr,
-    part: Response,
-    question: &Question,
+    part: DnsResponse,
+    question: &DnsQuestion,
     options: &ServerOptions,
     edns: bool,
-) -> Result<Response, Trouble> {
+) -> Result<DnsResponse, ServerTrouble> {
     let over_tcp = over_tcp(address, question, edns);
     match tokio::time::timeout(options.timeout / 2, over_tcp).await {
         Ok(Ok(complete)) if is_answer(&complete) => Ok(complete),
         _ if part.has_records(question) => Ok(part),
         Ok(Ok(failed)) => Ok(failed),
         Ok(Err(trouble)) => Err(trouble),
-        Err(_) => Err(Trouble::Silent),
+        Err(_) => Err(ServerTrouble::Silent),
     }
 }
 
@@ -282,14 +282,14 @@ fn resend_after(options: &ServerOptions) -> Duration {
 }
 
 /// Returns whether the server complains about the query itself.
-fn is_complaint(response: &Response) -> bool {
+fn is_complaint(response: &DnsResponse) -> bool {
     matches!(response.code, code::FORMAT_ERROR | code::NOT_IMPLEMENTED | code::BAD_VERSION)
 }
 
-fn is_answer(response: &Response) -> bool {
+fn is_answer(response: &DnsResponse) -> bool {
     matches!(response.code, code::NO_ERROR | code::NO_SUCH_NAME)
 }
 
-fn usable(response: Response) -> Result<Response, Trouble> {
-    if is_answer(&response) { Ok(response) } else { Err(Trouble::Refused) }
+fn usable(response: DnsResponse) -> Result<DnsResponse, ServerTrouble> {
+    if is_answer(&response) { Ok(response) } else { Err(ServerTrouble::Refused) }
 }

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use eyas_race::dns::{DnsFailure, RecordType, Records};
+use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
 
 use super::{NameServers, ServerOptions};
 
@@ -24,8 +24,8 @@ fn options() -> ServerOptions {
     ServerOptions { timeout: TIMEOUT, ..ServerOptions::default() }
 }
 
-fn found() -> Result<Records, DnsFailure> {
-    Ok(Records::A(vec![Ipv4Addr::new(192, 0, 2, 1)]))
+fn found() -> Result<DnsRecords, DnsFailure> {
+    Ok(DnsRecords::A(vec![Ipv4Addr::new(192, 0, 2, 1)]))
 }
 
 fn good(asked: &Asked) -> Vec<Act> {

@@ -14,10 +14,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::Trouble;
+use super::ServerTrouble;
 use super::exchange::{STRAY_MESSAGES, connected, framed, read_message};
-use super::message::{Question, Response};
-use super::shared_connection::{ConnectedServer, Connection};
+use super::message::{DnsQuestion, DnsResponse};
+use super::shared_connection::{ConnectedServer, QueryConnection};
 
 /// How long a connection without queries is kept: the next one is soon, or it is another matter (RFC 7766 §6.2.3).
 const IDLE: Duration = Duration::from_secs(30);
@@ -47,7 +47,7 @@ impl TlsServer {
 impl ConnectedServer for TlsServer {
     type Connection = TlsConnection;
 
-    fn connect(&self) -> BoxFuture<'static, Result<TlsConnection, Trouble>> {
+    fn connect(&self) -> BoxFuture<'static, Result<TlsConnection, ServerTrouble>> {
         let (address, name, config) = (self.address, self.name.clone(), Arc::clone(&self.config));
         async move { connect(address, name, config).await.map(TlsConnection::new) }.boxed()
     }
@@ -58,7 +58,7 @@ pub(super) async fn connect(
     address: SocketAddr,
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
-) -> Result<TlsStream<TcpStream>, Trouble> {
+) -> Result<TlsStream<TcpStream>, ServerTrouble> {
     let tcp = connected(address).await?;
     let tls = TlsConnector::from(config).connect(name, tcp).await.inspect_err(|error| {
         tracing::warn!(%address, %error, "no TLS connection to the DNS server");
@@ -70,13 +70,13 @@ pub(super) async fn connect(
 #[derive(Clone, Debug)]
 pub(super) struct TlsConnection {
     queries: mpsc::Sender<Vec<u8>>,
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<WaitingQueries>>,
 }
 
 /// The queries without an answer, by identifier.
 #[derive(Debug, Default)]
-struct Waiting {
-    queries: BTreeMap<u16, (Question, oneshot::Sender<Response>)>,
+struct WaitingQueries {
+    queries: BTreeMap<u16, (DnsQuestion, oneshot::Sender<DnsResponse>)>,
     has_answered: bool,
     has_ended: bool,
 }
@@ -84,8 +84,8 @@ struct Waiting {
 impl TlsConnection {
     fn new(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
         let (queries, unwritten) = mpsc::channel(UNWRITTEN);
-        let waiting: Arc<Mutex<Waiting>> = Arc::default();
-        let end = End(Arc::clone(&waiting));
+        let waiting: Arc<Mutex<WaitingQueries>> = Arc::default();
+        let end = ConnectionEnd(Arc::clone(&waiting));
         tokio::spawn(async move {
             let (reader, writer) = tokio::io::split(stream);
             tokio::select! {
@@ -99,9 +99,9 @@ impl TlsConnection {
     /// Takes a free identifier for a query.
     fn enter(
         &self,
-        question: &Question,
+        question: &DnsQuestion,
         mut id: u16,
-    ) -> Option<(Place<'_>, oneshot::Receiver<Response>)> {
+    ) -> Option<(QueryPlace<'_>, oneshot::Receiver<DnsResponse>)> {
         let (sender, response) = oneshot::channel();
         let mut waiting = lock(&self.waiting);
         if waiting.has_ended || waiting.queries.len() >= usize::from(u16::MAX) {
@@ -111,18 +111,18 @@ impl TlsConnection {
             id = id.wrapping_add(1);
         }
         waiting.queries.insert(id, (question.clone(), sender));
-        Some((Place { waiting: &self.waiting, id }, response))
+        Some((QueryPlace { waiting: &self.waiting, id }, response))
     }
 }
 
-impl Connection for TlsConnection {
-    async fn ask(&self, question: &Question, edns: bool) -> Result<Response, Trouble> {
-        let (id, mut query) = question.query(edns).ok_or(Trouble::Malformed)?;
-        let (place, response) = self.enter(question, id).ok_or(Trouble::Unreachable)?;
+impl QueryConnection for TlsConnection {
+    async fn ask(&self, question: &DnsQuestion, edns: bool) -> Result<DnsResponse, ServerTrouble> {
+        let (id, mut query) = question.query(edns).ok_or(ServerTrouble::Malformed)?;
+        let (place, response) = self.enter(question, id).ok_or(ServerTrouble::Unreachable)?;
         query.splice(..2, place.id.to_be_bytes());
-        let query = framed(&query).ok_or(Trouble::Malformed)?;
-        self.queries.send(query).await.map_err(|_| Trouble::Unreachable)?;
-        response.await.map_err(|_| Trouble::Unreachable)
+        let query = framed(&query).ok_or(ServerTrouble::Malformed)?;
+        self.queries.send(query).await.map_err(|_| ServerTrouble::Unreachable)?;
+        response.await.map_err(|_| ServerTrouble::Unreachable)
     }
 
     fn is_open(&self) -> bool {
@@ -135,9 +135,9 @@ impl Connection for TlsConnection {
 }
 
 /// Tells whoever waits that the connection has ended, also when its runtime has.
-struct End(Arc<Mutex<Waiting>>);
+struct ConnectionEnd(Arc<Mutex<WaitingQueries>>);
 
-impl Drop for End {
+impl Drop for ConnectionEnd {
     fn drop(&mut self) {
         let mut waiting = lock(&self.0);
         waiting.has_ended = true;
@@ -146,23 +146,23 @@ impl Drop for End {
 }
 
 /// A query's place among those that wait.
-struct Place<'a> {
-    waiting: &'a Mutex<Waiting>,
+struct QueryPlace<'a> {
+    waiting: &'a Mutex<WaitingQueries>,
     id: u16,
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueryPlace<'_> {
     fn drop(&mut self) {
         lock(self.waiting).queries.remove(&self.id);
     }
 }
 
-fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
+fn lock(waiting: &Mutex<WaitingQueries>) -> MutexGuard<'_, WaitingQueries> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Hands responses to those that wait for them, in whatever order they come, until the connection ends.
-async fn read(mut stream: impl AsyncRead + Unpin, waiting: &Mutex<Waiting>) {
+async fn read(mut stream: impl AsyncRead + Unpin, waiting: &Mutex<WaitingQueries>) {
     let mut strays = 0;
     while strays <= STRAY_MESSAGES
         && let Ok(octets) = read_message(&mut stream).await
@@ -171,7 +171,7 @@ async fn read(mut stream: impl AsyncRead + Unpin, waiting: &Mutex<Waiting>) {
         let id = octets.first_chunk().copied().map(u16::from_be_bytes);
         let of_query = id.and_then(|id| {
             let (question, _) = waiting.queries.get(&id)?;
-            let response = Response::read(octets, id, question)?;
+            let response = DnsResponse::read(octets, id, question)?;
             Some((waiting.queries.remove(&id)?.1, response))
         });
         match of_query {
@@ -190,7 +190,7 @@ async fn read(mut stream: impl AsyncRead + Unpin, waiting: &Mutex<Waiting>) {
 async fn write(
     mut stream: impl AsyncWrite + Unpin,
     mut unwritten: mpsc::Receiver<Vec<u8>>,
-    waiting: &Mutex<Waiting>,
+    waiting: &Mutex<WaitingQueries>,
 ) {
     loop {
         match tokio::time::timeout(IDLE, unwritten.recv()).await {

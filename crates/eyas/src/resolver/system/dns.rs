@@ -7,25 +7,25 @@ use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use hickory_proto::op::Message;
 
-use super::super::name_servers::{Found, NameServers};
-use super::Asked;
+use super::super::name_servers::{FoundRecords, NameServers};
+use super::AskedName;
 use super::in_flight::InFlight;
 use super::resolv_conf::ResolvConf;
-use super::search::{self, Ask, Searched, candidates, known, search};
+use super::search::{self, AskDns, SearchResult, candidates, known, search};
 
 /// The name servers of one configuration.
 #[derive(Debug)]
-pub(super) struct Dns {
+pub(super) struct SystemDns {
     conf: Arc<ResolvConf>,
     servers: NameServers,
-    searches: InFlight<(String, bool), Result<Searched, DnsFailure>>,
+    searches: InFlight<(String, bool), Result<SearchResult, DnsFailure>>,
 }
 
 /// Names are asked of these servers, on behalf of several callers.
-struct Servers(Arc<Dns>);
+struct SharedDns(Arc<SystemDns>);
 
-impl Ask for Servers {
-    fn ask(&self, name: &str, record_type: RecordType) -> search::Asked {
+impl AskDns for SharedDns {
+    fn ask(&self, name: &str, record_type: RecordType) -> search::SharedAnswer {
         if record_type == RecordType::Aaaa && self.0.conf.no_aaaa {
             return known(Err(DnsFailure::NoData));
         }
@@ -34,7 +34,7 @@ impl Ask for Servers {
     }
 }
 
-impl Dns {
+impl SystemDns {
     pub(super) fn new(conf: Arc<ResolvConf>) -> Self {
         let servers = NameServers::new(conf.servers.iter().copied(), conf.options.clone());
         Self { conf, servers, searches: InFlight::default() }
@@ -56,21 +56,22 @@ impl Dns {
     /// else is asked for the name, and the difference does not matter.
     pub(super) async fn query(
         self: &Arc<Self>,
-        asked: Asked<'_>,
+        asked: AskedName<'_>,
         record_type: RecordType,
         is_last: bool,
-    ) -> Result<Found, DnsFailure> {
+    ) -> Result<FoundRecords, DnsFailure> {
         let names = candidates(&self.conf, asked.host, asked.is_absolute);
         let Some(first) = names.first().map(|candidate| candidate.name.clone()) else {
             return Err(DnsFailure::NoSuchName);
         };
-        let servers = Servers(Arc::clone(self));
+        let servers = SharedDns(Arc::clone(self));
         let owner = |name: &str| format!("{}{name}", asked.prefix);
         if is_last && names.len() == 1 {
             return Ok(servers.ask(&owner(&first), record_type).await);
         }
         let key = (asked.host.to_owned(), asked.is_absolute);
-        let searched = self.searches.join(key, || search(Servers(Arc::clone(self)), names).boxed());
+        let searched =
+            self.searches.join(key, || search(SharedDns(Arc::clone(self)), names).boxed());
         if record_type != RecordType::Https {
             return Ok(searched.await?.addresses(record_type).await);
         }

@@ -17,13 +17,13 @@ const SETTLING: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct WatchedFile<T> {
     path: Box<Path>,
-    state: Mutex<Option<Snapshot<T>>>,
+    state: Mutex<Option<FileSnapshot<T>>>,
 }
 
 /// What was read.
 #[derive(Debug)]
-struct Snapshot<T> {
-    stamp: Stamp,
+struct FileSnapshot<T> {
+    stamp: FileStamp,
     /// Whether every later change has another stamp.
     is_settled: bool,
     value: Arc<T>,
@@ -32,13 +32,13 @@ struct Snapshot<T> {
 /// What tells two states of a path apart. A file that was replaced is another inode, and its inode
 /// change time cannot be set back as its modification time can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stamp {
+enum FileStamp {
     Absent(io::ErrorKind),
     Present { device: u64, inode: u64, len: u64, modified: (i64, i64), changed: (i64, i64) },
 }
 
-impl Stamp {
-    fn of(found: io::Result<&Metadata>) -> Self {
+impl FileStamp {
+    fn from_metadata(found: io::Result<&Metadata>) -> Self {
         match found {
             Err(error) => Self::Absent(error.kind()),
             Ok(file) => Self::Present {
@@ -76,14 +76,14 @@ impl<T: PartialEq> WatchedFile<T> {
         let found = std::fs::metadata(&self.path);
         if let Some(read) = state.as_ref()
             && read.is_settled
-            && read.stamp == Stamp::of(found.as_ref().map_err(copy))
+            && read.stamp == FileStamp::from_metadata(found.as_ref().map_err(copy))
         {
             return Arc::clone(&read.value);
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (stamp, contents) = match found.and_then(|found| self.read(&found)) {
-            Ok((metadata, contents)) => (Stamp::of(Ok(&metadata)), Ok(contents)),
-            Err(error) => (Stamp::of(Err(copy(&error))), Err(error)),
+            Ok((metadata, contents)) => (FileStamp::from_metadata(Ok(&metadata)), Ok(contents)),
+            Err(error) => (FileStamp::from_metadata(Err(copy(&error))), Err(error)),
         };
         let value = parse(contents.as_deref().map_err(copy));
         let value = match state.take() {
@@ -91,7 +91,7 @@ impl<T: PartialEq> WatchedFile<T> {
             _ => Arc::new(value),
         };
         let is_settled = stamp.is_settled(now);
-        *state = Some(Snapshot { stamp, is_settled, value: Arc::clone(&value) });
+        *state = Some(FileSnapshot { stamp, is_settled, value: Arc::clone(&value) });
         value
     }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use dns_lookup::{AddrInfoHints, LookupError, LookupErrorKind};
-use eyas_race::candidate::Family;
+use eyas_race::candidate::AddressFamily;
 use eyas_race::dns::DnsFailure;
 use nix::libc;
 use tokio::sync::{Semaphore, oneshot};
@@ -15,11 +15,11 @@ const MAX_LOOKUPS: usize = 16;
 static LOOKUPS: Semaphore = Semaphore::const_new(MAX_LOOKUPS);
 
 /// What a lookup found.
-pub(super) type Looked = Result<Vec<IpAddr>, DnsFailure>;
+pub(super) type LookupResult = Result<Vec<IpAddr>, DnsFailure>;
 
 /// Looks up the addresses of a name, of one family or of both in one call. If the future is dropped,
 /// the call goes on until it is over, in its place among those at once.
-pub(super) async fn look_up(name: String, family: Option<Family>) -> Looked {
+pub(super) async fn look_up(name: String, family: Option<AddressFamily>) -> LookupResult {
     let place = LOOKUPS.acquire().await.map_err(|_| DnsFailure::Unreachable)?;
     let (sender, receiver) = oneshot::channel();
     // Not a thread of the runtime, whose end would wait for the call.
@@ -36,11 +36,11 @@ pub(super) async fn look_up(name: String, family: Option<Family>) -> Looked {
     receiver.await.unwrap_or(Err(DnsFailure::Unreachable))
 }
 
-fn call(name: &str, family: Option<Family>) -> Looked {
+fn call(name: &str, family: Option<AddressFamily>) -> LookupResult {
     let address = match family {
         None => libc::AF_UNSPEC,
-        Some(Family::V4) => libc::AF_INET,
-        Some(Family::V6) => libc::AF_INET6,
+        Some(AddressFamily::V4) => libc::AF_INET,
+        Some(AddressFamily::V6) => libc::AF_INET6,
     };
     // One entry for each address, instead of one for each type of socket.
     let hints = AddrInfoHints { address, socktype: libc::SOCK_STREAM, ..AddrInfoHints::default() };
@@ -84,8 +84,8 @@ mod tests {
         let v6: IpAddr = "2001:db8::1".parse().unwrap();
         assert_eq!(look_up("192.0.2.1", None).await, Ok(vec![v4]));
         assert_eq!(look_up("2001:db8::1", None).await, Ok(vec![v6]));
-        assert_eq!(look_up("192.0.2.1", Some(Family::V4)).await, Ok(vec![v4]));
-        assert!(look_up("192.0.2.1", Some(Family::V6)).await.is_err());
+        assert_eq!(look_up("192.0.2.1", Some(AddressFamily::V4)).await, Ok(vec![v4]));
+        assert!(look_up("192.0.2.1", Some(AddressFamily::V6)).await.is_err());
         assert_eq!(look_up("a\0b", None).await, Err(DnsFailure::Unreachable));
     }
 

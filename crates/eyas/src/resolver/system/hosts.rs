@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use eyas_race::dns::{DnsFailure, RecordType, Records};
+use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
 
 use super::super::MAX_RECORDS;
 
@@ -38,9 +38,9 @@ pub(super) fn is_on(value: &str) -> Option<bool> {
 
 /// The addresses of each name, in the order of the file.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Hosts(BTreeMap<Box<str>, Vec<IpAddr>>);
+pub(super) struct HostAddresses(BTreeMap<Box<str>, Vec<IpAddr>>);
 
-impl Hosts {
+impl HostAddresses {
     /// Reads the file's contents. A line whose address is none is ignored, and so is one whose
     /// address has a zone, as glibc does.
     pub(super) fn parse(contents: &[u8]) -> Self {
@@ -73,7 +73,7 @@ impl Hosts {
         name: &str,
         every_line: bool,
         record_type: RecordType,
-    ) -> Option<Result<Records, DnsFailure>> {
+    ) -> Option<Result<DnsRecords, DnsFailure>> {
         let addresses = self.0.get(name)?;
         let counted = if every_line { addresses.len() } else { 1 };
         Some(records(addresses.get(..counted).unwrap_or(addresses), record_type))
@@ -84,7 +84,7 @@ impl Hosts {
 pub(super) fn records(
     addresses: &[IpAddr],
     record_type: RecordType,
-) -> Result<Records, DnsFailure> {
+) -> Result<DnsRecords, DnsFailure> {
     let v6 = addresses.iter().filter_map(|address| match address {
         IpAddr::V6(v6) => Some(*v6),
         IpAddr::V4(_) => None,
@@ -95,12 +95,12 @@ pub(super) fn records(
     });
     let records = match record_type {
         RecordType::Https => return Err(DnsFailure::NoData),
-        RecordType::Aaaa => Records::Aaaa(v6.collect()),
-        RecordType::A => Records::A(v4.collect()),
+        RecordType::Aaaa => DnsRecords::Aaaa(v6.collect()),
+        RecordType::A => DnsRecords::A(v4.collect()),
     };
     match &records {
-        Records::Aaaa(addresses) if addresses.is_empty() => Err(DnsFailure::NoData),
-        Records::A(addresses) if addresses.is_empty() => Err(DnsFailure::NoData),
+        DnsRecords::Aaaa(addresses) if addresses.is_empty() => Err(DnsFailure::NoData),
+        DnsRecords::A(addresses) if addresses.is_empty() => Err(DnsFailure::NoData),
         _ => Ok(records),
     }
 }
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     fn addresses(contents: &str, name: &str) -> Option<Vec<String>> {
-        let hosts = Hosts::parse(contents.as_bytes());
+        let hosts = HostAddresses::parse(contents.as_bytes());
         let listed = hosts.0.get(name)?;
         Some(listed.iter().map(ToString::to_string).collect())
     }
@@ -169,15 +169,16 @@ mod tests {
                 expected.map(|list| list.iter().map(|text| (*text).to_owned()).collect());
             assert_eq!(addresses(contents, "a.test"), expected, "{contents:?}");
         }
-        let not_text = Hosts::parse(b"192.0.2.1 \xff a.test \xfe\n\xff\xfe\n\0 192.0.2.2 b\n");
+        let not_text =
+            HostAddresses::parse(b"192.0.2.1 \xff a.test \xfe\n\xff\xfe\n\0 192.0.2.2 b\n");
         assert!(not_text.has("a.test") && !not_text.has("b"));
     }
 
     #[test]
     fn a_name_of_one_family_has_nothing_else() {
-        let hosts = Hosts::parse(b"192.0.2.1 a.test\n2001:db8::1 b.test");
-        let a = Ok(Records::A(vec!["192.0.2.1".parse().unwrap()]));
-        let aaaa = Ok(Records::Aaaa(vec!["2001:db8::1".parse().unwrap()]));
+        let hosts = HostAddresses::parse(b"192.0.2.1 a.test\n2001:db8::1 b.test");
+        let a = Ok(DnsRecords::A(vec!["192.0.2.1".parse().unwrap()]));
+        let aaaa = Ok(DnsRecords::Aaaa(vec!["2001:db8::1".parse().unwrap()]));
         let answer = |name, record_type| hosts.answer(name, true, record_type);
         assert_eq!(answer("a.test", RecordType::A), Some(a));
         assert_eq!(answer("a.test", RecordType::Aaaa), Some(Err(DnsFailure::NoData)));
@@ -204,8 +205,8 @@ mod tests {
         ] {
             assert_eq!(takes_every_line(host_conf.as_bytes()), every, "{host_conf:?}");
         }
-        let hosts = Hosts::parse(b"192.0.2.1 a.test\n2001:db8::1 a.test");
-        let a = Ok(Records::A(vec!["192.0.2.1".parse().unwrap()]));
+        let hosts = HostAddresses::parse(b"192.0.2.1 a.test\n2001:db8::1 a.test");
+        let a = Ok(DnsRecords::A(vec!["192.0.2.1".parse().unwrap()]));
         assert_eq!(hosts.answer("a.test", false, RecordType::A), Some(a));
         let aaaa = hosts.answer("a.test", false, RecordType::Aaaa);
         assert_eq!(aaaa, Some(Err(DnsFailure::NoData)));

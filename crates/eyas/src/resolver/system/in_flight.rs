@@ -10,12 +10,12 @@ use futures_util::future::{BoxFuture, FutureExt, Shared, WeakShared};
 const FEW: usize = 64;
 
 /// A future, for everybody who waits for it. It is dropped with the last of them.
-pub(super) type Joined<T> = Shared<BoxFuture<'static, T>>;
+pub(super) type SharedFuture<T> = Shared<BoxFuture<'static, T>>;
 
 /// What is in flight, by what it is about.
-pub(super) struct InFlight<K, T: Clone>(Mutex<Entries<K, T>>);
+pub(super) struct InFlight<K, T: Clone>(Mutex<LookupEntries<K, T>>);
 
-struct Entries<K, T: Clone> {
+struct LookupEntries<K, T: Clone> {
     started: BTreeMap<K, WeakShared<BoxFuture<'static, T>>>,
     /// The number of entries at which to look for those that are over.
     tidy_at: usize,
@@ -23,7 +23,11 @@ struct Entries<K, T: Clone> {
 
 impl<K: Ord, T: Clone> InFlight<K, T> {
     /// Joins what is in flight about `key`, or starts it.
-    pub(super) fn join(&self, key: K, start: impl FnOnce() -> BoxFuture<'static, T>) -> Joined<T> {
+    pub(super) fn join(
+        &self,
+        key: K,
+        start: impl FnOnce() -> BoxFuture<'static, T>,
+    ) -> SharedFuture<T> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(joined) = entries.started.get(&key).and_then(running) {
             return joined;
@@ -42,13 +46,13 @@ impl<K: Ord, T: Clone> InFlight<K, T> {
 
 /// Returns the future if somebody waits for it and it is not over: a result counts for those only
 /// who asked before it was there.
-fn running<T: Clone>(started: &WeakShared<BoxFuture<'static, T>>) -> Option<Joined<T>> {
+fn running<T: Clone>(started: &WeakShared<BoxFuture<'static, T>>) -> Option<SharedFuture<T>> {
     started.upgrade().filter(|joined| joined.peek().is_none())
 }
 
 impl<K, T: Clone> Default for InFlight<K, T> {
     fn default() -> Self {
-        Self(Mutex::new(Entries { started: BTreeMap::new(), tidy_at: FEW }))
+        Self(Mutex::new(LookupEntries { started: BTreeMap::new(), tidy_at: FEW }))
     }
 }
 

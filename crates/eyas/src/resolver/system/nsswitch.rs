@@ -13,34 +13,34 @@ pub(super) const MDNS_ALLOW_PATH: &str = "/etc/mdns.allow";
 
 /// The sources of host names, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NameSwitch(Vec<Listed>);
+pub(super) struct NameSwitch(Vec<ListedSource>);
 
 /// A source, and what follows its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Listed {
+pub(super) struct ListedSource {
     name: String,
     /// After which results the next source is tried; `None` if that is not understood.
-    continues: Option<Continues>,
+    continues: Option<SourceContinuation>,
 }
 
 /// After which results the next source is tried. After a success none is, and neither files nor DNS
 /// ask for another try (TRYAGAIN) with servers that can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Continues {
+pub(super) struct SourceContinuation {
     pub(super) if_not_found: bool,
     pub(super) if_unavailable: bool,
 }
 
-impl Default for Continues {
+impl Default for SourceContinuation {
     fn default() -> Self {
         Self { if_not_found: true, if_unavailable: true }
     }
 }
 
-impl Continues {
+impl SourceContinuation {
     /// Returns whether the next source is tried after this failure of DNS. To glibc a server that
     /// fails is as good as none.
-    pub(super) const fn after(&self, failure: &DnsFailure) -> bool {
+    pub(super) const fn continues_after(&self, failure: &DnsFailure) -> bool {
         match failure {
             DnsFailure::NoData | DnsFailure::NoSuchName => self.if_not_found,
             _ => self.if_unavailable,
@@ -50,16 +50,16 @@ impl Continues {
 
 /// A source that is asked here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    Files(Continues),
-    Dns(Continues),
+pub(super) enum SourceStep {
+    Files(SourceContinuation),
+    Dns(SourceContinuation),
 }
 
 /// Who answers for a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum SourceOrder {
     /// These sources, one after the other.
-    Own(Vec<Step>),
+    Own(Vec<SourceStep>),
     /// The hosts file if the name stands there and it comes first, else the host's own resolver,
     /// because of this source.
     HostResolver { files_first: bool, because: String },
@@ -67,7 +67,7 @@ pub(super) enum Order {
 
 /// What decides about a name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Situation<'a> {
+pub(super) struct NameSituation<'a> {
     /// The name, in lower case and without a trailing dot.
     pub(super) name: &'a str,
     pub(super) host_name: &'a str,
@@ -78,8 +78,10 @@ pub(super) struct Situation<'a> {
 impl Default for NameSwitch {
     /// Returns the default of glibc since 2.35, for a host without the file or without its line.
     fn default() -> Self {
-        let listed =
-            |name: &str| Listed { name: name.to_owned(), continues: Some(Continues::default()) };
+        let listed = |name: &str| ListedSource {
+            name: name.to_owned(),
+            continues: Some(SourceContinuation::default()),
+        };
         Self(vec![listed("files"), listed("dns")])
     }
 }
@@ -117,39 +119,39 @@ impl NameSwitch {
     }
 
     /// Decides who answers for a name.
-    pub(super) fn order(&self, situation: Situation<'_>) -> Order {
+    pub(super) fn order(&self, situation: NameSituation<'_>) -> SourceOrder {
         let mut steps = Vec::new();
         let mut files_first = false;
         let mut because = None;
         for source in &self.0 {
             match (source.role(situation), source.continues) {
-                (Role::Nothing, _) => {}
-                (Role::Files, Some(continues)) => {
+                (SourceRole::Nothing, _) => {}
+                (SourceRole::Files, Some(continues)) => {
                     files_first |= steps.is_empty() && because.is_none();
-                    steps.push(Step::Files(continues));
+                    steps.push(SourceStep::Files(continues));
                     // What follows is never asked.
                     if !continues.if_not_found && because.is_none() {
-                        return Order::Own(steps);
+                        return SourceOrder::Own(steps);
                     }
                 }
-                (Role::Dns, Some(continues)) => steps.push(Step::Dns(continues)),
-                (Role::Unknown, _) | (_, None) => {
+                (SourceRole::Dns, Some(continues)) => steps.push(SourceStep::Dns(continues)),
+                (SourceRole::Unknown, _) | (_, None) => {
                     because.get_or_insert_with(|| source.name.clone());
                 }
             }
         }
         match because {
-            Some(because) => Order::HostResolver { files_first, because },
+            Some(because) => SourceOrder::HostResolver { files_first, because },
             None if steps.is_empty() => {
-                Order::HostResolver { files_first, because: "no source".to_owned() }
+                SourceOrder::HostResolver { files_first, because: "no source".to_owned() }
             }
-            None => Order::Own(steps),
+            None => SourceOrder::Own(steps),
         }
     }
 }
 
 /// What a source does for a name.
-enum Role {
+enum SourceRole {
     Files,
     Dns,
     /// It never has the name.
@@ -157,24 +159,24 @@ enum Role {
     Unknown,
 }
 
-impl Listed {
-    fn role(&self, situation: Situation<'_>) -> Role {
-        let Situation { name, host_name, has_mdns_allow } = situation;
+impl ListedSource {
+    fn role(&self, situation: NameSituation<'_>) -> SourceRole {
+        let NameSituation { name, host_name, has_mdns_allow } = situation;
         match self.name.as_str() {
-            "files" => Role::Files,
-            "dns" => Role::Dns,
+            "files" => SourceRole::Files,
+            "dns" => SourceRole::Dns,
             "myhostname" => {
                 let is_its_own = is_of_this_host(name, host_name);
                 let goes_on = self.continues.is_some_and(|continues| continues.if_not_found);
-                if is_its_own || !goes_on { Role::Unknown } else { Role::Nothing }
+                if is_its_own || !goes_on { SourceRole::Unknown } else { SourceRole::Nothing }
             }
             // The module answers for `.local` (RFC 6762 §3), and is unavailable for the rest.
             mdns if mdns.starts_with("mdns") => {
                 let is_its_own = name == "local" || name.ends_with(".local") || has_mdns_allow;
                 let goes_on = self.continues.is_some_and(|continues| continues.if_unavailable);
-                if is_its_own || !goes_on { Role::Unknown } else { Role::Nothing }
+                if is_its_own || !goes_on { SourceRole::Unknown } else { SourceRole::Nothing }
             }
-            _ => Role::Unknown,
+            _ => SourceRole::Unknown,
         }
     }
 }
@@ -190,8 +192,8 @@ fn is_of_this_host(name: &str, host_name: &str) -> bool {
 }
 
 /// Reads sources with their actions: `files [NOTFOUND=return] dns`.
-fn sources_of(text: &str) -> Vec<Listed> {
-    let mut sources: Vec<Listed> = Vec::new();
+fn sources_of(text: &str) -> Vec<ListedSource> {
+    let mut sources: Vec<ListedSource> = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
         if let Some(actions) = rest.strip_prefix('[') {
@@ -202,15 +204,17 @@ fn sources_of(text: &str) -> Vec<Listed> {
                         actions.split_ascii_whitespace().try_fold(before, with_action)
                     });
                 }
-                None => sources.push(Listed { name: format!("[{actions}]"), continues: None }),
+                None => {
+                    sources.push(ListedSource { name: format!("[{actions}]"), continues: None })
+                }
             }
             rest = after.trim_start();
         } else {
             let end =
                 rest.find(|c: char| c == '[' || c.is_ascii_whitespace()).unwrap_or(rest.len());
             let (name, after) = rest.split_at(end);
-            let continues = Some(Continues::default());
-            sources.push(Listed { name: name.to_owned(), continues });
+            let continues = Some(SourceContinuation::default());
+            sources.push(ListedSource { name: name.to_owned(), continues });
             rest = after.trim_start();
         }
     }
@@ -219,7 +223,7 @@ fn sources_of(text: &str) -> Vec<Listed> {
 
 /// Applies one action, such as `NOTFOUND=return` or `!UNAVAIL=return`; `None` if it is not
 /// understood.
-fn with_action(before: Continues, action: &str) -> Option<Continues> {
+fn with_action(before: SourceContinuation, action: &str) -> Option<SourceContinuation> {
     let (status, action) = action.split_once('=')?;
     let (status, is_negated) = match status.strip_prefix('!') {
         Some(status) => (status, true),
@@ -238,7 +242,7 @@ fn with_action(before: Continues, action: &str) -> Option<Continues> {
         return None;
     }
     let next = |to: &str, before: bool| if applies(to) { goes_on } else { before };
-    Some(Continues {
+    Some(SourceContinuation {
         if_not_found: next("notfound", before.if_not_found),
         if_unavailable: next("unavail", before.if_unavailable),
     })
@@ -248,28 +252,28 @@ fn with_action(before: Continues, action: &str) -> Option<Continues> {
 mod tests {
     use super::*;
 
-    const FILES: Step = Step::Files(ALL);
-    const DNS: Step = Step::Dns(ALL);
-    const ALL: Continues = Continues { if_not_found: true, if_unavailable: true };
-    const UNLESS_FOUND_OUT: Continues = Continues { if_not_found: false, ..ALL };
-    const ONLY_UNAVAILABLE: Continues = UNLESS_FOUND_OUT;
+    const FILES: SourceStep = SourceStep::Files(ALL);
+    const DNS: SourceStep = SourceStep::Dns(ALL);
+    const ALL: SourceContinuation = SourceContinuation { if_not_found: true, if_unavailable: true };
+    const UNLESS_FOUND_OUT: SourceContinuation = SourceContinuation { if_not_found: false, ..ALL };
+    const ONLY_UNAVAILABLE: SourceContinuation = UNLESS_FOUND_OUT;
 
-    fn order_of(line: &str, name: &str, has_mdns_allow: bool) -> Order {
-        let situation = Situation { name, host_name: "Box", has_mdns_allow };
+    fn order_of(line: &str, name: &str, has_mdns_allow: bool) -> SourceOrder {
+        let situation = NameSituation { name, host_name: "Box", has_mdns_allow };
         NameSwitch::parse(line.as_bytes()).order(situation)
     }
 
-    fn order(line: &str, name: &str) -> Order {
+    fn order(line: &str, name: &str) -> SourceOrder {
         order_of(line, name, false)
     }
 
-    fn host_resolver(files_first: bool, because: &str) -> Order {
-        Order::HostResolver { files_first, because: because.to_owned() }
+    fn host_resolver(files_first: bool, because: &str) -> SourceOrder {
+        SourceOrder::HostResolver { files_first, because: because.to_owned() }
     }
 
     #[test]
     fn what_is_understood_is_done_here() {
-        let own: &[(&str, &[Step])] = &[
+        let own: &[(&str, &[SourceStep])] = &[
             ("", &[FILES, DNS]),
             ("passwd: files sss\n", &[FILES, DNS]),
             ("#hosts: sss", &[FILES, DNS]),
@@ -282,14 +286,14 @@ mod tests {
             ("hosts: files mdns4_minimal [NOTFOUND=return] dns", &[FILES, DNS]),
             ("hosts: files mdns_minimal [NOTFOUND=return] dns mdns myhostname", &[FILES, DNS]),
             ("hosts: files dns myhostname", &[FILES, DNS]),
-            ("hosts: files[notfound=RETURN]dns", &[Step::Files(UNLESS_FOUND_OUT)]),
-            ("hosts: files [NOTFOUND=return] sss", &[Step::Files(UNLESS_FOUND_OUT)]),
-            ("hosts: dns [!UNAVAIL=return] files", &[Step::Dns(ONLY_UNAVAILABLE), FILES]),
-            ("hosts: dns [NOTFOUND=return] files", &[Step::Dns(UNLESS_FOUND_OUT), FILES]),
+            ("hosts: files[notfound=RETURN]dns", &[SourceStep::Files(UNLESS_FOUND_OUT)]),
+            ("hosts: files [NOTFOUND=return] sss", &[SourceStep::Files(UNLESS_FOUND_OUT)]),
+            ("hosts: dns [!UNAVAIL=return] files", &[SourceStep::Dns(ONLY_UNAVAILABLE), FILES]),
+            ("hosts: dns [NOTFOUND=return] files", &[SourceStep::Dns(UNLESS_FOUND_OUT), FILES]),
             ("hosts: files [SUCCESS=return NOTFOUND=continue] dns", &[FILES, DNS]),
         ];
         for (line, steps) in own {
-            assert_eq!(order(line, "a.test"), Order::Own(steps.to_vec()), "{line:?}");
+            assert_eq!(order(line, "a.test"), SourceOrder::Own(steps.to_vec()), "{line:?}");
         }
     }
 
@@ -323,14 +327,14 @@ mod tests {
     fn the_name_decides_about_some_sources() {
         let mdns = "hosts: files mdns4_minimal [NOTFOUND=return] dns";
         assert_eq!(order(mdns, "printer.local"), host_resolver(true, "mdns4_minimal"));
-        assert_eq!(order(mdns, "printer.local.test"), Order::Own(vec![FILES, DNS]));
+        assert_eq!(order(mdns, "printer.local.test"), SourceOrder::Own(vec![FILES, DNS]));
         assert_eq!(order_of(mdns, "a.test", true), host_resolver(true, "mdns4_minimal"));
         let own = "hosts: files dns myhostname";
         for name in ["box", "localhost", "a.localhost", "_gateway", "localhost.localdomain"] {
             assert_eq!(order(own, name), host_resolver(true, "myhostname"), "{name}");
         }
-        assert_eq!(order(own, "box.test"), Order::Own(vec![FILES, DNS]));
-        assert_eq!(order("hosts: files dns", "box"), Order::Own(vec![FILES, DNS]));
-        assert_eq!(order("hosts: files dns", "a.local"), Order::Own(vec![FILES, DNS]));
+        assert_eq!(order(own, "box.test"), SourceOrder::Own(vec![FILES, DNS]));
+        assert_eq!(order("hosts: files dns", "box"), SourceOrder::Own(vec![FILES, DNS]));
+        assert_eq!(order("hosts: files dns", "a.local"), SourceOrder::Own(vec![FILES, DNS]));
     }
 }

@@ -37,7 +37,7 @@ const WITHOUT_EFFECT: [&str; 10] = [
 
 /// What the process's surroundings say about name resolution.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Surroundings {
+pub(super) struct ProcessSurroundings {
     /// `LOCALDOMAIN`, in place of the search list.
     pub(super) local_domain: Option<String>,
     /// `RES_OPTIONS`, after the options of the file.
@@ -52,7 +52,7 @@ pub(super) struct Surroundings {
     pub(super) host_name: String,
 }
 
-impl Surroundings {
+impl ProcessSurroundings {
     pub(super) fn read() -> Self {
         let variable = |name| std::env::var_os(name).map(|value| value.to_string_lossy().into());
         Self {
@@ -107,7 +107,7 @@ impl ResolvConf {
     /// Reads the file's contents; a file that is missing is an empty one.
     pub(super) fn parse(
         contents: &[u8],
-        surroundings: &Surroundings,
+        surroundings: &ProcessSurroundings,
         index_of: impl Fn(&str) -> Option<u32>,
     ) -> Self {
         let mut conf = Self::default();
@@ -264,13 +264,13 @@ fn number(text: &str) -> u32 {
 mod tests {
     use super::*;
 
-    fn read_on(contents: &str, surroundings: &Surroundings) -> ResolvConf {
+    fn read_on(contents: &str, surroundings: &ProcessSurroundings) -> ResolvConf {
         let index_of = |zone: &str| (zone == "eth0").then_some(7);
         ResolvConf::parse(contents.as_bytes(), surroundings, index_of)
     }
 
     fn read(contents: &str) -> ResolvConf {
-        read_on(contents, &Surroundings::default())
+        read_on(contents, &ProcessSurroundings::default())
     }
 
     fn servers(contents: &str) -> Vec<String> {
@@ -332,13 +332,16 @@ mod tests {
             ("search a.test\r\n", &["own.test"]),
             ("", &["own.test"]),
         ];
-        let own = Surroundings { host_name: "box.own.test".into(), ..Surroundings::default() };
+        let own = ProcessSurroundings {
+            host_name: "box.own.test".into(),
+            ..ProcessSurroundings::default()
+        };
         for (contents, expected) in cases {
             assert_eq!(read_on(contents, &own).search, *expected, "{contents:?}");
         }
         let of = |local_domain: &str| {
             let local_domain = Some(local_domain.to_owned());
-            read_on("search a.test", &Surroundings { local_domain, ..own.clone() }).search
+            read_on("search a.test", &ProcessSurroundings { local_domain, ..own.clone() }).search
         };
         assert_eq!(of("x.test y.test"), ["x.test", "y.test"]);
         assert_eq!(of(""), [""; 0]);
@@ -362,7 +365,10 @@ mod tests {
         assert_eq!(read("options ndots:x").ndots, 0);
         assert_eq!(read("").ndots, 1);
         let options = Some("ndots:3 no-tld-query".to_owned());
-        let conf = read_on("options ndots:5", &Surroundings { options, ..Surroundings::default() });
+        let conf = read_on(
+            "options ndots:5",
+            &ProcessSurroundings { options, ..ProcessSurroundings::default() },
+        );
         assert_eq!((conf.ndots, conf.no_tld_query), (3, true));
     }
 

@@ -4,29 +4,29 @@
 
 use std::sync::Arc;
 
-use eyas_race::dns::{DnsFailure, RecordType, Records};
+use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
 use futures_util::future::{BoxFuture, Either, FutureExt, Shared, select};
 
-use super::super::name_servers::Found;
+use super::super::name_servers::FoundRecords;
 use super::resolv_conf::ResolvConf;
 
 /// The answer to one query, for everybody who waits for it.
-pub(super) type Asked = Shared<BoxFuture<'static, Found>>;
+pub(super) type SharedAnswer = Shared<BoxFuture<'static, FoundRecords>>;
 
 /// Asks DNS for records of a name as it is.
-pub(super) trait Ask {
-    fn ask(&self, name: &str, record_type: RecordType) -> Asked;
+pub(super) trait AskDns {
+    fn ask(&self, name: &str, record_type: RecordType) -> SharedAnswer;
 }
 
 /// A name to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Candidate {
+pub(super) struct SearchCandidate {
     pub(super) name: String,
     /// Whether it is the name as it was given.
     as_it_is: bool,
 }
 
-impl Candidate {
+impl SearchCandidate {
     /// Returns its name, unless it is the one that was given.
     pub(super) fn into_searched(self) -> Option<String> {
         (!self.as_it_is).then_some(self.name)
@@ -35,15 +35,15 @@ impl Candidate {
 
 /// The name that counts, and its addresses, which may still be on their way.
 #[derive(Clone)]
-pub(super) struct Searched {
+pub(super) struct SearchResult {
     pub(super) name: Arc<str>,
-    aaaa: Asked,
-    a: Asked,
+    aaaa: SharedAnswer,
+    a: SharedAnswer,
 }
 
-impl Searched {
+impl SearchResult {
     /// Returns its addresses of this family.
-    pub(super) fn addresses(self, record_type: RecordType) -> Asked {
+    pub(super) fn addresses(self, record_type: RecordType) -> SharedAnswer {
         match record_type {
             RecordType::A => self.a,
             RecordType::Aaaa | RecordType::Https => self.aaaa,
@@ -53,8 +53,8 @@ impl Searched {
 
 /// Returns the names to try, in order. A name with as many dots as `ndots` is tried as it is first,
 /// any other one last.
-pub(super) fn candidates(conf: &ResolvConf, name: &str, is_absolute: bool) -> Vec<Candidate> {
-    let as_it_is = Candidate { name: name.to_owned(), as_it_is: true };
+pub(super) fn candidates(conf: &ResolvConf, name: &str, is_absolute: bool) -> Vec<SearchCandidate> {
+    let as_it_is = SearchCandidate { name: name.to_owned(), as_it_is: true };
     if is_absolute || conf.search.is_empty() {
         return vec![as_it_is];
     }
@@ -72,7 +72,7 @@ pub(super) fn candidates(conf: &ResolvConf, name: &str, is_absolute: bool) -> Ve
                 names.push(as_it_is.clone());
             }
         } else {
-            names.push(Candidate { name: format!("{name}.{domain}"), as_it_is: false });
+            names.push(SearchCandidate { name: format!("{name}.{domain}"), as_it_is: false });
         }
     }
     if !has_root && (dots > 0 || !conf.no_tld_query) {
@@ -85,11 +85,11 @@ pub(super) fn candidates(conf: &ResolvConf, name: &str, is_absolute: bool) -> Ve
 /// name does not exist, has no address or its server fails, the next is tried; where no server
 /// answers, only the name as it is.
 pub(super) async fn search(
-    dns: impl Ask,
-    candidates: Vec<Candidate>,
-) -> Result<Searched, DnsFailure> {
+    dns: impl AskDns,
+    candidates: Vec<SearchCandidate>,
+) -> Result<SearchResult, DnsFailure> {
     let mut first_as_it_is = None;
-    let mut seen = Seen::default();
+    let mut seen = SearchFailures::default();
     let mut is_over = false;
     for (at, candidate) in candidates.iter().enumerate() {
         if is_over && !candidate.as_it_is {
@@ -98,7 +98,7 @@ pub(super) async fn search(
         let aaaa = dns.ask(&candidate.name, RecordType::Aaaa);
         let a = dns.ask(&candidate.name, RecordType::A);
         let Some(failure) = without_address(&aaaa, &a).await else {
-            return Ok(Searched { name: candidate.name.as_str().into(), aaaa, a });
+            return Ok(SearchResult { name: candidate.name.as_str().into(), aaaa, a });
         };
         if candidate.as_it_is && at == 0 {
             is_over = matches!(failure, DnsFailure::Unreachable | DnsFailure::Local(_));
@@ -117,13 +117,13 @@ pub(super) async fn search(
 
 /// What the failures of the searched names were.
 #[derive(Default)]
-struct Seen {
+struct SearchFailures {
     no_data: bool,
     server_failure: bool,
     last: Option<DnsFailure>,
 }
 
-impl Seen {
+impl SearchFailures {
     fn note(&mut self, failure: &DnsFailure) {
         self.no_data |= *failure == DnsFailure::NoData;
         self.server_failure |= *failure == DnsFailure::ServerFailure;
@@ -141,7 +141,7 @@ impl Seen {
 }
 
 /// Waits until one family has an address, or returns why neither has.
-async fn without_address(aaaa: &Asked, a: &Asked) -> Option<DnsFailure> {
+async fn without_address(aaaa: &SharedAnswer, a: &SharedAnswer) -> Option<DnsFailure> {
     let (first, second) = match select(aaaa.clone(), a.clone()).await {
         Either::Left((first, second)) | Either::Right((first, second)) => (first, second),
     };
@@ -165,8 +165,8 @@ fn both(one: DnsFailure, other: DnsFailure) -> DnsFailure {
 }
 
 /// Returns an answer that is known.
-pub(super) fn known(records: Result<Records, DnsFailure>) -> Asked {
-    std::future::ready(Found { records, is_authentic: false }).boxed().shared()
+pub(super) fn known(records: Result<DnsRecords, DnsFailure>) -> SharedAnswer {
+    std::future::ready(FoundRecords { records, is_authentic: false }).boxed().shared()
 }
 
 #[cfg(test)]
@@ -207,18 +207,18 @@ mod tests {
         assert_eq!(names(&no_tld, "a"), ["a.x"]);
         assert_eq!(names(&no_tld, "a.b"), ["a.b", "a.b.x"]);
         let absolute = candidates(&conf(&["x"], 5), "a.b", true);
-        assert_eq!(absolute, [Candidate { name: "a.b".into(), as_it_is: true }]);
+        assert_eq!(absolute, [SearchCandidate { name: "a.b".into(), as_it_is: true }]);
     }
 
     /// A zone: what is missing does not exist.
     #[derive(Default)]
-    struct Zone {
-        answers: BTreeMap<(&'static str, RecordType), Result<Records, DnsFailure>>,
+    struct TestZone {
+        answers: BTreeMap<(&'static str, RecordType), Result<DnsRecords, DnsFailure>>,
         asked: Mutex<Vec<String>>,
     }
 
-    impl Ask for &Zone {
-        fn ask(&self, name: &str, record_type: RecordType) -> Asked {
+    impl AskDns for &TestZone {
+        fn ask(&self, name: &str, record_type: RecordType) -> SharedAnswer {
             if record_type == RecordType::A {
                 self.asked.lock().unwrap().push(name.to_owned());
             }
@@ -227,8 +227,8 @@ mod tests {
         }
     }
 
-    fn zone(entries: &[(&'static str, &str)]) -> Zone {
-        let mut zone = Zone::default();
+    fn zone(entries: &[(&'static str, &str)]) -> TestZone {
+        let mut zone = TestZone::default();
         for (name, what) in entries {
             let failure = match *what {
                 "A" | "AAAA" | "NODATA" => DnsFailure::NoData,
@@ -237,8 +237,8 @@ mod tests {
                 "DOWN" => DnsFailure::Unreachable,
                 other => panic!("{other}"),
             };
-            let a = Records::A(vec!["192.0.2.1".parse().unwrap()]);
-            let aaaa = Records::Aaaa(vec!["2001:db8::1".parse().unwrap()]);
+            let a = DnsRecords::A(vec!["192.0.2.1".parse().unwrap()]);
+            let aaaa = DnsRecords::Aaaa(vec!["2001:db8::1".parse().unwrap()]);
             let a = if *what == "A" { Ok(a) } else { Err(failure.clone()) };
             let aaaa = if *what == "AAAA" { Ok(aaaa) } else { Err(failure) };
             zone.answers.insert((name, RecordType::A), a);

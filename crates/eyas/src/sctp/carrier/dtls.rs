@@ -26,7 +26,7 @@ use tokio::sync::Notify;
 
 use super::udp::UdpCarrier;
 use super::{Arrivals, ReceiveBuffers};
-use crate::failure::{Call, HostFault};
+use crate::failure::{HostFault, SocketCall};
 use crate::sctp::dtls::{
     Identity, MAX_OVERHEAD, Outcome, Role, SessionPath, Sessions, State, Trust, looks_like_record,
 };
@@ -338,7 +338,8 @@ impl Inner {
             match udp.send(socket, &transmit) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
                 Err(error)
-                    if HostFault::of(&error, Call::Send, Some(transmit.remote)).is_some() =>
+                    if HostFault::from_error(&error, SocketCall::Send, Some(transmit.remote))
+                        .is_some() =>
                 {
                     tracing::debug!(remote = %transmit.remote, %error, "cannot send");
                     self.outbox.pop_front();

@@ -409,7 +409,7 @@ impl Session {
 /// Returns who has this certificate: the hash of its key, of which 128 bits cannot be imitated with
 /// another key.
 fn identity_of(certificate: &CertificateDer<'_>) -> Option<PeerIdentity> {
-    let key = KeyFingerprint::of(certificate)?;
+    let key = KeyFingerprint::from_certificate(certificate)?;
     key.as_bytes().first_chunk().map(|half| PeerIdentity(*half))
 }
 

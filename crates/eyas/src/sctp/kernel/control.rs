@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use eyas_sctp::identifier::{Ppid, StreamId};
-use eyas_sctp::message::{Reliability, SendInfo};
+use eyas_sctp::message::{MessageReliability, SendInfo};
 use eyas_sctp::serial::Tsn;
 use nix::libc::c_int;
 
@@ -64,13 +64,13 @@ fn send_info(stream: StreamId, flags: u16, ppid: Ppid, context: u32) -> [u8; 16]
 }
 
 /// Returns a policy of RFC 7496 and its value.
-fn policy(reliability: Reliability) -> Option<(u16, u32)> {
+fn policy(reliability: MessageReliability) -> Option<(u16, u32)> {
     let milliseconds = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
     match reliability {
         // 0 would mean forever.
-        Reliability::Lifetime(time) => Some((SCTP_PR_SCTP_TTL, milliseconds(time).max(1))),
-        Reliability::Retransmissions(count) => Some((SCTP_PR_SCTP_RTX, count.into())),
-        Reliability::Priority(priority) => Some((SCTP_PR_SCTP_PRIO, priority)),
+        MessageReliability::Lifetime(time) => Some((SCTP_PR_SCTP_TTL, milliseconds(time).max(1))),
+        MessageReliability::Retransmissions(count) => Some((SCTP_PR_SCTP_RTX, count.into())),
+        MessageReliability::Priority(priority) => Some((SCTP_PR_SCTP_PRIO, priority)),
         _ => None,
     }
 }
@@ -121,7 +121,7 @@ mod tests {
             stream: StreamId(7),
             ppid: Ppid(0x0102_0304),
             unordered: true,
-            reliability: Reliability::Lifetime(Duration::from_millis(250)),
+            reliability: MessageReliability::Lifetime(Duration::from_millis(250)),
             ..SendInfo::default()
         };
         let control = for_message(&info);
@@ -141,8 +141,11 @@ mod tests {
     fn a_reliable_message_has_no_policy_and_a_zero_lifetime_is_rounded_up() {
         let plain = for_message(&SendInfo::default());
         assert_eq!(plain.len(), (size_of::<usize>() + 24).next_multiple_of(size_of::<usize>()));
-        assert_eq!(policy(Reliability::Lifetime(Duration::ZERO)), Some((SCTP_PR_SCTP_TTL, 1)));
-        assert_eq!(policy(Reliability::Retransmissions(0)), Some((SCTP_PR_SCTP_RTX, 0)));
+        assert_eq!(
+            policy(MessageReliability::Lifetime(Duration::ZERO)),
+            Some((SCTP_PR_SCTP_TTL, 1))
+        );
+        assert_eq!(policy(MessageReliability::Retransmissions(0)), Some((SCTP_PR_SCTP_RTX, 0)));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use eyas_sctp::config::AssociationConfig;
 use eyas_sctp::endpoint::PathState;
-use eyas_sctp::endpoint::{Agreed, AssociationState, PathStatus, Status};
+use eyas_sctp::endpoint::{AgreedExtensions, AssociationState, PathStatus, Status};
 use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::identifier::{PathId, StreamId};
 use nix::errno::Errno;
@@ -228,9 +228,9 @@ fn state(number: u32) -> Option<AssociationState> {
 }
 
 /// Returns what both sides support. Options unknown to the kernel count as unsupported.
-fn agreed(socket: &Socket) -> Agreed {
+fn agreed(socket: &Socket) -> AgreedExtensions {
     let is_supported = |value: nix::Result<[u32; 2]>| value.is_ok_and(|value| value[1] != 0);
-    let mut agreed = Agreed::default();
+    let mut agreed = AgreedExtensions::default();
     agreed.interleaving = is_supported(getsockopt(socket, Interleaving));
     agreed.partial_reliability = is_supported(getsockopt(socket, PartialReliability));
     agreed.reconfiguration = can_reset(socket);

@@ -1,7 +1,7 @@
 //! Messages over sockets of this machine.
 
 use bytes::Bytes;
-use eyas_race::evidence::Cause;
+use eyas_race::evidence::FailureCause;
 use eyas_sctp::identifier::StreamId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -39,7 +39,7 @@ async fn unprotected_messages_are_refused() {
     let (_listener, ours, _theirs) = pair().await;
     let streams = ours.sctp_streams().expect("SCTP");
     let refused = streams.messages(STREAM).expect_err("TLS protects byte streams only");
-    assert_eq!(refused.cause, Cause::Unsupported);
+    assert_eq!(refused.cause, FailureCause::Unsupported);
 }
 
 #[tokio::test(flavor = "multi_thread")]

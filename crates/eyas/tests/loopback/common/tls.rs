@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use eyas::SecurityParameters;
-use eyas::sockets::{self, StreamProtocol, Wanted};
+use eyas::sockets::{self, StreamProtocol, WantedSockets};
 use quinn::crypto::rustls::QuicServerConfig;
 use rustls::RootCertStore;
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions, WebPkiClientVerifier};
@@ -108,7 +108,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(mut config: rustls::ServerConfig) -> Self {
-        let both = Wanted { stream: Some(StreamProtocol::Tcp), udp: true };
+        let both = WantedSockets { stream: Some(StreamProtocol::Tcp), udp: true };
         let any = (Ipv4Addr::LOCALHOST, 0).into();
         let bound = sockets::bind(&[any], both).unwrap().pop().unwrap();
         let (sender, handshakes) = mpsc::channel(MAX_HANDSHAKES);

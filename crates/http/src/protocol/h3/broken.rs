@@ -1,6 +1,6 @@
 //! Decides whether the end of a connection is evidence about its path.
 
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use quinn::ConnectionError;
 
 use super::{Http3, keep_alive::KeepAlive};
@@ -37,17 +37,17 @@ impl Watch {
     /// A close by the peer is its decision and not informative about the path. Neither is silence
     /// if nothing was sent: QUIC closes an idle connection (RFC 9000 §10.1), so only a peer that
     /// left a PING unanswered has fallen silent.
-    pub(super) fn cause(&self) -> Option<Cause> {
+    pub(super) fn cause(&self) -> Option<FailureCause> {
         match self.quic.close_reason()? {
             ConnectionError::TimedOut => {
                 let pinged = self.waiting_since.is_some_and(|since| pings(&self.quic) > since);
-                pinged.then_some(Cause::Silent)
+                pinged.then_some(FailureCause::Silent)
             }
             ConnectionError::LocallyClosed => {
-                self.keep_alive.has_given_up().then_some(Cause::Silent)
+                self.keep_alive.has_given_up().then_some(FailureCause::Silent)
             }
-            ConnectionError::Reset => Some(Cause::Reset),
-            ConnectionError::TransportError(_) => Some(Cause::Protocol),
+            ConnectionError::Reset => Some(FailureCause::Reset),
+            ConnectionError::TransportError(_) => Some(FailureCause::Protocol),
             _ => None,
         }
     }

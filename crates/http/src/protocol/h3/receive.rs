@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::{Buf as _, Bytes};
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use h3::{
     client::RequestStream,
     error::{Code, StreamError},
@@ -89,7 +89,7 @@ impl ReceivedBody {
     }
 
     /// Returns what is to be remembered of the path after an error, if it is the cause.
-    pub fn cause(&self) -> Option<Cause> {
+    pub fn cause(&self) -> Option<FailureCause> {
         self.watch.cause()
     }
 

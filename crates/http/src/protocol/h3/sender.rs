@@ -3,7 +3,7 @@
 use std::{fmt, future::Future};
 
 use bytes::Bytes;
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::FailureCause;
 use h3::error::StreamError;
 use http::{Request, Response};
 
@@ -28,7 +28,7 @@ pub struct Http3Failure {
     /// What that means for the request.
     pub kind: Http3FailureKind,
     /// What is to be remembered of the path, if it is the cause.
-    pub cause: Option<Cause>,
+    pub cause: Option<FailureCause>,
 }
 
 /// What a failure means for its request.

@@ -2,7 +2,7 @@
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
-use eyas::{ServerIdentity, race::evidence::Cause};
+use eyas::{ServerIdentity, race::evidence::FailureCause};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 
 use super::*;
@@ -103,7 +103,7 @@ async fn a_peer_that_leaves_pings_unanswered_is_silent() {
         interrupted(true, |server, _| server.rebind(localhost()).expect("another port")).await;
     assert_eq!(
         (unreachable.kind(), unreachable.path_failure()),
-        (Kind::BodyReset, Some(Cause::Silent)),
+        (Kind::BodyReset, Some(FailureCause::Silent)),
         "{unreachable}"
     );
 }

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Stdio;
 
-use eyas_emulator::Namespace;
+use eyas_emulator::NetworkNamespace;
 
 use crate::live::LiveError;
 use crate::situation::live::HostBehaviour;
@@ -41,7 +41,7 @@ pub(super) fn label(ip: IpAddr) -> String {
 
 /// Assigns these addresses to the server's host, and adds routes that swallow or refuse the others.
 pub(super) fn configure(
-    host: &Namespace,
+    host: &NetworkNamespace,
     all: &[(IpAddr, HostBehaviour)],
 ) -> Result<(), LiveError> {
     for ipv6 in [false, true] {
@@ -80,7 +80,7 @@ fn commands(all: &[(IpAddr, HostBehaviour)], ipv6: bool) -> String {
     all.iter().filter(|(ip, _)| ip.is_ipv6() == ipv6).map(line).collect()
 }
 
-fn run_ip(host: &Namespace, family: &str, lines: &str) -> Result<(), LiveError> {
+fn run_ip(host: &NetworkNamespace, family: &str, lines: &str) -> Result<(), LiveError> {
     let failed = |cause: &dyn std::fmt::Display| LiveError::Testbed(format!("ip -batch: {cause}"));
     let mut ip = host
         .command("ip")

@@ -14,7 +14,7 @@ const PACKET: usize = 20;
 
 /// A packet of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Captured {
+pub(super) struct CapturedPacket {
     /// The time since the UNIX epoch.
     pub(super) at: Duration,
     /// The name of the interface.
@@ -24,7 +24,7 @@ pub(super) struct Captured {
 }
 
 /// Returns all packets of a file, up to the first error.
-pub(super) fn packets(mut file: &[u8]) -> Vec<Captured> {
+pub(super) fn packets(mut file: &[u8]) -> Vec<CapturedPacket> {
     let mut interfaces: Vec<String> = Vec::new();
     let mut packets = Vec::new();
     while let Some((kind, body, rest)) = block(file) {
@@ -61,28 +61,28 @@ fn interface_name(body: &[u8]) -> Option<String> {
     }
 }
 
-fn packet(body: &[u8], interfaces: &[String]) -> Option<Captured> {
+fn packet(body: &[u8], interfaces: &[String]) -> Option<CapturedPacket> {
     let interface = interfaces.get(word(body, 0)? as usize)?.clone();
     let nanos = u64::from(word(body, 4)?) << 32 | u64::from(word(body, 8)?);
     let length = usize::try_from(word(body, 12)?).ok()?;
     let ip = body.get(PACKET..PACKET.checked_add(length)?)?.to_vec();
-    Some(Captured { at: Duration::from_nanos(nanos), interface, ip })
+    Some(CapturedPacket { at: Duration::from_nanos(nanos), interface, ip })
 }
 
 #[cfg(test)]
 mod tests {
-    use eyas_netem::capture::Capture;
+    use eyas_netem::capture::PacketCapture;
 
     use super::*;
 
     #[test]
     fn a_written_capture_is_read_back() {
-        let mut capture = Capture::new(1 << 20);
+        let mut capture = PacketCapture::new(1 << 20);
         let ends = ["six at the client", "six at the server"].map(|name| capture.interface(name));
         let at = Duration::new(1_700_000_000, 123_456_789);
         capture.bytes(at, ends[0], &[0x60, 1, 2], None);
         capture.bytes(at + Duration::from_nanos(1), ends[1], &[0x60, 1, 2, 3, 4], Some("late"));
-        let file = capture.take();
+        let file = capture.drain();
         let read = packets(&file);
         assert_eq!(read.len(), 2);
         assert_eq!((read[0].at, read[0].interface.as_str()), (at, "six at the client"));

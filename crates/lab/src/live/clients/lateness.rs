@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hickory_proto::rr::RecordType;
 
-use super::packet::{Content, PacketInfo};
+use super::packet::{PacketContent, PacketInfo};
 
 /// Returns the lateness of the latest answer in milliseconds; `intended_delay` returns the intended delay of
 /// an answer of a type. Answers are matched with queries in the order of both.
@@ -17,7 +17,7 @@ pub(super) fn max_lateness(
     let mut sent: BTreeMap<(&str, u16), VecDeque<Duration>> = BTreeMap::new();
     let mut worst: Option<f64> = None;
     for packet in packets {
-        let Content::Dns(dns) = &packet.content else { continue };
+        let PacketContent::Dns(dns) = &packet.content else { continue };
         let queries = sent.entry((&dns.name, dns.record_type.into())).or_default();
         if !dns.is_answer {
             queries.push_back(packet.at);
@@ -32,12 +32,13 @@ pub(super) fn max_lateness(
 
 #[cfg(test)]
 mod tests {
-    use super::super::packet::Dns;
+    use super::super::packet::DnsMessage;
     use super::*;
 
     fn dns(at: u64, is_answer: bool, record_type: RecordType) -> PacketInfo {
         let name = "t1.lab.test".to_owned();
-        let content = Content::Dns(Dns { is_answer, name, record_type, code: 0, records: 1 });
+        let content =
+            PacketContent::Dns(DnsMessage { is_answer, name, record_type, code: 0, records: 1 });
         let peer = std::net::Ipv4Addr::LOCALHOST.into();
         PacketInfo { at: Duration::from_millis(at), sent: !is_answer, peer, length: 60, content }
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::addresses;
-use super::packet::{Content, Dns, PacketInfo, QuicPacketType, Segment};
+use super::packet::{DnsMessage, PacketContent, PacketInfo, QuicPacketType, SegmentKind};
 use crate::run::{PacketCourse, PacketLine};
 
 /// The maximum number of lines of a course.
@@ -32,24 +32,24 @@ pub(super) fn course(what: &str, packets: &[PacketInfo], begin: Duration) -> Pac
 fn line(packet: &PacketInfo, shown: &mut BTreeSet<String>) -> Option<String> {
     let peer = addresses::label(packet.peer);
     let line = match &packet.content {
-        Content::Dns(dns) => return Some(describe_dns(dns)),
-        Content::Tcp { flow, segment } => {
+        PacketContent::Dns(dns) => return Some(describe_dns(dns)),
+        PacketContent::Tcp { flow, segment } => {
             let port = flow.remote;
             match segment {
-                Segment::Syn => {
+                SegmentKind::Syn => {
                     let repeated = !shown.insert(format!("SYN {} {}", packet.peer, flow.local));
                     let suffix = if repeated { " again" } else { "" };
                     return Some(format!("SYN to {peer} port {port}{suffix}"));
                 }
-                Segment::SynAck => format!("SYN ACK of {peer}"),
-                Segment::Rst => format!("RST, {peer} port {port}"),
-                Segment::Fin => format!("FIN, {peer}"),
+                SegmentKind::SynAck => format!("SYN ACK of {peer}"),
+                SegmentKind::Rst => format!("RST, {peer} port {port}"),
+                SegmentKind::Fin => format!("FIN, {peer}"),
                 // Only the first bytes of the stream in each direction are informative.
-                Segment::Data => format!("data, {peer} port {port}"),
-                Segment::Ack => return None,
+                SegmentKind::Data => format!("data, {peer} port {port}"),
+                SegmentKind::Ack => return None,
             }
         }
-        Content::Quic { packet_type, .. } => {
+        PacketContent::Quic { packet_type, .. } => {
             let packet_type = match packet_type {
                 QuicPacketType::Initial => "Initial",
                 QuicPacketType::ZeroRtt => "0-RTT",
@@ -59,20 +59,20 @@ fn line(packet: &PacketInfo, shown: &mut BTreeSet<String>) -> Option<String> {
             };
             format!("QUIC {packet_type}, {peer}")
         }
-        Content::Unreachable { address, port, code } => {
+        PacketContent::Unreachable { address, port, code } => {
             let address = addresses::label(*address);
             format!("ICMP: {address} port {port} unreachable, {}", reason(packet.peer, *code))
         }
-        Content::Other => return None,
+        PacketContent::Other => return None,
     };
     let local = match &packet.content {
-        Content::Tcp { flow, .. } | Content::Quic { flow, .. } => flow.local,
+        PacketContent::Tcp { flow, .. } | PacketContent::Quic { flow, .. } => flow.local,
         _ => 0,
     };
     shown.insert(format!("{} {local} {line}", packet.sent)).then_some(line)
 }
 
-fn describe_dns(dns: &Dns) -> String {
+fn describe_dns(dns: &DnsMessage) -> String {
     let record_type = dns.record_type;
     match (dns.is_answer, dns.code, dns.records) {
         (false, ..) => format!("{record_type}? {}", dns.name),
@@ -97,27 +97,27 @@ fn reason(from: IpAddr, code: u8) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::packet::Flow;
+    use super::super::packet::FlowPorts;
     use super::*;
 
     #[test]
     fn repeated_lines_are_shown_once_but_attempts_each_time() {
-        let flow = Flow { local: 40_000, remote: 443 };
+        let flow = FlowPorts { local: 40_000, remote: 443 };
         let packet = |at, sent, segment| PacketInfo {
             at: Duration::from_millis(at),
             sent,
             peer: "198.19.0.2".parse().unwrap(),
             length: 60,
-            content: Content::Tcp { flow, segment },
+            content: PacketContent::Tcp { flow, segment },
         };
         let packets = [
-            packet(5, true, Segment::Syn),
-            packet(1005, true, Segment::Syn),
-            packet(1006, false, Segment::SynAck),
-            packet(1006, true, Segment::Ack),
-            packet(1007, true, Segment::Data),
-            packet(1008, true, Segment::Data),
-            packet(1009, false, Segment::Data),
+            packet(5, true, SegmentKind::Syn),
+            packet(1005, true, SegmentKind::Syn),
+            packet(1006, false, SegmentKind::SynAck),
+            packet(1006, true, SegmentKind::Ack),
+            packet(1007, true, SegmentKind::Data),
+            packet(1008, true, SegmentKind::Data),
+            packet(1009, false, SegmentKind::Data),
         ];
         let course = course("x", &packets, Duration::from_millis(3));
         let shown: Vec<_> =
@@ -139,7 +139,10 @@ mod tests {
             sent: true,
             peer: "198.19.0.1".parse().unwrap(),
             length: 60,
-            content: Content::Tcp { flow: Flow { local, remote: 80 }, segment: Segment::Syn },
+            content: PacketContent::Tcp {
+                flow: FlowPorts { local, remote: 80 },
+                segment: SegmentKind::Syn,
+            },
         };
         let packets: Vec<PacketInfo> = (0..100).map(packet).collect();
         let course = course("x", &packets, Duration::ZERO);

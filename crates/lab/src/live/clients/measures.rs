@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use hickory_proto::rr::RecordType;
 
-use super::packet::{Content, Flow, PacketInfo, QuicPacketType, Segment};
+use super::packet::{FlowPorts, PacketContent, PacketInfo, QuicPacketType, SegmentKind};
 
 /// The measures of a fetch, by the names of their columns.
-pub(super) type Measures = BTreeMap<&'static str, f64>;
+pub(super) type FetchMeasures = BTreeMap<&'static str, f64>;
 
 /// The first packet to an address and port over one protocol.
 #[derive(Clone, Copy, Debug)]
-struct Attempt {
+struct ObservedAttempt {
     at: Duration,
     peer: IpAddr,
     port: u16,
@@ -21,23 +21,23 @@ struct Attempt {
 }
 
 /// Connections, by the peer, the ports, and whether it is QUIC.
-type Connections = BTreeMap<(IpAddr, Flow, bool), Connection>;
+type ObservedConnections = BTreeMap<(IpAddr, FlowPorts, bool), ObservedConnection>;
 
 /// A connection, from its own port to that of the server.
 #[derive(Debug, Default)]
-struct Connection {
+struct ObservedConnection {
     /// Whether its start is among the packets: a connection of an earlier fetch does not count.
     started: bool,
     accepted: bool,
     reset_by_client: bool,
     /// Whether the client has sent data.
     sent_data: bool,
-    flights: Flights,
+    flights: FlightState,
 }
 
 /// Whose data arrived in turn, up to the first byte of the response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Flights {
+enum FlightState {
     #[default]
     None,
     /// The request, or the ClientHello.
@@ -51,7 +51,7 @@ enum Flights {
 
 /// The first byte of the response.
 #[derive(Clone, Copy, Debug)]
-struct First {
+struct FirstResponseByte {
     at: Duration,
     ipv6: bool,
     quic: bool,
@@ -62,7 +62,7 @@ struct First {
 pub(super) fn start_time(packets: &[PacketInfo], name: &str) -> Option<Duration> {
     let query = |packet: &&PacketInfo| {
         packet.sent
-            && matches!(&packet.content, Content::Dns(dns) if !dns.is_answer && is_query_for(&dns.name, name))
+            && matches!(&packet.content, PacketContent::Dns(dns) if !dns.is_answer && is_query_for(&dns.name, name))
     };
     let query = packets.iter().find(query).map(|packet| packet.at);
     let attempt = attempts(packets).first().map(|attempt| attempt.at);
@@ -72,7 +72,9 @@ pub(super) fn start_time(packets: &[PacketInfo], name: &str) -> Option<Duration>
 /// Returns which addresses are queried first.
 fn first_address_query(packets: &[PacketInfo], name: &str) -> Option<RecordType> {
     packets.iter().find_map(|packet| match &packet.content {
-        Content::Dns(dns) if packet.sent && !dns.is_answer && is_query_for(&dns.name, name) => {
+        PacketContent::Dns(dns)
+            if packet.sent && !dns.is_answer && is_query_for(&dns.name, name) =>
+        {
             Some(dns.record_type).filter(|record_type| record_type.is_ip_addr())
         }
         _ => None,
@@ -83,7 +85,7 @@ fn first_address_query(packets: &[PacketInfo], name: &str) -> Option<RecordType>
 /// their answers do not.
 pub(super) fn belongs(packet: &PacketInfo, name: &str) -> bool {
     match &packet.content {
-        Content::Dns(dns) => is_query_for(&dns.name, name),
+        PacketContent::Dns(dns) => is_query_for(&dns.name, name),
         _ => true,
     }
 }
@@ -95,8 +97,12 @@ fn is_query_for(queried: &str, name: &str) -> bool {
 }
 
 /// Computes the measures of one fetch of this name. `ended` is when the client's process ended.
-pub(super) fn measure(packets: &[PacketInfo], name: &str, ended: Option<Duration>) -> Measures {
-    let mut measures = Measures::new();
+pub(super) fn measure(
+    packets: &[PacketInfo],
+    name: &str,
+    ended: Option<Duration>,
+) -> FetchMeasures {
+    let mut measures = FetchMeasures::new();
     let attempts = attempts(packets);
     let (connections, response) = connections(packets);
     measures.insert("packets", packets.len() as f64);
@@ -125,15 +131,15 @@ pub(super) fn measure(packets: &[PacketInfo], name: &str, ended: Option<Duration
 }
 
 /// Returns whether it was abandoned before it was accepted, which happened later.
-fn is_killed(connection: &Connection) -> bool {
+fn is_killed(connection: &ObservedConnection) -> bool {
     connection.accepted && connection.reset_by_client && !connection.sent_data
 }
 
 fn measure_attempts(
-    attempts: &[Attempt],
+    attempts: &[ObservedAttempt],
     packets: &[PacketInfo],
     begin: Duration,
-    measures: &mut Measures,
+    measures: &mut FetchMeasures,
 ) {
     let count =
         |ipv6| attempts.iter().filter(|attempt| attempt.peer.is_ipv6() == ipv6).count() as f64;
@@ -162,14 +168,14 @@ fn measure_attempts(
 }
 
 fn measure_answers(
-    attempts: &[Attempt],
+    attempts: &[ObservedAttempt],
     packets: &[PacketInfo],
     name: &str,
-    measures: &mut Measures,
+    measures: &mut FetchMeasures,
 ) {
     let answered = |wanted: RecordType| {
         let is_it = |packet: &&PacketInfo| {
-            matches!(&packet.content, Content::Dns(dns) if dns.is_answer && dns.record_type == wanted
+            matches!(&packet.content, PacketContent::Dns(dns) if dns.is_answer && dns.record_type == wanted
                 && dns.records > 0 && is_query_for(&dns.name, name))
         };
         packets.iter().find(is_it).map(|packet| packet.at)
@@ -194,16 +200,18 @@ fn measure_answers(
 }
 
 /// Returns the first SYN or Initial to each address and port.
-fn attempts(packets: &[PacketInfo]) -> Vec<Attempt> {
-    let mut attempts: Vec<Attempt> = Vec::new();
+fn attempts(packets: &[PacketInfo]) -> Vec<ObservedAttempt> {
+    let mut attempts: Vec<ObservedAttempt> = Vec::new();
     for packet in packets.iter().filter(|packet| packet.sent) {
         let (port, quic) = match packet.content {
-            Content::Tcp { flow, segment: Segment::Syn } => (flow.remote, false),
-            Content::Quic { flow, packet_type: QuicPacketType::Initial } => (flow.remote, true),
+            PacketContent::Tcp { flow, segment: SegmentKind::Syn } => (flow.remote, false),
+            PacketContent::Quic { flow, packet_type: QuicPacketType::Initial } => {
+                (flow.remote, true)
+            }
             _ => continue,
         };
-        let attempt = Attempt { at: packet.at, peer: packet.peer, port, quic };
-        let to = |attempt: &Attempt| (attempt.peer, attempt.port, attempt.quic);
+        let attempt = ObservedAttempt { at: packet.at, peer: packet.peer, port, quic };
+        let to = |attempt: &ObservedAttempt| (attempt.peer, attempt.port, attempt.quic);
         if !attempts.iter().any(|other| to(other) == to(&attempt)) {
             attempts.push(attempt);
         }
@@ -212,16 +220,16 @@ fn attempts(packets: &[PacketInfo]) -> Vec<Attempt> {
 }
 
 /// Returns whether anything was received for an attempt before this time.
-fn is_answered(packets: &[PacketInfo], attempt: &Attempt, before: Duration) -> bool {
+fn is_answered(packets: &[PacketInfo], attempt: &ObservedAttempt, before: Duration) -> bool {
     packets.iter().filter(|packet| !packet.sent && packet.at < before).any(|packet| {
         match packet.content {
-            Content::Tcp { flow, .. } => {
+            PacketContent::Tcp { flow, .. } => {
                 !attempt.quic && packet.peer == attempt.peer && flow.remote == attempt.port
             }
-            Content::Quic { flow, .. } => {
+            PacketContent::Quic { flow, .. } => {
                 attempt.quic && packet.peer == attempt.peer && flow.remote == attempt.port
             }
-            Content::Unreachable { address, port, .. } => {
+            PacketContent::Unreachable { address, port, .. } => {
                 address == attempt.peer && port == attempt.port
             }
             _ => false,
@@ -230,19 +238,19 @@ fn is_answered(packets: &[PacketInfo], attempt: &Attempt, before: Duration) -> b
 }
 
 /// Returns all connections, and the first byte of the response.
-fn connections(packets: &[PacketInfo]) -> (Connections, Option<First>) {
-    let mut connections = Connections::new();
+fn connections(packets: &[PacketInfo]) -> (ObservedConnections, Option<FirstResponseByte>) {
+    let mut connections = ObservedConnections::new();
     let mut response = None;
     for packet in packets {
         let (flow, quic) = match packet.content {
-            Content::Tcp { flow, .. } => (flow, false),
-            Content::Quic { flow, .. } => (flow, true),
+            PacketContent::Tcp { flow, .. } => (flow, false),
+            PacketContent::Quic { flow, .. } => (flow, true),
             _ => continue,
         };
         let connection = connections.entry((packet.peer, flow, quic)).or_default();
-        connection.take(packet);
-        if connection.flights == Flights::Response && response.is_none() {
-            response = Some(First { at: packet.at, ipv6: packet.peer.is_ipv6(), quic });
+        connection.add_packet(packet);
+        if connection.flights == FlightState::Response && response.is_none() {
+            response = Some(FirstResponseByte { at: packet.at, ipv6: packet.peer.is_ipv6(), quic });
         }
     }
     (connections, response)
@@ -251,25 +259,29 @@ fn connections(packets: &[PacketInfo]) -> (Connections, Option<First>) {
 /// The port of HTTP without TLS.
 const PLAIN: u16 = 80;
 
-impl Connection {
-    fn take(&mut self, packet: &PacketInfo) {
+impl ObservedConnection {
+    fn add_packet(&mut self, packet: &PacketInfo) {
         self.started |= packet.sent
             && matches!(
                 packet.content,
-                Content::Tcp { segment: Segment::Syn, .. }
-                    | Content::Quic { packet_type: QuicPacketType::Initial, .. }
+                PacketContent::Tcp { segment: SegmentKind::Syn, .. }
+                    | PacketContent::Quic { packet_type: QuicPacketType::Initial, .. }
             );
         if !self.started {
             return;
         }
         match packet.content {
-            Content::Tcp { segment: Segment::SynAck, .. } => self.accepted |= !packet.sent,
-            Content::Tcp { segment: Segment::Rst, .. } => self.reset_by_client |= packet.sent,
-            Content::Tcp { flow, segment: Segment::Data } => {
-                self.sent_data |= packet.sent;
-                self.flights = self.flights.after(packet.sent, flow.remote == PLAIN);
+            PacketContent::Tcp { segment: SegmentKind::SynAck, .. } => {
+                self.accepted |= !packet.sent
             }
-            Content::Quic { packet_type, .. } => self.datagram(packet.sent, packet_type),
+            PacketContent::Tcp { segment: SegmentKind::Rst, .. } => {
+                self.reset_by_client |= packet.sent
+            }
+            PacketContent::Tcp { flow, segment: SegmentKind::Data } => {
+                self.sent_data |= packet.sent;
+                self.flights = self.flights.next_state(packet.sent, flow.remote == PLAIN);
+            }
+            PacketContent::Quic { packet_type, .. } => self.datagram(packet.sent, packet_type),
             _ => {}
         }
     }
@@ -281,17 +293,20 @@ impl Connection {
         // with its first ones.
         if sent && matches!(packet_type, QuicPacketType::Short | QuicPacketType::ZeroRtt) {
             self.sent_data = true;
-            self.flights = self.flights.max(Flights::ClientSecond);
+            self.flights = self.flights.max(FlightState::ClientSecond);
         }
-        if !sent && packet_type == QuicPacketType::Short && self.flights == Flights::ClientSecond {
-            self.flights = Flights::Response;
+        if !sent
+            && packet_type == QuicPacketType::Short
+            && self.flights == FlightState::ClientSecond
+        {
+            self.flights = FlightState::Response;
         }
     }
 }
 
-impl Flights {
+impl FlightState {
     /// Returns the state after data from the client or the server.
-    const fn after(self, sent: bool, plain: bool) -> Self {
+    const fn next_state(self, sent: bool, plain: bool) -> Self {
         match (self, sent) {
             (Self::None, true) => Self::Client,
             (Self::Client, false) if plain => Self::Response,

@@ -33,18 +33,18 @@ pub(super) struct PacketInfo {
     pub(super) peer: IpAddr,
     /// The length of the IP packet, in bytes.
     pub(super) length: usize,
-    pub(super) content: Content,
+    pub(super) content: PacketContent,
 }
 
 /// The content of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum PacketContent {
     /// A DNS message.
-    Dns(Dns),
+    Dns(DnsMessage),
     /// A TCP segment.
-    Tcp { flow: Flow, segment: Segment },
+    Tcp { flow: FlowPorts, segment: SegmentKind },
     /// A QUIC datagram.
-    Quic { flow: Flow, packet_type: QuicPacketType },
+    Quic { flow: FlowPorts, packet_type: QuicPacketType },
     /// An ICMP error: this address and port cannot be reached.
     Unreachable { address: IpAddr, port: u16, code: u8 },
     /// Anything else.
@@ -53,7 +53,7 @@ pub(super) enum Content {
 
 /// A query or its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Dns {
+pub(super) struct DnsMessage {
     pub(super) is_answer: bool,
     /// In lower case, without the trailing dot.
     pub(super) name: String,
@@ -66,14 +66,14 @@ pub(super) struct Dns {
 
 /// The ports of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Flow {
+pub(super) struct FlowPorts {
     pub(super) local: u16,
     pub(super) remote: u16,
 }
 
 /// The kind of a TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Segment {
+pub(super) enum SegmentKind {
     Syn,
     SynAck,
     Rst,
@@ -112,7 +112,7 @@ pub(super) fn parse(at: Duration, sent: bool, ip: &[u8]) -> Option<PacketInfo> {
         sent,
         peer,
         length: packet.len(),
-        content: content.unwrap_or(Content::Other),
+        content: content.unwrap_or(PacketContent::Other),
     })
 }
 
@@ -120,34 +120,34 @@ fn port(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
 
-fn flow(sent: bool, bytes: &[u8]) -> Option<Flow> {
+fn flow(sent: bool, bytes: &[u8]) -> Option<FlowPorts> {
     let (source, destination) = (port(bytes, 0)?, port(bytes, 2)?);
     let (local, remote) = if sent { (source, destination) } else { (destination, source) };
-    Some(Flow { local, remote })
+    Some(FlowPorts { local, remote })
 }
 
-fn tcp(sent: bool, bytes: &[u8]) -> Option<Content> {
+fn tcp(sent: bool, bytes: &[u8]) -> Option<PacketContent> {
     let flow = flow(sent, bytes)?;
     let header = usize::from(*bytes.get(12)? >> 4) * 4;
     let flags = *bytes.get(13)?;
     let has = |flag: u8| flags & flag != 0;
     let segment = match bytes.len().checked_sub(header)? {
-        _ if has(RST) => Segment::Rst,
-        _ if has(SYN) && has(ACK) => Segment::SynAck,
-        _ if has(SYN) => Segment::Syn,
-        1.. => Segment::Data,
-        0 if has(FIN) => Segment::Fin,
-        0 => Segment::Ack,
+        _ if has(RST) => SegmentKind::Rst,
+        _ if has(SYN) && has(ACK) => SegmentKind::SynAck,
+        _ if has(SYN) => SegmentKind::Syn,
+        1.. => SegmentKind::Data,
+        0 if has(FIN) => SegmentKind::Fin,
+        0 => SegmentKind::Ack,
     };
-    Some(Content::Tcp { flow, segment })
+    Some(PacketContent::Tcp { flow, segment })
 }
 
-fn udp(sent: bool, bytes: &[u8]) -> Option<Content> {
+fn udp(sent: bool, bytes: &[u8]) -> Option<PacketContent> {
     let flow = flow(sent, bytes)?;
     let payload = bytes.get(8..)?;
     match flow.remote {
-        DNS => dns(payload).map(Content::Dns),
-        HTTPS => packet_type(payload).map(|packet_type| Content::Quic { flow, packet_type }),
+        DNS => dns(payload).map(PacketContent::Dns),
+        HTTPS => packet_type(payload).map(|packet_type| PacketContent::Quic { flow, packet_type }),
         _ => None,
     }
 }
@@ -171,12 +171,12 @@ fn packet_type(payload: &[u8]) -> Option<QuicPacketType> {
     })
 }
 
-fn dns(payload: &[u8]) -> Option<Dns> {
+fn dns(payload: &[u8]) -> Option<DnsMessage> {
     let message = Message::from_vec(payload).ok()?;
     let [query] = message.queries.as_slice() else { return None };
     let name = query.name().to_ascii().to_ascii_lowercase();
     let of_type = |record: &&hickory_proto::rr::Record| record.record_type() == query.query_type();
-    Some(Dns {
+    Some(DnsMessage {
         is_answer: message.metadata.message_type == MessageType::Response,
         name: name.trim_end_matches('.').to_owned(),
         record_type: query.query_type(),
@@ -186,7 +186,7 @@ fn dns(payload: &[u8]) -> Option<Dns> {
 }
 
 /// Parses an ICMP message of this type and its quotation of the packet that did not arrive.
-fn unreachable(wanted: u8, bytes: &[u8]) -> Option<Content> {
+fn unreachable(wanted: u8, bytes: &[u8]) -> Option<PacketContent> {
     let quoted = bytes.get(ICMP_HEADER..)?;
     if bytes[0] != wanted {
         return None;
@@ -203,7 +203,7 @@ fn unreachable(wanted: u8, bytes: &[u8]) -> Option<Content> {
         }
         _ => return None,
     };
-    Some(Content::Unreachable { address, port: port(quoted, after + 2)?, code: bytes[1] })
+    Some(PacketContent::Unreachable { address, port: port(quoted, after + 2)?, code: bytes[1] })
 }
 
 #[cfg(test)]
@@ -233,7 +233,7 @@ mod tests {
         bytes
     }
 
-    fn content(protocol: u8, sent: bool, payload: &[u8]) -> Content {
+    fn content(protocol: u8, sent: bool, payload: &[u8]) -> PacketContent {
         parse(Duration::ZERO, sent, &ip(protocol, sent, payload)).expect("an IP packet").content
     }
 
@@ -248,20 +248,20 @@ mod tests {
             let mut bytes = [156, 64, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, flags].to_vec();
             bytes.extend([0; 6]);
             bytes.extend(data);
-            let Content::Tcp { flow, segment } = content(protocol::TCP, true, &bytes) else {
+            let PacketContent::Tcp { flow, segment } = content(protocol::TCP, true, &bytes) else {
                 panic!("not TCP")
             };
-            assert_eq!(flow, Flow { local: 40_000, remote: 80 });
+            assert_eq!(flow, FlowPorts { local: 40_000, remote: 80 });
             segment
         };
         let of = [
-            (SYN, &b""[..], Segment::Syn),
-            (SYN | ACK, b"", Segment::SynAck),
-            (RST | ACK, b"", Segment::Rst),
-            (ACK, b"GET", Segment::Data),
-            (FIN | ACK, b"bye", Segment::Data),
-            (FIN | ACK, b"", Segment::Fin),
-            (ACK, b"", Segment::Ack),
+            (SYN, &b""[..], SegmentKind::Syn),
+            (SYN | ACK, b"", SegmentKind::SynAck),
+            (RST | ACK, b"", SegmentKind::Rst),
+            (ACK, b"GET", SegmentKind::Data),
+            (FIN | ACK, b"bye", SegmentKind::Data),
+            (FIN | ACK, b"", SegmentKind::Fin),
+            (ACK, b"", SegmentKind::Ack),
         ];
         for (flags, data, wanted) in of {
             assert_eq!(segment(flags, data), wanted, "{flags:#x} {data:?}");
@@ -273,7 +273,7 @@ mod tests {
         let packet_type = |first: u8, version: [u8; 4]| {
             let payload = [&[first][..], &version].concat();
             match content(protocol::UDP, true, &udp_to(443, &payload)) {
-                Content::Quic { packet_type, .. } => Some(packet_type),
+                PacketContent::Quic { packet_type, .. } => Some(packet_type),
                 _ => None,
             }
         };
@@ -294,7 +294,7 @@ mod tests {
         let name = Name::from_ascii("T1.Lab.Test.").unwrap();
         message.add_query(Query::query(name, RecordType::AAAA));
         let payload = message.to_vec().unwrap();
-        let Content::Dns(dns) = content(protocol::UDP, true, &udp_to(53, &payload)) else {
+        let PacketContent::Dns(dns) = content(protocol::UDP, true, &udp_to(53, &payload)) else {
             panic!("not DNS")
         };
         assert_eq!((dns.name.as_str(), dns.record_type), ("t1.lab.test", RecordType::AAAA));
@@ -305,10 +305,10 @@ mod tests {
     fn an_error_names_the_address_that_was_not_reached() {
         let quoted = ip(protocol::TCP, true, &[156, 64, 0, 80, 0, 0, 0, 1]);
         let error = [&[3, 13, 0, 0, 0, 0, 0, 0][..], &quoted].concat();
-        let wanted = Content::Unreachable { address: SERVER.into(), port: 80, code: 13 };
+        let wanted = PacketContent::Unreachable { address: SERVER.into(), port: 80, code: 13 };
         assert_eq!(content(protocol::ICMP, false, &error), wanted);
         let echo = [&[8, 0, 0, 0, 0, 0, 0, 0][..], &quoted].concat();
-        assert_eq!(content(protocol::ICMP, false, &echo), Content::Other);
+        assert_eq!(content(protocol::ICMP, false, &echo), PacketContent::Other);
     }
 
     proptest::proptest! {

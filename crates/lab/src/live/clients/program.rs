@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use eyas_emulator::Namespace;
+use eyas_emulator::NetworkNamespace;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::live::LiveError;
@@ -29,7 +29,7 @@ const COVER: &str = "for file in resolv.conf nsswitch.conf hosts; do \
     exec sh -c \"$1\"";
 
 /// A client that is ready to be started.
-pub(super) struct Program<'a> {
+pub(super) struct ReadyClient<'a> {
     client: &'a ClientProgram,
     /// Everything of the run: resolver files, certificate, home directories.
     directory: &'a Path,
@@ -37,12 +37,12 @@ pub(super) struct Program<'a> {
 }
 
 /// How a fetch ended.
-pub(super) struct Ended {
+pub(super) struct FetchEnd {
     /// The time since the UNIX epoch; `None` if it was killed from outside.
     pub(super) at: Option<Duration>,
 }
 
-impl<'a> Program<'a> {
+impl<'a> ReadyClient<'a> {
     /// Checks whether the client is installed, and runs its preparation.
     ///
     /// # Errors
@@ -122,12 +122,12 @@ impl<'a> Program<'a> {
     /// Runs a fetch in this namespace with this home directory, and waits for its end.
     pub(super) fn fetch(
         &self,
-        host: &Namespace,
+        host: &NetworkNamespace,
         url: &str,
         home: &Path,
         give_up: Duration,
         stop: &AtomicBool,
-    ) -> Result<Ended, LiveError> {
+    ) -> Result<FetchEnd, LiveError> {
         let failed =
             |cause: &dyn std::fmt::Display| LiveError::Inside(format!("the client: {cause}"));
         fs::create_dir_all(home).map_err(|cause| failed(&cause))?;
@@ -154,7 +154,7 @@ impl<'a> Program<'a> {
             .stdout(Stdio::null())
             .stderr(log);
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = Group(command.spawn().map_err(|cause| failed(&cause))?);
+        let mut child = ProcessGroup(command.spawn().map_err(|cause| failed(&cause))?);
         let until = Instant::now()
             + give_up
             + self.client.starts_within.map_or(STARTS_WITHIN, |time| time.0);
@@ -164,11 +164,11 @@ impl<'a> Program<'a> {
             }
             if let Some(status) = child.0.try_wait().map_err(|cause| failed(&cause))? {
                 let at = SystemTime::now().duration_since(UNIX_EPOCH).ok();
-                return check(status, &messages).map(|()| Ended { at });
+                return check(status, &messages).map(|()| FetchEnd { at });
             }
             std::thread::sleep(CHECK_EVERY);
         }
-        Ok(Ended { at: None })
+        Ok(FetchEnd { at: None })
     }
 }
 
@@ -195,9 +195,9 @@ fn truncate(line: &str) -> String {
 }
 
 /// A process and its children, which all end with it.
-struct Group(Child);
+struct ProcessGroup(Child);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // The group keeps its number as long as any process is in it, even after the first one has
         // ended.

@@ -5,14 +5,14 @@ use std::net::{IpAddr, SocketAddr};
 
 use eyas_http::Versions;
 use eyas_http::serve::{Running, ServeError, Server, ServerIdentity};
-use eyas_testserver::Authority;
+use eyas_testserver::TestAuthority;
 use eyas_testserver::site::Site;
 use tokio::net::{TcpListener, UdpSocket};
 
-use super::zone::{self, Zone};
+use super::zone::{self, ZoneConfig};
 use crate::live::server_thread::ServerThread;
-use crate::live::{LiveError, Testbed};
-use crate::situation::live::{HostBehaviour, Udp};
+use crate::live::{LiveError, LiveTestbed};
+use crate::situation::live::{HostBehaviour, UdpBehavior};
 
 /// The ports of HTTP, without and with TLS.
 const PORTS: [u16; 2] = [80, 443];
@@ -25,30 +25,30 @@ const MAX_SILENT: usize = 64;
 /// What is served at which addresses, and the DNS records about them.
 pub(super) struct ServerSetup {
     pub(super) name_server: IpAddr,
-    pub(super) zone: Zone,
+    pub(super) zone: ZoneConfig,
     pub(super) all: Vec<(IpAddr, HostBehaviour)>,
-    pub(super) udp: Udp,
+    pub(super) udp: UdpBehavior,
 }
 
 /// Running servers. Dropping this ends them.
-pub(super) struct Servers {
+pub(super) struct TrialServers {
     /// The servers run as long as this exists.
     _thread: ServerThread,
 }
 
-impl Servers {
+impl TrialServers {
     /// Starts all servers, and returns the certificate that clients must trust as well, in PEM.
     pub(super) fn start(
-        testbed: &Testbed,
+        testbed: &LiveTestbed,
         setup: ServerSetup,
     ) -> Result<(Self, String), LiveError> {
         let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
         let authority =
-            Authority::new([format!("*.{}", zone::DOMAIN)]).map_err(|cause| inside(&cause))?;
+            TestAuthority::new([format!("*.{}", zone::DOMAIN)]).map_err(|cause| inside(&cause))?;
         let identity = authority.identity(Default::default()).map_err(|cause| inside(&cause))?;
         let root = pem(authority.root());
         let (thread, ()) = ServerThread::start(testbed, move || async move {
-            let bound = Bound::all(&setup, &identity).await;
+            let bound = BoundSockets::all(&setup, &identity).await;
             let bound = bound.map_err(|cause| LiveError::Inside(cause.to_string()))?;
             Ok(((), bound.serve(setup.zone)))
         })?;
@@ -70,7 +70,7 @@ enum BindError {
 }
 
 /// All bound sockets.
-struct Bound {
+struct BoundSockets {
     names: UdpSocket,
     /// The servers run as long as these exist.
     _web: Vec<Running>,
@@ -79,7 +79,7 @@ struct Bound {
     _swallow: Vec<UdpSocket>,
 }
 
-impl Bound {
+impl BoundSockets {
     async fn all(setup: &ServerSetup, identity: &ServerIdentity) -> Result<Self, BindError> {
         let addresses = |wanted| {
             let matching = setup.all.iter().filter(move |(_, behind)| *behind == wanted);
@@ -97,7 +97,7 @@ impl Bound {
             }
         }
         let mut swallow = Vec::new();
-        if setup.udp == Udp::Swallows {
+        if setup.udp == UdpBehavior::Swallows {
             for ip in serving {
                 let socket = UdpSocket::bind((ip, SECURE)).await;
                 swallow.push(socket.map_err(BindError::Swallowing)?);
@@ -106,7 +106,7 @@ impl Bound {
         Ok(Self { names, _web: web, silent, _swallow: swallow })
     }
 
-    async fn serve(self, zone: Zone) {
+    async fn serve(self, zone: ZoneConfig) {
         for listener in self.silent {
             tokio::spawn(accept_silently(listener));
         }
@@ -116,7 +116,7 @@ impl Bound {
 
 async fn web(
     addresses: &[IpAddr],
-    udp: Udp,
+    udp: UdpBehavior,
     identity: &ServerIdentity,
 ) -> Result<Vec<Running>, ServeError> {
     if addresses.is_empty() {
@@ -127,7 +127,7 @@ async fn web(
         addresses
             .fold(Server::builder().service(Site::new()), |server, address| server.listen(address))
     });
-    let versions = Versions { http3: udp == Udp::Serves, ..Versions::ALL };
+    let versions = Versions { http3: udp == UdpBehavior::Serves, ..Versions::ALL };
     Ok(vec![
         plain.plain().start().await?,
         secure.tls(identity.clone()).versions(versions).start().await?,

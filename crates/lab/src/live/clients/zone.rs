@@ -22,14 +22,14 @@ const TIME_TO_LIVE: u32 = 60;
 
 /// The configuration of the name server.
 #[derive(Clone, Debug)]
-pub(super) struct Zone {
+pub(super) struct ZoneConfig {
     pub(super) setup: ClientsSetup,
     /// The addresses of every name under test, in order.
     pub(super) addresses: Vec<IpAddr>,
 }
 
 /// Answers queries until it is dropped.
-pub(super) async fn serve(socket: UdpSocket, zone: Zone) {
+pub(super) async fn serve(socket: UdpSocket, zone: ZoneConfig) {
     let (socket, zone) = (Arc::new(socket), Arc::new(zone));
     let mut buffer = [0; 2048];
     // Delayed answers end with the server.
@@ -70,7 +70,7 @@ impl DelaySetup {
     }
 }
 
-impl Zone {
+impl ZoneConfig {
     /// Returns the answer to a query and its delay; `None` if it is to be left unanswered or is not
     /// a query.
     fn answer(&self, query: &[u8]) -> Option<(Vec<u8>, Duration)> {
@@ -175,18 +175,22 @@ impl Zone {
 mod tests {
     use super::*;
 
-    fn zone(keys: &str) -> Zone {
+    fn zone(keys: &str) -> ZoneConfig {
         let text = format!(
             "trials = 1\ngive_up = '1 s'\n[client]\ncommand = 'c {{url}}'\nversion = 'v'\n{keys}"
         );
         let addresses = ["2001:2:0:ffff::1", "198.19.0.1", "198.19.0.2"];
-        Zone {
+        ZoneConfig {
             setup: toml::from_str(&text).expect("a setup"),
             addresses: addresses.map(|text| text.parse().expect("an address")).into(),
         }
     }
 
-    fn resolve(zone: &Zone, name: &str, record_type: RecordType) -> Option<(Message, Duration)> {
+    fn resolve(
+        zone: &ZoneConfig,
+        name: &str,
+        record_type: RecordType,
+    ) -> Option<(Message, Duration)> {
         let mut query = Message::query();
         query.add_query(Query::query(Name::from_ascii(name).unwrap(), record_type));
         let (answer, late) = zone.answer(&query.to_vec().unwrap())?;
@@ -211,7 +215,8 @@ mod tests {
     #[test]
     fn one_type_is_late_or_fails_and_the_others_are_not() {
         let late = zone("[late]\nwhat = 'aaaa'\nby = '30 ms'");
-        let by = |zone: &Zone, record_type| resolve(zone, "t.lab.test.", record_type).unwrap().1;
+        let by =
+            |zone: &ZoneConfig, record_type| resolve(zone, "t.lab.test.", record_type).unwrap().1;
         assert_eq!(by(&late, RecordType::AAAA), Duration::from_millis(30));
         assert_eq!(by(&late, RecordType::A), Duration::ZERO);
         let silent = zone("[dns]\na = 'never'\naaaa = 'server-failure'");

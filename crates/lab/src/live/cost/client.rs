@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
-use eyas::sctp::protocol::config::{AssociationConfig, Extensions};
+use eyas::sctp::protocol::config::{AssociationConfig, OfferedExtensions};
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
-use eyas_emulator::{Emulator, Host};
+use eyas_emulator::{Emulator, HostRole};
 use eyas_http::Versions;
-use eyas_load::{Arrivals, Extent, Load};
+use eyas_load::{ArrivalProcess, Load, LoadExtent};
 
 use crate::live::LiveError;
-use crate::situation::live::{ConnectMethod, CostSetup, Outcome, SctpCarrier};
+use crate::situation::live::{ConnectMethod, CostOutcome, CostSetup, SctpCarrier};
 
 /// The number of addresses that connections are opened from in turn: at 1,000 per second,
 /// connections in TIME-WAIT, 60 s each, exceed the ports of a single address.
@@ -29,7 +29,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Assigns the addresses to the client's host, and sets the port range of the paper's Table 1.
 pub(super) fn addresses(emulator: &Emulator, path: &str) -> Result<Vec<IpAddr>, LiveError> {
     let refused = |cause: &dyn std::fmt::Display| LiveError::Testbed(format!("addresses: {cause}"));
-    let address = emulator.address(path, Host::Client);
+    let address = emulator.address(path, HostRole::Client);
     let (Some(IpAddr::V4(own)), Some(device)) = (address, emulator.topology().interface(path))
     else {
         return Err(refused(&"the client has none"));
@@ -39,7 +39,7 @@ pub(super) fn addresses(emulator: &Emulator, path: &str) -> Result<Vec<IpAddr>, 
         (FIRST..FIRST + ADDRESSES).map(|last| Ipv4Addr::new(a, b, c, last)).collect();
     let lines: String =
         all.iter().map(|address| format!("addr add {address}/24 dev {device}\n")).collect();
-    let client = emulator.namespace(Host::Client);
+    let client = emulator.namespace(HostRole::Client);
     let mut ip = client
         .command("ip")
         .args(["-batch", "-"])
@@ -70,9 +70,9 @@ pub(super) fn load(
     let url = format!("{scheme}://{server}/bytes/{}", setup.size.0);
     let url = url.parse().map_err(|cause| LiveError::Inside(format!("{url}: {cause}")))?;
     let mut load = Load::new(url).from_addresses(addresses.iter().copied());
-    load.arrivals = Arrivals::poisson(setup.rate);
+    load.arrivals = ArrivalProcess::poisson(setup.rate);
     load.warm_up = setup.warm_up.0;
-    load.extent = Extent::lasting(setup.warm_up.0 + setup.duration.0);
+    load.extent = LoadExtent::lasting(setup.warm_up.0 + setup.duration.0);
     load.versions = Versions::HTTP_1;
     load.http1_0 = true;
     load.endpoint = Endpoint::builder()
@@ -95,7 +95,7 @@ pub(super) fn load(
 fn association() -> AssociationConfig {
     let mut config = AssociationConfig::default();
     (config.outbound_streams, config.max_inbound_streams) = (1, 1);
-    let mut extensions = Extensions::default();
+    let mut extensions = OfferedExtensions::default();
     extensions.interleaving = false;
     extensions.partial_reliability = false;
     extensions.reconfiguration = false;
@@ -130,10 +130,10 @@ impl CostSetup {
     fn outcomes(&self) -> Vec<Transport> {
         match (self.method, self.outcome) {
             (ConnectMethod::Tcp | ConnectMethod::Sctp | ConnectMethod::Serial, _)
-            | (_, Outcome::Open) => Vec::new(),
-            (_, Outcome::Tcp) => vec![Transport::Tcp],
-            (_, Outcome::Sctp) => vec![self.sctp()],
-            (_, Outcome::Half) => vec![Transport::Tcp, self.sctp()],
+            | (_, CostOutcome::Open) => Vec::new(),
+            (_, CostOutcome::Tcp) => vec![Transport::Tcp],
+            (_, CostOutcome::Sctp) => vec![self.sctp()],
+            (_, CostOutcome::Half) => vec![Transport::Tcp, self.sctp()],
         }
     }
 
@@ -163,10 +163,10 @@ impl CostSetup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use eyas_emulator::units::{Size, Time};
+    use eyas_emulator::units::{ByteSize, TimeSpan};
 
-    fn setup(method: ConnectMethod, outcome: Outcome) -> CostSetup {
-        let second = Time(Duration::from_secs(1));
+    fn setup(method: ConnectMethod, outcome: CostOutcome) -> CostSetup {
+        let second = TimeSpan(Duration::from_secs(1));
         CostSetup {
             link: Default::default(),
             method,
@@ -174,10 +174,10 @@ mod tests {
             outcome,
             hit_rate: Default::default(),
             tls: false,
-            size: Size(1024),
+            size: ByteSize(1024),
             rate: 100.0,
             swallowed: false,
-            patience: Time(Duration::from_secs(3)),
+            patience: TimeSpan(Duration::from_secs(3)),
             warm_up: second,
             duration: second,
             sample: second,
@@ -195,15 +195,15 @@ mod tests {
             ConnectMethod::Serial,
         ];
         for method in methods {
-            let race = setup(method, Outcome::Tcp).race().validated().expect("a valid policy");
+            let race = setup(method, CostOutcome::Tcp).race().validated().expect("a valid policy");
             let alone = matches!(method, ConnectMethod::Tcp | ConnectMethod::Sctp);
             assert_eq!(race.transports.len(), if alone { 1 } else { 2 }, "{method:?}");
         }
-        let serial = setup(ConnectMethod::Serial, Outcome::Tcp).race();
+        let serial = setup(ConnectMethod::Serial, CostOutcome::Tcp).race();
         assert_eq!(serial.head_start, Duration::from_secs(3));
         for method in [ConnectMethod::Tcp, ConnectMethod::Naive, ConnectMethod::Serial] {
             assert_eq!(
-                setup(method, Outcome::Tcp).race().second_tries,
+                setup(method, CostOutcome::Tcp).race().second_tries,
                 0,
                 "{method:?} is none of eyas"
             );
@@ -221,10 +221,10 @@ mod tests {
     #[test]
     fn outcomes_are_those_of_the_paper() {
         let of = |outcome| setup(ConnectMethod::Naive, outcome).outcomes();
-        assert_eq!(of(Outcome::Tcp), [Transport::Tcp]);
-        assert_eq!(of(Outcome::Sctp), [Transport::SctpUdp]);
-        assert_eq!(of(Outcome::Half), [Transport::Tcp, Transport::SctpUdp]);
-        assert!(of(Outcome::Open).is_empty());
-        assert!(setup(ConnectMethod::Tcp, Outcome::Tcp).outcomes().is_empty());
+        assert_eq!(of(CostOutcome::Tcp), [Transport::Tcp]);
+        assert_eq!(of(CostOutcome::Sctp), [Transport::SctpUdp]);
+        assert_eq!(of(CostOutcome::Half), [Transport::Tcp, Transport::SctpUdp]);
+        assert!(of(CostOutcome::Open).is_empty());
+        assert!(setup(ConnectMethod::Tcp, CostOutcome::Tcp).outcomes().is_empty());
     }
 }

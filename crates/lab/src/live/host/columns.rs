@@ -1,14 +1,14 @@
 //! The measurements of a load as columns.
 
-use super::Observed;
-use crate::live::Traffic;
+use super::LoadObservation;
+use crate::live::LinkTraffic;
 use crate::run::RunResult;
 use crate::situation::live::LOAD_COLUMNS;
 
 /// The number of quantiles that represent the times of a run in its columns.
 const QUANTILES: u32 = 200;
 
-impl Observed {
+impl LoadObservation {
     /// Returns all columns.
     pub(in crate::live) fn result(&self) -> RunResult {
         let mut run = RunResult::default();
@@ -72,7 +72,7 @@ impl Observed {
         let intended = tally.intended.max(1) as f64;
         let per_second = self.outcome.answered_per_second();
         let requests = (per_second * self.duration.as_secs_f64()).max(1.0);
-        let Traffic { packets_in, packets_out, bytes_in, bytes_out } = self.traffic;
+        let LinkTraffic { packets_in, packets_out, bytes_in, bytes_out } = self.traffic;
         put("request-packets", (packets_in + packets_out) as f64 / requests);
         put("request-bytes", (bytes_in + bytes_out) as f64 / requests);
         put("answered", 100.0 * tally.answered as f64 / intended);

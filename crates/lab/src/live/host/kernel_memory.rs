@@ -28,7 +28,7 @@ const PAGE: u64 = 4096;
 pub(in crate::live) fn now() -> Option<u64> {
     let slabs = fs::read_to_string("/proc/slabinfo").ok()?;
     let sockets = fs::read_to_string("/proc/thread-self/net/sockstat").ok()?;
-    Some(of(&slabs, &sockets))
+    Some(parse(&slabs, &sockets))
 }
 
 /// Releases what earlier runs have left. Free objects in a core's list count as used, so one run
@@ -40,7 +40,7 @@ pub(in crate::live) fn release_unused() {
     }
 }
 
-fn of(slabs: &str, sockets: &str) -> u64 {
+fn parse(slabs: &str, sockets: &str) -> u64 {
     let cache = |name: &str| {
         let mut numbers = slabs.lines().find_map(|line| {
             line.strip_prefix(name)?.starts_with(' ').then(|| line.split_whitespace().skip(1))
@@ -76,7 +76,7 @@ mod tests {
                      kmalloc-64  1000 1000 64 1 1 : tunables\n";
         let sockets = "sockets: used 21\nTCP: inuse 1 orphan 0 tw 2 alloc 1 mem 5\n\
                        UDP: inuse 0 mem 1\n";
-        assert_eq!(of(slabs, sockets), 2 * 2500 + 3 * 2000 + 2 * 256 + 6 * 4096);
-        assert_eq!(of("", ""), 0, "missing values count as 0");
+        assert_eq!(parse(slabs, sockets), 2 * 2500 + 3 * 2000 + 2 * 256 + 6 * 4096);
+        assert_eq!(parse("", ""), 0, "missing values count as 0");
     }
 }

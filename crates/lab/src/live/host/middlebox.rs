@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use eyas_emulator::Counters;
+use eyas_emulator::EmulatorCounters;
 
 /// What the middleboxes have used so far, and what they hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) struct MiddleboxUsage {
 
 impl MiddleboxUsage {
     /// Returns the current values; `None` without middleboxes.
-    pub(super) fn now(counters: &Counters) -> Option<Self> {
+    pub(super) fn now(counters: &EmulatorCounters) -> Option<Self> {
         let mut all = counters.paths.iter().flat_map(|path| &path.middleboxes).peekable();
         all.peek()?;
         let zero = Self { at: counters.time, busy: Duration::ZERO, entries: 0 };
@@ -50,7 +50,8 @@ mod tests {
             ..before
         };
         assert!((after.share_since(&before) - 2.0).abs() < 1e-9);
-        let none = Counters { time: before.at, paths: Vec::new(), missed: 0, uncaptured: 0 };
+        let none =
+            EmulatorCounters { time: before.at, paths: Vec::new(), missed: 0, uncaptured: 0 };
         assert_eq!(MiddleboxUsage::now(&none), None);
     }
 }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use eyas_emulator::{Emulator, EmulatorError, Host, pin_thread};
+use eyas_emulator::{Emulator, EmulatorError, HostRole, pin_thread};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Pid;
 use serde_json::Value;
@@ -21,7 +21,7 @@ const KEY: &[u8] = include_bytes!("rsa.key.pem");
 
 /// How a server authenticates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::live) enum Identity {
+pub(in crate::live) enum ServedIdentity {
     /// Not at all: no TLS.
     None,
     /// With an RSA certificate, as in 2016.
@@ -32,10 +32,10 @@ pub(in crate::live) enum Identity {
 
 /// What to serve.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::live) struct Serve {
+pub(in crate::live) struct ServerParameters {
     /// The address to listen on; the server has its own host, so all ports are free.
     pub(in crate::live) listen: SocketAddr,
-    pub(in crate::live) identity: Identity,
+    pub(in crate::live) identity: ServedIdentity,
     pub(in crate::live) http3: bool,
 }
 
@@ -56,7 +56,7 @@ enum ServerStartError {
 /// A running server. Dropping it ends it; whatever kills the emulator's guard also kills the
 /// server.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct ServerProcess {
     child: Child,
     receivers: Vec<Pid>,
     core: usize,
@@ -64,18 +64,18 @@ pub(super) struct Server {
     _files: Vec<File>,
 }
 
-impl Server {
+impl ServerProcess {
     /// Starts the server on this core, and waits until it listens.
     pub(super) fn start(
         emulator: &Emulator,
-        serve: &Serve,
+        serve: &ServerParameters,
         core: usize,
     ) -> Result<Self, LiveError> {
         let inside = |cause: &dyn std::fmt::Display| {
             LiveError::Inside(format!("the server does not start: {cause}"))
         };
         let program = program()?;
-        let mut command = emulator.namespace(Host::Server).command(program);
+        let mut command = emulator.namespace(HostRole::Server).command(program);
         command.args(["serve", "--json", "--no-files", "--alt-svc", "none"]);
         command.args(["--listen", &serve.listen.to_string()]);
         if !serve.http3 {
@@ -83,10 +83,10 @@ impl Server {
         }
         let mut files = Vec::new();
         match serve.identity {
-            Identity::None => {
+            ServedIdentity::None => {
                 command.arg("--plain");
             }
-            Identity::Rsa => {
+            ServedIdentity::Rsa => {
                 for (flag, pem) in [("--cert", CERTIFICATE), ("--key", KEY)] {
                     let (path, file) = in_memory(pem).map_err(|cause| inside(&cause))?;
                     command.arg(flag).arg(path);
@@ -94,7 +94,7 @@ impl Server {
                 }
             }
             // The server generates one.
-            Identity::Ecdsa => {}
+            ServedIdentity::Ecdsa => {}
         }
         let mut child = spawn(&mut command, core).map_err(|cause| inside(&cause))?;
         if let Err(cause) = wait_until_listening(&mut child) {
@@ -115,7 +115,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

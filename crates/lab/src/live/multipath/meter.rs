@@ -9,7 +9,7 @@ pub(super) const PARTS: usize = 12;
 
 /// Records what arrives at the receiving application. Times are relative to an arbitrary origin.
 #[derive(Clone, Debug)]
-pub(super) struct Meter {
+pub(super) struct PayloadMeter {
     warm_up: Duration,
     duration: Duration,
     /// When the first bytes arrived.
@@ -25,7 +25,7 @@ pub(super) struct Meter {
     last_keystroke: Option<Duration>,
 }
 
-impl Meter {
+impl PayloadMeter {
     pub(super) const fn new(warm_up: Duration, duration: Duration) -> Self {
         Self {
             warm_up,

@@ -4,16 +4,16 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::mpsc::sync_channel;
 
-use eyas_emulator::Host;
+use eyas_emulator::HostRole;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpSocket};
 
-use super::network::Network;
-use super::shared::{Pair, run_until_finished};
+use super::network::EmulatedNetwork;
+use super::shared::{RunningPair, run_until_finished};
 use crate::live::LiveError;
-use crate::situation::live::{MultipathSetup, Stack};
+use crate::situation::live::{MultipathSetup, MultipathStack};
 
 const PORT: u16 = 5001;
 /// The size of a write, in bytes.
@@ -23,21 +23,24 @@ const BACKLOG: u32 = 8;
 
 /// Starts a receiver on the server's host and a sender on the client's host.
 pub(super) fn start(
-    network: &Network,
+    network: &EmulatedNetwork,
     setup: &MultipathSetup,
-    pair: &mut Pair,
+    pair: &mut RunningPair,
 ) -> Result<(), LiveError> {
-    for host in Host::ALL {
+    for host in HostRole::ALL {
         prepare(network, host, setup)?;
     }
     let to = SocketAddr::new(network.server()?, PORT);
     // Subflows connect to the other addresses.
     let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT);
-    let kind = SocketKind { multipath: setup.stack == Stack::Mptcp, congestion: setup.tcp.clone() };
+    let kind = SocketKind {
+        multipath: setup.stack == MultipathStack::Mptcp,
+        congestion: setup.tcp.clone(),
+    };
     let (sender, listening) = sync_channel(1);
     let (shared, both_ways) = (pair.shared.clone(), setup.application.both_ways);
     let listener = kind.clone();
-    pair.threads.push(network.thread(Host::Server, move || {
+    pair.threads.push(network.thread(HostRole::Server, move || {
         run_until_finished(&shared, "the receiver", async {
             let listener = listener.listen(any)?;
             let _ = sender.send(());
@@ -52,7 +55,7 @@ pub(super) fn start(
     })?);
     let _ = listening.recv();
     let shared = pair.shared.clone();
-    pair.threads.push(network.thread(Host::Client, move || {
+    pair.threads.push(network.thread(HostRole::Client, move || {
         run_until_finished(&shared, "the sender", async {
             let stream = kind.open()?.connect(to).await?;
             let (input, output) = stream.into_split();
@@ -67,20 +70,24 @@ pub(super) fn start(
 }
 
 /// Configures the kernel of a host.
-fn prepare(network: &Network, host: Host, setup: &MultipathSetup) -> Result<(), LiveError> {
+fn prepare(
+    network: &EmulatedNetwork,
+    host: HostRole,
+    setup: &MultipathSetup,
+) -> Result<(), LiveError> {
     let kind = SocketKind { multipath: false, congestion: setup.tcp.clone() };
     let refused = |cause: &dyn std::fmt::Display| {
         LiveError::Missing(format!("TCP with {} as congestion control: {cause}", setup.tcp))
     };
     let opened = network.namespace(host).run_in(move || kind.open().map(drop));
     opened.map_err(|cause| refused(&cause))?.map_err(|cause| refused(&cause))?;
-    if setup.stack != Stack::Mptcp {
+    if setup.stack != MultipathStack::Mptcp {
         return Ok(());
     }
     let missing = |cause: LiveError| LiveError::Missing(format!("MPTCP: {cause}"));
     let limits = ["mptcp", "limits", "set", "subflows", "8", "add_addr_accepted", "8"];
     network.program(host, "ip", &limits).map_err(missing)?;
-    if host == Host::Server {
+    if host == HostRole::Server {
         // The client opens a subflow to each address announced to it; routing sends it over the
         // right path.
         for address in network.addresses_of(host).iter().skip(1) {
@@ -90,9 +97,9 @@ fn prepare(network: &Network, host: Host, setup: &MultipathSetup) -> Result<(), 
     Ok(())
 }
 
-fn signal(network: &Network, address: IpAddr) -> Result<(), LiveError> {
+fn signal(network: &EmulatedNetwork, address: IpAddr) -> Result<(), LiveError> {
     let address = address.to_string();
-    network.program(Host::Server, "ip", &["mptcp", "endpoint", "add", &address, "signal"])
+    network.program(HostRole::Server, "ip", &["mptcp", "endpoint", "add", &address, "signal"])
 }
 
 /// Sockets of TCP or MPTCP, with this congestion control.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::thread::JoinHandle;
 
-use eyas_emulator::{Direction, Emulator, Host, LinkChange, Namespace, Topology};
+use eyas_emulator::{Emulator, HostRole, LinkChange, LinkDirection, NetworkNamespace, Topology};
 
 use crate::live::LiveError;
 use crate::simulation::bottleneck;
@@ -11,7 +11,7 @@ use crate::situation::live::MultipathSetup;
 
 /// Two hosts and the paths between them, which are removed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Network {
+pub(super) struct EmulatedNetwork {
     emulator: Emulator,
     names: Vec<String>,
     /// The path that has no addresses yet.
@@ -28,7 +28,7 @@ pub(super) struct PathTraffic {
     pub(super) back_bytes: u64,
 }
 
-impl Network {
+impl EmulatedNetwork {
     pub(super) fn start(setup: &MultipathSetup, seed: u64) -> Result<Self, LiveError> {
         let mut topology = Topology::default().with_seed(seed);
         for (name, path) in setup.used() {
@@ -53,25 +53,25 @@ impl Network {
     }
 
     /// Returns a host's addresses on the paths that exist from the start.
-    pub(super) fn addresses_of(&self, host: Host) -> Vec<IpAddr> {
+    pub(super) fn addresses_of(&self, host: HostRole) -> Vec<IpAddr> {
         let initial = self.names.iter().filter(|name| self.added_path.as_ref() != Some(name));
         initial.filter_map(|name| self.emulator.address(name, host)).collect()
     }
 
     /// Returns the server address that a client connects to.
     pub(super) fn server(&self) -> Result<IpAddr, LiveError> {
-        let first = self.addresses_of(Host::Server).first().copied();
+        let first = self.addresses_of(HostRole::Server).first().copied();
         first.ok_or_else(|| LiveError::Testbed("there is no path".to_owned()))
     }
 
-    pub(super) fn namespace(&self, host: Host) -> &Namespace {
+    pub(super) fn namespace(&self, host: HostRole) -> &NetworkNamespace {
         self.emulator.namespace(host)
     }
 
     /// Starts a thread on a host.
     pub(super) fn thread(
         &self,
-        host: Host,
+        host: HostRole,
         work: impl FnOnce() + Send + 'static,
     ) -> Result<JoinHandle<()>, LiveError> {
         let namespace = self.namespace(host).clone();
@@ -87,7 +87,7 @@ impl Network {
 
     /// Stops all packets on this path from now on.
     pub(super) fn cut(&self, name: &str) -> Result<(), LiveError> {
-        for direction in [Direction::Forward, Direction::Backward] {
+        for direction in [LinkDirection::Forward, LinkDirection::Backward] {
             self.emulator.change_link(name, direction, LinkChange::Down)?;
         }
         Ok(())
@@ -99,7 +99,7 @@ impl Network {
     }
 
     fn addresses(&self, name: &str, verb: &str) -> Result<(), LiveError> {
-        for host in Host::ALL {
+        for host in HostRole::ALL {
             let Some(address) = self.emulator.address(name, host) else { continue };
             let Some(interface) = self.emulator.topology().interface(name) else { continue };
             let address = format!("{address}/24");
@@ -111,7 +111,7 @@ impl Network {
     /// Runs a program on a host until it ends.
     pub(super) fn program(
         &self,
-        host: Host,
+        host: HostRole,
         program: &str,
         args: &[&str],
     ) -> Result<(), LiveError> {

@@ -5,35 +5,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::meter::Meter;
-use super::network::{Network, PathTraffic};
-use super::shared::{CHECK_INTERVAL, Pair, Shared};
+use super::meter::PayloadMeter;
+use super::network::{EmulatedNetwork, PathTraffic};
+use super::shared::{CHECK_INTERVAL, PairState, RunningPair};
 use super::{mptcp, sctp, simulated, usrsctp};
-use crate::live::{LiveError, Run};
+use crate::live::{LiveError, RunLive};
 use crate::run::RunResult;
-use crate::situation::live::{MultipathSetup, Stack};
+use crate::situation::live::{MultipathSetup, MultipathStack};
 
 /// The time limit of the first message: far longer than any handshake here.
 const PATIENCE: Duration = Duration::from_secs(60);
-impl Run for MultipathSetup {
+impl RunLive for MultipathSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
-        if self.stack == Stack::Simulator {
+        if self.stack == MultipathStack::Simulator {
             return Ok(simulated::run(self, seed));
         }
-        let network = Network::start(self, seed)?;
-        let shared = Arc::new(Shared::new(self));
-        let mut pair = Pair { shared: shared.clone(), threads: Vec::new(), programs: Vec::new() };
+        let network = EmulatedNetwork::start(self, seed)?;
+        let shared = Arc::new(PairState::new(self));
+        let mut pair =
+            RunningPair { shared: shared.clone(), threads: Vec::new(), programs: Vec::new() };
         match self.stack {
-            Stack::Mptcp | Stack::Tcp => mptcp::start(&network, self, &mut pair)?,
-            Stack::Usrsctp => {
+            MultipathStack::Mptcp | MultipathStack::Tcp => mptcp::start(&network, self, &mut pair)?,
+            MultipathStack::Usrsctp => {
                 usrsctp::receive(&network, self, &mut pair)?;
                 usrsctp::send(&network, self, &mut pair)?;
             }
-            Stack::EyasToUsrsctp => {
+            MultipathStack::EyasToUsrsctp => {
                 usrsctp::receive(&network, self, &mut pair)?;
                 sctp::send(&network, self, &mut pair)?;
             }
-            Stack::Eyas | Stack::EyasUdp | Stack::Simulator => {
+            MultipathStack::Eyas | MultipathStack::EyasUdp | MultipathStack::Simulator => {
                 sctp::receive(&network, self, &mut pair)?;
                 sctp::send(&network, self, &mut pair)?;
             }
@@ -49,8 +50,8 @@ impl Run for MultipathSetup {
 /// Waits until the measurement is over, and returns what had crossed the paths before and after it.
 fn watch(
     setup: &MultipathSetup,
-    network: &Network,
-    shared: &Shared,
+    network: &EmulatedNetwork,
+    shared: &PairState,
     stop: &AtomicBool,
 ) -> Result<[Vec<PathTraffic>; 2], LiveError> {
     let until = |moment: Duration| -> Result<(), LiveError> {
@@ -91,7 +92,7 @@ fn watch(
 
 fn summarise(
     setup: &MultipathSetup,
-    meter: &Meter,
+    meter: &PayloadMeter,
     names: &[String],
     before: &[PathTraffic],
     after: &[PathTraffic],

@@ -9,20 +9,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host as Name, Target, TargetError};
+use eyas::race::target::{Target, TargetError, TargetHost as Name};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::sctp::protocol::identifier::StreamId;
 use eyas::sctp::protocol::message::{Message, SendInfo};
 use eyas::sctp::{SctpAssociation, SctpError, SctpListenParameters, SctpListener, SctpOverIp};
 use eyas::{ConnectError, Endpoint, MemoryStore};
-use eyas_emulator::Host;
+use eyas_emulator::HostRole;
 
-use super::network::Network;
-use super::shared::{Pair, Shared, run_until_finished};
+use super::network::EmulatedNetwork;
+use super::shared::{PairState, RunningPair, run_until_finished};
 use crate::live::LiveError;
 use crate::simulation;
 use crate::situation::QueueInfo;
-use crate::situation::live::{MultipathSetup, Stack};
+use crate::situation::live::{MultipathSetup, MultipathStack};
 
 /// The SCTP port.
 pub(super) const PORT: u16 = 5000;
@@ -68,19 +68,19 @@ fn config(setup: &MultipathSetup) -> AssociationConfig {
 
 /// Starts a receiver on the server's host, which listens when this returns.
 pub(super) fn receive(
-    network: &Network,
+    network: &EmulatedNetwork,
     setup: &MultipathSetup,
-    pair: &mut Pair,
+    pair: &mut RunningPair,
 ) -> Result<(), LiveError> {
     let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT);
     let mut parameters = SctpListenParameters::new(any);
-    let inside_udp = setup.stack == Stack::EyasUdp;
+    let inside_udp = setup.stack == MultipathStack::EyasUdp;
     parameters.encapsulation_port = inside_udp.then_some(ENCAPSULATION);
     parameters.over_ip = if inside_udp { SctpOverIp::No } else { SctpOverIp::Must };
     parameters.association = config(setup);
     let (shared, setup) = (pair.shared.clone(), setup.clone());
     let (sender, listening) = sync_channel(1);
-    pair.threads.push(network.thread(Host::Server, move || {
+    pair.threads.push(network.thread(HostRole::Server, move || {
         run_until_finished(&shared, "the receiver", async {
             let listener = SctpListener::bind(&parameters)?;
             let _ = sender.send(());
@@ -98,7 +98,7 @@ pub(super) fn receive(
 }
 
 async fn receive_all(
-    shared: &Shared,
+    shared: &PairState,
     setup: &MultipathSetup,
     association: &SctpAssociation,
 ) -> Result<(), TransferError> {
@@ -112,7 +112,10 @@ async fn receive_all(
 }
 
 /// Receives what the receiver sends, if both hosts do.
-async fn receive_back(shared: &Shared, association: &SctpAssociation) -> Result<(), TransferError> {
+async fn receive_back(
+    shared: &PairState,
+    association: &SctpAssociation,
+) -> Result<(), TransferError> {
     loop {
         let message = association.receive().await?.ok_or(TransferError::ReceiverClosed)?;
         shared.arrived_back(message.len());
@@ -122,7 +125,7 @@ async fn receive_back(shared: &Shared, association: &SctpAssociation) -> Result<
 /// Sends a keystroke each time this has passed, on a stream of their own. One that finds no room waits for
 /// it, and counts from when it fell.
 async fn send_keystrokes(
-    shared: &Shared,
+    shared: &PairState,
     setup: &MultipathSetup,
     association: &SctpAssociation,
 ) -> Result<(), TransferError> {
@@ -153,13 +156,13 @@ fn fell(setup: &MultipathSetup, message: &Message) -> Option<Duration> {
 
 /// Starts a sender on the client's host.
 pub(super) fn send(
-    network: &Network,
+    network: &EmulatedNetwork,
     setup: &MultipathSetup,
-    pair: &mut Pair,
+    pair: &mut RunningPair,
 ) -> Result<(), LiveError> {
     let to = network.server()?;
     let (shared, setup) = (pair.shared.clone(), setup.clone());
-    pair.threads.push(network.thread(Host::Client, move || {
+    pair.threads.push(network.thread(HostRole::Client, move || {
         run_until_finished(&shared, "the sender", send_until_finished(shared.clone(), setup, to));
     })?);
     Ok(())
@@ -167,12 +170,12 @@ pub(super) fn send(
 
 /// Connects, and sends until the end.
 async fn send_until_finished(
-    shared: Arc<Shared>,
+    shared: Arc<PairState>,
     setup: MultipathSetup,
     to: IpAddr,
 ) -> Result<(), TransferError> {
     let transport = match setup.stack {
-        Stack::EyasUdp => Transport::SctpUdp,
+        MultipathStack::EyasUdp => Transport::SctpUdp,
         _ => Transport::Sctp,
     };
     let endpoint = Endpoint::builder()
@@ -202,7 +205,7 @@ async fn send_until_finished(
 
 /// Sends messages on the streams in turn until the end.
 async fn send_bulk(
-    shared: &Shared,
+    shared: &PairState,
     setup: &MultipathSetup,
     association: &SctpAssociation,
 ) -> Result<(), TransferError> {

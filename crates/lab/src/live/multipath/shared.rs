@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::meter::Meter;
+use super::meter::PayloadMeter;
 use crate::live::trial;
 use crate::situation::live::MultipathSetup;
 
@@ -16,19 +16,19 @@ pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// State shared by sender, receiver and the run itself.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct PairState {
     started: Instant,
-    meter: Mutex<Meter>,
+    meter: Mutex<PayloadMeter>,
     finished: AtomicBool,
     /// Why one of them could not continue.
     failure: Mutex<Option<String>>,
 }
 
-impl Shared {
+impl PairState {
     pub(super) fn new(setup: &MultipathSetup) -> Self {
         Self {
             started: Instant::now(),
-            meter: Mutex::new(Meter::new(setup.warm_up.0, setup.duration.0)),
+            meter: Mutex::new(PayloadMeter::new(setup.warm_up.0, setup.duration.0)),
             finished: AtomicBool::new(false),
             failure: Mutex::new(None),
         }
@@ -54,7 +54,7 @@ impl Shared {
         self.meter().record_keystroke(self.elapsed(), fell);
     }
 
-    pub(super) fn meter(&self) -> MutexGuard<'_, Meter> {
+    pub(super) fn meter(&self) -> MutexGuard<'_, PayloadMeter> {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,7 +85,7 @@ impl Shared {
 
 /// Runs this on a runtime of the calling thread until it ends or the measurement is over.
 pub(super) fn run_until_finished<E: Display>(
-    shared: &Shared,
+    shared: &PairState,
     role: &str,
     task: impl Future<Output = Result<(), E>>,
 ) {
@@ -105,13 +105,13 @@ pub(super) fn run_until_finished<E: Display>(
 }
 
 /// A running sender and receiver; both end when this is dropped.
-pub(super) struct Pair {
-    pub(super) shared: Arc<Shared>,
+pub(super) struct RunningPair {
+    pub(super) shared: Arc<PairState>,
     pub(super) threads: Vec<JoinHandle<()>>,
-    pub(super) programs: Vec<Program>,
+    pub(super) programs: Vec<HostProgram>,
 }
 
-impl Drop for Pair {
+impl Drop for RunningPair {
     fn drop(&mut self) {
         self.shared.finished.store(true, Ordering::Relaxed);
         // The programs first, because threads read their output until they end.
@@ -124,9 +124,9 @@ impl Drop for Pair {
 
 /// A program on one of the hosts; killed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Program(pub(super) Child);
+pub(super) struct HostProgram(pub(super) Child);
 
-impl Drop for Program {
+impl Drop for HostProgram {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

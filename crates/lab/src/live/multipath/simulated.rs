@@ -2,7 +2,7 @@
 
 use crate::run::RunResult;
 use crate::simulation;
-use crate::situation::live::{MultipathSetup, Stack};
+use crate::situation::live::{MultipathSetup, MultipathStack};
 
 /// Executes one run, with columns like those of a live one.
 pub(super) fn run(setup: &MultipathSetup, seed: u64) -> RunResult {
@@ -15,7 +15,7 @@ pub(super) fn run(setup: &MultipathSetup, seed: u64) -> RunResult {
     let mut put = |column: &str, number: f64| {
         run.columns.insert(column.to_owned(), vec![number]);
     };
-    debug_assert_eq!(setup.stack, Stack::Simulator);
+    debug_assert_eq!(setup.stack, MultipathStack::Simulator);
     put("goodput", goodput);
     put("ceiling", setup.ceiling());
     put("share", 100.0 * goodput / setup.ceiling());

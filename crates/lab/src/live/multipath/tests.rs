@@ -1,14 +1,14 @@
 use std::time::Duration;
 
-use super::meter::{Meter, PARTS};
-use crate::situation::live::Stack;
+use super::meter::{PARTS, PayloadMeter};
+use crate::situation::live::MultipathStack;
 use crate::situation::live::multipath::tests::setup;
 
 const MS: Duration = Duration::from_millis(1);
 
 #[test]
 fn parts_and_gaps_are_those_of_the_measured_time() {
-    let mut meter = Meter::new(100 * MS, 1200 * MS);
+    let mut meter = PayloadMeter::new(100 * MS, 1200 * MS);
     // The first message arrives at 50 ms: 150 to 1,350 ms are measured, in parts of 100 ms.
     meter.record(50 * MS, 1);
     meter.record(149 * MS, 1_000_000);
@@ -25,7 +25,7 @@ fn parts_and_gaps_are_those_of_the_measured_time() {
 
 #[test]
 fn silence_up_to_the_end_is_a_gap() {
-    let mut meter = Meter::new(Duration::ZERO, 1000 * MS);
+    let mut meter = PayloadMeter::new(Duration::ZERO, 1000 * MS);
     meter.record(10 * MS, 1);
     meter.record(110 * MS, 1);
     meter.end();
@@ -35,7 +35,7 @@ fn silence_up_to_the_end_is_a_gap() {
 #[test]
 fn the_simulator_fills_the_same_columns() {
     let mut setup = setup("dies = 'B'");
-    setup.stack = Stack::Simulator;
+    setup.stack = MultipathStack::Simulator;
     let columns = super::simulated::run(&setup, 1).columns;
     assert!(columns["share"][0] > 50.0 && columns["share"][0] <= 100.0, "{columns:?}");
     // Acknowledgements: some percent of the data.

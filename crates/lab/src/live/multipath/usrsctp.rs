@@ -7,11 +7,11 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use eyas_emulator::Host;
+use eyas_emulator::HostRole;
 
-use super::network::Network;
+use super::network::EmulatedNetwork;
 use super::sctp::PORT;
-use super::shared::{Pair, Program, Shared};
+use super::shared::{HostProgram, PairState, RunningPair};
 use crate::live::LiveError;
 use crate::situation::live::MultipathSetup;
 
@@ -22,19 +22,19 @@ const BUFFER: usize = 4 << 20;
 
 /// Starts a receiver on the server's host, which listens when this returns.
 pub(super) fn receive(
-    network: &Network,
+    network: &EmulatedNetwork,
     setup: &MultipathSetup,
-    pair: &mut Pair,
+    pair: &mut RunningPair,
 ) -> Result<(), LiveError> {
-    let local = list(&network.addresses_of(Host::Server));
+    let local = list(&network.addresses_of(HostRole::Server));
     let args = ["listen", "--local", &local, "--arrivals"];
-    let mut child = start(network, setup, Host::Server, &args, &["wait"])?;
+    let mut child = start(network, setup, HostRole::Server, &args, &["wait"])?;
     let stdout = child.stdout.take();
-    pair.programs.push(Program(child));
+    pair.programs.push(HostProgram(child));
     let Some(stdout) = stdout else { return Ok(()) };
     let shared = pair.shared.clone();
     let (sender, listening) = sync_channel(1);
-    pair.threads.push(network.thread(Host::Server, move || {
+    pair.threads.push(network.thread(HostRole::Server, move || {
         read_output(&shared, BufReader::new(stdout), |_| {
             let _ = sender.send(());
         });
@@ -44,7 +44,7 @@ pub(super) fn receive(
 }
 
 /// Parses the output of the receiver: first that it is ready, then how many bytes have arrived.
-fn read_output(shared: &Arc<Shared>, stdout: impl std::io::BufRead, ready: impl Fn(())) {
+fn read_output(shared: &Arc<PairState>, stdout: impl std::io::BufRead, ready: impl Fn(())) {
     let mut total = 0;
     for line in stdout.lines() {
         let Ok(line) = line else { break };
@@ -62,19 +62,21 @@ fn read_output(shared: &Arc<Shared>, stdout: impl std::io::BufRead, ready: impl 
 
 /// Starts a sender on the client's host.
 pub(super) fn send(
-    network: &Network,
+    network: &EmulatedNetwork,
     setup: &MultipathSetup,
-    pair: &mut Pair,
+    pair: &mut RunningPair,
 ) -> Result<(), LiveError> {
-    let (local, remote) =
-        (list(&network.addresses_of(Host::Client)), list(&network.addresses_of(Host::Server)));
+    let (local, remote) = (
+        list(&network.addresses_of(HostRole::Client)),
+        list(&network.addresses_of(HostRole::Server)),
+    );
     let args = ["connect", "--local", &local, "--remote", &remote];
     let pour = format!("pour:{}:{}", setup.message(), setup.application.streams);
-    let mut child = start(network, setup, Host::Client, &args, &[&pour])?;
+    let mut child = start(network, setup, HostRole::Client, &args, &[&pour])?;
     let stdout = child.stdout.take();
-    pair.programs.push(Program(child));
+    pair.programs.push(HostProgram(child));
     let shared = pair.shared.clone();
-    pair.threads.push(network.thread(Host::Client, move || {
+    pair.threads.push(network.thread(HostRole::Client, move || {
         // It writes something only if it cannot continue.
         let line = stdout.and_then(|stdout| BufReader::new(stdout).lines().next());
         match line {
@@ -86,9 +88,9 @@ pub(super) fn send(
 }
 
 fn start(
-    network: &Network,
+    network: &EmulatedNetwork,
     setup: &MultipathSetup,
-    host: Host,
+    host: HostRole,
     args: &[&str],
     steps: &[&str],
 ) -> Result<Child, LiveError> {

@@ -1,7 +1,7 @@
 //! The headers of pages, and the footer; the numbers are those of `parquet.thrift` of the format.
 
-use super::super::Table;
-use super::thrift::Struct;
+use super::super::ResultsTable;
+use super::thrift::ThriftStruct;
 
 /// Physical types.
 const INT64: usize = 2;
@@ -26,26 +26,26 @@ const UNCOMPRESSED: usize = 0;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum ColumnKind {
     Text,
     Whole,
     Double,
     MaybeDouble,
 }
 
-/// The types of the columns, in the order of [`Table::COLUMNS`].
-const KINDS: [Kind; Table::COLUMNS.len()] = [
-    Kind::Text,
-    Kind::Text,
-    Kind::Text,
-    Kind::Double,
-    Kind::Whole,
-    Kind::Text,
-    Kind::Text,
-    Kind::MaybeDouble,
+/// The types of the columns, in the order of [`ResultsTable::COLUMNS`].
+const KINDS: [ColumnKind; ResultsTable::COLUMNS.len()] = [
+    ColumnKind::Text,
+    ColumnKind::Text,
+    ColumnKind::Text,
+    ColumnKind::Double,
+    ColumnKind::Whole,
+    ColumnKind::Text,
+    ColumnKind::Text,
+    ColumnKind::MaybeDouble,
 ];
 
-impl Kind {
+impl ColumnKind {
     const fn physical(self) -> usize {
         match self {
             Self::Text => BYTE_ARRAY,
@@ -61,10 +61,11 @@ impl Kind {
         }
     }
 
-    fn schema(self, name: &str) -> Struct {
+    fn schema(self, name: &str) -> ThriftStruct {
         let repetition = if self == Self::MaybeDouble { OPTIONAL } else { REQUIRED };
-        let element = Struct::default().int(1, self.physical()).int(3, repetition).text(4, name);
-        let empty = Struct::default;
+        let element =
+            ThriftStruct::default().int(1, self.physical()).int(3, repetition).text(4, name);
+        let empty = ThriftStruct::default;
         match self {
             Self::Text => element.int(6, UTF8).inner(10, empty().inner(STRING, empty())),
             Self::Whole => {
@@ -77,20 +78,20 @@ impl Kind {
 }
 
 /// A row group.
-pub(super) struct Group {
+pub(super) struct RowGroup {
     pub(super) rows: usize,
-    pub(super) columns: Vec<Chunk>,
+    pub(super) columns: Vec<ColumnChunk>,
 }
 
 /// The position of a group's column in the file.
-pub(super) struct Chunk {
+pub(super) struct ColumnChunk {
     pub(super) rows: usize,
     pub(super) dictionary: Option<usize>,
     pub(super) data: usize,
     pub(super) end: usize,
 }
 
-impl Chunk {
+impl ColumnChunk {
     fn start(&self) -> usize {
         self.dictionary.unwrap_or(self.data)
     }
@@ -99,12 +100,12 @@ impl Chunk {
         self.end - self.start()
     }
 
-    fn described(&self, kind: Kind, name: &str) -> Struct {
+    fn described(&self, kind: ColumnKind, name: &str) -> ThriftStruct {
         let encodings: &[usize] = match kind {
-            Kind::Text => &[PLAIN, RLE, RLE_DICTIONARY],
+            ColumnKind::Text => &[PLAIN, RLE, RLE_DICTIONARY],
             _ => &[PLAIN, RLE],
         };
-        let column = Struct::default()
+        let column = ThriftStruct::default()
             .int(1, kind.physical())
             .ints(2, encodings)
             .texts(3, &[name])
@@ -117,36 +118,40 @@ impl Chunk {
             Some(place) => column.long(11, place),
             None => column,
         };
-        Struct::default().long(2, self.start()).inner(3, column)
+        ThriftStruct::default().long(2, self.start()).inner(3, column)
     }
 }
 
 /// Writes the header of a page of values.
-pub(super) fn page_header(bytes: usize, rows: usize, kind: Kind, file: &mut Vec<u8>) {
-    let data = Struct::default().int(1, rows).int(2, kind.encoding()).int(3, RLE).int(4, RLE);
-    let header = Struct::default().int(1, DATA_PAGE).int(2, bytes).int(3, bytes).inner(5, data);
+pub(super) fn page_header(bytes: usize, rows: usize, kind: ColumnKind, file: &mut Vec<u8>) {
+    let data = ThriftStruct::default().int(1, rows).int(2, kind.encoding()).int(3, RLE).int(4, RLE);
+    let header =
+        ThriftStruct::default().int(1, DATA_PAGE).int(2, bytes).int(3, bytes).inner(5, data);
     file.extend(header.end());
 }
 
 /// Writes the header of a page with the strings of a column.
 pub(super) fn dictionary_header(bytes: usize, texts: usize, file: &mut Vec<u8>) {
-    let dictionary = Struct::default().int(1, texts).int(2, PLAIN);
-    let header =
-        Struct::default().int(1, DICTIONARY_PAGE).int(2, bytes).int(3, bytes).inner(7, dictionary);
+    let dictionary = ThriftStruct::default().int(1, texts).int(2, PLAIN);
+    let header = ThriftStruct::default()
+        .int(1, DICTIONARY_PAGE)
+        .int(2, bytes)
+        .int(3, bytes)
+        .inner(7, dictionary);
     file.extend(header.end());
 }
 
 /// Returns the footer of the file.
-pub(super) fn footer(rows: usize, groups: &[Group]) -> Vec<u8> {
-    let root = Struct::default().text(4, "runs").int(5, KINDS.len());
-    let columns = KINDS.iter().zip(Table::COLUMNS).map(|(kind, name)| kind.schema(name));
-    let group = |group: &Group| {
-        let described = group.columns.iter().zip(KINDS.iter().zip(Table::COLUMNS));
+pub(super) fn footer(rows: usize, groups: &[RowGroup]) -> Vec<u8> {
+    let root = ThriftStruct::default().text(4, "runs").int(5, KINDS.len());
+    let columns = KINDS.iter().zip(ResultsTable::COLUMNS).map(|(kind, name)| kind.schema(name));
+    let group = |group: &RowGroup| {
+        let described = group.columns.iter().zip(KINDS.iter().zip(ResultsTable::COLUMNS));
         let columns = described.map(|(chunk, (kind, name))| chunk.described(*kind, name)).collect();
-        let size = group.columns.iter().map(Chunk::size).sum();
-        Struct::default().structs(1, columns).long(2, size).long(3, group.rows)
+        let size = group.columns.iter().map(ColumnChunk::size).sum();
+        ThriftStruct::default().structs(1, columns).long(2, size).long(3, group.rows)
     };
-    Struct::default()
+    ThriftStruct::default()
         .int(1, 1)
         .structs(2, std::iter::once(root).chain(columns).collect())
         .long(3, rows)

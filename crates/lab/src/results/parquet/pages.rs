@@ -6,21 +6,21 @@ use super::thrift::varint;
 
 /// The distinct strings of a column.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Dictionary {
+pub(super) struct StringDictionary {
     /// Their number.
     pub(super) texts: usize,
     pub(super) bytes: Vec<u8>,
 }
 
-impl Dictionary {
+impl StringDictionary {
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 }
 
 /// Returns the dictionary of some strings, and the encoded index of each of them.
-pub(super) fn dictionary(texts: &[String]) -> (Dictionary, Vec<u8>) {
-    let mut dictionary = Dictionary::default();
+pub(super) fn dictionary(texts: &[String]) -> (StringDictionary, Vec<u8>) {
+    let mut dictionary = StringDictionary::default();
     let mut indices: HashMap<&str, usize> = HashMap::new();
     let mut places = Vec::with_capacity(texts.len());
     for text in texts {

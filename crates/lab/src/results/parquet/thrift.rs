@@ -13,12 +13,12 @@ const STRUCT: u8 = 12;
 
 /// A struct under construction. Fields must be added in ascending order of their numbers.
 #[derive(Default)]
-pub(super) struct Struct {
+pub(super) struct ThriftStruct {
     bytes: Vec<u8>,
     last: u8,
 }
 
-impl Struct {
+impl ThriftStruct {
     fn field(&mut self, number: u8, kind: u8) {
         debug_assert!(
             number > self.last && number - self.last < 16,
@@ -134,16 +134,16 @@ mod tests {
 
     #[test]
     fn structs_are_encoded_as_the_protocol_requires() {
-        let inner = Struct::default().byte(1, 64).no(2).end();
+        let inner = ThriftStruct::default().byte(1, 64).no(2).end();
         assert_eq!(inner, [0x13, 64, 0x12, 0]);
-        let bytes = Struct::default()
+        let bytes = ThriftStruct::default()
             .int(1, 2)
             .long(3, 300)
             .text(4, "ab")
-            .inner(5, Struct::default())
+            .inner(5, ThriftStruct::default())
             .texts(6, &["c"])
             .ints(9, &[0, 8])
-            .structs(10, vec![Struct::default().int(1, 1)])
+            .structs(10, vec![ThriftStruct::default().int(1, 1)])
             .end();
         let expected = [
             [0x15, 4].as_slice(),
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn long_lists_have_a_separate_length() {
-        let bytes = Struct::default().ints(1, &[0; 200]).end();
+        let bytes = ThriftStruct::default().ints(1, &[0; 200]).end();
         assert_eq!(bytes[..4], [0x19, 0xF5, 0xC8, 0x01]);
     }
 }

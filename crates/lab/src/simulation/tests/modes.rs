@@ -1,21 +1,25 @@
 //! Tests that both forms of packets give the same run: every packet at the same nanosecond on the same
 //! link, with the same size and contents, and the same results.
 
-use eyas_netem::world::{Record, TapPoint};
+use eyas_netem::world::{TapPoint, WorldRecord};
 use proptest::prelude::*;
 
 use super::super::measure;
-use super::super::network::Network;
-use crate::plan::{Options, Plan, shipped};
+use super::super::network::SimulatedNetwork;
+use crate::plan::{Plan, PlanOptions, shipped};
 use crate::run::RunResult;
-use crate::situation::{Mode, Setup};
+use crate::situation::{PacketMode, SimulationSetup};
 
 /// More records than any of these runs produces.
 const RECORDS: usize = 4_000_000;
 
 /// Returns all records, a capture at both ends of the bottlenecks, and the result.
-fn trace(setup: &Setup, mode: Mode, seed: u64) -> (Vec<Record>, Vec<u8>, RunResult) {
-    let mut network = Network::build(&Setup { mode, ..setup.clone() }, seed);
+fn trace(
+    setup: &SimulationSetup,
+    mode: PacketMode,
+    seed: u64,
+) -> (Vec<WorldRecord>, Vec<u8>, RunResult) {
+    let mut network = SimulatedNetwork::build(&SimulationSetup { mode, ..setup.clone() }, seed);
     network.world.keep_records(RECORDS);
     for (name, link) in network.bottlenecks.clone() {
         network.world.tap(link, TapPoint::Sender, &name);
@@ -26,13 +30,13 @@ fn trace(setup: &Setup, mode: Mode, seed: u64) -> (Vec<Record>, Vec<u8>, RunResu
     let records = network.world.records().to_vec();
     let capture = network.world.capture_mut().expect("there are taps");
     assert_eq!(capture.missed(), 0);
-    (records, capture.take(), result)
+    (records, capture.drain(), result)
 }
 
 /// Checks that both forms give the same run, and returns the number of records.
-fn assert_alike(setup: &Setup, seed: u64) -> usize {
-    let (expected, bytes, measured) = trace(setup, Mode::Wire, seed);
-    let (found, written, result) = trace(setup, Mode::Struct, seed);
+fn assert_alike(setup: &SimulationSetup, seed: u64) -> usize {
+    let (expected, bytes, measured) = trace(setup, PacketMode::Wire, seed);
+    let (found, written, result) = trace(setup, PacketMode::Struct, seed);
     let differs = expected.iter().zip(&found).find(|(expected, found)| expected != found);
     if let Some((expected, found)) = differs {
         panic!("seed {seed}: in bytes: {expected}; as values: {found}; of {setup:?}");
@@ -49,7 +53,7 @@ fn shipped_plans_are_the_same_in_both_modes() {
     let set = ["time.start=['10 ms', '20 ms']", "time.warm_up=300 ms", "time.duration=700 ms"];
     let set: Vec<String> = set.map(str::to_owned).into();
     for plan in shipped().iter().filter(|shipped| shipped.name.starts_with("cmt-")) {
-        let options = Options { set: set.clone(), ..Options::default() };
+        let options = PlanOptions { set: set.clone(), ..PlanOptions::default() };
         let plan = Plan::parse(plan.text, &options).expect("a plan");
         for curve in &plan.grid.curves {
             let mut of_curve = plan.grid.points.iter().filter(|point| point.curve == curve.id);
@@ -118,7 +122,7 @@ prop_compose! {
         association in association(),
         message in prop_oneof![16..200_usize, 1400..1500_usize, 3000..20_000_usize],
         streams in 1..6_u16,
-    ) -> Setup {
+    ) -> SimulationSetup {
         let mut text = String::from(
             "time = { start = ['10 ms', '20 ms'], warm_up = '100 ms', duration = '1 s' }\n",
         );
@@ -137,7 +141,7 @@ prop_compose! {
             );
         }
         text += &format!("[association]\n{association}");
-        let setup: Setup = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let setup: SimulationSetup = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         setup.check().expect("something that can be simulated");
         setup
     }
@@ -157,12 +161,12 @@ fn a_plan_sets_the_mode() {
     let plan = |set: &str| {
         let text = shipped().iter().find(|plan| plan.name == "cmt-delay").expect("a plan").text;
         let set = vec![set.to_owned()];
-        Plan::parse(text, &Options { set, ..Options::default() })
+        Plan::parse(text, &PlanOptions { set, ..PlanOptions::default() })
     };
     let mode =
         |set: &str| plan(set).expect("a plan").grid.points[0].situation.simulated().unwrap().mode;
-    assert_eq!(mode("mode=struct"), Mode::Struct);
-    assert_eq!(mode("mode=wire"), Mode::Wire);
-    assert_eq!(mode("time.warm_up=19 s"), Mode::Wire);
+    assert_eq!(mode("mode=struct"), PacketMode::Struct);
+    assert_eq!(mode("mode=wire"), PacketMode::Wire);
+    assert_eq!(mode("time.warm_up=19 s"), PacketMode::Wire);
     assert!(plan("mode=bytes").unwrap_err().to_string().contains("mode"));
 }

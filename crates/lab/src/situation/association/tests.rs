@@ -53,7 +53,7 @@ fn choices_keep_their_names_in_plans() {
         ("budgeted", SackPath::Budgeted),
         ("first", SackPath::First),
     ]);
-    assert_names(&[("none", Cuc::None), ("v1", Cuc::V1), ("v2", Cuc::V2)]);
+    assert_names(&[("none", CucVersion::None), ("v1", CucVersion::V1), ("v2", CucVersion::V2)]);
     assert_names(&[
         ("at-delivery", NrSackPolicy::AtDelivery),
         ("at-arrival", NrSackPolicy::AtArrival),

@@ -1,8 +1,8 @@
-use eyas_emulator::units::Loss;
+use eyas_emulator::units::LossSpec;
 
 use super::*;
 
-fn setup(text: &str) -> Setup {
+fn setup(text: &str) -> SimulationSetup {
     toml::from_str(text).unwrap()
 }
 
@@ -31,7 +31,7 @@ fn a_shared_link_counts_once() {
 }
 
 /// Returns a set-up without framing, with a longer delay on B and this buffer.
-fn with_slow_path(buffer: &str) -> Setup {
+fn with_slow_path(buffer: &str) -> SimulationSetup {
     let text = TWO.replace(", framing = '7 bytes'", "").replace(
         "B = { rate = '10 Mbit/s', delay = '10 ms'",
         "B = { rate = '10 Mbit/s', delay = '75 ms'",
@@ -74,8 +74,8 @@ fn lost_data_is_carried_twice() {
     lossy.association.buffer = None;
     assert!((lossy.bound().rate / lossy.ceiling() - 0.8).abs() < 1e-9);
     let bursts = "{ while_bad = '50 %', worsens = '1 %', recovers = '4 %' }";
-    let bursts: Loss = toml::from_str(&format!("loss = {bursts}"))
-        .map(|table: BTreeMap<String, Loss>| table["loss"])
+    let bursts: LossSpec = toml::from_str(&format!("loss = {bursts}"))
+        .map(|table: BTreeMap<String, LossSpec>| table["loss"])
         .unwrap();
     assert!((bursts.average(MTU) - 0.1).abs() < 1e-12);
 }

@@ -4,12 +4,12 @@
 //! The future work of Papastergiou et al. (2016): IPv4 and IPv6, TCP, SCTP, SCTP inside UDP,
 //! protected by TLS or DTLS, through middleboxes; and in addition QUIC and MPTCP.
 
-use eyas_emulator::units::Time;
+use eyas_emulator::units::TimeSpan;
 use serde::{Deserialize, Serialize};
 
 use super::error::LiveSetupError;
-use super::times::Times;
-use super::{Column, Experiment, LinkSetup, load_columns};
+use super::times::LoadTimes;
+use super::{ColumnLabel, LinkSetup, LiveExperiment, load_columns};
 
 /// One situation: candidates, a race of them, and the middlebox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,11 +31,11 @@ pub struct AllTransportsSetup {
     /// Connection requests per second.
     pub rate: f64,
     /// The duration of the warm-up.
-    pub warm_up: Time,
+    pub warm_up: TimeSpan,
     /// The duration of the measurement.
-    pub duration: Time,
+    pub duration: TimeSpan,
     /// The time between two samples of the server.
-    pub sample: Time,
+    pub sample: TimeSpan,
 }
 
 /// How candidates are tried.
@@ -82,13 +82,13 @@ pub enum MiddleboxKind {
 const MOST_CANDIDATES: usize = 10;
 
 impl AllTransportsSetup {
-    pub(crate) const fn times(&self) -> Times {
-        Times { warm_up: self.warm_up.0, duration: self.duration.0, sample: self.sample.0 }
+    pub(crate) const fn times(&self) -> LoadTimes {
+        LoadTimes { warm_up: self.warm_up.0, duration: self.duration.0, sample: self.sample.0 }
     }
 }
 
-impl Experiment for AllTransportsSetup {
-    const COLUMNS: &'static [Column] = &load_columns::COLUMNS;
+impl LiveExperiment for AllTransportsSetup {
+    const COLUMNS: &'static [ColumnLabel] = &load_columns::COLUMNS;
 
     fn check(&self) -> Result<(), LiveSetupError> {
         self.link.check()?;

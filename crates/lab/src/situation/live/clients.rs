@@ -9,14 +9,14 @@
 mod program;
 mod zone;
 
-use eyas_emulator::units::Time;
+use eyas_emulator::units::TimeSpan;
 use serde::{Deserialize, Serialize};
 
-pub use program::{ClientProgram, Source};
+pub use program::{ClientProgram, ClientSource};
 pub use zone::{DnsAnswer, HttpsSetup, ZoneSetup};
 
 use super::error::LiveSetupError;
-use super::{Column, Experiment, LinkSetup};
+use super::{ColumnLabel, LinkSetup, LiveExperiment};
 
 /// One situation: a client, a name, and what is behind the addresses of that name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct ClientsSetup {
     pub client: ClientProgram,
     /// What it fetches.
     #[serde(default)]
-    pub scheme: Scheme,
+    pub scheme: UrlScheme,
     /// The answers of the name server.
     #[serde(default)]
     pub dns: ZoneSetup,
@@ -38,7 +38,7 @@ pub struct ClientsSetup {
     pub ipv4: Vec<HostBehaviour>,
     /// What is behind UDP port 443 of the addresses that serve.
     #[serde(default)]
-    pub udp: Udp,
+    pub udp: UdpBehavior,
     /// What is delayed.
     #[serde(default)]
     pub late: DelaySetup,
@@ -51,7 +51,7 @@ pub struct ClientsSetup {
     #[serde(default = "one")]
     pub fetches: u32,
     /// The time limit of a fetch, from when the client should have started.
-    pub give_up: Time,
+    pub give_up: TimeSpan,
 }
 
 fn is_plain(link: &LinkSetup) -> bool {
@@ -61,7 +61,7 @@ fn is_plain(link: &LinkSetup) -> bool {
 /// The scheme of the URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scheme {
+pub enum UrlScheme {
     /// Over TCP, at port 80: no certificate is needed.
     #[default]
     Http,
@@ -89,7 +89,7 @@ pub enum HostBehaviour {
 /// What is behind UDP port 443.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Udp {
+pub enum UdpBehavior {
     /// Nothing: ICMP reports it.
     #[default]
     Refuses,
@@ -108,7 +108,7 @@ pub struct DelaySetup {
     pub what: DelayedTraffic,
     /// The delay.
     #[serde(default)]
-    pub by: Time,
+    pub by: TimeSpan,
 }
 
 /// What can be delayed.
@@ -144,9 +144,9 @@ const fn one() -> u32 {
     1
 }
 
-impl Experiment for ClientsSetup {
+impl LiveExperiment for ClientsSetup {
     // `failed`, `wasted`, `packets` and `bytes` are shared with the other experiments.
-    const COLUMNS: &'static [Column] = &[
+    const COLUMNS: &'static [ColumnLabel] = &[
         ("first", "time from the first query to the first attempt [ms]"),
         ("first-6", "first attempt over IPv6 [%]"),
         ("aaaa-first", "AAAA queried before A [%]"),

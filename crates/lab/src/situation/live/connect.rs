@@ -9,11 +9,13 @@
 //! are delayed and lost independently, so trials do not affect one another. There is nothing but
 //! the link between client and server.
 
-use eyas_emulator::units::Time;
+use eyas_emulator::units::TimeSpan;
 use serde::{Deserialize, Serialize};
 
 use super::error::LiveSetupError;
-use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory};
+use super::{
+    CORES_ARE_AWAKE, ClientMemory, ClientStrategy, ColumnLabel, LinkSetup, LiveExperiment,
+};
 
 /// One situation: a client strategy, and a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,25 +32,25 @@ pub struct ConnectSetup {
     pub second_tries: Option<u32>,
     /// The head start of HTTP/3 over HTTP over TCP in eyas's race, instead of its default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub head_start: Option<Time>,
+    pub head_start: Option<TimeSpan>,
     /// What the client remembers at the start.
     #[serde(default)]
-    pub memory: Memory,
+    pub memory: ClientMemory,
     /// The number of trials per run.
     pub trials: u32,
     /// The time between the starts of two trials.
-    pub pace: Time,
+    pub pace: TimeSpan,
     /// The time from the first response to the second request; trials use the values in turn.
-    pub second_after: Vec<Time>,
+    pub second_after: Vec<TimeSpan>,
     /// The time limit of a trial.
-    pub give_up: Time,
+    pub give_up: TimeSpan,
 }
 
 /// The maximum number of trials of one run: each keeps some sockets open.
 const MAX_TRIALS: u32 = 500;
 
-impl Experiment for ConnectSetup {
-    const COLUMNS: &'static [Column] = &[
+impl LiveExperiment for ConnectSetup {
+    const COLUMNS: &'static [ColumnLabel] = &[
         ("time", "time until the connection can carry a request [ms]"),
         ("adopted", "first request over HTTP/3 [%]"),
         ("failed", "no connection [%]"),

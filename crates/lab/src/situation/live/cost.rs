@@ -3,12 +3,12 @@
 //! Connection requests arrive as a Poisson process; each uses its own connection and requests one
 //! object.
 
-use eyas_emulator::units::{Part, Size, Time};
+use eyas_emulator::units::{ByteSize, PercentValue, TimeSpan};
 use serde::{Deserialize, Serialize};
 
 use super::error::LiveSetupError;
-use super::times::Times;
-use super::{Column, Experiment, LinkSetup, load_columns};
+use super::times::LoadTimes;
+use super::{ColumnLabel, LinkSetup, LiveExperiment, load_columns};
 
 /// One situation: a load, and how its connections are established.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,15 +25,15 @@ pub struct CostSetup {
     pub sctp: SctpCarrier,
     /// The outcome of races.
     #[serde(default)]
-    pub outcome: Outcome,
+    pub outcome: CostOutcome,
     /// The share of connections for which the outcome is known in advance.
     #[serde(default)]
-    pub hit_rate: Part,
+    pub hit_rate: PercentValue,
     /// Whether TLS is used: TLS 1.2, ECDHE with an RSA certificate and AES-128-GCM.
     #[serde(default)]
     pub tls: bool,
     /// The size of the object.
-    pub size: Size,
+    pub size: ByteSize,
     /// Connection requests per second.
     pub rate: f64,
     /// Whether the network swallows SCTP, with any carrier.
@@ -41,17 +41,17 @@ pub struct CostSetup {
     pub swallowed: bool,
     /// How long serial trying waits for SCTP before it tries TCP.
     #[serde(default = "patience")]
-    pub patience: Time,
+    pub patience: TimeSpan,
     /// The duration of the warm-up.
-    pub warm_up: Time,
+    pub warm_up: TimeSpan,
     /// The duration of the measurement.
-    pub duration: Time,
+    pub duration: TimeSpan,
     /// The time between two samples of the server.
-    pub sample: Time,
+    pub sample: TimeSpan,
 }
 
-fn patience() -> Time {
-    Time(std::time::Duration::from_secs(3))
+fn patience() -> TimeSpan {
+    TimeSpan(std::time::Duration::from_secs(3))
 }
 
 /// How a connection is established.
@@ -87,7 +87,7 @@ pub enum SctpCarrier {
 /// The outcome of a race.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum CostOutcome {
     /// Always TCP: HE-TCP.
     #[default]
     Tcp,
@@ -103,24 +103,24 @@ pub enum Outcome {
 const MAX_PATIENCE_S: u64 = 10;
 
 impl CostSetup {
-    pub(crate) const fn times(&self) -> Times {
-        Times { warm_up: self.warm_up.0, duration: self.duration.0, sample: self.sample.0 }
+    pub(crate) const fn times(&self) -> LoadTimes {
+        LoadTimes { warm_up: self.warm_up.0, duration: self.duration.0, sample: self.sample.0 }
     }
 }
 
-impl Experiment for CostSetup {
-    const COLUMNS: &'static [Column] = &load_columns::COLUMNS;
+impl LiveExperiment for CostSetup {
+    const COLUMNS: &'static [ColumnLabel] = &load_columns::COLUMNS;
 
     fn check(&self) -> Result<(), LiveSetupError> {
         self.link.check()?;
         self.times().check(self.rate)?;
-        if self.tls && self.method == ConnectMethod::Naive && self.outcome == Outcome::Open {
+        if self.tls && self.method == ConnectMethod::Naive && self.outcome == CostOutcome::Open {
             return Err(LiveSetupError::Outcome);
         }
         if self.patience.0.is_zero() || self.patience.0.as_secs() > MAX_PATIENCE_S {
             return Err(LiveSetupError::Patience { most: MAX_PATIENCE_S });
         }
-        if self.swallowed && matches!(self.outcome, Outcome::Sctp | Outcome::Half) {
+        if self.swallowed && matches!(self.outcome, CostOutcome::Sctp | CostOutcome::Half) {
             return Err(LiveSetupError::Swallowed);
         }
         Ok(())

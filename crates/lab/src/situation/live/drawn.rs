@@ -8,16 +8,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::LiveSetupError;
-use super::multipath::{MultipathSetup, Stack};
-use super::{Column, Experiment};
-use crate::situation::{RandomSetup, Setup};
+use super::multipath::{MultipathSetup, MultipathStack};
+use super::{ColumnLabel, LiveExperiment};
+use crate::situation::{RandomSetup, SimulationSetup};
 
 /// The networks, and what is compared in them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DrawnSetup {
     /// The stack that is measured over all lines and over each line alone.
-    pub stack: Stack,
+    pub stack: MultipathStack,
     /// The congestion control of MPTCP and TCP, by the kernel's name.
     pub tcp: String,
     /// What networks are drawn from.
@@ -26,8 +26,12 @@ pub struct DrawnSetup {
 
 impl DrawnSetup {
     /// Returns the experiment with a stack over all lines of a network.
-    pub(crate) fn over_all(&self, network: &Setup, stack: Stack) -> MultipathSetup {
-        let has_streams = !matches!(stack, Stack::Mptcp | Stack::Tcp);
+    pub(crate) fn over_all(
+        &self,
+        network: &SimulationSetup,
+        stack: MultipathStack,
+    ) -> MultipathSetup {
+        let has_streams = !matches!(stack, MultipathStack::Mptcp | MultipathStack::Tcp);
         let mut application = network.application;
         application.keystrokes = application.keystrokes.filter(|_| has_streams);
         MultipathSetup {
@@ -45,13 +49,18 @@ impl DrawnSetup {
 
     /// Returns the same over one line, with an association or a connection that has one path.
     #[cfg(any(test, all(target_os = "linux", feature = "live")))]
-    pub(crate) fn alone(&self, network: &Setup, line: &str, stack: Stack) -> MultipathSetup {
+    pub(crate) fn alone(
+        &self,
+        network: &SimulationSetup,
+        line: &str,
+        stack: MultipathStack,
+    ) -> MultipathSetup {
         self.over_all(&network.alone(line), stack)
     }
 }
 
-impl Experiment for DrawnSetup {
-    const COLUMNS: &'static [Column] = &[
+impl LiveExperiment for DrawnSetup {
+    const COLUMNS: &'static [ColumnLabel] = &[
         ("simulated", "payload over all lines in the simulator [Mbit/s]"),
         ("agree", "payload over all lines, relative to that in the simulator"),
         ("mptcp", "payload of MPTCP over all lines [Mbit/s]"),
@@ -62,7 +71,7 @@ impl Experiment for DrawnSetup {
 
     fn check(&self) -> Result<(), LiveSetupError> {
         self.network.check()?;
-        if !matches!(self.stack, Stack::Eyas | Stack::EyasUdp) {
+        if !matches!(self.stack, MultipathStack::Eyas | MultipathStack::EyasUdp) {
             return Err(LiveSetupError::DrawnStack);
         }
         if self.network.changing.0 > 0.0 {

@@ -1,6 +1,6 @@
 //! The link between two hosts.
 
-use eyas_emulator::units::{LinkSpec, MiddleboxSpec, Part, Time};
+use eyas_emulator::units::{LinkSpec, MiddleboxSpec, PercentValue, TimeSpan};
 use serde::{Deserialize, Serialize};
 
 use super::error::LiveSetupError;
@@ -12,11 +12,11 @@ use super::error::LiveSetupError;
 pub struct LinkSetup {
     /// The round-trip time: half of it is added in each direction.
     #[serde(default)]
-    pub delay: Time,
+    pub delay: TimeSpan,
     /// The loss rate of packets from the server, independent for each packet; packets from the
     /// client are not lost.
     #[serde(default)]
-    pub loss: Part,
+    pub loss: PercentValue,
     /// What the link from the client to the server has instead or in addition.
     #[serde(default, skip_serializing_if = "LinkSpec::is_empty")]
     pub forward: LinkSpec,

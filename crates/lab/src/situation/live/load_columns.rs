@@ -1,7 +1,7 @@
 //! The measurements of a load on a server.
 
 /// Their names and their axis labels.
-pub(crate) const COLUMNS: [super::Column; 26] = [
+pub(crate) const COLUMNS: [super::ColumnLabel; 26] = [
     ("cpu", "CPU time of the server's host [% of a core]"),
     ("cpu-user", "server process, own code [% of a core]"),
     ("cpu-kernel", "server process, in the kernel [% of a core]"),

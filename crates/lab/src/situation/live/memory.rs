@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What a client remembers at the start of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Memory {
+pub enum ClientMemory {
     /// Nothing.
     #[default]
     Empty,

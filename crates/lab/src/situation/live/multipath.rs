@@ -11,14 +11,14 @@
 
 use std::collections::BTreeMap;
 
-use eyas_emulator::units::{Rate, Time};
+use eyas_emulator::units::{BitRate, TimeSpan};
 use serde::{Deserialize, Serialize};
 
 use super::error::LiveSetupError;
-use super::{Column, Experiment};
+use super::{ColumnLabel, LiveExperiment};
 use crate::situation::{
-    AccessSetup, ApplicationSetup, AssociationSetup, BackEventSetup, EventSetup, PathSetup, Setup,
-    Times,
+    AccessSetup, ApplicationSetup, AssociationSetup, BackEventSetup, EventSetup, PathSetup,
+    SimulationSetup, SimulationTimes,
 };
 
 /// One situation: the stack and the paths.
@@ -26,11 +26,11 @@ use crate::situation::{
 #[serde(deny_unknown_fields)]
 pub struct MultipathSetup {
     /// The stacks of sender and receiver.
-    pub stack: Stack,
+    pub stack: MultipathStack,
     /// How long the connection may settle after its first message.
-    pub warm_up: Time,
+    pub warm_up: TimeSpan,
     /// The duration of the measurement.
-    pub duration: Time,
+    pub duration: TimeSpan,
     /// The paths, by name; they are numbered in the order of their names.
     pub path: BTreeMap<String, PathSetup>,
     /// The behaviour of the association, if it is eyas's.
@@ -58,7 +58,7 @@ fn reno() -> String {
 /// The stacks of sender and receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stack {
+pub enum MultipathStack {
     /// eyas's SCTP on both sides, directly over IP.
     Eyas,
     /// eyas's SCTP on both sides, inside UDP (RFC 6951).
@@ -98,7 +98,7 @@ impl MultipathSetup {
         let used = || self.path.iter().filter(|(name, _)| self.association.uses(name));
         let initial = used().filter(move |(name, _)| !is_added(name));
         let added = used().filter(move |(name, _)| is_added(name));
-        let count = if self.stack == Stack::Tcp { 1 } else { usize::MAX };
+        let count = if self.stack == MultipathStack::Tcp { 1 } else { usize::MAX };
         initial.chain(added).map(|(name, path)| (name.as_str(), path)).take(count)
     }
 
@@ -109,11 +109,11 @@ impl MultipathSetup {
             _ => I_DATA_MORE,
         };
         IP + match self.stack {
-            Stack::Eyas | Stack::Simulator => SCTP + extension,
-            Stack::EyasUdp => UDP + SCTP + extension,
-            Stack::EyasToUsrsctp | Stack::Usrsctp => SCTP,
-            Stack::Mptcp => TCP + DSS,
-            Stack::Tcp => TCP,
+            MultipathStack::Eyas | MultipathStack::Simulator => SCTP + extension,
+            MultipathStack::EyasUdp => UDP + SCTP + extension,
+            MultipathStack::EyasToUsrsctp | MultipathStack::Usrsctp => SCTP,
+            MultipathStack::Mptcp => TCP + DSS,
+            MultipathStack::Tcp => TCP,
         }
     }
 
@@ -121,7 +121,7 @@ impl MultipathSetup {
     pub(crate) fn message(&self) -> usize {
         match self.stack {
             // A byte stream has no packet boundaries.
-            Stack::Mptcp | Stack::Tcp => self.application.message,
+            MultipathStack::Mptcp | MultipathStack::Tcp => self.application.message,
             _ => self.application.message.min((MTU - self.headers()) / 4 * 4),
         }
     }
@@ -131,7 +131,7 @@ impl MultipathSetup {
     pub(crate) fn ceilings(&self) -> [f64; 2] {
         let headers = self.headers();
         let payload = match self.stack {
-            Stack::Mptcp | Stack::Tcp => MTU - headers,
+            MultipathStack::Mptcp | MultipathStack::Tcp => MTU - headers,
             _ => self.message(),
         };
         let of = |path: &PathSetup| {
@@ -157,10 +157,13 @@ impl MultipathSetup {
     }
 
     /// Returns the same paths, association and application for the simulator.
-    pub(crate) fn simulation(&self) -> Setup {
-        let time =
-            Times { start: [Time::default(); 2], warm_up: self.warm_up, duration: self.duration };
-        let middle = Time(self.warm_up.0 + self.duration.0 / 2);
+    pub(crate) fn simulation(&self) -> SimulationSetup {
+        let time = SimulationTimes {
+            start: [TimeSpan::default(); 2],
+            warm_up: self.warm_up,
+            duration: self.duration,
+        };
+        let middle = TimeSpan(self.warm_up.0 + self.duration.0 / 2);
         let mut path = self.path.clone();
         for (name, path) in &mut path {
             if self.added_path.as_ref() == Some(name) {
@@ -176,7 +179,7 @@ impl MultipathSetup {
             up: Some(false),
         });
         let message = self.message();
-        Setup {
+        SimulationSetup {
             mode: Default::default(),
             time,
             access: Self::access(),
@@ -190,12 +193,12 @@ impl MultipathSetup {
 
     /// Returns access links that are fast and short enough to be negligible.
     const fn access() -> AccessSetup {
-        AccessSetup { rate: Rate(100_000_000_000), delay: Time(std::time::Duration::ZERO) }
+        AccessSetup { rate: BitRate(100_000_000_000), delay: TimeSpan(std::time::Duration::ZERO) }
     }
 }
 
-impl Experiment for MultipathSetup {
-    const COLUMNS: &'static [Column] = &[
+impl LiveExperiment for MultipathSetup {
+    const COLUMNS: &'static [ColumnLabel] = &[
         ("goodput", "payload at the receiving application [Mbit/s]"),
         ("ceiling", "ceiling of the payload [Mbit/s]"),
         ("share", "payload, share of its ceiling [%]"),
@@ -228,8 +231,11 @@ impl Experiment for MultipathSetup {
         if self.path.values().any(|path| path.through.is_some() || path.joins.is_some()) {
             return Err(LiveSetupError::PathOfSimulation);
         }
-        let is_eyas = matches!(self.stack, Stack::Eyas | Stack::EyasUdp | Stack::Simulator);
-        let is_tcp = matches!(self.stack, Stack::Mptcp | Stack::Tcp);
+        let is_eyas = matches!(
+            self.stack,
+            MultipathStack::Eyas | MultipathStack::EyasUdp | MultipathStack::Simulator
+        );
+        let is_tcp = matches!(self.stack, MultipathStack::Mptcp | MultipathStack::Tcp);
         if self.application.keystrokes.is_some() && !is_eyas {
             return Err(LiveSetupError::Keystrokes);
         }
@@ -292,12 +298,12 @@ pub(crate) mod tests {
         let mut setup = setup("");
         let near = |ceiling: f64, wanted: f64| (ceiling - wanted).abs() < 1e-9;
         assert!(near(setup.ceiling(), 30.0 * 1452.0 / 1500.0));
-        setup.stack = Stack::EyasUdp;
+        setup.stack = MultipathStack::EyasUdp;
         assert_eq!(setup.message(), 1444);
         assert!(near(setup.ceiling(), 30.0 * 1444.0 / 1500.0));
-        setup.stack = Stack::Mptcp;
+        setup.stack = MultipathStack::Mptcp;
         assert!(near(setup.ceiling(), 30.0 * 1424.0 / 1500.0));
-        setup.stack = Stack::Tcp;
+        setup.stack = MultipathStack::Tcp;
         assert!(near(setup.ceiling(), 10.0 * 1448.0 / 1500.0));
     }
 

@@ -6,11 +6,13 @@
 //! attempt. And some choices are wrong: the second request uses HTTP over TCP although HTTP/3
 //! works.
 
-use eyas_emulator::units::{Part, Time};
+use eyas_emulator::units::{PercentValue, TimeSpan};
 use serde::{Deserialize, Serialize};
 
 use super::error::LiveSetupError;
-use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory};
+use super::{
+    CORES_ARE_AWAKE, ClientMemory, ClientStrategy, ColumnLabel, LinkSetup, LiveExperiment,
+};
 
 /// One situation: a client strategy, and the population of servers and networks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,28 +25,28 @@ pub struct PoliciesSetup {
     #[serde(rename = "way")]
     pub strategy: ClientStrategy,
     /// The share of servers that support HTTP/3.
-    pub http3: Part,
+    pub http3: PercentValue,
     /// The share of visitors whose network swallows UDP.
-    pub swallowed: Part,
+    pub swallowed: PercentValue,
     /// What a visitor remembers at the start.
     #[serde(default)]
-    pub memory: Memory,
+    pub memory: ClientMemory,
     /// The number of trials per run.
     pub trials: u32,
     /// The time between the starts of two trials.
-    pub pace: Time,
+    pub pace: TimeSpan,
     /// The time from the first response to the second request.
-    pub second_after: Time,
+    pub second_after: TimeSpan,
     /// The time limit of a trial.
-    pub give_up: Time,
+    pub give_up: TimeSpan,
 }
 
 /// The maximum number of trials of one run: each keeps some sockets open.
 const MAX_TRIALS: u32 = 500;
 
-impl Experiment for PoliciesSetup {
+impl LiveExperiment for PoliciesSetup {
     // In addition to those of `connect`.
-    const COLUMNS: &'static [Column] = &[
+    const COLUMNS: &'static [ColumnLabel] = &[
         ("wrong", "second request not over the best working protocol [%]"),
         ("wasted", "attempts of a trial that carried nothing"),
     ];
@@ -52,7 +54,7 @@ impl Experiment for PoliciesSetup {
 
     fn check(&self) -> Result<(), LiveSetupError> {
         self.link.check()?;
-        if self.memory == Memory::Warm {
+        if self.memory == ClientMemory::Warm {
             return Err(LiveSetupError::Memory);
         }
         match (1..=MAX_TRIALS).contains(&self.trials) {

@@ -10,7 +10,7 @@ use super::error::LiveSetupError;
     not(all(target_os = "linux", feature = "live")),
     expect(dead_code, reason = "checked everywhere, but run only on Linux")
 )]
-pub(crate) struct Times {
+pub(crate) struct LoadTimes {
     /// The duration of the warm-up.
     pub(crate) warm_up: Duration,
     /// The duration of the measurement.
@@ -19,7 +19,7 @@ pub(crate) struct Times {
     pub(crate) sample: Duration,
 }
 
-impl Times {
+impl LoadTimes {
     /// Returns what is invalid, for a load with this rate per second.
     pub(crate) fn check(self, rate: f64) -> Result<(), LiveSetupError> {
         if !(rate.is_finite() && rate > 0.0) {

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use eyas_emulator::units::{
-    Framing, Jitter, LinkRate, LinkSpec, Loss, Part, Queue, Rate, Reorder, Time,
+    BitRate, FramingSize, JitterSpec, LinkRate, LinkSpec, LossSpec, PercentValue, QueueSpec,
+    ReorderSpec, TimeSpan,
 };
 use eyas_netem::random::derive;
 
 use super::RandomSetup;
 use crate::situation::{
-    AccessSetup, ApplicationSetup, BackEventSetup, EventSetup, Mode, PathSetup, QueueInfo, Setup,
-    Times,
+    AccessSetup, ApplicationSetup, BackEventSetup, EventSetup, PacketMode, PathSetup, QueueInfo,
+    SimulationSetup, SimulationTimes,
 };
 
 /// The names of lines.
@@ -31,9 +32,9 @@ const SETTLING_ROUND_TRIPS: u32 = 10;
 
 /// The random numbers of one network.
 #[derive(Clone, Copy)]
-struct Draws(u64);
+struct NetworkDraws(u64);
 
-impl Draws {
+impl NetworkDraws {
     fn raw(self, what: u64) -> u64 {
         derive(self.0, PURPOSE, what)
     }
@@ -43,7 +44,7 @@ impl Draws {
         ((u128::from(self.raw(what)) * u128::from(count)) >> 64) as u64
     }
 
-    fn chance(self, what: u64, part: Part) -> bool {
+    fn chance(self, what: u64, part: PercentValue) -> bool {
         (self.raw(what) >> 32) < (part.0 * f64::from(u32::MAX)) as u64
     }
 
@@ -62,26 +63,26 @@ impl Draws {
         (drawn / unit * unit).max(low)
     }
 
-    fn time(self, what: u64, [low, high]: [Time; 2]) -> Time {
-        let micros = |time: Time| u64::try_from(time.0.as_micros()).unwrap_or(u64::MAX);
-        Time(Duration::from_micros(self.spread(what, micros(low), micros(high))))
+    fn time(self, what: u64, [low, high]: [TimeSpan; 2]) -> TimeSpan {
+        let micros = |time: TimeSpan| u64::try_from(time.0.as_micros()).unwrap_or(u64::MAX);
+        TimeSpan(Duration::from_micros(self.spread(what, micros(low), micros(high))))
     }
 }
 
 impl RandomSetup {
     /// Returns the network of this seed, with all of its lines.
-    pub(crate) fn draw(&self, seed: u64) -> Setup {
-        let draws = Draws(seed);
+    pub(crate) fn draw(&self, seed: u64) -> SimulationSetup {
+        let draws = NetworkDraws(seed);
         let count = 2 + draws.below(0, u64::from(self.lines) - 1);
         let names = NAMES.iter().map(|name| (*name).to_owned());
         let mut lines: Vec<PathSetup> =
             (0..count).map(|line| self.line(draws, (line + 1) * PER_LINE)).collect();
         // An association is opened over the line that answers first, as a race finds it.
         lines.sort_by_key(round_trip);
-        let mut setup = Setup {
-            mode: Mode::Struct,
-            time: Times {
-                start: [Time::default(); 2],
+        let mut setup = SimulationSetup {
+            mode: PacketMode::Struct,
+            time: SimulationTimes {
+                start: [TimeSpan::default(); 2],
                 warm_up: self.delay[1],
                 duration: self.duration[0],
             },
@@ -93,7 +94,7 @@ impl RandomSetup {
                 streams: 1,
                 queue_info: QueueInfo::None,
                 both_ways: draws.chance(2, self.both_ways),
-                keystrokes: Some(Time(KEYSTROKES)),
+                keystrokes: Some(TimeSpan(KEYSTROKES)),
             },
             rival: Default::default(),
             event: Vec::new(),
@@ -106,27 +107,28 @@ impl RandomSetup {
         setup
     }
 
-    fn line(&self, draws: Draws, of: u64) -> PathSetup {
+    fn line(&self, draws: NetworkDraws, of: u64) -> PathSetup {
         let [low, high] = [self.rate[0].0, self.rate[1].0];
         let there = draws.spread(of, low, high);
         let most = there.saturating_mul(self.ratio).min(high);
         let back = draws.spread(of + 1, (there / self.ratio).max(low), most);
         let delay = draws.time(of + 2, self.delay);
         // The ways there and back differ in length, but seldom much.
-        let other = [Time(delay.0 / 2).max(self.delay[0]), Time(delay.0 * 2).min(self.delay[1])];
+        let other =
+            [TimeSpan(delay.0 / 2).max(self.delay[0]), TimeSpan(delay.0 * 2).min(self.delay[1])];
         let loss = self.loss[draws.below(of + 4, self.loss.len() as u64) as usize];
         PathSetup {
-            rate: Rate(there),
+            rate: BitRate(there),
             trace: None,
             delay,
-            jitter: Jitter::default(),
+            jitter: JitterSpec::default(),
             queue: self.queue(draws, of + 5, there),
-            framing: Framing::default(),
-            loss: Loss { probability: loss, ..Loss::default() },
-            duplicate: Part::default(),
-            reorder: Reorder::default(),
+            framing: FramingSize::default(),
+            loss: LossSpec { probability: loss, ..LossSpec::default() },
+            duplicate: PercentValue::default(),
+            reorder: ReorderSpec::default(),
             back: LinkSpec {
-                rate: Some(LinkRate::Limited(Rate(back))),
+                rate: Some(LinkRate::Limited(BitRate(back))),
                 delay: Some(draws.time(of + 3, other)),
                 queue: Some(self.queue(draws, of + 7, back)),
                 ..LinkSpec::default()
@@ -138,19 +140,19 @@ impl RandomSetup {
     }
 
     /// Returns the queue of a direction of this rate.
-    fn queue(&self, draws: Draws, of: u64, rate: u64) -> Queue {
+    fn queue(&self, draws: NetworkDraws, of: u64, rate: u64) -> QueueSpec {
         let time = draws.time(of, self.queue).0.as_micros();
         let bytes = (u128::from(rate) * time / 8_000_000) as u64;
         let bytes = bytes.max(LEAST_QUEUE);
         match draws.chance(of + 1, self.red) {
-            true => Queue::Red((bytes * 8 / PACKET_BITS) as usize),
-            false => Queue::Bytes(bytes as usize),
+            true => QueueSpec::Red((bytes * 8 / PACKET_BITS) as usize),
+            false => QueueSpec::Bytes(bytes as usize),
         }
     }
 
     /// Sets the times so that all associations can settle, and about the wanted number of packets
     /// pass.
-    fn set_times(&self, setup: &mut Setup) {
+    fn set_times(&self, setup: &mut SimulationSetup) {
         let longest = setup.path.values().map(round_trip).max().unwrap_or_default();
         let both = setup.application.both_ways;
         let rate = |path: &PathSetup| {
@@ -161,8 +163,8 @@ impl RandomSetup {
         let wanted = Duration::from_millis(self.packets * PACKET_BITS * 1000 / sum.max(1));
         let [least, most] =
             [self.duration[0].0.max(longest * SETTLING_ROUND_TRIPS), self.duration[1].0];
-        setup.time.warm_up = Time(SETTLES + longest * SETTLING_ROUND_TRIPS);
-        setup.time.duration = Time(wanted.min(most).max(least));
+        setup.time.warm_up = TimeSpan(SETTLES + longest * SETTLING_ROUND_TRIPS);
+        setup.time.duration = TimeSpan(wanted.min(most).max(least));
     }
 }
 
@@ -183,8 +185,8 @@ fn carried(path: &PathSetup) -> u64 {
 }
 
 /// Lets a line come, go, or change its rate or its delay in the middle of the measurement.
-fn change(setup: &mut Setup, draws: Draws, line: &str) {
-    let at = Time(setup.time.warm_up.0 + setup.time.duration.0 / 2);
+fn change(setup: &mut SimulationSetup, draws: NetworkDraws, line: &str) {
+    let at = TimeSpan(setup.time.warm_up.0 + setup.time.duration.0 / 2);
     let Some(path) = setup.path.get_mut(line) else { return };
     let back = path.reversed();
     let mut event = EventSetup {
@@ -202,12 +204,13 @@ fn change(setup: &mut Setup, draws: Draws, line: &str) {
         }
         1 => event.up = Some(false),
         2 => {
-            let rate = |what, now: Rate| Rate(draws.spread(what, now.0 / CHANGE, now.0 * CHANGE));
+            let rate =
+                |what, now: BitRate| BitRate(draws.spread(what, now.0 / CHANGE, now.0 * CHANGE));
             (event.rate, event.back.rate) = (Some(rate(6, path.rate)), Some(rate(7, back.rate)));
         }
         _ => {
-            let delay = |what, now: Time| {
-                draws.time(what, [Time(now.0 / CHANGE as u32), Time(now.0 * CHANGE as u32)])
+            let delay = |what, now: TimeSpan| {
+                draws.time(what, [TimeSpan(now.0 / CHANGE as u32), TimeSpan(now.0 * CHANGE as u32)])
             };
             (event.delay, event.back.delay) =
                 (Some(delay(6, path.delay)), Some(delay(7, back.delay)));

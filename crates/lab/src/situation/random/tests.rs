@@ -1,5 +1,5 @@
 use super::*;
-use crate::situation::{BackEventSetup, Setup};
+use crate::situation::{BackEventSetup, SimulationSetup};
 
 fn setup() -> RandomSetup {
     let text = "lines = 4\nrate = ['500 kbit/s', '200 Mbit/s']\nratio = 50
@@ -11,7 +11,7 @@ fn setup() -> RandomSetup {
 
 #[test]
 fn networks_are_within_their_ranges_and_of_every_kind() {
-    let networks: Vec<Setup> = (1..=1000).map(|seed| setup().draw(seed)).collect();
+    let networks: Vec<SimulationSetup> = (1..=1000).map(|seed| setup().draw(seed)).collect();
     for network in &networks {
         network.check().unwrap();
         for line in network.path.keys() {
@@ -25,7 +25,7 @@ fn networks_are_within_their_ranges_and_of_every_kind() {
             }
         }
     }
-    let count = |is: &dyn Fn(&Setup) -> bool| networks.iter().filter(|it| is(it)).count();
+    let count = |is: &dyn Fn(&SimulationSetup) -> bool| networks.iter().filter(|it| is(it)).count();
     for lines in 2..=4 {
         assert!(count(&|it| it.path.len() == lines) > 250);
     }

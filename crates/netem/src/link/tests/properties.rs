@@ -60,12 +60,12 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
     ]
 }
 
-fn reordering() -> impl Strategy<Value = Reordering> {
+fn reordering() -> impl Strategy<Value = ReorderingMode> {
     prop_oneof![
-        Just(Reordering::Never),
-        Just(Reordering::ByJitter),
+        Just(ReorderingMode::Never),
+        Just(ReorderingMode::ByJitter),
         (0.0..0.5, 0_u64..20_000)
-            .prop_map(|(probability, by)| Reordering::Late { probability, by: micros(by) }),
+            .prop_map(|(probability, by)| ReorderingMode::Late { probability, by: micros(by) }),
     ]
 }
 
@@ -79,7 +79,7 @@ fn distribution() -> impl Strategy<Value = JitterDistribution> {
     ]
 }
 
-fn trace() -> impl Strategy<Value = Trace> {
+fn trace() -> impl Strategy<Value = DeliveryTrace> {
     prop::collection::vec(0_u32..6, 1..20).prop_map(|steps| {
         let mut time = 0;
         let mut text = alloc::string::String::new();
@@ -87,7 +87,7 @@ fn trace() -> impl Strategy<Value = Trace> {
             time += step;
             text += &alloc::format!("{time}\n");
         }
-        Trace::parse(&text).expect("a trace")
+        DeliveryTrace::parse(&text).expect("a trace")
     })
 }
 
@@ -171,7 +171,7 @@ proptest! {
     /// Without reordering, packets arrive in the order in which they were offered.
     #[test]
     fn a_fifo_keeps_the_order(config in any_config(), seed: u64, steps in steps()) {
-        let never = LinkConfig { reordering: Reordering::Never, ..config };
+        let never = LinkConfig { reordering: ReorderingMode::Never, ..config };
         let never = LinkConfig { bit_error: None, ..never };
         let (arrived, _) = run(&never, seed, &steps, true);
         prop_assert!(arrived.is_sorted_by_key(|(_, packet)| number(packet)));

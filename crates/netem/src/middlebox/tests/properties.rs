@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn dependence() -> impl Strategy<Value = Dependence> {
-    prop_oneof![Just(Dependence::Independent), Just(Dependence::AddressAndPort)]
+fn dependence() -> impl Strategy<Value = EndpointDependence> {
+    prop_oneof![Just(EndpointDependence::Independent), Just(EndpointDependence::AddressAndPort)]
 }
 
 /// A host's last byte and port, a peer's last byte and port, TCP or UDP, and seconds of waiting.
@@ -60,17 +60,17 @@ proptest! {
             Box::new(Nat::new(NatConfig::new(address(NAT)))) as Box<dyn Middlebox>,
             Box::new(Firewall::only_443()),
             Box::new(IdleTimeout::new(seconds(50), RefreshBehavior::Opening)),
-            Box::new(MtuLimit::new(60, Answer::TooBig(address(NAT)))),
-            Box::new(ResetInjector::new(Trigger::Contains(Vec::from([0])), true)),
+            Box::new(MtuLimit::new(60, MtuAnswer::TooBig(address(NAT)))),
+            Box::new(ResetInjector::new(ResetTrigger::Contains(Vec::from([0])), true)),
         ]);
         for middlebox in &mut boxes {
             let (mut now, mut outgoing) = (0, 0);
             for (payload, protocol, inside, wait) in &packets {
                 now += wait;
                 let (from, to, side) = if *inside {
-                    (HOST, SERVER, Side::Inside)
+                    (HOST, SERVER, MiddleboxSide::Inside)
                 } else {
-                    (SERVER, NAT, Side::Outside)
+                    (SERVER, NAT, MiddleboxSide::Outside)
                 };
                 let packet = Packet {
                     payload: Bytes::copy_from_slice(payload),

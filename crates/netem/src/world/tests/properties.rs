@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use proptest::prelude::*;
 
 use super::*;
-use crate::link::{CoDelConfig, Count, RedConfig, Reordering};
+use crate::link::{CoDelConfig, PacketCount, RedConfig, ReorderingMode};
 use crate::router::Router;
 
 fn address(host: usize) -> IpAddr {
@@ -34,7 +34,7 @@ prop_compose! {
             queue,
             loss: LossConfig::Probability(loss),
             duplication,
-            reordering: if by_jitter { Reordering::ByJitter } else { Reordering::Never },
+            reordering: if by_jitter { ReorderingMode::ByJitter } else { ReorderingMode::Never },
             ..LinkConfig::default()
         }
     }
@@ -110,8 +110,8 @@ fn build(plan: &Plan, seed: u64) -> Star {
         links.push(world.connect((host, 0), (router, number as u32), up.clone(), down.clone()));
     }
     for (at, link, time) in &plan.cuts {
-        world.at(milliseconds(*at), Action::link(links[*link], LinkChange::Down));
-        world.at(milliseconds(at + time), Action::link(links[*link], LinkChange::Up));
+        world.schedule(milliseconds(*at), WorldAction::link(links[*link], LinkChange::Down));
+        world.schedule(milliseconds(at + time), WorldAction::link(links[*link], LinkChange::Up));
     }
     world.keep_records(100_000);
     Star { world, router, hosts, links }
@@ -126,8 +126,8 @@ impl Star {
         self.hosts.iter().map(arrived).sum()
     }
 
-    fn counters(&self) -> impl Iterator<Item = (LinkCounters, Count)> {
-        let both = [Direction::Forward, Direction::Backward];
+    fn counters(&self) -> impl Iterator<Item = (LinkCounters, PacketCount)> {
+        let both = [LinkDirection::Forward, LinkDirection::Backward];
         let sides = self.links.iter().flat_map(move |link| both.map(|side| (*link, side)));
         sides.map(|(link, direction)| {
             let mut link = self.world.link(link, direction).clone();

@@ -4,8 +4,8 @@
 use super::*;
 use crate::link::{BitErrorConfig, BitErrorEffect};
 use crate::middlebox::MiddleboxNode;
-use crate::middlebox::mtu::{Answer, MtuLimit};
-use crate::packet::Payload;
+use crate::middlebox::mtu::{MtuAnswer, MtuLimit};
+use crate::packet::PacketPayload;
 use crate::router::Router;
 
 /// A repeated byte, or bytes.
@@ -21,7 +21,7 @@ impl From<Bytes> for Value {
     }
 }
 
-impl Payload for Value {
+impl PacketPayload for Value {
     fn len(&self) -> usize {
         match self {
             Self::Number(_, length) => *length,
@@ -44,7 +44,7 @@ struct Endpoint<P> {
     received: Vec<P>,
 }
 
-impl<P: Payload> Node<P> for Endpoint<P> {
+impl<P: PacketPayload> Node<P> for Endpoint<P> {
     fn handle_input(&mut self, _now: Duration, input: NodeInput<P>) {
         if let NodeInput::Arrived { packet, .. } = input {
             self.received.push(packet.payload);
@@ -67,7 +67,7 @@ enum Station<P> {
     Limit(MiddleboxNode<MtuLimit>),
 }
 
-impl<P: Payload> Node<P> for Station<P> {
+impl<P: PacketPayload> Node<P> for Station<P> {
     fn handle_input(&mut self, now: Duration, input: NodeInput<P>) {
         match self {
             Self::Endpoint(end) => end.handle_input(now, input),
@@ -86,15 +86,15 @@ impl<P: Payload> Node<P> for Station<P> {
 }
 
 /// The arrivals through two nodes on the path, the recorded events, and a capture.
-fn through<P: Payload>(
+fn through<P: PacketPayload>(
     to_send: Vec<P>,
     middlebox_mtu: Option<usize>,
     errors: f64,
-) -> (Vec<P>, Vec<Record>, Vec<u8>) {
+) -> (Vec<P>, Vec<WorldRecord>, Vec<u8>) {
     let mut world: World<Station<P>, P> = World::new(7);
     let sender = world.add_node(Station::Endpoint(Endpoint { to_send, received: Vec::new() }));
     let middle = world.add_node(match middlebox_mtu {
-        Some(mtu) => Station::Limit(MiddleboxNode(MtuLimit::new(mtu, Answer::Nothing))),
+        Some(mtu) => Station::Limit(MiddleboxNode(MtuLimit::new(mtu, MtuAnswer::Nothing))),
         None => Station::Router(Router::new().host(B, 1)),
     });
     let receiver =
@@ -111,7 +111,11 @@ fn through<P: Payload>(
     let Station::Endpoint(end) = world.node_mut(receiver) else { unreachable!("an end was added") };
     let received = core::mem::take(&mut end.received);
     let records = world.records().to_vec();
-    (received, records, world.capture_mut().map(crate::capture::Capture::take).unwrap_or_default())
+    (
+        received,
+        records,
+        world.capture_mut().map(crate::capture::PacketCapture::drain).unwrap_or_default(),
+    )
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn each_version_of_http_runs_over_its_transports() {
         let versions = ["h3", "h2", "http/1.1", "http/1.0"].into_iter();
         versions
             .filter(|version| {
-                let version = Alpn::from(*version);
+                let version = AlpnName::from(*version);
                 transport.carries(&version) && transport.speaks_http(&version)
             })
             .collect()

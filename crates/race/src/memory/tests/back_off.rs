@@ -4,26 +4,29 @@ use super::*;
 
 #[test]
 fn an_unknown_peer_has_no_verdict() {
-    assert_eq!(verdict(&after(&[]), "a.test", &quic(), NOW), Verdict::Unknown);
+    assert_eq!(verdict(&after(&[]), "a.test", &quic(), NOW), MemoryVerdict::Unknown);
 }
 
 #[test]
 fn a_success_is_valid_for_ten_minutes() {
     let memory = after(&[worked("a.test", quic(), NOW)]);
-    let good = Verdict::Good { rtt: Some(Duration::from_millis(80)) };
+    let good = MemoryVerdict::Good { rtt: Some(Duration::from_millis(80)) };
     assert_eq!(verdict(&memory, "a.test", &quic(), NOW + 10 * MIN - Duration::from_nanos(1)), good);
-    assert_eq!(verdict(&memory, "a.test", &quic(), NOW + 10 * MIN), Verdict::Unknown);
+    assert_eq!(verdict(&memory, "a.test", &quic(), NOW + 10 * MIN), MemoryVerdict::Unknown);
 }
 
 #[test]
 fn a_handshake_below_the_security_level_is_no_success() {
     let mut syn_ack = worked("a.test", tcp(), NOW);
-    syn_ack.level = Level::Transport;
-    assert_eq!(verdict(&after(&[syn_ack.clone()]), "a.test", &tcp(), NOW), Verdict::Unknown);
+    syn_ack.level = EvidenceLevel::Transport;
+    assert_eq!(verdict(&after(&[syn_ack.clone()]), "a.test", &tcp(), NOW), MemoryVerdict::Unknown);
 
     syn_ack.candidate.security = Security::None;
     let plain = syn_ack.candidate.clone();
-    assert!(matches!(verdict(&after(&[syn_ack]), "a.test", &plain, NOW), Verdict::Good { .. }));
+    assert!(matches!(
+        verdict(&after(&[syn_ack]), "a.test", &plain, NOW),
+        MemoryVerdict::Good { .. }
+    ));
 }
 
 /// ```text
@@ -36,13 +39,14 @@ fn the_back_off_doubles_up_to_two_days() {
     let mut waits = Vec::new();
     for _ in 0..12 {
         memory.learn(&was_silent("a.test", quic(), now), &platform());
-        let Verdict::Bad { cause: Cause::Silent, until } = verdict(&memory, "a.test", &quic(), now)
+        let MemoryVerdict::Bad { cause: FailureCause::Silent, until } =
+            verdict(&memory, "a.test", &quic(), now)
         else {
             panic!("not in back-off at {now:?}");
         };
         waits.push((until - now).as_secs() / 60);
         now = until;
-        let due = Verdict::RetestDue { cause: Cause::Silent, since: now };
+        let due = MemoryVerdict::RetestDue { cause: FailureCause::Silent, since: now };
         assert_eq!(verdict(&memory, "a.test", &quic(), now), due);
     }
     assert_eq!(waits, [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 2880, 2880]);
@@ -70,28 +74,33 @@ fn a_success_ends_the_back_off() {
         worked("a.test", quic(), NOW + 6 * MIN),
         was_silent("a.test", quic(), NOW + HOUR),
     ]);
-    let single_failure = Verdict::Bad { cause: Cause::Silent, until: NOW + HOUR + 5 * MIN };
+    let single_failure =
+        MemoryVerdict::Bad { cause: FailureCause::Silent, until: NOW + HOUR + 5 * MIN };
     assert_eq!(verdict(&memory, "a.test", &quic(), NOW + HOUR), single_failure);
 }
 
 #[test]
 fn retest_after_overrides_rows_that_are_already_there() {
-    let config = Config { retest_after: Some(Duration::from_secs(2)), ..Config::default() };
+    let config =
+        MemoryConfig { retest_after: Some(Duration::from_secs(2)), ..MemoryConfig::default() };
     let rows = after(&[was_silent("a.test", quic(), NOW)])
         .records()
         .map(|record| (record.key, record.entry))
         .collect::<Vec<_>>();
-    let view = View::from_rows(rows, &platform(), NOW, &config);
+    let view = MemoryView::from_rows(rows, &platform(), NOW, &config);
     let since = NOW + Duration::from_secs(2);
-    let due = Verdict::RetestDue { cause: Cause::Silent, since };
-    assert!(matches!(view.verdict(&quic(), NOW + Duration::from_secs(1)), Verdict::Bad { .. }));
+    let due = MemoryVerdict::RetestDue { cause: FailureCause::Silent, since };
+    assert!(matches!(
+        view.verdict(&quic(), NOW + Duration::from_secs(1)),
+        MemoryVerdict::Bad { .. }
+    ));
     assert_eq!(view.verdict(&quic(), since), due);
 }
 
 #[test]
 fn local_errors_are_no_evidence() {
-    for cause in [Cause::Local, Cause::Unsupported] {
-        let memory = after(&[failed("a.test", quic(), NOW, cause, Level::Started)]);
+    for cause in [FailureCause::Local, FailureCause::Unsupported] {
+        let memory = after(&[failed("a.test", quic(), NOW, cause, EvidenceLevel::Started)]);
         assert!(memory.is_empty());
     }
 }
@@ -113,21 +122,21 @@ fn a_row_from_the_future_is_ignored() {
     for evidence in [worked("a.test", quic(), NOW + HOUR), was_silent("a.test", quic(), NOW + HOUR)]
     {
         let mut memory = after(&[evidence]);
-        assert_eq!(verdict(&memory, "a.test", &quic(), NOW), Verdict::Unknown);
+        assert_eq!(verdict(&memory, "a.test", &quic(), NOW), MemoryVerdict::Unknown);
         memory.learn(&was_silent("a.test", quic(), NOW), &platform());
         let until = NOW + 5 * MIN;
-        let bad = Verdict::Bad { cause: Cause::Silent, until };
+        let bad = MemoryVerdict::Bad { cause: FailureCause::Silent, until };
         assert_eq!(verdict(&memory, "a.test", &quic(), NOW), bad);
     }
 }
 
 fn cut_short(now: Duration) -> Evidence {
-    Evidence { doubt: Some(Doubt::CutShort), ..was_silent("a.test", quic(), now) }
+    Evidence { doubt: Some(FailureDoubt::CutShort), ..was_silent("a.test", quic(), now) }
 }
 
 fn bad_until(memory: &Memory, now: Duration) -> Duration {
     match verdict(memory, "a.test", &quic(), now) {
-        Verdict::Bad { cause: Cause::Silent, until } => until,
+        MemoryVerdict::Bad { cause: FailureCause::Silent, until } => until,
         other => panic!("not in back-off: {other:?}"),
     }
 }
@@ -174,8 +183,8 @@ fn simultaneous_doubts_count_once_and_certainty_ends_them() {
 
 #[test]
 fn a_doubtful_back_off_is_never_the_longer_one() {
-    let config = Config { bad_first: Duration::from_secs(10), ..Config::default() };
+    let config = MemoryConfig { bad_first: Duration::from_secs(10), ..MemoryConfig::default() };
     assert_eq!(config.back_off(0), config.back_off(1));
-    let fixed = Config { retest_after: Some(MIN), ..config };
+    let fixed = MemoryConfig { retest_after: Some(MIN), ..config };
     assert_eq!(fixed.back_off(0), MIN);
 }

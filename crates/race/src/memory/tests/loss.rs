@@ -7,7 +7,7 @@ fn handshake(name: &str, candidate: Candidate, at: Duration, sent_again: bool) -
     Evidence { sent_again: Some(sent_again), ..worked(name, candidate, at) }
 }
 
-fn loss(memory: &Memory, network: &str, now: Duration) -> Option<Loss> {
+fn loss(memory: &Memory, network: &str, now: Duration) -> Option<HandshakeLoss> {
     memory.view(&NetworkId(network.into()), &host("unknown.test"), &platform(), now).loss(now)
 }
 
@@ -22,7 +22,7 @@ fn handshakes(candidate: &Candidate, all: usize, lossy_count: usize) -> Vec<Evid
 #[test]
 fn a_single_lost_packet_is_not_significant() {
     assert_eq!(loss(&after(&handshakes(&quic(), 3, 1)), "home", NOW), None);
-    let two = Loss { sent_again: 2, handshakes: 3 };
+    let two = HandshakeLoss { sent_again: 2, handshakes: 3 };
     assert_eq!(loss(&after(&handshakes(&quic(), 3, 2)), "home", NOW), Some(two));
 }
 
@@ -34,7 +34,7 @@ fn a_few_losses_among_many_are_not_significant_and_all_paths_count_together() {
     evidence.extend(handshakes(&tcp(), 32, 1));
     assert_eq!(loss(&after(&evidence), "home", NOW), None, "2 of 96");
     evidence.extend(handshakes(&tcp(), 4, 4));
-    let now = Loss { sent_again: 6, handshakes: 96 };
+    let now = HandshakeLoss { sent_again: 6, handshakes: 96 };
     assert_eq!(loss(&after(&evidence), "home", NOW), Some(now), "the last 32 of each");
 }
 
@@ -63,7 +63,7 @@ fn a_loss_of_a_tenth_is_noticed_although_the_less_preferred_transport_won() {
 fn losses_belong_to_their_network_and_expire() {
     let memory = after(&handshakes(&quic(), 4, 4));
     assert_eq!(loss(&memory, "elsewhere", NOW), None);
-    let config = Config::default();
+    let config = MemoryConfig::default();
     assert!(loss(&memory, "home", NOW + config.good_for - MIN).is_some());
     assert_eq!(loss(&memory, "home", NOW + config.good_for), None);
 }
@@ -73,7 +73,10 @@ fn unknown_losses_change_nothing() {
     let mut memory = after(&handshakes(&quic(), 3, 3));
     let before = loss(&memory, "home", NOW);
     memory.learn(&worked("a.test", quic(), NOW), &platform());
-    memory.learn(&failed("b.test", quic(), NOW, Cause::Tls, Level::Answered), &platform());
+    memory.learn(
+        &failed("b.test", quic(), NOW, FailureCause::Tls, EvidenceLevel::Answered),
+        &platform(),
+    );
     assert_eq!(loss(&memory, "home", NOW), before);
 }
 
@@ -83,12 +86,12 @@ fn silence_erases_no_losses_and_an_answer_keeps_them() {
     memory.learn(&was_silent("c.test", quic(), NOW), &platform());
     assert!(loss(&memory, "home", NOW).is_some());
     memory.learn(&handshake("d.test", quic(), NOW, false), &platform());
-    assert_eq!(loss(&memory, "home", NOW), Some(Loss { sent_again: 3, handshakes: 4 }));
+    assert_eq!(loss(&memory, "home", NOW), Some(HandshakeLoss { sent_again: 3, handshakes: 4 }));
 }
 
 /// Silent, and cut short before anything could have been retransmitted.
 fn cut_short(name: &str, candidate: Candidate, at: Duration) -> Evidence {
-    Evidence { doubt: Some(Doubt::CutShort), ..was_silent(name, candidate, at) }
+    Evidence { doubt: Some(FailureDoubt::CutShort), ..was_silent(name, candidate, at) }
 }
 
 #[test]
@@ -100,23 +103,23 @@ fn silence_counts_as_loss_only_from_a_peer_that_has_just_answered() {
     assert_eq!(loss(&memory, "home", NOW), None);
     let known = ["1.test", "2.test"].map(|name| cut_short(name, quic(), NOW));
     known.iter().for_each(|evidence| memory.learn(evidence, &platform()));
-    assert_eq!(loss(&memory, "home", NOW), Some(Loss { sent_again: 2, handshakes: 8 }));
+    assert_eq!(loss(&memory, "home", NOW), Some(HandshakeLoss { sent_again: 2, handshakes: 8 }));
     // Repeated reports of the same silence count once.
     known.iter().for_each(|evidence| memory.learn(evidence, &platform()));
-    assert_eq!(loss(&memory, "home", NOW), Some(Loss { sent_again: 2, handshakes: 8 }));
+    assert_eq!(loss(&memory, "home", NOW), Some(HandshakeLoss { sent_again: 2, handshakes: 8 }));
 }
 
 #[test]
 fn on_a_lossy_network_a_single_silence_is_not_significant() {
     let silence = cut_short("a.test", tcp(), NOW);
     let lossless = after(core::slice::from_ref(&silence));
-    assert!(matches!(verdict(&lossless, "a.test", &tcp(), NOW), Verdict::Bad { .. }));
+    assert!(matches!(verdict(&lossless, "a.test", &tcp(), NOW), MemoryVerdict::Bad { .. }));
     let mut lossy = after(&handshakes(&quic(), 4, 4));
     lossy.learn(&silence, &platform());
-    assert_eq!(verdict(&lossy, "a.test", &tcp(), NOW), Verdict::Unknown);
+    assert_eq!(verdict(&lossy, "a.test", &tcp(), NOW), MemoryVerdict::Unknown);
     // A silence that was not cut short counts.
     lossy.learn(&was_silent("a.test", tcp(), NOW), &platform());
-    assert!(matches!(verdict(&lossy, "a.test", &tcp(), NOW), Verdict::Bad { .. }));
+    assert!(matches!(verdict(&lossy, "a.test", &tcp(), NOW), MemoryVerdict::Bad { .. }));
 }
 
 #[test]

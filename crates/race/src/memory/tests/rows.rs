@@ -8,13 +8,13 @@ use super::*;
 
 #[test]
 fn keys_have_a_stable_text_form() {
-    let peer = Key::peer(&home(), &host("a.test"), &quic());
+    let peer = MemoryKey::peer(&home(), &host("a.test"), &quic());
     assert_eq!(peer.to_string(), "home/peer/a.test/quic/tls/192.0.2.1:443");
-    let path = Key::path(&home(), &candidate(Transport::SctpUdp, "[fe80::1%3]:9899"));
+    let path = MemoryKey::path(&home(), &candidate(Transport::SctpUdp, "[fe80::1%3]:9899"));
     assert_eq!(path.to_string(), "home/path/sctp-udp/v6/0");
-    assert_eq!(Key::network(&home()).to_string(), "home/name");
-    let literal = Host::Literal("fe80::1".parse().unwrap(), 3);
-    let peer = Key::peer(&home(), &literal, &candidate(Transport::Tcp, "[fe80::1%3]:80"));
+    assert_eq!(MemoryKey::network(&home()).to_string(), "home/name");
+    let literal = TargetHost::Literal("fe80::1".parse().unwrap(), 3);
+    let peer = MemoryKey::peer(&home(), &literal, &candidate(Transport::Tcp, "[fe80::1%3]:80"));
     assert_eq!(peer.to_string(), "home/peer/=fe80::1~3/tcp/tls/[fe80::1%3]:80");
 }
 
@@ -27,8 +27,8 @@ fn prefixes_select_the_rows_of_a_race() {
     ]);
     let keys: Vec<String> = memory.records().map(|record| record.key.to_string()).collect();
     let starting_with = |prefix: &str| keys.iter().filter(|key| key.starts_with(prefix)).count();
-    assert_eq!(starting_with(&Key::peer_prefix(&home(), &host("a.test"))), 2);
-    assert_eq!(starting_with(&Key::path_prefix(&home())), 2);
+    assert_eq!(starting_with(&MemoryKey::peer_prefix(&home(), &host("a.test"))), 2);
+    assert_eq!(starting_with(&MemoryKey::path_prefix(&home())), 2);
 }
 
 #[test]
@@ -48,14 +48,15 @@ fn damaged_keys_are_rejected() {
         "ho%f",
     ];
     for text in damaged {
-        assert_eq!(text.parse::<Key>(), Err(MalformedKey), "{text}");
+        assert_eq!(text.parse::<MemoryKey>(), Err(MalformedKey), "{text}");
     }
 }
 
-fn any_host() -> impl Strategy<Value = Host> {
+fn any_host() -> impl Strategy<Value = TargetHost> {
     prop_oneof![
-        any::<String>().prop_map(Host::Name),
-        (any::<IpAddr>(), any::<u32>()).prop_map(|(address, scope)| Host::Literal(address, scope)),
+        any::<String>().prop_map(TargetHost::Name),
+        (any::<IpAddr>(), any::<u32>())
+            .prop_map(|(address, scope)| TargetHost::Literal(address, scope)),
     ]
 }
 
@@ -71,9 +72,9 @@ proptest! {
         candidate.address = address.into();
         candidate.transport = transport;
         let network = NetworkId(network.into());
-        let (peer, path) = (Key::peer(&network, &host, &candidate), Key::path(&network, &candidate));
-        for key in [peer, path, Key::network(&network)] {
-            prop_assert_eq!(key.to_string().parse::<Key>(), Ok(key));
+        let (peer, path) = (MemoryKey::peer(&network, &host, &candidate), MemoryKey::path(&network, &candidate));
+        for key in [peer, path, MemoryKey::network(&network)] {
+            prop_assert_eq!(key.to_string().parse::<MemoryKey>(), Ok(key));
         }
     }
 }
@@ -86,11 +87,11 @@ fn learning_single_rows_gives_the_rows_of_the_whole_memory() {
         was_silent("b.test", quic(), NOW + MIN),
         was_silent("a.test", quic(), NOW + 6 * MIN),
     ];
-    let mut file: Vec<(Key, Entry)> = Vec::new();
+    let mut file: Vec<(MemoryKey, MemoryEntry)> = Vec::new();
     for piece in &evidence {
         let mut existing =
-            |key: &Key| file.iter().find(|row| row.0 == *key).map(|row| row.1.clone());
-        let changed = learn_rows(&mut existing, piece, &platform(), &Config::default());
+            |key: &MemoryKey| file.iter().find(|row| row.0 == *key).map(|row| row.1.clone());
+        let changed = learn_rows(&mut existing, piece, &platform(), &MemoryConfig::default());
         for (key, entry) in changed {
             file.retain(|row| row.0 != key);
             file.push((key, entry));
@@ -107,7 +108,7 @@ fn a_view_survives_json() {
     let memory = after(&[worked("a.test", tcp(), NOW), was_silent("a.test", quic(), NOW)]);
     let view = memory.view(&home(), &host("a.test"), &platform(), NOW);
     let text = serde_json::to_string(&view).unwrap();
-    assert_eq!(serde_json::from_str::<View>(&text).unwrap(), view);
+    assert_eq!(serde_json::from_str::<MemoryView>(&text).unwrap(), view);
 }
 
 #[test]
@@ -116,5 +117,5 @@ fn a_row_whose_key_and_entry_disagree_is_ignored() {
     let mut rows: Vec<_> = memory.records().map(|record| (record.key, record.entry)).collect();
     let (first, second) = rows.split_at_mut(1);
     core::mem::swap(&mut first[0].1, &mut second[0].1);
-    assert!(View::from_rows(rows, &platform(), NOW, &Config::default()).is_empty());
+    assert!(MemoryView::from_rows(rows, &platform(), NOW, &MemoryConfig::default()).is_empty());
 }

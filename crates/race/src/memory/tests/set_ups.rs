@@ -16,24 +16,29 @@ fn nothing() -> Candidate {
 }
 
 /// As with `--cacert`.
-fn own_root() -> Trust {
-    Trust { parameters: "roots-1".into(), certificate_host: None }
+fn own_root() -> TrustContext {
+    TrustContext { parameters: "roots-1".into(), certificate_host: None }
 }
 
 fn no_common_protocol(at: Duration) -> Evidence {
-    failed("a.test", nothing(), at, Cause::Tls, Level::Answered)
+    failed("a.test", nothing(), at, FailureCause::Tls, EvidenceLevel::Answered)
 }
 
 fn unknown_issuer(candidate: Candidate, at: Duration) -> Evidence {
-    failed("a.test", candidate, at, Cause::Certificate, Level::Transport)
+    failed("a.test", candidate, at, FailureCause::Certificate, EvidenceLevel::Transport)
 }
 
-fn verdict_under(memory: &Memory, trust: &Trust, candidate: &Candidate, now: Duration) -> Verdict {
+fn verdict_under(
+    memory: &Memory,
+    trust: &TrustContext,
+    candidate: &Candidate,
+    now: Duration,
+) -> MemoryVerdict {
     memory.view(&home(), &host("a.test"), trust, now).verdict(candidate, now)
 }
 
-fn good() -> Verdict {
-    Verdict::Good { rtt: Some(Duration::from_millis(80)) }
+fn good() -> MemoryVerdict {
+    MemoryVerdict::Good { rtt: Some(Duration::from_millis(80)) }
 }
 
 /// HTTP/3 works, and then QUIC is tried without offering `h3`.
@@ -42,7 +47,7 @@ fn a_rejected_offer_does_not_demote_others() {
     let memory = after(&[worked("a.test", h3(), NOW), no_common_protocol(NOW + MIN)]);
     let now = NOW + MIN;
     assert_eq!(verdict(&memory, "a.test", &h3(), now), good());
-    let bad = Verdict::Bad { cause: Cause::Tls, until: now + 5 * MIN };
+    let bad = MemoryVerdict::Bad { cause: FailureCause::Tls, until: now + 5 * MIN };
     assert_eq!(verdict(&memory, "a.test", &nothing(), now), bad);
 }
 
@@ -55,7 +60,7 @@ fn an_untrusted_certificate_does_not_demote_a_candidate_for_those_who_trust_it()
         memory.learn(&unknown_issuer(candidate.clone(), NOW + MIN), &platform());
         let now = NOW + MIN;
         assert_eq!(verdict_under(&memory, &own_root(), &candidate, now), good());
-        let bad = Verdict::Bad { cause: Cause::Certificate, until: now + 5 * MIN };
+        let bad = MemoryVerdict::Bad { cause: FailureCause::Certificate, until: now + 5 * MIN };
         assert_eq!(verdict_under(&memory, &platform(), &candidate, now), bad);
     }
 }
@@ -63,27 +68,31 @@ fn an_untrusted_certificate_does_not_demote_a_candidate_for_those_who_trust_it()
 #[test]
 fn the_certificate_of_another_host_is_another_trust() {
     let mut memory = after(&[worked("a.test", h3(), NOW)]);
-    let of_b = Trust { certificate_host: Some(host("b.test")), ..platform() };
+    let of_b = TrustContext { certificate_host: Some(host("b.test")), ..platform() };
     memory.learn(&unknown_issuer(h3(), NOW), &of_b);
     assert_eq!(verdict(&memory, "a.test", &h3(), NOW), good());
-    assert!(matches!(verdict_under(&memory, &of_b, &h3(), NOW), Verdict::Bad { .. }));
+    assert!(matches!(verdict_under(&memory, &of_b, &h3(), NOW), MemoryVerdict::Bad { .. }));
     memory.forget(&host("b.test"));
-    assert_eq!(verdict_under(&memory, &of_b, &h3(), NOW), Verdict::Unknown, "b.test is forgotten");
+    assert_eq!(
+        verdict_under(&memory, &of_b, &h3(), NOW),
+        MemoryVerdict::Unknown,
+        "b.test is forgotten"
+    );
     assert_eq!(verdict(&memory, "a.test", &h3(), NOW), good());
 }
 
 #[test]
 fn success_with_one_set_up_says_nothing_about_another() {
     let memory = after(&[worked("a.test", h3(), NOW)]);
-    assert_eq!(verdict_under(&memory, &own_root(), &h3(), NOW), Verdict::Unknown);
-    assert_eq!(verdict(&memory, "a.test", &nothing(), NOW), Verdict::Unknown);
+    assert_eq!(verdict_under(&memory, &own_root(), &h3(), NOW), MemoryVerdict::Unknown);
+    assert_eq!(verdict(&memory, "a.test", &nothing(), NOW), MemoryVerdict::Unknown);
 }
 
 #[test]
 fn silence_concerns_every_set_up() {
     let memory = after(&[worked("a.test", h3(), NOW), was_silent("a.test", nothing(), NOW + MIN)]);
     let now = NOW + MIN;
-    let bad = Verdict::Bad { cause: Cause::Silent, until: now + 5 * MIN };
+    let bad = MemoryVerdict::Bad { cause: FailureCause::Silent, until: now + 5 * MIN };
     for (trust, candidate) in [(platform(), h3()), (own_root(), h3()), (own_root(), nothing())] {
         assert_eq!(verdict_under(&memory, &trust, &candidate, now), bad);
     }
@@ -94,16 +103,16 @@ fn silence_concerns_every_set_up() {
 fn a_peer_that_refuses_one_set_up_is_reachable_for_all() {
     let mut memory = after(&[was_silent("a.test", h3(), NOW)]);
     memory.learn(&no_common_protocol(NOW + MIN), &platform());
-    assert_eq!(verdict(&memory, "a.test", &h3(), NOW + MIN), Verdict::Unknown);
+    assert_eq!(verdict(&memory, "a.test", &h3(), NOW + MIN), MemoryVerdict::Unknown);
 }
 
 #[test]
 fn an_alert_proves_that_packets_pass() {
     let silent = ["b.test", "c.test", "d.test"].map(|name| was_silent(name, h3(), NOW));
     let mut memory = after(&silent);
-    assert!(matches!(verdict(&memory, "new.test", &h3(), NOW), Verdict::NetworkBad { .. }));
+    assert!(matches!(verdict(&memory, "new.test", &h3(), NOW), MemoryVerdict::NetworkBad { .. }));
     memory.learn(&no_common_protocol(NOW), &platform());
-    assert_eq!(verdict(&memory, "new.test", &h3(), NOW), Verdict::Unknown);
+    assert_eq!(verdict(&memory, "new.test", &h3(), NOW), MemoryVerdict::Unknown);
 }
 
 /// The network drops QUIC to other peers; this peer answers all the same.
@@ -120,7 +129,7 @@ fn a_peer_that_answers_is_not_affected_by_the_path() {
         evidence.push(was_silent(&name, h3(), NOW + minute * MIN));
     }
     let memory = after(&evidence);
-    assert_eq!(verdict(&memory, "a.test", &h3(), NOW + 16 * MIN), Verdict::Unknown);
+    assert_eq!(verdict(&memory, "a.test", &h3(), NOW + 16 * MIN), MemoryVerdict::Unknown);
 }
 
 #[test]
@@ -129,11 +138,11 @@ fn each_set_up_has_a_back_off_of_its_own() {
     memory.learn(&no_common_protocol(NOW + 5 * MIN), &platform());
     memory.learn(&unknown_issuer(h3(), NOW + 6 * MIN), &platform());
     let now = NOW + 6 * MIN;
-    let twice = Verdict::Bad { cause: Cause::Tls, until: NOW + 15 * MIN };
+    let twice = MemoryVerdict::Bad { cause: FailureCause::Tls, until: NOW + 15 * MIN };
     assert_eq!(verdict(&memory, "a.test", &nothing(), now), twice);
-    let once = Verdict::Bad { cause: Cause::Certificate, until: NOW + 11 * MIN };
+    let once = MemoryVerdict::Bad { cause: FailureCause::Certificate, until: NOW + 11 * MIN };
     assert_eq!(verdict(&memory, "a.test", &h3(), now), once);
-    let due = Verdict::RetestDue { cause: Cause::Certificate, since: NOW + 11 * MIN };
+    let due = MemoryVerdict::RetestDue { cause: FailureCause::Certificate, since: NOW + 11 * MIN };
     assert_eq!(verdict(&memory, "a.test", &h3(), NOW + 12 * MIN), due);
 }
 
@@ -141,12 +150,13 @@ fn each_set_up_has_a_back_off_of_its_own() {
 #[test]
 fn evidence_without_security_applies_to_all() {
     let plain = Candidate { security: Security::None, ..tcp() };
-    let up = Evidence { level: Level::Transport, ..worked("a.test", plain.clone(), NOW) };
+    let up = Evidence { level: EvidenceLevel::Transport, ..worked("a.test", plain.clone(), NOW) };
     let mut memory = after(&[up]);
     assert_eq!(verdict_under(&memory, &own_root(), &plain, NOW), good());
-    let reset = failed("a.test", plain.clone(), NOW + MIN, Cause::Reset, Level::Transport);
+    let reset =
+        failed("a.test", plain.clone(), NOW + MIN, FailureCause::Reset, EvidenceLevel::Transport);
     memory.learn(&reset, &platform());
-    let bad = Verdict::Bad { cause: Cause::Reset, until: NOW + 6 * MIN };
+    let bad = MemoryVerdict::Bad { cause: FailureCause::Reset, until: NOW + 6 * MIN };
     assert_eq!(verdict_under(&memory, &own_root(), &plain, NOW + MIN), bad);
 }
 
@@ -154,26 +164,32 @@ fn evidence_without_security_applies_to_all() {
 #[test]
 fn a_failure_before_the_transport_is_established_concerns_every_set_up() {
     let sctp = offering(Transport::SctpUdp, &["http/1.1"]);
-    let memory = after(&[failed("a.test", sctp.clone(), NOW, Cause::Silent, Level::Answered)]);
-    let bad = Verdict::Bad { cause: Cause::Silent, until: NOW + 5 * MIN };
+    let memory = after(&[failed(
+        "a.test",
+        sctp.clone(),
+        NOW,
+        FailureCause::Silent,
+        EvidenceLevel::Answered,
+    )]);
+    let bad = MemoryVerdict::Bad { cause: FailureCause::Silent, until: NOW + 5 * MIN };
     assert_eq!(verdict_under(&memory, &own_root(), &sctp, NOW), bad);
 }
 
 #[test]
 fn a_row_keeps_only_the_most_recently_used_set_ups() {
     let mut memory = after(&[]);
-    let trust = |n: u32| Trust { parameters: format!("roots-{n}"), certificate_host: None };
+    let trust = |n: u32| TrustContext { parameters: format!("roots-{n}"), certificate_host: None };
     for n in 0..100 {
         let at = NOW + Duration::from_secs(u64::from(n));
         memory.learn(&worked("a.test", h3(), at), &trust(n));
     }
-    let rows: Vec<Record> = memory.records().filter(|row| row.key.host().is_some()).collect();
+    let rows: Vec<MemoryRecord> = memory.records().filter(|row| row.key.host().is_some()).collect();
     assert_eq!(rows.len(), 1, "set-ups share one row");
-    let Entry::Peer(entry) = &rows[0].entry else { panic!("a peer key has a peer row") };
+    let MemoryEntry::Peer(entry) = &rows[0].entry else { panic!("a peer key has a peer row") };
     assert_eq!(entry.secured.len(), PeerEntry::MAX_SET_UPS);
     let now = NOW + 2 * MIN;
     assert_eq!(verdict_under(&memory, &trust(99), &h3(), now), good());
-    assert_eq!(verdict_under(&memory, &trust(0), &h3(), now), Verdict::Unknown);
+    assert_eq!(verdict_under(&memory, &trust(0), &h3(), now), MemoryVerdict::Unknown);
 }
 
 #[test]

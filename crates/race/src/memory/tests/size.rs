@@ -11,7 +11,7 @@ fn forgetting_a_host_leaves_no_trace_of_it() {
     ]);
     let only_b = after(&[was_silent("b.test", quic(), NOW)]);
     assert_eq!(memory.forget(&host("a.test")), 2);
-    let heard = Key::path(&home(), &tcp());
+    let heard = MemoryKey::path(&home(), &tcp());
     let left: Vec<_> = memory.records().filter(|record| record.key != heard).collect();
     assert_eq!(left, only_b.records().collect::<Vec<_>>());
 }
@@ -43,16 +43,16 @@ fn one_host_cannot_fill_the_memory() {
 
 #[test]
 fn the_memory_has_a_limit() {
-    let config = Config { max_rows: 100, ..Config::default() };
+    let config = MemoryConfig { max_rows: 100, ..MemoryConfig::default() };
     let mut memory = Memory::new(config);
     for n in 0..1_000_u32 {
         let at = NOW + Duration::from_secs(u64::from(n));
         memory.learn(&worked(&format!("host{n}.test"), tcp(), at), &platform());
         assert!(memory.len() <= 100);
     }
-    let good = Verdict::Good { rtt: Some(Duration::from_millis(80)) };
+    let good = MemoryVerdict::Good { rtt: Some(Duration::from_millis(80)) };
     assert_eq!(verdict(&memory, "host999.test", &tcp(), NOW + 17 * MIN), good);
-    assert_eq!(verdict(&memory, "host0.test", &tcp(), NOW + 17 * MIN), Verdict::Unknown);
+    assert_eq!(verdict(&memory, "host0.test", &tcp(), NOW + 17 * MIN), MemoryVerdict::Unknown);
 }
 
 #[test]
@@ -60,21 +60,21 @@ fn a_path_row_is_bounded() {
     let evidence: Vec<_> =
         (0..100).map(|n| was_silent(&format!("host{n}.test"), quic(), NOW)).collect();
     let memory = after(&evidence);
-    let path = Key::path(&home(), &quic());
+    let path = MemoryKey::path(&home(), &quic());
     let entry = memory.records().find(|record| record.key == path).unwrap().entry;
-    let Entry::Path(entry) = entry else { panic!("a path key holds a path row") };
+    let MemoryEntry::Path(entry) = entry else { panic!("a path key holds a path row") };
     assert_eq!(entry.silent.len(), PathEntry::MAX_SILENT);
     let evidence: Vec<_> =
         (0..100).map(|n| worked(&format!("host{n}.test"), quic(), NOW)).collect();
     let mut memory = after(&evidence);
-    assert_eq!(distances(&memory, &path), Distances::MAX_HOSTS);
+    assert_eq!(distances(&memory, &path), PathDistances::MAX_HOSTS);
     memory.forget(&host("host99.test"));
-    assert_eq!(distances(&memory, &path), Distances::MAX_HOSTS - 1, "forgotten with its host");
+    assert_eq!(distances(&memory, &path), PathDistances::MAX_HOSTS - 1, "forgotten with its host");
 }
 
-fn distances(memory: &Memory, path: &Key) -> usize {
+fn distances(memory: &Memory, path: &MemoryKey) -> usize {
     let entry = memory.records().find(|record| record.key == *path).unwrap().entry;
-    let Entry::Path(entry) = entry else { panic!("a path key holds a path row") };
+    let MemoryEntry::Path(entry) = entry else { panic!("a path key holds a path row") };
     entry.distances.len()
 }
 

@@ -16,10 +16,10 @@ fn sorted(sources: &[&str], destinations: &[&str]) -> Vec<String> {
         .map(|source| (*source, if source.contains(':') { 64 } else { 24 }))
         .collect();
     let network = network(&sources);
-    let mut ranked: Vec<(Rank, IpAddr)> = destinations
+    let mut ranked: Vec<(DestinationRank, IpAddr)> = destinations
         .iter()
         .map(|destination| {
-            (Rank::of(&network, None, ip(destination), None, false), ip(destination))
+            (DestinationRank::new(&network, None, ip(destination), None, false), ip(destination))
         })
         .collect();
     ranked.sort_by_key(|(rank, _)| *rank);
@@ -28,8 +28,8 @@ fn sorted(sources: &[&str], destinations: &[&str]) -> Vec<String> {
 
 fn rule(sources: &[(&str, u8)], better: &str, worse: &str) -> AddressRule {
     let network = network(sources);
-    let better = Rank::of(&network, None, ip(better), None, false);
-    let worse = Rank::of(&network, None, ip(worse), None, false);
+    let better = DestinationRank::new(&network, None, ip(better), None, false);
+    let worse = DestinationRank::new(&network, None, ip(worse), None, false);
     assert!(better < worse);
     rule_between(&better, &worse)
 }
@@ -73,8 +73,8 @@ fn each_rule_is_named() {
 fn a_deprecated_source_counts_against_its_destination() {
     let mut network = network(&[("2001:db8:1::2", 64), ("192.0.2.9", 24)]);
     network.sources[0].deprecated = true;
-    let ipv6 = Rank::of(&network, None, ip("2001:db8::1"), None, false);
-    let ipv4 = Rank::of(&network, None, ip("192.0.2.1"), None, false);
+    let ipv6 = DestinationRank::new(&network, None, ip("2001:db8::1"), None, false);
+    let ipv4 = DestinationRank::new(&network, None, ip("192.0.2.1"), None, false);
     assert!(ipv4 < ipv6);
     assert_eq!(rule_between(&ipv4, &ipv6), AddressRule::Deprecated);
 }
@@ -83,7 +83,7 @@ fn a_deprecated_source_counts_against_its_destination() {
 #[test]
 fn history_decides_between_equals() {
     let network = network(&[("198.51.100.9", 24)]);
-    let rank = |rtt, used| Rank::of(&network, None, ip("192.0.2.1"), rtt, used);
+    let rank = |rtt, used| DestinationRank::new(&network, None, ip("192.0.2.1"), rtt, used);
     let (near, far) = (rank(Some(ms(20)), false), rank(Some(ms(80)), true));
     assert!(near < far);
     assert_eq!(rule_between(&near, &far), AddressRule::RoundTrip);
@@ -98,7 +98,7 @@ fn equal_addresses_stay_in_the_order_of_the_answer() {
     let answer = ["203.0.113.7", "192.0.2.1", "203.0.113.1"];
     assert_eq!(sorted(&["192.51.100.9"], &answer), answer);
     let network = network(&[("198.51.100.9", 24)]);
-    let rank = |address| Rank::of(&network, None, ip(address), None, false);
+    let rank = |address| DestinationRank::new(&network, None, ip(address), None, false);
     assert_eq!(rule_between(&rank(answer[0]), &rank(answer[1])), AddressRule::AsAnswered);
     assert_eq!(
         sorted(&["192.0.2.9"], &["203.0.113.7", "192.0.2.1"]),
@@ -111,8 +111,8 @@ fn equal_addresses_stay_in_the_order_of_the_answer() {
 #[test]
 fn ipv4_behind_nat64_is_sorted_as_ipv4() {
     let network = nat64();
-    let ipv6 = Rank::of(&network, None, ip("2001:db8::1"), None, false);
-    let ipv4 = Rank::of(&network, None, ip("192.0.2.1"), None, false);
+    let ipv6 = DestinationRank::new(&network, None, ip("2001:db8::1"), None, false);
+    let ipv4 = DestinationRank::new(&network, None, ip("192.0.2.1"), None, false);
     assert!(ipv6 < ipv4);
     assert_eq!(rule_between(&ipv6, &ipv4), AddressRule::Precedence);
 }
@@ -129,7 +129,7 @@ fn the_table_of_the_host_counts() {
     let network = network(&[("2001:db8:1::2", 64), ("fd00::2", 64), ("192.0.2.9", 24)]);
     let default = AddressTable::default();
     let rank = |table: &AddressTable, address: &str| {
-        Rank::of(&network, Some(table), ip(address), None, false)
+        DestinationRank::new(&network, Some(table), ip(address), None, false)
     };
     let (v4, v6) = ("198.51.100.1", "2001:db8:2::1");
     assert!(rank(&default, v6) < rank(&default, v4));
@@ -138,7 +138,8 @@ fn the_table_of_the_host_counts() {
     assert_eq!(between, AddressRule::Precedence);
     // An address that cannot be tried stays behind all that can.
     let without_ipv4 = NetworkView { sources: network.sources[..2].to_vec(), ..network.clone() };
-    let there = |address| Rank::of(&without_ipv4, Some(&ipv4_first), ip(address), None, false);
+    let there =
+        |address| DestinationRank::new(&without_ipv4, Some(&ipv4_first), ip(address), None, false);
     assert!(there(v6) < there(v4));
     // Private IPv6 addresses count as global ones if they have the same label and precedence.
     let same = AddressTable {
@@ -160,12 +161,14 @@ fn the_host_may_narrow_the_scope_of_ipv4() {
         ..AddressTable::default()
     };
     let network = network(&[("192.0.2.9", 24)]);
-    let rank = |address: &str| Rank::of(&network, Some(&table), ip(address), None, false);
+    let rank =
+        |address: &str| DestinationRank::new(&network, Some(&table), ip(address), None, false);
     let (narrow, wide) = (rank("10.0.0.1"), rank("198.51.100.1"));
     assert!(wide < narrow);
     assert_eq!(rule_between(&wide, &narrow), AddressRule::MatchingScope);
     let private = self::network(&[("10.0.0.9", 24)]);
-    let rank = |address: &str| Rank::of(&private, Some(&table), ip(address), None, false);
+    let rank =
+        |address: &str| DestinationRank::new(&private, Some(&table), ip(address), None, false);
     assert!(rank("10.0.0.1") < rank("198.51.100.1"), "its own source has the same scope");
 }
 

@@ -4,10 +4,10 @@ use alloc::{format, string::String, vec::Vec};
 
 use crate::plan::Plan;
 use crate::policy::Policy;
-use crate::vocabulary::{Ladder, dual_stack, https, ipv6_only, nat64};
+use crate::vocabulary::{TestedResolution, dual_stack, https, ipv6_only, nat64};
 
 fn lines_of(plan: &Plan) -> Vec<String> {
-    let because = |reasons: &[crate::plan::Reason]| {
+    let because = |reasons: &[crate::plan::PlanReason]| {
         let reasons: Vec<String> = reasons.iter().map(|reason| format!("{reason}")).collect();
         reasons.join("; ")
     };
@@ -29,7 +29,7 @@ fn lines_of(plan: &Plan) -> Vec<String> {
 
 #[test]
 fn a_dual_stack_host_without_records() {
-    let ladder = Ladder::on(dual_stack())
+    let ladder = TestedResolution::for_network(dual_stack())
         .answers(&["example.com HTTPS -"])
         .answers(&["example.com AAAA 2001:db8::1", "example.com AAAA 2001:db8::2"])
         .answers(&["example.com A 192.0.2.1"]);
@@ -46,7 +46,7 @@ fn a_dual_stack_host_without_records() {
 
 #[test]
 fn records_that_point_elsewhere_and_one_that_is_ignored() {
-    let ladder = Ladder::on(dual_stack())
+    let ladder = TestedResolution::for_network(dual_stack())
         .answers(&[
             "example.com HTTPS 1 cdn.example. alpn=h2 ipv4hint=192.0.2.7",
             "example.com HTTPS 2 new.example. alpn=h3 mandatory=9 key9",
@@ -69,7 +69,7 @@ fn networks_of_one_family() {
         ..Policy::of_first_tries()
     };
     let ladder = |network| {
-        Ladder::of(https("example.com", 443), network, policy.clone(), 1)
+        TestedResolution::new(https("example.com", 443), network, policy.clone(), 1)
             .answers(&["example.com HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1 ipv4hint=192.0.2.1"])
     };
     let record = "HTTPS record for example.com with priority 1";

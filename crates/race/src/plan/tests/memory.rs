@@ -4,12 +4,12 @@ use alloc::{string::String, vec::Vec};
 use core::time::Duration;
 
 use crate::candidate::{Candidate, Transport};
-use crate::evidence::{Cause, Evidence, Failure, Level, Trust};
-use crate::memory::{Config, Memory};
-use crate::plan::{Plan, Reason};
+use crate::evidence::{AttemptFailure, Evidence, EvidenceLevel, FailureCause, TrustContext};
+use crate::memory::{Memory, MemoryConfig};
+use crate::plan::{Plan, PlanReason};
 use crate::policy::Policy;
-use crate::target::Host;
-use crate::vocabulary::{Ladder, dual_stack, https, ms, timetable};
+use crate::target::TargetHost;
+use crate::vocabulary::{TestedResolution, dual_stack, https, ms, timetable};
 
 /// When the evidence was observed.
 const LEARNT: Duration = Duration::from_hours(1000);
@@ -19,7 +19,7 @@ const LEARNT: Duration = Duration::from_hours(1000);
 /// example.com A    192.0.2.1
 /// ```
 struct Learnt {
-    ladder: Ladder,
+    ladder: TestedResolution,
     memory: Memory,
 }
 
@@ -29,15 +29,15 @@ impl Learnt {
     }
 
     fn under(policy: Policy) -> Self {
-        let ladder = Ladder::of(https("example.com", 443), dual_stack(), policy, 3)
+        let ladder = TestedResolution::new(https("example.com", 443), dual_stack(), policy, 3)
             .answers(&["example.com HTTPS -"])
             .answers(&["example.com AAAA 2001:db8::1"])
             .answers(&["example.com A 192.0.2.1"]);
-        Self { ladder, memory: Memory::new(Config::default()) }
+        Self { ladder, memory: Memory::new(MemoryConfig::default()) }
     }
 
     fn candidate(&self, transport: Transport, ip: &str) -> Candidate {
-        let mut plain = Ladder::on(dual_stack());
+        let mut plain = TestedResolution::for_network(dual_stack());
         plain.resolution = self.ladder.resolution.clone();
         let is_wanted = |candidate: &Candidate| {
             candidate.transport == transport && candidate.address.ip() == crate::vocabulary::ip(ip)
@@ -46,21 +46,31 @@ impl Learnt {
         entries.into_iter().find(is_wanted).unwrap()
     }
 
-    fn learn(mut self, host: &str, candidate: Candidate, outcome: Result<u64, Cause>) -> Self {
-        let failure = outcome.err().map(|cause| Failure::new(cause, Level::Started, ""));
+    fn learn(
+        mut self,
+        host: &str,
+        candidate: Candidate,
+        outcome: Result<u64, FailureCause>,
+    ) -> Self {
+        let failure =
+            outcome.err().map(|cause| AttemptFailure::new(cause, EvidenceLevel::Started, ""));
         self.memory.learn(
             &Evidence {
                 at: LEARNT,
                 network: self.ladder.network.id.clone(),
-                host: Host::parse(host).unwrap(),
+                host: TargetHost::parse(host).unwrap(),
                 candidate,
-                level: if outcome.is_ok() { Level::Security } else { Level::Started },
+                level: if outcome.is_ok() {
+                    EvidenceLevel::Security
+                } else {
+                    EvidenceLevel::Started
+                },
                 failure,
                 doubt: None,
                 rtt: outcome.ok().map(ms),
                 sent_again: None,
             },
-            &Trust::default(),
+            &TrustContext::default(),
         );
         self
     }
@@ -70,7 +80,7 @@ impl Learnt {
         self.learn("example.com", candidate, Ok(rtt))
     }
 
-    fn bad(self, transport: Transport, ip: &str, cause: Cause) -> Self {
+    fn bad(self, transport: Transport, ip: &str, cause: FailureCause) -> Self {
         let candidate = self.candidate(transport, ip);
         self.learn("example.com", candidate, Err(cause))
     }
@@ -79,7 +89,7 @@ impl Learnt {
     fn path_dropped(mut self, transport: Transport, ip: &str) -> Self {
         for host in ["a.example", "b.example", "c.example"] {
             let candidate = self.candidate(transport, ip);
-            self = self.learn(host, candidate, Err(Cause::Silent));
+            self = self.learn(host, candidate, Err(FailureCause::Silent));
         }
         self
     }
@@ -88,8 +98,12 @@ impl Learnt {
     fn plan_after(&mut self, seconds: u64) -> Plan {
         self.ladder.now = LEARNT + Duration::from_secs(seconds);
         let host = &self.ladder.target.host;
-        self.ladder.view =
-            self.memory.view(&self.ladder.network.id, host, &Trust::default(), self.ladder.now);
+        self.ladder.view = self.memory.view(
+            &self.ladder.network.id,
+            host,
+            &TrustContext::default(),
+            self.ladder.now,
+        );
         self.ladder.plan()
     }
 
@@ -116,8 +130,8 @@ fn what_works_goes_first_and_the_preferred_one_is_tried_beside_it() {
     );
     assert!(plan.entries[0].from_memory && !plan.entries[1].from_memory);
     assert_eq!(plan.entries[0].initial_rtt, Some(ms(20)));
-    assert!(matches!(plan.entries[0].reasons[0], Reason::KnownGood { .. }));
-    assert!(matches!(plan.entries[1].reasons[0], Reason::MoreWanted { .. }));
+    assert!(matches!(plan.entries[0].reasons[0], PlanReason::KnownGood { .. }));
+    assert!(matches!(plan.entries[1].reasons[0], PlanReason::MoreWanted { .. }));
 }
 
 /// The most preferred works, so there is nothing to test.
@@ -146,7 +160,7 @@ fn a_preferred_family_is_tried_beside_what_works() {
 #[test]
 fn what_failed_goes_behind_everything() {
     let mut learnt =
-        Learnt::new().bad(Quic, "2001:db8::1", Cause::Silent).good(Tcp, "2001:db8::1", 20);
+        Learnt::new().bad(Quic, "2001:db8::1", FailureCause::Silent).good(Tcp, "2001:db8::1", 20);
     let plan = learnt.plan_after(60);
     assert_eq!(
         timetable(&plan),
@@ -164,8 +178,8 @@ fn what_failed_goes_behind_everything() {
 #[test]
 fn what_failed_is_retested_beside_what_works() {
     let mut learnt = Learnt::new()
-        .bad(Quic, "2001:db8::1", Cause::Silent)
-        .bad(Quic, "192.0.2.1", Cause::Silent)
+        .bad(Quic, "2001:db8::1", FailureCause::Silent)
+        .bad(Quic, "192.0.2.1", FailureCause::Silent)
         .good(Tcp, "2001:db8::1", 20);
     assert_eq!(
         learnt.timetable_after(301),
@@ -184,7 +198,7 @@ fn when_everything_failed_everything_is_tried() {
     let mut learnt = Learnt::new();
     for transport in [Quic, Tcp] {
         for ip in ["2001:db8::1", "192.0.2.1"] {
-            learnt = learnt.bad(transport, ip, Cause::Refused);
+            learnt = learnt.bad(transport, ip, FailureCause::Refused);
         }
     }
     let expected =
@@ -234,7 +248,7 @@ fn the_network_is_probed_by_some_races() {
     for seed in 0..400 {
         learnt.ladder.seed = seed;
         let plan = learnt.plan_after(60);
-        let probes = |reason: &Reason| matches!(reason, Reason::Probe { one_in: 4 });
+        let probes = |reason: &PlanReason| matches!(reason, PlanReason::Probe { one_in: 4 });
         probing += plan
             .entries
             .iter()
@@ -250,7 +264,7 @@ fn the_memory_can_be_ignored_and_an_exhaustive_race_tries_everything() {
     let exhaustive = Policy { exhaustive: true, ..Policy::of_first_tries() };
     let mut learnt = Learnt::under(exhaustive)
         .path_dropped(Quic, "2001:db8::1")
-        .bad(Quic, "192.0.2.1", Cause::Refused)
+        .bad(Quic, "192.0.2.1", FailureCause::Refused)
         .good(Tcp, "2001:db8::1", 20);
     let plan = learnt.plan_after(60);
     assert_eq!((plan.entries.len(), plan.dropped.len()), (4, 0));
@@ -319,13 +333,13 @@ fn priorities_of_records_override_the_memory() {
         "example.com HTTPS 2 b.example. alpn=h2 ipv4hint=192.0.2.2",
     ];
     let mut learnt = Learnt::new();
-    learnt.ladder = Ladder::on(dual_stack()).answers(&lines);
+    learnt.ladder = TestedResolution::for_network(dual_stack()).answers(&lines);
     let mut learnt = learnt.good(Tcp, "192.0.2.2", 20);
     assert_eq!(learnt.timetable_after(60), ["0 tcp 192.0.2.1", "250 tcp 192.0.2.2"]);
     let equal = lines.map(|line| line.replace("HTTPS 2", "HTTPS 1"));
     let equal: Vec<&str> = equal.iter().map(String::as_str).collect();
     for seed in 0..8 {
-        learnt.ladder = Ladder::on(dual_stack()).answers(&equal);
+        learnt.ladder = TestedResolution::for_network(dual_stack()).answers(&equal);
         learnt.ladder.seed = seed;
         assert_eq!(
             learnt.timetable_after(60)[0],
@@ -339,7 +353,7 @@ fn priorities_of_records_override_the_memory() {
 #[test]
 fn the_nearer_address_goes_first() {
     let mut learnt = Learnt::new();
-    learnt.ladder = Ladder::on(dual_stack())
+    learnt.ladder = TestedResolution::for_network(dual_stack())
         .answers(&["example.com HTTPS 1 . alpn=h2"])
         .answers(&["example.com A 192.0.2.1", "example.com A 192.0.2.2"]);
     let mut learnt = learnt.good(Tcp, "192.0.2.1", 80).good(Tcp, "192.0.2.2", 20);

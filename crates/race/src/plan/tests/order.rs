@@ -4,17 +4,17 @@ use alloc::{format, string::String, vec, vec::Vec};
 use core::time::Duration;
 
 use crate::candidate::{Security, Transport};
-use crate::plan::{MAX_CANDIDATES, Plan, Reason};
+use crate::plan::{MAX_CANDIDATES, Plan, PlanReason};
 use crate::policy::{Policy, SctpSecurity};
-use crate::target::{Host, Target};
-use crate::vocabulary::{Ladder, addresses, dual_stack, https, ms, timetable};
+use crate::target::{Target, TargetHost};
+use crate::vocabulary::{TestedResolution, addresses, dual_stack, https, ms, timetable};
 
 /// ```text
 /// example.com AAAA 2001:db8::1
 /// example.com A    192.0.2.1
 /// ```
 fn two_addresses(policy: Policy) -> Plan {
-    Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
+    TestedResolution::new(https("example.com", 443), dual_stack(), policy, 1)
         .answers(&["example.com HTTPS -"])
         .answers(&["example.com AAAA 2001:db8::1"])
         .answers(&["example.com A 192.0.2.1"])
@@ -70,9 +70,9 @@ fn a_simultaneous_race_has_no_delays() {
 fn six_candidates_of_three_transports() {
     let transports = vec![Transport::Sctp, Transport::SctpUdp, Transport::Tcp];
     let policy = Policy { transports: transports.clone(), ..Policy::of_first_tries() };
-    let host = Host::parse("example.com").unwrap();
+    let host = TargetHost::parse("example.com").unwrap();
     let target = Target::plain(host, 7, transports, Security::Tls);
-    let ladder = Ladder::of(target, dual_stack(), policy, 1)
+    let ladder = TestedResolution::new(target, dual_stack(), policy, 1)
         .answers(&["example.com AAAA 2001:db8::1"])
         .answers(&["example.com A 192.0.2.1"]);
     assert_eq!(
@@ -94,11 +94,11 @@ fn six_candidates_of_three_transports() {
 fn each_transport_offers_the_protocols_that_it_carries() {
     let transports = vec![Transport::Quic, Transport::Tcp];
     let offers = |protocols: &[&str]| -> Vec<Vec<String>> {
-        let host = Host::parse("192.0.2.1").unwrap();
+        let host = TargetHost::parse("192.0.2.1").unwrap();
         let target = Target::plain(host, 7, transports.clone(), Security::Tls)
             .with_alpn(protocols.iter().copied());
-        let plan = Ladder::of(target, dual_stack(), Policy::of_first_tries(), 1).plan();
-        let names = |entry: &crate::plan::Entry| {
+        let plan = TestedResolution::new(target, dual_stack(), Policy::of_first_tries(), 1).plan();
+        let names = |entry: &crate::plan::PlanEntry| {
             entry.candidate.alpn.iter().map(|alpn| String::from(alpn.as_str())).collect()
         };
         plan.entries.iter().map(names).collect()
@@ -115,12 +115,13 @@ fn each_transport_has_the_requested_security() {
     let all = Transport::ALL.to_vec();
     let policy = Policy { transports: all.clone(), ..Policy::of_first_tries() };
     let plan = |security| {
-        let host = Host::parse("192.0.2.1").unwrap();
+        let host = TargetHost::parse("192.0.2.1").unwrap();
         let target = Target::plain(host, 7, all.clone(), security);
-        Ladder::of(target, dual_stack(), policy.clone(), 1).plan()
+        TestedResolution::new(target, dual_stack(), policy.clone(), 1).plan()
     };
     let securities = |plan: &Plan| -> Vec<_> {
-        let of = |entry: &crate::plan::Entry| (entry.candidate.transport, entry.candidate.security);
+        let of =
+            |entry: &crate::plan::PlanEntry| (entry.candidate.transport, entry.candidate.security);
         plan.entries.iter().map(of).collect()
     };
     let (none, tls, dtls) = (Security::None, Security::Tls, Security::Dtls);
@@ -135,7 +136,7 @@ fn each_transport_has_the_requested_security() {
     );
     let clear = plan(none);
     assert_eq!(securities(&clear), [(Tcp, none), (Mptcp, none), (Sctp, none), (SctpUdp, none)]);
-    assert_eq!(clear.notes, [Reason::AlwaysSecure { transport: Quic }]);
+    assert_eq!(clear.notes, [PlanReason::AlwaysSecure { transport: Quic }]);
 }
 
 /// RFC 3436 and RFC 8261 are equivalent: the caller chooses one, or tries both, each transport once
@@ -146,10 +147,11 @@ fn sctp_inside_udp_has_tls_or_dtls_or_a_candidate_of_each() {
         let transports = vec![Transport::SctpUdp, Transport::Sctp];
         let policy =
             Policy { transports: transports.clone(), sctp_security, ..Policy::of_first_tries() };
-        let host = Host::parse("192.0.2.1").unwrap();
+        let host = TargetHost::parse("192.0.2.1").unwrap();
         let target = Target::plain(host, 7, transports, Security::Tls);
-        let plan = Ladder::of(target, dual_stack(), policy, 1).plan();
-        let of = |entry: &crate::plan::Entry| (entry.candidate.transport, entry.candidate.security);
+        let plan = TestedResolution::new(target, dual_stack(), policy, 1).plan();
+        let of =
+            |entry: &crate::plan::PlanEntry| (entry.candidate.transport, entry.candidate.security);
         plan.entries.iter().map(of).collect()
     };
     use Security::{Dtls, Tls};
@@ -167,7 +169,7 @@ fn more_of_the_preferred_family_can_go_first() {
         preferred_family_count: 2,
         ..Policy::of_first_tries()
     };
-    let ladder = Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
+    let ladder = TestedResolution::new(https("example.com", 443), dual_stack(), policy, 1)
         .answers(&["example.com HTTPS -"])
         .answers(&[
             "example.com AAAA 2001:db8::1",
@@ -184,13 +186,14 @@ fn more_of_the_preferred_family_can_go_first() {
 /// The example of HEv3 §7: IPv4 that arrives late comes next, not last.
 #[test]
 fn late_answers_take_their_position_in_the_order() {
-    let ladder = Ladder::on(dual_stack()).answers(&["example.com HTTPS -"]).answers(&[
-        "example.com AAAA 2001:db8::1",
-        "example.com AAAA 2001:db8::2",
-        "example.com AAAA 2001:db8::3",
-    ]);
+    let ladder =
+        TestedResolution::for_network(dual_stack()).answers(&["example.com HTTPS -"]).answers(&[
+            "example.com AAAA 2001:db8::1",
+            "example.com AAAA 2001:db8::2",
+            "example.com AAAA 2001:db8::3",
+        ]);
     assert_eq!(addresses(&ladder.plan()), ["2001:db8::1", "2001:db8::2", "2001:db8::3"]);
-    let ladder = ladder.after(80).answers(&["example.com A 192.0.2.1"]);
+    let ladder = ladder.wait_milliseconds(80).answers(&["example.com A 192.0.2.1"]);
     assert_eq!(
         addresses(&ladder.plan()),
         ["2001:db8::1", "192.0.2.1", "2001:db8::2", "2001:db8::3"]
@@ -207,12 +210,12 @@ fn candidates_are_bounded() {
         })
         .collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let plan = Ladder::on(dual_stack()).answers(&lines).plan();
+    let plan = TestedResolution::for_network(dual_stack()).answers(&lines).plan();
     assert_eq!(plan.entries.len(), MAX_CANDIDATES);
     let over = |transport| {
         plan.entries.iter().filter(|entry| entry.candidate.transport == transport).count()
     };
     assert_eq!(over(Transport::Quic), over(Transport::Tcp));
     let ignored = 32 * 64 * 2 - MAX_CANDIDATES;
-    assert!(plan.notes.contains(&Reason::TooManyCandidates { used: MAX_CANDIDATES, ignored }));
+    assert!(plan.notes.contains(&PlanReason::TooManyCandidates { used: MAX_CANDIDATES, ignored }));
 }

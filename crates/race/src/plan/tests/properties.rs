@@ -5,21 +5,21 @@ use core::{net::IpAddr, time::Duration};
 
 use proptest::prelude::*;
 
-use crate::candidate::{Candidate, Family, Origin, Security, Transport};
-use crate::dns::{Answer, DnsFailure, HttpsRecord, Query, RecordType, Records};
-use crate::evidence::{Cause, Evidence, Failure, Level, Trust};
+use crate::candidate::{AddressFamily, AddressOrigin, Candidate, Security, Transport};
+use crate::dns::{DnsAnswer, DnsFailure, DnsQuery, DnsRecords, HttpsRecord, RecordType};
+use crate::evidence::{AttemptFailure, Evidence, EvidenceLevel, FailureCause, TrustContext};
 use crate::io::NetworkView;
-use crate::memory::{Config, Memory};
+use crate::memory::{Memory, MemoryConfig};
 use crate::plan::interleave::interleave;
-use crate::plan::{MAX_CANDIDATES, Plan, PlanRequest, Reason, plan};
+use crate::plan::{MAX_CANDIDATES, Plan, PlanReason, PlanRequest, plan};
 use crate::policy::{ATTEMPT_DELAY_FLOOR, Policy};
-use crate::resolve::{Resolution, ServiceAddress, ServiceInfo};
-use crate::target::{Host, Service};
+use crate::resolve::{RaceResolution, ServiceAddress, ServiceInfo};
+use crate::target::{TargetHost, TargetService};
 use crate::vocabulary::{dual_stack, https, ipv4_only, ipv6_only, nat64, network};
 
 const NOW: Duration = Duration::from_hours(1000);
 
-type Zone = BTreeMap<(String, RecordType), Result<Records, DnsFailure>>;
+type Zone = BTreeMap<(String, RecordType), Result<DnsRecords, DnsFailure>>;
 
 /// Everything that goes into a plan.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ fn address() -> impl Strategy<Value = IpAddr> {
     ]
 }
 
-fn records_of_addresses(addresses: Vec<IpAddr>, record_type: RecordType) -> Records {
+fn records_of_addresses(addresses: Vec<IpAddr>, record_type: RecordType) -> DnsRecords {
     let v6 = |address: &IpAddr| match address {
         IpAddr::V6(address) => Some(*address),
         IpAddr::V4(_) => None,
@@ -58,8 +58,8 @@ fn records_of_addresses(addresses: Vec<IpAddr>, record_type: RecordType) -> Reco
         IpAddr::V6(_) => None,
     };
     match record_type {
-        RecordType::A => Records::A(addresses.iter().filter_map(v4).collect()),
-        _ => Records::Aaaa(addresses.iter().filter_map(v6).collect()),
+        RecordType::A => DnsRecords::A(addresses.iter().filter_map(v4).collect()),
+        _ => DnsRecords::Aaaa(addresses.iter().filter_map(v6).collect()),
     }
 }
 
@@ -78,10 +78,10 @@ prop_compose! {
         ech in proptest::option::of(Just(vec![1, 2, 3])),
         mandatory in proptest::sample::subsequence(vec![0, 1, 3, 9], 0..2),
     ) -> HttpsRecord {
-        let Records::A(ipv4_hint) = records_of_addresses(hints.clone(), RecordType::A) else {
+        let DnsRecords::A(ipv4_hint) = records_of_addresses(hints.clone(), RecordType::A) else {
             return HttpsRecord::default();
         };
-        let Records::Aaaa(ipv6_hint) = records_of_addresses(hints, RecordType::Aaaa) else {
+        let DnsRecords::Aaaa(ipv6_hint) = records_of_addresses(hints, RecordType::Aaaa) else {
             return HttpsRecord::default();
         };
         let alpn = alpn.into_iter().map(String::from).collect();
@@ -115,7 +115,7 @@ fn zone() -> impl Strategy<Value = Zone> {
             let addresses = |answer: Result<_, _>, record_type| {
                 answer.map(|list| records_of_addresses(list, record_type))
             };
-            zone.insert(key(RecordType::Https), https.map(Records::Https));
+            zone.insert(key(RecordType::Https), https.map(DnsRecords::Https));
             zone.insert(key(RecordType::Aaaa), addresses(aaaa, RecordType::Aaaa));
             zone.insert(key(RecordType::A), addresses(a, RecordType::A));
         }
@@ -129,7 +129,7 @@ prop_compose! {
         count in 1..=5_usize,
         family_count in 1..4_usize,
         prefer_ipv4 in any::<bool>(),
-        only_family in proptest::option::weighted(0.2, prop_oneof![Just(Family::V4), Just(Family::V6)]),
+        only_family in proptest::option::weighted(0.2, prop_oneof![Just(AddressFamily::V4), Just(AddressFamily::V6)]),
         switches in any::<[bool; 3]>(),
         head_start in 0..300_u64,
         attempt_delay_min in 10..250_u64,
@@ -160,7 +160,7 @@ prop_compose! {
             alpn: vec![],
             ech: None,
             priority: None,
-            origin: Origin::Address,
+            origin: AddressOrigin::Address,
         };
         (candidate, good, age)
     }
@@ -184,8 +184,8 @@ prop_compose! {
 fn resolve_and_plan(world: &World, draws: &[usize]) -> (Vec<ServiceInfo>, Plan) {
     let target = https("example.com", 443);
     let World { network, policy, seed, .. } = world;
-    let mut resolution = Resolution::new(&target, network, policy, *seed, NOW);
-    let mut open: Vec<Query> = vec![];
+    let mut resolution = RaceResolution::new(&target, network, policy, *seed, NOW);
+    let mut open: Vec<DnsQuery> = vec![];
     for draw in draws.iter().cycle() {
         open.extend(core::iter::from_fn(|| resolution.poll_query()));
         if open.is_empty() {
@@ -194,7 +194,7 @@ fn resolve_and_plan(world: &World, draws: &[usize]) -> (Vec<ServiceInfo>, Plan) 
         let query = open.remove(draw % open.len());
         let records = world.zone.get(&(query.name, query.record_type)).cloned();
         let records = records.unwrap_or(Err(DnsFailure::NoSuchName));
-        resolution.handle_answer(NOW, Answer { id: query.id, records, protected: false });
+        resolution.handle_answer(NOW, DnsAnswer { id: query.id, records, protected: false });
     }
     assert!(resolution.is_complete() && resolution.may_move_on(NOW));
     let services = resolution.services();
@@ -203,7 +203,7 @@ fn resolve_and_plan(world: &World, draws: &[usize]) -> (Vec<ServiceInfo>, Plan) 
         policy,
         services: &services,
         notes: &resolution.notes(),
-        view: &memory_of(world).view(&network.id, &target.host, &Trust::default(), NOW),
+        view: &memory_of(world).view(&network.id, &target.host, &TrustContext::default(), NOW),
         network,
         seed: *seed,
         now: NOW,
@@ -212,22 +212,22 @@ fn resolve_and_plan(world: &World, draws: &[usize]) -> (Vec<ServiceInfo>, Plan) 
 }
 
 fn memory_of(world: &World) -> Memory {
-    let mut memory = Memory::new(Config::default());
+    let mut memory = Memory::new(MemoryConfig::default());
     for (candidate, good, age) in &world.memory {
-        let failure = Failure::new(Cause::Silent, Level::Started, "");
+        let failure = AttemptFailure::new(FailureCause::Silent, EvidenceLevel::Started, "");
         memory.learn(
             &Evidence {
                 at: NOW - Duration::from_secs(*age),
                 network: world.network.id.clone(),
-                host: Host::parse("example.com").unwrap(),
+                host: TargetHost::parse("example.com").unwrap(),
                 candidate: candidate.clone(),
-                level: if *good { Level::Security } else { Level::Started },
+                level: if *good { EvidenceLevel::Security } else { EvidenceLevel::Started },
                 failure: (!good).then_some(failure),
                 doubt: None,
                 rtt: good.then_some(Duration::from_millis(1 + age % 700)),
                 sent_again: None,
             },
-            &Trust::default(),
+            &TrustContext::default(),
         );
     }
     memory
@@ -236,7 +236,7 @@ fn memory_of(world: &World) -> Memory {
 /// The attempts that are possible on the wire: port, address and transport.
 fn expected(world: &World, services: &[ServiceInfo]) -> Vec<(u16, IpAddr, Transport)> {
     let target = https("example.com", 443);
-    let Service::Http { .. } = target.service else { return vec![] };
+    let TargetService::Http { .. } = target.service else { return vec![] };
     let available = [Transport::Quic, Transport::Tcp, Transport::Mptcp];
     let mut expected = vec![];
     for service in services {
@@ -280,7 +280,7 @@ proptest! {
         }
         prop_assert!(all.iter().all(|(_, reasons)| !reasons.is_empty()));
         for (at, entry) in plan.entries.iter().enumerate() {
-            let is_same = |other: &crate::plan::Entry| entry.candidate.is_same_attempt(&other.candidate);
+            let is_same = |other: &crate::plan::PlanEntry| entry.candidate.is_same_attempt(&other.candidate);
             prop_assert!(!plan.entries[..at].iter().any(is_same));
         }
         prop_assert!(all.len() <= MAX_CANDIDATES);
@@ -300,8 +300,8 @@ proptest! {
         if plan.entries.is_empty() {
             for dropped in &plan.dropped {
                 let is_forbidden = dropped.reasons.iter().any(|reason| match reason {
-                    Reason::NotInRecord { .. } | Reason::NotInAnyRecord { .. } => !has_fallback,
-                    reason => matches!(reason, Reason::FamilyNotAllowed { .. }),
+                    PlanReason::NotInRecord { .. } | PlanReason::NotInAnyRecord { .. } => !has_fallback,
+                    reason => matches!(reason, PlanReason::FamilyNotAllowed { .. }),
                 });
                 prop_assert!(is_forbidden, "{:?}", dropped);
             }
@@ -327,7 +327,7 @@ proptest! {
     #[test]
     fn good_goes_before_bad(world in world()) {
         let (_, plan) = resolve_and_plan(&world, &[0]);
-        let is_bad = |reason: &Reason| matches!(reason, Reason::KnownBad { .. });
+        let is_bad = |reason: &PlanReason| matches!(reason, PlanReason::KnownBad { .. });
         let first_bad = plan.entries.iter().position(|entry| entry.reasons.iter().any(is_bad));
         let last_good = plan.entries.iter().rposition(|entry| entry.from_memory);
         if let (Some(bad), Some(good)) = (first_bad, last_good) {
@@ -348,15 +348,15 @@ proptest! {
         count in 0..8_usize,
         ipv4_first in any::<bool>(),
     ) {
-        let first = if ipv4_first { Family::V4 } else { Family::V6 };
+        let first = if ipv4_first { AddressFamily::V4 } else { AddressFamily::V6 };
         let numbered: Vec<(usize, IpAddr)> = addresses.iter().copied().enumerate().collect();
-        let interleaved = interleave(numbered.clone(), first, count, |(_, ip)| Family::of(*ip));
+        let interleaved = interleave(numbered.clone(), first, count, |(_, ip)| AddressFamily::from_ip(*ip));
         let mut back = interleaved.clone();
         back.sort_unstable();
         prop_assert_eq!(&back, &numbered);
-        for family in [Family::V4, Family::V6] {
+        for family in [AddressFamily::V4, AddressFamily::V6] {
             let of = |list: &[(usize, IpAddr)]| -> Vec<usize> {
-                list.iter().filter(|(_, ip)| Family::of(*ip) == family).map(|(at, _)| *at).collect()
+                list.iter().filter(|(_, ip)| AddressFamily::from_ip(*ip) == family).map(|(at, _)| *at).collect()
             };
             prop_assert_eq!(of(&interleaved), of(&numbered), "the order within a family is kept");
         }

@@ -3,13 +3,13 @@
 use alloc::{string::String, vec, vec::Vec};
 
 use crate::candidate::Transport;
-use crate::plan::Reason;
+use crate::plan::PlanReason;
 use crate::policy::Policy;
-use crate::target::{Service, Target};
-use crate::vocabulary::{Ladder, addresses, dual_stack, https, ipv4_only, timetable};
+use crate::target::{Target, TargetService};
+use crate::vocabulary::{TestedResolution, addresses, dual_stack, https, ipv4_only, timetable};
 
-fn with_seed(seed: u64) -> Ladder {
-    Ladder::of(https("example.com", 443), ipv4_only(), Policy::of_first_tries(), seed)
+fn with_seed(seed: u64) -> TestedResolution {
+    TestedResolution::new(https("example.com", 443), ipv4_only(), Policy::of_first_tries(), seed)
 }
 
 /// ```text
@@ -75,7 +75,7 @@ fn equal_priorities_are_shuffled_by_the_seed() {
 fn without_records_quic_is_tried_on_the_same_port() {
     let plan = with_seed(1).answers(&["example.com A 192.0.2.1"]).plan();
     assert_eq!(timetable(&plan), ["0 quic 192.0.2.1", "50 tcp 192.0.2.1"]);
-    assert!(plan.entries[0].reasons.contains(&Reason::QuicUnannounced));
+    assert!(plan.entries[0].reasons.contains(&PlanReason::QuicUnannounced));
     assert_eq!(plan.entries[0].candidate.alpn, ["h3"]);
     assert_eq!(plan.entries[1].candidate.alpn, ["h2", "http/1.1"]);
 }
@@ -89,7 +89,8 @@ fn without_h3_in_any_record_quic_is_dropped() {
         .plan();
     assert_eq!(timetable(&plan), ["0 tcp 192.0.2.1"]);
     assert_eq!(plan.dropped.len(), 1);
-    let expected = Reason::NotInAnyRecord { transport: Transport::Quic, wanted: vec!["h3".into()] };
+    let expected =
+        PlanReason::NotInAnyRecord { transport: Transport::Quic, wanted: vec!["h3".into()] };
     assert_eq!(plan.dropped[0].reasons, [expected]);
     assert_eq!(plan.dropped[0].candidate.transport, Transport::Quic);
 }
@@ -110,7 +111,7 @@ fn each_record_decides_for_its_own_service() {
     let dropped: Vec<_> = plan.dropped.iter().map(|dropped| dropped.candidate.transport).collect();
     assert_eq!(dropped, [Transport::Tcp, Transport::Quic]);
     for dropped in &plan.dropped {
-        assert!(matches!(dropped.reasons[..], [Reason::NotInRecord { .. }]));
+        assert!(matches!(dropped.reasons[..], [PlanReason::NotInRecord { .. }]));
     }
 }
 
@@ -127,13 +128,13 @@ fn a_record_does_not_narrow_what_is_offered() {
 fn a_service_without_a_common_protocol_is_not_tried() {
     let target = Target {
         absolute: false,
-        service: Service::Http {
+        service: TargetService::Http {
             stream_alpn: vec!["h2".into(), "http/1.1".into()],
             quic_alpn: vec![],
         },
         ..https("example.com", 443)
     };
-    let plan = Ladder::of(target, dual_stack(), Policy::of_first_tries(), 1)
+    let plan = TestedResolution::new(target, dual_stack(), Policy::of_first_tries(), 1)
         .answers(&[
             "example.com HTTPS 1 svc1.example. alpn=h3 no-default-alpn ipv6hint=2001:db8::2",
         ])
@@ -141,13 +142,13 @@ fn a_service_without_a_common_protocol_is_not_tried() {
         .plan();
     assert_eq!(timetable(&plan), ["0 tcp 192.0.2.1"], "the host itself, to which no record leads");
     assert_eq!(plan.dropped.len(), 1);
-    assert_eq!(plan.notes, [Reason::NotSpoken { transport: Transport::Quic }]);
+    assert_eq!(plan.notes, [PlanReason::NotSpoken { transport: Transport::Quic }]);
 }
 
 /// A record that arrives late replaces what was assumed without it.
 #[test]
 fn a_late_record_is_applied() {
-    let ladder = with_seed(1).answers(&["example.com A 192.0.2.1"]).after(60);
+    let ladder = with_seed(1).answers(&["example.com A 192.0.2.1"]).wait_milliseconds(60);
     assert_eq!(timetable(&ladder.plan()), ["0 quic 192.0.2.1", "50 tcp 192.0.2.1"]);
     let ladder = ladder.answers(&["example.com HTTPS 1 . alpn=h2 port=8443"]);
     let plan = ladder.plan();
@@ -170,8 +171,8 @@ fn what_is_the_same_on_the_wire_is_tried_once() {
     assert_eq!(plan.entries[0].candidate.priority, Some(1));
 }
 
-fn beside_records() -> Reason {
-    Reason::BesideRecords { name: "example.com".into() }
+fn beside_records() -> PlanReason {
+    PlanReason::BesideRecords { name: "example.com".into() }
 }
 
 /// RFC 9460 §3: when what the records lead to has failed, the client connects as if there were
@@ -198,10 +199,10 @@ fn candidates_without_records_follow_those_of_records() {
 fn a_client_without_quic_still_reaches_a_host_whose_records_list_only_h3() {
     let target = Target {
         absolute: false,
-        service: Service::Http { stream_alpn: vec!["http/1.1".into()], quic_alpn: vec![] },
+        service: TargetService::Http { stream_alpn: vec!["http/1.1".into()], quic_alpn: vec![] },
         ..https("example.com", 443)
     };
-    let plan = Ladder::of(target, ipv4_only(), Policy::of_first_tries(), 1)
+    let plan = TestedResolution::new(target, ipv4_only(), Policy::of_first_tries(), 1)
         .answers(&["example.com HTTPS 1 . alpn=h3 no-default-alpn"])
         .answers(&["example.com A 192.0.2.1"])
         .plan();
@@ -213,13 +214,13 @@ fn a_client_without_quic_still_reaches_a_host_whose_records_list_only_h3() {
 #[test]
 fn a_quic_only_client_still_tries_a_host_whose_records_list_only_h2() {
     let policy = Policy { transports: vec![Transport::Quic], ..Policy::of_first_tries() };
-    let plan = Ladder::of(https("example.com", 443), ipv4_only(), policy, 1)
+    let plan = TestedResolution::new(https("example.com", 443), ipv4_only(), policy, 1)
         .answers(&["example.com HTTPS 1 . alpn=h2"])
         .answers(&["example.com A 192.0.2.1"])
         .plan();
     assert_eq!(timetable(&plan), ["0 quic 192.0.2.1"]);
     let reasons = &plan.entries[0].reasons;
-    assert!(reasons.contains(&beside_records()) && reasons.contains(&Reason::QuicUnannounced));
+    assert!(reasons.contains(&beside_records()) && reasons.contains(&PlanReason::QuicUnannounced));
 }
 
 /// RFC 9460 §3: after an alias its target without parameters, and only then the host itself.
@@ -272,7 +273,7 @@ fn what_is_covered_by_a_record_is_not_counted_as_left_out() {
     let aaaa: Vec<_> = lines.iter().map(String::as_str).collect();
     let lines: Vec<_> = (0..64).map(|at| alloc::format!("example.com A 192.0.2.{at}")).collect();
     let a: Vec<_> = lines.iter().map(String::as_str).collect();
-    let plan = Ladder::of(https("example.com", 443), dual_stack(), Policy::default(), 1)
+    let plan = TestedResolution::new(https("example.com", 443), dual_stack(), Policy::default(), 1)
         .answers(&["example.com HTTPS 1 . alpn=h3,h2"])
         .answers(&aaaa)
         .answers(&a)

@@ -2,12 +2,14 @@
 
 use super::scene::*;
 use crate::candidate::Transport;
-use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId, Trust};
-use crate::io::Input;
-use crate::memory::{Config, Memory};
-use crate::policy::{Losers, Policy};
-use crate::race::Setup;
-use crate::target::Host;
+use crate::evidence::{
+    AttemptFailure, Evidence, EvidenceLevel, FailureCause, FailureDoubt, NetworkId, TrustContext,
+};
+use crate::io::RaceInput;
+use crate::memory::{Memory, MemoryConfig};
+use crate::policy::{LoserPolicy, Policy};
+use crate::race::RaceSetup;
+use crate::target::TargetHost;
 
 /// ```text
 /// 0     quic ──▶
@@ -28,8 +30,10 @@ fn the_more_preferred_transport_continues_and_becomes_better() {
 
 #[test]
 fn a_less_preferred_transport_never_becomes_better() {
-    let mut scene =
-        Scene::new(&[V4], Policy { losers: Losers::Finish(ms(500)), ..Policy::of_first_tries() });
+    let mut scene = Scene::new(
+        &[V4],
+        Policy { losers: LoserPolicy::Finish(ms(500)), ..Policy::of_first_tries() },
+    );
     scene.until(60);
     scene.ready(0);
     assert_eq!(scene.until(100), ["60 learn quic good at Security", "60 usable 0"]);
@@ -145,40 +149,49 @@ fn nothing_starts_at_the_deadline() {
 fn a_race_ended_early_still_learns_silence() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(60);
-    scene.input(Input::Ready { id: crate::io::AttemptId(1), alpn: None, rtt: Some(ms(4)) });
+    scene.input(RaceInput::Ready { id: crate::io::AttemptId(1), alpn: None, rtt: Some(ms(4)) });
     scene.until(60);
-    scene.input(Input::Cancel);
+    scene.input(RaceInput::Cancel);
     let lines = ["60 learn quic silent at Started", "60 close 0 Cancelled", "60 finished"];
     assert_eq!(scene.until(60_000), lines);
 }
 
 /// What is learnt from a run that ends `done` ms after the start, and which transports the next run
 /// starts first, `later` ms after it.
-fn after_a_run_that_ends(done: u64, later: u64) -> (Option<Doubt>, Vec<String>) {
-    use crate::io::{AttemptId, Output};
-    let mut memory = Memory::new(Config::default());
+fn after_a_run_that_ends(done: u64, later: u64) -> (Option<FailureDoubt>, Vec<String>) {
+    use crate::io::{AttemptId, RaceOutput};
+    let mut memory = Memory::new(MemoryConfig::default());
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(60);
     let rtt = Some(ms(4));
-    scene.input(Input::Ready { id: AttemptId(1), alpn: None, rtt });
+    scene.input(RaceInput::Ready { id: AttemptId(1), alpn: None, rtt });
     scene.until(60);
-    memory.learn(&Evidence { at: EPOCH + ms(60), rtt, ..good(Transport::Tcp) }, &Trust::default());
+    memory.learn(
+        &Evidence { at: EPOCH + ms(60), rtt, ..good(Transport::Tcp) },
+        &TrustContext::default(),
+    );
     scene.until(done);
     let end = EPOCH + ms(done);
-    scene.race.handle_input(end, Input::Cancel);
+    scene.race.handle_input(end, RaceInput::Cancel);
     let mut doubt = None;
-    while let output @ (Output::Learn(_) | Output::Close { .. } | Output::Finished) =
+    while let output @ (RaceOutput::Learn(_) | RaceOutput::Close { .. } | RaceOutput::Finished) =
         scene.race.poll_output(end)
     {
-        if let Output::Learn(evidence) = output {
-            memory.learn(&evidence, &Trust::default());
+        if let RaceOutput::Learn(evidence) = output {
+            memory.learn(&evidence, &TrustContext::default());
             doubt = evidence.doubt;
         }
     }
-    let view =
-        memory.view(&NetworkId("home".into()), &target().host, &Trust::default(), end + ms(later));
-    let race =
-        crate::race::Race::new(Setup { view, ..setup(Policy::of_first_tries()) }, end + ms(later));
+    let view = memory.view(
+        &NetworkId("home".into()),
+        &target().host,
+        &TrustContext::default(),
+        end + ms(later),
+    );
+    let race = crate::race::Race::new(
+        RaceSetup { view, ..setup(Policy::of_first_tries()) },
+        end + ms(later),
+    );
     let mut next = Scene::resumed(race, end + ms(later));
     next.answer(&[V4]);
     (doubt, next.starts_of_a_race_over_tcp())
@@ -190,7 +203,7 @@ fn after_a_run_that_ends(done: u64, later: u64) -> (Option<Doubt>, Vec<String>) 
 fn silence_that_was_cut_short_counts_for_30_seconds() {
     let only_tcp = ["tcp"].map(str::to_owned).to_vec();
     let retested = ["tcp", "quic"].map(str::to_owned).to_vec();
-    let doubt = Some(Doubt::CutShort);
+    let doubt = Some(FailureDoubt::CutShort);
     assert_eq!(after_a_run_that_ends(60, 10), (doubt, only_tcp.clone()));
     assert_eq!(after_a_run_that_ends(900, 29_000), (doubt, only_tcp.clone()));
     assert_eq!(after_a_run_that_ends(900, 31_000), (doubt, retested));
@@ -203,7 +216,7 @@ fn silence_shorter_than_a_round_trip_does_not_count() {
     scene.until(60);
     scene.ready(1);
     scene.until(60);
-    scene.input(Input::Cancel);
+    scene.input(RaceInput::Cancel);
     assert_eq!(scene.until(60_000), ["60 close 0 Cancelled", "60 finished"]);
 }
 
@@ -211,14 +224,14 @@ fn silence_shorter_than_a_round_trip_does_not_count() {
 fn losers_may_finish_to_give_evidence() {
     let policy = Policy {
         transports: vec![Transport::Tcp],
-        losers: Losers::Finish(ms(500)),
+        losers: LoserPolicy::Finish(ms(500)),
         ..Policy::of_first_tries()
     };
     let mut scene = Scene::new(&["192.0.2.1", "192.0.2.2", "192.0.2.3"], policy);
     scene.until(550);
     scene.ready(2);
     scene.until(600);
-    scene.fails(0, Cause::Refused);
+    scene.fails(0, FailureCause::Refused);
     let lines = ["600 learn tcp refused at Started", "1050 close 1 BudgetSpent", "1050 finished"];
     assert_eq!(scene.until(60_000), lines);
 }
@@ -229,7 +242,7 @@ fn more_than_one_switch_is_possible() {
     let policy =
         Policy { transports: transports.clone(), simultaneous: true, ..Policy::of_first_tries() };
     let mut setup = setup(policy);
-    setup.target.service = crate::target::Service::Plain { transports, alpn: Vec::new() };
+    setup.target.service = crate::target::TargetService::Plain { transports, alpn: Vec::new() };
     let mut scene = Scene::with(setup, &[V4]);
     let starts = scene.until(0);
     let id = |transport: &str| {
@@ -252,9 +265,9 @@ fn more_than_one_switch_is_possible() {
 }
 
 /// A setup that remembers these outcomes, each with its age in minutes.
-fn remembering(outcomes: &[(Transport, Option<Cause>, u64)]) -> Setup {
-    let mut memory = Memory::new(Config::default());
-    let host = Host::Name("a.test".into());
+fn remembering(outcomes: &[(Transport, Option<FailureCause>, u64)]) -> RaceSetup {
+    let mut memory = Memory::new(MemoryConfig::default());
+    let host = TargetHost::Name("a.test".into());
     for (transport, cause, minutes) in outcomes {
         memory.learn(
             &Evidence {
@@ -262,17 +275,21 @@ fn remembering(outcomes: &[(Transport, Option<Cause>, u64)]) -> Setup {
                 network: NetworkId("home".into()),
                 host: host.clone(),
                 candidate: candidate(*transport, V4),
-                level: if cause.is_some() { Level::Started } else { Level::Security },
-                failure: cause.map(|cause| Failure::new(cause, Level::Started, "")),
+                level: if cause.is_some() {
+                    EvidenceLevel::Started
+                } else {
+                    EvidenceLevel::Security
+                },
+                failure: cause.map(|cause| AttemptFailure::new(cause, EvidenceLevel::Started, "")),
                 doubt: None,
                 rtt: None,
                 sent_again: None,
             },
-            &Trust::default(),
+            &TrustContext::default(),
         );
     }
-    let view = memory.view(&NetworkId("home".into()), &host, &Trust::default(), EPOCH);
-    Setup { view, ..setup(Policy::of_first_tries()) }
+    let view = memory.view(&NetworkId("home".into()), &host, &TrustContext::default(), EPOCH);
+    RaceSetup { view, ..setup(Policy::of_first_tries()) }
 }
 
 /// ```text
@@ -282,7 +299,7 @@ fn remembering(outcomes: &[(Transport, Option<Cause>, u64)]) -> Setup {
 #[test]
 fn a_recent_failure_is_not_retested() {
     let setup =
-        remembering(&[(Transport::Quic, Some(Cause::Silent), 2), (Transport::Tcp, None, 2)]);
+        remembering(&[(Transport::Quic, Some(FailureCause::Silent), 2), (Transport::Tcp, None, 2)]);
     let mut scene = Scene::with(setup, &[V4]);
     assert_eq!(scene.until(30), ["0 start 0 tcp 192.0.2.1"]);
     scene.ready(0);
@@ -299,7 +316,7 @@ fn a_recent_failure_is_not_retested() {
 #[test]
 fn what_failed_earlier_is_retested_beside_the_winner() {
     let setup =
-        remembering(&[(Transport::Quic, Some(Cause::Silent), 6), (Transport::Tcp, None, 6)]);
+        remembering(&[(Transport::Quic, Some(FailureCause::Silent), 6), (Transport::Tcp, None, 6)]);
     let mut scene = Scene::with(setup, &[V4]);
     assert_eq!(scene.until(30), ["0 start 0 tcp 192.0.2.1"]);
     scene.ready(0);
@@ -318,7 +335,7 @@ fn what_failed_earlier_is_retested_beside_the_winner() {
 #[test]
 fn a_driver_can_see_that_a_retest_is_due() {
     let setup =
-        remembering(&[(Transport::Quic, Some(Cause::Silent), 6), (Transport::Tcp, None, 6)]);
+        remembering(&[(Transport::Quic, Some(FailureCause::Silent), 6), (Transport::Tcp, None, 6)]);
     let mut scene = Scene::with(setup, &[V4]);
     scene.until(2);
     assert_eq!(scene.race.next_background_start(), None);
@@ -332,7 +349,7 @@ fn a_driver_can_see_that_a_retest_is_due() {
 #[test]
 fn an_unanswered_retest_is_a_failure_again() {
     let setup =
-        remembering(&[(Transport::Quic, Some(Cause::Silent), 6), (Transport::Tcp, None, 6)]);
+        remembering(&[(Transport::Quic, Some(FailureCause::Silent), 6), (Transport::Tcp, None, 6)]);
     let mut scene = Scene::with(setup, &[V4]);
     scene.until(30);
     scene.ready(0);
@@ -343,10 +360,10 @@ fn an_unanswered_retest_is_a_failure_again() {
 
 #[test]
 fn what_failed_is_tried_after_all_when_nothing_else_is_left() {
-    let setup = remembering(&[(Transport::Quic, Some(Cause::Silent), 2)]);
+    let setup = remembering(&[(Transport::Quic, Some(FailureCause::Silent), 2)]);
     let mut scene = Scene::with(setup, &[V4]);
     scene.until(30);
-    scene.fails(0, Cause::Refused);
+    scene.fails(0, FailureCause::Refused);
     let lines = ["30 learn tcp refused at Started", "30 start 1 quic 192.0.2.1"];
     assert_eq!(scene.until(40), lines);
     scene.ready(1);
@@ -359,7 +376,7 @@ fn a_winner_that_fails_before_the_first_byte_is_a_failure() {
     scene.until(90);
     scene.ready(1);
     scene.until(90);
-    scene.fails(1, Cause::Reset);
+    scene.fails(1, FailureCause::Reset);
     assert_eq!(scene.until(90), ["90 learn tcp reset at Security"]);
 }
 
@@ -369,7 +386,7 @@ fn the_first_byte_is_remembered_too() {
     scene.until(90);
     scene.ready(1);
     scene.until(90);
-    scene.reaches(1, Level::FirstByte, None);
+    scene.reaches(1, EvidenceLevel::FirstByte, None);
     assert_eq!(scene.until(90), ["90 learn tcp good at FirstByte"]);
 }
 
@@ -381,12 +398,13 @@ fn the_first_byte_is_remembered_too() {
 #[test]
 fn a_connected_but_silent_peer_is_remembered_if_another_one_replied() {
     let transports = alloc::vec![Transport::Tcp];
-    let policy = Policy { transports, win_at: Level::FirstByte, ..Policy::of_first_tries() };
+    let policy =
+        Policy { transports, win_at: EvidenceLevel::FirstByte, ..Policy::of_first_tries() };
     let mut scene = Scene::new(&[V6, V4], policy);
     scene.until(10);
-    scene.reaches(0, Level::Transport, None);
+    scene.reaches(0, EvidenceLevel::Transport, None);
     scene.until(270);
-    scene.reaches(1, Level::FirstByte, None);
+    scene.reaches(1, EvidenceLevel::FirstByte, None);
     scene.ready(1);
     let lines = [
         "270 learn tcp good at FirstByte",
@@ -402,14 +420,15 @@ fn a_connected_but_silent_peer_is_remembered_if_another_one_replied() {
 #[test]
 fn a_peer_that_replies_after_the_winner_is_not_silent() {
     let transports = alloc::vec![Transport::Tcp];
-    let policy = Policy { transports, win_at: Level::FirstByte, ..Policy::of_first_tries() };
+    let policy =
+        Policy { transports, win_at: EvidenceLevel::FirstByte, ..Policy::of_first_tries() };
     let mut scene = Scene::new(&[V6, V4], policy);
     scene.until(10);
-    scene.reaches(0, Level::Transport, None);
+    scene.reaches(0, EvidenceLevel::Transport, None);
     scene.until(270);
-    scene.reaches(1, Level::FirstByte, None);
+    scene.reaches(1, EvidenceLevel::FirstByte, None);
     scene.ready(1);
     scene.until(500);
-    scene.reaches(0, Level::FirstByte, None);
+    scene.reaches(0, EvidenceLevel::FirstByte, None);
     assert_eq!(scene.until(60_000), ["500 close 0 Lost", "500 finished"]);
 }

@@ -1,8 +1,8 @@
 //! How races end without a winner.
 
 use super::scene::*;
-use crate::evidence::{Cause, Level};
-use crate::io::{Input, RaceFailure};
+use crate::evidence::{EvidenceLevel, FailureCause};
+use crate::io::{RaceFailure, RaceInput};
 use crate::policy::Policy;
 
 /// The failure that a race ends with, and the lines before it.
@@ -17,9 +17,9 @@ fn ending(mut scene: Scene, milliseconds: u64) -> Vec<String> {
 fn a_race_ends_when_everything_has_failed() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(100);
-    scene.fails(0, Cause::Silent);
+    scene.fails(0, FailureCause::Silent);
     scene.until(100);
-    scene.fails(1, Cause::Refused);
+    scene.fails(1, FailureCause::Refused);
     let lines = ending(scene, 100);
     assert!(lines[1].contains("failed AllFailed"), "{lines:?}");
     assert!(lines[1].find("Quic").unwrap() < lines[1].find("Tcp").unwrap());
@@ -40,7 +40,7 @@ fn a_race_ends_at_once_when_dns_knows_no_address() {
 fn the_deadline_ends_a_race() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(100);
-    scene.fails(0, Cause::Reset);
+    scene.fails(0, FailureCause::Reset);
     let lines = ending(scene, 30_000);
     assert_eq!(lines[1], "30000 learn tcp silent at Started");
     assert_eq!(lines[2], "30000 close 1 Deadline");
@@ -67,7 +67,7 @@ fn the_deadline_ends_the_wait_for_dns() {
 fn a_cancelled_race_leaves_nothing_behind() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(60);
-    scene.input(Input::Cancel);
+    scene.input(RaceInput::Cancel);
     let lines =
         ["60 close 0 Cancelled", "60 close 1 Cancelled", "60 failed Cancelled", "60 finished"];
     assert_eq!(ending(scene, 60), lines);
@@ -80,10 +80,10 @@ fn a_finished_race_ignores_everything() {
     scene.ready(0);
     scene.until(40);
     assert!(scene.race.is_over());
-    scene.fails(0, Cause::Reset);
+    scene.fails(0, FailureCause::Reset);
     scene.ready(1);
     scene.answered(7);
-    scene.input(Input::Cancel);
+    scene.input(RaceInput::Cancel);
     scene.moves_to("cafe");
     assert_eq!(scene.until(60_000), Vec::<String>::new());
 }
@@ -96,7 +96,7 @@ fn nothing_comes_after_the_end_in_the_same_instant() {
     scene.until(90);
     scene.ready(1);
     scene.until(90);
-    scene.fails(1, Cause::Reset);
+    scene.fails(1, FailureCause::Reset);
     scene.moves_to("cafe");
     scene.moves_to("train");
     assert_eq!(scene.until(60_000), ["90 close 0 NetworkChanged", "90 finished"]);
@@ -108,7 +108,7 @@ fn nothing_comes_after_the_end_in_the_same_instant() {
 /// ```
 #[test]
 fn a_complete_connection_that_stays_silent_is_closed_at_the_deadline() {
-    let policy = Policy { win_at: Level::FirstByte, ..Policy::of_first_tries() };
+    let policy = Policy { win_at: EvidenceLevel::FirstByte, ..Policy::of_first_tries() };
     let mut scene = Scene::new(&[V4], policy);
     scene.until(90);
     scene.ready(1);
@@ -132,7 +132,7 @@ fn no_network_is_distinguished_from_no_candidate() {
     let mut scene = Scene::with(setup, &[V4]);
     let attempts = scene.until(60).len();
     for id in 0..u32::try_from(attempts).unwrap() {
-        scene.fails(id, Cause::Unreachable);
+        scene.fails(id, FailureCause::Unreachable);
     }
     let lines = ending(scene, 60);
     assert!(lines.contains(&format!("60 failed {:?}", RaceFailure::NoNetwork)), "{lines:?}");

@@ -2,15 +2,15 @@
 
 use super::scene::*;
 use crate::candidate::{Security, Transport};
-use crate::evidence::Level;
-use crate::policy::{Losers, Policy};
-use crate::race::Setup;
+use crate::evidence::EvidenceLevel;
+use crate::policy::{LoserPolicy, Policy};
+use crate::race::RaceSetup;
 
-fn sctp_before_tcp(policy: Policy) -> Setup {
+fn sctp_before_tcp(policy: Policy) -> RaceSetup {
     let transports = vec![Transport::Sctp, Transport::Tcp];
     let policy = Policy { transports: transports.clone(), ..policy };
     let mut setup = setup(policy);
-    setup.target.service = crate::target::Service::Plain { transports, alpn: vec![] };
+    setup.target.service = crate::target::TargetService::Plain { transports, alpn: vec![] };
     setup.target.security = Security::None;
     setup
 }
@@ -69,7 +69,7 @@ fn the_late_switch_lets_a_preferred_loser_proceed() {
 fn an_attempt_that_only_tests_for_silence_ends_at_its_answer() {
     let policy = Policy {
         transports: vec![Transport::Tcp, Transport::Sctp],
-        losers: Losers::Cancel,
+        losers: LoserPolicy::Cancel,
         ..Policy::of_first_tries()
     };
     let mut setup = sctp_before_tcp(policy);
@@ -88,7 +88,7 @@ fn a_loser_waits_during_the_grace() {
     let mut setup = sctp_before_tcp(Policy { grace: ms(30), ..cancelling() });
     let transports = vec![Transport::Sctp, Transport::Tcp, Transport::SctpUdp];
     setup.policy.transports.clone_from(&transports);
-    setup.target.service = crate::target::Service::Plain { transports, alpn: vec![] };
+    setup.target.service = crate::target::TargetService::Plain { transports, alpn: vec![] };
     let mut scene = Scene::with(setup, &[V4]);
     scene.until(110);
     scene.ready(1);
@@ -118,7 +118,7 @@ fn the_naive_race_carries_every_handshake_to_its_end() {
 /// As in the paper's footnote: where SCTP is preferred, its INIT ACK ends the others.
 #[test]
 fn the_init_ack_can_win() {
-    let policy = Policy { win_at: Level::Answered, ..cancelling() };
+    let policy = Policy { win_at: EvidenceLevel::Answered, ..cancelling() };
     let mut scene = Scene::with(sctp_before_tcp(policy), &[V4]);
     scene.until(60);
     scene.answered(0);

@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use super::scene::*;
 use crate::candidate::Transport;
-use crate::evidence::{Cause, Evidence, Trust};
-use crate::io::Input;
+use crate::evidence::{Evidence, FailureCause, TrustContext};
+use crate::io::RaceInput;
 use crate::policy::Policy;
 
 const FOUR: [&str; 4] = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"];
@@ -160,12 +160,13 @@ fn stalled_attempts_make_room_too() {
 
 #[test]
 fn a_long_remembered_round_trip_makes_the_turn_longer() {
-    use crate::memory::{Config, Memory};
-    let mut memory = Memory::new(Config::default());
+    use crate::memory::{Memory, MemoryConfig};
+    let mut memory = Memory::new(MemoryConfig::default());
     let rtt = Some(ms(400));
-    memory.learn(&Evidence { rtt, ..good(Transport::Tcp) }, &Trust::default());
+    memory.learn(&Evidence { rtt, ..good(Transport::Tcp) }, &TrustContext::default());
     let mut setup = setup(Policy { max_in_flight: 1, ..tcp_only() });
-    setup.view = memory.view(&setup.network.id, &setup.target.host, &Trust::default(), EPOCH);
+    setup.view =
+        memory.view(&setup.network.id, &setup.target.host, &TrustContext::default(), EPOCH);
     let lines = Scene::with(setup, &FOUR).until(3_000);
     assert_eq!(lines[..2], ["0 start 0 tcp 192.0.2.1", "1600 close 0 MadeRoom"]);
 }
@@ -181,7 +182,7 @@ fn many_refusing_addresses_end_the_race_soon() {
         let new_lines = scene.until(until);
         for line in new_lines.iter().filter(|line| line.contains(" tcp ") && line.contains("start"))
         {
-            scene.fails(line.split(' ').nth(2).unwrap().parse().unwrap(), Cause::Refused);
+            scene.fails(line.split(' ').nth(2).unwrap().parse().unwrap(), FailureCause::Refused);
         }
         lines.extend(new_lines);
     }
@@ -302,24 +303,24 @@ fn slow_candidates_of_an_exhaustive_race_take_longer_and_longer_turns() {
 #[test]
 fn a_race_waits_for_slots_of_the_process() {
     let mut scene = Scene::unanswered(setup(tcp_only()));
-    scene.input(Input::Slots(2));
+    scene.input(RaceInput::Slots(2));
     scene.answer(&FOUR);
     let lines = ["0 start 0 tcp 192.0.2.1", "250 start 1 tcp 192.0.2.2"];
     assert_eq!(scene.until(2_999), lines);
     let lines = ["3000 learn tcp silent at Started", "3000 close 0 MadeRoom"];
     assert_eq!(scene.until(3_500), lines, "one at a time");
-    scene.input(Input::Slots(1));
+    scene.input(RaceInput::Slots(1));
     assert_eq!(scene.until(3_500), ["3500 start 2 tcp 192.0.2.3"]);
-    scene.input(Input::Slots(1));
+    scene.input(RaceInput::Slots(1));
     assert_eq!(scene.until(3_800), ["3750 start 3 tcp 192.0.2.4"]);
-    scene.input(Input::Slots(9));
+    scene.input(RaceInput::Slots(9));
     assert_eq!(scene.until(5_000), ["4000 start 4 tcp 192.0.2.1"]);
 }
 
 #[test]
 fn a_race_without_waiting_attempts_releases_no_slots() {
     let mut scene = Scene::unanswered(setup(tcp_only()));
-    scene.input(Input::Slots(2));
+    scene.input(RaceInput::Slots(2));
     scene.answer(&FOUR[..2]);
     assert_eq!(starts(&scene.until(29_000)), FOUR[..2]);
 }
@@ -329,7 +330,7 @@ fn limits_hold_for_a_simultaneous_race_too() {
     let policy = Policy { simultaneous: true, max_in_flight: 3, ..tcp_only() };
     let mut scene = Scene::new(&FOUR, policy);
     assert_eq!(scene.until(100).len(), 3);
-    scene.fails(1, Cause::Refused);
+    scene.fails(1, FailureCause::Refused);
     assert_eq!(scene.until(100).last().unwrap(), "100 start 3 tcp 192.0.2.4");
 }
 

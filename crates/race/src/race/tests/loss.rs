@@ -2,12 +2,12 @@
 
 use super::scene::*;
 use crate::candidate::Transport;
-use crate::evidence::{Evidence, Level, NetworkId, Trust};
-use crate::io::{AttemptId, Input, Output};
-use crate::memory::{Config, Memory};
+use crate::evidence::{Evidence, EvidenceLevel, NetworkId, TrustContext};
+use crate::io::{AttemptId, RaceInput, RaceOutput};
+use crate::memory::{Memory, MemoryConfig};
 use crate::policy::Policy;
-use crate::reason::Reason;
-use crate::target::Host;
+use crate::reason::PlanReason;
+use crate::target::TargetHost;
 
 fn quic_only() -> Policy {
     Policy { transports: vec![Transport::Quic], ..Policy::of_first_tries() }
@@ -30,25 +30,25 @@ fn on_a_lossy_network(policy: Policy) -> Scene {
 
 /// The same, with these round-trip times to the other hosts and to the target.
 fn on_a_lossy_network_with(policy: Policy, others: Option<u64>, own: Option<u64>) -> Scene {
-    let mut memory = Memory::new(Config::default());
+    let mut memory = Memory::new(MemoryConfig::default());
     for name in ["b.test", "c.test", "d.test"] {
         memory.learn(
             &Evidence {
-                host: Host::Name(name.into()),
+                host: TargetHost::Name(name.into()),
                 sent_again: Some(true),
                 rtt: others.map(ms),
                 ..good(Transport::Tcp)
             },
-            &Trust::default(),
+            &TrustContext::default(),
         );
     }
     if let Some(own) = own {
         let known = Evidence { rtt: Some(ms(own)), ..good(Transport::Quic) };
-        memory.learn(&known, &Trust::default());
+        memory.learn(&known, &TrustContext::default());
     }
     let mut setup = setup(policy);
     setup.view =
-        memory.view(&NetworkId("home".into()), &setup.target.host, &Trust::default(), EPOCH);
+        memory.view(&NetworkId("home".into()), &setup.target.host, &TrustContext::default(), EPOCH);
     Scene::with(setup, &[V4])
 }
 
@@ -76,7 +76,7 @@ fn a_long_round_trip_is_not_loss() {
     let mut scene = Scene::new(&[V4], quic_only());
     scene.until(1_200);
     let (id, rtt) = (AttemptId(0), Some(ms(1_190)));
-    scene.input(Input::Ready { id, alpn: None, rtt });
+    scene.input(RaceInput::Ready { id, alpn: None, rtt });
     assert_eq!(observed_loss(&mut scene), [Some(false)]);
 }
 
@@ -102,7 +102,7 @@ fn on_a_lossy_network_the_preferred_transport_gets_more_time_and_a_second_try() 
         ["0 start 0 quic 192.0.2.1", "100 start 1 quic 192.0.2.1", "120 start 2 tcp 192.0.2.1"]
     );
     let is_loss_note =
-        |reason: &Reason| matches!(reason, Reason::NetworkLoses { second_tries: 3, .. });
+        |reason: &PlanReason| matches!(reason, PlanReason::NetworkLoses { second_tries: 3, .. });
     assert!(scene.race.plan().notes.iter().any(is_loss_note));
 }
 
@@ -147,7 +147,7 @@ fn a_retransmission_of_a_later_flight_shows_loss() {
     for (complete_at, lost) in [(70, false), (250, true)] {
         let mut scene = Scene::new(&[V4], tcp_only());
         scene.until(20);
-        scene.reaches(0, Level::Transport, Some(ms(20)));
+        scene.reaches(0, EvidenceLevel::Transport, Some(ms(20)));
         scene.until(complete_at);
         scene.ready(0);
         assert_eq!(observed_loss(&mut scene), [Some(lost)], "TLS after {complete_at} ms");
@@ -168,8 +168,8 @@ impl Scene {
         let mut learnt = Vec::new();
         loop {
             match self.output() {
-                Output::Learn(evidence) => learnt.push(evidence),
-                Output::Timeout(_) => return learnt,
+                RaceOutput::Learn(evidence) => learnt.push(evidence),
+                RaceOutput::Timeout(_) => return learnt,
                 _ => {}
             }
         }

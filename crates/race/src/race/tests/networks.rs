@@ -1,9 +1,9 @@
 //! The network changes during a race.
 
 use super::scene::*;
-use crate::evidence::Cause;
-use crate::io::{Input, NetworkChange};
-use crate::memory::View;
+use crate::evidence::FailureCause;
+use crate::io::{NetworkChange, RaceInput};
+use crate::memory::MemoryView;
 use crate::policy::Policy;
 
 /// ```text
@@ -43,13 +43,13 @@ fn answers_to_queries_of_the_old_network_are_ignored() {
     scene.until(0);
     // The same answers, with the query numbers of the old network.
     old.answer(&[V4]);
-    let stale = [0, 1].map(|id| crate::dns::Answer {
+    let stale = [0, 1].map(|id| crate::dns::DnsAnswer {
         id: crate::dns::QueryId(id),
-        records: Ok(crate::dns::Records::A(vec![V4.parse().unwrap()])),
+        records: Ok(crate::dns::DnsRecords::A(vec![V4.parse().unwrap()])),
         protected: false,
     });
     for answer in stale {
-        scene.input(Input::Answer(answer));
+        scene.input(RaceInput::Answer(answer));
     }
     assert!(scene.until(1_000).is_empty());
 }
@@ -60,8 +60,8 @@ fn new_addresses_on_the_same_network_do_not_affect_attempts() {
     scene.until(20);
     let mut renumbered = network("home");
     renumbered.sources[0].address = "2001:db8::77".parse().unwrap();
-    let change = NetworkChange { network: renumbered, view: View::empty() };
-    scene.input(Input::NetworkChanged(Box::new(change)));
+    let change = NetworkChange { network: renumbered, view: MemoryView::empty() };
+    scene.input(RaceInput::NetworkChanged(Box::new(change)));
     assert_eq!(scene.until(1_000), ["50 start 1 tcp 192.0.2.1"]);
 }
 
@@ -80,7 +80,7 @@ fn failures_of_the_old_network_are_not_learnt_on_the_new_one() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(70);
     scene.moves_to("cafe");
-    scene.fails(0, Cause::Unreachable);
+    scene.fails(0, FailureCause::Unreachable);
     let lines = scene.until(70);
     assert!(lines.iter().all(|line| !line.contains("learn")), "{lines:?}");
 }

@@ -7,16 +7,16 @@ use proptest::prelude::*;
 use super::scene::{EPOCH, candidate, ms, setup};
 use super::world::{Fate, Run, World};
 use crate::candidate::{Security, Transport};
-use crate::evidence::{Cause, Level, NetworkId, Trust};
-use crate::io::Output;
+use crate::evidence::{EvidenceLevel, FailureCause, NetworkId, TrustContext};
+use crate::io::RaceOutput;
 use crate::memory::{
-    Config, Distances, Entry, Handshakes, Key, Memory, Outcome, PathEntry, PeerEntry, RoundTrip,
-    SilentHost,
+    EntryOutcome, Memory, MemoryConfig, MemoryEntry, MemoryKey, PathDistances, PathEntry,
+    PathHandshakes, PeerEntry, RoundTrip, SilentHost,
 };
-use crate::plan::Reason;
-use crate::policy::{ATTEMPT_DELAY_FLOOR, Losers, Policy};
-use crate::race::{AttemptState, Setup};
-use crate::target::{Host, Service};
+use crate::plan::PlanReason;
+use crate::policy::{ATTEMPT_DELAY_FLOOR, LoserPolicy, Policy};
+use crate::race::{AttemptState, RaceSetup};
+use crate::target::{TargetHost, TargetService};
 use crate::trace::replay;
 
 const TRANSPORTS: [Transport; 4] =
@@ -29,15 +29,15 @@ fn any_time() -> impl Strategy<Value = Duration> {
 }
 
 /// Local errors are left out, since the memory does not learn them.
-fn any_cause() -> impl Strategy<Value = Cause> {
+fn any_cause() -> impl Strategy<Value = FailureCause> {
     prop::sample::select(vec![
-        Cause::Refused,
-        Cause::Unreachable,
-        Cause::Silent,
-        Cause::Reset,
-        Cause::Tls,
-        Cause::Certificate,
-        Cause::Deadline,
+        FailureCause::Refused,
+        FailureCause::Unreachable,
+        FailureCause::Silent,
+        FailureCause::Reset,
+        FailureCause::Tls,
+        FailureCause::Certificate,
+        FailureCause::Deadline,
     ])
 }
 
@@ -84,12 +84,12 @@ fn any_eventful_world() -> impl Strategy<Value = World> {
 fn any_policy() -> impl Strategy<Value = Policy> {
     let transports = prop::sample::subsequence(TRANSPORTS.to_vec(), 1..=TRANSPORTS.len());
     let levels = prop::sample::select(vec![
-        Level::Answered,
-        Level::Transport,
-        Level::Security,
-        Level::FirstByte,
+        EvidenceLevel::Answered,
+        EvidenceLevel::Transport,
+        EvidenceLevel::Security,
+        EvidenceLevel::FirstByte,
     ]);
-    let losers = prop_oneof![Just(Losers::Cancel), any_time().prop_map(Losers::Finish)];
+    let losers = prop_oneof![Just(LoserPolicy::Cancel), any_time().prop_map(LoserPolicy::Finish)];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let shape = (transports, levels, losers, flags);
     let numbers = (1..9_usize, 0..16_u64, 0..4_u32);
@@ -111,8 +111,8 @@ fn any_policy() -> impl Strategy<Value = Policy> {
     })
 }
 
-fn host() -> Host {
-    Host::Name("a.test".into())
+fn host() -> TargetHost {
+    TargetHost::Name("a.test".into())
 }
 
 fn home() -> NetworkId {
@@ -124,20 +124,28 @@ fn any_past() -> impl Strategy<Value = Duration> {
     (0..260_000_u64).prop_map(|seconds| EPOCH + ms(30_000) - Duration::from_secs(seconds))
 }
 
-fn any_outcome() -> impl Strategy<Value = Outcome> {
+fn any_outcome() -> impl Strategy<Value = EntryOutcome> {
     prop_oneof![
-        Just(Outcome::Good { level: Level::Security }),
-        (any_cause(), prop::sample::select(vec![Level::Started, Level::Transport]), 0..40_u32)
-            .prop_map(|(cause, reached, strikes)| Outcome::Bad { cause, reached, strikes }),
+        Just(EntryOutcome::Good { level: EvidenceLevel::Security }),
+        (
+            any_cause(),
+            prop::sample::select(vec![EvidenceLevel::Started, EvidenceLevel::Transport]),
+            0..40_u32
+        )
+            .prop_map(|(cause, reached, strikes)| EntryOutcome::Bad {
+                cause,
+                reached,
+                strikes
+            }),
     ]
 }
 
 /// Any handshakes of a network.
-fn any_handshakes() -> impl Strategy<Value = Handshakes> {
+fn any_handshakes() -> impl Strategy<Value = PathHandshakes> {
     prop::collection::vec(any::<bool>(), 0..40).prop_map(|handshakes| {
         handshakes
             .into_iter()
-            .fold(Handshakes::default(), |all, handshake| all.and(Some(handshake)))
+            .fold(PathHandshakes::default(), |all, handshake| all.and(Some(handshake)))
     })
 }
 
@@ -152,13 +160,13 @@ fn any_memory() -> impl Strategy<Value = Memory> {
         2 * TRANSPORTS.len(),
     );
     (peers, paths).prop_map(|(peers, paths)| {
-        let mut memory = Memory::new(Config::default());
+        let mut memory = Memory::new(MemoryConfig::default());
         let everything = TRANSPORTS.into_iter().flat_map(|t| ADDRESSES.map(|a| candidate(t, a)));
         for (candidate, row) in everything.zip(peers) {
             let Some((outcome, at, rtt)) = row else { continue };
             let round_trip = rtt.map(RoundTrip::first);
             let entry = PeerEntry { round_trip, ..PeerEntry::under_tls(at, outcome) };
-            memory.insert(Key::peer(&home(), &host(), &candidate), Entry::Peer(entry));
+            memory.insert(MemoryKey::peer(&home(), &host(), &candidate), MemoryEntry::Peer(entry));
         }
         let path_candidates = TRANSPORTS
             .into_iter()
@@ -166,19 +174,20 @@ fn any_memory() -> impl Strategy<Value = Memory> {
         for (candidate, row) in path_candidates.zip(paths) {
             let Some((at, heard_at, silent, handshakes)) = row else { continue };
             let silent = (0..silent).map(|host| SilentHost { host, at }).collect();
-            let distances = Distances::default();
+            let distances = PathDistances::default();
             let entry = PathEntry { at, heard_at, silent, handshakes, distances };
-            memory.insert(Key::path(&home(), &candidate), Entry::Path(entry));
+            memory.insert(MemoryKey::path(&home(), &candidate), MemoryEntry::Path(entry));
         }
         memory
     })
 }
 
-fn setup_of(policy: Policy, memory: &Memory, now: Duration, seed: u64) -> Setup {
+fn setup_of(policy: Policy, memory: &Memory, now: Duration, seed: u64) -> RaceSetup {
     let mut setup = setup(policy);
-    setup.view = memory.view(&home(), &host(), &Trust::default(), now);
-    setup.target.service = Service::Plain { transports: TRANSPORTS.to_vec(), alpn: Vec::new() };
-    Setup { seed, ..setup }
+    setup.view = memory.view(&home(), &host(), &TrustContext::default(), now);
+    setup.target.service =
+        TargetService::Plain { transports: TRANSPORTS.to_vec(), alpn: Vec::new() };
+    RaceSetup { seed, ..setup }
 }
 
 fn check_starts(run: &Run, policy: &Policy) {
@@ -224,20 +233,20 @@ fn check_second_tries(run: &Run, policy: &Policy) {
 }
 
 fn check_ending(run: &Run) {
-    let usable = run.count(|output| matches!(output, Output::Usable(_)));
-    let failed = run.count(|output| matches!(output, Output::Failed(_)));
+    let usable = run.count(|output| matches!(output, RaceOutput::Usable(_)));
+    let failed = run.count(|output| matches!(output, RaceOutput::Failed(_)));
     assert_eq!(usable + failed, 1, "one winner or one failure");
-    assert_eq!(run.count(|output| *output == Output::Finished), 1);
-    assert_eq!(run.outputs.last().map(|(_, output)| output), Some(&Output::Finished));
+    assert_eq!(run.count(|output| *output == RaceOutput::Finished), 1);
+    assert_eq!(run.outputs.last().map(|(_, output)| output), Some(&RaceOutput::Finished));
 }
 
 /// Every attempt ends in exactly one way.
 fn check_attempts(run: &Run) {
     for (_, id, _) in run.starts() {
         let closed =
-            run.count(|output| matches!(output, Output::Close { id: of, .. } if *of == id));
-        let kept =
-            run.count(|output| *output == Output::Usable(id) || *output == Output::Better(id));
+            run.count(|output| matches!(output, RaceOutput::Close { id: of, .. } if *of == id));
+        let kept = run
+            .count(|output| *output == RaceOutput::Usable(id) || *output == RaceOutput::Better(id));
         let failed = run.failed.iter().filter(|of| **of == id).count();
         assert_eq!(closed + kept + failed, 1, "attempt {id:?}: {:?}", run.outputs);
     }
@@ -264,7 +273,7 @@ fn check_in_flight(run: &Run, policy: &Policy) {
 /// Whether a host presents a certificate that is not accepted.
 fn is_distrusted(world: &World, ip: IpAddr) -> bool {
     world.fates.iter().any(|((_, address), fate)| {
-        address.ip() == ip && matches!(fate, Fate::Fails(Cause::Certificate, _))
+        address.ip() == ip && matches!(fate, Fate::Fails(FailureCause::Certificate, _))
     })
 }
 
@@ -372,7 +381,7 @@ proptest! {
         let gaps = [10 * 60; 7].into_iter().chain([2; 16]).map(Duration::from_mins);
         for (race, gap) in gaps.enumerate() {
             let run = world.run(setup_of(policy.clone(), &memory, now, seed + race as u64), now, None);
-            run.learnt().for_each(|evidence| memory.learn(evidence, &Trust::default()));
+            run.learnt().for_each(|evidence| memory.learn(evidence, &TrustContext::default()));
             now += gap;
         }
         let run = world.run(setup_of(policy.clone(), &memory, now, seed), now, None);
@@ -398,13 +407,13 @@ proptest! {
             let address = candidate(transport, "192.0.2.1").address;
             world.fates.insert((transport, address), Fate::Works(ms(round_trip)));
         }
-        let policy = Policy { losers: Losers::Finish(ms(5_000)), ..Policy::default() };
-        let mut memory = Memory::new(Config::default());
+        let policy = Policy { losers: LoserPolicy::Finish(ms(5_000)), ..Policy::default() };
+        let mut memory = Memory::new(MemoryConfig::default());
         let tcp_only = Policy { transports: vec![Transport::Tcp], ..policy.clone() };
         for (minute, policy) in [tcp_only, policy.clone()].into_iter().enumerate() {
             let now = EPOCH + Duration::from_mins(minute as u64);
             let run = world.run(setup_of(policy, &memory, now, 1), now, None);
-            run.learnt().for_each(|evidence| memory.learn(evidence, &Trust::default()));
+            run.learnt().for_each(|evidence| memory.learn(evidence, &TrustContext::default()));
         }
         let now = EPOCH + Duration::from_mins(2);
         let run = world.run(setup_of(policy.clone(), &memory, now, 1), now, None);
@@ -436,7 +445,7 @@ proptest! {
         let bound = policy.lossy_head_start.max(ms(100));
         for entry in &race.plan().entries {
             for reason in &entry.reasons {
-                let Reason::HeadStart { delay, .. } = reason else { continue };
+                let PlanReason::HeadStart { delay, .. } = reason else { continue };
                 prop_assert!(*delay >= policy.head_start && *delay <= bound, "{reason:?}");
                 if race.plan().is_lossy {
                     prop_assert!(*delay <= policy.lossy_head_start, "{reason:?}");
@@ -453,12 +462,13 @@ fn a_network_that_drops_udp_is_learnt_and_unlearnt() {
     let tcp = candidate(Transport::Tcp, "192.0.2.1");
     let quic = candidate(Transport::Quic, "192.0.2.1");
     world.fates.insert((Transport::Tcp, tcp.address), Fate::Works(ms(10)));
-    let config = Config { retest_after: Some(Duration::from_secs(2)), ..Config::default() };
+    let config =
+        MemoryConfig { retest_after: Some(Duration::from_secs(2)), ..MemoryConfig::default() };
     let mut memory = Memory::new(config);
     let mut race = |world: &World, after: Duration| {
         let now = EPOCH + after;
         let run = world.run(setup_of(Policy::of_first_tries(), &memory, now, 1), now, None);
-        run.learnt().for_each(|evidence| memory.learn(evidence, &Trust::default()));
+        run.learnt().for_each(|evidence| memory.learn(evidence, &TrustContext::default()));
         run.starts()
             .into_iter()
             .map(|(at, _, candidate)| (candidate.transport, at - now))

@@ -6,12 +6,12 @@ use proptest::prelude::*;
 
 use super::scene::{EPOCH, ms, setup};
 use super::world::{Fate, Run, World};
-use crate::candidate::{Candidate, Family, Transport};
-use crate::evidence::{Cause, Evidence, NetworkId, Trust};
-use crate::memory::{Config, Memory};
+use crate::candidate::{AddressFamily, Candidate, Transport};
+use crate::evidence::{Evidence, FailureCause, NetworkId, TrustContext};
+use crate::memory::{Memory, MemoryConfig};
 use crate::policy::Policy;
-use crate::race::Setup;
-use crate::target::{Host, Service};
+use crate::race::RaceSetup;
+use crate::target::{TargetHost, TargetService};
 
 const ADDRESSES: [&str; 4] = ["2001:db8::1", "2001:db8::2", "192.0.2.1", "192.0.2.2"];
 const TRANSPORTS: [Transport; 3] = [Transport::Quic, Transport::Mptcp, Transport::Tcp];
@@ -34,7 +34,7 @@ fn any_fate() -> impl Strategy<Value = Fate> {
         5 => (1..30_u64).prop_map(|tens| Fate::Works(ms(10 * tens))),
         4 => Just(Fate::Silent),
         1 => Just(Fate::Stalls(ms(30))),
-        2 => prop::sample::select(vec![Cause::Unreachable, Cause::Refused, Cause::Reset])
+        2 => prop::sample::select(vec![FailureCause::Unreachable, FailureCause::Refused, FailureCause::Reset])
             .prop_map(|cause| Fate::Fails(cause, ms(20))),
     ]
 }
@@ -84,21 +84,21 @@ struct Sequence {
 impl Sequence {
     fn race(&mut self, world: &World) -> Run {
         let network = NetworkId("home".into());
-        let host = Host::Name("a.test".into());
+        let host = TargetHost::Name("a.test".into());
         let mut setup = setup(self.policy.clone());
-        setup.view = self.memory.view(&network, &host, &Trust::default(), self.now);
+        setup.view = self.memory.view(&network, &host, &TrustContext::default(), self.now);
         let transports = self.policy.transports.clone();
-        setup.target.service = Service::Plain { transports, alpn: Vec::new() };
-        let setup = Setup { seed: self.seed, ..setup };
+        setup.target.service = TargetService::Plain { transports, alpn: Vec::new() };
+        let setup = RaceSetup { seed: self.seed, ..setup };
         self.seed += 1;
         let run = world.run(setup, self.now, None);
-        run.learnt().for_each(|evidence| self.memory.learn(evidence, &Trust::default()));
+        run.learnt().for_each(|evidence| self.memory.learn(evidence, &TrustContext::default()));
         run
     }
 }
 
-fn family(candidate: &Candidate) -> Family {
-    Family::of(candidate.address.ip())
+fn family(candidate: &Candidate) -> AddressFamily {
+    AddressFamily::from_ip(candidate.address.ip())
 }
 
 /// What every candidate does when nothing is out of order, but for UDP if it is blocked.
@@ -115,7 +115,7 @@ fn healthy(transports: &[Transport], udp_blocked: bool, round_trips: &[u64]) -> 
     world(transports, &fates)
 }
 
-fn is_good_over(evidence: &Evidence, transport: Transport, of: Family) -> bool {
+fn is_good_over(evidence: &Evidence, transport: Transport, of: AddressFamily) -> bool {
     evidence.is_good()
         && evidence.candidate.transport == transport
         && family(&evidence.candidate) == of
@@ -149,7 +149,7 @@ proptest! {
         seed in 0..8_u64,
     ) {
         let policy = Policy { transports: transports.clone(), ..Policy::default() };
-        let memory = Memory::new(Config::default());
+        let memory = Memory::new(MemoryConfig::default());
         let mut sequence = Sequence { memory, now: EPOCH, policy, seed };
         for step in &steps {
             sequence.race(&world(&transports, &step.fates));
@@ -171,11 +171,11 @@ proptest! {
                 if has_worked {
                     let mut starts = run.starts().into_iter().map(|(_, _, candidate)| candidate);
                     let first = starts.find(|candidate| candidate.transport == best);
-                    let is_preferred = first.is_some_and(|first| family(&first) == Family::V6);
+                    let is_preferred = first.is_some_and(|first| family(&first) == AddressFamily::V6);
                     prop_assert!(is_preferred || was_preferred, "{:#?}", history);
                     was_preferred = is_preferred;
                 }
-                has_worked |= run.learnt().any(|evidence| is_good_over(evidence, best, Family::V6));
+                has_worked |= run.learnt().any(|evidence| is_good_over(evidence, best, AddressFamily::V6));
             }
             // What failed often is re-tested late, at most two days after it was due.
             for _ in 0..RACES_OF_A_PHASE {
@@ -185,7 +185,7 @@ proptest! {
                 sequence.now += MAX_BACK_OFF;
                 let run = sequence.race(&world);
                 history.push(described(&run));
-                has_worked = run.learnt().any(|evidence| is_good_over(evidence, best, Family::V6));
+                has_worked = run.learnt().any(|evidence| is_good_over(evidence, best, AddressFamily::V6));
             }
             prop_assert!(has_worked, "{history:#?}");
         }

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::scene::*;
 use super::world::{Fate, World};
 use crate::candidate::Transport;
-use crate::evidence::{Cause, Doubt, Trust};
-use crate::io::{Input, Output, RaceFailure};
+use crate::evidence::{FailureCause, FailureDoubt, TrustContext};
+use crate::io::{RaceFailure, RaceInput, RaceOutput};
 use crate::policy::Policy;
 
 /// ```text
@@ -19,7 +19,7 @@ use crate::policy::Policy;
 fn a_host_that_refuses_ends_the_race_soon() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(51);
-    scene.fails(1, Cause::Refused);
+    scene.fails(1, FailureCause::Refused);
     let lines = scene.until(60_000);
     assert_eq!(
         lines[..3],
@@ -47,7 +47,7 @@ fn a_host_that_refuses_ends_the_race_soon() {
 fn a_bad_certificate_is_reported_at_once_though_quic_is_silent() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(90);
-    scene.fails(1, Cause::Certificate);
+    scene.fails(1, FailureCause::Certificate);
     let lines = scene.until(60_000);
     let close = lines.iter().position(|line| line == "290 close 0 Silent");
     assert!(close.is_some(), "{lines:?}");
@@ -64,7 +64,7 @@ fn a_bad_certificate_is_reported_at_once_though_quic_is_silent() {
 fn quic_that_has_been_answered_shows_its_own_certificate() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(90);
-    scene.fails(1, Cause::Certificate);
+    scene.fails(1, FailureCause::Certificate);
     scene.until(200);
     scene.answered(0);
     scene.until(600);
@@ -77,7 +77,7 @@ fn quic_that_has_been_answered_shows_its_own_certificate() {
 fn a_quic_only_server_wins_in_spite_of_a_lost_packet() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(51);
-    scene.fails(1, Cause::Refused);
+    scene.fails(1, FailureCause::Refused);
     scene.until(1_200);
     scene.answered(0);
     scene.until(1_400);
@@ -90,13 +90,13 @@ fn a_quic_only_server_wins_in_spite_of_a_lost_packet() {
 fn an_answer_in_the_last_moment_counts() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(51);
-    scene.fails(1, Cause::Refused);
+    scene.fails(1, FailureCause::Refused);
     scene.until(1_250);
     let at_the_end = EPOCH + ms(1_251);
     let id = crate::io::AttemptId(0);
-    let level = crate::evidence::Level::Answered;
-    scene.race.handle_input(at_the_end, Input::Progress { id, level, rtt: None });
-    assert!(matches!(scene.race.poll_output(at_the_end), Output::Timeout(_)));
+    let level = crate::evidence::EvidenceLevel::Answered;
+    scene.race.handle_input(at_the_end, RaceInput::Progress { id, level, rtt: None });
+    assert!(matches!(scene.race.poll_output(at_the_end), RaceOutput::Timeout(_)));
 }
 
 #[test]
@@ -105,14 +105,16 @@ fn a_host_that_refuses_late_is_far_away_and_gets_its_round_trip() {
     setup.policy.transports.reverse();
     let mut scene = Scene::with(setup, &[V4]);
     scene.until(600);
-    scene.fails(0, Cause::Refused);
+    scene.fails(0, FailureCause::Refused);
     let lines = scene.until(60_000);
     assert!(lines.contains(&"1850 close 1 Silent".to_owned()), "started at 50: {lines:?}");
 }
 
 #[test]
 fn without_a_refusal_the_deadline_holds() {
-    for cause in [Cause::Unreachable, Cause::Silent, Cause::Reset, Cause::Tls] {
+    for cause in
+        [FailureCause::Unreachable, FailureCause::Silent, FailureCause::Reset, FailureCause::Tls]
+    {
         let mut scene = Scene::new(&[V4], Policy::of_first_tries());
         scene.until(60);
         scene.fails(1, cause);
@@ -126,7 +128,7 @@ fn another_hosts_refusal_says_nothing() {
     let policy = Policy { transports: vec![Transport::Tcp], ..Policy::of_first_tries() };
     let mut scene = Scene::new(&[V6, V4], policy);
     scene.until(260);
-    scene.fails(0, Cause::Refused);
+    scene.fails(0, FailureCause::Refused);
     let lines = scene.until(60_000);
     assert!(lines.contains(&"30000 close 1 Deadline".to_owned()), "{lines:?}");
 }
@@ -139,7 +141,7 @@ fn a_refusal_affects_only_its_own_address() {
     let starts = scene.until(0);
     assert_eq!(starts[0], "0 start 0 quic 2001:db8::1");
     let refused = starts.iter().position(|line| line.ends_with("tcp 2001:db8::1")).unwrap();
-    scene.fails(u32::try_from(refused).unwrap(), Cause::Refused);
+    scene.fails(u32::try_from(refused).unwrap(), FailureCause::Refused);
     let closed: Vec<_> =
         scene.until(60_000).into_iter().filter(|line| line.contains("close")).collect();
     assert_eq!(closed[0], "1200 close 0 Silent");
@@ -152,7 +154,7 @@ fn what_has_been_answered_keeps_the_deadline() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(51);
     scene.answered(0);
-    scene.fails(1, Cause::Refused);
+    scene.fails(1, FailureCause::Refused);
     let lines = scene.until(60_000);
     assert!(lines.contains(&"30000 close 0 Deadline".to_owned()), "{lines:?}");
 }
@@ -163,7 +165,7 @@ fn dns_may_still_name_another_address() {
     scene.answer_only(crate::dns::RecordType::Aaaa, &[V6]);
     scene.answer_only(crate::dns::RecordType::Https, &[]);
     scene.until(60);
-    scene.fails(1, Cause::Refused);
+    scene.fails(1, FailureCause::Refused);
     let lines = scene.until(5_000);
     assert!(!lines.iter().any(|line| line.contains("Silent")), "{lines:?}");
 }
@@ -172,20 +174,21 @@ fn dns_may_still_name_another_address() {
 /// three of them.
 #[test]
 fn a_distant_host_gets_the_time_that_its_remembered_round_trip_needs() {
-    use crate::memory::{Config, Memory};
+    use crate::memory::{Memory, MemoryConfig};
     let mut world = World { addresses: vec![V4.parse().unwrap()], ..World::default() };
     let address = "192.0.2.1:443".parse().unwrap();
     world.fates.insert((Transport::Quic, address), Fate::Works(ms(800)));
-    world.fates.insert((Transport::Tcp, address), Fate::Fails(Cause::Refused, ms(10)));
-    let mut memory = Memory::new(Config::default());
+    world.fates.insert((Transport::Tcp, address), Fate::Fails(FailureCause::Refused, ms(10)));
+    let mut memory = Memory::new(MemoryConfig::default());
     world
         .run(setup(Policy::of_first_tries()), EPOCH, None)
         .learnt()
-        .for_each(|seen| memory.learn(seen, &Trust::default()));
+        .for_each(|seen| memory.learn(seen, &TrustContext::default()));
     world.fates.insert((Transport::Quic, address), Fate::Silent);
     let host = target().host;
-    let view = memory.view(&network("home").id, &host, &Trust::default(), EPOCH + ms(10_000));
-    let next_setup = crate::race::Setup { view, ..setup(Policy::of_first_tries()) };
+    let view =
+        memory.view(&network("home").id, &host, &TrustContext::default(), EPOCH + ms(10_000));
+    let next_setup = crate::race::RaceSetup { view, ..setup(Policy::of_first_tries()) };
     let run = world.run(next_setup, EPOCH + ms(10_000), None);
     let (quic, ended) = (run.starts()[0].0, run.outputs.last().unwrap().0);
     assert!(ended - quic >= 4 * ms(800), "given up after {:?}", ended - quic);
@@ -195,17 +198,17 @@ fn a_distant_host_gets_the_time_that_its_remembered_round_trip_needs() {
 /// The server with the bad certificate may be near, and the working one far behind it.
 #[test]
 fn a_remembered_round_trip_is_waited_for_beside_a_certificate() {
-    use crate::memory::{Config, Memory};
+    use crate::memory::{Memory, MemoryConfig};
     let mut world = World { addresses: vec![V4.parse().unwrap()], ..World::default() };
     let address = "192.0.2.1:443".parse().unwrap();
     world.fates.insert((Transport::Quic, address), Fate::Works(ms(330)));
-    let mut memory = Memory::new(Config::default());
+    let mut memory = Memory::new(MemoryConfig::default());
     let first = world.run(setup(Policy::of_first_tries()), EPOCH, None);
-    first.learnt().for_each(|seen| memory.learn(seen, &Trust::default()));
-    world.fates.insert((Transport::Tcp, address), Fate::Fails(Cause::Certificate, ms(10)));
+    first.learnt().for_each(|seen| memory.learn(seen, &TrustContext::default()));
+    world.fates.insert((Transport::Tcp, address), Fate::Fails(FailureCause::Certificate, ms(10)));
     let later = EPOCH + ms(10_000);
-    let view = memory.view(&network("home").id, &target().host, &Trust::default(), later);
-    let next_setup = crate::race::Setup { view, ..setup(Policy::of_first_tries()) };
+    let view = memory.view(&network("home").id, &target().host, &TrustContext::default(), later);
+    let next_setup = crate::race::RaceSetup { view, ..setup(Policy::of_first_tries()) };
     let run = world.run(next_setup, later, None);
     assert_eq!(run.last_transport(), Some(Transport::Quic), "{:?}", run.outputs);
 }
@@ -215,12 +218,12 @@ fn a_remembered_round_trip_is_waited_for_beside_a_certificate() {
 fn a_refusing_host_says_nothing_about_the_network() {
     let mut world = World { addresses: vec![V4.parse().unwrap()], ..World::default() };
     let address = "192.0.2.1:443".parse().unwrap();
-    world.fates.insert((Transport::Tcp, address), Fate::Fails(Cause::Refused, ms(1)));
+    world.fates.insert((Transport::Tcp, address), Fate::Fails(FailureCause::Refused, ms(1)));
     let run = world.run(setup(Policy::of_first_tries()), EPOCH, None);
     let silent: Vec<_> =
         run.learnt().filter(|e| e.candidate.transport == Transport::Quic).collect();
     assert_eq!(silent.len(), 1);
-    assert_eq!(silent[0].doubt, Some(Doubt::HostRefused));
+    assert_eq!(silent[0].doubt, Some(FailureDoubt::HostRefused));
 }
 
 /// Milliseconds.
@@ -239,7 +242,7 @@ proptest! {
     ) {
         let mut world = World { addresses: vec![V4.parse().unwrap()], ..World::default() };
         let address = "192.0.2.1:443".parse().unwrap();
-        world.fates.insert((Transport::Tcp, address), Fate::Fails(Cause::Refused, ms(round_trip)));
+        world.fates.insert((Transport::Tcp, address), Fate::Fails(FailureCause::Refused, ms(round_trip)));
         // The whole handshake takes two round trips of the fate.
         let second_try = Fate::Works(ms(1_000 + round_trip));
         world.fates.insert((Transport::Quic, address), if listens { second_try } else { Fate::Silent });
@@ -255,7 +258,7 @@ proptest! {
             let ended = run.outputs.last().unwrap().0;
             prop_assert!(ended <= last_start + patience + 2 * ms(round_trip), "{:?}", run.outputs);
             let all_failed =
-                |output: &Output| matches!(output, Output::Failed(RaceFailure::AllFailed(tried)) if tried.len() == 2);
+                |output: &RaceOutput| matches!(output, RaceOutput::Failed(RaceFailure::AllFailed(tried)) if tried.len() == 2);
             prop_assert_eq!(run.count(all_failed), 1);
         }
     }

@@ -4,40 +4,48 @@ use core::time::Duration;
 
 use super::scene::*;
 use crate::candidate::Transport;
-use crate::evidence::{Cause, Evidence, Failure, Level, NetworkId, Trust};
-use crate::memory::{Config, Entry, Key, Memory, Outcome, PeerEntry};
+use crate::evidence::{
+    AttemptFailure, Evidence, EvidenceLevel, FailureCause, NetworkId, TrustContext,
+};
+use crate::memory::{EntryOutcome, Memory, MemoryConfig, MemoryEntry, MemoryKey, PeerEntry};
 use crate::policy::Policy;
-use crate::race::{MAX_BACKGROUND, Setup};
-use crate::target::{Host, Service};
+use crate::race::{MAX_BACKGROUND, RaceSetup};
+use crate::target::{TargetHost, TargetService};
 
 const TRANSPORTS: [Transport; 4] =
     [Transport::Quic, Transport::SctpUdp, Transport::Mptcp, Transport::Tcp];
 
-fn remember(memory: &mut Memory, transport: Transport, address: &str, outcome: Outcome, at: u64) {
+fn remember(
+    memory: &mut Memory,
+    transport: Transport,
+    address: &str,
+    outcome: EntryOutcome,
+    at: u64,
+) {
     let at = EPOCH - Duration::from_mins(at);
-    let entry = Entry::Peer(PeerEntry::under_tls(at, outcome));
+    let entry = MemoryEntry::Peer(PeerEntry::under_tls(at, outcome));
     let candidate = candidate(transport, address);
-    memory.insert(Key::peer(&NetworkId("home".into()), &target().host, &candidate), entry);
+    memory.insert(MemoryKey::peer(&NetworkId("home".into()), &target().host, &candidate), entry);
 }
 
-fn bad() -> Outcome {
-    Outcome::Bad { cause: Cause::Refused, reached: Level::Started, strikes: 1 }
+fn bad() -> EntryOutcome {
+    EntryOutcome::Bad { cause: FailureCause::Refused, reached: EvidenceLevel::Started, strikes: 1 }
 }
 
 /// TCP over IPv4 works; these failed this many minutes ago, each longer than its back-off.
 fn race_after(failures: &[(Transport, &str, u64)], addresses: &[&str]) -> Vec<String> {
-    let mut memory = Memory::new(Config::default());
-    let good = Outcome::Good { level: Level::Security };
+    let mut memory = Memory::new(MemoryConfig::default());
+    let good = EntryOutcome::Good { level: EvidenceLevel::Security };
     remember(&mut memory, Transport::Tcp, V4, good, 1);
     for (transport, address, minutes) in failures {
         remember(&mut memory, *transport, address, bad(), *minutes);
     }
     let policy = Policy { transports: TRANSPORTS.to_vec(), ..Policy::of_first_tries() };
     let setup = setup(policy);
-    let view = memory.view(&setup.network.id, &setup.target.host, &Trust::default(), EPOCH);
+    let view = memory.view(&setup.network.id, &setup.target.host, &TrustContext::default(), EPOCH);
     let mut target = setup.target.clone();
-    target.service = Service::Plain { transports: TRANSPORTS.to_vec(), alpn: Vec::new() };
-    let mut scene = Scene::with(Setup { view, target, ..setup }, addresses);
+    target.service = TargetService::Plain { transports: TRANSPORTS.to_vec(), alpn: Vec::new() };
+    let mut scene = Scene::with(RaceSetup { view, target, ..setup }, addresses);
     scene.until(30);
     scene.ready(0);
     let lines = scene.until(2_900);
@@ -83,20 +91,22 @@ fn the_addresses_of_one_transport_take_turns() {
 /// QUIC worked a moment ago and is silent now; TCP has been silent for others, but works.
 #[test]
 fn dropped_candidates_get_a_turn_when_a_working_one_is_silent() {
-    let mut memory = Memory::new(Config::default());
-    memory.learn(&good(Transport::Quic), &Trust::default());
+    let mut memory = Memory::new(MemoryConfig::default());
+    memory.learn(&good(Transport::Quic), &TrustContext::default());
     for name in ["b.test", "c.test", "d.test"] {
-        let failure = Failure::new(Cause::Silent, Level::Started, "no answer");
+        let failure =
+            AttemptFailure::new(FailureCause::Silent, EvidenceLevel::Started, "no answer");
         let silent = Evidence {
-            host: Host::Name(name.into()),
-            level: Level::Started,
+            host: TargetHost::Name(name.into()),
+            level: EvidenceLevel::Started,
             failure: Some(failure),
             ..good(Transport::Tcp)
         };
-        memory.learn(&silent, &Trust::default());
+        memory.learn(&silent, &TrustContext::default());
     }
     let mut setup = setup(Policy::of_first_tries());
-    setup.view = memory.view(&setup.network.id, &setup.target.host, &Trust::default(), EPOCH);
+    setup.view =
+        memory.view(&setup.network.id, &setup.target.host, &TrustContext::default(), EPOCH);
     let lines = Scene::with(setup, &[V4]).until(1_000);
     assert_eq!(lines, ["0 start 0 quic 192.0.2.1", "50 start 1 tcp 192.0.2.1"]);
 }

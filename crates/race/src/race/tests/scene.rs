@@ -6,13 +6,13 @@ use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
 use crate::candidate::{Candidate, Security, Transport};
-use crate::dns::{Answer, DnsFailure, Query, RecordType, Records};
-use crate::evidence::{Cause, Evidence, Failure, Level, NetworkId};
-use crate::io::{AttemptId, Input, NetworkChange, NetworkView, Output, SourceAddress};
-use crate::memory::View;
+use crate::dns::{DnsAnswer, DnsFailure, DnsQuery, DnsRecords, RecordType};
+use crate::evidence::{AttemptFailure, Evidence, EvidenceLevel, FailureCause, NetworkId};
+use crate::io::{AttemptId, NetworkChange, NetworkView, RaceInput, RaceOutput, SourceAddress};
+use crate::memory::MemoryView;
 use crate::policy::Policy;
-use crate::race::{Race, Setup};
-use crate::target::{Host, Target};
+use crate::race::{Race, RaceSetup};
+use crate::target::{Target, TargetHost};
 
 pub(super) const EPOCH: Duration = Duration::from_hours(500_000);
 pub(super) const V4: &str = "192.0.2.1";
@@ -39,7 +39,7 @@ pub(super) fn network(name: &str) -> NetworkView {
 
 pub(super) fn target() -> Target {
     let transports = vec![Transport::Quic, Transport::Tcp];
-    Target::plain(Host::Name("a.test".into()), 443, transports, Security::Tls)
+    Target::plain(TargetHost::Name("a.test".into()), 443, transports, Security::Tls)
 }
 
 /// A candidate at this address, port 443, with TLS.
@@ -54,7 +54,7 @@ pub(super) fn good(transport: Transport) -> Evidence {
         network: NetworkId("home".into()),
         host: target().host,
         candidate: candidate(transport, V4),
-        level: Level::Security,
+        level: EvidenceLevel::Security,
         failure: None,
         doubt: None,
         rtt: None,
@@ -62,15 +62,21 @@ pub(super) fn good(transport: Transport) -> Evidence {
     }
 }
 
-pub(super) fn setup(policy: Policy) -> Setup {
-    Setup { target: target(), policy, view: View::empty(), network: network("home"), seed: 1 }
+pub(super) fn setup(policy: Policy) -> RaceSetup {
+    RaceSetup {
+        target: target(),
+        policy,
+        view: MemoryView::empty(),
+        network: network("home"),
+        seed: 1,
+    }
 }
 
 /// A race in progress.
 pub(super) struct Scene {
     pub(super) race: Race,
     now: Duration,
-    queries: Vec<Query>,
+    queries: Vec<DnsQuery>,
 }
 
 impl Scene {
@@ -80,14 +86,14 @@ impl Scene {
     }
 
     /// A race whose DNS answers at once.
-    pub(super) fn with(setup: Setup, addresses: &[&str]) -> Self {
+    pub(super) fn with(setup: RaceSetup, addresses: &[&str]) -> Self {
         let mut scene = Self::unanswered(setup);
         scene.answer(addresses);
         scene
     }
 
     /// A race whose DNS has not answered.
-    pub(super) fn unanswered(setup: Setup) -> Self {
+    pub(super) fn unanswered(setup: RaceSetup) -> Self {
         let mut scene = Self { race: Race::new(setup, EPOCH), now: EPOCH, queries: Vec::new() };
         assert_eq!(scene.until(0), Vec::<String>::new());
         scene
@@ -96,7 +102,7 @@ impl Scene {
     /// A race that was created at another time than the epoch.
     pub(super) fn resumed(race: Race, now: Duration) -> Self {
         let mut scene = Self { race, now, queries: Vec::new() };
-        while let Output::Query(query) = scene.race.poll_output(now) {
+        while let RaceOutput::Query(query) = scene.race.poll_output(now) {
             scene.queries.push(query);
         }
         scene
@@ -117,8 +123,8 @@ impl Scene {
     pub(super) fn answer(&mut self, addresses: &[&str]) {
         for query in core::mem::take(&mut self.queries) {
             let answer =
-                Answer { id: query.id, records: records(&query, addresses), protected: false };
-            self.input(Input::Answer(answer));
+                DnsAnswer { id: query.id, records: records(&query, addresses), protected: false };
+            self.input(RaceInput::Answer(answer));
         }
     }
 
@@ -133,35 +139,35 @@ impl Scene {
     }
 
     /// The next output of the race at this time.
-    pub(super) fn output(&mut self) -> Output {
+    pub(super) fn output(&mut self) -> RaceOutput {
         self.race.poll_output(self.now)
     }
 
-    pub(super) fn input(&mut self, input: Input) {
+    pub(super) fn input(&mut self, input: RaceInput) {
         self.race.handle_input(self.now, input);
     }
 
     pub(super) fn answered(&mut self, id: u32) {
-        self.reaches(id, Level::Answered, Some(ms(20)));
+        self.reaches(id, EvidenceLevel::Answered, Some(ms(20)));
     }
 
-    pub(super) fn reaches(&mut self, id: u32, level: Level, rtt: Option<Duration>) {
-        self.input(Input::Progress { id: AttemptId(id), level, rtt });
+    pub(super) fn reaches(&mut self, id: u32, level: EvidenceLevel, rtt: Option<Duration>) {
+        self.input(RaceInput::Progress { id: AttemptId(id), level, rtt });
     }
 
     pub(super) fn ready(&mut self, id: u32) {
         let rtt = Some(ms(20));
-        self.input(Input::Ready { id: AttemptId(id), alpn: None, rtt });
+        self.input(RaceInput::Ready { id: AttemptId(id), alpn: None, rtt });
     }
 
-    pub(super) fn fails(&mut self, id: u32, cause: Cause) {
-        let failure = Failure::new(cause, Level::Started, "simulated failure");
-        self.input(Input::Failed { id: AttemptId(id), failure });
+    pub(super) fn fails(&mut self, id: u32, cause: FailureCause) {
+        let failure = AttemptFailure::new(cause, EvidenceLevel::Started, "simulated failure");
+        self.input(RaceInput::Failed { id: AttemptId(id), failure });
     }
 
     pub(super) fn moves_to(&mut self, name: &str) {
-        let change = NetworkChange { network: network(name), view: View::empty() };
-        self.input(Input::NetworkChanged(Box::new(change)));
+        let change = NetworkChange { network: network(name), view: MemoryView::empty() };
+        self.input(RaceInput::NetworkChanged(Box::new(change)));
     }
 
     /// The outputs of the race until this time in milliseconds, inclusive.
@@ -170,17 +176,17 @@ impl Scene {
         let mut lines = Vec::new();
         loop {
             match self.race.poll_output(self.now) {
-                Output::Timeout(Some(next)) if next <= end => {
+                RaceOutput::Timeout(Some(next)) if next <= end => {
                     assert!(next > self.now, "the race asks to be woken in the past");
                     self.now = next;
                 }
-                Output::Timeout(_) => {
+                RaceOutput::Timeout(_) => {
                     self.now = end;
                     // Time has passed; the race must not depend on being polled at each timeout.
-                    assert!(matches!(self.race.poll_output(end), Output::Timeout(_)));
+                    assert!(matches!(self.race.poll_output(end), RaceOutput::Timeout(_)));
                     return lines;
                 }
-                Output::Query(query) => self.queries.push(query),
+                RaceOutput::Query(query) => self.queries.push(query),
                 output => {
                     lines.push(format!("{} {}", (self.now - EPOCH).as_millis(), line(&output)))
                 }
@@ -189,7 +195,7 @@ impl Scene {
     }
 }
 
-fn records(query: &Query, addresses: &[&str]) -> Result<Records, DnsFailure> {
+fn records(query: &DnsQuery, addresses: &[&str]) -> Result<DnsRecords, DnsFailure> {
     let addresses = addresses.iter().map(|text| text.parse::<IpAddr>().unwrap());
     let v6 = addresses.clone().filter_map(|ip| match ip {
         IpAddr::V6(ip) => Some(ip),
@@ -201,38 +207,38 @@ fn records(query: &Query, addresses: &[&str]) -> Result<Records, DnsFailure> {
     });
     let records = match query.record_type {
         RecordType::Https => return Err(DnsFailure::NoData),
-        RecordType::Aaaa => Records::Aaaa(v6.collect()),
-        RecordType::A => Records::A(v4.collect()),
+        RecordType::Aaaa => DnsRecords::Aaaa(v6.collect()),
+        RecordType::A => DnsRecords::A(v4.collect()),
     };
     match &records {
-        Records::Aaaa(list) if list.is_empty() => Err(DnsFailure::NoData),
-        Records::A(list) if list.is_empty() => Err(DnsFailure::NoData),
+        DnsRecords::Aaaa(list) if list.is_empty() => Err(DnsFailure::NoData),
+        DnsRecords::A(list) if list.is_empty() => Err(DnsFailure::NoData),
         _ => Ok(records),
     }
 }
 
 /// One output as a line.
-pub(super) fn line(output: &Output) -> String {
+pub(super) fn line(output: &RaceOutput) -> String {
     match output {
-        Output::Query(query) => format!("ask {:?} {}", query.record_type, query.name),
-        Output::Start { id, candidate, background, .. } => {
+        RaceOutput::Query(query) => format!("ask {:?} {}", query.record_type, query.name),
+        RaceOutput::Start { id, candidate, background, .. } => {
             let ip = candidate.address.ip();
             let background = if *background { " background" } else { "" };
             format!("start {} {} {ip}{background}", id.0, candidate.transport)
         }
-        Output::Proceed { id } => format!("proceed {}", id.0),
-        Output::Close { id, why } => format!("close {} {why:?}", id.0),
-        Output::Usable(id) => format!("usable {}", id.0),
-        Output::Better(id) => format!("better {}", id.0),
-        Output::Learn(evidence) => {
+        RaceOutput::Proceed { id } => format!("proceed {}", id.0),
+        RaceOutput::Close { id, why } => format!("close {} {why:?}", id.0),
+        RaceOutput::Usable(id) => format!("usable {}", id.0),
+        RaceOutput::Better(id) => format!("better {}", id.0),
+        RaceOutput::Learn(evidence) => {
             let outcome = match &evidence.failure {
                 Some(failure) => format!("{} at", failure.cause),
                 None => "good at".to_owned(),
             };
             format!("learn {} {outcome} {:?}", evidence.candidate.transport, evidence.level)
         }
-        Output::Failed(failure) => format!("failed {failure:?}"),
-        Output::Finished => "finished".to_owned(),
-        Output::Timeout(_) => "wait".to_owned(),
+        RaceOutput::Failed(failure) => format!("failed {failure:?}"),
+        RaceOutput::Finished => "finished".to_owned(),
+        RaceOutput::Timeout(_) => "wait".to_owned(),
     }
 }

@@ -2,11 +2,11 @@
 
 use super::scene::*;
 use crate::candidate::Transport;
-use crate::evidence::{Cause, Evidence, Level, NetworkId, Trust};
-use crate::io::{AttemptId, Input};
-use crate::memory::{Config, Memory};
+use crate::evidence::{Evidence, EvidenceLevel, FailureCause, NetworkId, TrustContext};
+use crate::io::{AttemptId, RaceInput};
+use crate::memory::{Memory, MemoryConfig};
 use crate::policy::Policy;
-use crate::target::Host;
+use crate::target::TargetHost;
 
 /// QUIC with a head start of 50 ms before TCP, and no grace.
 fn both() -> Policy {
@@ -19,15 +19,15 @@ fn quic_only() -> Policy {
 
 /// A race at home, where the round trips to other hosts are these.
 fn among(round_trips: &[u64]) -> Scene {
-    let mut memory = Memory::new(Config::default());
+    let mut memory = Memory::new(MemoryConfig::default());
     for (number, round_trip) in round_trips.iter().enumerate() {
-        let host = Host::Name(format!("{number}.test"));
+        let host = TargetHost::Name(format!("{number}.test"));
         let evidence = Evidence { host, rtt: Some(ms(*round_trip)), ..good(Transport::Tcp) };
-        memory.learn(&evidence, &Trust::default());
+        memory.learn(&evidence, &TrustContext::default());
     }
     let mut setup = setup(quic_only());
     setup.view =
-        memory.view(&NetworkId("home".into()), &setup.target.host, &Trust::default(), EPOCH);
+        memory.view(&NetworkId("home".into()), &setup.target.host, &TrustContext::default(), EPOCH);
     Scene::with(setup, &[V4])
 }
 
@@ -95,7 +95,7 @@ fn repeated_silence_is_learnt_once() {
 fn a_round_trip_measured_by_another_attempt_shortens_the_wait() {
     let mut scene = Scene::new(&[V4], both());
     scene.until(55);
-    scene.reaches(1, Level::Transport, Some(ms(20)));
+    scene.reaches(1, EvidenceLevel::Transport, Some(ms(20)));
     assert_eq!(scene.until(100), ["70 start 2 quic 192.0.2.1"]);
 }
 
@@ -111,7 +111,7 @@ fn what_has_been_answered_is_not_tried_again() {
 fn a_host_that_refuses_is_not_tried_again() {
     let mut scene = Scene::new(&[V4], both());
     scene.until(60);
-    scene.fails(1, Cause::Refused);
+    scene.fails(1, FailureCause::Refused);
     let lines = scene.until(800);
     assert!(!lines.iter().any(|line| line.contains("start")), "{lines:?}");
 }
@@ -142,7 +142,7 @@ fn an_overdue_preferred_transport_is_tried_again_within_the_grace() {
     let mut scene = Scene::new(&[V4], Policy::default());
     scene.until(32);
     let rtt = Some(ms(1));
-    scene.input(Input::Ready { id: AttemptId(1), alpn: None, rtt });
+    scene.input(RaceInput::Ready { id: AttemptId(1), alpn: None, rtt });
     assert_eq!(
         scene.until(43),
         ["32 learn tcp good at Security", "40 start 2 quic 192.0.2.1"],
@@ -158,7 +158,7 @@ fn a_second_try_in_progress_at_the_win_may_still_become_better() {
     let mut scene = Scene::new(&[V4], Policy::default());
     scene.until(32);
     let rtt = Some(ms(1));
-    scene.input(Input::Ready { id: AttemptId(1), alpn: None, rtt });
+    scene.input(RaceInput::Ready { id: AttemptId(1), alpn: None, rtt });
     let lines = scene.until(48);
     assert!(lines.contains(&"44 usable 1".to_owned()), "{lines:?}");
     scene.ready(2);

@@ -3,8 +3,8 @@
 use super::scene::*;
 use crate::candidate::Transport;
 use crate::dns::RecordType;
-use crate::evidence::{Cause, Level, Trust};
-use crate::memory::{Config, Memory, View};
+use crate::evidence::{EvidenceLevel, FailureCause, TrustContext};
+use crate::memory::{Memory, MemoryConfig, MemoryView};
 use crate::policy::Policy;
 
 fn tcp_only() -> Policy {
@@ -43,9 +43,9 @@ fn the_next_attempt_starts_after_the_connection_attempt_delay() {
 fn a_failure_starts_the_next_attempt_at_once_but_not_within_the_floor() {
     let mut scene = Scene::new(&FOUR, tcp_only());
     scene.until(30);
-    scene.fails(0, Cause::Refused);
+    scene.fails(0, FailureCause::Refused);
     assert_eq!(scene.until(33), ["30 learn tcp refused at Started", "30 start 1 tcp 192.0.2.2"]);
-    scene.fails(1, Cause::Refused);
+    scene.fails(1, FailureCause::Refused);
     let lines = [
         "33 learn tcp refused at Started",
         "40 start 2 tcp 192.0.2.3",
@@ -59,7 +59,7 @@ fn a_failure_starts_the_next_attempt_at_once_but_not_within_the_floor() {
 fn the_failure_of_an_older_attempt_does_not_change_the_timer() {
     let mut scene = Scene::new(&FOUR[..3], tcp_only());
     scene.until(300);
-    scene.fails(0, Cause::Refused);
+    scene.fails(0, FailureCause::Refused);
     let lines = ["300 learn tcp refused at Started", "500 start 2 tcp 192.0.2.3"];
     assert_eq!(scene.until(1_000), lines);
 }
@@ -82,7 +82,7 @@ fn a_long_round_trip_extends_it_further_up_to_the_maximum() {
     let policy = Policy { attempt_delay: ms(1_800), ..tcp_only() };
     let mut scene = Scene::new(&FOUR[..2], policy);
     scene.until(1_500);
-    scene.reaches(0, Level::Answered, Some(ms(1_500)));
+    scene.reaches(0, EvidenceLevel::Answered, Some(ms(1_500)));
     assert_eq!(scene.until(5_000), ["2000 start 1 tcp 192.0.2.2"]);
 }
 
@@ -126,10 +126,11 @@ fn nothing_starts_before_dns_has_answered() {
 /// ```
 #[test]
 fn an_answer_that_may_have_what_worked_recently_is_awaited() {
-    let mut memory = Memory::new(Config::default());
-    memory.learn(&good(Transport::Tcp), &Trust::default());
+    let mut memory = Memory::new(MemoryConfig::default());
+    memory.learn(&good(Transport::Tcp), &TrustContext::default());
     let mut setup = setup(tcp_only());
-    setup.view = memory.view(&setup.network.id, &setup.target.host, &Trust::default(), EPOCH);
+    setup.view =
+        memory.view(&setup.network.id, &setup.target.host, &TrustContext::default(), EPOCH);
     let ahead = |setup| {
         let mut scene = Scene::unanswered(setup);
         scene.answer_only(RecordType::Https, &[]);
@@ -142,6 +143,6 @@ fn an_answer_that_may_have_what_worked_recently_is_awaited() {
     assert_eq!(scene.until(20), ["1 start 0 tcp 192.0.2.1"]);
     let mut scene = ahead(setup.clone());
     assert_eq!(scene.until(60), ["50 start 0 tcp 2001:db8::1"]);
-    setup.view = View::empty();
+    setup.view = MemoryView::empty();
     assert_eq!(ahead(setup).until(0), ["0 start 0 tcp 2001:db8::1"]);
 }

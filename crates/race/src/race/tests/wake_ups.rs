@@ -2,16 +2,16 @@
 
 use super::scene::*;
 use crate::candidate::{Security, Transport};
-use crate::evidence::Cause;
+use crate::evidence::FailureCause;
 use crate::policy::Policy;
-use crate::race::Setup;
-use crate::target::Service;
+use crate::race::RaceSetup;
+use crate::target::TargetService;
 
 /// QUIC and SCTP in UDP before TCP.
-fn setup_of(policy: Policy) -> Setup {
+fn setup_of(policy: Policy) -> RaceSetup {
     let transports = vec![Transport::Quic, Transport::SctpUdp, Transport::Tcp];
     let mut setup = setup(Policy { transports: transports.clone(), ..policy });
-    setup.target.service = Service::Plain { transports, alpn: vec![] };
+    setup.target.service = TargetService::Plain { transports, alpn: vec![] };
     setup.target.security = Security::Tls;
     setup
 }
@@ -28,7 +28,7 @@ fn with_grace() -> Scene {
     let policy = Policy { grace: ms(300), ..Policy::of_first_tries() };
     let mut scene = Scene::with(setup_of(policy), &[V4]);
     scene.until(150);
-    scene.fails(1, Cause::Refused);
+    scene.fails(1, FailureCause::Refused);
     scene.until(1_350);
     scene
 }
@@ -57,7 +57,7 @@ fn abandoned_attempts_are_not_waited_for() {
     let policy = Policy { grace: ms(300), ..Policy::of_first_tries() };
     let mut scene = Scene::with(setup_of(policy), &[V4]);
     scene.until(150);
-    scene.fails(1, Cause::Refused);
+    scene.fails(1, FailureCause::Refused);
     scene.until(1_300);
     scene.ready(2);
     let lines = scene.until(60_000);
@@ -73,7 +73,7 @@ fn an_exhaustive_race_ends_when_its_last_attempt_is_given_up() {
     scene.until(130);
     scene.ready(2);
     scene.until(150);
-    scene.fails(1, Cause::Refused);
+    scene.fails(1, FailureCause::Refused);
     let lines = scene.until(60_000);
     assert!(lines.contains(&"1350 usable 2".to_owned()), "{lines:?}");
     assert_eq!(lines.last().unwrap(), "1350 finished");

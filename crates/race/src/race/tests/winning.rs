@@ -2,7 +2,7 @@
 
 use super::scene::*;
 use crate::candidate::{Security, Transport};
-use crate::evidence::{Cause, Level};
+use crate::evidence::{EvidenceLevel, FailureCause};
 use crate::policy::Policy;
 
 fn cancelling() -> Policy {
@@ -42,7 +42,7 @@ fn losers_are_closed_at_once() {
 fn a_syn_ack_alone_wins_nothing() {
     let mut scene = Scene::new(&[V4], cancelling());
     scene.until(60);
-    scene.reaches(1, Level::Transport, Some(ms(5)));
+    scene.reaches(1, EvidenceLevel::Transport, Some(ms(5)));
     assert_eq!(scene.until(100), Vec::<String>::new());
 }
 
@@ -91,7 +91,7 @@ fn the_grace_ends_early_when_no_preferred_attempt_is_left() {
     scene.until(80);
     scene.ready(1);
     scene.until(90);
-    scene.fails(0, Cause::Refused);
+    scene.fails(0, FailureCause::Refused);
     let lines = ["90 learn quic refused at Started", "90 usable 1", "90 finished"];
     assert_eq!(scene.until(60_000), lines);
 }
@@ -123,7 +123,7 @@ fn of_two_that_complete_in_one_instant_the_more_preferred_wins() {
 /// ```
 #[test]
 fn a_lower_level_decides_the_race_and_completion_makes_it_usable() {
-    let mut scene = Scene::new(&[V4], Policy { win_at: Level::Answered, ..cancelling() });
+    let mut scene = Scene::new(&[V4], Policy { win_at: EvidenceLevel::Answered, ..cancelling() });
     scene.until(60);
     scene.answered(1);
     assert_eq!(scene.until(90), ["60 close 0 Lost"]);
@@ -139,11 +139,11 @@ fn a_lower_level_decides_the_race_and_completion_makes_it_usable() {
 /// ```
 #[test]
 fn if_the_elected_attempt_fails_the_race_reopens() {
-    let mut scene = Scene::new(&[V4], Policy { win_at: Level::Answered, ..cancelling() });
+    let mut scene = Scene::new(&[V4], Policy { win_at: EvidenceLevel::Answered, ..cancelling() });
     scene.until(60);
     scene.answered(1);
     scene.until(90);
-    scene.fails(1, Cause::Tls);
+    scene.fails(1, FailureCause::Tls);
     assert_eq!(scene.until(1_000), ["90 learn tcp tls at Answered", "90 start 2 quic 192.0.2.1"]);
 }
 
@@ -154,7 +154,7 @@ fn if_the_elected_attempt_fails_the_race_reopens() {
 /// ```
 #[test]
 fn a_stalled_elected_attempt_does_not_block_the_others() {
-    let mut scene = Scene::new(&[V4], Policy { win_at: Level::Answered, ..cancelling() });
+    let mut scene = Scene::new(&[V4], Policy { win_at: EvidenceLevel::Answered, ..cancelling() });
     scene.until(60);
     scene.answered(1);
     assert_eq!(scene.until(2_060), ["60 close 0 Lost", "2060 start 2 quic 192.0.2.1"]);
@@ -164,13 +164,13 @@ fn a_stalled_elected_attempt_does_not_block_the_others() {
 
 #[test]
 fn a_higher_level_waits_for_the_first_byte() {
-    let policy = Policy { win_at: Level::FirstByte, ..cancelling() };
+    let policy = Policy { win_at: EvidenceLevel::FirstByte, ..cancelling() };
     let mut scene = Scene::new(&[V4], policy);
     scene.until(40);
     scene.ready(0);
     let lines = ["40 learn quic good at Security", "90 start 1 tcp 192.0.2.1"];
     assert_eq!(scene.until(200), lines);
-    scene.reaches(0, Level::FirstByte, None);
+    scene.reaches(0, EvidenceLevel::FirstByte, None);
     assert_eq!(scene.until(200), ["200 usable 0", "200 close 1 Lost", "200 finished"]);
 }
 
@@ -181,7 +181,7 @@ fn a_fallback_ranks_as_the_transport_it_falls_back_to() {
     let policy =
         Policy { transports: transports.clone(), simultaneous: true, ..Policy::of_first_tries() };
     let mut setup = setup(policy);
-    setup.target.service = crate::target::Service::Plain { transports, alpn: Vec::new() };
+    setup.target.service = crate::target::TargetService::Plain { transports, alpn: Vec::new() };
     let mut scene = Scene::with(setup, &[V4]);
     scene.until(10);
     let id_of = |scene: &Scene, transport| {
@@ -189,8 +189,8 @@ fn a_fallback_ranks_as_the_transport_it_falls_back_to() {
         found.unwrap().id
     };
     let (mptcp, quic) = (id_of(&scene, Transport::Mptcp), id_of(&scene, Transport::Quic));
-    scene.input(crate::io::Input::FellBack { id: mptcp });
-    scene.input(crate::io::Input::Ready { id: mptcp, alpn: None, rtt: None });
+    scene.input(crate::io::RaceInput::FellBack { id: mptcp });
+    scene.input(crate::io::RaceInput::Ready { id: mptcp, alpn: None, rtt: None });
     assert!(scene.until(10).contains(&format!("10 usable {}", mptcp.0)));
     assert_eq!(scene.race.attempt(mptcp).unwrap().transport(), Transport::Tcp);
     scene.until(30);

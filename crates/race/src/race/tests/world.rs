@@ -7,12 +7,12 @@ use core::{net::SocketAddr, time::Duration};
 
 use super::scene::{ms, network};
 use crate::candidate::{Candidate, Transport};
-use crate::dns::{Answer, DnsFailure, RecordType, Records};
-use crate::evidence::{Cause, Evidence, Failure, Level};
-use crate::io::{AttemptId, Input, NetworkChange, Output};
-use crate::memory::View;
-use crate::race::{Race, Setup};
-use crate::trace::{Journal, Recorder, Trace};
+use crate::dns::{DnsAnswer, DnsFailure, DnsRecords, RecordType};
+use crate::evidence::{AttemptFailure, Evidence, EvidenceLevel, FailureCause};
+use crate::io::{AttemptId, NetworkChange, RaceInput, RaceOutput};
+use crate::memory::MemoryView;
+use crate::race::{Race, RaceSetup};
+use crate::trace::{RaceJournal, Trace, TraceRecorder};
 
 /// The outcome of every attempt at a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) enum Fate {
     /// It is answered after this long, then stalls.
     Stalls(Duration),
     /// It fails after this long.
-    Fails(Cause, Duration),
+    Fails(FailureCause, Duration),
 }
 
 /// DNS answers and the fates of candidates. A candidate without a fate is silent.
@@ -50,7 +50,7 @@ pub(super) struct World {
 /// The pending events of a run.
 struct Script<'a> {
     world: &'a World,
-    due: Vec<(Duration, Input)>,
+    due: Vec<(Duration, RaceInput)>,
     in_flight: Vec<AttemptId>,
     reported_slots: Option<usize>,
 }
@@ -58,15 +58,15 @@ struct Script<'a> {
 /// The outputs of one race.
 pub(super) struct Run {
     pub(super) started_at: Duration,
-    pub(super) outputs: Vec<(Duration, Output)>,
+    pub(super) outputs: Vec<(Duration, RaceOutput)>,
     pub(super) failed: Vec<AttemptId>,
     pub(super) trace: Trace,
 }
 
 impl Run {
     pub(super) fn starts(&self) -> Vec<(Duration, AttemptId, Candidate)> {
-        let started = |(at, output): &(Duration, Output)| match output {
-            Output::Start { id, candidate, .. } => Some((*at, *id, candidate.clone())),
+        let started = |(at, output): &(Duration, RaceOutput)| match output {
+            RaceOutput::Start { id, candidate, .. } => Some((*at, *id, candidate.clone())),
             _ => None,
         };
         self.outputs.iter().filter_map(started).collect()
@@ -74,7 +74,7 @@ impl Run {
 
     pub(super) fn usable(&self) -> Option<(Duration, AttemptId)> {
         self.outputs.iter().find_map(|(at, output)| match output {
-            Output::Usable(id) => Some((*at, *id)),
+            RaceOutput::Usable(id) => Some((*at, *id)),
             _ => None,
         })
     }
@@ -82,7 +82,7 @@ impl Run {
     /// The transport of the last connection passed to the caller.
     pub(super) fn last_transport(&self) -> Option<Transport> {
         let last = self.outputs.iter().rev().find_map(|(_, output)| match output {
-            Output::Usable(id) | Output::Better(id) => Some(*id),
+            RaceOutput::Usable(id) | RaceOutput::Better(id) => Some(*id),
             _ => None,
         })?;
         let starts = self.starts();
@@ -91,21 +91,21 @@ impl Run {
 
     pub(super) fn learnt(&self) -> impl Iterator<Item = &Evidence> {
         self.outputs.iter().filter_map(|(_, output)| match output {
-            Output::Learn(evidence) => Some(evidence),
+            RaceOutput::Learn(evidence) => Some(evidence),
             _ => None,
         })
     }
 
-    pub(super) fn count(&self, which: impl Fn(&Output) -> bool) -> usize {
+    pub(super) fn count(&self, which: impl Fn(&RaceOutput) -> bool) -> usize {
         self.outputs.iter().filter(|(_, output)| which(output)).count()
     }
 }
 
 impl World {
     /// Runs one race to its end. The caller cancels it at `cancel_at` after the start.
-    pub(super) fn run(&self, setup: Setup, now: Duration, cancel_at: Option<Duration>) -> Run {
-        let mut journal = Journal::new(Arc::new(setup.clone()), now);
-        let mut race = Recorder::new(setup, now);
+    pub(super) fn run(&self, setup: RaceSetup, now: Duration, cancel_at: Option<Duration>) -> Run {
+        let mut journal = RaceJournal::new(Arc::new(setup.clone()), now);
+        let mut race = TraceRecorder::new(setup, now);
         let mut to_come = Script::new(self, now, cancel_at);
         let started_at = now;
         let (mut now, mut outputs, mut failed) = (now, Vec::new(), Vec::new());
@@ -116,7 +116,7 @@ impl World {
         loop {
             let output = race.poll_output(now);
             journal.note_polls(now, 1);
-            if let Output::Timeout(next) = &output {
+            if let RaceOutput::Timeout(next) = &output {
                 check_nothing_is_due(race.race(), now, *next);
                 if race.race().is_over() {
                     check_nothing_follows(race.race(), now);
@@ -127,9 +127,10 @@ impl World {
                 now = next;
                 let inputs = to_come.take(now);
                 // Attempts of the old network end with it, whatever they report at that instant.
-                let moves = inputs.iter().any(|input| matches!(input, Input::NetworkChanged(_)));
+                let moves =
+                    inputs.iter().any(|input| matches!(input, RaceInput::NetworkChanged(_)));
                 for input in inputs {
-                    if let Input::Failed { id, .. } = input
+                    if let RaceInput::Failed { id, .. } = input
                         && !moves
                     {
                         failed.push(id);
@@ -147,7 +148,7 @@ impl World {
         Run { started_at, outputs, failed, trace }
     }
 
-    fn answer(&self, now: Duration, query: &crate::dns::Query) -> (Duration, Input) {
+    fn answer(&self, now: Duration, query: &crate::dns::DnsQuery) -> (Duration, RaceInput) {
         use core::net::IpAddr;
         let v6 = self.addresses.iter().filter_map(|ip| match ip {
             IpAddr::V6(ip) => Some(*ip),
@@ -158,12 +159,12 @@ impl World {
             IpAddr::V6(_) => None,
         });
         let (delay, records) = match query.record_type {
-            RecordType::Aaaa => (self.dns[0], Ok(Records::Aaaa(v6.collect()))),
-            RecordType::A => (self.dns[1], Ok(Records::A(v4.collect()))),
+            RecordType::Aaaa => (self.dns[0], Ok(DnsRecords::Aaaa(v6.collect()))),
+            RecordType::A => (self.dns[1], Ok(DnsRecords::A(v4.collect()))),
             RecordType::Https => (ms(1), Err(DnsFailure::NoData)),
         };
-        let answer = Answer { id: query.id, records, protected: false };
-        (now + delay.max(ms(1)), Input::Answer(answer))
+        let answer = DnsAnswer { id: query.id, records, protected: false };
+        (now + delay.max(ms(1)), RaceInput::Answer(answer))
     }
 
     pub(super) fn fate_of(&self, candidate: &Candidate) -> Fate {
@@ -172,25 +173,31 @@ impl World {
     }
 
     /// The events of an attempt that starts now, until it waits for the race.
-    fn fate(&self, now: Duration, id: AttemptId, candidate: &Candidate) -> Vec<(Duration, Input)> {
-        let answered =
-            |rtt| (now + rtt, Input::Progress { id, level: Level::Answered, rtt: Some(rtt) });
+    fn fate(
+        &self,
+        now: Duration,
+        id: AttemptId,
+        candidate: &Candidate,
+    ) -> Vec<(Duration, RaceInput)> {
+        let answered = |rtt| {
+            (now + rtt, RaceInput::Progress { id, level: EvidenceLevel::Answered, rtt: Some(rtt) })
+        };
         match self.fate_of(candidate) {
             Fate::Works(rtt) if candidate.transport.waits_when_answered() => vec![answered(rtt)],
             Fate::Works(rtt) => [vec![answered(rtt)], self.rest(now + rtt, id, rtt)].concat(),
             Fate::Silent => Vec::new(),
             Fate::Stalls(rtt) => vec![answered(rtt)],
             Fate::Fails(cause, after) => {
-                let failure = Failure::new(cause, Level::Started, "");
-                vec![(now + after, Input::Failed { id, failure })]
+                let failure = AttemptFailure::new(cause, EvidenceLevel::Started, "");
+                vec![(now + after, RaceInput::Failed { id, failure })]
             }
         }
     }
 
     /// The further events of a working attempt that was answered now.
-    fn rest(&self, now: Duration, id: AttemptId, rtt: Duration) -> Vec<(Duration, Input)> {
-        let ready = Input::Ready { id, alpn: None, rtt: Some(rtt) };
-        let first_byte = Input::Progress { id, level: Level::FirstByte, rtt: None };
+    fn rest(&self, now: Duration, id: AttemptId, rtt: Duration) -> Vec<(Duration, RaceInput)> {
+        let ready = RaceInput::Ready { id, alpn: None, rtt: Some(rtt) };
+        let first_byte = RaceInput::Progress { id, level: EvidenceLevel::FirstByte, rtt: None };
         match self.ready_first {
             true => vec![(now + rtt, ready), (now + 2 * rtt, first_byte)],
             false => vec![(now + rtt, first_byte), (now + rtt, ready)],
@@ -200,21 +207,21 @@ impl World {
 
 impl<'a> Script<'a> {
     fn new(world: &'a World, start: Duration, cancel_at: Option<Duration>) -> Self {
-        let mut due: Vec<(Duration, Input)> = Vec::new();
-        due.extend(cancel_at.map(|after| (start + after, Input::Cancel)));
-        due.extend(world.polls_at.iter().map(|after| (start + *after, Input::Tick)));
+        let mut due: Vec<(Duration, RaceInput)> = Vec::new();
+        due.extend(cancel_at.map(|after| (start + after, RaceInput::Cancel)));
+        due.extend(world.polls_at.iter().map(|after| (start + *after, RaceInput::Tick)));
         for (number, after) in world.moves_at.iter().enumerate() {
             let network = network(&format!("network {number}"));
-            let change = NetworkChange { network, view: View::empty() };
-            due.push((start + *after, Input::NetworkChanged(Box::new(change))));
+            let change = NetworkChange { network, view: MemoryView::empty() };
+            due.push((start + *after, RaceInput::NetworkChanged(Box::new(change))));
         }
         Self { world, due, in_flight: Vec::new(), reported_slots: None }
     }
 
     /// The first input of the driver, if any.
-    fn first_input(&mut self) -> Option<Input> {
+    fn first_input(&mut self) -> Option<RaceInput> {
         self.reported_slots = self.world.process_limit;
-        self.reported_slots.map(Input::Slots)
+        self.reported_slots.map(RaceInput::Slots)
     }
 
     fn next(&self) -> Option<Duration> {
@@ -222,17 +229,17 @@ impl<'a> Script<'a> {
     }
 
     /// The inputs of this instant.
-    fn take(&mut self, now: Duration) -> Vec<Input> {
+    fn take(&mut self, now: Duration) -> Vec<RaceInput> {
         let due = std::mem::take(&mut self.due);
         let (due_now, rest) = due.into_iter().partition::<Vec<_>, _>(|(at, _)| *at <= now);
         self.due = rest;
-        let mut due_now: Vec<Input> = due_now.into_iter().map(|(_, input)| input).collect();
+        let mut due_now: Vec<RaceInput> = due_now.into_iter().map(|(_, input)| input).collect();
         for input in &due_now {
             match input {
-                Input::Ready { id, .. } | Input::Failed { id, .. } => {
+                RaceInput::Ready { id, .. } | RaceInput::Failed { id, .. } => {
                     self.in_flight.retain(|attempt| attempt != id);
                 }
-                Input::Slots(free) => self.reported_slots = Some(*free),
+                RaceInput::Slots(free) => self.reported_slots = Some(*free),
                 _ => {}
             }
         }
@@ -243,22 +250,22 @@ impl<'a> Script<'a> {
     }
 
     /// Carries out an output of the race.
-    fn carry_out(&mut self, now: Duration, output: &Output, race: &Race) {
+    fn carry_out(&mut self, now: Duration, output: &RaceOutput, race: &Race) {
         match output {
-            Output::Query(query) => self.due.push(self.world.answer(now, query)),
-            Output::Start { id, candidate, .. } => {
+            RaceOutput::Query(query) => self.due.push(self.world.answer(now, query)),
+            RaceOutput::Start { id, candidate, .. } => {
                 self.due.extend(self.world.fate(now, *id, candidate));
                 self.in_flight.push(*id);
                 // Each start uses up one slot, as the race counts them.
                 self.reported_slots = self.reported_slots.map(|left| left.saturating_sub(1));
             }
-            Output::Proceed { id } => {
+            RaceOutput::Proceed { id } => {
                 let candidate = &race.attempt(*id).expect("it started").candidate;
                 if let Fate::Works(rtt) = self.world.fate_of(candidate) {
                     self.due.extend(self.world.rest(now, *id, rtt));
                 }
             }
-            Output::Close { id, .. } => {
+            RaceOutput::Close { id, .. } => {
                 self.due.retain(|(_, input)| attempt_of(input) != Some(*id));
                 self.in_flight.retain(|attempt| attempt != id);
             }
@@ -269,10 +276,10 @@ impl<'a> Script<'a> {
     /// Reports the number of slots left, a moment after it changed.
     fn report_slots(&mut self, now: Duration) {
         let Some(limit) = self.world.process_limit else { return };
-        self.due.retain(|(_, input)| !matches!(input, Input::Slots(_)));
+        self.due.retain(|(_, input)| !matches!(input, RaceInput::Slots(_)));
         let free = limit.saturating_sub(self.in_flight.len());
         if self.reported_slots != Some(free) {
-            self.due.push((now + ms(1), Input::Slots(free)));
+            self.due.push((now + ms(1), RaceInput::Slots(free)));
         }
     }
 }
@@ -281,8 +288,8 @@ impl<'a> Script<'a> {
 fn check_nothing_is_due(race: &Race, now: Duration, next: Option<Duration>) {
     assert!(next.is_none_or(|next| next > now), "the race asks to be woken at {next:?}");
     let mut copy = race.clone();
-    copy.handle_input(now, Input::Tick);
-    assert_eq!(copy.poll_output(now), Output::Timeout(next), "a decision was due");
+    copy.handle_input(now, RaceInput::Tick);
+    assert_eq!(copy.poll_output(now), RaceOutput::Timeout(next), "a decision was due");
 }
 
 /// Checks that a race that is over has no outputs, whatever the inputs.
@@ -290,22 +297,25 @@ fn check_nothing_follows(race: &Race, now: Duration) {
     let mut race = race.clone();
     for number in 0..race.attempts().len() {
         let id = AttemptId(number.try_into().unwrap());
-        let failure = Failure::new(Cause::Reset, Level::Security, "");
-        race.handle_input(now, Input::Progress { id, level: Level::FullPacket, rtt: None });
-        race.handle_input(now, Input::Ready { id, alpn: None, rtt: None });
-        race.handle_input(now, Input::Failed { id, failure });
+        let failure = AttemptFailure::new(FailureCause::Reset, EvidenceLevel::Security, "");
+        race.handle_input(
+            now,
+            RaceInput::Progress { id, level: EvidenceLevel::FullPacket, rtt: None },
+        );
+        race.handle_input(now, RaceInput::Ready { id, alpn: None, rtt: None });
+        race.handle_input(now, RaceInput::Failed { id, failure });
     }
-    let change = NetworkChange { network: network("elsewhere"), view: View::empty() };
-    race.handle_input(now, Input::NetworkChanged(Box::new(change)));
-    race.handle_input(now, Input::Cancel);
-    assert_eq!(race.poll_output(now), Output::Timeout(None), "something comes after the end");
+    let change = NetworkChange { network: network("elsewhere"), view: MemoryView::empty() };
+    race.handle_input(now, RaceInput::NetworkChanged(Box::new(change)));
+    race.handle_input(now, RaceInput::Cancel);
+    assert_eq!(race.poll_output(now), RaceOutput::Timeout(None), "something comes after the end");
 }
 
-fn attempt_of(input: &Input) -> Option<AttemptId> {
+fn attempt_of(input: &RaceInput) -> Option<AttemptId> {
     match input {
-        Input::Progress { id, .. } | Input::Ready { id, .. } | Input::Failed { id, .. } => {
-            Some(*id)
-        }
+        RaceInput::Progress { id, .. }
+        | RaceInput::Ready { id, .. }
+        | RaceInput::Failed { id, .. } => Some(*id),
         _ => None,
     }
 }

@@ -7,11 +7,11 @@ use alloc::{
 };
 
 use crate::dns::DnsFailure;
-use crate::reason::Reason;
+use crate::reason::PlanReason;
 use crate::resolve::{MAX_ALIASES, ServiceKind};
-use crate::vocabulary::{Ladder, addresses, dual_stack, ipv4_only};
+use crate::vocabulary::{TestedResolution, addresses, dual_stack, ipv4_only};
 
-fn kinds(ladder: &Ladder) -> Vec<(String, ServiceKind)> {
+fn kinds(ladder: &TestedResolution) -> Vec<(String, ServiceKind)> {
     ladder.resolution.services().into_iter().map(|service| (service.name, service.kind)).collect()
 }
 
@@ -23,7 +23,7 @@ fn kinds(ladder: &Ladder) -> Vec<(String, ServiceKind)> {
 /// ```
 #[test]
 fn an_alias_leads_to_the_records_of_its_target() {
-    let ladder = Ladder::on(ipv4_only())
+    let ladder = TestedResolution::for_network(ipv4_only())
         .asks(&["example.com HTTPS", "example.com A"])
         .answers(&["example.com A 192.0.2.1"])
         .answers(&["example.com HTTPS 0 CDN.example."])
@@ -50,7 +50,7 @@ fn an_alias_leads_to_the_records_of_its_target() {
 /// ```
 #[test]
 fn an_alias_to_a_name_without_records_goes_before_the_host() {
-    let ladder = Ladder::on(ipv4_only())
+    let ladder = TestedResolution::for_network(ipv4_only())
         .answers(&["example.com A 192.0.2.1"])
         .answers(&["example.com HTTPS 0 pool.example."])
         .fails("pool.example HTTPS -", DnsFailure::NoData)
@@ -70,14 +70,14 @@ fn an_alias_to_a_name_without_records_goes_before_the_host() {
 /// ```
 #[test]
 fn a_loop_is_noticed_and_the_host_itself_is_used() {
-    let ladder = Ladder::on(ipv4_only())
+    let ladder = TestedResolution::for_network(ipv4_only())
         .answers(&["example.com A 192.0.2.1"])
         .answers(&["example.com HTTPS 0 a.example."])
         .answers(&["a.example HTTPS 0 b.example."])
         .waits_for(50)
         .answers(&["b.example HTTPS 0 a.example."])
         .starts_with(&["192.0.2.1"]);
-    assert_eq!(ladder.resolution.notes(), [Reason::AliasLoop { name: "a.example".into() }]);
+    assert_eq!(ladder.resolution.notes(), [PlanReason::AliasLoop { name: "a.example".into() }]);
 }
 
 /// ```text
@@ -85,11 +85,11 @@ fn a_loop_is_noticed_and_the_host_itself_is_used() {
 /// ```
 #[test]
 fn an_alias_to_itself_is_a_loop() {
-    let ladder = Ladder::on(ipv4_only())
+    let ladder = TestedResolution::for_network(ipv4_only())
         .asks(&["example.com HTTPS", "example.com A"])
         .answers(&["example.com HTTPS 0 example.com."])
         .asks(&[]);
-    assert_eq!(ladder.resolution.notes(), [Reason::AliasLoop { name: "example.com".into() }]);
+    assert_eq!(ladder.resolution.notes(), [PlanReason::AliasLoop { name: "example.com".into() }]);
 }
 
 /// ```text
@@ -98,7 +98,7 @@ fn an_alias_to_itself_is_a_loop() {
 /// ```
 #[test]
 fn an_endless_chain_ends() {
-    let mut ladder = Ladder::on(ipv4_only())
+    let mut ladder = TestedResolution::for_network(ipv4_only())
         .answers(&["example.com A 192.0.2.1"])
         .answers(&["example.com HTTPS 0 a0.example."]);
     for at in 0..MAX_ALIASES {
@@ -107,24 +107,27 @@ fn an_endless_chain_ends() {
         ladder = ladder.answers(&[&line]);
     }
     let ladder = ladder.starts_with(&["192.0.2.1"]);
-    let too_long = Reason::AliasTooLong { followed: MAX_ALIASES, name: "a8.example".into() };
+    let too_long = PlanReason::AliasTooLong { followed: MAX_ALIASES, name: "a8.example".into() };
     assert_eq!(ladder.resolution.notes(), [too_long]);
 }
 
 /// RFC 9460 §2.5.1: "." says that the service is not available; a client may try all the same.
 #[test]
 fn an_alias_to_the_root_is_no_alias() {
-    let ladder = Ladder::on(ipv4_only())
+    let ladder = TestedResolution::for_network(ipv4_only())
         .answers(&["example.com A 192.0.2.1"])
         .answers(&["example.com HTTPS 0 ."])
         .starts_with(&["192.0.2.1"]);
-    assert_eq!(ladder.resolution.notes(), [Reason::AliasToNothing { name: "example.com".into() }]);
+    assert_eq!(
+        ladder.resolution.notes(),
+        [PlanReason::AliasToNothing { name: "example.com".into() }]
+    );
 }
 
 /// RFC 9460 §2.4.1: beside an alias, ServiceMode records are ignored.
 #[test]
 fn service_records_beside_an_alias_are_ignored() {
-    let ladder = Ladder::on(dual_stack())
+    let ladder = TestedResolution::for_network(dual_stack())
         .answers(&[
             "example.com HTTPS 1 . alpn=h3 ipv4hint=192.0.2.1",
             "example.com HTTPS 0 cdn.example.",
@@ -138,7 +141,8 @@ fn service_records_beside_an_alias_are_ignored() {
 fn one_of_several_aliases_is_drawn_by_the_seed() {
     let next = |seed, lines: &[&str]| {
         let target = crate::vocabulary::https("example.com", 443);
-        let mut ladder = Ladder::of(target, ipv4_only(), Default::default(), seed).answers(lines);
+        let mut ladder =
+            TestedResolution::new(target, ipv4_only(), Default::default(), seed).answers(lines);
         let query = core::iter::from_fn(|| ladder.resolution.poll_query())
             .find(|query| query.name.ends_with(".example"));
         query.unwrap().name

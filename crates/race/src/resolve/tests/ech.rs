@@ -2,12 +2,12 @@
 
 use crate::dns::DnsFailure;
 use crate::policy::Policy;
-use crate::reason::Reason;
-use crate::vocabulary::{Ladder, addresses, dual_stack, https};
+use crate::reason::PlanReason;
+use crate::vocabulary::{TestedResolution, addresses, dual_stack, https};
 
-fn relying() -> Ladder {
+fn relying() -> TestedResolution {
     let policy = Policy { rely_on_ech: true, ..Policy::default() };
-    Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
+    TestedResolution::new(https("example.com", 443), dual_stack(), policy, 1)
 }
 
 const AAAA: [&str; 1] = ["example.com AAAA 2001:db8::1"];
@@ -24,7 +24,7 @@ fn protected_dns_is_waited_for() {
         .answers(&AAAA)
         .answers(&A)
         .waits()
-        .after(500)
+        .wait_milliseconds(500)
         .waits()
         .answers(&["example.com HTTPS 1 . alpn=h2 ech=keys"])
         .starts_with(&["2001:db8::1", "192.0.2.1"]);
@@ -39,14 +39,18 @@ fn unprotected_dns_is_not_waited_for() {
         .answers(&AAAA)
         .answers(&A)
         .waits_for(50)
-        .after(50)
+        .wait_milliseconds(50)
         .starts_with(&["2001:db8::1", "192.0.2.1"]);
 }
 
 /// A caller that cannot use ECH has nothing to wait for.
 #[test]
 fn without_reliance_protection_changes_nothing() {
-    Ladder::on(dual_stack()).protected().answers(&AAAA).answers(&A).waits_for(50);
+    TestedResolution::for_network(dual_stack())
+        .protected()
+        .answers(&AAAA)
+        .answers(&A)
+        .waits_for(50);
 }
 
 /// RFC 9460 §3.1: SERVFAIL or no answer over protected DNS may be an attack.
@@ -93,7 +97,7 @@ fn a_protected_denial_lets_the_race_begin() {
 #[test]
 fn services_with_ech_go_first_if_it_is_relied_on() {
     let ladder = |policy| {
-        Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
+        TestedResolution::new(https("example.com", 443), dual_stack(), policy, 1)
             .answers(&[
                 "example.com HTTPS 1 plain.example alpn=h2 ipv4hint=192.0.2.7",
                 "example.com HTTPS 2 . alpn=h2 ech=keys ipv4hint=192.0.2.8",
@@ -114,9 +118,9 @@ fn if_all_records_have_ech_nothing_bypasses_them() {
         let ladder = ladder.answers(&ECH).answers(&A);
         let plan = ladder.plan();
         assert_eq!(addresses(&plan), ["192.0.2.7"]);
-        assert_eq!(plan.notes, [Reason::OnlyWithEch { name: "example.com".into() }]);
+        assert_eq!(plan.notes, [PlanReason::OnlyWithEch { name: "example.com".into() }]);
     }
-    let ladder = Ladder::on(dual_stack()).answers(&ECH).answers(&A);
+    let ladder = TestedResolution::for_network(dual_stack()).answers(&ECH).answers(&A);
     assert_eq!(addresses(&ladder.plan()), ["192.0.2.7", "192.0.2.1"]);
 }
 
@@ -145,7 +149,7 @@ fn one_protected_answer_does_not_vouch_for_the_others() {
         .unprotected()
         .answers(&AAAA)
         .waits_for(50)
-        .after(50)
+        .wait_milliseconds(50)
         .starts_with(&["2001:db8::1", "192.0.2.1"]);
 }
 

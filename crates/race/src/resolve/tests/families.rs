@@ -1,20 +1,20 @@
 //! Which families are queried: those with connectivity, and IPv4 behind a PREF64.
 
-use crate::candidate::{Family, Origin};
+use crate::candidate::{AddressFamily, AddressOrigin};
 use crate::dns::DnsFailure;
 use crate::io::NetworkView;
 use crate::policy::Policy;
-use crate::reason::Reason;
-use crate::vocabulary::{Ladder, dual_stack, https, ipv6_only, nat64, network};
+use crate::reason::PlanReason;
+use crate::vocabulary::{TestedResolution, dual_stack, https, ipv6_only, nat64, network};
 
 /// ```text
 /// 10 ms  HTTPS, AAAA               start with IPv6: it is the only family
 /// ```
 #[test]
 fn ipv6_only_network() {
-    Ladder::on(ipv6_only())
+    TestedResolution::for_network(ipv6_only())
         .asks(&["example.com HTTPS", "example.com AAAA"])
-        .after(10)
+        .wait_milliseconds(10)
         .answers(&["example.com HTTPS 1 . alpn=h2"])
         .answers(&["example.com AAAA 2001:db8::1"])
         .starts_with(&["2001:db8::1"]);
@@ -25,7 +25,7 @@ fn ipv6_only_network() {
 /// ```
 #[test]
 fn nat64_queries_a_and_synthesises() {
-    Ladder::on(nat64())
+    TestedResolution::for_network(nat64())
         .asks(&["example.com HTTPS", "example.com AAAA", "example.com A"])
         .answers(&["example.com HTTPS -"])
         .answers(&["example.com A 192.0.2.1"])
@@ -43,7 +43,7 @@ fn nat64_queries_a_and_synthesises() {
 /// ```
 #[test]
 fn addresses_synthesised_by_a_dns64_are_converted_back_before_sorting() {
-    Ladder::on(nat64())
+    TestedResolution::for_network(nat64())
         .answers(&["example.com HTTPS -"])
         .answers(&["example.com AAAA 64:ff9b::192.0.2.1", "example.com AAAA 2001:db8::1"])
         .answers(&["example.com A 192.0.2.1"])
@@ -54,7 +54,7 @@ fn addresses_synthesised_by_a_dns64_are_converted_back_before_sorting() {
 #[test]
 fn with_an_ipv4_route_nothing_is_synthesised() {
     let network = NetworkView { pref64: nat64().pref64, ..dual_stack() };
-    Ladder::on(network)
+    TestedResolution::for_network(network)
         .answers(&["example.com HTTPS -"])
         .answers(&["example.com AAAA 64:ff9b::192.0.2.1"])
         .starts_with(&["192.0.2.1"]);
@@ -63,7 +63,7 @@ fn with_an_ipv4_route_nothing_is_synthesised() {
 /// Without any connectivity both families are queried: the name may be that of this machine.
 #[test]
 fn without_connectivity_both_families_are_queried() {
-    Ladder::on(network(&[]))
+    TestedResolution::for_network(network(&[]))
         .asks(&["example.com HTTPS", "example.com AAAA", "example.com A"])
         .fails("example.com HTTPS -", DnsFailure::Unreachable)
         .fails("example.com AAAA -", DnsFailure::Unreachable)
@@ -75,7 +75,7 @@ fn without_connectivity_both_families_are_queried() {
 #[test]
 fn a_preference_for_ipv4_waits_for_a() {
     let policy = Policy { prefer_ipv4: true, ..Policy::default() };
-    Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
+    TestedResolution::new(https("example.com", 443), dual_stack(), policy, 1)
         .answers(&["example.com HTTPS -"])
         .answers(&["example.com AAAA 2001:db8::1"])
         .waits_for(50)
@@ -86,21 +86,21 @@ fn a_preference_for_ipv4_waits_for_a() {
 /// `-4`: the other family is neither queried nor tried, not even from a hint.
 #[test]
 fn the_only_family_allowed_is_queried_and_tried() {
-    let policy = Policy { only_family: Some(Family::V4), ..Policy::default() };
-    let ladder = Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
+    let policy = Policy { only_family: Some(AddressFamily::V4), ..Policy::default() };
+    let ladder = TestedResolution::new(https("example.com", 443), dual_stack(), policy, 1)
         .asks(&["example.com HTTPS", "example.com A"])
         .answers(&["example.com HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1"])
         .waits()
         .answers(&["example.com A 192.0.2.1"])
         .starts_with(&["192.0.2.1"]);
     let dropped = ladder.plan().dropped;
-    let excluded = Reason::FamilyNotAllowed { family: Family::V6 };
+    let excluded = PlanReason::FamilyNotAllowed { family: AddressFamily::V6 };
     assert!(dropped.iter().any(|dropped| dropped.reasons == [excluded.clone()]));
 }
 
-fn only(family: Family, network: NetworkView) -> Ladder {
+fn only(family: AddressFamily, network: NetworkView) -> TestedResolution {
     let policy = Policy { only_family: Some(family), ..Policy::default() };
-    Ladder::of(https("example.com", 443), network, policy, 1)
+    TestedResolution::new(https("example.com", 443), network, policy, 1)
 }
 
 /// `-6` behind a NAT64: the packets are IPv6, whoever embedded the IPv4 address.
@@ -111,18 +111,18 @@ fn only(family: Family, network: NetworkView) -> Ladder {
 /// ```
 #[test]
 fn only_ipv6_has_its_resolution_delay_with_addresses_of_a_dns64() {
-    only(Family::V6, nat64())
+    only(AddressFamily::V6, nat64())
         .asks(&["example.com HTTPS", "example.com AAAA", "example.com A"])
         .answers(&["example.com AAAA 64:ff9b::192.0.2.1"])
         .waits_for(50)
-        .after(50)
+        .wait_milliseconds(50)
         .starts_with(&["64:ff9b::c000:201"]);
 }
 
 /// `-6` behind a NAT64 without a DNS64: the host itself translates.
 #[test]
 fn only_ipv6_reaches_an_ipv4_peer_through_nat64() {
-    only(Family::V6, nat64())
+    only(AddressFamily::V6, nat64())
         .answers(&["example.com HTTPS -"])
         .fails("example.com AAAA -", DnsFailure::NoData)
         .answers(&["example.com A 192.0.2.1"])
@@ -133,21 +133,21 @@ fn only_ipv6_reaches_an_ipv4_peer_through_nat64() {
 #[test]
 fn only_ipv6_takes_the_nat64_even_beside_an_ipv4_route() {
     let network = NetworkView { pref64: nat64().pref64, ..dual_stack() };
-    only(Family::V6, network)
+    only(AddressFamily::V6, network)
         .answers(&["example.com HTTPS -"])
         .answers(&["example.com AAAA 64:ff9b::192.0.2.1"])
         .starts_with(&["64:ff9b::c000:201"]);
-    only(Family::V6, dual_stack()).asks(&["example.com HTTPS", "example.com AAAA"]);
+    only(AddressFamily::V6, dual_stack()).asks(&["example.com HTTPS", "example.com AAAA"]);
 }
 
 /// `-4` behind a NAT64 means the IPv4 address of the peer, as with 464XLAT.
 #[test]
 fn only_ipv4_goes_through_nat64_where_there_is_no_route() {
-    let ladder = only(Family::V4, nat64())
+    let ladder = only(AddressFamily::V4, nat64())
         .asks(&["example.com HTTPS", "example.com A"])
         .answers(&["example.com HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1"])
         .answers(&["example.com A 192.0.2.1"])
         .starts_with(&["64:ff9b::c000:201"]);
     let tried = ladder.plan().entries;
-    assert!(tried.iter().all(|entry| entry.candidate.origin == Origin::Synthesised));
+    assert!(tried.iter().all(|entry| entry.candidate.origin == AddressOrigin::Synthesised));
 }

@@ -2,15 +2,15 @@
 
 use alloc::{format, string::ToString, vec, vec::Vec};
 
-use crate::candidate::Origin;
-use crate::dns::{Answer, DnsFailure, QueryId, RecordType};
+use crate::candidate::AddressOrigin;
+use crate::dns::{DnsAnswer, DnsFailure, QueryId, RecordType};
 use crate::policy::Policy;
-use crate::reason::{Reason, RecordFault};
+use crate::reason::{PlanReason, RecordFault};
 use crate::resolve::{MAX_ADDRESSES, MAX_ECH, MAX_NAMES, MAX_QUESTIONS, MAX_RECORDS, ServiceKind};
-use crate::vocabulary::{Ladder, addresses, dual_stack, https, ipv4_only, ms, records};
+use crate::vocabulary::{TestedResolution, addresses, dual_stack, https, ipv4_only, ms, records};
 
 /// The origins of the addresses of the best service.
-fn origins(ladder: &Ladder) -> Vec<Origin> {
+fn origins(ladder: &TestedResolution) -> Vec<AddressOrigin> {
     let best = ladder.resolution.services().swap_remove(0);
     best.addresses.into_iter().map(|address| address.origin).collect()
 }
@@ -23,7 +23,7 @@ fn origins(ladder: &Ladder) -> Vec<Origin> {
 #[test]
 fn other_ports_have_names_of_their_own() {
     let target = https("example.com", 8443);
-    let ladder = Ladder::of(target, ipv4_only(), Policy::default(), 1)
+    let ladder = TestedResolution::new(target, ipv4_only(), Policy::default(), 1)
         .asks(&["_8443._https.example.com HTTPS", "example.com A"])
         .answers(&["_8443._https.example.com HTTPS 1 svc.example. alpn=h2 port=9443"])
         .asks(&["svc.example A"])
@@ -33,7 +33,7 @@ fn other_ports_have_names_of_their_own() {
     let ports: Vec<u16> =
         ladder.plan().entries.iter().map(|entry| entry.candidate.address.port()).collect();
     assert_eq!(ports, [9443, 8443], "the record's port, and the host's own without a record");
-    Ladder::of(https("example.com", 8443), ipv4_only(), Policy::default(), 1)
+    TestedResolution::new(https("example.com", 8443), ipv4_only(), Policy::default(), 1)
         .asks(&["_8443._https.example.com HTTPS", "example.com A"])
         .answers(&["_8443._https.example.com HTTPS 1 . alpn=h2"])
         .asks(&["_8443._https.example.com A"]);
@@ -45,25 +45,25 @@ fn other_ports_have_names_of_their_own() {
 /// ```
 #[test]
 fn answers_replace_hints_family_by_family() {
-    let ladder = Ladder::on(dual_stack())
+    let ladder = TestedResolution::for_network(dual_stack())
         .answers(&["example.com HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1 ipv4hint=192.0.2.1"])
         .starts_with(&["2001:db8::1", "192.0.2.1"]);
-    assert_eq!(origins(&ladder), [Origin::Hint, Origin::Hint]);
+    assert_eq!(origins(&ladder), [AddressOrigin::Hint, AddressOrigin::Hint]);
     let ladder = ladder
-        .after(9)
+        .wait_milliseconds(9)
         .answers(&["example.com AAAA 2001:db8::2"])
         .starts_with(&["2001:db8::2", "192.0.2.1"]);
-    assert_eq!(origins(&ladder), [Origin::Address, Origin::Hint]);
+    assert_eq!(origins(&ladder), [AddressOrigin::Address, AddressOrigin::Hint]);
     let ladder = ladder
         .fails("example.com A -", DnsFailure::NoData)
         .starts_with(&["2001:db8::2", "192.0.2.1"]);
-    assert_eq!(origins(&ladder), [Origin::Address, Origin::DeniedHint]);
+    assert_eq!(origins(&ladder), [AddressOrigin::Address, AddressOrigin::DeniedHint]);
 }
 
 /// RFC 9460 §7.3 ignores hints where there are addresses. There are none.
 #[test]
 fn empty_answers_do_not_remove_the_only_hint() {
-    let ladder = Ladder::on(dual_stack())
+    let ladder = TestedResolution::for_network(dual_stack())
         .answers(&["example.com HTTPS 1 svc.example. alpn=h2 ipv4hint=192.0.2.1"])
         .fails("example.com AAAA -", DnsFailure::NoData)
         .fails("example.com A -", DnsFailure::NoData)
@@ -71,7 +71,7 @@ fn empty_answers_do_not_remove_the_only_hint() {
         .waits_for(50)
         .fails("svc.example AAAA -", DnsFailure::NoSuchName)
         .starts_with(&["192.0.2.1"]);
-    let denied = Reason::DeniedHint { name: "svc.example".into() };
+    let denied = PlanReason::DeniedHint { name: "svc.example".into() };
     assert!(ladder.plan().entries[0].reasons.contains(&denied));
 }
 
@@ -85,7 +85,7 @@ fn empty_answers_do_not_remove_the_only_hint() {
 /// ```
 #[test]
 fn a_hint_that_contradicts_dns_comes_last_of_all() {
-    Ladder::on(ipv4_only())
+    TestedResolution::for_network(ipv4_only())
         .answers(&["example.com HTTPS 1 svc.example. alpn=h2 ipv4hint=192.0.2.7,192.0.2.1"])
         .answers(&["example.com A 192.0.2.1"])
         .answers(&["svc.example A -"])
@@ -98,11 +98,11 @@ fn a_hint_that_contradicts_dns_comes_last_of_all() {
 /// ```
 #[test]
 fn a_hint_that_contradicts_dns_does_not_start_the_race_at_once() {
-    Ladder::on(dual_stack())
+    TestedResolution::for_network(dual_stack())
         .answers(&["example.com HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1"])
         .fails("example.com AAAA -", DnsFailure::NoData)
         .waits_for(50)
-        .after(10)
+        .wait_milliseconds(10)
         .answers(&["example.com A 192.0.2.1"])
         .starts_with(&["192.0.2.1", "2001:db8::1"]);
 }
@@ -110,7 +110,7 @@ fn a_hint_that_contradicts_dns_does_not_start_the_race_at_once() {
 /// A failed query says nothing about the hint.
 #[test]
 fn a_server_failure_does_not_remove_the_hint() {
-    Ladder::on(ipv4_only())
+    TestedResolution::for_network(ipv4_only())
         .answers(&["example.com HTTPS 1 . alpn=h2 ipv4hint=192.0.2.1"])
         .fails("example.com A -", DnsFailure::ServerFailure)
         .starts_with(&["192.0.2.1"]);
@@ -119,7 +119,7 @@ fn a_server_failure_does_not_remove_the_hint() {
 /// A hint of the other family is an address, but not of the preferred family.
 #[test]
 fn an_ipv4_hint_alone_waits_for_the_resolution_delay() {
-    Ladder::on(dual_stack())
+    TestedResolution::for_network(dual_stack())
         .answers(&["example.com HTTPS 1 . alpn=h2 ipv4hint=192.0.2.1"])
         .waits_for(50)
         .fails("example.com AAAA -", DnsFailure::NoData)
@@ -130,11 +130,11 @@ fn an_ipv4_hint_alone_waits_for_the_resolution_delay() {
 /// longer than the Resolution Delay.
 #[test]
 fn addresses_without_a_record_do_not_start_the_race_while_records_lead_elsewhere() {
-    Ladder::on(ipv4_only())
+    TestedResolution::for_network(ipv4_only())
         .answers(&["example.com HTTPS 1 cdn.example. alpn=h2"])
         .answers(&["example.com A 192.0.2.1"])
         .waits_for(50)
-        .after(50)
+        .wait_milliseconds(50)
         .starts_with(&["192.0.2.1"])
         .answers(&["cdn.example A 192.0.2.7"])
         .starts_with(&["192.0.2.7", "192.0.2.1"]);
@@ -146,13 +146,13 @@ fn addresses_without_a_record_do_not_start_the_race_while_records_lead_elsewhere
 /// ```
 #[test]
 fn a_record_with_unknown_mandatory_keys_is_ignored() {
-    let ladder = Ladder::on(ipv4_only())
+    let ladder = TestedResolution::for_network(ipv4_only())
         .answers(&[
             "example.com HTTPS 1 a.example. alpn=h2 mandatory=1,7 key7 ipv4hint=192.0.2.1",
             "example.com HTTPS 2 b.example. alpn=h2 mandatory=1 key7 ipv4hint=192.0.2.2",
         ])
         .starts_with(&["192.0.2.2"]);
-    let note = Reason::MandatoryUnknown { name: "example.com".into(), keys: vec![7] };
+    let note = PlanReason::MandatoryUnknown { name: "example.com".into(), keys: vec![7] };
     assert_eq!(ladder.resolution.notes(), core::slice::from_ref(&note));
     assert_eq!(ladder.plan().notes, [note]);
 }
@@ -169,11 +169,11 @@ fn records_that_contradict_themselves_are_ignored() {
         ("1 a..b alpn=h2", RecordFault::Target),
     ];
     for (data, fault) in cases {
-        let ladder = Ladder::on(ipv4_only())
+        let ladder = TestedResolution::for_network(ipv4_only())
             .answers(&[&format!("example.com HTTPS {data}")])
             .answers(&["example.com A 192.0.2.1"])
             .starts_with(&["192.0.2.1"]);
-        let note = Reason::MalformedRecord { name: "example.com".into(), fault };
+        let note = PlanReason::MalformedRecord { name: "example.com".into(), fault };
         assert_eq!(ladder.resolution.notes(), [note], "{data}");
         assert_eq!(ladder.resolution.services()[0].kind, ServiceKind::Origin, "{data}");
     }
@@ -182,7 +182,7 @@ fn records_that_contradict_themselves_are_ignored() {
 /// Each record's set contains `http/1.1` unless it excludes it (RFC 9460 §7.1.1, §9.2).
 #[test]
 fn the_default_protocol_belongs_to_the_set() {
-    let ladder = Ladder::on(ipv4_only()).answers(&[
+    let ladder = TestedResolution::for_network(ipv4_only()).answers(&[
         "example.com HTTPS 1 a.example. alpn=h3",
         "example.com HTTPS 2 b.example. alpn=h3 no-default-alpn",
         "example.com HTTPS 3 c.example.",
@@ -196,7 +196,7 @@ fn the_default_protocol_belongs_to_the_set() {
 #[test]
 fn the_host_itself_comes_last_beside_any_record() {
     let kinds = |line: &str| -> Vec<ServiceKind> {
-        let ladder = Ladder::on(ipv4_only()).answers(&[line]);
+        let ladder = TestedResolution::for_network(ipv4_only()).answers(&[line]);
         ladder.resolution.services().iter().map(|service| service.kind).collect()
     };
     for record in ["1 . alpn=h2", "1 . alpn=h2 port=8443", "1 svc.example. alpn=h2"] {
@@ -213,9 +213,11 @@ fn ten_thousand_addresses_are_bounded_and_reported() {
     let lines: Vec<_> =
         (0..10_000).map(|at| format!("example.com AAAA 2001:db8::{at:x}:1")).collect();
     let lines: Vec<_> = lines.iter().map(|line| line.as_str()).collect();
-    let ladder = Ladder::on(dual_stack()).answers(&["example.com HTTPS -"]).answers(&lines);
+    let ladder = TestedResolution::for_network(dual_stack())
+        .answers(&["example.com HTTPS -"])
+        .answers(&lines);
     assert_eq!(addresses(&ladder.plan()).len(), MAX_ADDRESSES);
-    let note = Reason::TooManyAddresses {
+    let note = PlanReason::TooManyAddresses {
         name: "example.com".into(),
         record_type: RecordType::Aaaa,
         used: MAX_ADDRESSES,
@@ -233,7 +235,7 @@ fn a_thousand_records_are_bounded_and_the_best_are_kept() {
         .map(|at| format!("example.com HTTPS {} s{at}.example. alpn=h2", 1000 - at))
         .collect();
     let lines: Vec<_> = lines.iter().map(|line| line.as_str()).collect();
-    let mut ladder = Ladder::on(dual_stack()).answers(&lines);
+    let mut ladder = TestedResolution::for_network(dual_stack()).answers(&lines);
     let services = ladder.resolution.services();
     assert_eq!(services.len(), MAX_RECORDS + 1);
     assert_eq!(services[0].name, "s999.example");
@@ -252,7 +254,7 @@ fn a_thousand_records_are_bounded_and_the_best_are_kept() {
 
 #[test]
 fn addresses_that_are_not_unicast_are_not_tried() {
-    let ladder = Ladder::on(dual_stack())
+    let ladder = TestedResolution::for_network(dual_stack())
         .answers(&["example.com HTTPS -"])
         .answers(&[
             "example.com AAAA ::",
@@ -268,11 +270,12 @@ fn addresses_that_are_not_unicast_are_not_tried() {
 /// Answers that were not requested, have the wrong type or arrive twice do no harm.
 #[test]
 fn unexpected_answers_do_no_harm() {
-    let mut ladder = Ladder::on(ipv4_only()).asks(&["example.com HTTPS", "example.com A"]);
+    let mut ladder =
+        TestedResolution::for_network(ipv4_only()).asks(&["example.com HTTPS", "example.com A"]);
     let (_, _, unasked) = records(&["example.com A 192.0.2.66"]);
-    let unknown = Answer { id: QueryId(99), records: Ok(unasked.clone()), protected: false };
+    let unknown = DnsAnswer { id: QueryId(99), records: Ok(unasked.clone()), protected: false };
     ladder.resolution.handle_answer(ms(1), unknown);
-    let of_wrong_type = Answer { id: QueryId(0), records: Ok(unasked), protected: false };
+    let of_wrong_type = DnsAnswer { id: QueryId(0), records: Ok(unasked), protected: false };
     ladder.resolution.handle_answer(ms(1), of_wrong_type);
     assert_eq!(ladder.resolution.failures(), [(RecordType::Https, DnsFailure::Malformed)]);
     ladder
@@ -283,7 +286,7 @@ fn unexpected_answers_do_no_harm() {
 
 #[test]
 fn failures_are_reported_by_type() {
-    let ladder = Ladder::on(dual_stack())
+    let ladder = TestedResolution::for_network(dual_stack())
         .fails("example.com A -", DnsFailure::NoSuchName)
         .answers(&["example.com AAAA -"])
         .fails("example.com HTTPS -", DnsFailure::Timeout);

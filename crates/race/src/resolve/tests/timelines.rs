@@ -1,6 +1,6 @@
 //! The eight worked timelines of HEv3 §4.2.2, in their order.
 
-use crate::vocabulary::{Ladder, dual_stack, ipv4_only};
+use crate::vocabulary::{TestedResolution, dual_stack, ipv4_only};
 
 const ALL_THREE: [&str; 3] = ["example.com HTTPS", "example.com AAAA", "example.com A"];
 const HTTPS: [&str; 1] = ["example.com HTTPS 1 . alpn=h3,h2"];
@@ -14,15 +14,15 @@ const ALTERNATING: [&str; 4] = ["2001:db8::1", "192.0.2.1", "2001:db8::2", "192.
 /// ```
 #[test]
 fn aaaa_slightly_before_a() {
-    Ladder::on(dual_stack())
+    TestedResolution::for_network(dual_stack())
         .asks(&ALL_THREE)
         .waits()
-        .after(30)
+        .wait_milliseconds(30)
         .answers(&HTTPS)
         .waits()
         .answers(&AAAA)
         .starts_with(&["2001:db8::1", "2001:db8::2"])
-        .after(2)
+        .wait_milliseconds(2)
         .answers(&A)
         .starts_with(&ALTERNATING);
 }
@@ -33,13 +33,13 @@ fn aaaa_slightly_before_a() {
 /// ```
 #[test]
 fn a_before_aaaa() {
-    Ladder::on(dual_stack())
+    TestedResolution::for_network(dual_stack())
         .asks(&ALL_THREE)
-        .after(30)
+        .wait_milliseconds(30)
         .answers(&HTTPS)
         .answers(&A)
         .waits_for(50)
-        .after(10)
+        .wait_milliseconds(10)
         .waits_for(40)
         .answers(&AAAA)
         .starts_with(&ALTERNATING);
@@ -52,15 +52,15 @@ fn a_before_aaaa() {
 /// ```
 #[test]
 fn a_long_before_aaaa() {
-    Ladder::on(dual_stack())
+    TestedResolution::for_network(dual_stack())
         .asks(&ALL_THREE)
-        .after(30)
+        .wait_milliseconds(30)
         .answers(&HTTPS)
         .answers(&A)
         .waits_for(50)
-        .after(50)
+        .wait_milliseconds(50)
         .starts_with(&["192.0.2.1", "192.0.2.2"])
-        .after(100)
+        .wait_milliseconds(100)
         .answers(&AAAA)
         .starts_with(&ALTERNATING);
 }
@@ -71,13 +71,13 @@ fn a_long_before_aaaa() {
 /// ```
 #[test]
 fn https_slightly_late() {
-    Ladder::on(dual_stack())
+    TestedResolution::for_network(dual_stack())
         .asks(&ALL_THREE)
-        .after(30)
+        .wait_milliseconds(30)
         .answers(&AAAA)
         .answers(&A)
         .waits_for(50)
-        .after(10)
+        .wait_milliseconds(10)
         .answers(&HTTPS)
         .starts_with(&ALTERNATING);
 }
@@ -88,13 +88,13 @@ fn https_slightly_late() {
 /// ```
 #[test]
 fn https_very_late_or_never() {
-    Ladder::on(dual_stack())
+    TestedResolution::for_network(dual_stack())
         .asks(&ALL_THREE)
-        .after(30)
+        .wait_milliseconds(30)
         .answers(&AAAA)
         .answers(&A)
         .waits_for(50)
-        .after(50)
+        .wait_milliseconds(50)
         .starts_with(&ALTERNATING);
 }
 
@@ -103,9 +103,9 @@ fn https_very_late_or_never() {
 /// ```
 #[test]
 fn hints_while_aaaa_is_late() {
-    Ladder::on(dual_stack())
+    TestedResolution::for_network(dual_stack())
         .asks(&ALL_THREE)
-        .after(30)
+        .wait_milliseconds(30)
         .answers(&["example.com HTTPS 1 . alpn=h3 ipv6hint=2001:db8::1 ipv4hint=192.0.2.1"])
         .starts_with(&["2001:db8::1", "192.0.2.1"]);
 }
@@ -117,9 +117,9 @@ fn hints_while_aaaa_is_late() {
 /// ```
 #[test]
 fn two_service_names() {
-    Ladder::on(dual_stack())
+    TestedResolution::for_network(dual_stack())
         .asks(&ALL_THREE)
-        .after(30)
+        .wait_milliseconds(30)
         .answers(&[
             "example.com HTTPS 1 . alpn=h3,h2",
             "example.com HTTPS 2 alt.example.com alpn=h3,h2",
@@ -128,7 +128,7 @@ fn two_service_names() {
         .answers(&A)
         .starts_with(&ALTERNATING)
         .asks(&["alt.example.com AAAA", "alt.example.com A"])
-        .after(30)
+        .wait_milliseconds(30)
         .answers(&["alt.example.com AAAA 2001:db8:a::1"])
         .answers(&["alt.example.com A 192.0.2.99"])
         .starts_with(&[
@@ -147,12 +147,12 @@ fn two_service_names() {
 /// ```
 #[test]
 fn ipv4_only_network() {
-    Ladder::on(ipv4_only())
+    TestedResolution::for_network(ipv4_only())
         .asks(&["example.com HTTPS", "example.com A"])
-        .after(30)
+        .wait_milliseconds(30)
         .answers(&A)
         .waits_for(50)
-        .after(10)
+        .wait_milliseconds(10)
         .answers(&HTTPS)
         .starts_with(&["192.0.2.1", "192.0.2.2"]);
 }

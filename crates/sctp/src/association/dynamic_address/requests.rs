@@ -4,7 +4,7 @@ use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
 use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
-use crate::association::state::Retry;
+use crate::association::state::RetransmissionTimer;
 use crate::error::Error;
 use crate::identifier::PathId;
 use crate::serial::AsconfNumber;
@@ -36,10 +36,10 @@ impl AsconfRequest {
         }
     }
 
-    const fn kind(self) -> Kind {
+    const fn kind(self) -> RequestKind {
         match self {
-            Self::Add(_) | Self::Delete(_) => Kind::Change,
-            Self::SetPrimary(_) => Kind::SetPrimary,
+            Self::Add(_) | Self::Delete(_) => RequestKind::Change,
+            Self::SetPrimary(_) => RequestKind::SetPrimary,
         }
     }
 
@@ -55,7 +55,7 @@ impl AsconfRequest {
 
 /// Kinds of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum RequestKind {
     Change,
     SetPrimary,
 }
@@ -79,12 +79,12 @@ pub(crate) enum AckOutcome {
 
 /// The outstanding ASCONF.
 #[derive(Debug)]
-struct Outstanding {
+struct OutstandingAsconf {
     chunk: AsconfChunk,
     /// Its requests by correlation identifier, in the order of the chunk.
     requests: Vec<(u32, AsconfRequest)>,
     /// T4-RTO.
-    t4: Retry,
+    t4: RetransmissionTimer,
     /// Whether it has to be sent or retransmitted.
     unsent: bool,
 }
@@ -96,13 +96,13 @@ pub(crate) struct OutgoingRequests {
     next_correlation: u32,
     requests: VecDeque<AsconfRequest>,
     /// Boxed, as most associations never send a request.
-    outstanding: Option<Box<Outstanding>>,
+    outstanding: Option<Box<OutstandingAsconf>>,
     own: Vec<IpAddr>,
     /// Addresses of ours that have been deleted at the peer, the most recent last.
     deleted: VecDeque<IpAddr>,
     /// Kinds of requests that the peer does not support; they are not sent again (RFC 5061 §5.3,
     /// F3).
-    unsupported_kinds: Vec<Kind>,
+    unsupported_kinds: Vec<RequestKind>,
 }
 
 impl OutgoingRequests {
@@ -161,14 +161,19 @@ impl OutgoingRequests {
         source: Option<IpAddr>,
     ) -> Option<(PathId, AsconfChunk)> {
         if self.outstanding.is_none() && !self.requests.is_empty() {
-            self.outstanding = Some(Box::new(self.next_asconf(Retry::new(now, rto, path), source)));
+            self.outstanding =
+                Some(Box::new(self.next_asconf(RetransmissionTimer::new(now, rto, path), source)));
         }
         let outstanding = self.outstanding.as_mut().filter(|outstanding| outstanding.unsent)?;
         outstanding.unsent = false;
         Some((outstanding.t4.path, outstanding.chunk.clone()))
     }
 
-    fn next_asconf(&mut self, t4: Retry, source: Option<IpAddr>) -> Outstanding {
+    fn next_asconf(
+        &mut self,
+        t4: RetransmissionTimer,
+        source: Option<IpAddr>,
+    ) -> OutstandingAsconf {
         let count = self.requests.len().min(MAX_REQUESTS);
         let requests: Vec<(u32, AsconfRequest)> = self
             .requests
@@ -186,7 +191,7 @@ impl OutgoingRequests {
             parameters: parameters.collect(),
         };
         self.next_serial = self.next_serial.next();
-        Outstanding { chunk, requests, t4, unsent: true }
+        OutstandingAsconf { chunk, requests, t4, unsent: true }
     }
 
     /// Returns an address by which the peer can look up the association if the packet comes from a
@@ -252,7 +257,8 @@ impl OutgoingRequests {
 
     /// Handles an ASCONF-ACK (RFC 5061 §5.1, A5 to A8).
     pub(crate) fn handle_ack(&mut self, ack: &AsconfAckChunk) -> AckOutcome {
-        let answers = |outstanding: &mut Box<Outstanding>| outstanding.chunk.serial == ack.serial;
+        let answers =
+            |outstanding: &mut Box<OutstandingAsconf>| outstanding.chunk.serial == ack.serial;
         let Some(outstanding) = self.outstanding.take_if(answers) else {
             let idle = self.outstanding.is_none();
             let never_sent = ack.serial.is_at_or_after(self.next_serial);

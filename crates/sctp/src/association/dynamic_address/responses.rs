@@ -6,7 +6,7 @@ use core::net::IpAddr;
 use crate::association::addresses::is_plausible;
 use crate::serial::AsconfNumber;
 use crate::wire::parameter::AddressRequest;
-use crate::wire::{AsconfAckChunk, AsconfChunk, Cause, Causes, Parameter, Parameters};
+use crate::wire::{AsconfAckChunk, AsconfChunk, Causes, ErrorCause, Parameter, Parameters};
 
 /// The maximum number of requests of one ASCONF that are processed, so that the response fits a
 /// packet.
@@ -38,7 +38,7 @@ pub(crate) enum PeerChange {
 
 /// The result of an ASCONF.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum AsconfAnswer {
     /// Ignore it: its serial number is not the expected one.
     Discard,
     /// It is a retransmission: repeat the response.
@@ -68,16 +68,16 @@ impl IncomingRequests {
         asconf: &AsconfChunk,
         source: IpAddr,
         peer: PeerAddresses,
-    ) -> Answer {
+    ) -> AsconfAnswer {
         if asconf.serial == self.serial {
-            return self.answer.clone().map_or(Answer::Discard, Answer::Repeat);
+            return self.answer.clone().map_or(AsconfAnswer::Discard, AsconfAnswer::Repeat);
         }
         if asconf.serial != self.serial.next() {
-            return Answer::Discard;
+            return AsconfAnswer::Discard;
         }
         let malformed = |parameter: Parameter| matches!(parameter, Parameter::Malformed { .. });
         if asconf.parameters.iter().any(malformed) {
-            return Answer::Malformed;
+            return AsconfAnswer::Malformed;
         }
         let (changes, responses) = (Vec::new(), Vec::new());
         let mut builder = ResponseBuilder { source, peer, changes, responses, has_failed: false };
@@ -85,7 +85,7 @@ impl IncomingRequests {
         let ack = AsconfAckChunk { serial: asconf.serial, parameters: builder.responses() };
         self.serial = asconf.serial;
         self.answer = Some(ack.clone());
-        Answer::New(ack, builder.changes)
+        AsconfAnswer::New(ack, builder.changes)
     }
 }
 
@@ -94,7 +94,7 @@ struct ResponseBuilder {
     source: IpAddr,
     peer: PeerAddresses,
     changes: Vec<PeerChange>,
-    responses: Vec<(u32, Result<(), Cause>)>,
+    responses: Vec<(u32, Result<(), ErrorCause>)>,
     /// Whether an addition or deletion failed: then all later ones fail too (RFC 5061 §5.3, F11).
     /// Otherwise a moving peer would lose its old address without having the new one.
     has_failed: bool,
@@ -106,7 +106,7 @@ impl ResponseBuilder {
             let (correlation, outcome) = match &parameter {
                 _ if count >= MAX_REQUESTS => {
                     let request = parameter.to_bytes();
-                    (correlation(&parameter), Err(Cause::ResourceShortage { request }))
+                    (correlation(&parameter), Err(ErrorCause::ResourceShortage { request }))
                 }
                 Parameter::AddAddress(request) => {
                     (request.correlation, self.change(*request, &parameter, Self::add))
@@ -121,7 +121,7 @@ impl ResponseBuilder {
                     let stops = unknown.action().stops();
                     if unknown.action().reports() && unknown.value.len() <= MAX_REPORTED {
                         let whole = Parameters::from_bytes(unknown.whole());
-                        let cause = Cause::UnrecognizedParameters(whole);
+                        let cause = ErrorCause::UnrecognizedParameters(whole);
                         self.responses.push((correlation(&parameter), Err(cause)));
                     }
                     if stops {
@@ -142,10 +142,10 @@ impl ResponseBuilder {
         &mut self,
         request: AddressRequest,
         parameter: &Parameter,
-        apply: fn(&mut Self, AddressRequest, &Parameter) -> Result<(), Cause>,
-    ) -> Result<(), Cause> {
+        apply: fn(&mut Self, AddressRequest, &Parameter) -> Result<(), ErrorCause>,
+    ) -> Result<(), ErrorCause> {
         if self.has_failed {
-            return Err(Cause::ResourceShortage { request: parameter.to_bytes() });
+            return Err(ErrorCause::ResourceShortage { request: parameter.to_bytes() });
         }
         let outcome = apply(self, request, parameter);
         self.has_failed = outcome.is_err();
@@ -153,16 +153,16 @@ impl ResponseBuilder {
     }
 
     /// Adds an address (RFC 5061 §4.2.1). Adding one that is present is not an error.
-    fn add(&mut self, request: AddressRequest, parameter: &Parameter) -> Result<(), Cause> {
+    fn add(&mut self, request: AddressRequest, parameter: &Parameter) -> Result<(), ErrorCause> {
         let address = self.resolve(request.address);
         if self.peer.known.contains(&address) {
             return Ok(());
         }
         if !is_plausible(address, self.source) {
-            return Err(Cause::UnresolvableAddress { parameter: parameter.to_bytes() });
+            return Err(ErrorCause::UnresolvableAddress { parameter: parameter.to_bytes() });
         }
         if self.peer.known.len() >= self.peer.limit {
-            return Err(Cause::ResourceShortage { request: parameter.to_bytes() });
+            return Err(ErrorCause::ResourceShortage { request: parameter.to_bytes() });
         }
         self.peer.known.push(address);
         self.changes.push(PeerChange::Added(address));
@@ -171,11 +171,11 @@ impl ResponseBuilder {
 
     /// Deletes an address, but neither the last one nor the request's source (RFC 5061 §4.2.2, §5.3
     /// F7 and F8). The unspecified address stands for all addresses except the source.
-    fn delete(&mut self, request: AddressRequest, parameter: &Parameter) -> Result<(), Cause> {
+    fn delete(&mut self, request: AddressRequest, parameter: &Parameter) -> Result<(), ErrorCause> {
         let (address, source) = (request.address, self.source);
         if address.is_unspecified() {
             if !self.peer.known.contains(&source) {
-                return Err(Cause::DeleteLastAddress { request: parameter.to_bytes() });
+                return Err(ErrorCause::DeleteLastAddress { request: parameter.to_bytes() });
             }
             let others = self.peer.known.iter().filter(|known| **known != source);
             self.changes.extend(others.map(|other| PeerChange::Deleted(*other)));
@@ -183,13 +183,13 @@ impl ResponseBuilder {
             return Ok(());
         }
         let Some(at) = self.peer.known.iter().position(|known| *known == address) else {
-            return Err(Cause::UnresolvableAddress { parameter: parameter.to_bytes() });
+            return Err(ErrorCause::UnresolvableAddress { parameter: parameter.to_bytes() });
         };
         if self.peer.known.len() == 1 {
-            return Err(Cause::DeleteLastAddress { request: parameter.to_bytes() });
+            return Err(ErrorCause::DeleteLastAddress { request: parameter.to_bytes() });
         }
         if address == source {
-            return Err(Cause::DeleteSourceAddress { request: parameter.to_bytes() });
+            return Err(ErrorCause::DeleteSourceAddress { request: parameter.to_bytes() });
         }
         self.peer.known.remove(at);
         self.changes.push(PeerChange::Deleted(address));
@@ -197,10 +197,14 @@ impl ResponseBuilder {
     }
 
     /// Makes an address the primary one (RFC 5061 §4.2.4).
-    fn set_primary(&mut self, request: AddressRequest, parameter: &Parameter) -> Result<(), Cause> {
+    fn set_primary(
+        &mut self,
+        request: AddressRequest,
+        parameter: &Parameter,
+    ) -> Result<(), ErrorCause> {
         let address = self.resolve(request.address);
         if !self.peer.known.contains(&address) {
-            return Err(Cause::UnresolvableAddress { parameter: parameter.to_bytes() });
+            return Err(ErrorCause::UnresolvableAddress { parameter: parameter.to_bytes() });
         }
         self.changes.push(PeerChange::MadePrimary(address));
         Ok(())
@@ -217,7 +221,7 @@ impl ResponseBuilder {
         if responses.iter().all(|(_, outcome)| outcome.is_ok()) {
             return Parameters::default();
         }
-        let response = |(correlation, outcome): (u32, Result<(), Cause>)| match outcome {
+        let response = |(correlation, outcome): (u32, Result<(), ErrorCause>)| match outcome {
             Ok(()) => Parameter::SuccessIndication { correlation },
             Err(cause) => {
                 Parameter::ErrorCauseIndication { correlation, causes: Causes::from(cause) }

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::identifier::PathId;
 use crate::wire::parameter::{AddressRequest, UnknownParameter};
 use crate::wire::{
-    AsconfAckChunk, AsconfChunk, Cause, CauseCode, Parameter, ParameterType, Parameters,
+    AsconfAckChunk, AsconfChunk, CauseCode, ErrorCause, Parameter, ParameterType, Parameters,
 };
 
 const PATH: PathId = PathId(0);
@@ -40,7 +40,7 @@ fn poll(state: &mut DynamicAddress) -> Option<AsconfChunk> {
 }
 
 /// The reply of a peer that has these addresses to a request from the first of them.
-fn answer(state: &mut DynamicAddress, asconf: &AsconfChunk, known: &[u8]) -> Answer {
+fn answer(state: &mut DynamicAddress, asconf: &AsconfChunk, known: &[u8]) -> AsconfAnswer {
     let known: Vec<IpAddr> = known.iter().map(|last| ip(*last)).collect();
     let source = known[0];
     state.incoming.handle_asconf(asconf, source, PeerAddresses { known, limit: 3 })
@@ -63,7 +63,8 @@ fn outcome(
     parameters: impl IntoIterator<Item = Parameter>,
     known: &[u8],
 ) -> (Vec<PeerChange>, Vec<(u32, Option<CauseCode>)>) {
-    let Answer::New(ack, changes) = answer(&mut state(), &request(u32::MAX, parameters), known)
+    let AsconfAnswer::New(ack, changes) =
+        answer(&mut state(), &request(u32::MAX, parameters), known)
     else {
         panic!("the number is the one that is due")
     };
@@ -83,7 +84,9 @@ fn a_request_is_sent_and_answered() {
     let asconf = ask(&mut here, &[AsconfRequest::Add(ip(2))]);
     assert_eq!((asconf.serial, asconf.address), (AsconfNumber(u32::MAX), ip(1)));
     assert_eq!(poll(&mut here), None, "only once");
-    let Answer::New(ack, changes) = answer(&mut there, &asconf, &[1]) else { panic!("it is new") };
+    let AsconfAnswer::New(ack, changes) = answer(&mut there, &asconf, &[1]) else {
+        panic!("it is new")
+    };
     assert_eq!(changes, [PeerChange::Added(ip(2))]);
     assert!(ack.parameters.is_empty(), "success is not reported");
     let results = alloc::vec![(AsconfRequest::Add(ip(2)), None)];
@@ -153,17 +156,19 @@ fn a_request_is_retransmitted_until_it_is_answered() {
 fn a_repeated_request_is_answered_but_not_executed_again() {
     let mut there = state();
     let asconf = request(u32::MAX, [Parameter::DeleteAddress(about(2))]);
-    let Answer::New(ack, _) = answer(&mut there, &asconf, &[1, 2]) else { panic!("it is new") };
-    assert_eq!(answer(&mut there, &asconf, &[1]), Answer::Repeat(ack));
+    let AsconfAnswer::New(ack, _) = answer(&mut there, &asconf, &[1, 2]) else {
+        panic!("it is new")
+    };
+    assert_eq!(answer(&mut there, &asconf, &[1]), AsconfAnswer::Repeat(ack));
     for serial in [1, 2, u32::MAX - 1, u32::MAX / 2] {
-        assert_eq!(answer(&mut there, &request(serial, []), &[1]), Answer::Discard);
+        assert_eq!(answer(&mut there, &request(serial, []), &[1]), AsconfAnswer::Discard);
     }
-    assert!(matches!(answer(&mut there, &request(0, []), &[1]), Answer::New(..)));
+    assert!(matches!(answer(&mut there, &request(0, []), &[1]), AsconfAnswer::New(..)));
 }
 
 #[test]
 fn before_the_first_request_there_is_no_answer_to_repeat() {
-    assert_eq!(answer(&mut state(), &request(u32::MAX - 1, []), &[1]), Answer::Discard);
+    assert_eq!(answer(&mut state(), &request(u32::MAX - 1, []), &[1]), AsconfAnswer::Discard);
 }
 
 #[test]
@@ -218,7 +223,8 @@ fn an_unspecified_address_stands_for_the_source_of_the_packet() {
     assert_eq!(changes, [PeerChange::MadePrimary(ip(1))]);
     let from_new = request(u32::MAX, [Parameter::AddAddress(any), Parameter::DeleteAddress(any)]);
     let peer = PeerAddresses { known: alloc::vec![ip(1)], limit: 3 };
-    let Answer::New(_, changes) = state().incoming.handle_asconf(&from_new, ip(5), peer) else {
+    let AsconfAnswer::New(_, changes) = state().incoming.handle_asconf(&from_new, ip(5), peer)
+    else {
         panic!("it is new")
     };
     assert_eq!(changes, [PeerChange::Added(ip(5)), PeerChange::Deleted(ip(1))]);
@@ -254,7 +260,7 @@ fn requests_unknown_to_the_peer_are_not_repeated() {
     let asconf = ask(&mut here, &requests);
     here.outgoing.request(AsconfRequest::SetPrimary(ip(3))).unwrap();
     here.outgoing.request(AsconfRequest::Add(ip(3))).unwrap();
-    let causes = Cause::UnrecognizedParameters(Parameters::default()).into();
+    let causes = ErrorCause::UnrecognizedParameters(Parameters::default()).into();
     let unknown = Parameter::ErrorCauseIndication { correlation: 1, causes };
     let parameters = [unknown].into_iter().collect();
     let ack = AsconfAckChunk { serial: asconf.serial, parameters };
@@ -286,7 +292,7 @@ fn unknown_requests_follow_the_bits_of_their_type() {
 #[test]
 fn answers_are_bounded() {
     let many = (0..200).map(|_| Parameter::DeleteAddress(about(9)));
-    let Answer::New(ack, _) = answer(&mut state(), &request(u32::MAX, many), &[1, 2]) else {
+    let AsconfAnswer::New(ack, _) = answer(&mut state(), &request(u32::MAX, many), &[1, 2]) else {
         panic!("it is new")
     };
     assert!(ack.parameters.as_bytes().len() < 1000);
@@ -302,7 +308,7 @@ fn malformed_requests_change_nothing() {
         address: ip(1),
         parameters: Parameters::from_bytes(bytes.into()),
     };
-    assert_eq!(answer(&mut there, &asconf, &[1]), Answer::Malformed);
+    assert_eq!(answer(&mut there, &asconf, &[1]), AsconfAnswer::Malformed);
 }
 
 #[test]
@@ -318,7 +324,10 @@ fn after_a_refusal_only_confirmed_requests_were_executed() {
     let ack = AsconfAckChunk {
         serial: asconf.serial,
         parameters: [
-            Parameter::ErrorCauseIndication { correlation: 2, causes: Cause::OutOfResource.into() },
+            Parameter::ErrorCauseIndication {
+                correlation: 2,
+                causes: ErrorCause::OutOfResource.into(),
+            },
             Parameter::SuccessIndication { correlation: 4 },
         ]
         .into_iter()

@@ -8,11 +8,11 @@ use super::{ERROR_DETECTION_LOWER_LAYER, InitParams};
 use crate::association::addresses;
 use crate::auth::AuthOffer;
 use crate::config::AssociationConfig;
-use crate::counters::Counters;
-use crate::endpoint::Agreed;
+use crate::counters::EndpointCounters;
+use crate::endpoint::AgreedExtensions;
 use crate::identifier::VerificationTag;
 use crate::wire::parameter::SupportedAddressTypes;
-use crate::wire::{Cause, ChunkType, InitChunk, Parameter, ParameterType};
+use crate::wire::{ChunkType, ErrorCause, InitChunk, Parameter, ParameterType};
 
 /// The minimum receive window of a peer (RFC 9260 §3.3.2, §3.3.3).
 pub(crate) const MIN_WINDOW: u32 = 1500;
@@ -46,18 +46,18 @@ pub(crate) struct ParsedInit {
 
 /// Why it is refused.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum InitRefusal {
     /// It contains no tag for a response.
     NoTag,
     /// Refused with an ABORT.
-    Abort(Cause),
+    Abort(ErrorCause),
 }
 
-impl Refusal {
+impl InitRefusal {
     /// Returns the refusal of an INIT ACK without a cookie (RFC 9260 §3.3.10.2).
     pub(crate) fn missing_cookie() -> Self {
         let types = Bytes::copy_from_slice(&ParameterType::STATE_COOKIE.0.to_be_bytes());
-        Self::Abort(Cause::MissingMandatoryParameter { types })
+        Self::Abort(ErrorCause::MissingMandatoryParameter { types })
     }
 }
 
@@ -67,16 +67,16 @@ impl ParsedInit {
         init: &InitChunk,
         source: IpAddr,
         config: &AssociationConfig,
-        counters: &mut Counters,
-    ) -> Result<Self, Refusal> {
+        counters: &mut EndpointCounters,
+    ) -> Result<Self, InitRefusal> {
         if init.initiate_tag == VerificationTag::ZERO {
             counters.malformed_chunks += 1;
-            return Err(Refusal::NoTag);
+            return Err(InitRefusal::NoTag);
         }
         let has_streams = init.outbound_streams > 0 && init.inbound_streams > 0;
         if !has_streams || init.a_rwnd < MIN_WINDOW {
             counters.malformed_chunks += 1;
-            return Err(Refusal::Abort(Cause::InvalidMandatoryParameter));
+            return Err(InitRefusal::Abort(ErrorCause::InvalidMandatoryParameter));
         }
         let mut parsed = ParsedParameters::default();
         for parameter in init.parameters.iter() {
@@ -120,7 +120,7 @@ impl ParsedInit {
 struct ParsedParameters {
     listed: Vec<IpAddr>,
     surplus: u64,
-    offers: Agreed,
+    offers: AgreedExtensions,
     cookie: Option<Bytes>,
     preserve: Duration,
     types: Option<SupportedAddressTypes>,
@@ -131,7 +131,7 @@ struct ParsedParameters {
 
 impl ParsedParameters {
     /// Processes one parameter; returns whether to continue with the next one.
-    fn add(&mut self, parameter: Parameter, max_addresses: usize) -> Result<bool, Refusal> {
+    fn add(&mut self, parameter: Parameter, max_addresses: usize) -> Result<bool, InitRefusal> {
         match parameter {
             // More than are kept, as some of them may be filtered out.
             Parameter::Address(_) if self.listed.len() >= 2 * max_addresses => self.surplus += 1,
@@ -144,7 +144,7 @@ impl ParsedParameters {
             }
             Parameter::HostNameAddress(_) => {
                 let parameter = parameter.to_bytes();
-                return Err(Refusal::Abort(Cause::UnresolvableAddress { parameter }));
+                return Err(InitRefusal::Abort(ErrorCause::UnresolvableAddress { parameter }));
             }
             Parameter::SupportedAddressTypes(types) => self.types = Some(types),
             Parameter::EcnCapable => self.offers.ecn = true,
@@ -157,7 +157,7 @@ impl ParsedParameters {
                 self.lists_i_forward_tsn |= types.contains(&ChunkType::I_FORWARD_TSN.0);
             }
             Parameter::Malformed { .. } => {
-                return Err(Refusal::Abort(Cause::violation("malformed parameter")));
+                return Err(InitRefusal::Abort(ErrorCause::violation("malformed parameter")));
             }
             Parameter::Unknown(unknown) => {
                 let action = unknown.action();

@@ -4,14 +4,14 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{
-    DeferredTask, MAX_COLLISIONS, MAX_STREAMS_NAMED, OutstandingRequest, Reconfiguration, Request,
-    SenderAndReceiver, Task, outcome_of,
+    DeferredTask, MAX_COLLISIONS, MAX_STREAMS_NAMED, OutstandingRequest, ReconfigurationRequest,
+    ReconfigurationState, ReconfigurationTask, SenderAndReceiver, outcome_of,
 };
-use crate::counters::Counters;
+use crate::counters::EndpointCounters;
 use crate::error::Error;
 use crate::event::{Event, ReconfigurationOutcome};
 use crate::identifier::StreamId;
-use crate::send::Sender;
+use crate::send::AssociationSender;
 use crate::serial::ReconfigurationNumber;
 use crate::wire::Parameter;
 use crate::wire::parameter::{
@@ -24,7 +24,7 @@ impl OutstandingRequest {
     pub(super) fn parameter(&self, last_of_peer: ReconfigurationNumber) -> Parameter {
         let request = self.number;
         match &self.task {
-            Task::ResetOutgoing { streams, answers } => {
+            ReconfigurationTask::ResetOutgoing { streams, answers } => {
                 Parameter::OutgoingSsnReset(OutgoingSsnReset {
                     request,
                     response: answers.unwrap_or(last_of_peer),
@@ -32,15 +32,17 @@ impl OutstandingRequest {
                     streams: StreamList::new(streams),
                 })
             }
-            Task::ResetIncoming { streams } => Parameter::IncomingSsnReset(IncomingSsnReset {
-                request,
-                streams: StreamList::new(streams),
-            }),
-            Task::ResetAssociation => Parameter::SsnTsnReset { request },
-            Task::AddOutgoing(count) => {
+            ReconfigurationTask::ResetIncoming { streams } => {
+                Parameter::IncomingSsnReset(IncomingSsnReset {
+                    request,
+                    streams: StreamList::new(streams),
+                })
+            }
+            ReconfigurationTask::ResetAssociation => Parameter::SsnTsnReset { request },
+            ReconfigurationTask::AddOutgoing(count) => {
                 Parameter::AddOutgoingStreams(AddStreams { request, count: *count })
             }
-            Task::AddIncoming(count) => {
+            ReconfigurationTask::AddIncoming(count) => {
                 Parameter::AddIncomingStreams(AddStreams { request, count: *count })
             }
         }
@@ -61,15 +63,15 @@ fn sorted_unique(mut streams: Vec<StreamId>, count: u16) -> Result<Vec<StreamId>
 }
 
 /// Returns whether all data has been acknowledged.
-pub(super) fn is_idle(sender: &Sender) -> bool {
+pub(super) fn is_idle(sender: &AssociationSender) -> bool {
     sender.cumulative_tsn_acked() == sender.last_assigned_tsn() && sender.are_streams_quiet(&[])
 }
 
-impl Reconfiguration {
+impl ReconfigurationState {
     /// Queues a request; an event reports the outcome.
     pub(crate) fn submit(
         &mut self,
-        request: Request,
+        request: ReconfigurationRequest,
         halves: &mut SenderAndReceiver<'_>,
     ) -> Result<(), Error> {
         if self.is_busy() || self.is_resetting_for_peer() {
@@ -78,26 +80,30 @@ impl Reconfiguration {
         let (outbound, inbound) =
             (halves.sender.terms().outbound, halves.receiver.inbound_streams());
         match request {
-            Request::ResetOutgoing(streams) => {
+            ReconfigurationRequest::ResetOutgoing(streams) => {
                 let streams = sorted_unique(streams, outbound)?;
                 halves.sender.pause_streams(&streams);
-                self.queued.push_back(Task::ResetOutgoing { streams, answers: None });
+                self.queued
+                    .push_back(ReconfigurationTask::ResetOutgoing { streams, answers: None });
             }
-            Request::ResetIncoming(streams) => {
+            ReconfigurationRequest::ResetIncoming(streams) => {
                 let streams = sorted_unique(streams, inbound)?;
-                self.queued.push_back(Task::ResetIncoming { streams });
+                self.queued.push_back(ReconfigurationTask::ResetIncoming { streams });
             }
-            Request::ResetAssociation => {
+            ReconfigurationRequest::ResetAssociation => {
                 halves.sender.pause_streams(&[]);
-                self.queued.push_back(Task::ResetAssociation);
+                self.queued.push_back(ReconfigurationTask::ResetAssociation);
             }
-            Request::AddStreams { outbound: more_out, inbound: more_in } => {
+            ReconfigurationRequest::AddStreams { outbound: more_out, inbound: more_in } => {
                 let fits = outbound.checked_add(more_out).is_some()
                     && inbound.checked_add(more_in).is_some_and(|sum| sum <= halves.max_inbound);
                 if !fits || (more_out == 0 && more_in == 0) {
                     return Err(Error::NoSuchStream);
                 }
-                let tasks = [Task::AddOutgoing(more_out), Task::AddIncoming(more_in)];
+                let tasks = [
+                    ReconfigurationTask::AddOutgoing(more_out),
+                    ReconfigurationTask::AddIncoming(more_in),
+                ];
                 let tasks = tasks.into_iter().zip([more_out, more_in]);
                 self.queued.extend(tasks.filter(|(_, more)| *more > 0).map(|(task, _)| task));
             }
@@ -118,12 +124,12 @@ impl Reconfiguration {
             return;
         }
         // Paused again, as the previous request may have resumed the same streams.
-        let mut is_ready = |task: &Task| match task {
-            Task::ResetOutgoing { streams, .. } => {
+        let mut is_ready = |task: &ReconfigurationTask| match task {
+            ReconfigurationTask::ResetOutgoing { streams, .. } => {
                 halves.sender.pause_streams(streams);
                 halves.sender.are_streams_quiet(streams)
             }
-            Task::ResetAssociation => is_idle(halves.sender),
+            ReconfigurationTask::ResetAssociation => is_idle(halves.sender),
             _ => true,
         };
         if !self.queued.iter().all(&mut is_ready) {
@@ -148,7 +154,7 @@ impl Reconfiguration {
         later: Duration,
         response: &ReconfigurationResponse,
         halves: &mut SenderAndReceiver<'_>,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         let found = self
             .outstanding
@@ -197,14 +203,14 @@ impl Reconfiguration {
 
     fn finish(
         &mut self,
-        task: Task,
+        task: ReconfigurationTask,
         response: &ReconfigurationResponse,
         halves: &mut SenderAndReceiver<'_>,
     ) {
         let mut outcome = outcome_of(response.result);
         let done = outcome == ReconfigurationOutcome::Performed;
         match task {
-            Task::ResetOutgoing { streams, .. } => {
+            ReconfigurationTask::ResetOutgoing { streams, .. } => {
                 if done {
                     halves.sender.reset_streams(&streams);
                 } else {
@@ -213,11 +219,12 @@ impl Reconfiguration {
                 self.events.push_back(Event::StreamsReset { outgoing: true, streams, outcome });
             }
             // An accepted request is reported when the peer performs it.
-            Task::ResetIncoming { .. } | Task::AddIncoming(_) if done => {}
-            Task::ResetIncoming { streams } => {
+            ReconfigurationTask::ResetIncoming { .. } | ReconfigurationTask::AddIncoming(_)
+                if done => {}
+            ReconfigurationTask::ResetIncoming { streams } => {
                 self.events.push_back(Event::StreamsReset { outgoing: false, streams, outcome });
             }
-            Task::ResetAssociation => {
+            ReconfigurationTask::ResetAssociation => {
                 match response.next_tsns.filter(|_| done) {
                     Some((sends, expects)) if halves.sender.reset_tsns(expects) => {
                         halves.receiver.reset_tsns(sends);
@@ -231,14 +238,14 @@ impl Reconfiguration {
                 }
                 self.events.push_back(Event::AssociationReset { outcome });
             }
-            Task::AddOutgoing(count) => {
+            ReconfigurationTask::AddOutgoing(count) => {
                 if done {
                     let outbound = halves.sender.terms().outbound;
                     halves.sender.set_outbound_streams(outbound.saturating_add(count));
                 }
                 self.report_streams_added(halves, outcome);
             }
-            Task::AddIncoming(_) => self.report_streams_added(halves, outcome),
+            ReconfigurationTask::AddIncoming(_) => self.report_streams_added(halves, outcome),
         }
     }
 

@@ -7,8 +7,10 @@
 use alloc::vec::Vec;
 
 use super::requests::is_idle;
-use super::{Deferred, DeferredTask, Reconfiguration, SenderAndReceiver, Task};
-use crate::counters::Counters;
+use super::{
+    DeferredRequest, DeferredTask, ReconfigurationState, ReconfigurationTask, SenderAndReceiver,
+};
+use crate::counters::EndpointCounters;
 use crate::event::{Event, ReconfigurationOutcome};
 use crate::identifier::StreamId;
 use crate::serial::{ReconfigurationNumber, Tsn};
@@ -43,12 +45,12 @@ fn response(
     ReconfigurationResponse { response: number, result, next_tsns: None }
 }
 
-impl Reconfiguration {
+impl ReconfigurationState {
     pub(super) fn handle_request(
         &mut self,
         request: &Parameter,
         halves: &mut SenderAndReceiver<'_>,
-        counters: &mut Counters,
+        counters: &mut EndpointCounters,
     ) {
         let number = match request {
             Parameter::OutgoingSsnReset(OutgoingSsnReset { request, .. })
@@ -117,7 +119,8 @@ impl Reconfiguration {
     ) -> ReconfigurationResponse {
         let fulfils = reset.response;
         self.fulfilled(|outstanding| {
-            outstanding.number == fulfils && matches!(outstanding.task, Task::ResetIncoming { .. })
+            outstanding.number == fulfils
+                && matches!(outstanding.task, ReconfigurationTask::ResetIncoming { .. })
         });
         let Some(streams) = named(&reset.streams, halves.receiver.inbound_streams()) else {
             return response(reset.request, ReconfigurationResult::WrongSsn);
@@ -134,7 +137,7 @@ impl Reconfiguration {
     ) -> ReconfigurationResponse {
         if halves.receiver.cumulative_tsn().is_before(last_assigned_tsn) {
             let task = DeferredTask::ResetIncoming { last_assigned_tsn, streams };
-            self.deferred = Some(Deferred { number, task });
+            self.deferred = Some(DeferredRequest { number, task });
             return response(number, ReconfigurationResult::InProgress);
         }
         halves.receiver.reset_streams(&streams);
@@ -161,7 +164,8 @@ impl Reconfiguration {
             return response(number, ReconfigurationResult::RequestInProgress);
         }
         halves.sender.pause_streams(&streams);
-        self.queued.push_back(Task::ResetOutgoing { streams, answers: Some(number) });
+        self.queued
+            .push_back(ReconfigurationTask::ResetOutgoing { streams, answers: Some(number) });
         response(number, ReconfigurationResult::Performed)
     }
 
@@ -178,7 +182,7 @@ impl Reconfiguration {
         let next = halves.sender.next_tsn().plus(OWN_JUMP);
         if !is_idle(halves.sender) || !halves.sender.reset_tsns(next) {
             halves.sender.pause_streams(&[]);
-            self.deferred = Some(Deferred { number, task: DeferredTask::ResetAssociation });
+            self.deferred = Some(DeferredRequest { number, task: DeferredTask::ResetAssociation });
             return response(number, ReconfigurationResult::InProgress);
         }
         let expected = halves.receiver.cumulative_tsn().next().plus(PEER_JUMP);
@@ -198,7 +202,9 @@ impl Reconfiguration {
         add: AddStreams,
         halves: &mut SenderAndReceiver<'_>,
     ) -> ReconfigurationResponse {
-        self.fulfilled(|outstanding| matches!(outstanding.task, Task::AddIncoming(_)));
+        self.fulfilled(|outstanding| {
+            matches!(outstanding.task, ReconfigurationTask::AddIncoming(_))
+        });
         let sum = halves.receiver.inbound_streams().checked_add(add.count);
         match sum.filter(|sum| *sum <= halves.max_inbound) {
             _ if add.count == 0 => response(add.request, ReconfigurationResult::NothingToDo),
@@ -228,7 +234,7 @@ impl Reconfiguration {
         if !self.queued.is_empty() {
             return response(number, ReconfigurationResult::RequestInProgress);
         }
-        self.queued.push_back(Task::AddOutgoing(add.count));
+        self.queued.push_back(ReconfigurationTask::AddOutgoing(add.count));
         response(number, ReconfigurationResult::Performed)
     }
 }

@@ -5,11 +5,11 @@ use crate::config::AssociationConfig;
 use crate::error::Error;
 use crate::identifier::{PathId, Ppid, VerificationTag};
 use crate::message::SendInfo;
-use crate::path::Paths;
+use crate::path::AssociationPaths;
 use crate::receive::DataOutcome;
-use crate::send::Terms;
+use crate::send::SenderTerms;
 use crate::wire::parameter::{AddStreams, IncomingSsnReset, OutgoingSsnReset, StreamList};
-use crate::wire::{Checksum, Chunk, Header, Packet, PacketWriter};
+use crate::wire::{ChecksumKind, Chunk, CommonHeader, PacketParser, PacketWriter};
 use bytes::{Bytes, BytesMut};
 use core::net::SocketAddr;
 
@@ -19,17 +19,17 @@ const PERFORMED: ReconfigurationOutcome = ReconfigurationOutcome::Performed;
 
 struct Side {
     now: Duration,
-    sender: Sender,
-    receiver: Receiver,
-    paths: Paths,
-    reconfiguration: Reconfiguration,
-    counters: Counters,
+    sender: AssociationSender,
+    receiver: AssociationReceiver,
+    paths: AssociationPaths,
+    reconfiguration: ReconfigurationState,
+    counters: EndpointCounters,
 }
 
 impl Side {
     fn new(own: u32, peer: u32) -> Self {
         let config = AssociationConfig::default();
-        let terms = Terms {
+        let terms = SenderTerms {
             initial_tsn: Tsn(own),
             peer_window: 1 << 20,
             outbound: 10,
@@ -38,14 +38,14 @@ impl Side {
             reserved: 0,
         };
         let remote = SocketAddr::from(([192, 0, 2, 1], 9899));
-        let receiver = Receiver::new(&config, Tsn(peer), 10, false, false);
+        let receiver = AssociationReceiver::new(&config, Tsn(peer), 10, false, false);
         Self {
             now: Duration::from_secs(50),
-            sender: Sender::new(&config, terms),
+            sender: AssociationSender::new(&config, terms),
             receiver,
-            paths: Paths::new(remote, None, &config, [7; 32]),
-            reconfiguration: Reconfiguration::new(Tsn(own), Tsn(peer)),
-            counters: Counters::default(),
+            paths: AssociationPaths::new(remote, None, &config, [7; 32]),
+            reconfiguration: ReconfigurationState::new(Tsn(own), Tsn(peer)),
+            counters: EndpointCounters::default(),
         }
     }
 
@@ -53,7 +53,7 @@ impl Side {
         (Self::new(100, 9000), Self::new(9000, 100))
     }
 
-    fn submit(&mut self, request: Request) -> Result<(), Error> {
+    fn submit(&mut self, request: ReconfigurationRequest) -> Result<(), Error> {
         let mut halves = SenderAndReceiver {
             sender: &mut self.sender,
             receiver: &mut self.receiver,
@@ -112,13 +112,13 @@ impl Side {
     }
 
     fn packet(&mut self, fill: impl FnOnce(&mut Self, &mut PacketWriter<'_>)) -> Vec<Chunk> {
-        let header = Header { source_port: 1, destination_port: 2, tag: VerificationTag(3) };
+        let header = CommonHeader { source_port: 1, destination_port: 2, tag: VerificationTag(3) };
         let mut buffer = BytesMut::new();
         let mut packet = PacketWriter::begin(&mut buffer, header, 1400);
         fill(self, &mut packet);
-        packet.finish(Checksum::Crc32c);
+        packet.finish(ChecksumKind::Crc32c);
         let contents = buffer.freeze();
-        let (_, chunks) = Packet::parse(&contents, Checksum::Crc32c).expect("a packet");
+        let (_, chunks) = PacketParser::parse(&contents, ChecksumKind::Crc32c).expect("a packet");
         chunks.collect()
     }
 
@@ -183,8 +183,9 @@ fn our_streams_restart_and_continue() {
     let (mut a, mut b) = Side::pair();
     send_message(&mut a, &mut b, 1, "a");
     send_message(&mut a, &mut b, 2, "b");
-    a.submit(Request::ResetOutgoing(alloc::vec![StreamId(1), StreamId(1)])).expect("nothing else");
-    assert_eq!(a.submit(Request::ResetAssociation), Err(Error::Busy));
+    a.submit(ReconfigurationRequest::ResetOutgoing(alloc::vec![StreamId(1), StreamId(1)]))
+        .expect("nothing else");
+    assert_eq!(a.submit(ReconfigurationRequest::ResetAssociation), Err(Error::Busy));
     exchange(&mut a, &mut b);
     assert_eq!(a.events(), [reset_event(true, &[1], PERFORMED)]);
     assert_eq!(b.events(), [reset_event(false, &[1], PERFORMED)]);
@@ -198,7 +199,7 @@ fn our_streams_restart_and_continue() {
 fn all_streams_restart_including_newly_used_ones() {
     let (mut a, mut b) = Side::pair();
     send_message(&mut a, &mut b, 1, "a");
-    a.submit(Request::ResetOutgoing(Vec::new())).expect("nothing else");
+    a.submit(ReconfigurationRequest::ResetOutgoing(Vec::new())).expect("nothing else");
     a.send(1, "b");
     a.send(5, "c");
     assert_eq!(a.data(), []);
@@ -215,7 +216,8 @@ fn a_reset_waits_for_earlier_data() {
     let (mut a, mut b) = Side::pair();
     a.send(1, "late");
     let late = a.data();
-    a.submit(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
+    a.submit(ReconfigurationRequest::ResetOutgoing(alloc::vec![StreamId(1)]))
+        .expect("nothing else");
     let request = a.poll().expect("the request");
     b.receive(&request);
     assert_eq!(b.response_result(), ReconfigurationResult::InProgress);
@@ -235,7 +237,8 @@ fn a_reset_waits_for_earlier_data() {
 fn a_request_is_retransmitted_until_it_is_answered_and_executed_once() {
     let (mut a, mut b) = Side::pair();
     send_message(&mut a, &mut b, 1, "a");
-    a.submit(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
+    a.submit(ReconfigurationRequest::ResetOutgoing(alloc::vec![StreamId(1)]))
+        .expect("nothing else");
     let lost = a.poll().expect("the request");
     assert_eq!(a.poll(), None);
     assert_eq!(a.reconfiguration.next_timeout(), Some(a.now + RTO));
@@ -259,7 +262,8 @@ fn a_request_is_retransmitted_until_it_is_answered_and_executed_once() {
 fn an_incoming_reset_makes_the_peer_reset_its_streams() {
     let (mut a, mut b) = Side::pair();
     send_message(&mut b, &mut a, 3, "a");
-    a.submit(Request::ResetIncoming(alloc::vec![StreamId(3)])).expect("nothing else");
+    a.submit(ReconfigurationRequest::ResetIncoming(alloc::vec![StreamId(3)]))
+        .expect("nothing else");
     exchange(&mut a, &mut b);
     assert_eq!(a.events(), [reset_event(false, &[3], PERFORMED)]);
     assert_eq!(b.events(), [reset_event(true, &[3], PERFORMED)]);
@@ -271,7 +275,8 @@ fn an_incoming_reset_makes_the_peer_reset_its_streams() {
 #[test]
 fn a_request_that_fulfils_ours_counts_as_its_response() {
     let (mut a, _) = Side::pair();
-    a.submit(Request::ResetIncoming(alloc::vec![StreamId(3)])).expect("nothing else");
+    a.submit(ReconfigurationRequest::ResetIncoming(alloc::vec![StreamId(3)]))
+        .expect("nothing else");
     a.poll().expect("the request");
     a.receive_parameter(Parameter::OutgoingSsnReset(OutgoingSsnReset {
         request: ReconfigurationNumber(9000),
@@ -290,13 +295,13 @@ fn an_association_reset_restarts_everything() {
     send_message(&mut a, &mut b, 1, "a");
     b.send(2, "under way");
     let late = b.data();
-    a.submit(Request::ResetAssociation).expect("nothing else");
+    a.submit(ReconfigurationRequest::ResetAssociation).expect("nothing else");
     let request = a.poll().expect("the request");
     b.receive(&request);
     assert_eq!(b.response_result(), ReconfigurationResult::InProgress);
     b.send(2, "waits");
     assert_eq!(b.data(), []);
-    assert_eq!(b.submit(Request::ResetAssociation), Err(Error::Busy));
+    assert_eq!(b.submit(ReconfigurationRequest::ResetAssociation), Err(Error::Busy));
     let sack = a.receive_data(late);
     b.acknowledged(&sack);
     exchange(&mut b, &mut a);
@@ -316,7 +321,7 @@ fn an_association_reset_restarts_everything() {
 fn data_that_overtakes_the_answer_to_a_reset_is_not_lost() {
     let (mut a, mut b) = Side::pair();
     send_message(&mut b, &mut a, 1, "a");
-    a.submit(Request::ResetAssociation).expect("nothing else");
+    a.submit(ReconfigurationRequest::ResetAssociation).expect("nothing else");
     let request = a.poll().expect("the request");
     b.receive(&request);
     b.send(1, "early");
@@ -331,7 +336,7 @@ fn data_that_overtakes_the_answer_to_a_reset_is_not_lost() {
 #[test]
 fn streams_are_added_in_both_directions() {
     let (mut a, mut b) = Side::pair();
-    a.submit(Request::AddStreams { outbound: 5, inbound: 3 }).expect("nothing else");
+    a.submit(ReconfigurationRequest::AddStreams { outbound: 5, inbound: 3 }).expect("nothing else");
     exchange(&mut a, &mut b);
     assert_eq!((a.sender.terms().outbound, a.receiver.inbound_streams()), (15, 13));
     assert_eq!((b.sender.terms().outbound, b.receiver.inbound_streams()), (13, 15));
@@ -344,15 +349,16 @@ fn streams_are_added_in_both_directions() {
 #[test]
 fn more_streams_than_allowed_are_denied() {
     let (mut a, mut b) = Side::pair();
-    a.submit(Request::AddStreams { outbound: 11, inbound: 0 }).expect("the peer decides");
+    a.submit(ReconfigurationRequest::AddStreams { outbound: 11, inbound: 0 })
+        .expect("the peer decides");
     exchange(&mut a, &mut b);
     let denied =
         Event::StreamsAdded { outbound: 10, inbound: 10, outcome: ReconfigurationOutcome::Denied };
     assert_eq!(a.events(), [denied]);
-    let too_many = Request::AddStreams { outbound: 0, inbound: 11 };
+    let too_many = ReconfigurationRequest::AddStreams { outbound: 0, inbound: 11 };
     assert_eq!(a.submit(too_many), Err(Error::NoSuchStream));
     assert_eq!(
-        a.submit(Request::AddStreams { outbound: 65_530, inbound: 0 }),
+        a.submit(ReconfigurationRequest::AddStreams { outbound: 65_530, inbound: 0 }),
         Err(Error::NoSuchStream)
     );
 }
@@ -361,11 +367,17 @@ fn more_streams_than_allowed_are_denied() {
 fn invalid_requests_are_refused_at_once() {
     let (mut a, _) = Side::pair();
     let beyond = alloc::vec![StreamId(10)];
-    assert_eq!(a.submit(Request::ResetOutgoing(beyond.clone())), Err(Error::NoSuchStream));
-    assert_eq!(a.submit(Request::ResetIncoming(beyond)), Err(Error::NoSuchStream));
+    assert_eq!(
+        a.submit(ReconfigurationRequest::ResetOutgoing(beyond.clone())),
+        Err(Error::NoSuchStream)
+    );
+    assert_eq!(a.submit(ReconfigurationRequest::ResetIncoming(beyond)), Err(Error::NoSuchStream));
     a.sender.set_outbound_streams(1000);
     let many = (0..501).map(StreamId).collect();
-    assert_eq!(a.submit(Request::ResetOutgoing(many)), Err(Error::TooManyStreams { limit: 500 }));
+    assert_eq!(
+        a.submit(ReconfigurationRequest::ResetOutgoing(many)),
+        Err(Error::TooManyStreams { limit: 500 })
+    );
     assert!(!a.reconfiguration.is_busy());
 }
 
@@ -401,7 +413,8 @@ fn a_denied_reset_changes_nothing() {
     for result in [ReconfigurationResult::Denied, ReconfigurationResult::BadSequenceNumber] {
         let (mut a, mut b) = Side::pair();
         send_message(&mut a, &mut b, 1, "a");
-        a.submit(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
+        a.submit(ReconfigurationRequest::ResetOutgoing(alloc::vec![StreamId(1)]))
+            .expect("nothing else");
         a.poll().expect("the request");
         a.receive_parameter(Parameter::ReconfigurationResponse(ReconfigurationResponse {
             response: ReconfigurationNumber(100),
@@ -420,8 +433,8 @@ fn crossing_requests_are_both_fulfilled() {
     send_message(&mut a, &mut b, 1, "a");
     send_message(&mut b, &mut a, 1, "a");
     let streams = || alloc::vec![StreamId(1)];
-    a.submit(Request::ResetIncoming(streams())).expect("nothing else");
-    b.submit(Request::ResetIncoming(streams())).expect("nothing else");
+    a.submit(ReconfigurationRequest::ResetIncoming(streams())).expect("nothing else");
+    b.submit(ReconfigurationRequest::ResetIncoming(streams())).expect("nothing else");
     exchange(&mut a, &mut b);
     assert!(!a.reconfiguration.is_busy() && !b.reconfiguration.is_busy());
     for side in [&mut a, &mut b] {
@@ -437,7 +450,7 @@ fn crossing_requests_are_both_fulfilled() {
 #[test]
 fn a_request_is_repeated_a_limited_number_of_times_if_the_peer_is_busy() {
     let (mut a, _) = Side::pair();
-    a.submit(Request::ResetAssociation).expect("nothing else");
+    a.submit(ReconfigurationRequest::ResetAssociation).expect("nothing else");
     let mut numbers = Vec::new();
     while let Some(chunk) = a.poll() {
         let Some(Parameter::SsnTsnReset { request }) = chunk.parameters.iter().next() else {
@@ -463,7 +476,7 @@ fn a_request_is_repeated_a_limited_number_of_times_if_the_peer_is_busy() {
 #[test]
 fn in_progress_answers_do_not_count_as_errors() {
     let (mut a, mut b) = Side::pair();
-    a.submit(Request::AddStreams { outbound: 1, inbound: 0 }).expect("nothing else");
+    a.submit(ReconfigurationRequest::AddStreams { outbound: 1, inbound: 0 }).expect("nothing else");
     let chunk = a.poll().expect("the request");
     let Some(Parameter::AddOutgoingStreams(add)) = chunk.parameters.iter().next() else {
         panic!("{chunk:?}");
@@ -492,7 +505,7 @@ fn a_stream_being_reset_is_not_reset_twice() {
         (&[1, 3], &[], ReconfigurationResult::Performed),
     ] {
         let (_, mut b) = Side::pair();
-        b.submit(Request::ResetOutgoing(streams(ours))).expect("nothing else");
+        b.submit(ReconfigurationRequest::ResetOutgoing(streams(ours))).expect("nothing else");
         b.poll().expect("the request");
         let request = ReconfigurationNumber(100);
         let streams = StreamList::new(&streams(theirs));

@@ -3,11 +3,11 @@
 
 use core::time::Duration;
 
-use super::Choice;
+use super::ProfileChoice;
 use crate::config::{
-    AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, Cuc,
-    IdleWindow, InitialThreshold, InitialWindow, LossDetection, Multipath, NrSackPolicy, PathOrder,
-    RttSampling, RtxPolicy, SackPath, SchedulerKind, WindowAccounting,
+    AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind,
+    CucVersion, IdleWindow, InitialThreshold, InitialWindow, LossDetection, MultipathConfig,
+    NrSackPolicy, PathOrder, RttSampling, RtxPolicy, SackPath, SchedulerKind, WindowAccounting,
 };
 
 /// The paper itself.
@@ -17,7 +17,7 @@ const MODEL: &str = "simulation model (INET), variants held against the paper";
 /// The standard of the time.
 const RFC_4960: &str = "RFC 4960";
 
-pub(super) const CHOICES: [Choice; 35] = [
+pub(super) const CHOICES: [ProfileChoice; 35] = [
     stated("multipath", "all active paths, plain CMT", PAPER),
     stated("addresses", "the sender knows all of the peer's: all paths carry data at once", MODEL),
     stated("flight_cap, rescheduling", "none", PAPER),
@@ -55,12 +55,12 @@ pub(super) const CHOICES: [Choice; 35] = [
     fitted("mean delay over all streams", "the mean of the streams' means"),
 ];
 
-const fn stated(name: &'static str, value: &'static str, source: &'static str) -> Choice {
-    Choice { name, value, source, fitted: false }
+const fn stated(name: &'static str, value: &'static str, source: &'static str) -> ProfileChoice {
+    ProfileChoice { name, value, source, fitted: false }
 }
 
-const fn fitted(name: &'static str, value: &'static str) -> Choice {
-    Choice { name, value, source: "fitted to the paper's results", fitted: true }
+const fn fitted(name: &'static str, value: &'static str) -> ProfileChoice {
+    ProfileChoice { name, value, source: "fitted to the paper's results", fitted: true }
 }
 
 pub(super) fn apply(config: &mut AssociationConfig) {
@@ -97,13 +97,13 @@ pub(super) fn apply(config: &mut AssociationConfig) {
         .take()
         .map(|multipath| (multipath.mapping, multipath.preferences))
         .unwrap_or_default();
-    config.multipath = Some(Multipath {
+    config.multipath = Some(MultipathConfig {
         mapping,
         preferences,
         path_order: PathOrder::OldestTransmission,
         sender_splitting: BufferSplitting::Queued,
         receiver_splitting: BufferSplitting::Queued,
-        cuc: Cuc::V2,
+        cuc: CucVersion::V2,
         split_fast_retransmit: true,
         delayed_ack: true,
         rtx_policy: RtxPolicy::Same,

@@ -1,7 +1,7 @@
 //! The model of the path: bandwidth, rounds, aggregation and losses (draft-ietf-ccwg-bbr §5.5).
 
-use super::{AckPhase, Bbr, BbrState, RateSample, SECOND, Undo};
-use crate::congestion::{Lost, nanoseconds};
+use super::{AckPhase, Bbr, BbrState, BbrUndo, RateSample, SECOND};
+use crate::congestion::{LostData, nanoseconds};
 
 /// `LossThresh`: the reciprocal of the loss rate that is too high.
 const LOSS_THRESHOLD: usize = 50;
@@ -187,7 +187,7 @@ impl Bbr {
     }
 
     /// `HandleLostPacket`.
-    pub(super) fn handle_lost_packet(&mut self, lost: &Lost) {
+    pub(super) fn handle_lost_packet(&mut self, lost: &LostData) {
         self.delivered = self.delivered.max(lost.total_delivered);
         self.note_loss();
         let Some(sent) = lost.sent else { return };
@@ -236,7 +236,7 @@ impl Bbr {
 
     /// `SaveStateUponLoss`, without the window.
     pub(super) fn save_state_upon_loss(&mut self) {
-        self.undo = Undo {
+        self.undo = BbrUndo {
             state: None,
             bandwidth_short_term: self.bandwidth_short_term,
             inflight_short_term: self.inflight_short_term,

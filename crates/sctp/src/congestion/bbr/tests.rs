@@ -15,7 +15,7 @@ fn a_mark_slows_down_a_cruising_flow() {
     bbr.full_bandwidth_reached = true;
     bbr.window = 100_000;
     bbr.max_bandwidth.update(1_000_000);
-    let siblings = crate::congestion::Siblings::default();
+    let siblings = crate::congestion::SiblingPaths::default();
     let (now, kind) = (Duration::ZERO, CongestionKind::Ecn);
     bbr.on_congestion(&CongestionEvent { now, kind, outstanding: 90_000, siblings });
     bbr.loss_round_start = true;

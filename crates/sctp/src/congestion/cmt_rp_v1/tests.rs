@@ -9,8 +9,13 @@ fn path(window: usize, threshold: usize) -> CmtRpV1 {
     path
 }
 
-fn by_threshold(windows: usize, own: usize, all: usize) -> Siblings {
-    Siblings { windows, own_slow_start_threshold: own, slow_start_thresholds: all, ..siblings() }
+fn by_threshold(windows: usize, own: usize, all: usize) -> SiblingPaths {
+    SiblingPaths {
+        windows,
+        own_slow_start_threshold: own,
+        slow_start_thresholds: all,
+        ..siblings()
+    }
 }
 
 #[test]

@@ -9,8 +9,8 @@ fn path(window: usize, threshold: usize) -> CmtRpV2 {
     path
 }
 
-fn by_rate(own_rate: u64, rates: u64) -> Siblings {
-    Siblings { own_rate, rates, ..siblings() }
+fn by_rate(own_rate: u64, rates: u64) -> SiblingPaths {
+    SiblingPaths { own_rate, rates, ..siblings() }
 }
 
 #[test]

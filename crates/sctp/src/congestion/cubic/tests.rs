@@ -1,5 +1,5 @@
 use super::*;
-use crate::congestion::{CongestionKind, Siblings};
+use crate::congestion::{CongestionKind, SiblingPaths};
 
 const MTU: usize = 1500;
 
@@ -13,8 +13,8 @@ fn cubic(window: usize, threshold: usize) -> Cubic {
     cubic
 }
 
-fn acknowledged(now: Duration, rtt: Duration, window_was_full: bool) -> Acknowledged {
-    Acknowledged {
+fn acknowledged(now: Duration, rtt: Duration, window_was_full: bool) -> AcknowledgedData {
+    AcknowledgedData {
         now,
         bytes: MTU,
         cumulative_advanced: true,
@@ -23,7 +23,7 @@ fn acknowledged(now: Duration, rtt: Duration, window_was_full: bool) -> Acknowle
         smoothed_rtt: Some(rtt),
         outstanding: 1 << 30,
         delivery: None,
-        siblings: Siblings::default(),
+        siblings: SiblingPaths::default(),
     }
 }
 
@@ -32,7 +32,7 @@ fn event() -> CongestionEvent {
         now: Duration::ZERO,
         kind: CongestionKind::Loss,
         outstanding: 0,
-        siblings: Siblings::default(),
+        siblings: SiblingPaths::default(),
     }
 }
 

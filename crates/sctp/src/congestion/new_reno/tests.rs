@@ -3,7 +3,7 @@ use core::time::Duration;
 use super::*;
 use crate::config::{IdleWindow, InitialWindow};
 use crate::congestion::WindowRules;
-use crate::congestion::{CongestionControl, CongestionEvent, CongestionKind, Siblings};
+use crate::congestion::{CongestionControl, CongestionEvent, CongestionKind, SiblingPaths};
 
 const MTU: usize = 1500;
 
@@ -13,8 +13,8 @@ fn reno(window: usize, threshold: usize) -> NewReno {
     reno
 }
 
-fn acknowledged(bytes: usize, window_was_full: bool, outstanding: usize) -> Acknowledged {
-    Acknowledged {
+fn acknowledged(bytes: usize, window_was_full: bool, outstanding: usize) -> AcknowledgedData {
+    AcknowledgedData {
         now: Duration::ZERO,
         bytes,
         cumulative_advanced: true,
@@ -23,7 +23,7 @@ fn acknowledged(bytes: usize, window_was_full: bool, outstanding: usize) -> Ackn
         smoothed_rtt: None,
         outstanding,
         delivery: None,
-        siblings: Siblings::default(),
+        siblings: SiblingPaths::default(),
     }
 }
 
@@ -32,7 +32,7 @@ fn event() -> CongestionEvent {
         now: Duration::ZERO,
         kind: CongestionKind::Loss,
         outstanding: 0,
-        siblings: Siblings::default(),
+        siblings: SiblingPaths::default(),
     }
 }
 
@@ -52,7 +52,7 @@ fn slow_start_grows_by_one_mtu_per_sack_while_the_window_is_full() {
     assert_eq!(reno.window(), 4404 + 1600);
     reno.on_acknowledged(&acknowledged(1452, false, 1500));
     assert_eq!(reno.window(), 4404 + 1600);
-    let gap = Acknowledged { cumulative_advanced: false, ..acknowledged(1452, true, 1500) };
+    let gap = AcknowledgedData { cumulative_advanced: false, ..acknowledged(1452, true, 1500) };
     reno.on_acknowledged(&gap);
     assert_eq!(reno.window(), 4404 + 1600);
 }

@@ -1,13 +1,13 @@
 use super::*;
 
 /// One round of sixteen acknowledgements with this round trip. Returns the result of the last one.
-fn round(slow_start: &mut SlowStart, rtt: u64) -> Growth {
-    let mut growth = Growth::By(0);
+fn round(slow_start: &mut SlowStart, rtt: u64) -> SlowStartGrowth {
+    let mut growth = SlowStartGrowth::By(0);
     for left in (0..16).rev() {
         // The data in flight at the end of the round makes the next one as long.
         let outstanding = if left == 0 { 16 * 1000 } else { left * 1000 };
         growth = slow_start.on_acknowledged(1000, outstanding, Some(Duration::from_millis(rtt)));
-        if growth == Growth::Ends {
+        if growth == SlowStartGrowth::Ends {
             break;
         }
     }
@@ -25,7 +25,7 @@ fn begun() -> SlowStart {
 fn steady_round_trips_keep_the_pace() {
     let mut slow_start = begun();
     for _ in 0..50 {
-        assert_eq!(round(&mut slow_start, 100), Growth::By(1000));
+        assert_eq!(round(&mut slow_start, 100), SlowStartGrowth::By(1000));
     }
 }
 
@@ -33,12 +33,12 @@ fn steady_round_trips_keep_the_pace() {
 fn a_growing_queue_ends_slow_start_after_five_conservative_rounds() {
     let mut slow_start = begun();
     round(&mut slow_start, 100);
-    assert_eq!(round(&mut slow_start, 111), Growth::By(1000));
-    assert_eq!(round(&mut slow_start, 126), Growth::By(250));
+    assert_eq!(round(&mut slow_start, 111), SlowStartGrowth::By(1000));
+    assert_eq!(round(&mut slow_start, 126), SlowStartGrowth::By(250));
     for _ in 0..3 {
-        assert_eq!(round(&mut slow_start, 130), Growth::By(250));
+        assert_eq!(round(&mut slow_start, 130), SlowStartGrowth::By(250));
     }
-    assert_eq!(round(&mut slow_start, 130), Growth::Ends);
+    assert_eq!(round(&mut slow_start, 130), SlowStartGrowth::Ends);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn slow_start_can_follow_one_that_ended() {
     let rtts = |first: u64| (0..20).map(move |round| first + 20 * round);
     for first in [100, 300, 500] {
         let mut growth = rtts(first).map(|rtt| round(&mut slow_start, rtt));
-        assert!(growth.any(|growth| growth == Growth::Ends));
+        assert!(growth.any(|growth| growth == SlowStartGrowth::Ends));
     }
 }
 
@@ -55,10 +55,10 @@ fn slow_start_can_follow_one_that_ended() {
 fn a_false_alarm_is_undone() {
     let mut slow_start = begun();
     round(&mut slow_start, 100);
-    assert_eq!(round(&mut slow_start, 120), Growth::By(250));
-    assert_eq!(round(&mut slow_start, 101), Growth::By(1000));
+    assert_eq!(round(&mut slow_start, 120), SlowStartGrowth::By(250));
+    assert_eq!(round(&mut slow_start, 101), SlowStartGrowth::By(1000));
     for _ in 0..20 {
-        assert_eq!(round(&mut slow_start, 101), Growth::By(1000));
+        assert_eq!(round(&mut slow_start, 101), SlowStartGrowth::By(1000));
     }
 }
 
@@ -68,7 +68,7 @@ fn a_few_samples_prove_nothing() {
     round(&mut slow_start, 100);
     for _ in 0..SAMPLES - 1 {
         let rtt = Some(Duration::from_millis(500));
-        assert_eq!(slow_start.on_acknowledged(10, 1000, rtt), Growth::By(10));
+        assert_eq!(slow_start.on_acknowledged(10, 1000, rtt), SlowStartGrowth::By(10));
     }
     assert_eq!(slow_start.conservative, None);
 }

@@ -2,18 +2,21 @@
 
 use core::time::Duration;
 
-use crate::congestion::{Acknowledged, CongestionEvent, CongestionKind, Siblings};
+use crate::congestion::{AcknowledgedData, CongestionEvent, CongestionKind, SiblingPaths};
 
 pub(in crate::congestion) const MTU: usize = 1500;
 
 /// Two paths without any measurements.
-pub(in crate::congestion) fn siblings() -> Siblings {
-    Siblings { paths: 2, ..Siblings::default() }
+pub(in crate::congestion) fn siblings() -> SiblingPaths {
+    SiblingPaths { paths: 2, ..SiblingPaths::default() }
 }
 
 /// This many bytes acknowledged, with the window fully used.
-pub(in crate::congestion) fn acknowledged(bytes: usize, siblings: Siblings) -> Acknowledged {
-    Acknowledged {
+pub(in crate::congestion) fn acknowledged(
+    bytes: usize,
+    siblings: SiblingPaths,
+) -> AcknowledgedData {
+    AcknowledgedData {
         now: Duration::ZERO,
         bytes,
         cumulative_advanced: true,
@@ -26,6 +29,6 @@ pub(in crate::congestion) fn acknowledged(bytes: usize, siblings: Siblings) -> A
     }
 }
 
-pub(in crate::congestion) fn event(siblings: Siblings) -> CongestionEvent {
+pub(in crate::congestion) fn event(siblings: SiblingPaths) -> CongestionEvent {
     CongestionEvent { now: Duration::ZERO, kind: CongestionKind::Loss, outstanding: 0, siblings }
 }

@@ -7,9 +7,9 @@ use core::time::Duration;
 
 use crate::config::{AssociationConfig, CongestionControlKind};
 use crate::congestion::bbr::BbrState;
-use crate::congestion::{Bbr, CongestionKind, PacketNumber, Siblings};
+use crate::congestion::{Bbr, CongestionKind, PacketNumber, SiblingPaths};
 use crate::identifier::PathId;
-use crate::path::{Allowance, Path, Progress};
+use crate::path::{Path, PathProgress, SendAllowance};
 
 /// The bytes of user data in a packet.
 pub(super) const DATA: usize = 1448;
@@ -146,9 +146,9 @@ impl Run {
         loop {
             let now = Duration::from_nanos(self.now);
             match self.path.allowance(now, DATA) {
-                Allowance::Now(_) => {}
-                Allowance::At(time) => return Some(u64::try_from(time.as_nanos()).unwrap()),
-                Allowance::Closed => return None,
+                SendAllowance::Now(_) => {}
+                SendAllowance::At(time) => return Some(u64::try_from(time.as_nanos()).unwrap()),
+                SendAllowance::Closed => return None,
             }
             let number = self.path.next_packet().0;
             self.path.on_sent(now, DATA, false);
@@ -242,11 +242,11 @@ impl Run {
             self.path.on_recovered(now);
         }
         let cumulative_advanced = self.recovery_ends.is_none() && !lost;
-        let progress = Progress { cumulative_advanced, rtt, ..Progress::default() };
-        self.path.on_sack(now, progress, Siblings::default());
+        let progress = PathProgress { cumulative_advanced, rtt, ..PathProgress::default() };
+        self.path.on_sack(now, progress, SiblingPaths::default());
         if lost && self.recovery_ends.is_none() {
             self.recovery_ends = Some(self.path.next_packet().0);
-            self.path.on_congestion(now, CongestionKind::Loss, Siblings::default());
+            self.path.on_congestion(now, CongestionKind::Loss, SiblingPaths::default());
         }
         self.arm_t3();
     }
@@ -274,7 +274,7 @@ impl Run {
         while let Some(packet) = self.in_flight.pop_front() {
             self.path.on_chunk_lost(now, PacketNumber(packet.number), DATA);
         }
-        self.path.on_timeout(now, Siblings::default());
+        self.path.on_timeout(now, SiblingPaths::default());
         self.recovery_ends = None;
         self.arm_t3();
     }

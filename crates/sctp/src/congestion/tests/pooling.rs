@@ -11,7 +11,8 @@ use super::coupled::{MTU, acknowledged, event};
 use crate::config::{AssociationConfig, CongestionControlKind};
 use crate::congestion::loss_window::LossWindow;
 use crate::congestion::{
-    CmtRpV1, CmtRpV2, CongestionControl, CongestionControlFactory, Lia, Member, Olia, Siblings,
+    CmtRpV1, CmtRpV2, CongestionControl, CongestionControlFactory, Lia, Olia, SiblingPath,
+    SiblingPaths,
 };
 
 type Controller = Box<dyn CongestionControl>;
@@ -51,8 +52,8 @@ fn avoiding(kind: CongestionControlKind, windows: &[usize]) -> Vec<Controller> {
     windows.iter().map(path).collect()
 }
 
-fn members(paths: &[Controller], round_trips: &[u64]) -> Vec<Member> {
-    let member = |(path, rtt): (&Controller, &u64)| Member {
+fn members(paths: &[Controller], round_trips: &[u64]) -> Vec<SiblingPath> {
+    let member = |(path, rtt): (&Controller, &u64)| SiblingPath {
         window: path.window(),
         mtu: MTU,
         slow_start_threshold: path.slow_start_threshold(),
@@ -62,9 +63,9 @@ fn members(paths: &[Controller], round_trips: &[u64]) -> Vec<Member> {
     paths.iter().zip(round_trips).map(member).collect()
 }
 
-fn view(paths: &[Controller], round_trips: &[u64], own: usize) -> Siblings {
+fn view(paths: &[Controller], round_trips: &[u64], own: usize) -> SiblingPaths {
     let members = members(paths, round_trips);
-    Siblings::of(&members[own], members.iter().copied())
+    SiblingPaths::new(&members[own], members.iter().copied())
 }
 
 #[derive(Clone, Debug)]
@@ -156,7 +157,7 @@ proptest! {
         others in prop::collection::vec((1_usize..usize::MAX, any::<u64>(), any::<u64>()), 1..8),
     ) {
         for kind in COUPLED {
-            let member = |(window, smoothed_rtt, loss_interval): (usize, u64, u64)| Member {
+            let member = |(window, smoothed_rtt, loss_interval): (usize, u64, u64)| SiblingPath {
                 window,
                 mtu: MTU,
                 slow_start_threshold: window,
@@ -164,7 +165,7 @@ proptest! {
                 loss_interval,
             };
             let members: Vec<_> = others.iter().copied().map(member).collect();
-            let view = Siblings::of(&members[0], members.iter().copied());
+            let view = SiblingPaths::new(&members[0], members.iter().copied());
             let mut path = avoiding(kind, &[window]).remove(0);
             path.on_acknowledged(&acknowledged(1 << 30, view));
             path.on_congestion(&event(view));

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use crate::config::{AssociationConfig, CongestionControlKind};
 use crate::congestion::{
-    Acknowledged, CongestionControl, CongestionControlFactory, CongestionEvent, CongestionKind,
-    Sent, Siblings,
+    AcknowledgedData, CongestionControl, CongestionControlFactory, CongestionEvent, CongestionKind,
+    SentData, SiblingPaths,
 };
 
 const MTU: usize = 1500;
@@ -94,11 +94,11 @@ impl Sender {
         for sent in 1..=packets {
             let outstanding = sent * PACKET;
             let (now, app_limited) = (self.now, false);
-            self.control.on_sent(&Sent { now, bytes: PACKET, outstanding, app_limited });
+            self.control.on_sent(&SentData { now, bytes: PACKET, outstanding, app_limited });
         }
         self.now += rtt;
         for left in (0..packets).rev() {
-            self.control.on_acknowledged(&Acknowledged {
+            self.control.on_acknowledged(&AcknowledgedData {
                 now: self.now,
                 bytes: PACKET,
                 cumulative_advanced: true,
@@ -107,14 +107,14 @@ impl Sender {
                 smoothed_rtt: Some(rtt),
                 outstanding: left * PACKET,
                 delivery: None,
-                siblings: Siblings::default(),
+                siblings: SiblingPaths::default(),
             });
         }
     }
 
     fn congestion(&self) -> CongestionEvent {
         let (now, outstanding) = (self.now, self.control.window());
-        let siblings = Siblings::default();
+        let siblings = SiblingPaths::default();
         CongestionEvent { now, kind: CongestionKind::Loss, outstanding, siblings }
     }
 }

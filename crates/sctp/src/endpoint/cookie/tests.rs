@@ -5,7 +5,7 @@ const LIFE: Duration = Duration::from_secs(60);
 const KEY_LIFE: Duration = Duration::from_secs(600);
 
 fn keys() -> CookieKeys {
-    CookieKeys::new(Random::new([3; 32]), Duration::ZERO, KEY_LIFE)
+    CookieKeys::new(RandomBytes::new([3; 32]), Duration::ZERO, KEY_LIFE)
 }
 
 fn params(tag: u32) -> InitParams {
@@ -16,13 +16,13 @@ fn params(tag: u32) -> InitParams {
         inbound: 65_535,
         initial_tsn: Tsn(u32::MAX),
         addresses: alloc::vec!["192.0.2.7".parse().unwrap(), "2001:db8::7".parse().unwrap()],
-        offers: Agreed { interleaving: true, ecn: true, ..Agreed::default() },
+        offers: AgreedExtensions { interleaving: true, ecn: true, ..AgreedExtensions::default() },
         authentication: Some(AuthOffer::new([9; 32], &[ChunkType::ASCONF])),
     }
 }
 
-fn cookie(created: Duration) -> Cookie {
-    Cookie {
+fn cookie(created: Duration) -> CookieContents {
+    CookieContents {
         created,
         lifetime: LIFE,
         remote: "[2001:db8::1]:9899".parse().unwrap(),
@@ -64,7 +64,7 @@ fn a_truncated_cookie_is_forged() {
 #[test]
 fn a_cookie_of_another_endpoint_is_forged() {
     let sealed = keys().seal(Duration::ZERO, &cookie(Duration::ZERO));
-    let mut others = CookieKeys::new(Random::new([4; 32]), Duration::ZERO, KEY_LIFE);
+    let mut others = CookieKeys::new(RandomBytes::new([4; 32]), Duration::ZERO, KEY_LIFE);
     assert_eq!(others.open(Duration::ZERO, &sealed), Err(BadCookie::Forged));
 }
 
@@ -83,7 +83,7 @@ fn a_key_stays_valid_for_one_more_rotation() {
     let at = KEY_LIFE - Duration::from_secs(1);
     let sealed = keys.seal(at, &cookie(at));
     assert!(keys.open(at + Duration::from_secs(30), &sealed).is_ok());
-    let long = Cookie { lifetime: KEY_LIFE * 9, ..cookie(at) };
+    let long = CookieContents { lifetime: KEY_LIFE * 9, ..cookie(at) };
     let sealed = keys.seal(at + Duration::from_secs(30), &long);
     assert!(keys.open(KEY_LIFE * 2 + Duration::from_secs(40), &sealed).is_ok());
     assert_eq!(keys.open(KEY_LIFE * 3 + Duration::from_secs(50), &sealed), Err(BadCookie::Forged));
@@ -92,7 +92,7 @@ fn a_key_stays_valid_for_one_more_rotation() {
 #[test]
 fn after_a_long_pause_no_old_key_is_valid() {
     let mut keys = keys();
-    let long = Cookie { lifetime: KEY_LIFE * 9, ..cookie(Duration::ZERO) };
+    let long = CookieContents { lifetime: KEY_LIFE * 9, ..cookie(Duration::ZERO) };
     let sealed = keys.seal(Duration::ZERO, &long);
     assert_eq!(keys.open(KEY_LIFE * 2, &sealed), Err(BadCookie::Forged));
 }
@@ -101,7 +101,7 @@ fn after_a_long_pause_no_old_key_is_valid() {
 #[test]
 fn a_cookie_for_a_peer_with_one_address_is_short() {
     let bare = |tag| InitParams { addresses: Vec::new(), authentication: None, ..params(tag) };
-    let cookie = Cookie {
+    let cookie = CookieContents {
         remote: "192.0.2.1:9899".parse().unwrap(),
         tie_tags: (0, 0),
         peer: bare(1),
@@ -117,7 +117,7 @@ fn a_cookie_for_a_peer_with_one_address_is_short() {
 fn the_age_of_a_cookie_survives_the_wrap_of_its_time() {
     for made in [0, 1 << 40, (1 << 40) - 1, 1_900_000_000_000_000] {
         let at = Duration::from_micros(made);
-        let mut keys = CookieKeys::new(Random::new([3; 32]), at, KEY_LIFE);
+        let mut keys = CookieKeys::new(RandomBytes::new([3; 32]), at, KEY_LIFE);
         let sealed = keys.seal(at, &cookie(at));
         assert_eq!(keys.open(at + LIFE, &sealed), Ok(cookie(at)));
         let late = keys.open(at + LIFE + Duration::from_micros(1), &sealed);

@@ -1,8 +1,8 @@
 use super::*;
 use crate::config::AssociationConfig;
-use crate::congestion::Siblings;
+use crate::congestion::SiblingPaths;
 use crate::identifier::PathId;
-use crate::path::Progress;
+use crate::path::PathProgress;
 
 const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
@@ -20,13 +20,13 @@ fn path() -> Path {
 #[test]
 fn a_window_with_any_room_admits_a_whole_packet() {
     let mut path = path();
-    assert_eq!(path.allowance(ms(0), 1448), Allowance::Now(4404));
+    assert_eq!(path.allowance(ms(0), 1448), SendAllowance::Now(4404));
     for _ in 0..3 {
         path.on_sent(ms(0), 1448, false);
     }
-    assert_eq!(path.allowance(ms(0), 1448), Allowance::Now(1448));
+    assert_eq!(path.allowance(ms(0), 1448), SendAllowance::Now(1448));
     path.on_sent(ms(0), 1448, false);
-    assert_eq!(path.allowance(ms(0), 1448), Allowance::Closed);
+    assert_eq!(path.allowance(ms(0), 1448), SendAllowance::Closed);
 }
 
 #[test]
@@ -36,12 +36,12 @@ fn a_granted_packet_ignores_the_window_once() {
         path.on_sent(ms(0), 1448, false);
     }
     path.grant_packet();
-    assert_eq!(path.allowance(ms(0), 1448), Allowance::Now(1448));
+    assert_eq!(path.allowance(ms(0), 1448), SendAllowance::Now(1448));
     path.on_sent(ms(0), 1448, false);
-    assert_eq!(path.allowance(ms(0), 1448), Allowance::Closed);
+    assert_eq!(path.allowance(ms(0), 1448), SendAllowance::Closed);
     path.grant_packet();
     path.revoke_grants();
-    assert_eq!(path.allowance(ms(0), 1448), Allowance::Closed);
+    assert_eq!(path.allowance(ms(0), 1448), SendAllowance::Closed);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn bursts_are_limited_to_acknowledged_bytes_plus_max_burst() {
     for round in 1..20 {
         let start = path.next_packet().0;
         burst = 0;
-        while let Allowance::Now(_) = path.allowance(ms(round), 1448) {
+        while let SendAllowance::Now(_) = path.allowance(ms(round), 1448) {
             path.on_sent(ms(round), 1448, false);
             burst += 1;
         }
@@ -60,14 +60,14 @@ fn bursts_are_limited_to_acknowledged_bytes_plus_max_burst() {
             let number = crate::congestion::PacketNumber(start + index);
             path.on_chunk_acknowledged(ms(round), number, 1448);
         }
-        let progress = Progress { cumulative_advanced: true, ..Default::default() };
-        path.on_sack(ms(round), progress, Siblings::default());
+        let progress = PathProgress { cumulative_advanced: true, ..Default::default() };
+        path.on_sack(ms(round), progress, SiblingPaths::default());
     }
     assert_eq!(burst, 22);
     // The application was idle: the window is still large, the allowed burst is not.
     path.pacer.burst = 0;
     let mut burst = 0;
-    while let Allowance::Now(_) = path.allowance(ms(20), 1448) {
+    while let SendAllowance::Now(_) = path.allowance(ms(20), 1448) {
         path.on_sent(ms(20), 1448, false);
         burst += 1;
     }
@@ -77,21 +77,21 @@ fn bursts_are_limited_to_acknowledged_bytes_plus_max_burst() {
 /// The packets sent in a second at one packet per millisecond, if the pacer is next polled at the
 /// time that `next` derives from the current time and the time that the pacer returned.
 fn packets_in_a_second(next: impl Fn(u64, u64) -> u64) -> u64 {
-    let mut pacer = Pacer::new(2, BurstLimit::Acknowledged, 1500);
+    let mut pacer = PathPacer::new(2, BurstLimit::Acknowledged, 1500);
     let rate = 1_500_000;
     let (mut now, mut sent) = (0, 0);
     while now < 1_000_000_000 {
         match pacer.paced(now, rate, 1500, 1500) {
-            Allowance::Now(bytes) => {
+            SendAllowance::Now(bytes) => {
                 assert!(bytes >= 1500);
                 pacer.consume(now, Some(rate), 1500);
                 sent += 1;
             }
-            Allowance::At(time) => {
+            SendAllowance::At(time) => {
                 assert!(nanoseconds(time) > now);
                 now = next(now, nanoseconds(time));
             }
-            Allowance::Closed => unreachable!("a pacer only waits"),
+            SendAllowance::Closed => unreachable!("a pacer only waits"),
         }
     }
     sent
@@ -111,7 +111,7 @@ fn early_polls_get_smaller_bursts_at_the_same_rate() {
 
 #[test]
 fn a_fast_path_may_burst_within_the_timer_granularity() {
-    let pacer = Pacer::new(4, BurstLimit::Acknowledged, 1500);
+    let pacer = PathPacer::new(4, BurstLimit::Acknowledged, 1500);
     assert_eq!(pacer.capacity(1_000_000, 1500), 6000);
     assert_eq!(pacer.capacity(30_000_000, 1500), 30_000);
     assert_eq!(pacer.capacity(10_000_000_000, 1500), 96_000);

@@ -1,9 +1,9 @@
 use core::time::Duration;
 
-use crate::config::{AssociationConfig, FlightCap, Multipath};
-use crate::congestion::Siblings;
+use crate::config::{AssociationConfig, FlightCap, MultipathConfig};
+use crate::congestion::SiblingPaths;
 use crate::identifier::PathId;
-use crate::path::{Allowance, Path, Progress};
+use crate::path::{Path, PathProgress, SendAllowance};
 
 const PACKET: usize = 1452;
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -19,8 +19,10 @@ struct Link {
 
 impl Link {
     fn new() -> Self {
-        let multipath =
-            Some(Multipath { flight_cap: Some(FlightCap::default()), ..Multipath::default() });
+        let multipath = Some(MultipathConfig {
+            flight_cap: Some(FlightCap::default()),
+            ..MultipathConfig::default()
+        });
         let config = AssociationConfig { multipath, ..AssociationConfig::default() };
         let remote = "192.0.2.1:0".parse().expect("an address");
         Self {
@@ -37,7 +39,7 @@ impl Link {
     fn saturate(&mut self, until: u64, both_ways: u32, each: Duration) {
         self.min_in_flight = usize::MAX;
         while self.now < Duration::from_secs(until) {
-            while let Allowance::Now(_) = self.path.allowance(self.now, PACKET) {
+            while let SendAllowance::Now(_) = self.path.allowance(self.now, PACKET) {
                 let number = self.path.next_packet();
                 self.path.on_sent(self.now, PACKET, false);
                 self.free_at = self.free_at.max(self.now) + each;
@@ -54,9 +56,13 @@ impl Link {
             self.path.on_chunk_acknowledged(at, number, PACKET);
             let rtt = at - sent;
             let answered = Some((PathId(0), rtt));
-            let progress =
-                Progress { cumulative_advanced: true, rtt: Some(rtt), answered, peer_sends: false };
-            self.path.on_sack(at, progress, Siblings::default());
+            let progress = PathProgress {
+                cumulative_advanced: true,
+                rtt: Some(rtt),
+                answered,
+                peer_sends: false,
+            };
+            self.path.on_sack(at, progress, SiblingPaths::default());
             self.min_in_flight = self.min_in_flight.min(self.path.outstanding());
         }
     }

@@ -3,16 +3,16 @@ use crate::config::{AssociationConfig, CongestionControlKind};
 
 const PATH: PathId = PathId(0);
 
-fn paths() -> Paths {
+fn paths() -> AssociationPaths {
     let config = AssociationConfig {
         congestion_control: CongestionControlKind::NewReno.into(),
         mtu: 9000,
         ..AssociationConfig::default()
     };
-    Paths::new("192.0.2.1:0".parse().unwrap(), None, &config, [0; 32])
+    AssociationPaths::new("192.0.2.1:0".parse().unwrap(), None, &config, [0; 32])
 }
 
-fn threshold(paths: &Paths) -> usize {
+fn threshold(paths: &AssociationPaths) -> usize {
     paths.get(PATH).unwrap().congestion.slow_start_threshold()
 }
 
@@ -43,8 +43,9 @@ fn the_window_is_reduced_once_per_window_of_data() {
         let window = path.congestion.window();
         path.on_sent(none, window, false);
         path.on_chunk_acknowledged(none, packet, window);
-        let progress = crate::path::Progress { cumulative_advanced: true, ..Default::default() };
-        path.on_sack(none, progress, crate::congestion::Siblings::default());
+        let progress =
+            crate::path::PathProgress { cumulative_advanced: true, ..Default::default() };
+        path.on_sack(none, progress, crate::congestion::SiblingPaths::default());
     }
     let grown = paths.get(PATH).unwrap().congestion.window();
     assert!(grown > 72_000);

@@ -24,7 +24,7 @@ fn delivery(rate: u64, app_limited: bool) -> DeliveryRate {
     }
 }
 
-fn best(estimates: &Estimates) -> u64 {
+fn best(estimates: &PathEstimates) -> u64 {
     estimates.rates.into_iter().max().unwrap()
 }
 
@@ -62,7 +62,7 @@ fn a_longer_route_is_accepted_after_eight_round_trips_without_a_queue() {
 
 #[test]
 fn the_fastest_recent_delivery_counts() {
-    let mut estimates = Estimates::default();
+    let mut estimates = PathEstimates::default();
     estimates.min_rtt.on_sample(ms(100), true);
     estimates.on_delivery(ms(1_000), &delivery(500, false), None);
     estimates.on_delivery(ms(1_100), &delivery(900, false), None);
@@ -76,7 +76,7 @@ fn the_fastest_recent_delivery_counts() {
 
 #[test]
 fn an_idle_application_does_not_make_a_path_slow() {
-    let mut estimates = Estimates::default();
+    let mut estimates = PathEstimates::default();
     estimates.on_delivery(ms(1_000), &delivery(900, false), None);
     for second in 2..60 {
         estimates.on_delivery(ms(second * 1_000), &delivery(10, true), None);
@@ -89,7 +89,7 @@ fn an_idle_application_does_not_make_a_path_slow() {
 
 #[test]
 fn a_path_that_queues_what_should_fill_it_is_slower() {
-    let mut estimates = Estimates::default();
+    let mut estimates = PathEstimates::default();
     estimates.min_rtt.on_sample(ms(100), true);
     estimates.on_delivery(ms(1_000), &delivery(900_000, false), None);
     let half = |in_flight| {

@@ -12,7 +12,7 @@ const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-fn paths(count: u8, interval: Option<Duration>) -> (Paths, AssociationConfig) {
+fn paths(count: u8, interval: Option<Duration>) -> (AssociationPaths, AssociationConfig) {
     let config = AssociationConfig {
         path_mtu_discovery: false,
         hb_interval: None,
@@ -20,7 +20,7 @@ fn paths(count: u8, interval: Option<Duration>) -> (Paths, AssociationConfig) {
         ..AssociationConfig::default()
     };
     let address = |last: u8| SocketAddr::from(([192, 0, 2, last], 0));
-    let mut paths = Paths::new(address(1), None, &config, [3; 32]);
+    let mut paths = AssociationPaths::new(address(1), None, &config, [3; 32]);
     for last in 2..=count {
         let id = paths.add(address(last), None, &config).unwrap();
         paths.confirm(id);
@@ -43,14 +43,14 @@ struct Seen {
 /// Lets time pass. Heartbeats sent at a time for which `answers` is true are acknowledged after
 /// `round_trip`.
 fn run(
-    paths: &mut Paths,
+    paths: &mut AssociationPaths,
     config: &AssociationConfig,
     (from, until): (Duration, Duration),
     round_trip: Duration,
     answers: impl Fn(Duration) -> bool,
 ) -> Seen {
     let (mut now, mut seen, mut return_path) =
-        (from, Seen::default(), Vec::<(Duration, Heartbeat)>::new());
+        (from, Seen::default(), Vec::<(Duration, HeartbeatToSend)>::new());
     loop {
         paths.handle_timeout(now, config);
         while let Some(heartbeat) = paths.poll_heartbeat(now, config) {

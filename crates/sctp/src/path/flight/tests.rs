@@ -15,8 +15,8 @@ fn path() -> Path {
     Path::new(PathId(0), remote, None, &config)
 }
 
-fn advanced(rtt: Option<Duration>) -> Progress {
-    Progress { cumulative_advanced: true, rtt, ..Progress::default() }
+fn advanced(rtt: Option<Duration>) -> PathProgress {
+    PathProgress { cumulative_advanced: true, rtt, ..PathProgress::default() }
 }
 
 #[test]
@@ -27,12 +27,12 @@ fn acknowledgements_grow_a_full_window() {
         path.on_sent(ms(0), 1448, false);
     }
     path.on_chunk_acknowledged(ms(50), first, 1448);
-    path.on_sack(ms(50), advanced(Some(ms(50))), Siblings::default());
+    path.on_sack(ms(50), advanced(Some(ms(50))), SiblingPaths::default());
     assert_eq!(path.congestion.window(), 4404 + 1448);
     assert_eq!(path.rto.smoothed(), Some(ms(50)));
     // The rest is acknowledged while no new data is in flight.
     path.on_chunk_acknowledged(ms(51), PacketNumber(1), 1448);
-    path.on_sack(ms(51), advanced(None), Siblings::default());
+    path.on_sack(ms(51), advanced(None), SiblingPaths::default());
     assert_eq!(path.congestion.window(), 4404 + 1448);
 }
 
@@ -57,7 +57,7 @@ fn a_path_idle_for_a_timeout_loses_half_of_its_window() {
     let mut path = path();
     path.on_sent(ms(0), 1448, false);
     path.on_chunk_acknowledged(ms(10), PacketNumber(0), 1448);
-    path.on_sack(ms(10), advanced(Some(ms(10))), Siblings::default());
+    path.on_sack(ms(10), advanced(Some(ms(10))), SiblingPaths::default());
     for round in 1..40 {
         let first = path.next_packet().0;
         let mut count = 0;
@@ -68,7 +68,7 @@ fn a_path_idle_for_a_timeout_loses_half_of_its_window() {
         for index in 0..count {
             path.on_chunk_acknowledged(ms(round * 10 + 9), PacketNumber(first + index), 1448);
         }
-        path.on_sack(ms(round * 10 + 9), advanced(None), Siblings::default());
+        path.on_sack(ms(round * 10 + 9), advanced(None), SiblingPaths::default());
     }
     let window = path.congestion.window();
     assert!(window > 48_000);
@@ -85,6 +85,6 @@ fn a_timeout_revokes_grants() {
         path.on_sent(ms(0), 1448, false);
     }
     path.grant_packet();
-    path.on_timeout(ms(1000), Siblings::default());
-    assert_eq!(path.allowance(ms(1000), 1448), crate::path::Allowance::Closed);
+    path.on_timeout(ms(1000), SiblingPaths::default());
+    assert_eq!(path.allowance(ms(1000), 1448), crate::path::SendAllowance::Closed);
 }

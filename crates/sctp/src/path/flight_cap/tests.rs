@@ -1,16 +1,16 @@
 use core::time::Duration;
 
-use super::super::{Path, Progress};
-use crate::config::{AssociationConfig, FlightCap, Multipath};
-use crate::congestion::Siblings;
+use super::super::{Path, PathProgress};
+use crate::config::{AssociationConfig, FlightCap, MultipathConfig};
+use crate::congestion::SiblingPaths;
 use crate::identifier::PathId;
-use crate::path::Allowance;
+use crate::path::SendAllowance;
 
 const PACKET: usize = 1452;
 
 /// A path whose flight is capped at this percentage of the bandwidth-delay product.
 fn path(flight_cap: Option<FlightCap>) -> Path {
-    let multipath = Some(Multipath { flight_cap, ..Multipath::default() });
+    let multipath = Some(MultipathConfig { flight_cap, ..MultipathConfig::default() });
     let config = AssociationConfig { multipath, ..AssociationConfig::default() };
     Path::new(PathId(0), "192.0.2.1:0".parse().expect("an address"), None, &config)
 }
@@ -22,7 +22,7 @@ fn saturate(path: &mut Path, rounds: u64) -> usize {
     let mut in_flight = alloc::collections::VecDeque::new();
     let mut most = 0;
     while now < Duration::from_millis(50 * rounds) {
-        while let Allowance::Now(_) = path.allowance(now, PACKET) {
+        while let SendAllowance::Now(_) = path.allowance(now, PACKET) {
             let number = path.next_packet();
             path.on_sent(now, PACKET, false);
             free_at = free_at.max(now) + Duration::from_millis(1);
@@ -32,9 +32,12 @@ fn saturate(path: &mut Path, rounds: u64) -> usize {
         let (at, number, sent) = in_flight.pop_front().expect("data is always in flight");
         now = at;
         path.on_chunk_acknowledged(now, number, PACKET);
-        let progress =
-            Progress { cumulative_advanced: true, rtt: Some(now - sent), ..Progress::default() };
-        path.on_sack(now, progress, Siblings::default());
+        let progress = PathProgress {
+            cumulative_advanced: true,
+            rtt: Some(now - sent),
+            ..PathProgress::default()
+        };
+        path.on_sack(now, progress, SiblingPaths::default());
         if now > Duration::from_secs(5) && most > 0 {
             most = path.outstanding().max(if now < Duration::from_millis(5100) { 0 } else { most });
         }
@@ -60,7 +63,7 @@ fn flow(path: &mut Path, (from, to): (u64, u64), delay: u64, return_path: PathId
     let mut in_flight = alloc::collections::VecDeque::new();
     loop {
         while now < end
-            && let Allowance::Now(_) = path.allowance(now, PACKET)
+            && let SendAllowance::Now(_) = path.allowance(now, PACKET)
         {
             let number = path.next_packet();
             path.on_sent(now, PACKET, false);
@@ -74,8 +77,8 @@ fn flow(path: &mut Path, (from, to): (u64, u64), delay: u64, return_path: PathId
         now = at;
         path.on_chunk_acknowledged(now, number, PACKET);
         let (rtt, answered) = (Some(now - sent), Some((return_path, now - sent)));
-        let progress = Progress { cumulative_advanced: true, rtt, answered, peer_sends: false };
-        path.on_sack(now, progress, Siblings::default());
+        let progress = PathProgress { cumulative_advanced: true, rtt, answered, peer_sends: false };
+        path.on_sack(now, progress, SiblingPaths::default());
     }
 }
 

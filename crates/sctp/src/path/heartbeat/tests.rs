@@ -15,9 +15,9 @@ fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, last], 0))
 }
 
-fn paths(count: u8) -> (Paths, AssociationConfig) {
+fn paths(count: u8) -> (AssociationPaths, AssociationConfig) {
     let config = AssociationConfig { path_mtu_discovery: false, ..AssociationConfig::default() };
-    let mut paths = Paths::new(address(1), None, &config, [3; 32]);
+    let mut paths = AssociationPaths::new(address(1), None, &config, [3; 32]);
     for last in 2..=count {
         paths.add(address(last), None, &config).unwrap();
     }
@@ -28,14 +28,14 @@ fn paths(count: u8) -> (Paths, AssociationConfig) {
 /// Lets time pass. Heartbeats are acknowledged after 20 ms on the paths for which `answers` is
 /// true. Returns the time and the path of each heartbeat.
 fn run(
-    paths: &mut Paths,
+    paths: &mut AssociationPaths,
     config: &AssociationConfig,
     from: Duration,
     until: Duration,
     answers: impl Fn(u16, Duration) -> bool,
 ) -> Vec<(Duration, u16)> {
     let (mut now, mut sent, mut return_path) =
-        (from, Vec::new(), Vec::<(Duration, Heartbeat)>::new());
+        (from, Vec::new(), Vec::<(Duration, HeartbeatToSend)>::new());
     loop {
         paths.handle_timeout(now, config);
         while let Some(heartbeat) = paths.poll_heartbeat(now, config) {
@@ -59,7 +59,7 @@ fn run(
     }
 }
 
-fn state(paths: &Paths, id: u16) -> PathState {
+fn state(paths: &AssociationPaths, id: u16) -> PathState {
     paths.get(PathId(id)).unwrap().state()
 }
 
@@ -202,7 +202,7 @@ fn a_doubted_path_is_probed_immediately() {
 #[test]
 fn the_mtu_search_starts_once_data_gets_through() {
     let config = AssociationConfig::default();
-    let mut paths = Paths::new(address(1), None, &config, [3; 32]);
+    let mut paths = AssociationPaths::new(address(1), None, &config, [3; 32]);
     paths.start();
     assert_eq!(paths.poll_heartbeat(ms(0), &config), None);
     paths.get_mut(PATH).unwrap().on_sent(ms(0), 1448, true);
@@ -223,7 +223,7 @@ fn the_mtu_search_starts_once_data_gets_through() {
 #[test]
 fn lost_mtu_probes_are_no_path_errors() {
     let config = AssociationConfig { hb_interval: None, ..AssociationConfig::default() };
-    let mut paths = Paths::new(address(1), None, &config, [3; 32]);
+    let mut paths = AssociationPaths::new(address(1), None, &config, [3; 32]);
     paths.start();
     paths.get_mut(PATH).unwrap().on_sent(ms(0), 1448, true);
     paths.on_answer(PATH);

@@ -5,7 +5,7 @@ const RTO: Duration = Duration::from_millis(300);
 
 /// Runs the search over a path with an MTU of `passes` bytes. Returns the time taken and the probes
 /// sent.
-fn search(mtu: &mut Mtu, passes: u16, start: u64) -> (u64, usize) {
+fn search(mtu: &mut PathMtu, passes: u16, start: u64) -> (u64, usize) {
     let (mut now, mut probes) = (start, 0);
     while let Some(size) = mtu.wanted_probe() {
         probes += 1;
@@ -24,7 +24,7 @@ fn search(mtu: &mut Mtu, passes: u16, start: u64) -> (u64, usize) {
 
 #[test]
 fn an_ordinary_path_keeps_its_1500_bytes_after_three_lost_probes() {
-    let mut mtu = Mtu::new(1500, 9000, true, true);
+    let mut mtu = PathMtu::new(1500, 9000, true, true);
     let (time, probes) = search(&mut mtu, 1500, 0);
     assert_eq!((mtu.current(), mtu.state()), (1500, MtuState::Complete));
     assert_eq!((time, probes), (3 * SECOND, 3));
@@ -32,7 +32,7 @@ fn an_ordinary_path_keeps_its_1500_bytes_after_three_lost_probes() {
 
 #[test]
 fn jumbo_frames_are_found_in_a_few_round_trips() {
-    let mut mtu = Mtu::new(1500, 9000, true, true);
+    let mut mtu = PathMtu::new(1500, 9000, true, true);
     let (time, _) = search(&mut mtu, 9000, 0);
     assert_eq!((mtu.current(), mtu.state()), (9000, MtuState::Complete));
     assert!(time < SECOND);
@@ -42,10 +42,10 @@ fn jumbo_frames_are_found_in_a_few_round_trips() {
 
 #[test]
 fn a_maximum_size_outside_the_table_is_probed_too() {
-    let mut mtu = Mtu::new(1500, 1777, true, true);
+    let mut mtu = PathMtu::new(1500, 1777, true, true);
     search(&mut mtu, 65_535, 0);
     assert_eq!(mtu.current(), 1777);
-    let mut fixed = Mtu::new(1500, 1500, true, true);
+    let mut fixed = PathMtu::new(1500, 1500, true, true);
     assert_eq!(fixed.wanted_probe(), None);
     fixed.on_time(0);
     assert_eq!(fixed.next_timeout(), None);
@@ -53,7 +53,7 @@ fn a_maximum_size_outside_the_table_is_probed_too() {
 
 #[test]
 fn a_completed_search_restarts_after_ten_minutes() {
-    let mut mtu = Mtu::new(1500, 9000, true, true);
+    let mut mtu = PathMtu::new(1500, 9000, true, true);
     let (end, _) = search(&mut mtu, 1500, 0);
     let again = mtu.next_timeout().unwrap();
     assert_eq!(again, end + 600 * SECOND);
@@ -66,7 +66,7 @@ fn a_completed_search_restarts_after_ten_minutes() {
 
 #[test]
 fn lost_data_with_answered_heartbeats_is_a_black_hole() {
-    let mut mtu = Mtu::new(1500, 1500, true, true);
+    let mut mtu = PathMtu::new(1500, 1500, true, true);
     mtu.on_data_sent(1400);
     mtu.on_data_timeout();
     assert!(!mtu.on_small_answer());
@@ -79,7 +79,7 @@ fn lost_data_with_answered_heartbeats_is_a_black_hole() {
 
 #[test]
 fn below_the_base_only_the_minimum_size_is_left() {
-    let mut mtu = Mtu::new(1500, 1500, true, true);
+    let mut mtu = PathMtu::new(1500, 1500, true, true);
     mtu.on_data_sent(1400);
     for expected in [1200, 576, 576] {
         mtu.on_data_timeout();
@@ -88,7 +88,7 @@ fn below_the_base_only_the_minimum_size_is_left() {
         assert_eq!(mtu.current(), expected);
     }
     assert_eq!(mtu.state(), MtuState::Error);
-    let mut six = Mtu::new(1500, 1500, false, true);
+    let mut six = PathMtu::new(1500, 1500, false, true);
     six.on_data_sent(1400);
     for _ in 0..2 {
         six.on_data_timeout();
@@ -100,7 +100,7 @@ fn below_the_base_only_the_minimum_size_is_left() {
 
 #[test]
 fn acknowledged_data_clears_the_suspicion() {
-    let mut mtu = Mtu::new(1500, 1500, true, true);
+    let mut mtu = PathMtu::new(1500, 1500, true, true);
     mtu.on_data_sent(1400);
     mtu.on_data_timeout();
     mtu.on_data_acknowledged(1400);
@@ -115,7 +115,7 @@ fn acknowledged_data_clears_the_suspicion() {
 /// Otherwise the association would fall back to packets of 576 bytes because its peer is gone.
 #[test]
 fn small_packets_raise_no_suspicion() {
-    let mut mtu = Mtu::new(1500, 1500, true, true);
+    let mut mtu = PathMtu::new(1500, 1500, true, true);
     mtu.on_data_sent(100);
     mtu.on_data_timeout();
     mtu.on_data_timeout();
@@ -124,21 +124,21 @@ fn small_packets_raise_no_suspicion() {
 
 #[test]
 fn an_icmp_message_can_reduce_the_size_to_the_minimum() {
-    let mut mtu = Mtu::new(1500, 9000, true, true);
+    let mut mtu = PathMtu::new(1500, 9000, true, true);
     assert!(mtu.on_too_big(0, 1412));
     assert_eq!(mtu.current(), 1412);
     assert_eq!(mtu.wanted_probe(), None);
     assert!(!mtu.on_too_big(0, 1413));
     assert!(mtu.on_too_big(0, 68));
     assert_eq!(mtu.current(), 576);
-    let mut six = Mtu::new(1500, 9000, false, true);
+    let mut six = PathMtu::new(1500, 9000, false, true);
     assert!(six.on_too_big(0, 600));
     assert_eq!(six.current(), 1280);
 }
 
 #[test]
 fn an_icmp_message_about_a_probe_states_the_next_size() {
-    let mut mtu = Mtu::new(1500, 9000, true, true);
+    let mut mtu = PathMtu::new(1500, 9000, true, true);
     let size = mtu.wanted_probe().unwrap();
     mtu.on_probe_sent(0, size, 1, RTO);
     assert!(!mtu.on_too_big(0, 1520));
@@ -152,7 +152,7 @@ fn an_icmp_message_about_a_probe_states_the_next_size() {
 
 #[test]
 fn without_a_search_no_probe_is_sent_but_icmp_still_counts() {
-    let mut mtu = Mtu::new(1500, 9000, true, false);
+    let mut mtu = PathMtu::new(1500, 9000, true, false);
     assert_eq!((mtu.wanted_probe(), mtu.next_timeout()), (None, None));
     assert!(mtu.on_too_big(0, 1400));
     assert_eq!((mtu.current(), mtu.state()), (1400, MtuState::Disabled));

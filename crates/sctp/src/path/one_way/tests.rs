@@ -11,10 +11,10 @@ fn ms(count: u64) -> Duration {
 }
 
 /// Two paths with these forward and return delays; `sacks` pairs the data's path with the SACK's.
-fn paths(forward: [u64; 2], return_path: [u64; 2], sacks: &[(PathId, PathId)]) -> Paths {
+fn paths(forward: [u64; 2], return_path: [u64; 2], sacks: &[(PathId, PathId)]) -> AssociationPaths {
     let config = AssociationConfig::default();
     let remote = |last: u8| SocketAddr::from(([192, 0, 2, last], 0));
-    let mut paths = Paths::new(remote(1), None, &config, [0; 32]);
+    let mut paths = AssociationPaths::new(remote(1), None, &config, [0; 32]);
     let second = paths.add(remote(2), None, &config).unwrap();
     paths.confirm(second);
     for id in [A, B] {

@@ -4,9 +4,9 @@ fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, last], 0))
 }
 
-fn three_paths() -> (Paths, AssociationConfig) {
+fn three_paths() -> (AssociationPaths, AssociationConfig) {
     let config = AssociationConfig::default();
-    let mut paths = Paths::new(address(1), None, &config, [7; 32]);
+    let mut paths = AssociationPaths::new(address(1), None, &config, [7; 32]);
     for last in 2..=3 {
         let id = paths.add(address(last), None, &config).unwrap();
         paths.confirm(id);
@@ -15,14 +15,14 @@ fn three_paths() -> (Paths, AssociationConfig) {
     (paths, config)
 }
 
-fn changes(paths: &mut Paths) -> Vec<(u16, PathChange)> {
+fn changes(paths: &mut AssociationPaths) -> Vec<(u16, PathChange)> {
     core::iter::from_fn(|| paths.poll_change()).map(|(id, change)| (id.0, change)).collect()
 }
 
 #[test]
 fn no_data_is_sent_to_an_unconfirmed_address() {
     let config = AssociationConfig::default();
-    let mut paths = Paths::new(address(1), None, &config, [7; 32]);
+    let mut paths = AssociationPaths::new(address(1), None, &config, [7; 32]);
     let second = paths.add(address(2), None, &config).unwrap();
     for _ in 0..6 {
         paths.on_error(PathId(0), &config);
@@ -92,7 +92,7 @@ fn errors_on_all_paths_together_end_the_association() {
 #[test]
 fn errors_on_all_concurrent_paths_count_once() {
     let (mut paths, mut config) = three_paths();
-    config.multipath = Some(crate::config::Multipath::default());
+    config.multipath = Some(crate::config::MultipathConfig::default());
     for _ in 0..10 {
         for id in 0..3 {
             paths.on_error(PathId(id), &config);
@@ -198,7 +198,7 @@ fn an_unanswered_tail_loss_probe_casts_doubt_only_if_there_is_another_path() {
     paths.suspect(PathId(0));
     assert_eq!(paths.for_data(None), Some(PathId(1)));
     assert_eq!(paths.errors(), 0);
-    let mut single = Paths::new(address(1), None, &config, [7; 32]);
+    let mut single = AssociationPaths::new(address(1), None, &config, [7; 32]);
     single.suspect(PathId(0));
     assert_eq!(single.get(PathId(0)).unwrap().state(), PathState::Active);
 }
@@ -214,7 +214,7 @@ fn packets_are_matched_by_both_addresses() {
 #[test]
 fn the_number_of_paths_is_limited_to_255() {
     let config = AssociationConfig::default();
-    let mut paths = Paths::new(address(0), None, &config, [7; 32]);
+    let mut paths = AssociationPaths::new(address(0), None, &config, [7; 32]);
     let added = (1..=u8::MAX).filter(|&last| paths.add(address(last), None, &config).is_some());
     assert_eq!(added.count(), 254);
     assert_eq!(paths.len(), 255);

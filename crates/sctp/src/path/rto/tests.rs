@@ -4,14 +4,14 @@ const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-fn rto(min: u64, initial: u64, max: u64) -> Rto {
+fn rto(min: u64, initial: u64, max: u64) -> RetransmissionTimeout {
     let config = AssociationConfig {
         rto_initial: ms(initial),
         rto_min: ms(min),
         rto_max: ms(max),
         ..AssociationConfig::default()
     };
-    Rto::new(&config)
+    RetransmissionTimeout::new(&config)
 }
 
 #[test]

@@ -55,17 +55,17 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 struct Bench {
-    paths: Paths,
+    paths: AssociationPaths,
     config: AssociationConfig,
     now: Duration,
-    outstanding: Vec<Heartbeat>,
+    outstanding: Vec<HeartbeatToSend>,
 }
 
 impl Bench {
     fn new(kind: CongestionControlKind) -> Self {
         let config =
             AssociationConfig { congestion_control: kind.into(), ..AssociationConfig::default() };
-        let mut paths = Paths::new(address(1), None, &config, [1; 32]);
+        let mut paths = AssociationPaths::new(address(1), None, &config, [1; 32]);
         paths.start();
         Self { paths, config, now: Duration::from_secs(1), outstanding: Vec::new() }
     }
@@ -129,7 +129,7 @@ impl Bench {
             assert!(path.congestion.window() > 0);
             assert!(path.mtu().is_multiple_of(4) && path.mtu() >= 500);
             if path.outstanding() == 0 {
-                assert_ne!(path.allowance(self.now, 1000), Allowance::Closed);
+                assert_ne!(path.allowance(self.now, 1000), SendAllowance::Closed);
             }
         }
     }
@@ -141,7 +141,12 @@ fn address(last: u8) -> SocketAddr {
 
 /// An event that the sender reports to a path. More may be acknowledged or lost than was sent: the
 /// path must tolerate it.
-fn apply_to(path: &mut Path, now: Duration, event: &Event, siblings: crate::congestion::Siblings) {
+fn apply_to(
+    path: &mut Path,
+    now: Duration,
+    event: &Event,
+    siblings: crate::congestion::SiblingPaths,
+) {
     let return_path =
         |path: &Path, packet: u32| PacketNumber(path.next_packet().0.wrapping_sub(packet));
     match *event {
@@ -151,7 +156,8 @@ fn apply_to(path: &mut Path, now: Duration, event: &Event, siblings: crate::cong
             path.on_chunk_acknowledged(now, packet, 1000);
             let rtt = once.then(|| Duration::from_micros(u64::from(packet.0) * 777));
             let answered = rtt.map(|rtt| (PathId(0), rtt));
-            let progress = Progress { cumulative_advanced: once, rtt, answered, peer_sends: false };
+            let progress =
+                PathProgress { cumulative_advanced: once, rtt, answered, peer_sends: false };
             path.on_sack(now, progress, siblings);
         }
         Event::Lose(_, packet) => path.on_chunk_lost(now, return_path(path, packet), 1000),

@@ -1,22 +1,22 @@
 use core::net::SocketAddr;
 
 use super::*;
-use crate::config::Multipath;
+use crate::config::MultipathConfig;
 
 fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
 fn configured(sack_path: SackPath) -> AssociationConfig {
-    let multipath = Multipath { sack_path, ..Multipath::default() };
+    let multipath = MultipathConfig { sack_path, ..MultipathConfig::default() };
     AssociationConfig { multipath: Some(multipath), ..AssociationConfig::default() }
 }
 
 /// Three active paths, with round trips of 100, 40 and 60 ms.
-fn paths() -> Paths {
+fn paths() -> AssociationPaths {
     let config = AssociationConfig::default();
     let remote = |last: u8| SocketAddr::from(([192, 0, 2, last], 0));
-    let mut paths = Paths::new(remote(1), None, &config, [0; 32]);
+    let mut paths = AssociationPaths::new(remote(1), None, &config, [0; 32]);
     for (last, rtt) in [(1, 100), (2, 40), (3, 60)] {
         let path = paths.add(remote(last), None, &config).unwrap();
         paths.confirm(path);
@@ -31,7 +31,7 @@ const C: PathId = PathId(2);
 
 #[test]
 fn without_cmt_sacks_return_to_the_source_of_the_last_data() {
-    let mut back = ReturnPath::of(&AssociationConfig::default());
+    let mut back = ReturnPath::from_config(&AssociationConfig::default());
     let paths = paths();
     assert_eq!(back.choose(ms(0), &paths, false), None);
     back.on_packet(ms(0), A, true);
@@ -44,7 +44,7 @@ fn without_cmt_sacks_return_to_the_source_of_the_last_data() {
 
 #[test]
 fn first_selects_the_path_of_the_first_data_since_the_last_sack() {
-    let mut back = ReturnPath::of(&configured(SackPath::First));
+    let mut back = ReturnPath::from_config(&configured(SackPath::First));
     let paths = paths();
     back.on_packet(ms(0), C, false);
     back.on_packet(ms(0), A, true);
@@ -58,7 +58,7 @@ fn first_selects_the_path_of_the_first_data_since_the_last_sack() {
 
 #[test]
 fn in_turn_the_paths_with_data_alternate() {
-    let mut back = ReturnPath::of(&configured(SackPath::InTurn));
+    let mut back = ReturnPath::from_config(&configured(SackPath::InTurn));
     let paths = paths();
     let mut chosen = Vec::new();
     for round in 0..4 {
@@ -80,7 +80,7 @@ fn in_turn_the_paths_with_data_alternate() {
 
 #[test]
 fn the_fastest_path_is_used_while_packets_arrive_on_it() {
-    let mut back = ReturnPath::of(&configured(SackPath::LowestRtt));
+    let mut back = ReturnPath::from_config(&configured(SackPath::LowestRtt));
     let mut paths = paths();
     for path in [A, B, C] {
         back.on_packet(ms(0), path, true);
@@ -104,7 +104,7 @@ fn the_fastest_path_is_used_while_packets_arrive_on_it() {
 #[test]
 fn sacks_do_not_wait_behind_data_of_their_own_end() {
     for sack_path in [SackPath::LowestRtt, SackPath::Budgeted] {
-        let mut back = ReturnPath::of(&configured(sack_path));
+        let mut back = ReturnPath::from_config(&configured(sack_path));
         let mut paths = paths();
         for path in [A, B, C] {
             back.on_packet(ms(0), path, true);
@@ -122,7 +122,7 @@ fn sacks_do_not_wait_behind_data_of_their_own_end() {
 /// B is the fastest, and delivers a hundredth of the data.
 #[test]
 fn a_path_carries_sacks_in_proportion_to_its_data() {
-    let mut back = ReturnPath::of(&configured(SackPath::Budgeted));
+    let mut back = ReturnPath::from_config(&configured(SackPath::Budgeted));
     let paths = paths();
     let mut bytes = [0; 3];
     for packet in 0..10_000_u64 {
@@ -143,7 +143,7 @@ fn a_path_carries_sacks_in_proportion_to_its_data() {
 
 #[test]
 fn duplicate_data_moves_sacks_to_another_path() {
-    let mut back = ReturnPath::of(&configured(SackPath::LowestRtt));
+    let mut back = ReturnPath::from_config(&configured(SackPath::LowestRtt));
     let paths = paths();
     let mut chosen = Vec::new();
     for round in 0..5 {
@@ -158,7 +158,7 @@ fn duplicate_data_moves_sacks_to_another_path() {
 
 #[test]
 fn a_removed_path_is_not_used() {
-    let mut back = ReturnPath::of(&configured(SackPath::InTurn));
+    let mut back = ReturnPath::from_config(&configured(SackPath::InTurn));
     let mut paths = paths();
     back.on_packet(ms(0), B, true);
     back.on_packet(ms(1), C, true);
@@ -168,7 +168,7 @@ fn a_removed_path_is_not_used() {
 
 #[test]
 fn the_history_is_bounded() {
-    let mut back = ReturnPath::of(&configured(SackPath::InTurn));
+    let mut back = ReturnPath::from_config(&configured(SackPath::InTurn));
     for number in 0..1000 {
         back.on_packet(ms(number.into()), PathId(number), true);
     }

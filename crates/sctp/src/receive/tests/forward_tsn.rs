@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::event::Event;
-use crate::receive::Violation;
+use crate::receive::DataViolation;
 use crate::wire::{ForwardTsnChunk, IForwardTsnChunk, SkippedMid, SkippedSsn};
 
 impl Side {
-    fn forward(&mut self, offset: u32, skipped: &[(u16, u16)]) -> Result<(), Violation> {
+    fn forward(&mut self, offset: u32, skipped: &[(u16, u16)]) -> Result<(), DataViolation> {
         let skipped: Vec<SkippedSsn> = skipped
             .iter()
             .map(|(stream, ssn)| SkippedSsn { stream: StreamId(*stream), ssn: Ssn(*ssn) })
@@ -17,7 +17,11 @@ impl Side {
         result
     }
 
-    fn i_forward(&mut self, offset: u32, skipped: &[(u16, bool, u32)]) -> Result<(), Violation> {
+    fn i_forward(
+        &mut self,
+        offset: u32,
+        skipped: &[(u16, bool, u32)],
+    ) -> Result<(), DataViolation> {
         let skipped: Vec<SkippedMid> = skipped
             .iter()
             .map(|&(stream, unordered, mid)| SkippedMid {
@@ -98,7 +102,7 @@ fn a_fragment_without_a_beginning_is_allowed_only_after_a_skip() {
     side.forward(0, &[]).expect("in order");
     side.packet(&[fragment(1, 0, "e", "gone"), whole(2, 1, "b")]);
     let outcome = side.chunk(&fragment(3, 2, "e", "broken"));
-    assert_eq!(outcome, DataOutcome::Violation(Violation::Inconsistent));
+    assert_eq!(outcome, DataOutcome::Violation(DataViolation::Inconsistent));
 }
 
 #[test]
@@ -187,9 +191,9 @@ fn numbers_of_unordered_messages_are_skipped_across_their_wrap() {
 
 #[test]
 fn the_wrong_kind_of_forward_tsn_violates_the_protocol() {
-    assert_eq!(Side::data().i_forward(0, &[]), Err(Violation::WrongKind));
+    assert_eq!(Side::data().i_forward(0, &[]), Err(DataViolation::WrongKind));
     let mut side = Side::with(&config(), true, false);
-    assert_eq!(side.forward(0, &[]), Err(Violation::WrongKind));
+    assert_eq!(side.forward(0, &[]), Err(DataViolation::WrongKind));
 }
 
 #[test]

@@ -37,8 +37,8 @@ fn chunks_of(messages: &[Sent], interleaving: bool, mix: &[u8]) -> Vec<DataChunk
                     immediate: false,
                 },
                 order: match interleaving {
-                    true => Order::Mid { mid: Mid(*number), fsn },
-                    false => Order::Ssn(Ssn(*number as u16)),
+                    true => DataOrder::Mid { mid: Mid(*number), fsn },
+                    false => DataOrder::Ssn(Ssn(*number as u16)),
                 },
                 ppid: Ppid(if interleaving && fragment > 0 { 0 } else { 9 }),
                 payload: text(index, fragment),
@@ -218,8 +218,8 @@ fn chunk() -> impl Strategy<Value = DataChunk> {
                 stream: StreamId(stream),
                 flags,
                 order: match interleaved {
-                    true => Order::Mid { mid: Mid(number), fsn },
-                    false => Order::Ssn(Ssn(number as u16)),
+                    true => DataOrder::Mid { mid: Mid(number), fsn },
+                    false => DataOrder::Ssn(Ssn(number as u16)),
                 },
                 ppid: Ppid(1),
                 payload: Bytes::from(alloc::vec![b'x'; length]),
@@ -244,8 +244,8 @@ fn apply(side: &mut Side, action: &HostileAction, interleaving: bool) -> bool {
         HostileAction::Data(chunk) => {
             let mut chunk = chunk.clone();
             // Mostly of the right kind, since otherwise everything would be rejected.
-            if let (false, Order::Mid { mid, .. }) = (interleaving, chunk.order) {
-                chunk.order = Order::Ssn(Ssn(mid.0 as u16));
+            if let (false, DataOrder::Mid { mid, .. }) = (interleaving, chunk.order) {
+                chunk.order = DataOrder::Ssn(Ssn(mid.0 as u16));
             }
             !matches!(side.chunk(&chunk), DataOutcome::Violation(_))
         }

@@ -2,7 +2,7 @@
 //! that contradict each other.
 
 use super::*;
-use crate::receive::Violation;
+use crate::receive::DataViolation;
 
 fn outcomes(interleaving: bool, chunks: &[DataChunk]) -> Vec<DataOutcome> {
     Side::with(&config(), interleaving, false).packet(chunks)
@@ -11,7 +11,7 @@ fn outcomes(interleaving: bool, chunks: &[DataChunk]) -> Vec<DataOutcome> {
 /// Returns whether the last of `chunks`, and only that one, is a protocol violation.
 fn last_is_refused(interleaving: bool, chunks: &[DataChunk]) -> bool {
     let outcomes = outcomes(interleaving, chunks);
-    let refused = DataOutcome::Violation(Violation::Inconsistent);
+    let refused = DataOutcome::Violation(DataViolation::Inconsistent);
     let first = outcomes.iter().position(|outcome| *outcome == refused);
     first == Some(chunks.len() - 1)
 }
@@ -111,10 +111,10 @@ fn chunks_without_data_or_of_the_wrong_kind_violate_the_protocol() {
     let mut empty = whole(0, 0, "x");
     empty.payload = Bytes::new();
     let refused = |violation| alloc::vec![DataOutcome::Violation(violation)];
-    assert_eq!(outcomes(false, &[empty]), refused(Violation::NoUserData(tsn(0))));
-    assert_eq!(outcomes(true, &[whole(0, 0, "x")]), refused(Violation::WrongKind));
+    assert_eq!(outcomes(false, &[empty]), refused(DataViolation::NoUserData(tsn(0))));
+    assert_eq!(outcomes(true, &[whole(0, 0, "x")]), refused(DataViolation::WrongKind));
     let chunk = i_fragment(0, (0, 0, 0), "be", "x");
-    assert_eq!(outcomes(false, &[chunk]), refused(Violation::WrongKind));
+    assert_eq!(outcomes(false, &[chunk]), refused(DataViolation::WrongKind));
 }
 
 fn in_parts(interleaving: bool) {

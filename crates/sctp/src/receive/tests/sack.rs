@@ -36,8 +36,10 @@ fn a_single_packet_waits_for_the_delay() {
 /// With 60 gaps a SACK takes 296 bytes, a thirty-fifth of seven packets.
 #[test]
 fn large_sacks_wait_for_more_data_if_budgeted() {
-    let config =
-        AssociationConfig { multipath: Some(crate::config::Multipath::default()), ..config() };
+    let config = AssociationConfig {
+        multipath: Some(crate::config::MultipathConfig::default()),
+        ..config()
+    };
     let mut side = Side::with(&config, false, true);
     const DATA: [u8; 1400] = [b'x'; 1400];
     let data = core::str::from_utf8(&DATA).expect("ASCII");
@@ -173,10 +175,10 @@ fn a_sack_is_not_truncated_to_fit_behind_other_chunks() {
     for offset in 0..40 {
         side.chunk(&whole(offset * 2, offset as u16, "x"));
     }
-    let header = Header { source_port: 1, destination_port: 2, tag: VerificationTag(3) };
+    let header = CommonHeader { source_port: 1, destination_port: 2, tag: VerificationTag(3) };
     let mut buffer = BytesMut::new();
     let mut packet = PacketWriter::begin(&mut buffer, header, 100);
-    assert!(packet.put(&Chunk::CookieAck));
+    assert!(packet.append(&Chunk::CookieAck));
     assert!(!side.receiver.write_sack(&mut packet));
     assert!(side.wants_sack());
     assert_eq!(side.sack_in(100).gap_blocks().count(), 18, "as many as fit");
@@ -217,7 +219,8 @@ fn an_nr_sack_covers_the_fragments_of_interleaved_messages() {
 }
 
 fn with_cmt(nr_sack: crate::config::NrSackPolicy) -> AssociationConfig {
-    let multipath = crate::config::Multipath { nr_sack, ..crate::config::Multipath::default() };
+    let multipath =
+        crate::config::MultipathConfig { nr_sack, ..crate::config::MultipathConfig::default() };
     AssociationConfig { multipath: Some(multipath), ..config() }
 }
 

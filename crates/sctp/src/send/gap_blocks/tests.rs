@@ -1,7 +1,7 @@
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
-use super::{Range, are_plausible, collect, difference};
+use super::{TsnRange, are_plausible, collect, difference};
 use crate::serial::Tsn;
 use crate::wire::{GapBlock, SackBuilder};
 
@@ -11,8 +11,8 @@ fn blocks(pairs: &[(u16, u16)]) -> Vec<GapBlock> {
     pairs.iter().map(|&(start, end)| GapBlock { start, end }).collect()
 }
 
-fn ranges(bits: u64) -> Vec<Range> {
-    let mut ranges: Vec<Range> = Vec::new();
+fn ranges(bits: u64) -> Vec<TsnRange> {
+    let mut ranges: Vec<TsnRange> = Vec::new();
     for offset in (0..64).filter(|offset| bits >> offset & 1 == 1) {
         let tsn = BASE.plus(offset);
         match ranges.last_mut() {

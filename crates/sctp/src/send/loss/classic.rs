@@ -4,19 +4,19 @@
 
 use core::time::Duration;
 
-use super::super::Sender;
+use super::super::AssociationSender;
 use super::super::multipath::{path_for_lost, reports_for, splits_reports};
 use super::super::outstanding::{ChunkState, SentChunk};
 use super::super::retransmission::RetransmitReason;
-use crate::path::Paths;
+use crate::path::AssociationPaths;
 use crate::serial::Tsn;
 
 /// The number of missing reports after which a chunk counts as lost.
 const MISSING_REPORTS: u8 = 3;
 
-impl Sender {
+impl AssociationSender {
     /// Counts missing reports, and marks the chunks that have three for retransmission.
-    pub(super) fn count_missing(&mut self, now: Duration, paths: &mut Paths) {
+    pub(super) fn count_missing(&mut self, now: Duration, paths: &mut AssociationPaths) {
         let highest = self.outstanding.flights().iter().filter_map(|flight| flight.seen.highest);
         let highest = highest.reduce(|one, other| if other.is_after(one) { other } else { one });
         let Some(highest) = highest else { return };

@@ -7,11 +7,11 @@
 
 use core::time::Duration;
 
-use super::super::Sender;
+use super::super::AssociationSender;
 use super::super::multipath::path_instead_of;
 use super::super::retransmission::RetransmitReason;
 use crate::identifier::PathId;
-use crate::path::{PathState, Paths};
+use crate::path::{AssociationPaths, PathState};
 
 /// The minimum time from now to a doubt: outdated SACKs arrive in quick succession.
 const MIN_WAIT: Duration = Duration::from_millis(1);
@@ -19,7 +19,7 @@ const MIN_WAIT: Duration = Duration::from_millis(1);
 /// The minimum silence that casts doubt on a path: hosts pause for that long.
 const MIN_SILENCE: Duration = Duration::from_millis(100);
 
-impl Sender {
+impl AssociationSender {
     /// Starts to wait for a sign of life of a path with data in flight; restarts if it was `alive`
     /// at some time.
     pub(in crate::send) fn schedule_doubt(
@@ -27,7 +27,7 @@ impl Sender {
         number: u8,
         now: Duration,
         alive: Option<Duration>,
-        paths: &Paths,
+        paths: &AssociationPaths,
     ) {
         let is_only = paths.len() < 2 || !self.rules.suspects_silence;
         let flight = self.outstanding.flight_mut(number);
@@ -53,7 +53,7 @@ impl Sender {
     }
 
     /// Moves the data in flight to another active path, if there is one, after a long silence.
-    pub(super) fn doubt(&mut self, number: u8, now: Duration, paths: &mut Paths) {
+    pub(super) fn doubt(&mut self, number: u8, now: Duration, paths: &mut AssociationPaths) {
         let flight = self.outstanding.flight_mut(number);
         flight.doubt = None;
         let Some(id) = flight.path else { return };
@@ -71,7 +71,13 @@ impl Sender {
     }
 
     /// Moves the data in flight on a path that does not respond to `to`.
-    fn move_outstanding(&mut self, number: u8, to: PathId, now: Duration, paths: &mut Paths) {
+    fn move_outstanding(
+        &mut self,
+        number: u8,
+        to: PathId,
+        now: Duration,
+        paths: &mut AssociationPaths,
+    ) {
         while let Some(run) = self.outstanding.take_oldest_run(number) {
             self.lose_run(number, &run, to, RetransmitReason::NotLost, now, paths);
         }
@@ -93,7 +99,7 @@ impl Sender {
         number: u8,
         to: PathId,
         now: Duration,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) {
         let works = |id| paths.get(id).is_some_and(|path| path.state() == PathState::Active);
         let Some(id) = self.outstanding.path_of(number).filter(|_| self.rules.recovers_immediately)

@@ -3,14 +3,14 @@
 
 use core::time::Duration;
 
-use super::super::Sender;
+use super::super::AssociationSender;
 use super::super::acknowledgement::is_newer;
 use super::super::multipath::{path_for_lost, sooner_path};
-use super::super::outstanding::Flight;
+use super::super::outstanding::PathFlight;
 use super::super::retransmission::RetransmitReason;
 use crate::congestion::PacketNumber;
 use crate::identifier::PathId;
-use crate::path::Paths;
+use crate::path::AssociationPaths;
 
 /// The maximum number of quarters of the least round trip that reordering is given.
 const MAX_STEPS: u8 = 16;
@@ -20,7 +20,7 @@ const PERSISTENCE: u8 = 16;
 
 /// The RACK state of a path.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::send) struct Rack {
+pub(in crate::send) struct RackState {
     /// The most recently sent packet that has been delivered, and when it was sent.
     newest: Option<(PacketNumber, Duration)>,
     /// Its RTT.
@@ -35,7 +35,7 @@ pub(in crate::send) struct Rack {
     pub(in crate::send) timer: Option<Duration>,
 }
 
-impl Default for Rack {
+impl Default for RackState {
     fn default() -> Self {
         Self {
             newest: None,
@@ -48,7 +48,7 @@ impl Default for Rack {
     }
 }
 
-impl Rack {
+impl RackState {
     /// Restarts after T3: everything sent before is retransmitted anyway.
     pub(in crate::send) fn restart(&mut self) {
         self.newest = None;
@@ -79,7 +79,7 @@ impl Rack {
     }
 }
 
-impl Flight {
+impl PathFlight {
     /// Returns whether a packet with something retransmitted was sent so short a time ago that what
     /// arrived must be an earlier transmission (RFC 8985 §6.2 step 2).
     pub(in crate::send) fn is_too_soon(
@@ -106,9 +106,14 @@ impl Flight {
     }
 }
 
-impl Sender {
+impl AssociationSender {
     /// Detects losses on a path (RFC 8985 §6.2 step 5).
-    pub(super) fn detect_by_time(&mut self, number: u8, now: Duration, paths: &mut Paths) {
+    pub(super) fn detect_by_time(
+        &mut self,
+        number: u8,
+        now: Duration,
+        paths: &mut AssociationPaths,
+    ) {
         let flight = self.outstanding.flight_mut(number);
         flight.rack.timer = None;
         let Some((newest, newest_sent)) = flight.rack.newest else { return };
@@ -151,9 +156,13 @@ impl Sender {
 
     /// Returns the path that delivers what `from` lost earlier, with the bytes that it has room for.
     /// Only what can be sent at once moves, lest all that a fast path lost waits for a slow one.
-    fn sooner_path_with_room(&self, from: PathId, paths: &Paths) -> Option<(PathId, usize)> {
+    fn sooner_path_with_room(
+        &self,
+        from: PathId,
+        paths: &AssociationPaths,
+    ) -> Option<(PathId, usize)> {
         let (to, room) = sooner_path(self.multipath.as_deref(), from, paths)?;
-        let waiting = self.outstanding.flight_on(to).map_or(0, Flight::pending_retransmissions);
+        let waiting = self.outstanding.flight_on(to).map_or(0, PathFlight::pending_retransmissions);
         (waiting == 0).then_some((to, room))
     }
 }

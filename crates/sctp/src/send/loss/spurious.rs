@@ -3,12 +3,12 @@
 
 use core::time::Duration;
 
-use super::super::outstanding::{Flight, Outstanding};
-use crate::path::Paths;
+use super::super::outstanding::{OutstandingData, PathFlight};
+use crate::path::AssociationPaths;
 use crate::serial::Tsn;
 use crate::wire::SackChunk;
 
-impl Flight {
+impl PathFlight {
     /// Clears `count` suspects up to `tsn` that were not lost after all. Returns whether they were
     /// the last ones of the recovery.
     pub(in crate::send) fn clear_suspects(&mut self, tsn: Tsn, count: u32) -> bool {
@@ -26,13 +26,13 @@ impl Flight {
     }
 }
 
-impl Outstanding {
+impl OutstandingData {
     /// Processes the duplicates that the peer reports.
     pub(in crate::send) fn note_duplicates(
         &mut self,
         now: Duration,
         sack: &SackChunk,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) {
         for duplicate in sack.duplicates() {
             for flight in self.flights_mut() {

@@ -4,13 +4,13 @@
 
 use core::time::Duration;
 
-use super::super::Sender;
+use super::super::AssociationSender;
 use super::super::acknowledgement::is_newer;
-use super::super::outstanding::{ChunkState, Chunks, Flight, in_run};
+use super::super::outstanding::{ChunkState, OutstandingChunks, PathFlight, in_run};
 use super::super::retransmission::RetransmitReason;
 use crate::config::LossDetection;
 use crate::congestion::PacketNumber;
-use crate::path::{Path, Paths};
+use crate::path::{AssociationPaths, Path};
 use crate::serial::Tsn;
 
 /// The timeout on a path whose RTT is unknown.
@@ -57,9 +57,9 @@ impl TailLossProbe {
     }
 }
 
-impl Sender {
+impl AssociationSender {
     /// Completes the probes that a SACK answered.
-    pub(in crate::send) fn evaluate_probes(&mut self, now: Duration, paths: &mut Paths) {
+    pub(in crate::send) fn evaluate_probes(&mut self, now: Duration, paths: &mut AssociationPaths) {
         for number in self.outstanding.numbers() {
             if let Some(probe) = self.outstanding.flight(number).probe.outstanding {
                 self.evaluate_probe(number, &probe, now, paths);
@@ -68,7 +68,7 @@ impl Sender {
     }
 
     /// Restarts the timers after a SACK.
-    pub(in crate::send) fn schedule_probes(&mut self, now: Duration, paths: &Paths) {
+    pub(in crate::send) fn schedule_probes(&mut self, now: Duration, paths: &AssociationPaths) {
         for number in self.outstanding.numbers() {
             if self.outstanding.flight(number).seen.acknowledged {
                 self.schedule_probe(number, now, paths);
@@ -78,7 +78,13 @@ impl Sender {
 
     /// Completes a probe that was answered; reduces the window if it repaired a loss (RFC 8985
     /// §7.4).
-    fn evaluate_probe(&mut self, number: u8, probe: &SentProbe, now: Duration, paths: &mut Paths) {
+    fn evaluate_probe(
+        &mut self,
+        number: u8,
+        probe: &SentProbe,
+        now: Duration,
+        paths: &mut AssociationPaths,
+    ) {
         let (flight, chunks) = self.outstanding.flight_and_chunks(number);
         let Some(tsn) = probe.retransmitted else {
             // New data: its acknowledgement reveals losses before it.
@@ -104,7 +110,12 @@ impl Sender {
     }
 
     /// Restarts the timer of a path, if it may have one (RFC 8985 §7.2).
-    pub(in crate::send) fn schedule_probe(&mut self, number: u8, now: Duration, paths: &Paths) {
+    pub(in crate::send) fn schedule_probe(
+        &mut self,
+        number: u8,
+        now: Duration,
+        paths: &AssociationPaths,
+    ) {
         if self.rules.detection != LossDetection::Rack {
             return;
         }
@@ -134,7 +145,7 @@ impl Sender {
 
     /// Handles the timer: sends new data if there is some, or else retransmits the last chunk (RFC
     /// 8985 §7.3).
-    pub(super) fn send_probe(&mut self, number: u8, now: Duration, paths: &mut Paths) {
+    pub(super) fn send_probe(&mut self, number: u8, now: Duration, paths: &mut AssociationPaths) {
         let has_new = self.queue.unsent() > 0 && self.peer_window() > 0;
         let path = self.outstanding.path_of(number);
         let is_taken = match path {
@@ -159,7 +170,7 @@ impl Sender {
     }
 }
 
-impl Flight {
+impl PathFlight {
     /// Returns whether everything in flight was sent in one packet.
     pub(super) fn has_one_packet(&self) -> bool {
         let ends = self.oldest_and_newest_run();
@@ -167,7 +178,7 @@ impl Flight {
     }
 
     /// Returns the most recently sent chunk that is in flight.
-    fn last_in_flight(&self, number: u8, chunks: &Chunks) -> Option<Tsn> {
+    fn last_in_flight(&self, number: u8, chunks: &OutstandingChunks) -> Option<Tsn> {
         self.runs().rev().find_map(|run| {
             (0..u32::from(run.count))
                 .rev()

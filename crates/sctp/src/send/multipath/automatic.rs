@@ -18,18 +18,18 @@
 
 use core::time::Duration;
 
-use super::super::Sender;
-use super::super::queue::Stream;
+use super::super::AssociationSender;
+use super::super::queue::OutboundStream;
 use crate::config::{PathOrder, StreamMapping};
 use crate::congestion::nanoseconds;
 use crate::identifier::{PathId, StreamId};
-use crate::path::{Path, PathState, Paths};
+use crate::path::{AssociationPaths, Path, PathState};
 use crate::scheduler::StreamSlot;
 
 mod estimates;
 
-pub(super) use estimates::Automatic;
-use estimates::Forecast;
+use estimates::ArrivalForecast;
+pub(super) use estimates::AutomaticMapping;
 pub(super) use estimates::time_for;
 
 /// The maximum number of streams, or of messages if they are sent in the order of arrival, that are
@@ -56,7 +56,7 @@ const BUSY_PART: usize = 64;
 /// The suitability of a stream for a path: the most significant criterion first, the lowest rank is
 /// best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
+struct StreamRank {
     /// The stream's priority on the fastest paths; reversed on slower ones.
     priority: u16,
     /// How long its messages would wait at the receiver.
@@ -68,26 +68,26 @@ struct Rank {
     early: u64,
 }
 
-impl Rank {
+impl StreamRank {
     const BEST: Self = Self { priority: 0, wait: 0, uses_slower_path: false, early: 0 };
 }
 
 /// The best stream so far, and its rank.
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
+struct StreamCandidate {
     slot: StreamSlot,
-    rank: Rank,
+    rank: StreamRank,
 }
 
-impl Automatic {
+impl AutomaticMapping {
     /// Returns the rank of a stream for a path.
-    fn rank(&self, slot: StreamSlot, path: &Path, forecast: &Forecast) -> Rank {
+    fn rank(&self, slot: StreamSlot, path: &Path, forecast: &ArrivalForecast) -> StreamRank {
         let (slower, arrival) = (forecast.meanwhile > 0, self.arrival_of(slot));
         let priority = self.preference(slot).priority;
         let late = arrival.saturating_sub(forecast.arrival + forecast.tolerance);
         // Its messages may wait at the receiver if they would not even be sent otherwise.
         let starves = !slower && self.starves(slot);
-        Rank {
+        StreamRank {
             priority: if slower && self.has_preferences { u16::MAX - priority } else { priority },
             wait: if starves { 0 } else { late },
             uses_slower_path: self.uses_slower_path(slot, path) && !starves,
@@ -96,7 +96,7 @@ impl Automatic {
     }
 }
 
-impl Sender {
+impl AssociationSender {
     /// Returns whether streams are mapped by estimates.
     pub(super) fn maps_automatically(&self) -> bool {
         let mapping = self.multipath.as_ref().map(|concurrent| &concurrent.choices.mapping);
@@ -131,7 +131,7 @@ impl Sender {
     }
 
     /// Refreshes the estimates after a SACK.
-    pub(in crate::send) fn refresh_estimates(&mut self, paths: &mut Paths) {
+    pub(in crate::send) fn refresh_estimates(&mut self, paths: &mut AssociationPaths) {
         let is_wanted = self.multipath.as_ref().is_some_and(|concurrent| {
             concurrent.choices.mapping == StreamMapping::Automatic
                 || concurrent.choices.path_order == PathOrder::EarliestArrival
@@ -156,7 +156,7 @@ impl Sender {
         slot: StreamSlot,
         path: PathId,
         bytes: usize,
-        paths: &Paths,
+        paths: &AssociationPaths,
     ) {
         if !self.maps_automatically() {
             return;
@@ -170,7 +170,7 @@ impl Sender {
     pub(in crate::send) fn choose_automatically(
         &mut self,
         path: PathId,
-        paths: &Paths,
+        paths: &AssociationPaths,
     ) -> Option<StreamSlot> {
         let path_entry = paths.get(path)?;
         let automatic = &self.multipath.as_ref()?.automatic;
@@ -193,7 +193,7 @@ impl Sender {
                 && automatic.misses_deadline(slot, path_entry, paths);
             !(requests_other_path || is_late || stream.paused && !is_started)
         };
-        let mut best: Option<Candidate> = None;
+        let mut best: Option<StreamCandidate> = None;
         let mut left = MAX_INSPECTED;
         let mut consider = |slot: StreamSlot| {
             if !is_eligible(slot) {
@@ -202,9 +202,9 @@ impl Sender {
             left -= 1;
             let rank = automatic.rank(slot, path_entry, &forecast);
             if best.is_none_or(|best| rank < best.rank) {
-                best = Some(Candidate { slot, rank });
+                best = Some(StreamCandidate { slot, rank });
             }
-            left == 0 || (!slower && rank == Rank::BEST)
+            left == 0 || (!slower && rank == StreamRank::BEST)
         };
         match current {
             Some(slot) => {
@@ -214,7 +214,7 @@ impl Sender {
                 scheduler.next(&mut consider);
             }
         }
-        let Candidate { slot, rank } = best?;
+        let StreamCandidate { slot, rank } = best?;
         let is_unsuitable = self.is_reserved(path_entry, paths)
             || slower && self.has_own_streams(slot, path_entry)
             || (rank.wait > 0 || rank.uses_slower_path)
@@ -232,7 +232,7 @@ impl Sender {
     /// Returns whether the buffers have no room for another packet on this path beyond what fills
     /// those with shorter round trips: a byte stays in the buffers for a round trip, so the shorter
     /// ones make better use of it, and this path gets the rest.
-    fn is_reserved(&self, path: &Path, paths: &Paths) -> bool {
+    fn is_reserved(&self, path: &Path, paths: &AssociationPaths) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
         let automatic = &concurrent.automatic;
         let Some(own) = automatic.view(path.id) else { return false };
@@ -255,7 +255,12 @@ impl Sender {
 
     /// Returns whether a stream whose messages would wait at the receiver, or that a slower path
     /// carries, is better left to that path, as there are other streams for this one.
-    fn is_better_left_to_other(&self, slot: StreamSlot, path: &Path, forecast: &Forecast) -> bool {
+    fn is_better_left_to_other(
+        &self,
+        slot: StreamSlot,
+        path: &Path,
+        forecast: &ArrivalForecast,
+    ) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
         let automatic = &concurrent.automatic;
         let Some(view) = automatic.view(path.id) else { return false };
@@ -315,13 +320,13 @@ impl Sender {
 
     /// Returns the bytes of a stream in the send buffer.
     fn queued_of(&self, slot: StreamSlot) -> usize {
-        self.queue.stream(slot).map_or(0, Stream::queued)
+        self.queue.stream(slot).map_or(0, OutboundStream::queued)
     }
 
     /// Returns whether another packet of a stream on a slower path would block faster ones: the
     /// other streams have little in the send buffer, and the buffers have no room for what the
     /// faster paths deliver meanwhile.
-    fn would_block(&self, slot: StreamSlot, path: &Path, forecast: &Forecast) -> bool {
+    fn would_block(&self, slot: StreamSlot, path: &Path, forecast: &ArrivalForecast) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
         let own = self.queued_of(slot);
         let others = self.queue.queued().saturating_sub(own);

@@ -8,7 +8,7 @@ use crate::identifier::PathId;
 
 /// The packets sent since the last event.
 #[derive(Debug)]
-pub(super) struct Burst {
+pub(super) struct PacketBurst {
     limit: BurstLimit,
     max_packets: u32,
     /// Whether an event occurred since the last packet.
@@ -20,7 +20,7 @@ pub(super) struct Burst {
     total: u32,
 }
 
-impl Burst {
+impl PacketBurst {
     pub(super) fn new(limit: BurstLimit, max_packets: u32) -> Self {
         let (last, counts) = (Duration::ZERO, Vec::new());
         Self { limit, max_packets: max_packets.max(1), is_new: true, last, counts, total: 0 }

@@ -1,23 +1,27 @@
 //! Mapping of streams to paths (Dreibholz et al., PFLDNeT 2010 §4).
 
-use super::super::Sender;
+use super::super::AssociationSender;
 use super::is_used;
 use crate::config::StreamMapping;
 use crate::identifier::{PathId, StreamId};
-use crate::path::{PathState, Paths};
+use crate::path::{AssociationPaths, PathState};
 
 /// The streams that may send on one path.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::send) struct Mapping<'a> {
+pub(in crate::send) struct PathMapping<'a> {
     mapping: &'a StreamMapping,
     path: PathId,
     /// The index of the path in the order of paths.
     index: usize,
-    paths: &'a Paths,
+    paths: &'a AssociationPaths,
 }
 
-impl<'a> Mapping<'a> {
-    pub(in crate::send) fn new(mapping: &'a StreamMapping, path: PathId, paths: &'a Paths) -> Self {
+impl<'a> PathMapping<'a> {
+    pub(in crate::send) fn new(
+        mapping: &'a StreamMapping,
+        path: PathId,
+        paths: &'a AssociationPaths,
+    ) -> Self {
         let index = paths.iter().position(|other| other.id == path).unwrap_or(usize::MAX);
         Self { mapping, path, index, paths }
     }
@@ -57,10 +61,14 @@ impl<'a> Mapping<'a> {
     }
 }
 
-impl Sender {
+impl AssociationSender {
     /// Returns whether new data may be sent on a path now, as far as buffers and streams are
     /// concerned.
-    pub(in crate::send) fn may_carry_new(&mut self, path: PathId, paths: &Paths) -> bool {
+    pub(in crate::send) fn may_carry_new(
+        &mut self,
+        path: PathId,
+        paths: &AssociationPaths,
+    ) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
         let (send_buffer, free) = (self.queue.limit(), self.peer_window());
         if self.queue.unsent() == 0

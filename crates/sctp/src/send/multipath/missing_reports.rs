@@ -1,8 +1,8 @@
 //! The missing reports of a SACK for a chunk: split fast retransmit (SFR, Iyengar et al. 2006 §3.1)
 //! and delayed acknowledgement (DAC, §3.3).
 
-use super::super::outstanding::Outstanding;
-use super::Concurrent;
+use super::super::outstanding::OutstandingData;
+use super::ConcurrentTransfer;
 use crate::serial::Tsn;
 
 /// Returns how many missing reports the current SACK counts as for a chunk of this path.
@@ -12,8 +12,8 @@ use crate::serial::Tsn;
 /// lowest new TSN is above the chunk, all its packets were sent later, so each of them counts;
 /// otherwise it counts once.
 pub(in crate::send) fn reports_for(
-    concurrent: Option<&Concurrent>,
-    outstanding: &Outstanding,
+    concurrent: Option<&ConcurrentTransfer>,
+    outstanding: &OutstandingData,
     number: u8,
     tsn: Tsn,
 ) -> u8 {
@@ -34,6 +34,6 @@ pub(in crate::send) fn reports_for(
 }
 
 /// Returns whether missing reports are counted for each path separately.
-pub(in crate::send) fn splits_reports(concurrent: Option<&Concurrent>) -> bool {
+pub(in crate::send) fn splits_reports(concurrent: Option<&ConcurrentTransfer>) -> bool {
     concurrent.is_none_or(|concurrent| concurrent.choices.split_fast_retransmit)
 }

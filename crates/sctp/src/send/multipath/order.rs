@@ -3,10 +3,10 @@
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use super::super::Sender;
+use super::super::AssociationSender;
 use crate::config::PathOrder;
 use crate::identifier::PathId;
-use crate::path::{Allowance, Path, Paths};
+use crate::path::{AssociationPaths, Path, SendAllowance};
 
 /// The best path so far, and when a paced one may send.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,10 +17,10 @@ pub(crate) struct NextPath {
     pub(crate) paced_until: Option<Duration>,
 }
 
-impl Sender {
+impl AssociationSender {
     /// Returns the path that sends next, of all that may. A path that has started continues until
     /// it may not: its packets are sent together.
-    pub(crate) fn next_path(&mut self, now: Duration, paths: &mut Paths) -> NextPath {
+    pub(crate) fn next_path(&mut self, now: Duration, paths: &mut AssociationPaths) -> NextPath {
         if self.multipath.as_ref().is_some_and(|concurrent| concurrent.is_idle) {
             return NextPath::default();
         }
@@ -60,7 +60,7 @@ impl Sender {
     }
 
     /// Finds the next path; also collects the paths, by index, that have room and nothing to send.
-    fn find_next(&mut self, now: Duration, paths: &Paths, unused: &mut u64) -> NextPath {
+    fn find_next(&mut self, now: Duration, paths: &AssociationPaths, unused: &mut u64) -> NextPath {
         let mut next = NextPath::default();
         let Some(concurrent) = &self.multipath else { return next };
         let (order, last) = (concurrent.choices.path_order, concurrent.last);
@@ -80,14 +80,14 @@ impl Sender {
                 continue;
             }
             match path.allowance(now, path.mtu()) {
-                Allowance::Now(_) => {}
-                Allowance::At(at) => {
+                SendAllowance::Now(_) => {}
+                SendAllowance::At(at) => {
                     if self.has_data_to_send(path.id, paths) {
                         next.paced_until = Some(next.paced_until.map_or(at, |other| other.min(at)));
                     }
                     continue;
                 }
-                Allowance::Closed => continue,
+                SendAllowance::Closed => continue,
             }
             // With nothing in flight, there may be no next event.
             let concurrent = self.multipath.as_mut().filter(|_| self.outstanding.in_flight() > 0);

@@ -1,20 +1,22 @@
 //! Congestion window update for CMT (CUC, Iyengar et al. 2006 §3.2): the pseudo-cumulative TSNs of
 //! a path.
 
-use super::super::outstanding::{ChunkState, Chunks, Flight, Outstanding, SentChunk, in_run};
-use crate::config::Cuc;
+use super::super::outstanding::{
+    ChunkState, OutstandingChunks, OutstandingData, PathFlight, SentChunk, in_run,
+};
+use crate::config::CucVersion;
 use crate::serial::Tsn;
 
 /// The lowest outstanding TSNs of a path.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::send) struct Lowest {
+pub(in crate::send) struct LowestTsns {
     /// The lowest of those sent once; with CUC v1, of all.
     first: Option<Tsn>,
     /// The lowest of those retransmitted.
     retransmitted: Option<Tsn>,
 }
 
-impl Lowest {
+impl LowestTsns {
     /// Returns whether an acknowledged chunk is the one that the path waited for.
     #[inline]
     fn is_reached(&self, tsn: Tsn) -> bool {
@@ -22,9 +24,9 @@ impl Lowest {
     }
 }
 
-impl Flight {
+impl PathFlight {
     /// Returns the lowest TSN in flight or to be retransmitted on the path, as far as known.
-    fn lowest(&mut self, number: u8, chunks: &Chunks) -> Option<Tsn> {
+    fn lowest(&mut self, number: u8, chunks: &OutstandingChunks) -> Option<Tsn> {
         let waiting = if self.pending_retransmissions() > 0 {
             self.first_retransmission(number, chunks)
         } else {
@@ -41,7 +43,7 @@ impl Flight {
     fn find(
         &self,
         number: u8,
-        chunks: &Chunks,
+        chunks: &OutstandingChunks,
         wanted: impl Fn(&SentChunk) -> bool,
     ) -> Option<Tsn> {
         self.runs().find_map(|run| {
@@ -53,7 +55,7 @@ impl Flight {
     }
 }
 
-impl Outstanding {
+impl OutstandingData {
     /// Records the acknowledgement of a chunk that was in flight or to be retransmitted: the window
     /// of its path may grow if the path waited for it.
     #[inline]
@@ -73,7 +75,7 @@ impl Outstanding {
     /// Updates the TSN that each path waits for.
     pub(in crate::send) fn update_points(&mut self) {
         let Some(cuc) = self.cuc() else { return };
-        let by_version_2 = cuc == Cuc::V2;
+        let by_version_2 = cuc == CucVersion::V2;
         for number in self.numbers() {
             let (flight, chunks) = self.flight_and_chunks(number);
             // Drops obsolete entries.
@@ -106,7 +108,7 @@ impl Outstanding {
     #[inline]
     pub(in crate::send) fn note_lowest(&mut self, number: u8, tsn: Tsn, is_retransmission: bool) {
         let Some(cuc) = self.cuc() else { return };
-        let is_retransmission = is_retransmission && cuc == Cuc::V2;
+        let is_retransmission = is_retransmission && cuc == CucVersion::V2;
         let Some(flight) = self.flights_mut().get_mut(usize::from(number)) else { return };
         let lowest = &mut flight.lowest;
         let point = if is_retransmission { &mut lowest.retransmitted } else { &mut lowest.first };
@@ -120,7 +122,7 @@ impl Outstanding {
     pub(in crate::send) fn has_advanced(&self, number: u8) -> bool {
         let seen = &self.flight(number).seen;
         match self.cuc() {
-            Some(cuc) if cuc != Cuc::None => seen.pseudo_cumulative,
+            Some(cuc) if cuc != CucVersion::None => seen.pseudo_cumulative,
             _ => seen.cumulative,
         }
     }

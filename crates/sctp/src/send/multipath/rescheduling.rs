@@ -3,13 +3,13 @@
 
 use core::time::Duration;
 
-use super::super::Sender;
+use super::super::AssociationSender;
 use super::super::outstanding::ChunkState;
 use super::super::retransmission::RetransmitReason;
 use crate::identifier::PathId;
-use crate::path::{Path, Paths};
+use crate::path::{AssociationPaths, Path};
 
-impl Sender {
+impl AssociationSender {
     /// Moves the first unacknowledged chunk to one of the paths `with_room`, given by index, if
     /// only a full buffer holds back new data and the chunk would arrive sooner. Returns its new
     /// path. Each chunk moves once.
@@ -17,7 +17,7 @@ impl Sender {
         &mut self,
         now: Duration,
         with_room: u64,
-        paths: &mut Paths,
+        paths: &mut AssociationPaths,
     ) -> Option<PathId> {
         let concurrent = self.multipath.as_ref()?;
         let rescheduling = concurrent.choices.rescheduling;

@@ -3,18 +3,18 @@
 use core::cmp::Reverse;
 
 use super::super::retransmission::same_or_better;
-use super::Concurrent;
+use super::ConcurrentTransfer;
 use super::automatic::time_for;
 use crate::config::RtxPolicy;
 use crate::congestion::nanoseconds;
 use crate::identifier::PathId;
-use crate::path::{Path, PathState, Paths};
+use crate::path::{AssociationPaths, Path, PathState};
 
 /// Returns the path for chunks lost on `from`, which still works as far as is known.
 pub(in crate::send) fn path_for_lost(
-    concurrent: Option<&Concurrent>,
+    concurrent: Option<&ConcurrentTransfer>,
     from: PathId,
-    paths: &Paths,
+    paths: &AssociationPaths,
 ) -> PathId {
     concurrent
         .and_then(|concurrent| best(concurrent.choices.rtx_policy, paths.iter(), Some(from)))
@@ -25,9 +25,9 @@ pub(in crate::send) fn path_for_lost(
 /// 9260 §6.4.1). By arrival, it is the one on which all of them would arrive first: on a slow path,
 /// what a fast one had in flight would fill the buffer of the receiver for seconds.
 pub(in crate::send) fn path_instead_of(
-    concurrent: Option<&Concurrent>,
+    concurrent: Option<&ConcurrentTransfer>,
     from: PathId,
-    paths: &Paths,
+    paths: &AssociationPaths,
 ) -> PathId {
     let others = || paths.iter().filter(|path| path.id != from);
     concurrent
@@ -44,9 +44,9 @@ pub(in crate::send) fn path_instead_of(
 /// Returns the path that delivers a packet that `from` lost earlier than `from` itself would, with
 /// the bytes that it may send now.
 pub(in crate::send) fn sooner_path(
-    concurrent: Option<&Concurrent>,
+    concurrent: Option<&ConcurrentTransfer>,
     from: PathId,
-    paths: &Paths,
+    paths: &AssociationPaths,
 ) -> Option<(PathId, usize)> {
     concurrent.filter(|concurrent| concurrent.choices.rtx_policy == RtxPolicy::EarliestArrival)?;
     let own = paths.get(from)?;

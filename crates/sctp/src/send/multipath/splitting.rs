@@ -1,20 +1,20 @@
 //! Buffer splitting (Dreibholz et al., GLOBECOM 2010).
 
-use super::super::outstanding::{Flight, Outstanding};
-use super::Concurrent;
+use super::super::outstanding::{OutstandingData, PathFlight};
+use super::ConcurrentTransfer;
 use crate::config::BufferSplitting;
 use crate::identifier::PathId;
-use crate::path::{PathState, Paths};
+use crate::path::{AssociationPaths, PathState};
 
-impl Concurrent {
+impl ConcurrentTransfer {
     /// Returns whether a path may take more of the send buffer of `send_buffer` bytes, and of the
     /// peer's window, of which `free` bytes are left. A path without data may always send a packet,
     /// or a small buffer would block everything.
     pub(super) fn has_share(
         &self,
         path: PathId,
-        paths: &Paths,
-        outstanding: &Outstanding,
+        paths: &AssociationPaths,
+        outstanding: &OutstandingData,
         send_buffer: usize,
         free: usize,
     ) -> bool {
@@ -22,7 +22,9 @@ impl Concurrent {
         let active = paths.iter().filter(|path| path.state() == PathState::Active).count().max(1);
         let taken = |splitting| match splitting {
             BufferSplitting::None => None,
-            BufferSplitting::Queued => Some(outstanding.flight_on(path).map_or(0, Flight::queued)),
+            BufferSplitting::Queued => {
+                Some(outstanding.flight_on(path).map_or(0, PathFlight::queued))
+            }
             BufferSplitting::Outstanding => Some(path_entry.outstanding()),
         };
         let packet = path_entry.mtu() + path_entry.overhead();

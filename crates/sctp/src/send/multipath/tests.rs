@@ -3,33 +3,33 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Concurrent, path_instead_of};
+use super::{ConcurrentTransfer, path_instead_of};
 use crate::config::{
-    AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, LossDetection,
-    Multipath, PathOrder, RttSampling, RtxPolicy, SchedulerKind, StreamMapping,
+    AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, CucVersion, LossDetection,
+    MultipathConfig, PathOrder, RttSampling, RtxPolicy, SchedulerKind, StreamMapping,
 };
-use crate::congestion::Siblings;
+use crate::congestion::SiblingPaths;
 use crate::identifier::{PathId, StreamId};
 use crate::message::SendInfo;
-use crate::path::{Path, Paths, Progress};
+use crate::path::{AssociationPaths, Path, PathProgress};
 use crate::send::tests::{Bench, SentPacket, config, milliseconds, on, sack_of, terms};
 
 const A: PathId = PathId(0);
 const B: PathId = PathId(1);
 
 /// The minimal multipath configuration.
-fn plain() -> Multipath {
-    Multipath {
+fn plain() -> MultipathConfig {
+    MultipathConfig {
         mapping: StreamMapping::RoundRobin,
         path_order: PathOrder::OldestTransmission,
         flight_cap: None,
         delayed_ack: false,
-        ..Multipath::default()
+        ..MultipathConfig::default()
     }
 }
 
 /// A sender with two paths.
-fn bench(multipath: Multipath) -> Bench {
+fn bench(multipath: MultipathConfig) -> Bench {
     bench_with(AssociationConfig { multipath: Some(multipath), ..config() })
 }
 
@@ -84,7 +84,7 @@ fn new_data_is_sent_on_all_paths() {
 #[test]
 fn a_table_keeps_streams_to_their_paths() {
     let table = alloc::vec![(StreamId(1), 1), (StreamId(0), 0)];
-    let multipath = Some(Multipath { mapping: StreamMapping::Table(table), ..plain() });
+    let multipath = Some(MultipathConfig { mapping: StreamMapping::Table(table), ..plain() });
     let scheduler = SchedulerKind::Fcfs.into();
     let mut bench = bench_with(AssociationConfig { multipath, scheduler, ..config() });
     queue(&mut bench, [1, 1, 0, 1]);
@@ -104,7 +104,7 @@ fn a_table_keeps_streams_to_their_paths() {
 
 #[test]
 fn a_stream_whose_path_fails_takes_another() {
-    let mut bench = bench(Multipath { mapping: StreamMapping::Modulo, ..plain() });
+    let mut bench = bench(MultipathConfig { mapping: StreamMapping::Modulo, ..plain() });
     bench.paths.suspect(B);
     queue(&mut bench, [1]);
     assert_eq!(taken(&output(&mut bench)), [(0, alloc::vec![0])]);
@@ -112,7 +112,7 @@ fn a_stream_whose_path_fails_takes_another() {
 
 #[test]
 fn a_message_may_request_a_path() {
-    let mut bench = bench(Multipath { mapping: StreamMapping::Modulo, ..plain() });
+    let mut bench = bench(MultipathConfig { mapping: StreamMapping::Modulo, ..plain() });
     bench.send(SendInfo { path: Some(B), ..on(0) }, 1000).expect("taken");
     assert_eq!(taken(&output(&mut bench)), [(1, alloc::vec![0])]);
 }
@@ -120,7 +120,7 @@ fn a_message_may_request_a_path() {
 #[test]
 fn a_burst_ends_until_the_next_event() {
     let config = AssociationConfig {
-        multipath: Some(Multipath { burst: BurstLimit::PerEvent, ..plain() }),
+        multipath: Some(MultipathConfig { burst: BurstLimit::PerEvent, ..plain() }),
         max_burst: 2,
         ..config()
     };
@@ -136,7 +136,7 @@ fn a_burst_ends_until_the_next_event() {
 #[test]
 fn no_path_takes_more_than_its_share_of_the_send_buffer() {
     let config = AssociationConfig {
-        multipath: Some(Multipath { sender_splitting: BufferSplitting::Queued, ..plain() }),
+        multipath: Some(MultipathConfig { sender_splitting: BufferSplitting::Queued, ..plain() }),
         send_buffer: 6 * 1452,
         ..config()
     };
@@ -155,7 +155,10 @@ fn no_path_takes_more_than_its_share_of_the_send_buffer() {
 #[test]
 fn outstanding_bytes_are_a_smaller_share() {
     let config = AssociationConfig {
-        multipath: Some(Multipath { sender_splitting: BufferSplitting::Outstanding, ..plain() }),
+        multipath: Some(MultipathConfig {
+            sender_splitting: BufferSplitting::Outstanding,
+            ..plain()
+        }),
         send_buffer: 6 * 1452,
         ..config()
     };
@@ -168,9 +171,9 @@ fn outstanding_bytes_are_a_smaller_share() {
 
 #[test]
 fn no_path_takes_more_than_its_share_of_the_peer_window() {
-    let multipath = Multipath { receiver_splitting: BufferSplitting::Queued, ..plain() };
+    let multipath = MultipathConfig { receiver_splitting: BufferSplitting::Queued, ..plain() };
     let config = AssociationConfig { multipath: Some(multipath), ..config() };
-    let few = crate::send::Terms { peer_window: 4 * 1452, ..terms() };
+    let few = crate::send::SenderTerms { peer_window: 4 * 1452, ..terms() };
     let mut bench = Bench::with(config, few);
     bench.add_path();
     queue(&mut bench, [0; 8]);
@@ -181,8 +184,9 @@ fn no_path_takes_more_than_its_share_of_the_peer_window() {
 
 #[test]
 fn a_path_window_grows_without_the_cumulative_tsn() {
-    for (cuc, grows) in [(Cuc::None, false), (Cuc::V1, true), (Cuc::V2, true)] {
-        let mut bench = bench(Multipath { cuc, ..plain() });
+    for (cuc, grows) in [(CucVersion::None, false), (CucVersion::V1, true), (CucVersion::V2, true)]
+    {
+        let mut bench = bench(MultipathConfig { cuc, ..plain() });
         queue(&mut bench, [0; 8]);
         output(&mut bench);
         let before = window(&bench, B);
@@ -205,7 +209,7 @@ fn a_path_window_does_not_grow_over_its_own_gap() {
 #[test]
 fn arrivals_on_another_path_are_not_missing_reports() {
     for (split, lost) in [(true, false), (false, true)] {
-        let mut bench = bench(Multipath { split_fast_retransmit: split, ..plain() });
+        let mut bench = bench(MultipathConfig { split_fast_retransmit: split, ..plain() });
         queue(&mut bench, [0; 8]);
         output(&mut bench);
         for last in 4..=6 {
@@ -221,7 +225,7 @@ fn arrivals_on_another_path_are_not_missing_reports() {
 #[test]
 fn a_delayed_sack_on_one_path_counts_for_each_packet() {
     for (delayed_ack, lost) in [(true, true), (false, false)] {
-        let mut bench = bench(Multipath { delayed_ack, ..plain() });
+        let mut bench = bench(MultipathConfig { delayed_ack, ..plain() });
         queue(&mut bench, [0; 8]);
         output(&mut bench);
         arrive(&mut bench, 0, &[(1, 3)], 3, A);
@@ -232,7 +236,7 @@ fn a_delayed_sack_on_one_path_counts_for_each_packet() {
 
 #[test]
 fn a_delayed_sack_on_several_paths_counts_once() {
-    let mut bench = bench(Multipath { delayed_ack: true, ..plain() });
+    let mut bench = bench(MultipathConfig { delayed_ack: true, ..plain() });
     queue(&mut bench, [0; 8]);
     output(&mut bench);
     arrive(&mut bench, 0, &[(1, 3), (4, 4)], 3, A);
@@ -243,7 +247,7 @@ fn a_delayed_sack_on_several_paths_counts_once() {
 /// The path on which a chunk is retransmitted that was lost on the first path, while the second has
 /// the larger window.
 fn retransmitted_on(rtx_policy: RtxPolicy) -> PathId {
-    let mut bench = bench(Multipath { rtx_policy, ..plain() });
+    let mut bench = bench(MultipathConfig { rtx_policy, ..plain() });
     queue(&mut bench, [0; 8]);
     output(&mut bench);
     bench.pass(milliseconds(20));
@@ -272,7 +276,7 @@ fn policies_choose_the_path_of_lost_chunks() {
 #[test]
 fn a_path_with_more_losses_gets_less() {
     let rtx_policy = RtxPolicy::LossRate;
-    let mut bench = bench(Multipath { rtx_policy, delayed_ack: true, ..plain() });
+    let mut bench = bench(MultipathConfig { rtx_policy, delayed_ack: true, ..plain() });
     queue(&mut bench, [0; 8]);
     output(&mut bench);
     arrive(&mut bench, 0, &[(2, 3)], 3, A);
@@ -341,7 +345,7 @@ fn the_paths_of_a_message_may_differ() {
 #[test]
 fn a_blocking_chunk_is_rescheduled_to_the_faster_path() {
     for (rescheduling, moved) in [(ChunkRescheduling::Both, 1), (ChunkRescheduling::None, 0)] {
-        let multipath = Some(Multipath { rescheduling, ..plain() });
+        let multipath = Some(MultipathConfig { rescheduling, ..plain() });
         let config = AssociationConfig { multipath, send_buffer: 8 * 1452, ..config() };
         let mut bench = bench_with(config);
         // The second path is known to be slow.
@@ -368,16 +372,16 @@ fn deliver(path: &mut Path, bytes: usize, rtt: Duration) {
     let number = path.next_packet();
     path.on_sent(Duration::ZERO, bytes, false);
     path.on_chunk_acknowledged(rtt, number, bytes);
-    let progress = Progress { cumulative_advanced: true, rtt: Some(rtt), ..Default::default() };
-    path.on_sack(rtt, progress, Siblings::default());
+    let progress = PathProgress { cumulative_advanced: true, rtt: Some(rtt), ..Default::default() };
+    path.on_sack(rtt, progress, SiblingPaths::default());
 }
 
 /// The first path has the shortest round trip and is slow: a large flight takes the third instead.
 #[test]
 fn data_of_a_silent_path_moves_to_where_all_of_it_arrives_first() {
-    let config = AssociationConfig { multipath: Some(Multipath::default()), ..config() };
+    let config = AssociationConfig { multipath: Some(MultipathConfig::default()), ..config() };
     let remote = |last: u8| core::net::SocketAddr::from(([192, 0, 2, last], 0));
-    let mut paths = Paths::new(remote(1), None, &config, [7; 32]);
+    let mut paths = AssociationPaths::new(remote(1), None, &config, [7; 32]);
     for last in 2..=3 {
         let id = paths.add(remote(last), None, &config).expect("there are few paths");
         paths.confirm(id);
@@ -386,10 +390,10 @@ fn data_of_a_silent_path_moves_to_where_all_of_it_arrives_first() {
     for (id, bytes, rtt) in [(A, 1452, 10), (B, 145_200, 50), (PathId(2), 145_200, 50)] {
         deliver(paths.get_mut(id).expect("a path"), bytes, milliseconds(rtt));
     }
-    let choose = |paths: &Paths, rtx_policy| {
-        let multipath = Multipath { rtx_policy, ..Multipath::default() };
+    let choose = |paths: &AssociationPaths, rtx_policy| {
+        let multipath = MultipathConfig { rtx_policy, ..MultipathConfig::default() };
         let config = AssociationConfig { multipath: Some(multipath), ..self::config() };
-        path_instead_of(Concurrent::new(&config).as_deref(), B, paths)
+        path_instead_of(ConcurrentTransfer::new(&config).as_deref(), B, paths)
     };
     assert_eq!(choose(&paths, RtxPolicy::EarliestArrival), A, "little is soonest there");
     paths.get_mut(B).expect("a path").on_sent(milliseconds(60), 100_000, false);
@@ -402,7 +406,7 @@ fn data_of_a_silent_path_moves_to_where_all_of_it_arrives_first() {
 #[test]
 fn what_a_slow_path_lost_takes_a_faster_one_as_far_as_that_has_room() {
     for (rtx_policy, again_on) in [(RtxPolicy::EarliestArrival, A), (RtxPolicy::Same, B)] {
-        let multipath = Some(Multipath { rtx_policy, ..plain() });
+        let multipath = Some(MultipathConfig { rtx_policy, ..plain() });
         let loss_detection = LossDetection::Rack;
         let mut bench = bench_with(AssociationConfig { multipath, loss_detection, ..config() });
         for (id, rtt) in [(A, 10), (B, 200)] {

@@ -52,13 +52,13 @@ pub(in crate::send) struct SentChunk {
 
 /// Chunks in the order of their TSNs, without gaps.
 #[derive(Debug)]
-pub(in crate::send) struct Chunks {
+pub(in crate::send) struct OutstandingChunks {
     chunks: VecDeque<SentChunk>,
     /// The TSN of the first chunk, or of the next one if there is none.
     first: Tsn,
 }
 
-impl Chunks {
+impl OutstandingChunks {
     pub(super) fn new(initial: Tsn) -> Self {
         Self { chunks: VecDeque::new(), first: initial }
     }

@@ -3,17 +3,17 @@
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
-use super::{ChunkState, Chunks, SentChunk};
+use super::{ChunkState, OutstandingChunks, SentChunk};
 use crate::congestion::PacketNumber;
 use crate::identifier::PathId;
-use crate::send::loss::{Rack, TailLossProbe};
-use crate::send::multipath::Lowest;
-use crate::send::tally::{Count, Tally};
+use crate::send::byte_tally::{ByteTally, ItemCount};
+use crate::send::loss::{RackState, TailLossProbe};
+use crate::send::multipath::LowestTsns;
 use crate::serial::Tsn;
 
 /// Chunks with consecutive TSNs that were sent in one packet.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::send) struct Run {
+pub(in crate::send) struct PacketRun {
     pub(in crate::send) packet: PacketNumber,
     pub(in crate::send) sent: Duration,
     pub(in crate::send) first: Tsn,
@@ -22,7 +22,7 @@ pub(in crate::send) struct Run {
 
 /// A recovery period, in which the window is not reduced again (RFC 9260 §7.2.4).
 #[derive(Clone, Copy, Debug)]
-pub(in crate::send) struct Recovery {
+pub(in crate::send) struct RecoveryPeriod {
     /// The fast recovery exit point: the highest TSN outstanding when it began.
     pub(in crate::send) exit: Tsn,
     /// The first packet after its start.
@@ -35,7 +35,7 @@ pub(in crate::send) struct Recovery {
 
 /// What one SACK reported about the path.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::send) struct Seen {
+pub(in crate::send) struct SackFindings {
     /// Whether it newly acknowledged data.
     pub(in crate::send) acknowledged: bool,
     /// Whether some of that was sent on no other path.
@@ -60,51 +60,51 @@ pub(in crate::send) struct Seen {
 
 /// The data in flight on one path. All per-path state of the multipath algorithms is here.
 #[derive(Debug)]
-pub(in crate::send) struct Flight {
+pub(in crate::send) struct PathFlight {
     /// Its path; `None` once that has been removed.
     pub(in crate::send) path: Option<PathId>,
     /// The data sent, oldest first; completed runs are dropped from the front.
-    runs: VecDeque<Run>,
+    runs: VecDeque<PacketRun>,
     /// TSNs to be retransmitted on this path, lowest first; some may have been acknowledged since.
     retransmissions: VecDeque<Tsn>,
     /// Whether `retransmissions` is out of order.
     unsorted: bool,
     /// The number of them that are still needed.
-    pending: Count,
-    pub(in crate::send) recovery: Option<Recovery>,
+    pending: ItemCount,
+    pub(in crate::send) recovery: Option<RecoveryPeriod>,
     /// The highest TSN that was acknowledged on this path so far.
     pub(in crate::send) highest_acknowledged: Option<Tsn>,
-    pub(in crate::send) rack: Rack,
+    pub(in crate::send) rack: RackState,
     pub(in crate::send) probe: TailLossProbe,
     /// The oldest packet in flight when T3 was last started.
     pub(in crate::send) timed: Option<PacketNumber>,
     /// When the path's silence casts doubt on it.
     pub(in crate::send) doubt: Option<Duration>,
-    pub(in crate::send) seen: Seen,
+    pub(in crate::send) seen: SackFindings,
     /// Bytes last sent on the path and still in the send buffer; only maintained if several paths
     /// are used at once, like the following field.
-    queued: Tally,
+    queued: ByteTally,
     /// The TSNs that the path waits for.
-    pub(in crate::send) lowest: Lowest,
+    pub(in crate::send) lowest: LowestTsns,
 }
 
-impl Flight {
+impl PathFlight {
     pub(super) fn new(path: PathId) -> Self {
         Self {
             path: Some(path),
             runs: VecDeque::new(),
             retransmissions: VecDeque::new(),
             unsorted: false,
-            pending: Count::default(),
+            pending: ItemCount::default(),
             recovery: None,
             highest_acknowledged: None,
-            rack: Rack::default(),
+            rack: RackState::default(),
             probe: TailLossProbe::default(),
             timed: None,
             doubt: None,
-            seen: Seen::default(),
-            queued: Tally::default(),
-            lowest: Lowest::default(),
+            seen: SackFindings::default(),
+            queued: ByteTally::default(),
+            lowest: LowestTsns::default(),
         }
     }
 
@@ -129,7 +129,7 @@ impl Flight {
     /// Removes `bytes` that left the send buffer, or moved to another path.
     #[inline]
     pub(super) fn dequeue(&mut self, bytes: usize) {
-        self.queued.take(bytes);
+        self.queued.subtract(bytes);
     }
 
     /// Records a chunk that was sent, or counts as sent, on this path.
@@ -143,13 +143,13 @@ impl Flight {
             run.count += 1;
             return;
         }
-        self.runs.push_back(Run { packet, sent: now, first: tsn, count: 1 });
+        self.runs.push_back(PacketRun { packet, sent: now, first: tsn, count: 1 });
     }
 
     /// Records a chunk on which the peer reneged: it is in flight again, as part of the latest
     /// packet.
     pub(super) fn on_reneged(&mut self, packet: PacketNumber, now: Duration, tsn: Tsn) {
-        let holds = |run: &Run| tsn.distance_from(run.first) < u32::from(run.count);
+        let holds = |run: &PacketRun| tsn.distance_from(run.first) < u32::from(run.count);
         let mut latest = self.runs.iter().rev().take_while(|run| run.packet == packet);
         if !latest.any(holds) {
             self.on_sent(packet, now, tsn);
@@ -165,7 +165,11 @@ impl Flight {
     }
 
     /// Returns the oldest run with data in flight, after dropping completed ones.
-    pub(in crate::send) fn oldest(&mut self, number: u8, chunks: &Chunks) -> Option<Run> {
+    pub(in crate::send) fn oldest(
+        &mut self,
+        number: u8,
+        chunks: &OutstandingChunks,
+    ) -> Option<PacketRun> {
         while let Some(run) = self.runs.front() {
             if is_in_flight(run, number, chunks) {
                 return Some(*run);
@@ -181,13 +185,13 @@ impl Flight {
     }
 
     /// Returns the runs, oldest first.
-    pub(in crate::send) fn runs(&self) -> impl DoubleEndedIterator<Item = &Run> {
+    pub(in crate::send) fn runs(&self) -> impl DoubleEndedIterator<Item = &PacketRun> {
         self.runs.iter()
     }
 
     /// Returns the first and the last run, which may be the same.
     #[inline]
-    pub(in crate::send) fn oldest_and_newest_run(&self) -> Option<(&Run, &Run)> {
+    pub(in crate::send) fn oldest_and_newest_run(&self) -> Option<(&PacketRun, &PacketRun)> {
         Some((self.runs.front()?, self.runs.back()?))
     }
 
@@ -211,7 +215,7 @@ impl Flight {
     pub(in crate::send) fn first_retransmission(
         &mut self,
         number: u8,
-        chunks: &Chunks,
+        chunks: &OutstandingChunks,
     ) -> Option<Tsn> {
         if self.unsorted {
             let base = chunks.first();
@@ -229,7 +233,7 @@ impl Flight {
             self.retransmissions.pop_front();
         }
         debug_assert_eq!(self.pending.get(), 0, "pending retransmissions that are not found");
-        self.pending = Count::default();
+        self.pending = ItemCount::default();
         None
     }
 
@@ -241,7 +245,7 @@ impl Flight {
 
     /// Limits the entries to about what is outstanding: a peer that alternately reneges and
     /// acknowledges creates entries over and over.
-    pub(super) fn compact(&mut self, number: u8, chunks: &Chunks, max_entries: usize) {
+    pub(super) fn compact(&mut self, number: u8, chunks: &OutstandingChunks, max_entries: usize) {
         if self.retransmissions.len() > max_entries {
             let mut last = None;
             self.first_retransmission(number, chunks);
@@ -281,12 +285,12 @@ impl Flight {
     /// Forgets everything sent, including the contents of the send buffer.
     pub(super) fn restart(&mut self) {
         self.clear();
-        self.queued = Tally::default();
+        self.queued = ByteTally::default();
     }
 }
 
 /// Returns whether a chunk of the run is still in flight in it.
-fn is_in_flight(run: &Run, number: u8, chunks: &Chunks) -> bool {
+fn is_in_flight(run: &PacketRun, number: u8, chunks: &OutstandingChunks) -> bool {
     let last = run.first.plus(u32::from(run.count) - 1);
     if last.is_before(chunks.first()) {
         return false;
@@ -297,6 +301,6 @@ fn is_in_flight(run: &Run, number: u8, chunks: &Chunks) -> bool {
 }
 
 /// Returns whether a chunk is in flight in this run, and has not been retransmitted since.
-pub(in crate::send) fn in_run(chunk: &SentChunk, run: &Run, number: u8) -> bool {
+pub(in crate::send) fn in_run(chunk: &SentChunk, run: &PacketRun, number: u8) -> bool {
     chunk.state == ChunkState::InFlight && chunk.flight == number && chunk.packet == run.packet
 }

@@ -3,9 +3,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{ChunkState, Flight, Outstanding};
+use super::{ChunkState, OutstandingData, PathFlight};
 
-impl Outstanding {
+impl OutstandingData {
     /// Returns the number of chunks, which is the cost of recomputing.
     pub(in crate::send) fn len(&self) -> usize {
         self.chunks.len()
@@ -30,10 +30,10 @@ impl Outstanding {
         }
         assert_eq!(in_flight, self.in_flight.get(), "bytes in flight");
         let counted: Vec<usize> =
-            self.flights.iter().map(Flight::pending_retransmissions).collect();
+            self.flights.iter().map(PathFlight::pending_retransmissions).collect();
         assert_eq!(waiting, counted, "chunks to be retransmitted, by path");
         if self.cuc.is_some() {
-            let counted: Vec<usize> = self.flights.iter().map(Flight::queued).collect();
+            let counted: Vec<usize> = self.flights.iter().map(PathFlight::queued).collect();
             assert_eq!(queued, counted, "bytes in the send buffer, by path");
         }
         unreleased

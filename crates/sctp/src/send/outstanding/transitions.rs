@@ -3,14 +3,14 @@
 
 use core::time::Duration;
 
-use super::{ChunkState, Outstanding, SentChunk};
+use super::{ChunkState, OutstandingData, SentChunk};
 use crate::congestion::PacketNumber;
 use crate::identifier::PathId;
-use crate::path::Paths;
+use crate::path::AssociationPaths;
 use crate::send::queue::MessageId;
 use crate::serial::Tsn;
 
-impl Outstanding {
+impl OutstandingData {
     /// Records a new chunk that is sent.
     #[inline]
     pub(in crate::send) fn send(&mut self, now: Duration, chunk: SentChunk) {
@@ -126,7 +126,7 @@ impl Outstanding {
         let before = *chunk;
         chunk.state = ChunkState::Lost;
         chunk.missing = 0;
-        self.in_flight.take(before.length.into());
+        self.in_flight.subtract(before.length.into());
         let path = self.path_of(before.flight);
         self.queue_retransmission(tsn, to);
         Some((before, path))
@@ -142,7 +142,12 @@ impl Outstanding {
 
     /// Handles reneging on a chunk: it counts as in flight again, with one missing report, and T3
     /// covers it (RFC 9260 §6.2.1 D iii).
-    pub(in crate::send) fn on_reneged(&mut self, now: Duration, tsn: Tsn, paths: &mut Paths) {
+    pub(in crate::send) fn on_reneged(
+        &mut self,
+        now: Duration,
+        tsn: Tsn,
+        paths: &mut AssociationPaths,
+    ) {
         let max = self.max_entries();
         let Some(chunk) = self.chunks.get_mut(tsn) else { return };
         if chunk.state != ChunkState::Acknowledged {
@@ -192,7 +197,7 @@ impl Outstanding {
     #[inline]
     fn stop_tracking(&mut self, before: &SentChunk) {
         match before.state {
-            ChunkState::InFlight => self.in_flight.take(before.length.into()),
+            ChunkState::InFlight => self.in_flight.subtract(before.length.into()),
             ChunkState::Lost => {
                 if let Some(flight) = self.flights.get_mut(usize::from(before.flight)) {
                     flight.remove_retransmission();

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use crate::send::tally::Tally;
+use crate::send::byte_tally::ByteTally;
 
 /// The minimum share of the send buffer per message: there are no more messages than shares of this
 /// many bytes, so that tiny messages cannot fill the memory.
@@ -13,7 +13,7 @@ const MIN_MESSAGES: usize = 64;
 
 /// What an association may use of its buffers while many share the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Allowance {
+pub(crate) struct BufferAllowance {
     /// Bytes of each buffer.
     pub(crate) bytes: usize,
     /// Whether a larger message may be sent if nothing else is in the send buffer. Otherwise it
@@ -21,7 +21,7 @@ pub(crate) struct Allowance {
     pub(crate) admits_lone: bool,
 }
 
-impl Allowance {
+impl BufferAllowance {
     /// The whole buffers.
     pub(crate) const UNLIMITED: Self = Self { bytes: usize::MAX, admits_lone: true };
 }
@@ -36,9 +36,9 @@ pub(super) struct SendBuffer {
     admits_lone: bool,
     max_messages: u32,
     /// Bytes in it, sent or not.
-    queued: Tally,
+    queued: ByteTally,
     /// Those of them that are not yet in a chunk.
-    unsent: Tally,
+    unsent: ByteTally,
     /// The length of the message that was refused for lack of room.
     refused: Option<NonZeroU32>,
 }
@@ -56,8 +56,8 @@ impl SendBuffer {
             allowance: u32::MAX,
             admits_lone: true,
             max_messages: max_messages_for(limit),
-            queued: Tally::default(),
-            unsent: Tally::default(),
+            queued: ByteTally::default(),
+            unsent: ByteTally::default(),
             refused: None,
         }
     }
@@ -69,7 +69,7 @@ impl SendBuffer {
     }
 
     /// Limits its use; data in it is kept.
-    pub(super) fn set_allowance(&mut self, allowance: Allowance) {
+    pub(super) fn set_allowance(&mut self, allowance: BufferAllowance) {
         self.allowance = u32::try_from(allowance.bytes).unwrap_or(u32::MAX);
         self.admits_lone = allowance.admits_lone;
     }
@@ -141,18 +141,18 @@ impl SendBuffer {
     /// Records bytes that went into a chunk.
     #[inline]
     pub(super) fn on_chunked(&mut self, bytes: usize) {
-        self.unsent.take(bytes);
+        self.unsent.subtract(bytes);
     }
 
     /// Records bytes that will never be in a chunk.
     pub(super) fn on_dropped(&mut self, bytes: usize) {
-        self.queued.take(bytes);
-        self.unsent.take(bytes);
+        self.queued.subtract(bytes);
+        self.unsent.subtract(bytes);
     }
 
     /// Records bytes of chunks that are non-renegably acknowledged, or abandoned.
     #[inline]
     pub(super) fn on_released(&mut self, bytes: usize) {
-        self.queued.take(bytes);
+        self.queued.subtract(bytes);
     }
 }

@@ -1,12 +1,12 @@
 //! Division of messages into chunks: their numbers, and how much of a message is in chunks.
 
 use super::messages::{MessageId, QueuedMessage};
-use super::streams::Stream;
-use super::{Numbering, SendQueue};
+use super::streams::OutboundStream;
+use super::{MessageNumbering, SendQueue};
 use crate::scheduler::StreamSlot;
 use crate::send::outstanding::SentChunk;
 use crate::serial::{Mid, Ssn, Tsn};
-use crate::wire::{DataFlags, DataHeader, Order, PacketWriter};
+use crate::wire::{DataFlags, DataHeader, DataOrder, PacketWriter};
 
 impl SendQueue {
     /// Starts or continues a message. It gets its number and its first TSN when its first chunk is
@@ -23,10 +23,10 @@ impl SendQueue {
             message.first_tsn = tsn;
             let stream = self.streams.get(slot)?;
             message.number = match (self.numbering, message.unordered) {
-                (Numbering::Ssn, true) => 0,
-                (Numbering::Ssn, false) => stream.next_ssn.0.into(),
-                (Numbering::Mid, false) => stream.next_mid.0,
-                (Numbering::Mid, true) => stream.next_unordered_mid.0,
+                (MessageNumbering::Ssn, true) => 0,
+                (MessageNumbering::Ssn, false) => stream.next_ssn.0.into(),
+                (MessageNumbering::Mid, false) => stream.next_mid.0,
+                (MessageNumbering::Mid, true) => stream.next_unordered_mid.0,
             };
         }
         Some(message)
@@ -54,7 +54,7 @@ impl SendQueue {
             stream.use_number(self.numbering, unordered);
             self.dequeue(slot, id, length);
         } else {
-            self.scheduler.on_part(slot, length, self.numbering == Numbering::Ssn);
+            self.scheduler.on_part(slot, length, self.numbering == MessageNumbering::Ssn);
         }
     }
 
@@ -72,8 +72,10 @@ impl SendQueue {
         let (start, length) = (chunk.offset as usize, usize::from(chunk.length));
         let Some(payload) = message.data.get(start..start + length) else { return false };
         let order = match self.numbering {
-            Numbering::Mid => Order::Mid { mid: Mid(message.number), fsn: chunk.fragment },
-            Numbering::Ssn => Order::Ssn(Ssn(message.number as u16)),
+            MessageNumbering::Mid => {
+                DataOrder::Mid { mid: Mid(message.number), fsn: chunk.fragment }
+            }
+            MessageNumbering::Ssn => DataOrder::Ssn(Ssn(message.number as u16)),
         };
         let flags = DataFlags {
             unordered: message.unordered,
@@ -103,14 +105,16 @@ impl SendQueue {
     }
 }
 
-impl Stream {
+impl OutboundStream {
     /// Uses up the number of a complete message.
-    fn use_number(&mut self, numbering: Numbering, unordered: bool) {
+    fn use_number(&mut self, numbering: MessageNumbering, unordered: bool) {
         match (numbering, unordered) {
-            (Numbering::Ssn, true) => {}
-            (Numbering::Ssn, false) => self.next_ssn = self.next_ssn.next(),
-            (Numbering::Mid, false) => self.next_mid = self.next_mid.next(),
-            (Numbering::Mid, true) => self.next_unordered_mid = self.next_unordered_mid.next(),
+            (MessageNumbering::Ssn, true) => {}
+            (MessageNumbering::Ssn, false) => self.next_ssn = self.next_ssn.next(),
+            (MessageNumbering::Mid, false) => self.next_mid = self.next_mid.next(),
+            (MessageNumbering::Mid, true) => {
+                self.next_unordered_mid = self.next_unordered_mid.next()
+            }
         }
     }
 }

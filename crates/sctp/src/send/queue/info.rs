@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{SendQueue, Stream};
+use super::{OutboundStream, SendQueue};
 use crate::identifier::StreamId;
 
 /// The contents of the send buffer that belong to one stream, in bytes of user data.
@@ -39,7 +39,7 @@ pub struct AssociationQueueInfo {
 impl AssociationQueueInfo {
     /// Returns the contents that belong to one stream.
     #[must_use]
-    pub fn of(&self, stream: StreamId) -> QueueInfo {
+    pub fn stream(&self, stream: StreamId) -> QueueInfo {
         let at = self.by_stream.binary_search_by_key(&stream, |(id, _)| *id);
         at.map_or_else(|_| QueueInfo::default(), |at| self.by_stream[at].1)
     }
@@ -48,7 +48,7 @@ impl AssociationQueueInfo {
 impl SendQueue {
     /// Returns the contents of the send buffer; `streams` is the number of streams.
     pub(in crate::send) fn info(&self, streams: u16) -> AssociationQueueInfo {
-        let of = |stream: &Stream| (stream.id, stream.info());
+        let of = |stream: &OutboundStream| (stream.id, stream.info());
         let mut by_stream: Vec<(StreamId, QueueInfo)> = self.streams.iter().map(of).collect();
         by_stream.sort_unstable_by_key(|(id, _)| *id);
         AssociationQueueInfo {
@@ -62,11 +62,12 @@ impl SendQueue {
     /// Returns the contents that belong to one stream.
     pub(in crate::send) fn info_of(&self, stream: StreamId) -> QueueInfo {
         let slot = self.streams.find(stream);
-        slot.and_then(|slot| self.streams.get(slot)).map_or_else(QueueInfo::default, Stream::info)
+        slot.and_then(|slot| self.streams.get(slot))
+            .map_or_else(QueueInfo::default, OutboundStream::info)
     }
 }
 
-impl Stream {
+impl OutboundStream {
     fn info(&self) -> QueueInfo {
         QueueInfo { unsent: self.unsent(), unacknowledged: self.unacknowledged() }
     }

@@ -5,18 +5,18 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::SendQueue;
-use super::messages::{Limit, MessageId, QueuedMessage};
-use crate::send::tally::Count;
+use super::messages::{AbandonLimit, MessageId, QueuedMessage};
+use crate::send::byte_tally::ItemCount;
 
 /// The stored messages with a lifetime.
 #[derive(Debug, Default)]
-pub(super) struct Lifetimes {
-    count: Count,
+pub(super) struct MessageLifetimes {
+    count: ItemCount,
     /// The earliest end of the lifetime of an unsent message, or earlier.
     next: Option<Duration>,
 }
 
-impl Lifetimes {
+impl MessageLifetimes {
     /// Records a queued message that expires at `deadline`.
     pub(super) fn add(&mut self, deadline: Duration) {
         let others = self.next.filter(|_| self.count.get() > 0);
@@ -68,7 +68,7 @@ impl SendQueue {
     pub(in crate::send) fn is_expired(&self, id: MessageId, now: Duration) -> bool {
         self.lifetimes.count() > 0
             && self.messages.get(id).is_some_and(
-                |message| matches!(message.limit, Limit::Deadline(deadline) if deadline <= now),
+                |message| matches!(message.limit, AbandonLimit::Deadline(deadline) if deadline <= now),
             )
     }
 }
@@ -76,7 +76,9 @@ impl SendQueue {
 /// Returns when a message expires, if nothing of it was sent yet.
 fn deadline_of(message: &QueuedMessage) -> Option<Duration> {
     match message.limit {
-        Limit::Deadline(deadline) if message.sent == 0 && !message.abandoned => Some(deadline),
+        AbandonLimit::Deadline(deadline) if message.sent == 0 && !message.abandoned => {
+            Some(deadline)
+        }
         _ => None,
     }
 }

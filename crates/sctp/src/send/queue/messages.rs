@@ -8,9 +8,9 @@ use bytes::Bytes;
 use core::time::Duration;
 
 use crate::identifier::{PathId, Ppid};
-use crate::message::{Reliability, SendInfo};
+use crate::message::{MessageReliability, SendInfo};
 use crate::scheduler::StreamSlot;
-use crate::send::tally::Count;
+use crate::send::byte_tally::ItemCount;
 use crate::serial::Tsn;
 
 /// The slot of a message.
@@ -22,20 +22,20 @@ pub(super) const NONE: MessageId = MessageId(u32::MAX);
 
 /// When a message is abandoned (RFC 3758 §4.1, RFC 7496 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::send) enum Limit {
+pub(in crate::send) enum AbandonLimit {
     Never,
     Deadline(Duration),
     Retransmissions(u16),
     Priority(u32),
 }
 
-impl Limit {
-    fn new(reliability: Reliability, now: Duration) -> Self {
+impl AbandonLimit {
+    fn new(reliability: MessageReliability, now: Duration) -> Self {
         match reliability {
-            Reliability::Reliable => Self::Never,
-            Reliability::Lifetime(lifetime) => Self::Deadline(deadline(now, lifetime)),
-            Reliability::Retransmissions(most) => Self::Retransmissions(most),
-            Reliability::Priority(priority) => Self::Priority(priority),
+            MessageReliability::Reliable => Self::Never,
+            MessageReliability::Lifetime(lifetime) => Self::Deadline(deadline(now, lifetime)),
+            MessageReliability::Retransmissions(most) => Self::Retransmissions(most),
+            MessageReliability::Priority(priority) => Self::Priority(priority),
         }
     }
 }
@@ -51,7 +51,7 @@ pub(super) fn deadline(now: Duration, lifetime: Duration) -> Duration {
 pub(in crate::send) struct QueuedMessage {
     pub(in crate::send) data: Bytes,
     /// When it is abandoned.
-    pub(in crate::send) limit: Limit,
+    pub(in crate::send) limit: AbandonLimit,
     /// The next unsent message of its stream, or the next free slot.
     pub(super) next: MessageId,
     pub(in crate::send) ppid: Ppid,
@@ -61,7 +61,7 @@ pub(in crate::send) struct QueuedMessage {
     /// The bytes that are in chunks.
     pub(in crate::send) sent: u32,
     /// Its chunks that are not yet cumulatively acknowledged.
-    chunks: Count,
+    chunks: ItemCount,
     /// The fragment sequence number of its next chunk (RFC 8260 §2.1).
     pub(in crate::send) next_fragment: u32,
     /// The TSN of its first chunk, once sent.
@@ -82,13 +82,13 @@ impl QueuedMessage {
     pub(super) fn new(stream: StreamSlot, info: &SendInfo, data: Bytes, now: Duration) -> Self {
         Self {
             data,
-            limit: Limit::new(info.reliability, now),
+            limit: AbandonLimit::new(info.reliability, now),
             next: NONE,
             ppid: info.ppid,
             context: info.context,
             number: 0,
             sent: 0,
-            chunks: Count::default(),
+            chunks: ItemCount::default(),
             next_fragment: 0,
             first_tsn: Tsn(0),
             last_tsn: Tsn(0),
@@ -129,15 +129,15 @@ impl QueuedMessage {
 
 /// All messages of an association. Slots are reused, the most recently freed one first.
 #[derive(Debug)]
-pub(super) struct Messages {
+pub(super) struct QueuedMessages {
     slots: Vec<QueuedMessage>,
     first_free: MessageId,
-    count: Count,
+    count: ItemCount,
 }
 
-impl Messages {
+impl QueuedMessages {
     pub(super) fn new() -> Self {
-        Self { slots: Vec::new(), first_free: NONE, count: Count::default() }
+        Self { slots: Vec::new(), first_free: NONE, count: ItemCount::default() }
     }
 
     /// Returns the number of messages.
@@ -176,7 +176,7 @@ impl Messages {
 
     /// Removes a message, and returns when it would have been abandoned.
     #[inline]
-    pub(super) fn remove(&mut self, id: MessageId) -> Option<Limit> {
+    pub(super) fn remove(&mut self, id: MessageId) -> Option<AbandonLimit> {
         let slot = self.slots.get_mut(id.0 as usize)?;
         debug_assert!(!slot.is_free, "a message is removed twice");
         slot.data = Bytes::new();

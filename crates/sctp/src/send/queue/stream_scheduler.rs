@@ -3,19 +3,19 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::messages::Messages;
-use super::streams::Streams;
-use crate::config::{AssociationConfig, SchedulerKind, Selection};
+use super::messages::QueuedMessages;
+use super::streams::OutboundStreams;
+use crate::config::{AlgorithmSelection, AssociationConfig, SchedulerKind};
 use crate::identifier::StreamId;
-use crate::scheduler::{Scheduler, SchedulerFactory, StreamSlot, Turn};
+use crate::scheduler::{Scheduler, SchedulerFactory, StreamSlot, StreamTurn};
 
 /// A built-in scheduler, or the caller's own.
-pub(in crate::send) type Choice = Selection<SchedulerKind, dyn SchedulerFactory>;
+pub(in crate::send) type SchedulerChoice = AlgorithmSelection<SchedulerKind, dyn SchedulerFactory>;
 
 /// The scheduler and its settings for streams.
 #[derive(Debug)]
 pub(in crate::send) struct StreamScheduler {
-    choice: Choice,
+    choice: SchedulerChoice,
     /// Priorities or weights, in the order of the streams' numbers.
     values: Vec<(StreamId, u16)>,
     scheduler: Box<dyn Scheduler>,
@@ -34,7 +34,7 @@ impl StreamScheduler {
         Self { choice, values, scheduler, current: None }
     }
 
-    pub(super) fn choice(&self) -> &Choice {
+    pub(super) fn choice(&self) -> &SchedulerChoice {
         &self.choice
     }
 
@@ -51,8 +51,8 @@ impl StreamScheduler {
         eligible: &mut dyn FnMut(StreamSlot) -> bool,
     ) -> Option<StreamSlot> {
         match self.choice {
-            Selection::BuiltIn(_) => self.scheduler.next(eligible),
-            Selection::Custom(_) => self.next_of_custom(eligible),
+            AlgorithmSelection::BuiltIn(_) => self.scheduler.next(eligible),
+            AlgorithmSelection::Custom(_) => self.next_of_custom(eligible),
         }
     }
 
@@ -83,7 +83,7 @@ impl StreamScheduler {
     #[inline]
     pub(super) fn on_part(&mut self, slot: StreamSlot, bytes: usize, first: bool) {
         self.current = first.then_some(slot);
-        let turn = Turn { stream: slot, bytes, ends_message: false, ends_stream: false };
+        let turn = StreamTurn { stream: slot, bytes, ends_message: false, ends_stream: false };
         self.scheduler.on_sent(&turn);
     }
 
@@ -93,7 +93,12 @@ impl StreamScheduler {
         if self.current == Some(slot) {
             self.current = None;
         }
-        self.scheduler.on_sent(&Turn { stream: slot, bytes, ends_message: true, ends_stream });
+        self.scheduler.on_sent(&StreamTurn {
+            stream: slot,
+            bytes,
+            ends_message: true,
+            ends_stream,
+        });
     }
 
     /// Records the first use of a stream.
@@ -118,10 +123,10 @@ impl StreamScheduler {
     /// Replaces the scheduler. The new one knows the queued messages, but not the history.
     pub(super) fn replace(
         &mut self,
-        choice: Choice,
+        choice: SchedulerChoice,
         by_chunk: bool,
-        streams: &Streams,
-        messages: &Messages,
+        streams: &OutboundStreams,
+        messages: &QueuedMessages,
     ) {
         self.scheduler = choice.factory().build(by_chunk);
         self.choice = choice;

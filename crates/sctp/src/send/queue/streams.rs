@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::messages::{MessageId, NONE};
 use crate::identifier::StreamId;
 use crate::scheduler::StreamSlot;
-use crate::send::tally::Tally;
+use crate::send::byte_tally::ByteTally;
 use crate::serial::{Mid, Ssn};
 
 /// The number of streams per page of the index.
@@ -18,7 +18,7 @@ const EMPTY: u16 = u16::MAX;
 
 /// One stream.
 #[derive(Debug)]
-pub(in crate::send) struct Stream {
+pub(in crate::send) struct OutboundStream {
     pub(in crate::send) id: StreamId,
     /// The SSN of the next ordered message.
     pub(super) next_ssn: Ssn,
@@ -31,14 +31,14 @@ pub(in crate::send) struct Stream {
     /// The last message with unsent data.
     pub(super) tail: MessageId,
     /// Returns the bytes that are not yet in chunks.
-    unsent: Tally,
+    unsent: ByteTally,
     /// Returns the bytes that are in chunks and not yet non-renegably acknowledged.
-    unacknowledged: Tally,
+    unacknowledged: ByteTally,
     /// Whether no new message may start, as a reset is under way (RFC 6525 §5.1.2).
     pub(in crate::send) paused: bool,
 }
 
-impl Stream {
+impl OutboundStream {
     fn new(id: StreamId) -> Self {
         Self {
             id,
@@ -47,8 +47,8 @@ impl Stream {
             next_unordered_mid: Mid(0),
             head: NONE,
             tail: NONE,
-            unsent: Tally::default(),
-            unacknowledged: Tally::default(),
+            unsent: ByteTally::default(),
+            unacknowledged: ByteTally::default(),
             paused: false,
         }
     }
@@ -76,19 +76,19 @@ impl Stream {
     /// Records bytes that went into a chunk.
     #[inline]
     pub(super) fn on_chunked(&mut self, bytes: usize) {
-        self.unsent.take(bytes);
+        self.unsent.subtract(bytes);
         self.unacknowledged.add(bytes);
     }
 
     /// Records bytes that will never be in a chunk.
     pub(super) fn on_dropped(&mut self, bytes: usize) {
-        self.unsent.take(bytes);
+        self.unsent.subtract(bytes);
     }
 
     /// Records bytes of chunks that are non-renegably acknowledged, or abandoned.
     #[inline]
     pub(super) fn on_released(&mut self, bytes: usize) {
-        self.unacknowledged.take(bytes);
+        self.unacknowledged.subtract(bytes);
     }
 
     /// Restarts the numbers.
@@ -102,8 +102,8 @@ impl Stream {
 /// The streams in the order of their first use, and an index with pages only for the streams in
 /// use.
 #[derive(Debug, Default)]
-pub(in crate::send) struct Streams {
-    slots: Vec<Stream>,
+pub(in crate::send) struct OutboundStreams {
+    slots: Vec<OutboundStream>,
     /// Whether streams start paused when they are first used.
     all_paused: bool,
     /// Unused streams that start paused although not all do.
@@ -111,7 +111,7 @@ pub(in crate::send) struct Streams {
     pages: Vec<Option<Box<[u16; PAGE]>>>,
 }
 
-impl Streams {
+impl OutboundStreams {
     /// Returns the slot of a stream, if it has ever been used.
     #[inline]
     pub(in crate::send) fn find(&self, id: StreamId) -> Option<StreamSlot> {
@@ -145,7 +145,7 @@ impl Streams {
             self.slots.reserve_exact(1);
         }
         let paused = self.paused_unused.remove(&id) || self.all_paused;
-        self.slots.push(Stream { paused, ..Stream::new(id) });
+        self.slots.push(OutboundStream { paused, ..OutboundStream::new(id) });
         Some(StreamSlot(slot))
     }
 
@@ -189,16 +189,16 @@ impl Streams {
 
     /// Restarts the numbers of all streams.
     pub(super) fn renumber_all(&mut self) {
-        self.slots.iter_mut().for_each(Stream::renumber);
+        self.slots.iter_mut().for_each(OutboundStream::renumber);
     }
 
     #[inline]
-    pub(super) fn get(&self, slot: StreamSlot) -> Option<&Stream> {
+    pub(super) fn get(&self, slot: StreamSlot) -> Option<&OutboundStream> {
         self.slots.get(slot.index())
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, slot: StreamSlot) -> Option<&mut Stream> {
+    pub(super) fn get_mut(&mut self, slot: StreamSlot) -> Option<&mut OutboundStream> {
         self.slots.get_mut(slot.index())
     }
 
@@ -208,24 +208,24 @@ impl Streams {
     }
 
     /// Returns all streams with their slots.
-    pub(in crate::send) fn slots(&self) -> impl Iterator<Item = (StreamSlot, &Stream)> {
+    pub(in crate::send) fn slots(&self) -> impl Iterator<Item = (StreamSlot, &OutboundStream)> {
         self.slots.iter().enumerate().map(|(at, stream)| (StreamSlot(at as u16), stream))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &OutboundStream> {
         self.slots.iter()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Streams;
+    use super::OutboundStreams;
     use crate::identifier::StreamId;
     use crate::scheduler::StreamSlot;
 
     #[test]
     fn slots_follow_the_order_of_use() {
-        let mut streams = Streams::default();
+        let mut streams = OutboundStreams::default();
         assert_eq!(streams.find(StreamId(65_534)), None);
         for (id, slot) in [(65_534, 0), (0, 1), (63, 2), (64, 3)] {
             assert_eq!(streams.find_or_add(StreamId(id)), Some((StreamSlot(slot), true)));
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn all_streams_can_be_in_use() {
-        let mut streams = Streams::default();
+        let mut streams = OutboundStreams::default();
         for id in 0..u16::MAX {
             assert_eq!(streams.find_or_add(StreamId(id)), Some((StreamSlot(id), true)));
         }
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn an_unused_stream_costs_nothing() {
-        let mut streams = Streams::default();
+        let mut streams = OutboundStreams::default();
         streams.find_or_add(StreamId(65_534));
         let pages = streams.pages.iter().flatten().count();
         assert_eq!((streams.slots.len(), pages), (1, 1));

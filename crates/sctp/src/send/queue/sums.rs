@@ -2,7 +2,7 @@
 
 use alloc::vec;
 
-use super::{Limit, SendQueue};
+use super::{AbandonLimit, SendQueue};
 
 impl SendQueue {
     /// Checks every sum, given the bytes of the send buffer that are in chunks.
@@ -12,8 +12,8 @@ impl SendQueue {
         for (_, message) in self.messages.iter() {
             unsent[message.stream.index()] += message.unsent();
             count += 1;
-            timed += usize::from(matches!(message.limit, Limit::Deadline(_)));
-            prioritised += usize::from(matches!(message.limit, Limit::Priority(_)));
+            timed += usize::from(matches!(message.limit, AbandonLimit::Deadline(_)));
+            prioritised += usize::from(matches!(message.limit, AbandonLimit::Priority(_)));
         }
         assert_eq!(count, self.messages.len(), "messages");
         assert_eq!(timed, self.lifetimes.count(), "messages with a lifetime");

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::SchedulerKind;
-use crate::wire::Order;
+use crate::wire::DataOrder;
 
 /// The bytes of user data in a full packet: 1,500 without the headers of IP, SCTP and DATA.
 const WHOLE: usize = 1500 - 20 - 12 - 16;
@@ -62,8 +62,8 @@ fn fragments_have_their_flags_and_one_number() {
     let marks: Vec<(bool, bool)> =
         chunks.iter().map(|chunk| (chunk.flags.begin, chunk.flags.end)).collect();
     assert_eq!(marks, [(true, false), (false, false), (false, true), (true, true)]);
-    let numbers: Vec<Order> = chunks.iter().map(|chunk| chunk.order).collect();
-    let ssn = |number| Order::Ssn(crate::serial::Ssn(number));
+    let numbers: Vec<DataOrder> = chunks.iter().map(|chunk| chunk.order).collect();
+    let ssn = |number| DataOrder::Ssn(crate::serial::Ssn(number));
     assert_eq!(numbers, [ssn(0), ssn(0), ssn(0), ssn(1)]);
     let tsns: Vec<Tsn> = chunks.iter().map(|chunk| chunk.tsn).collect();
     assert_eq!(tsns, [FIRST, FIRST.plus(1), FIRST.plus(2), FIRST.plus(3)]);
@@ -76,13 +76,13 @@ fn unordered_messages_use_no_number() {
     bench.send(on(5), 10).expect("taken");
     let packets = bench.output();
     assert!(packets[0].chunks[0].flags.unordered);
-    assert_eq!(packets[0].chunks[1].order, Order::Ssn(crate::serial::Ssn(0)));
+    assert_eq!(packets[0].chunks[1].order, DataOrder::Ssn(crate::serial::Ssn(0)));
 }
 
 #[test]
 fn interleaved_messages_take_turns_by_chunk() {
     let config = AssociationConfig { scheduler: SchedulerKind::RoundRobin.into(), ..config() };
-    let mut bench = Bench::with(config, Terms { interleaving: true, ..terms() });
+    let mut bench = Bench::with(config, SenderTerms { interleaving: true, ..terms() });
     bench.send(on(1), 4000).expect("taken");
     bench.send(on(2), 2000).expect("taken");
     bench.send(SendInfo { unordered: true, ..on(1) }, 10).expect("taken");
@@ -93,8 +93,8 @@ fn interleaved_messages_take_turns_by_chunk() {
     let fragments = |stream: u16| -> Vec<u32> {
         let of = chunks.iter().filter(|chunk| chunk.stream.0 == stream && !chunk.flags.unordered);
         of.map(|chunk| match chunk.order {
-            Order::Mid { fsn, .. } => fsn,
-            Order::Ssn(_) => panic!("DATA instead of I-DATA"),
+            DataOrder::Mid { fsn, .. } => fsn,
+            DataOrder::Ssn(_) => panic!("DATA instead of I-DATA"),
         })
         .collect()
     };

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::SchedulerKind;
-use crate::message::Reliability;
+use crate::message::MessageReliability;
 
 /// An operation on a sender.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ enum Operation {
     Send {
         stream: u16,
         length: usize,
-        reliability: Reliability,
+        reliability: MessageReliability,
         path: Option<u16>,
     },
     Output,
@@ -35,12 +35,12 @@ enum Operation {
     Restart,
 }
 
-fn reliability() -> impl Strategy<Value = Reliability> {
+fn reliability() -> impl Strategy<Value = MessageReliability> {
     prop_oneof![
-        3 => Just(Reliability::Reliable),
-        1 => (1..3000_u64).prop_map(|time| Reliability::Lifetime(milliseconds(time))),
-        1 => (0..3_u16).prop_map(Reliability::Retransmissions),
-        1 => (0..5_u32).prop_map(Reliability::Priority),
+        3 => Just(MessageReliability::Reliable),
+        1 => (1..3000_u64).prop_map(|time| MessageReliability::Lifetime(milliseconds(time))),
+        1 => (0..3_u16).prop_map(MessageReliability::Retransmissions),
+        1 => (0..5_u32).prop_map(MessageReliability::Priority),
     ]
 }
 
@@ -166,14 +166,15 @@ impl Bench {
                     self.sender.write_forward_tsn(self.now, id, &mut self.paths, &mut packet);
                 }
                 let mut bytes = 0;
-                if matches!(allowance, Allowance::Now(_)) {
+                if matches!(allowance, SendAllowance::Now(_)) {
                     let (paths, counters) = (&mut self.paths, &mut self.counters);
                     bytes = self.sender.fill(self.now, id, paths, &mut packet, counters);
                 }
                 let is_empty = packet.is_empty();
-                packet.finish(Checksum::Crc32c);
+                packet.finish(ChecksumKind::Crc32c);
                 let contents = buffer.freeze();
-                let (_, chunks) = Packet::parse(&contents, Checksum::Crc32c).expect("a packet");
+                let (_, chunks) =
+                    PacketParser::parse(&contents, ChecksumKind::Crc32c).expect("a packet");
                 for chunk in chunks {
                     match chunk {
                         Chunk::Data(data) => tsns.push(data.tsn),
@@ -192,10 +193,10 @@ impl Bench {
 
     fn restart(&mut self) {
         let next = self.sender.next_tsn().plus(1000);
-        let terms = Terms { initial_tsn: next, ..*self.sender.terms() };
+        let terms = SenderTerms { initial_tsn: next, ..*self.sender.terms() };
         // The association creates new paths when its peer restarts.
         let remote = SocketAddr::from(([192, 0, 2, 1], 0));
-        self.paths = Paths::new(remote, None, &self.config, [7; 32]);
+        self.paths = AssociationPaths::new(remote, None, &self.config, [7; 32]);
         self.sender.paths_changed(self.now, &mut self.paths);
         self.sender.restart(terms, &mut self.paths);
     }
@@ -225,7 +226,7 @@ fn bench(scheduler: SchedulerKind, detection: LossDetection, interleaving: bool)
         send_buffer: 40_000,
         ..config()
     };
-    Bench::with(config, Terms { interleaving, ..terms() })
+    Bench::with(config, SenderTerms { interleaving, ..terms() })
 }
 
 /// A peer that keeps and acknowledges everything that it receives.

@@ -1,7 +1,7 @@
 //! Queueing of messages, the send buffer, and its events.
 
 use super::*;
-use crate::message::Reliability;
+use crate::message::MessageReliability;
 use crate::send::QueueInfo;
 
 #[test]
@@ -84,7 +84,7 @@ fn a_message_of_higher_priority_replaces_one_of_lower_priority() {
     let config = AssociationConfig { send_buffer: 3000, ..config() };
     let mut bench = Bench::with(config, terms());
     let with_priority = |priority| SendInfo {
-        reliability: Reliability::Priority(priority),
+        reliability: MessageReliability::Priority(priority),
         context: priority,
         ..on(3)
     };
@@ -110,7 +110,11 @@ fn memory_is_small() {
     use crate::send::queue::QueuedMessage;
     assert!(size_of::<SentChunk>() <= 28, "{} bytes for a chunk", size_of::<SentChunk>());
     assert!(size_of::<QueuedMessage>() <= 104, "{} bytes a message", size_of::<QueuedMessage>());
-    assert!(size_of::<Sender>() <= 768, "{} bytes a sender", size_of::<Sender>());
+    assert!(
+        size_of::<AssociationSender>() <= 768,
+        "{} bytes a sender",
+        size_of::<AssociationSender>()
+    );
 }
 
 #[test]
@@ -122,10 +126,10 @@ fn the_queue_is_reported_per_stream() {
     bench.send(on(7), 500).expect("taken");
     let info = bench.sender.queue_info();
     assert_eq!((info.limit, info.queued, info.streams), (1 << 20, 2900, 100));
-    assert_eq!(info.of(StreamId(7)).total(), 1900);
-    assert_eq!(info.of(StreamId(7)), bench.sender.stream_queue(StreamId(7)));
-    assert_eq!(info.of(StreamId(3)).unacknowledged, 1000);
-    assert_eq!(info.of(StreamId(4)).total(), 0);
+    assert_eq!(info.stream(StreamId(7)).total(), 1900);
+    assert_eq!(info.stream(StreamId(7)), bench.sender.stream_queue(StreamId(7)));
+    assert_eq!(info.stream(StreamId(3)).unacknowledged, 1000);
+    assert_eq!(info.stream(StreamId(4)).total(), 0);
     let streams: Vec<u16> = info.by_stream.iter().map(|(stream, _)| stream.0).collect();
     assert_eq!(streams, [3, 7]);
 }

@@ -2,12 +2,16 @@
 
 use super::*;
 use crate::config::SchedulerKind;
-use crate::message::Reliability;
+use crate::message::MessageReliability;
 use crate::serial::{Mid, Ssn};
 use crate::wire::{ForwardTsnChunk, IForwardTsnChunk, SkippedMid, SkippedSsn};
 
 fn with_lifetime(stream: u16) -> SendInfo {
-    SendInfo { reliability: Reliability::Lifetime(milliseconds(500)), context: 77, ..on(stream) }
+    SendInfo {
+        reliability: MessageReliability::Lifetime(milliseconds(500)),
+        context: 77,
+        ..on(stream)
+    }
 }
 
 /// The FORWARD-TSN or I-FORWARD-TSN that is sent now, if any.
@@ -19,9 +23,9 @@ fn forward(bench: &mut Bench) -> Option<Chunk> {
     let mut packet = PacketWriter::begin(&mut buffer, HEADER, 1480);
     let paths = &mut bench.paths;
     assert!(bench.sender.write_forward_tsn(bench.now, PathId(0), paths, &mut packet));
-    packet.finish(Checksum::Crc32c);
+    packet.finish(ChecksumKind::Crc32c);
     let contents = buffer.freeze();
-    let (_, mut chunks) = Packet::parse(&contents, Checksum::Crc32c).expect("a packet");
+    let (_, mut chunks) = PacketParser::parse(&contents, ChecksumKind::Crc32c).expect("a packet");
     chunks.next()
 }
 
@@ -41,7 +45,7 @@ fn an_expired_message_is_not_sent() {
     bench.pass(milliseconds(500));
     let packets = bench.output();
     assert_eq!(packets[0].chunks.len(), 1);
-    assert_eq!(packets[0].chunks[0].order, crate::wire::Order::Ssn(Ssn(0)), "it had no number");
+    assert_eq!(packets[0].chunks[0].order, crate::wire::DataOrder::Ssn(Ssn(0)), "it had no number");
     assert!(!bench.sender.forward_tsn_due());
     assert_eq!(failures(&bench.events()), [(1, 77, false)]);
     bench.sack(1, &[]);
@@ -50,7 +54,7 @@ fn an_expired_message_is_not_sent() {
 
 #[test]
 fn a_queued_message_expires_on_time() {
-    let mut bench = Bench::with(config(), Terms { peer_window: 0, ..terms() });
+    let mut bench = Bench::with(config(), SenderTerms { peer_window: 0, ..terms() });
     bench.send(on(0), 100).expect("taken");
     bench.output();
     bench.send(with_lifetime(1), 100).expect("taken");
@@ -100,7 +104,7 @@ fn a_forward_tsn_on_a_removed_path_is_sent_again() {
 #[test]
 fn retransmissions_can_be_limited() {
     let mut bench = Bench::new();
-    let twice = SendInfo { reliability: Reliability::Retransmissions(2), ..on(4) };
+    let twice = SendInfo { reliability: MessageReliability::Retransmissions(2), ..on(4) };
     bench.send(twice, 100).expect("taken");
     for _ in 0..2 {
         assert_eq!(bench.output().len(), 1);
@@ -116,7 +120,7 @@ fn retransmissions_can_be_limited() {
 /// One message is abandoned, and the peer has been informed.
 fn forwarding_bench() -> Bench {
     let mut bench = Bench::new();
-    let once = SendInfo { reliability: Reliability::Retransmissions(0), ..on(4) };
+    let once = SendInfo { reliability: MessageReliability::Retransmissions(0), ..on(4) };
     bench.send(once, 100).expect("taken");
     bench.output();
     bench.timeout();
@@ -177,8 +181,8 @@ fn the_forward_tsn_is_repeated_while_the_peer_acknowledges_less() {
 fn a_partly_sent_message_can_be_abandoned() {
     let config = AssociationConfig { send_buffer: 5000, ..config() };
     let mut bench = Bench::with(config, terms());
-    let low = SendInfo { reliability: Reliability::Priority(9), ..on(1) };
-    let high = SendInfo { reliability: Reliability::Priority(1), ..on(2) };
+    let low = SendInfo { reliability: MessageReliability::Priority(9), ..on(1) };
+    let high = SendInfo { reliability: MessageReliability::Priority(1), ..on(2) };
     bench.send(low, 4000).expect("taken");
     bench.packet(PathId(0)).expect("the first part");
     bench.sack(1, &[]);
@@ -192,7 +196,7 @@ fn a_partly_sent_message_can_be_abandoned() {
     bench.send(on(1), 10).expect("taken");
     let packets = bench.output();
     let last = packets.last().and_then(|packet| packet.chunks.last()).expect("packets");
-    assert_eq!(last.order, crate::wire::Order::Ssn(Ssn(1)), "a number was consumed, too");
+    assert_eq!(last.order, crate::wire::DataOrder::Ssn(Ssn(1)), "a number was consumed, too");
 }
 
 #[test]
@@ -201,7 +205,7 @@ fn abandoned_messages_are_forwarded_once_earlier_ones_are_acknowledged() {
     bench.send(on(0), 1000).expect("taken");
     bench.packet(PathId(0)).expect("a packet");
     bench
-        .send(SendInfo { reliability: Reliability::Retransmissions(0), ..on(1) }, 1000)
+        .send(SendInfo { reliability: MessageReliability::Retransmissions(0), ..on(1) }, 1000)
         .expect("taken");
     bench.packet(PathId(0)).expect("a packet");
     bench.timeout();
@@ -214,9 +218,9 @@ fn abandoned_messages_are_forwarded_once_earlier_ones_are_acknowledged() {
 #[test]
 fn interleaved_messages_are_forwarded_by_their_numbers() {
     let config = AssociationConfig { scheduler: SchedulerKind::Fcfs.into(), ..config() };
-    let mut bench = Bench::with(config, Terms { interleaving: true, ..terms() });
+    let mut bench = Bench::with(config, SenderTerms { interleaving: true, ..terms() });
     let once = |stream, unordered| SendInfo {
-        reliability: Reliability::Retransmissions(0),
+        reliability: MessageReliability::Retransmissions(0),
         unordered,
         ..on(stream)
     };
@@ -234,7 +238,7 @@ fn interleaved_messages_are_forwarded_by_their_numbers() {
 
 #[test]
 fn a_peer_without_forward_tsn_gets_everything() {
-    let mut bench = Bench::with(config(), Terms { partial_reliability: false, ..terms() });
+    let mut bench = Bench::with(config(), SenderTerms { partial_reliability: false, ..terms() });
     bench.send(with_lifetime(1), 100).expect("taken");
     bench.output();
     for _ in 0..4 {
@@ -249,7 +253,7 @@ fn a_peer_without_forward_tsn_gets_everything() {
 #[test]
 fn an_unordered_message_is_forwarded_without_a_number() {
     let mut bench = Bench::new();
-    let reliability = Reliability::Retransmissions(0);
+    let reliability = MessageReliability::Retransmissions(0);
     for unordered in [true, false] {
         bench.send(SendInfo { reliability, unordered, ..on(4) }, 100).expect("taken");
     }
@@ -261,9 +265,9 @@ fn an_unordered_message_is_forwarded_without_a_number() {
 /// RFC 3758 §3.5, C4: more streams than fit into one chunk.
 #[test]
 fn a_full_list_continues_once_the_peer_has_acknowledged_it() {
-    let mut bench = Bench::with(config(), Terms { outbound: 500, ..terms() });
+    let mut bench = Bench::with(config(), SenderTerms { outbound: 500, ..terms() });
     for stream in 0..400 {
-        let once = SendInfo { reliability: Reliability::Retransmissions(0), ..on(stream) };
+        let once = SendInfo { reliability: MessageReliability::Retransmissions(0), ..on(stream) };
         bench.send(once, 5).expect("taken");
     }
     bench.output();
@@ -281,11 +285,11 @@ fn a_full_list_continues_once_the_peer_has_acknowledged_it() {
 fn messages_behind_the_first_one_can_be_abandoned() {
     let config = AssociationConfig { send_buffer: 3000, ..config() };
     let mut bench = Bench::with(config, terms());
-    let low = |context| SendInfo { reliability: Reliability::Priority(9), context, ..on(1) };
+    let low = |context| SendInfo { reliability: MessageReliability::Priority(9), context, ..on(1) };
     bench.send(on(1), 1000).expect("taken");
     bench.send(low(1), 1000).expect("taken");
     bench.send(low(2), 1000).expect("taken");
-    let high = SendInfo { reliability: Reliability::Priority(1), ..on(1) };
+    let high = SendInfo { reliability: MessageReliability::Priority(1), ..on(1) };
     bench.send(high, 1000).expect("taken");
     bench.send(high, 1000).expect("taken");
     bench.check();

@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::serial::Ssn;
-use crate::wire::Order;
+use crate::wire::DataOrder;
 
 fn numbers(packets: &[SentPacket]) -> Vec<(u16, u16)> {
     let chunks = packets.iter().flat_map(|packet| &packet.chunks);
     chunks
         .map(|chunk| match chunk.order {
-            Order::Ssn(Ssn(number)) => (chunk.stream.0, number),
-            Order::Mid { .. } => panic!("I-DATA instead of DATA"),
+            DataOrder::Ssn(Ssn(number)) => (chunk.stream.0, number),
+            DataOrder::Mid { .. } => panic!("I-DATA instead of DATA"),
         })
         .collect()
 }
@@ -92,7 +92,7 @@ fn a_restart_keeps_unsent_messages() {
     bench.packet(PathId(0)).expect("a part");
     bench.send(SendInfo { context: 3, ..on(1) }, 20).expect("taken");
     bench.send(SendInfo { context: 4, ..on(50) }, 30).expect("taken");
-    let terms = Terms { initial_tsn: Tsn(7), outbound: 10, ..terms() };
+    let terms = SenderTerms { initial_tsn: Tsn(7), outbound: 10, ..terms() };
     bench.sender.restart(terms, &mut bench.paths);
     let failed: Vec<(u32, bool)> = bench
         .events()
@@ -128,7 +128,7 @@ fn a_restart_forgets_reneged_data() {
     bench.handle(&non_renegable.build());
     bench.sack(1, &[]);
     assert_eq!(bench.sender.in_flight(), 2 * 1400);
-    let terms = Terms { initial_tsn: Tsn(7), ..terms() };
+    let terms = SenderTerms { initial_tsn: Tsn(7), ..terms() };
     bench.sender.restart(terms, &mut bench.paths);
     let failed = bench.events();
     let failed = failed.iter().filter(|event| matches!(event, Event::SendFailed { .. })).count();

@@ -170,7 +170,7 @@ fn rtt_samples_come_from_chunks_sent_once() {
 fn a_window_with_many_gaps_is_processed() {
     let mut bench = Bench::with(
         AssociationConfig { send_buffer: 10 << 20, ..config() },
-        Terms { peer_window: 10 << 20, ..terms() },
+        SenderTerms { peer_window: 10 << 20, ..terms() },
     );
     for _ in 0..2000 {
         bench.send(on(0), 1400).expect("taken");

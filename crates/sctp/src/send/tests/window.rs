@@ -3,7 +3,7 @@
 use super::*;
 
 fn with_window(peer_window: u32) -> Bench {
-    Bench::with(config(), Terms { peer_window, ..terms() })
+    Bench::with(config(), SenderTerms { peer_window, ..terms() })
 }
 
 #[test]

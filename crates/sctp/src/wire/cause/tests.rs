@@ -4,7 +4,7 @@ use super::*;
 use crate::wire::Parameter;
 use alloc::vec::Vec;
 
-fn parse_all(bytes: &[u8]) -> Vec<Cause> {
+fn parse_all(bytes: &[u8]) -> Vec<ErrorCause> {
     Causes::from_bytes(Bytes::copy_from_slice(bytes)).iter().collect()
 }
 
@@ -12,35 +12,35 @@ fn parse_all(bytes: &[u8]) -> Vec<Cause> {
 fn causes_round_trip() {
     let parameters: Parameters = [Parameter::EcnCapable].into_iter().collect();
     let request = Bytes::from_static(&[0xc0, 2, 0, 4]);
-    let cases: [(&[u8], Cause); 16] = [
-        (&[0, 1, 0, 8, 0, 7, 0, 0], Cause::InvalidStream { stream: StreamId(7) }),
+    let cases: [(&[u8], ErrorCause); 16] = [
+        (&[0, 1, 0, 8, 0, 7, 0, 0], ErrorCause::InvalidStream { stream: StreamId(7) }),
         (
             &[0, 2, 0, 10, 0, 0, 0, 1, 0, 7],
-            Cause::MissingMandatoryParameter { types: Bytes::from_static(&[0, 7]) },
+            ErrorCause::MissingMandatoryParameter { types: Bytes::from_static(&[0, 7]) },
         ),
-        (&[0, 3, 0, 8, 0, 0, 0x3, 0xe8], Cause::StaleCookie { staleness: 1000 }),
-        (&[0, 4, 0, 4], Cause::OutOfResource),
+        (&[0, 3, 0, 8, 0, 0, 0x3, 0xe8], ErrorCause::StaleCookie { staleness: 1000 }),
+        (&[0, 4, 0, 4], ErrorCause::OutOfResource),
         (&[0, 5, 0, 8, 0, 11, 0, 4], {
-            Cause::UnresolvableAddress { parameter: Bytes::from_static(&[0, 11, 0, 4]) }
+            ErrorCause::UnresolvableAddress { parameter: Bytes::from_static(&[0, 11, 0, 4]) }
         }),
         (&[0, 6, 0, 8, 0xfe, 0, 0, 4], {
-            Cause::UnrecognizedChunkType { chunk: Bytes::from_static(&[0xfe, 0, 0, 4]) }
+            ErrorCause::UnrecognizedChunkType { chunk: Bytes::from_static(&[0xfe, 0, 0, 4]) }
         }),
-        (&[0, 7, 0, 4], Cause::InvalidMandatoryParameter),
-        (&[0, 8, 0, 8, 0x80, 0, 0, 4], Cause::UnrecognizedParameters(parameters.clone())),
-        (&[0, 9, 0, 8, 0, 0, 0, 5], Cause::NoUserData { tsn: Tsn(5) }),
-        (&[0, 10, 0, 4], Cause::CookieWhileShuttingDown),
-        (&[0, 11, 0, 8, 0x80, 0, 0, 4], Cause::RestartWithNewAddresses(parameters)),
+        (&[0, 7, 0, 4], ErrorCause::InvalidMandatoryParameter),
+        (&[0, 8, 0, 8, 0x80, 0, 0, 4], ErrorCause::UnrecognizedParameters(parameters.clone())),
+        (&[0, 9, 0, 8, 0, 0, 0, 5], ErrorCause::NoUserData { tsn: Tsn(5) }),
+        (&[0, 10, 0, 4], ErrorCause::CookieWhileShuttingDown),
+        (&[0, 11, 0, 8, 0x80, 0, 0, 4], ErrorCause::RestartWithNewAddresses(parameters)),
         (
             &[0, 12, 0, 7, b'b', b'y', b'e'],
-            Cause::UserInitiatedAbort { reason: Bytes::from_static(b"bye") },
+            ErrorCause::UserInitiatedAbort { reason: Bytes::from_static(b"bye") },
         ),
-        (&[0, 13, 0, 6, b'n', b'o'], Cause::violation("no")),
-        (&[0, 0xa2, 0, 8, 0xc0, 2, 0, 4], Cause::DeleteSourceAddress { request }),
-        (&[1, 5, 0, 6, 0, 2], Cause::UnsupportedHmac { hmac_id: 2 }),
+        (&[0, 13, 0, 6, b'n', b'o'], ErrorCause::violation("no")),
+        (&[0, 0xa2, 0, 8, 0xc0, 2, 0, 4], ErrorCause::DeleteSourceAddress { request }),
+        (&[1, 5, 0, 6, 0, 2], ErrorCause::UnsupportedHmac { hmac_id: 2 }),
         (
             &[0x77, 0x77, 0, 5, 9],
-            Cause::Unknown { code: CauseCode(0x7777), information: Bytes::from_static(&[9]) },
+            ErrorCause::Unknown { code: CauseCode(0x7777), information: Bytes::from_static(&[9]) },
         ),
     ];
     for (bytes, expected) in cases {
@@ -52,9 +52,9 @@ fn causes_round_trip() {
 #[test]
 fn missing_parameters_are_listed() {
     let causes = parse_all(&[0, 2, 0, 12, 0, 0, 0, 2, 0, 7, 0x80, 2]);
-    let missing: Vec<_> = causes.iter().flat_map(Cause::missing).collect();
+    let missing: Vec<_> = causes.iter().flat_map(ErrorCause::missing).collect();
     assert_eq!(missing, [ParameterType::STATE_COOKIE, ParameterType::RANDOM]);
-    assert_eq!(Cause::OutOfResource.missing().count(), 0);
+    assert_eq!(ErrorCause::OutOfResource.missing().count(), 0);
 }
 
 #[test]
@@ -63,13 +63,13 @@ fn a_count_of_missing_parameters_that_does_not_fit_is_malformed() {
         let mut bytes = [0, 2, 0, 10, 0, 0, 0, 0, 0, 7];
         bytes[4..8].copy_from_slice(&count);
         let code = CauseCode::MISSING_MANDATORY_PARAMETER;
-        assert_eq!(parse_all(&bytes), [Cause::Malformed { code }]);
+        assert_eq!(parse_all(&bytes), [ErrorCause::Malformed { code }]);
     }
 }
 
 #[test]
 fn causes_are_padded() {
-    let list = [Cause::violation("a"), Cause::OutOfResource];
+    let list = [ErrorCause::violation("a"), ErrorCause::OutOfResource];
     let causes: Causes = list.clone().into_iter().collect();
     assert_eq!(causes.as_bytes()[..], [0, 13, 0, 5, b'a', 0, 0, 0, 0, 4, 0, 4]);
     assert!(causes.iter().eq(list));
@@ -79,7 +79,7 @@ fn causes_are_padded() {
 fn a_length_that_does_not_fit_ends_the_list() {
     for length in [0, 3, 9] {
         let bytes = [0, 4, 0, 4, 0, 13, 0, length, 1, 2, 3, 4];
-        let malformed = Cause::Malformed { code: CauseCode::PROTOCOL_VIOLATION };
-        assert_eq!(parse_all(&bytes), [Cause::OutOfResource, malformed]);
+        let malformed = ErrorCause::Malformed { code: CauseCode::PROTOCOL_VIOLATION };
+        assert_eq!(parse_all(&bytes), [ErrorCause::OutOfResource, malformed]);
     }
 }

@@ -14,7 +14,7 @@
 
 use bytes::BytesMut;
 
-use super::{Chunk, ChunkType, ELEMENT_HEADER, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, ELEMENT_HEADER, EncodeChunk, PacketView, put_header};
 use crate::wire::Causes;
 
 /// The T bit.
@@ -31,7 +31,7 @@ pub struct AbortChunk {
 }
 
 impl AbortChunk {
-    pub(super) fn parse(flags: u8, chunk: View<'_>) -> Self {
+    pub(super) fn parse(flags: u8, chunk: PacketView<'_>) -> Self {
         Self {
             reflected: flags & REFLECTED != 0,
             causes: Causes::from_bytes(chunk.value().share()),

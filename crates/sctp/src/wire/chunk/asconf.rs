@@ -27,11 +27,11 @@
 use bytes::BytesMut;
 use core::net::IpAddr;
 
-use super::{Chunk, ChunkType, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, EncodeChunk, PacketView, put_header};
 use crate::serial::AsconfNumber;
 use crate::wire::parameter::address;
-use crate::wire::records::Record;
-use crate::wire::walker::{Step, Walker};
+use crate::wire::records::WireRecord;
+use crate::wire::walker::{ElementWalker, WalkerStep};
 use crate::wire::{Parameter, Parameters};
 
 /// Bytes of either chunk before its parameters.
@@ -49,10 +49,10 @@ pub struct AsconfChunk {
 }
 
 impl AsconfChunk {
-    pub(super) fn parse(chunk: View<'_>) -> Option<Self> {
+    pub(super) fn parse(chunk: PacketView<'_>) -> Option<Self> {
         let serial = AsconfNumber(chunk.u32_at(4)?);
-        let mut walker = Walker::new(chunk.skip(FIXED)?);
-        let Some(Step::Element(first)) = walker.next() else { return None };
+        let mut walker = ElementWalker::new(chunk.skip(FIXED)?);
+        let Some(WalkerStep::Element(first)) = walker.next() else { return None };
         let address = Parameter::parse(first).address()?;
         let parameters = Parameters::from_bytes(walker.rest().share());
         Some(Self { serial, address, parameters })
@@ -86,7 +86,7 @@ pub struct AsconfAckChunk {
 }
 
 impl AsconfAckChunk {
-    pub(super) fn parse(chunk: View<'_>) -> Option<Self> {
+    pub(super) fn parse(chunk: PacketView<'_>) -> Option<Self> {
         Some(Self {
             serial: AsconfNumber(chunk.u32_at(4)?),
             parameters: Parameters::from_bytes(chunk.skip(FIXED)?.share()),

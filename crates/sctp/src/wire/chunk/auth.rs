@@ -16,8 +16,8 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Chunk, ChunkType, EncodeChunk, View, put_header};
-use crate::wire::records::Record;
+use super::{Chunk, ChunkType, EncodeChunk, PacketView, put_header};
+use crate::wire::records::WireRecord;
 
 /// Bytes of the chunk before its HMAC.
 const FIXED: usize = 8;
@@ -47,7 +47,7 @@ impl AuthChunk {
         Self { shared_key_id, hmac_id, hmac, covered: Bytes::new() }
     }
 
-    pub(super) fn parse(chunk: View<'_>, rest: View<'_>) -> Option<Self> {
+    pub(super) fn parse(chunk: PacketView<'_>, rest: PacketView<'_>) -> Option<Self> {
         Some(Self {
             shared_key_id: chunk.u16_at(4)?,
             hmac_id: chunk.u16_at(6)?,

@@ -16,14 +16,14 @@
 
 use bytes::BytesMut;
 
-use super::{ChunkType, View, put_header};
+use super::{ChunkType, PacketView, put_header};
 use crate::serial::Tsn;
-use crate::wire::records::Record;
+use crate::wire::records::WireRecord;
 
 /// Bytes of either chunk.
 pub(super) const LEN: usize = 8;
 
-pub(super) fn parse(chunk: View<'_>) -> Option<Tsn> {
+pub(super) fn parse(chunk: PacketView<'_>) -> Option<Tsn> {
     chunk.u32_at(4).map(Tsn)
 }
 

@@ -38,7 +38,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Chunk, ChunkType, EncodeChunk, View};
+use super::{Chunk, ChunkType, EncodeChunk, PacketView};
 use crate::identifier::{Ppid, StreamId};
 use crate::serial::{Mid, Ssn, Tsn};
 
@@ -88,7 +88,7 @@ impl DataFlags {
 
 /// The position of a message in its stream and, with I-DATA, of the fragment in its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Order {
+pub enum DataOrder {
     /// DATA: fragments have consecutive TSNs.
     Ssn(Ssn),
     /// I-DATA.
@@ -100,7 +100,7 @@ pub enum Order {
     },
 }
 
-impl Order {
+impl DataOrder {
     /// Returns the type of the chunk that carries it.
     #[must_use]
     pub const fn chunk_type(self) -> ChunkType {
@@ -130,7 +130,7 @@ pub struct DataHeader {
     /// Begin, end, unordered, immediate.
     pub flags: DataFlags,
     /// The place in the stream.
-    pub order: Order,
+    pub order: DataOrder,
     /// The payload protocol identifier. With I-DATA, only the first fragment carries it.
     pub ppid: Ppid,
 }
@@ -150,11 +150,11 @@ impl DataHeader {
         bytes[4..8].copy_from_slice(&self.tsn.0.to_be_bytes());
         bytes[8..10].copy_from_slice(&self.stream.0.to_be_bytes());
         match self.order {
-            Order::Ssn(ssn) => {
+            DataOrder::Ssn(ssn) => {
                 bytes[10..12].copy_from_slice(&ssn.0.to_be_bytes());
                 bytes[12..16].copy_from_slice(&self.ppid.0.to_be_bytes());
             }
-            Order::Mid { mid, fsn } => {
+            DataOrder::Mid { mid, fsn } => {
                 let last = if self.flags.begin { self.ppid.0 } else { fsn };
                 bytes[12..16].copy_from_slice(&mid.0.to_be_bytes());
                 bytes[16..20].copy_from_slice(&last.to_be_bytes());
@@ -167,9 +167,9 @@ impl DataHeader {
 
     /// Returns the chunk with its user data, as parsed by the receiver: fields that a fragment of
     /// I-DATA does not carry are zero.
-    pub(crate) fn with(&self, payload: Bytes) -> DataChunk {
+    pub(crate) fn with_payload(&self, payload: Bytes) -> DataChunk {
         let Self { tsn, stream, flags, mut order, mut ppid } = *self;
-        if let Order::Mid { fsn, .. } = &mut order {
+        if let DataOrder::Mid { fsn, .. } = &mut order {
             if flags.begin {
                 *fsn = 0;
             } else {
@@ -190,7 +190,7 @@ pub struct DataChunk {
     /// Begin, end, unordered, immediate.
     pub flags: DataFlags,
     /// The place in the stream.
-    pub order: Order,
+    pub order: DataOrder,
     /// The payload protocol identifier; 0 in an I-DATA chunk that is not the first of its message.
     pub ppid: Ppid,
     /// The user data; empty if the peer violated the protocol (RFC 9260 §6.2, "No User Data").
@@ -199,21 +199,21 @@ pub struct DataChunk {
 
 impl DataChunk {
     #[inline(always)]
-    pub(crate) fn parse(flags: u8, chunk: View<'_>) -> Option<Self> {
+    pub(crate) fn parse(flags: u8, chunk: PacketView<'_>) -> Option<Self> {
         let &[_, _, _, _, t0, t1, t2, t3, i0, i1, s0, s1, p0, p1, p2, p3] =
             chunk.head::<DATA_HEADER>()?;
         Some(Self {
             tsn: Tsn(u32::from_be_bytes([t0, t1, t2, t3])),
             stream: StreamId(u16::from_be_bytes([i0, i1])),
             flags: DataFlags::from_bits(flags),
-            order: Order::Ssn(Ssn(u16::from_be_bytes([s0, s1]))),
+            order: DataOrder::Ssn(Ssn(u16::from_be_bytes([s0, s1]))),
             ppid: Ppid(u32::from_be_bytes([p0, p1, p2, p3])),
             payload: chunk.skip(DATA_HEADER)?.share(),
         })
     }
 
     #[inline(always)]
-    pub(crate) fn parse_interleaved(flags: u8, chunk: View<'_>) -> Option<Self> {
+    pub(crate) fn parse_interleaved(flags: u8, chunk: PacketView<'_>) -> Option<Self> {
         let &[_, _, _, _, t0, t1, t2, t3, i0, i1, _, _, m0, m1, m2, m3, p0, p1, p2, p3] =
             chunk.head::<I_DATA_HEADER>()?;
         let flags = DataFlags::from_bits(flags);
@@ -223,7 +223,7 @@ impl DataChunk {
             tsn: Tsn(u32::from_be_bytes([t0, t1, t2, t3])),
             stream: StreamId(u16::from_be_bytes([i0, i1])),
             flags,
-            order: Order::Mid { mid: Mid(u32::from_be_bytes([m0, m1, m2, m3])), fsn },
+            order: DataOrder::Mid { mid: Mid(u32::from_be_bytes([m0, m1, m2, m3])), fsn },
             ppid: Ppid(ppid),
             payload: chunk.skip(I_DATA_HEADER)?.share(),
         })
@@ -253,7 +253,7 @@ impl EncodeChunk for DataChunk {
     }
 
     fn to_chunk(&self) -> Chunk {
-        Chunk::Data(self.header().with(self.payload.clone()))
+        Chunk::Data(self.header().with_payload(self.payload.clone()))
     }
 }
 
@@ -282,7 +282,7 @@ mod tests {
             tsn: Tsn(0x0102_0304),
             stream: StreamId(5),
             flags: DataFlags { immediate: true, ..DataFlags::WHOLE },
-            order: Order::Ssn(Ssn(6)),
+            order: DataOrder::Ssn(Ssn(6)),
             ppid: Ppid(51),
             payload: Bytes::from_static(b"hi!"),
         };
@@ -296,7 +296,7 @@ mod tests {
             tsn: Tsn(0x0102_0304),
             stream: StreamId(5),
             flags: DataFlags { unordered: true, end: true, ..DataFlags::default() },
-            order: Order::Mid { mid: Mid(9), fsn: 2 },
+            order: DataOrder::Mid { mid: Mid(9), fsn: 2 },
             ppid: Ppid(0),
             payload: Bytes::from_static(b"x"),
         };
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn payloads_share_memory_with_the_packet() {
         let source = Bytes::copy_from_slice(DATA);
-        let view = View::part(&source, 0, 19);
+        let view = PacketView::part(&source, 0, 19);
         let payload = DataChunk::parse(0, view).expect("long enough").payload;
         assert_eq!(payload.as_ptr(), source[16..].as_ptr());
     }

@@ -14,7 +14,7 @@
 
 use bytes::BytesMut;
 
-use super::{Chunk, ChunkType, ELEMENT_HEADER, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, ELEMENT_HEADER, EncodeChunk, PacketView, put_header};
 use crate::wire::Causes;
 
 /// The errors.
@@ -25,7 +25,7 @@ pub struct ErrorChunk {
 }
 
 impl ErrorChunk {
-    pub(super) fn parse(chunk: View<'_>) -> Self {
+    pub(super) fn parse(chunk: PacketView<'_>) -> Self {
         Self { causes: Causes::from_bytes(chunk.value().share()) }
     }
 }

@@ -21,10 +21,10 @@ use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use core::marker::PhantomData;
 
-use super::{Chunk, ChunkType, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, EncodeChunk, PacketView, put_header};
 use crate::identifier::StreamId;
 use crate::serial::{Ssn, Tsn};
-use crate::wire::records::{Record, Records, encode_records};
+use crate::wire::records::{WireRecord, WireRecords, encode_records};
 
 /// Bytes of the chunk before its list.
 const FIXED: usize = 8;
@@ -38,7 +38,7 @@ pub struct SkippedSsn {
     pub ssn: Ssn,
 }
 
-impl Record for SkippedSsn {
+impl WireRecord for SkippedSsn {
     const SIZE: usize = 4;
 
     fn read(bytes: &[u8]) -> Option<Self> {
@@ -55,7 +55,7 @@ impl Record for SkippedSsn {
     }
 }
 
-impl Skipped for SkippedSsn {
+impl SkippedEntry for SkippedSsn {
     const CHUNK_TYPE: ChunkType = ChunkType::FORWARD_TSN;
 
     fn chunk(chunk: SkipChunk<Self>) -> Chunk {
@@ -65,7 +65,7 @@ impl Skipped for SkippedSsn {
 
 /// An entry of a list of skipped messages. The type of the entries determines the type of the
 /// chunk.
-pub trait Skipped: Record {
+pub trait SkippedEntry: WireRecord {
     /// The type of the chunk with such entries.
     const CHUNK_TYPE: ChunkType;
 
@@ -85,7 +85,7 @@ pub struct SkipChunk<S> {
     entry: PhantomData<S>,
 }
 
-impl<S: Skipped> SkipChunk<S> {
+impl<S: SkippedEntry> SkipChunk<S> {
     /// Creates a chunk to be sent.
     #[must_use]
     pub fn new(new_cumulative_tsn: Tsn, skipped: &[S]) -> Self {
@@ -100,19 +100,19 @@ impl<S: Skipped> SkipChunk<S> {
 
     /// Returns the skipped messages by stream.
     #[must_use]
-    pub fn skipped(&self) -> Records<'_, S> {
-        Records::new(&self.skipped)
+    pub fn skipped(&self) -> WireRecords<'_, S> {
+        WireRecords::new(&self.skipped)
     }
 
     /// Ignores reserved bits and an incomplete last entry.
-    pub(super) fn parse(chunk: View<'_>) -> Option<Self> {
+    pub(super) fn parse(chunk: PacketView<'_>) -> Option<Self> {
         let list = chunk.skip(FIXED)?;
-        let entries: Vec<S> = Records::new(list.bytes()).collect();
+        let entries: Vec<S> = WireRecords::new(list.bytes()).collect();
         Some(Self::new(Tsn(chunk.u32_at(4)?), &entries))
     }
 }
 
-impl<S: Skipped> EncodeChunk for SkipChunk<S> {
+impl<S: SkippedEntry> EncodeChunk for SkipChunk<S> {
     fn encoded_len(&self) -> usize {
         FIXED + self.skipped.len()
     }

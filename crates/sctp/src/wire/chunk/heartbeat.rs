@@ -17,9 +17,9 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::{ChunkType, ELEMENT_HEADER, View, put_header};
+use super::{ChunkType, ELEMENT_HEADER, PacketView, put_header};
 use crate::wire::ParameterType;
-use crate::wire::walker::{Step, Walker};
+use crate::wire::walker::{ElementWalker, WalkerStep};
 
 /// Information to be echoed unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +29,10 @@ pub struct HeartbeatChunk {
 }
 
 impl HeartbeatChunk {
-    pub(super) fn parse(chunk: View<'_>) -> Option<Self> {
-        let Step::Element(parameter) = Walker::new(chunk.value()).next()? else { return None };
+    pub(super) fn parse(chunk: PacketView<'_>) -> Option<Self> {
+        let WalkerStep::Element(parameter) = ElementWalker::new(chunk.value()).next()? else {
+            return None;
+        };
         (parameter.u16_at(0)? == ParameterType::HEARTBEAT_INFO.0)
             .then(|| Self { info: parameter.value().share() })
     }

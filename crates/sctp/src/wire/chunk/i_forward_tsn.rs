@@ -20,11 +20,11 @@
 
 use bytes::BytesMut;
 
-use super::forward_tsn::{SkipChunk, Skipped};
+use super::forward_tsn::{SkipChunk, SkippedEntry};
 use super::{Chunk, ChunkType};
 use crate::identifier::StreamId;
 use crate::serial::Mid;
-use crate::wire::records::Record;
+use crate::wire::records::WireRecord;
 
 /// The U bit of an entry.
 const UNORDERED: u16 = 1;
@@ -40,7 +40,7 @@ pub struct SkippedMid {
     pub mid: Mid,
 }
 
-impl Record for SkippedMid {
+impl WireRecord for SkippedMid {
     const SIZE: usize = 8;
 
     fn read(bytes: &[u8]) -> Option<Self> {
@@ -59,7 +59,7 @@ impl Record for SkippedMid {
     }
 }
 
-impl Skipped for SkippedMid {
+impl SkippedEntry for SkippedMid {
     const CHUNK_TYPE: ChunkType = ChunkType::I_FORWARD_TSN;
 
     fn chunk(chunk: SkipChunk<Self>) -> Chunk {

@@ -23,7 +23,7 @@
 
 use bytes::BytesMut;
 
-use super::{ChunkType, View, put_header};
+use super::{ChunkType, PacketView, put_header};
 use crate::identifier::VerificationTag;
 use crate::serial::Tsn;
 use crate::wire::Parameters;
@@ -50,7 +50,7 @@ pub struct InitChunk {
 }
 
 impl InitChunk {
-    pub(super) fn parse(chunk: View<'_>) -> Option<Self> {
+    pub(super) fn parse(chunk: PacketView<'_>) -> Option<Self> {
         Some(Self {
             initiate_tag: VerificationTag(chunk.u32_at(4)?),
             a_rwnd: chunk.u32_at(8)?,

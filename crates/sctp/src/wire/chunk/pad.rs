@@ -14,9 +14,9 @@
 
 use bytes::BytesMut;
 
-use super::{ChunkType, ELEMENT_HEADER, View, put_header};
+use super::{ChunkType, ELEMENT_HEADER, PacketView, put_header};
 
-pub(super) fn parse(chunk: View<'_>) -> u16 {
+pub(super) fn parse(chunk: PacketView<'_>) -> u16 {
     u16::try_from(chunk.value().len()).unwrap_or(u16::MAX)
 }
 

@@ -16,7 +16,7 @@
 
 use bytes::BytesMut;
 
-use super::{Chunk, ChunkType, ELEMENT_HEADER, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, ELEMENT_HEADER, EncodeChunk, PacketView, put_header};
 use crate::wire::Parameters;
 
 /// One or two requests or responses, in one of the combinations of RFC 6525 §3.1.
@@ -27,7 +27,7 @@ pub struct ReconfigChunk {
 }
 
 impl ReconfigChunk {
-    pub(super) fn parse(chunk: View<'_>) -> Self {
+    pub(super) fn parse(chunk: PacketView<'_>) -> Self {
         Self { parameters: Parameters::from_bytes(chunk.value().share()) }
     }
 }

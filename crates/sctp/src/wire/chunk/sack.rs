@@ -43,9 +43,9 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Chunk, ChunkType, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, EncodeChunk, PacketView, put_header};
 use crate::serial::Tsn;
-use crate::wire::records::{Record, Records, put_records};
+use crate::wire::records::{WireRecord, WireRecords, put_records};
 
 /// Bytes of a SACK before its blocks.
 const FIXED: usize = 16;
@@ -71,7 +71,7 @@ impl GapBlock {
     }
 }
 
-impl Record for GapBlock {
+impl WireRecord for GapBlock {
     const SIZE: usize = 4;
 
     #[inline]
@@ -105,12 +105,12 @@ pub struct SackChunk {
 
 impl SackChunk {
     #[inline]
-    pub(super) fn parse(flags: u8, chunk: View<'_>) -> Option<Self> {
+    pub(super) fn parse(flags: u8, chunk: PacketView<'_>) -> Option<Self> {
         let counts = (chunk.u16_at(12)?, 0, chunk.u16_at(14)?);
         Self::with_lists(flags, chunk, false, counts, chunk.skip(FIXED)?)
     }
 
-    pub(super) fn parse_nr(flags: u8, chunk: View<'_>) -> Option<Self> {
+    pub(super) fn parse_nr(flags: u8, chunk: PacketView<'_>) -> Option<Self> {
         let counts = (chunk.u16_at(12)?, chunk.u16_at(14)?, chunk.u16_at(16)?);
         Self::with_lists(flags, chunk, true, counts, chunk.skip(NR_FIXED)?)
     }
@@ -118,10 +118,10 @@ impl SackChunk {
     #[inline]
     fn with_lists(
         flags: u8,
-        chunk: View<'_>,
+        chunk: PacketView<'_>,
         is_nr: bool,
         (gap_count, nr_gap_count, duplicates): (u16, u16, u16),
-        lists: View<'_>,
+        lists: PacketView<'_>,
     ) -> Option<Self> {
         let blocks = usize::from(gap_count) + usize::from(nr_gap_count);
         let length = blocks * GapBlock::SIZE + usize::from(duplicates) * Tsn::SIZE;
@@ -132,34 +132,34 @@ impl SackChunk {
             is_nr,
             gap_count,
             nr_gap_count,
-            lists: lists.take(length)?.share(),
+            lists: lists.first(length)?.share(),
         })
     }
 
     /// Returns runs of TSNs that arrived but are renegable, as listed by the receiver: not
     /// validated.
     #[must_use]
-    pub fn gap_blocks(&self) -> Records<'_, GapBlock> {
+    pub fn gap_blocks(&self) -> WireRecords<'_, GapBlock> {
         self.list(0, self.gap_count)
     }
 
     /// Returns runs of TSNs that are non-renegable, as listed by the receiver: not validated.
     #[must_use]
-    pub fn nr_gap_blocks(&self) -> Records<'_, GapBlock> {
+    pub fn nr_gap_blocks(&self) -> WireRecords<'_, GapBlock> {
         self.list(self.gap_count.into(), self.nr_gap_count)
     }
 
     /// Returns the TSNs that arrived more than once since the last SACK.
     #[must_use]
-    pub fn duplicates(&self) -> Records<'_, Tsn> {
+    pub fn duplicates(&self) -> WireRecords<'_, Tsn> {
         let blocks = usize::from(self.gap_count) + usize::from(self.nr_gap_count);
-        Records::new(self.lists.get(blocks * GapBlock::SIZE..).unwrap_or_default())
+        WireRecords::new(self.lists.get(blocks * GapBlock::SIZE..).unwrap_or_default())
     }
 
-    fn list(&self, skip: usize, count: u16) -> Records<'_, GapBlock> {
+    fn list(&self, skip: usize, count: u16) -> WireRecords<'_, GapBlock> {
         let start = skip * GapBlock::SIZE;
         let end = start + usize::from(count) * GapBlock::SIZE;
-        Records::new(self.lists.get(start..end).unwrap_or_default())
+        WireRecords::new(self.lists.get(start..end).unwrap_or_default())
     }
 
     pub(super) const fn chunk_type(&self) -> ChunkType {

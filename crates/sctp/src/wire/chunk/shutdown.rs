@@ -24,16 +24,16 @@
 
 use bytes::BytesMut;
 
-use super::{ChunkType, ELEMENT_HEADER, View, put_header};
+use super::{ChunkType, ELEMENT_HEADER, PacketView, put_header};
 use crate::serial::Tsn;
-use crate::wire::records::Record;
+use crate::wire::records::WireRecord;
 
 /// Bytes of a SHUTDOWN chunk.
 pub(super) const SHUTDOWN_LEN: usize = 8;
 /// The T bit of SHUTDOWN COMPLETE.
 pub(super) const REFLECTED: u8 = 1;
 
-pub(super) fn parse(chunk: View<'_>) -> Option<Tsn> {
+pub(super) fn parse(chunk: PacketView<'_>) -> Option<Tsn> {
     chunk.u32_at(4).map(Tsn)
 }
 

@@ -3,20 +3,21 @@
 use super::*;
 use crate::identifier::VerificationTag;
 use crate::wire::{
-    Cause, Causes, Checksum, Header, PACKET_HEADER, Packet, PacketWriter, Parameter, Parameters,
+    Causes, ChecksumKind, CommonHeader, ErrorCause, PACKET_HEADER, PacketParser, PacketWriter,
+    Parameter, Parameters,
 };
 use alloc::vec::Vec;
 
-const HEADER: Header =
-    Header { source_port: 5001, destination_port: 5002, tag: VerificationTag(0xdead_beef) };
+const HEADER: CommonHeader =
+    CommonHeader { source_port: 5001, destination_port: 5002, tag: VerificationTag(0xdead_beef) };
 
 /// Parses `chunks` as the contents of a packet after the common header.
 pub(super) fn parse_all(chunks: &[u8]) -> Vec<Chunk> {
     let mut packet = HEADER.encode().to_vec();
     packet.extend_from_slice(chunks);
-    Checksum::Crc32c.patch(&mut packet);
+    ChecksumKind::Crc32c.patch(&mut packet);
     let packet = Bytes::from(packet);
-    let (header, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+    let (header, chunks) = PacketParser::parse(&packet, ChecksumKind::Crc32c).expect("a packet");
     assert_eq!(header, HEADER);
     chunks.collect()
 }
@@ -32,8 +33,8 @@ pub(super) fn parse_one(chunk: &[u8]) -> Chunk {
 pub(super) fn round_trip(chunk: &[u8]) {
     let mut buffer = BytesMut::new();
     let mut packet = PacketWriter::begin(&mut buffer, HEADER, 1 << 16);
-    assert!(packet.put(&parse_one(chunk)));
-    packet.finish(Checksum::Crc32c);
+    assert!(packet.append(&parse_one(chunk)));
+    packet.finish(ChecksumKind::Crc32c);
     assert_eq!(buffer[PACKET_HEADER..], *chunk);
 }
 
@@ -69,7 +70,7 @@ fn an_init_shorter_than_its_fields_is_malformed() {
 
 #[test]
 fn aborts_and_errors_have_causes() {
-    let causes = Causes::from(Cause::OutOfResource);
+    let causes = Causes::from(ErrorCause::OutOfResource);
     let abort = [6, 1, 0, 8, 0, 4, 0, 4];
     let expected = AbortChunk { reflected: true, causes: causes.clone() };
     assert_eq!(parse_one(&abort), Chunk::Abort(expected));
@@ -105,7 +106,7 @@ fn types_are_known_without_parsing_the_chunks() {
     let mut packet = HEADER.encode().to_vec();
     packet.extend_from_slice(&[11, 0, 0, 4, 7, 0, 0, 5, 1, 0, 0, 0, 6, 0, 0, 4, 9, 0, 0, 1]);
     let packet = Bytes::from(packet);
-    let (_, chunks) = Packet::parse(&packet, Checksum::Zero).expect("a packet");
+    let (_, chunks) = PacketParser::parse(&packet, ChecksumKind::Zero).expect("a packet");
     let types: Vec<_> = chunks.types().collect();
     assert_eq!(types, [ChunkType::COOKIE_ACK, ChunkType::SHUTDOWN, ChunkType::ABORT]);
     assert_eq!(chunks.remaining(), 20);

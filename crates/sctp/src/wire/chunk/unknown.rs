@@ -4,7 +4,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Chunk, ChunkType, ELEMENT_HEADER, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, ELEMENT_HEADER, EncodeChunk, PacketView, put_header};
 use crate::wire::UnknownAction;
 
 /// A received chunk of unknown type, which may have to be reported.
@@ -19,7 +19,7 @@ pub struct UnknownChunk {
 }
 
 impl UnknownChunk {
-    pub(super) fn parse(chunk_type: ChunkType, flags: u8, chunk: View<'_>) -> Self {
+    pub(super) fn parse(chunk_type: ChunkType, flags: u8, chunk: PacketView<'_>) -> Self {
         Self { chunk_type, flags, value: chunk.value().share() }
     }
 

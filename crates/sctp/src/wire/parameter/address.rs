@@ -26,11 +26,11 @@
 use bytes::BytesMut;
 use core::net::IpAddr;
 
-use super::{ELEMENT_HEADER, ParameterType, View};
-use crate::wire::records::{Record, Records};
+use super::{ELEMENT_HEADER, PacketView, ParameterType};
+use crate::wire::records::{WireRecord, WireRecords};
 
 /// Parses an address parameter of either family; its length must be correct.
-pub(crate) fn parse(parameter: View<'_>) -> Option<IpAddr> {
+pub(crate) fn parse(parameter: PacketView<'_>) -> Option<IpAddr> {
     let address = parameter.value().bytes();
     match ParameterType(parameter.u16_at(0)?) {
         ParameterType::IPV4_ADDRESS => <[u8; 4]>::try_from(address).ok().map(IpAddr::from),
@@ -63,9 +63,9 @@ impl SupportedAddressTypes {
         if address.is_ipv4() { self.ipv4 } else { self.ipv6 }
     }
 
-    pub(super) fn parse(parameter: View<'_>) -> Self {
+    pub(super) fn parse(parameter: PacketView<'_>) -> Self {
         let mut types = Self::default();
-        for number in Records::<u16>::new(parameter.value().bytes()) {
+        for number in WireRecords::<u16>::new(parameter.value().bytes()) {
             types.ipv4 |= number == ParameterType::IPV4_ADDRESS.0;
             types.ipv6 |= number == ParameterType::IPV6_ADDRESS.0;
         }

@@ -29,10 +29,10 @@
 use bytes::BytesMut;
 use core::net::IpAddr;
 
-use super::{ELEMENT_HEADER, Parameter, ParameterType, View, address};
+use super::{ELEMENT_HEADER, PacketView, Parameter, ParameterType, address};
 use crate::wire::Causes;
-use crate::wire::records::Record;
-use crate::wire::walker::{Step, Walker};
+use crate::wire::records::WireRecord;
+use crate::wire::walker::{ElementWalker, WalkerStep};
 
 /// The length of a parameter up to and including its correlation identifier.
 const FIXED: usize = ELEMENT_HEADER + 4;
@@ -47,11 +47,13 @@ pub struct AddressRequest {
 }
 
 impl AddressRequest {
-    fn parse(parameter: View<'_>) -> Option<Self> {
+    fn parse(parameter: PacketView<'_>) -> Option<Self> {
         let correlation = parameter.u32_at(ELEMENT_HEADER)?;
-        match Walker::new(parameter.skip(FIXED)?).next()? {
-            Step::Element(inner) => Some(Self { correlation, address: address::parse(inner)? }),
-            Step::Broken(_) => None,
+        match ElementWalker::new(parameter.skip(FIXED)?).next()? {
+            WalkerStep::Element(inner) => {
+                Some(Self { correlation, address: address::parse(inner)? })
+            }
+            WalkerStep::Broken(_) => None,
         }
     }
 
@@ -61,7 +63,7 @@ impl AddressRequest {
     }
 }
 
-pub(super) fn parse(parameter_type: ParameterType, parameter: View<'_>) -> Option<Parameter> {
+pub(super) fn parse(parameter_type: ParameterType, parameter: PacketView<'_>) -> Option<Parameter> {
     Some(match parameter_type {
         ParameterType::ADD_ADDRESS => Parameter::AddAddress(AddressRequest::parse(parameter)?),
         ParameterType::DELETE_ADDRESS => {
@@ -84,7 +86,7 @@ pub(super) fn parse(parameter_type: ParameterType, parameter: View<'_>) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Cause;
+    use crate::wire::ErrorCause;
     use crate::wire::parameter::tests::{parse_one, round_trip};
 
     #[test]
@@ -119,7 +121,7 @@ mod tests {
         assert_eq!(parse_one(&success), Parameter::SuccessIndication { correlation: 9 });
         round_trip(&success);
         let refused = [0xc0, 3, 0, 12, 0, 0, 0, 9, 0, 4, 0, 4];
-        let causes = [Cause::OutOfResource].into_iter().collect();
+        let causes = [ErrorCause::OutOfResource].into_iter().collect();
         assert_eq!(parse_one(&refused), Parameter::ErrorCauseIndication { correlation: 9, causes });
         round_trip(&refused);
     }

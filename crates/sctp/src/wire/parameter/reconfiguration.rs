@@ -35,10 +35,10 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::{ELEMENT_HEADER, Parameter, ParameterType, View};
+use super::{ELEMENT_HEADER, PacketView, Parameter, ParameterType};
 use crate::identifier::StreamId;
 use crate::serial::{ReconfigurationNumber, Tsn};
-use crate::wire::records::{Record, Records, encode_records};
+use crate::wire::records::{WireRecord, WireRecords, encode_records};
 
 /// The length of an outgoing SSN reset request before its streams.
 const OUTGOING_FIXED: usize = ELEMENT_HEADER + 12;
@@ -56,15 +56,15 @@ impl StreamList {
         Self(encode_records(streams))
     }
 
-    fn parse(list: View<'_>) -> Option<Self> {
+    fn parse(list: PacketView<'_>) -> Option<Self> {
         let whole = list.len() - list.len() % StreamId::SIZE;
-        Some(Self(list.take(whole)?.share()))
+        Some(Self(list.first(whole)?.share()))
     }
 
     /// Returns the streams in their order; there may be duplicates.
     #[must_use]
-    pub fn iter(&self) -> Records<'_, StreamId> {
-        Records::new(&self.0)
+    pub fn iter(&self) -> WireRecords<'_, StreamId> {
+        WireRecords::new(&self.0)
     }
 
     /// Returns whether the list is empty, which stands for all streams.
@@ -89,7 +89,7 @@ pub struct OutgoingSsnReset {
 }
 
 impl OutgoingSsnReset {
-    fn parse(parameter: View<'_>) -> Option<Self> {
+    fn parse(parameter: PacketView<'_>) -> Option<Self> {
         Some(Self {
             request: ReconfigurationNumber(parameter.u32_at(4)?),
             response: ReconfigurationNumber(parameter.u32_at(8)?),
@@ -116,7 +116,7 @@ pub struct IncomingSsnReset {
 }
 
 impl IncomingSsnReset {
-    fn parse(parameter: View<'_>) -> Option<Self> {
+    fn parse(parameter: PacketView<'_>) -> Option<Self> {
         Some(Self {
             request: ReconfigurationNumber(parameter.u32_at(4)?),
             streams: StreamList::parse(parameter.skip(INCOMING_FIXED)?)?,
@@ -139,7 +139,7 @@ pub struct AddStreams {
 }
 
 impl AddStreams {
-    fn parse(parameter: View<'_>) -> Option<Self> {
+    fn parse(parameter: PacketView<'_>) -> Option<Self> {
         Some(Self {
             request: ReconfigurationNumber(parameter.u32_at(4)?),
             count: parameter.u16_at(8)?,
@@ -219,7 +219,7 @@ pub struct ReconfigurationResponse {
 }
 
 impl ReconfigurationResponse {
-    fn parse(parameter: View<'_>) -> Option<Self> {
+    fn parse(parameter: PacketView<'_>) -> Option<Self> {
         let next_tsns = parameter.u32_at(12).zip(parameter.u32_at(16));
         Some(Self {
             response: ReconfigurationNumber(parameter.u32_at(4)?),
@@ -238,7 +238,7 @@ impl ReconfigurationResponse {
     }
 }
 
-pub(super) fn parse(parameter_type: ParameterType, parameter: View<'_>) -> Option<Parameter> {
+pub(super) fn parse(parameter_type: ParameterType, parameter: PacketView<'_>) -> Option<Parameter> {
     Some(match parameter_type {
         ParameterType::OUTGOING_SSN_RESET => {
             Parameter::OutgoingSsnReset(OutgoingSsnReset::parse(parameter)?)

@@ -8,14 +8,14 @@ use proptest::prelude::*;
 
 use super::strategies::{auth, cause, chunk, data, parameter};
 use crate::identifier::VerificationTag;
-use crate::wire::walker::{ELEMENT_HEADER, Step, View, Walker};
+use crate::wire::walker::{ELEMENT_HEADER, ElementWalker, PacketView, WalkerStep};
 use crate::wire::{
-    Cause, Causes, Checksum, Chunk, EncodeChunk, Header, PACKET_HEADER, Packet, PacketWriter,
-    Parameter, Parameters, padded,
+    Causes, ChecksumKind, Chunk, CommonHeader, EncodeChunk, ErrorCause, PACKET_HEADER,
+    PacketParser, PacketWriter, Parameter, Parameters, padded,
 };
 
-const HEADER: Header =
-    Header { source_port: 5001, destination_port: 5002, tag: VerificationTag(0x0102_0304) };
+const HEADER: CommonHeader =
+    CommonHeader { source_port: 5001, destination_port: 5002, tag: VerificationTag(0x0102_0304) };
 
 /// The known chunk types.
 const KINDS: [u8; 24] =
@@ -57,16 +57,16 @@ fn inner() -> impl Strategy<Value = Vec<u8>> {
 /// The chunks of a packet with `contents` after its header.
 fn read(contents: &[u8]) -> Vec<Chunk> {
     let packet = Bytes::from([&HEADER.encode()[..], contents].concat());
-    let (_, chunks) = Packet::parse(&packet, Checksum::Zero).expect("a header");
+    let (_, chunks) = PacketParser::parse(&packet, ChecksumKind::Zero).expect("a header");
     chunks.collect()
 }
 
 fn write(chunk: &impl EncodeChunk) -> Bytes {
     let mut buffer = BytesMut::new();
     let mut packet = PacketWriter::begin(&mut buffer, HEADER, 1 << 17);
-    assert!(packet.put(chunk), "there is room");
+    assert!(packet.append(chunk), "there is room");
     assert_eq!(packet.len(), PACKET_HEADER + padded(chunk.encoded_len()));
-    packet.finish(Checksum::Crc32c);
+    packet.finish(ChecksumKind::Crc32c);
     buffer.freeze()
 }
 
@@ -106,10 +106,10 @@ fn check_parameters(parameters: &Parameters) {
 }
 
 fn check_causes(causes: &Causes) {
-    let list: Vec<Cause> = causes.iter().collect();
+    let list: Vec<ErrorCause> = causes.iter().collect();
     assert_eq!(list.len(), steps(causes.as_bytes()));
     for cause in list {
-        if !matches!(cause, Cause::Malformed { .. }) {
+        if !matches!(cause, ErrorCause::Malformed { .. }) {
             let again = Causes::from(cause.clone());
             assert!(again.iter().eq([cause]));
         }
@@ -118,14 +118,14 @@ fn check_causes(causes: &Causes) {
 
 /// Steps of the walker through `bytes`; each goes forward, and all stay inside.
 fn steps(bytes: &Bytes) -> usize {
-    let mut walker = Walker::new(View::whole(bytes));
+    let mut walker = ElementWalker::new(PacketView::whole(bytes));
     let (mut count, mut before) = (0, bytes.len());
     while let Some(step) = walker.next() {
         count += 1;
         let left = walker.rest().len();
         let length = match step {
-            Step::Element(view) => view.len(),
-            Step::Broken(view) => view.len(),
+            WalkerStep::Element(view) => view.len(),
+            WalkerStep::Broken(view) => view.len(),
         };
         assert!(left < before, "every step consumes input");
         assert_eq!(before - left, padded(length).min(before));
@@ -165,7 +165,7 @@ proptest! {
     #[test]
     fn types_are_those_of_the_chunks(bytes in chunk_like()) {
         let packet = Bytes::from([&HEADER.encode()[..], &bytes].concat());
-        let (_, chunks) = Packet::parse(&packet, Checksum::Zero).expect("a header");
+        let (_, chunks) = PacketParser::parse(&packet, ChecksumKind::Zero).expect("a header");
         let types: Vec<_> = chunks.types().collect();
         let read: Vec<_> = chunks.map(|chunk| chunk.chunk_type()).take(types.len()).collect();
         prop_assert_eq!(read, types);
@@ -174,7 +174,7 @@ proptest! {
     #[test]
     fn a_chunk_comes_back(chunk in chunk()) {
         let written = write(&chunk);
-        prop_assert!(Checksum::Crc32c.accepts(&written));
+        prop_assert!(ChecksumKind::Crc32c.accepts(&written));
         parse_nested(&chunk);
         prop_assert_eq!(read(&written[PACKET_HEADER..]), [chunk]);
     }
@@ -183,8 +183,8 @@ proptest! {
     fn auth_comes_back_with_what_it_covers(auth in auth(), after in chunk()) {
         let mut buffer = BytesMut::new();
         let mut packet = PacketWriter::begin(&mut buffer, HEADER, 1 << 17);
-        prop_assert!(packet.put(&Chunk::CookieAck) && packet.put(&auth) && packet.put(&after));
-        packet.finish(Checksum::Zero);
+        prop_assert!(packet.append(&Chunk::CookieAck) && packet.append(&auth) && packet.append(&after));
+        packet.finish(ChecksumKind::Zero);
         let mut expected = auth;
         expected.covered = Bytes::copy_from_slice(&buffer[PACKET_HEADER + 4..]);
         let expected = [Chunk::CookieAck, Chunk::Auth(expected), after];
@@ -196,7 +196,7 @@ proptest! {
         let mut buffer = BytesMut::new();
         let mut packet = PacketWriter::begin(&mut buffer, HEADER, 1000);
         prop_assert!(packet.data(&data.header(), &data.payload));
-        packet.finish(Checksum::Crc32c);
+        packet.finish(ChecksumKind::Crc32c);
         prop_assert_eq!(&buffer[..], &write(&data)[..]);
     }
 

@@ -12,10 +12,10 @@ use crate::wire::parameter::{
     ReconfigurationResult, StreamList, SupportedAddressTypes, UnknownParameter,
 };
 use crate::wire::{
-    AbortChunk, AsconfAckChunk, AsconfChunk, AuthChunk, Cause, CauseCode, Causes, Chunk, ChunkType,
-    DataChunk, DataFlags, ErrorChunk, ForwardTsnChunk, GapBlock, HeartbeatChunk, IForwardTsnChunk,
-    InitChunk, Order, Parameter, ParameterType, Parameters, ReconfigChunk, SackBuilder, SkippedMid,
-    SkippedSsn, UnknownChunk,
+    AbortChunk, AsconfAckChunk, AsconfChunk, AuthChunk, CauseCode, Causes, Chunk, ChunkType,
+    DataChunk, DataFlags, DataOrder, ErrorCause, ErrorChunk, ForwardTsnChunk, GapBlock,
+    HeartbeatChunk, IForwardTsnChunk, InitChunk, Parameter, ParameterType, Parameters,
+    ReconfigChunk, SackBuilder, SkippedMid, SkippedSsn, UnknownChunk,
 };
 
 fn bytes() -> impl Strategy<Value = Bytes> {
@@ -122,30 +122,31 @@ fn parameters() -> impl Strategy<Value = Parameters> {
 }
 
 /// A cause of any kind that can be sent.
-pub(super) fn cause() -> impl Strategy<Value = Cause> {
+pub(super) fn cause() -> impl Strategy<Value = ErrorCause> {
     let capable = || Parameters::from_iter([Parameter::EcnCapable]);
     prop_oneof![
-        stream().prop_map(|stream| Cause::InvalidStream { stream }),
-        vec(any::<[u8; 2]>(), 0..5)
-            .prop_map(|types| Cause::MissingMandatoryParameter { types: types.concat().into() }),
-        any::<u32>().prop_map(|staleness| Cause::StaleCookie { staleness }),
-        Just(Cause::OutOfResource),
-        bytes().prop_map(|parameter| Cause::UnresolvableAddress { parameter }),
-        bytes().prop_map(|chunk| Cause::UnrecognizedChunkType { chunk }),
-        Just(Cause::InvalidMandatoryParameter),
-        Just(Cause::UnrecognizedParameters(capable())),
-        tsn().prop_map(|tsn| Cause::NoUserData { tsn }),
-        Just(Cause::CookieWhileShuttingDown),
-        Just(Cause::RestartWithNewAddresses(capable())),
-        bytes().prop_map(|reason| Cause::UserInitiatedAbort { reason }),
-        bytes().prop_map(|information| Cause::ProtocolViolation { information }),
-        bytes().prop_map(|request| Cause::DeleteLastAddress { request }),
-        bytes().prop_map(|request| Cause::ResourceShortage { request }),
-        bytes().prop_map(|request| Cause::DeleteSourceAddress { request }),
-        Just(Cause::IllegalAsconfAck),
-        bytes().prop_map(|request| Cause::NoAuthorization { request }),
-        any::<u16>().prop_map(|hmac_id| Cause::UnsupportedHmac { hmac_id }),
-        bytes().prop_map(|information| Cause::Unknown { code: CauseCode(999), information }),
+        stream().prop_map(|stream| ErrorCause::InvalidStream { stream }),
+        vec(any::<[u8; 2]>(), 0..5).prop_map(|types| ErrorCause::MissingMandatoryParameter {
+            types: types.concat().into()
+        }),
+        any::<u32>().prop_map(|staleness| ErrorCause::StaleCookie { staleness }),
+        Just(ErrorCause::OutOfResource),
+        bytes().prop_map(|parameter| ErrorCause::UnresolvableAddress { parameter }),
+        bytes().prop_map(|chunk| ErrorCause::UnrecognizedChunkType { chunk }),
+        Just(ErrorCause::InvalidMandatoryParameter),
+        Just(ErrorCause::UnrecognizedParameters(capable())),
+        tsn().prop_map(|tsn| ErrorCause::NoUserData { tsn }),
+        Just(ErrorCause::CookieWhileShuttingDown),
+        Just(ErrorCause::RestartWithNewAddresses(capable())),
+        bytes().prop_map(|reason| ErrorCause::UserInitiatedAbort { reason }),
+        bytes().prop_map(|information| ErrorCause::ProtocolViolation { information }),
+        bytes().prop_map(|request| ErrorCause::DeleteLastAddress { request }),
+        bytes().prop_map(|request| ErrorCause::ResourceShortage { request }),
+        bytes().prop_map(|request| ErrorCause::DeleteSourceAddress { request }),
+        Just(ErrorCause::IllegalAsconfAck),
+        bytes().prop_map(|request| ErrorCause::NoAuthorization { request }),
+        any::<u16>().prop_map(|hmac_id| ErrorCause::UnsupportedHmac { hmac_id }),
+        bytes().prop_map(|information| ErrorCause::Unknown { code: CauseCode(999), information }),
     ]
 }
 
@@ -156,17 +157,17 @@ fn causes() -> impl Strategy<Value = Causes> {
 /// A DATA or I-DATA chunk.
 pub(super) fn data() -> impl Strategy<Value = DataChunk> {
     let order = prop_oneof![
-        any::<u16>().prop_map(|ssn| Order::Ssn(Ssn(ssn))),
-        any::<(u32, u32)>().prop_map(|(mid, fsn)| Order::Mid { mid: Mid(mid), fsn }),
+        any::<u16>().prop_map(|ssn| DataOrder::Ssn(Ssn(ssn))),
+        any::<(u32, u32)>().prop_map(|(mid, fsn)| DataOrder::Mid { mid: Mid(mid), fsn }),
     ];
     (tsn(), stream(), 0_u8..16, order, any::<u32>(), bytes()).prop_map(
         |(tsn, stream, bits, order, ppid, payload)| {
             let flags = DataFlags::from_bits(bits);
             // The first fragment carries no FSN, the others no PPID.
             let (order, ppid) = match order {
-                Order::Mid { mid, .. } if flags.begin => (Order::Mid { mid, fsn: 0 }, ppid),
-                Order::Mid { .. } => (order, 0),
-                Order::Ssn(_) => (order, ppid),
+                DataOrder::Mid { mid, .. } if flags.begin => (DataOrder::Mid { mid, fsn: 0 }, ppid),
+                DataOrder::Mid { .. } => (order, 0),
+                DataOrder::Ssn(_) => (order, ppid),
             };
             DataChunk { tsn, stream, flags, order, ppid: Ppid(ppid), payload }
         },

@@ -8,12 +8,12 @@ use proptest::prelude::*;
 use super::strategies::{auth, chunk, data};
 use crate::identifier::VerificationTag;
 use crate::wire::{
-    AuthChunk, Checksum, Chunk, DataChunk, Header, PacketSink, PacketWriter, StructPacket,
-    StructPackets, UnreadPacket,
+    AuthChunk, ChecksumKind, Chunk, CommonHeader, DataChunk, PacketSink, PacketWriter,
+    StructPacket, StructPackets, UnreadPacket,
 };
 
-const HEADER: Header =
-    Header { source_port: 5001, destination_port: 5002, tag: VerificationTag(0x0102_0304) };
+const HEADER: CommonHeader =
+    CommonHeader { source_port: 5001, destination_port: 5002, tag: VerificationTag(0x0102_0304) };
 
 /// The contents of a packet.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ struct Contents {
     auth: Option<AuthChunk>,
     after: Vec<Chunk>,
     data: Vec<DataChunk>,
-    checksum: Checksum,
+    checksum: ChecksumKind,
 }
 
 fn contents() -> impl Strategy<Value = Contents> {
@@ -33,7 +33,7 @@ fn contents() -> impl Strategy<Value = Contents> {
         prop::option::of(auth()),
         vec(chunk(), 0..3),
         vec(data(), 0..4),
-        prop_oneof![Just(Checksum::Crc32c), Just(Checksum::Zero)],
+        prop_oneof![Just(ChecksumKind::Crc32c), Just(ChecksumKind::Zero)],
     )
         .prop_map(|(limit, before, auth, after, data, checksum)| Contents {
             limit,
@@ -60,12 +60,12 @@ fn write(sink: PacketSink<'_>, contents: &Contents) -> Vec<(bool, usize, usize, 
         outcomes.push((done, packet.len(), packet.room(), packet.is_empty()));
     };
     for chunk in &contents.before {
-        let done = packet.put(chunk);
+        let done = packet.append(chunk);
         note(done, &packet);
     }
     if let Some(auth) = &contents.auth {
         packet.authenticate_from_here();
-        let done = packet.put(auth);
+        let done = packet.append(auth);
         note(done, &packet);
         if !done {
             packet.discard();
@@ -73,7 +73,7 @@ fn write(sink: PacketSink<'_>, contents: &Contents) -> Vec<(bool, usize, usize, 
         }
     }
     for chunk in &contents.after {
-        let done = packet.put(chunk);
+        let done = packet.append(chunk);
         note(done, &packet);
     }
     for data in &contents.data {
@@ -101,7 +101,7 @@ proptest! {
         let read = UnreadPacket::Struct(value);
         prop_assert_eq!(read.header(), wire.header());
         prop_assert_eq!(read.first_type(), wire.first_type());
-        for check in [Checksum::Zero, Checksum::Crc32c] {
+        for check in [ChecksumKind::Zero, ChecksumKind::Crc32c] {
             match (wire.clone().open(check), read.clone().open(check)) {
                 (Ok((left, mut wire)), Ok((right, mut read))) => {
                     prop_assert_eq!(left, right);
@@ -126,8 +126,8 @@ fn packets_as_values_are_split_at_their_ends() {
     let mut packets = StructPackets::default();
     for length in [4, 8, 0] {
         let mut packet = PacketWriter::begin(&mut packets, HEADER, 100);
-        assert!(packet.put(&Chunk::Pad { length }));
-        packet.finish(Checksum::Crc32c);
+        assert!(packet.append(&Chunk::Pad { length }));
+        packet.finish(ChecksumKind::Crc32c);
     }
     assert_eq!(packets.len(), 20 + 24 + 16);
     let lengths =

@@ -12,7 +12,7 @@ fn sending(peer: &mut HostilePeer) -> Tsn {
     }
     peer.world.drain();
     let packet = peer.world.tap.kept.clone().expect("DATA");
-    let (_, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+    let (_, chunks) = PacketParser::parse(&packet, ChecksumKind::Crc32c).expect("a packet");
     let tsn = |chunk| if let Chunk::Data(data) = chunk { Some(data.tsn) } else { None };
     chunks.filter_map(tsn).last().expect("it was kept")
 }

@@ -98,7 +98,7 @@ fn tiny_fragments_fill_the_window_by_their_memory() {
 fn missing_streams_are_refused_individually() {
     let mut peer = HostilePeer::new(|config| config.max_inbound_streams = 10);
     for n in 0..100 {
-        let mut data = peer.fragment(n, Order::Mid { mid: Mid(0), fsn: 0 }, "be", "x".into());
+        let mut data = peer.fragment(n, DataOrder::Mid { mid: Mid(0), fsn: 0 }, "be", "x".into());
         data.stream = StreamId(10 + n as u16);
         peer.send(&[Chunk::Data(data)]);
     }

@@ -173,7 +173,7 @@ fn duplicates_are_answered_at_most_once_per_packet() {
     peer.check_data();
     peer.answers();
     let last = peer.next.previous();
-    let mut data = peer.fragment(0, Order::Mid { mid: Mid(0), fsn: 0 }, "ube", "x".into());
+    let mut data = peer.fragment(0, DataOrder::Mid { mid: Mid(0), fsn: 0 }, "ube", "x".into());
     data.tsn = last;
     for _ in 0..100 {
         peer.send(&vec![Chunk::Data(data.clone()); 100]);

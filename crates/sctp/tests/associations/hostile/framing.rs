@@ -97,7 +97,7 @@ fn unknown_chunks_are_handled_by_their_first_bits() {
         let Chunk::Data(behind) = data(&peer) else { panic!("no data") };
         let mut buffer = BytesMut::new();
         let mut packet = PacketWriter::begin(&mut buffer, peer.header, 1000);
-        assert!(packet.put(&behind));
+        assert!(packet.append(&behind));
         let mut bytes = vec![chunk_type, 0, 0, 7, 1, 2, 3, 0];
         bytes.extend_from_slice(&buffer[12..]);
         peer.bytes(&bytes);

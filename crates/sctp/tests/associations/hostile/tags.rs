@@ -32,7 +32,7 @@ fn our_own_tag_reflected_counts_only_with_the_t_bit() {
     peer.world.tap.keep = Some("A <- B");
     peer.check_data();
     let from_b = peer.world.tap.kept.clone().expect("a SACK");
-    let theirs = Packet::header(&from_b).expect("a packet").tag;
+    let theirs = PacketParser::header(&from_b).expect("a packet").tag;
     peer.world.network.cut = vec![0];
     peer.header.tag = theirs;
     let abort = |reflected| Chunk::Abort(AbortChunk { reflected, causes: Causes::default() });
@@ -48,8 +48,8 @@ fn ports_have_to_match_too() {
     let right = peer.header;
     let abort = Chunk::Abort(AbortChunk { reflected: false, causes: Causes::default() });
     for header in [
-        Header { source_port: right.source_port ^ 1, ..right },
-        Header { destination_port: right.destination_port ^ 1, ..right },
+        CommonHeader { source_port: right.source_port ^ 1, ..right },
+        CommonHeader { destination_port: right.destination_port ^ 1, ..right },
     ] {
         peer.header = header;
         peer.send(std::slice::from_ref(&abort));

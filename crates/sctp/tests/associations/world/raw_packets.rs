@@ -4,7 +4,7 @@ use super::PORT;
 use bytes::{Bytes, BytesMut};
 use eyas_sctp::identifier::VerificationTag;
 use eyas_sctp::serial::Tsn;
-use eyas_sctp::wire::{Checksum, Chunk, Header, InitChunk, PacketWriter, Parameters};
+use eyas_sctp::wire::{ChecksumKind, Chunk, CommonHeader, InitChunk, PacketWriter, Parameters};
 
 /// The SCTP port of that host.
 pub(crate) const FOREIGN_PORT: u16 = 5000;
@@ -12,13 +12,13 @@ pub(crate) const FOREIGN_PORT: u16 = 5000;
 /// A packet with these chunks.
 pub(crate) fn packet(tag: u32, chunks: &[Chunk]) -> Bytes {
     let tag = VerificationTag(tag);
-    let header = Header { source_port: FOREIGN_PORT, destination_port: PORT, tag };
+    let header = CommonHeader { source_port: FOREIGN_PORT, destination_port: PORT, tag };
     let mut buffer = BytesMut::new();
     let mut packet = PacketWriter::begin(&mut buffer, header, 65_000);
     for chunk in chunks {
-        assert!(packet.put(chunk));
+        assert!(packet.append(chunk));
     }
-    packet.finish(Checksum::Crc32c);
+    packet.finish(ChecksumKind::Crc32c);
     buffer.freeze()
 }
 

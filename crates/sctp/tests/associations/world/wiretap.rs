@@ -4,13 +4,13 @@
 use bytes::{Bytes, BytesMut};
 use eyas_sctp::identifier::VerificationTag;
 use eyas_sctp::serial::Tsn;
-use eyas_sctp::wire::{Checksum, Chunk, Header, Packet, PacketWriter};
+use eyas_sctp::wire::{ChecksumKind, Chunk, CommonHeader, PacketParser, PacketWriter};
 
 /// What has been observed of each host.
 #[derive(Default)]
 pub(crate) struct Wiretap {
     /// The common header of packets to each host.
-    headers: [Option<Header>; 2],
+    headers: [Option<CommonHeader>; 2],
     /// The first TSN of each host, and the latest.
     first: [Option<Tsn>; 2],
     latest: [Option<Tsn>; 2],
@@ -19,11 +19,13 @@ pub(crate) struct Wiretap {
 impl Wiretap {
     /// Records a packet sent by `from`.
     pub(crate) fn record(&mut self, from: usize, packet: &Bytes) {
-        let Ok((header, chunks)) = Packet::parse(packet, Checksum::Crc32c) else { return };
+        let Ok((header, chunks)) = PacketParser::parse(packet, ChecksumKind::Crc32c) else {
+            return;
+        };
         for chunk in chunks {
             match chunk {
                 Chunk::Init(init) | Chunk::InitAck(init) => {
-                    let back = Header {
+                    let back = CommonHeader {
                         source_port: header.destination_port,
                         destination_port: header.source_port,
                         tag: init.initiate_tag,
@@ -51,9 +53,9 @@ impl Wiretap {
         let mut buffer = BytesMut::new();
         let mut packet = PacketWriter::begin(&mut buffer, self.headers[host]?, 65_000);
         for chunk in chunks {
-            packet.put(chunk);
+            packet.append(chunk);
         }
-        packet.finish(Checksum::Crc32c);
+        packet.finish(ChecksumKind::Crc32c);
         Some(buffer.freeze())
     }
 }

@@ -13,7 +13,7 @@ use bytes::BytesMut;
 use eyas_http::serve::metered::{Held, LEAST_PIECE, OpenFile, PIECE, Piece, Share, Source};
 use tokio::task::JoinHandle;
 
-use super::Located;
+use super::LocatedFile;
 use crate::site::BoxError;
 
 /// An open file, with the permit to keep it open.
@@ -21,7 +21,7 @@ type OpenedFile = Option<(File, OpenFile)>;
 
 /// A range of a file.
 pub(super) struct FileBody {
-    file: Located,
+    file: LocatedFile,
     share: Arc<Share>,
     position: u64,
     end: u64,
@@ -31,7 +31,7 @@ pub(super) struct FileBody {
 
 impl FileBody {
     /// Creates the range from `position` up to, but excluding, `end`.
-    pub(super) fn new(file: Located, share: Arc<Share>, position: u64, end: u64) -> Self {
+    pub(super) fn new(file: LocatedFile, share: Arc<Share>, position: u64, end: u64) -> Self {
         Self { file, share, position, end, kept: None, reading: None }
     }
 

@@ -6,7 +6,7 @@ use super::*;
 type Upload = (Vec<u8>, bool);
 
 /// Delivers the data in transit on one stream, whether or not the session is over.
-fn deliver_regardless(from: &mut Endpoint, to: &mut Endpoint, lane: Lane, most: usize) {
+fn deliver_regardless(from: &mut Endpoint, to: &mut Endpoint, lane: TunnelLane, most: usize) {
     let wire = from.wires.entry(lane).or_default();
     let length = wire.len().min(most);
     let piece: Vec<u8> = wire.drain(..length).collect();
@@ -59,7 +59,7 @@ proptest! {
         // The client stops: the channels that it has read completely end cleanly, and the others are reset.
         let client = &mut pair.endpoints[0];
         let well: Vec<u32> =
-            client.open.iter().copied().filter(|id| client.ended.get(id) == Some(&Read::End)).collect();
+            client.open.iter().copied().filter(|id| client.ended.get(id) == Some(&ReadResult::End)).collect();
         client.open.iter().for_each(|id| client.session.release(*id));
         let mut turns = late.iter().cycle();
         for number in 0.. {
@@ -73,8 +73,8 @@ proptest! {
         client.session.goodbye("enough");
         client.send();
         // It overtakes the data on the other streams.
-        deliver_regardless(client, server, Lane::FIRST, usize::MAX);
-        prop_assert_eq!(server.session.end(), Some(&End::Goodbye("enough".to_owned())));
+        deliver_regardless(client, server, TunnelLane::FIRST, usize::MAX);
+        prop_assert_eq!(server.session.end(), Some(&SessionEnd::Goodbye("enough".to_owned())));
         for id in well {
             let none = Vec::new();
             let written = client.written.get(&id).unwrap_or(&none);
@@ -85,53 +85,53 @@ proptest! {
 
 #[test]
 fn an_end_is_confirmed_once_it_was_read_and_not_before() {
-    let mut peer = ScriptedPeer::new(Side::Server);
-    peer.sends(1, &Frame::Open(connect_purpose()));
+    let mut peer = ScriptedPeer::new(SessionSide::Server);
+    peer.sends(1, &TunnelFrame::Open(connect_purpose()));
     peer.session.accept(1, 0);
-    peer.sends(1, &Frame::Data(Bytes::from_static(b"all")));
-    peer.sends(1, &Frame::Finish);
-    let delivered = (1, Frame::Delivered);
+    peer.sends(1, &TunnelFrame::Data(Bytes::from_static(b"all")));
+    peer.sends(1, &TunnelFrame::Finish);
+    let delivered = (1, TunnelFrame::Delivered);
     assert!(!peer.receives().contains(&delivered));
-    assert_eq!(peer.session.read(1, &mut [0; 9]), Read::Bytes(3));
+    assert_eq!(peer.session.read(1, &mut [0; 9]), ReadResult::Bytes(3));
     assert!(!peer.receives().contains(&delivered), "it may be on its way to a program");
-    assert_eq!(peer.session.read(1, &mut [0; 9]), Read::End);
-    assert_eq!(peer.session.read(1, &mut [0; 9]), Read::End);
+    assert_eq!(peer.session.read(1, &mut [0; 9]), ReadResult::End);
+    assert_eq!(peer.session.read(1, &mut [0; 9]), ReadResult::End);
     assert_eq!(peer.receives(), [delivered], "once");
     peer.session.finish(1);
     peer.session.release(1);
-    assert_eq!(peer.receives(), [(1, Frame::Finish)]);
+    assert_eq!(peer.receives(), [(1, TunnelFrame::Finish)]);
     assert!(!peer.session.is_drained());
-    peer.sends(1, &Frame::Delivered);
+    peer.sends(1, &TunnelFrame::Delivered);
     assert!(peer.session.is_drained());
     assert_eq!(peer.session.channels(), 0);
 }
 
 #[test]
 fn closing_without_reading_to_the_end_resets() {
-    let mut peer = ScriptedPeer::new(Side::Server);
-    peer.sends(1, &Frame::Open(connect_purpose()));
+    let mut peer = ScriptedPeer::new(SessionSide::Server);
+    peer.sends(1, &TunnelFrame::Open(connect_purpose()));
     peer.session.accept(1, 0);
-    peer.sends(1, &Frame::Data(Bytes::from_static(b"all")));
-    peer.sends(1, &Frame::Finish);
+    peer.sends(1, &TunnelFrame::Data(Bytes::from_static(b"all")));
+    peer.sends(1, &TunnelFrame::Finish);
     peer.session.finish(1);
     peer.session.release(1);
-    assert_eq!(peer.receives().last(), Some(&(1, Frame::Reset)));
+    assert_eq!(peer.receives().last(), Some(&(1, TunnelFrame::Reset)));
     assert!(peer.session.is_drained(), "a reset is not waited for");
 }
 
 #[test]
 fn a_delivery_report_for_an_open_channel_is_a_protocol_error() {
     for finishes in [false, true] {
-        let mut peer = ScriptedPeer::new(Side::Server);
-        peer.sends(1, &Frame::Open(connect_purpose()));
+        let mut peer = ScriptedPeer::new(SessionSide::Server);
+        peer.sends(1, &TunnelFrame::Open(connect_purpose()));
         peer.session.accept(1, 0);
         if finishes {
             peer.session.finish(1);
             peer.receives();
-            peer.sends(1, &Frame::Delivered);
+            peer.sends(1, &TunnelFrame::Delivered);
             assert_eq!(peer.session.end(), None);
         }
-        peer.sends(1, &Frame::Delivered);
-        assert!(matches!(peer.session.end(), Some(End::Violation(_))), "{finishes}");
+        peer.sends(1, &TunnelFrame::Delivered);
+        assert!(matches!(peer.session.end(), Some(SessionEnd::Violation(_))), "{finishes}");
     }
 }

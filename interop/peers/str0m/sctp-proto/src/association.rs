@@ -10,7 +10,7 @@ use eyas_sctp::endpoint::{AssociationState, Endpoint};
 use eyas_sctp::event::{Event as SctpEvent, ReconfigurationOutcome};
 use eyas_sctp::identifier::{AssociationId, StreamId};
 use eyas_sctp::io::{Ecn, Input, Output, Received};
-use eyas_sctp::snap::Init;
+use eyas_sctp::snap::SnapInit;
 
 use crate::config::{ClientConfig, TransportConfig, seed};
 use crate::names::{
@@ -94,7 +94,7 @@ impl Association {
             None => endpoint.connect(Duration::ZERO, &options)?,
             Some((local, peer)) => {
                 let parse = |init: &Bytes| {
-                    Init::from_bytes(init).ok_or_else(|| Error::Other("not an INIT".into()))
+                    SnapInit::from_bytes(init).ok_or_else(|| Error::Other("not an INIT".into()))
                 };
                 let (local, peer) = (parse(local)?, parse(peer)?);
                 endpoint.connect_out_of_band(Duration::ZERO, &options, &local, &peer)?

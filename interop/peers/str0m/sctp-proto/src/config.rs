@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyas_sctp::config::{AssociationConfig, CongestionControlKind, EndpointConfig as Ours};
-use eyas_sctp::data_channel::{Role, Settings};
+use eyas_sctp::data_channel::{ChannelSettings, DtlsRole};
 use eyas_sctp::endpoint::Endpoint;
 
 use crate::names::Error;
@@ -72,7 +72,7 @@ impl TransportConfig {
 
     /// Returns the same settings for eyas, for packets with up to `max_payload` bytes of data.
     pub(crate) fn association(&self, max_payload: u32) -> AssociationConfig {
-        let mut settings = Settings::new(Role::Client);
+        let mut settings = ChannelSettings::new(DtlsRole::Client);
         settings.max_message_size = self.max_receive_message_size as usize;
         let mut config = settings.association();
         config.receive_buffer = config.receive_buffer.max(self.max_receive_buffer_size as usize);

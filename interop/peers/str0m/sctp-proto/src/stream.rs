@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas_sctp::error::Error as Ours;
 use eyas_sctp::identifier::StreamId;
-use eyas_sctp::message::{Reliability, SendInfo};
+use eyas_sctp::message::{MessageReliability, SendInfo};
 
 use crate::association::Association;
 use crate::names::{Error, Event, PayloadProtocolIdentifier, ReliabilityType, StreamEvent};
@@ -17,7 +17,7 @@ pub(crate) struct Half {
     pub(crate) incoming: VecDeque<(PayloadProtocolIdentifier, Vec<u8>)>,
     pub(crate) partial: Vec<u8>,
     unordered: bool,
-    reliability: Reliability,
+    reliability: MessageReliability,
     pub(crate) low_threshold: usize,
     /// Whether more is queued than the threshold.
     pub(crate) is_above: bool,
@@ -85,11 +85,13 @@ impl Stream<'_> {
         let half = self.half()?;
         half.unordered = unordered;
         half.reliability = match kind {
-            ReliabilityType::Reliable => Reliability::Reliable,
+            ReliabilityType::Reliable => MessageReliability::Reliable,
             ReliabilityType::Rexmit => {
-                Reliability::Retransmissions(u16::try_from(value).unwrap_or(u16::MAX))
+                MessageReliability::Retransmissions(u16::try_from(value).unwrap_or(u16::MAX))
             }
-            ReliabilityType::Timed => Reliability::Lifetime(Duration::from_millis(value.into())),
+            ReliabilityType::Timed => {
+                MessageReliability::Lifetime(Duration::from_millis(value.into()))
+            }
         };
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Write};
 
 /// A change that the operator is told of, once.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(super) enum WriterChange {
     /// Lines are lost from now on.
     Failed(io::Error),
     /// Lines are written again, after so many were lost.
@@ -27,7 +27,7 @@ impl<W: Write> LineWriter<W> {
         Self { out, lost: 0, is_torn: false, has_failed: false }
     }
 
-    /// Returns the number of lines that were lost, apart from those reported by [`Change::Resumed`].
+    /// Returns the number of lines that were lost, apart from those reported by [`WriterChange::Resumed`].
     pub(super) fn lost(&self) -> u64 {
         self.lost
     }
@@ -39,7 +39,7 @@ impl<W: Write> LineWriter<W> {
     }
 
     /// Writes as much of these lines as possible.
-    pub(super) fn write(&mut self, lines: &[String]) -> Option<Change> {
+    pub(super) fn write(&mut self, lines: &[String]) -> Option<WriterChange> {
         if lines.is_empty() {
             return None;
         }
@@ -60,12 +60,12 @@ impl<W: Write> LineWriter<W> {
             Ok(()) => {
                 self.has_failed = false;
                 let lost = std::mem::take(&mut self.lost);
-                (lost > 0).then_some(Change::Resumed(lost))
+                (lost > 0).then_some(WriterChange::Resumed(lost))
             }
             Err(cause) => {
                 self.lost += (lines.len() - complete) as u64;
                 let is_new = !std::mem::replace(&mut self.has_failed, true);
-                is_new.then_some(Change::Failed(cause))
+                is_new.then_some(WriterChange::Failed(cause))
             }
         }
     }
@@ -121,16 +121,19 @@ mod tests {
         let mut writer = LineWriter::new(Disk { free: 11, ..Disk::default() });
         assert!(writer.write(&lines("one")).is_none());
         let failed = writer.write(&lines("two three four"));
-        assert!(matches!(failed, Some(Change::Failed(_))), "{failed:?}");
+        assert!(matches!(failed, Some(WriterChange::Failed(_))), "{failed:?}");
         assert!(writer.write(&lines("five")).is_none(), "it is known");
         assert_eq!(writer.lost(), 3);
         writer.out.free = 100;
-        assert!(matches!(writer.write(&lines("six")), Some(Change::Resumed(3))));
+        assert!(matches!(writer.write(&lines("six")), Some(WriterChange::Resumed(3))));
         assert!(writer.write(&lines("seven")).is_none());
         assert_eq!(writer.lost(), 0);
         assert_eq!(String::from_utf8_lossy(&writer.out.content), "one\ntwo\nthr\nsix\nseven\n");
         writer.out.free = 0;
-        assert!(matches!(writer.write(&lines("eight")), Some(Change::Failed(_))), "a new one");
+        assert!(
+            matches!(writer.write(&lines("eight")), Some(WriterChange::Failed(_))),
+            "a new one"
+        );
         assert_eq!(writer.lost(), 1);
     }
 
@@ -139,7 +142,7 @@ mod tests {
         let mut writer = LineWriter::new(Disk { free: 2, ..Disk::default() });
         assert!(writer.write(&lines("one")).is_some());
         writer.continue_in(Disk { free: 100, ..Disk::default() });
-        assert!(matches!(writer.write(&lines("two")), Some(Change::Resumed(1))));
+        assert!(matches!(writer.write(&lines("two")), Some(WriterChange::Resumed(1))));
         assert_eq!(writer.out.content, b"two\n");
     }
 }

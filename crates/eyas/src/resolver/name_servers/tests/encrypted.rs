@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt as _;
 use super::super::exchange::{framed, read_message};
 use super::super::https::HttpsServer;
 use super::super::tls::TlsServer;
-use super::super::{ServerOptions, Transport};
+use super::super::{QueryTransport, ServerOptions};
 use super::behaviours::BEHAVIOURS;
 use super::server::{Asked, record, serve_stream};
 use super::*;
@@ -26,7 +26,7 @@ enum Over {
 const BOTH: [Over; 2] = [Over::Tls, Over::Https];
 
 /// Starts a server, and returns how to reach it.
-async fn start(over: Over, behaviour: Behaviour) -> (Server, Transport) {
+async fn start(over: Over, behaviour: Behaviour) -> (Server, QueryTransport) {
     let (listener, transport) = listen(over).await;
     let address = listener.local_addr();
     let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
@@ -45,7 +45,7 @@ async fn start(over: Over, behaviour: Behaviour) -> (Server, Transport) {
     (server, transport)
 }
 
-async fn listen(over: Over) -> (Listener, Transport) {
+async fn listen(over: Over) -> (Listener, QueryTransport) {
     let identity = ServerIdentity::self_signed([NAME]).unwrap();
     let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
     let parameters = parameters.security(identity.clone());
@@ -59,7 +59,7 @@ async fn listen(over: Over) -> (Listener, Transport) {
     (listener, transport)
 }
 
-fn transport(over: Over, address: SocketAddr, trust: &SecurityParameters) -> Transport {
+fn transport(over: Over, address: SocketAddr, trust: &SecurityParameters) -> QueryTransport {
     let config = trust.client_config(trust.server_verifier().unwrap()).unwrap();
     match over {
         Over::Tls => TlsServer::new(address, NAME.try_into().unwrap(), config).into(),
@@ -117,7 +117,8 @@ async fn the_ways_of_servers_are_the_same() {
             let (_server, transport) = start(over, *behaviour).await;
             let is_silent = *expected == Err(DnsFailure::Timeout);
             let timeout = if is_silent { Duration::from_millis(50) } else { TIMEOUT };
-            let servers = NameServers::over([transport], ServerOptions { timeout, ..options() });
+            let servers =
+                NameServers::from_transports([transport], ServerOptions { timeout, ..options() });
             let expected = expected.clone().and_then(|()| found());
             let records = servers.query("a.test", RecordType::A).await.records;
             assert_eq!(records, expected, "{over:?}: {what}");
@@ -131,14 +132,14 @@ async fn what_a_server_does_with_edns_is_remembered() {
     for over in BOTH {
         for (what, behaviour) in WITHOUT_EDNS {
             let (server, transport) = start(over, *behaviour).await;
-            let servers = NameServers::over([transport], options());
+            let servers = NameServers::from_transports([transport], options());
             assert_asked_without_edns(&format!("{over:?}: {what}"), &server, &servers).await;
         }
     }
     let gateway: Behaviour =
         |asked| only_without_edns(asked, || vec![Act::SendHttp(502, "0", Vec::new())]);
     let (server, transport) = start(Over::Https, gateway).await;
-    let servers = NameServers::over([transport], options());
+    let servers = NameServers::from_transports([transport], options());
     assert_asked_without_edns("a bad gateway", &server, &servers).await;
 }
 
@@ -150,7 +151,7 @@ async fn what_was_truncated_in_a_stream_counts_as_far_as_it_is_there() {
         let none: Behaviour = |asked| reply(asked).flags(TRUNCATED).send();
         for (behaviour, expected) in [(some, found()), (none, Err(DnsFailure::ServerFailure))] {
             let (server, transport) = start(over, behaviour).await;
-            let servers = NameServers::over([transport], options());
+            let servers = NameServers::from_transports([transport], options());
             for _ in 0..2 {
                 let before = server.count();
                 assert_eq!(servers.query("a.test", RecordType::A).await.records, expected);
@@ -171,8 +172,10 @@ async fn queries_share_a_connection_and_a_new_one_follows_its_end() {
         for (behaviour, expected) in [(good as Behaviour, 1..=1), (ends_each, 2..=24)] {
             let (server, transport) = start(over, behaviour).await;
             // One attempt: an end of a connection that has served is none.
-            let servers =
-                NameServers::over([transport], ServerOptions { attempts: 1, ..options() });
+            let servers = NameServers::from_transports(
+                [transport],
+                ServerOptions { attempts: 1, ..options() },
+            );
             for round in 0..4 {
                 let names = (0..3).map(|at| format!("{at}.{round}.test")).collect::<Vec<_>>();
                 let queries = names.iter().map(|name| servers.query(name, RecordType::A));
@@ -195,7 +198,8 @@ async fn a_connection_that_falls_silent_is_replaced() {
         };
         let (server, transport) = start(over, behaviour).await;
         let timeout = Duration::from_millis(300);
-        let servers = NameServers::over([transport], ServerOptions { timeout, ..options() });
+        let servers =
+            NameServers::from_transports([transport], ServerOptions { timeout, ..options() });
         for name in ["a.test", "b.test", "c.test"] {
             assert_eq!(
                 servers.query(name, RecordType::A).await.records,
@@ -226,11 +230,13 @@ async fn answers_over_tls_may_come_in_any_order() {
         }
         connection
     });
-    let servers =
-        NameServers::over([transport], ServerOptions { timeout: TIMEOUT * 5, ..options() });
+    let servers = NameServers::from_transports(
+        [transport],
+        ServerOptions { timeout: TIMEOUT * 5, ..options() },
+    );
     let query = async |number: u8| {
         let records = servers.query(&format!("{number}.test"), RecordType::A).await.records;
-        assert_eq!(records, Ok(Records::A(vec![Ipv4Addr::new(192, 0, 2, number)])));
+        assert_eq!(records, Ok(DnsRecords::A(vec![Ipv4Addr::new(192, 0, 2, number)])));
     };
     tokio::join!(query(1), query(2), query(3));
     server.abort();
@@ -244,7 +250,7 @@ async fn the_age_in_a_cache_counts() {
         vec![Act::SendHttp(200, age, reply(asked).answer(&a(SAME)).octets())]
     };
     let (server, transport) = start(Over::Https, aged).await;
-    let servers = NameServers::over([transport], options());
+    let servers = NameServers::from_transports([transport], options());
     for (name, expected) in [("old.test", 2), ("young.test", 1)] {
         let before = server.count();
         for _ in 0..2 {
@@ -266,7 +272,8 @@ async fn informational_responses_are_passed_over_up_to_a_limit() {
             }
         });
         let timeout = Duration::from_secs(60);
-        let servers = NameServers::over([transport], ServerOptions { timeout, ..options() });
+        let servers =
+            NameServers::from_transports([transport], ServerOptions { timeout, ..options() });
         assert_eq!(servers.query("a.test", RecordType::A).await.records, expected, "{count:?}");
         server.abort();
     }
@@ -306,7 +313,7 @@ async fn a_server_that_is_not_trusted_is_not_asked() {
         let other = ServerIdentity::self_signed([NAME]).unwrap();
         let trust = SecurityParameters::platform().with_roots([other.certificate().clone()]);
         let transport = transport(over, server.address, &trust);
-        let servers = NameServers::over([transport], options());
+        let servers = NameServers::from_transports([transport], options());
         let records = servers.query("a.test", RecordType::A).await.records;
         assert_eq!((records, server.count()), (Err(DnsFailure::Unreachable), 0));
     }

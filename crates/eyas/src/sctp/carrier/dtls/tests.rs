@@ -8,7 +8,7 @@ use eyas_sctp::config::AssociationConfig;
 use eyas_sctp::identifier::VerificationTag;
 use eyas_sctp::io::{Ecn, Input, Received};
 use eyas_sctp::message::SendInfo;
-use eyas_sctp::wire::{Checksum, Header};
+use eyas_sctp::wire::{ChecksumKind, CommonHeader};
 use rustls_pki_types::ServerName;
 use tokio::time::timeout;
 
@@ -126,9 +126,9 @@ async fn a_host_without_a_listener_refuses() {
 
 /// An SCTP packet with a COOKIE ACK.
 fn packet(source_port: u16, destination_port: u16) -> Vec<u8> {
-    let header = Header { source_port, destination_port, tag: VerificationTag(7) };
+    let header = CommonHeader { source_port, destination_port, tag: VerificationTag(7) };
     let mut packet = [&header.encode()[..], &[11, 0, 0, 4]].concat();
-    Checksum::Crc32c.patch(&mut packet);
+    ChecksumKind::Crc32c.patch(&mut packet);
     packet
 }
 

@@ -63,19 +63,20 @@ fn dtls_identity(identity: &ServerIdentity) -> Identity {
 
 /// Half of the fingerprint of a key, as the sessions report it.
 fn identity_of(identity: &ServerIdentity) -> PeerIdentity {
-    let key = KeyFingerprint::of(identity.certificate()).expect("a key");
+    let key = KeyFingerprint::from_certificate(identity.certificate()).expect("a key");
     PeerIdentity(*key.as_bytes().first_chunk().expect("32 bytes"))
 }
 
 fn server(identity: &ServerIdentity, allowed: &ServerIdentity) -> Sessions {
-    let allowed = KeyFingerprint::of(allowed.certificate()).expect("a key");
+    let allowed = KeyFingerprint::from_certificate(allowed.certificate()).expect("a key");
     let keys = ClientKeys(Arc::new(move |key: &KeyFingerprint| *key == allowed));
     let verifier = Arc::new(ClientKeyVerifier::new(&default_provider(), keys));
     Sessions::new(Role::ServerOfPaths(dtls_identity(identity), verifier))
 }
 
 fn client(identity: &ServerIdentity, servers: &[&ServerIdentity]) -> Sessions {
-    let keys = servers.iter().filter_map(|server| KeyFingerprint::of(server.certificate()));
+    let keys =
+        servers.iter().filter_map(|server| KeyFingerprint::from_certificate(server.certificate()));
     let pinned = SecurityParameters::platform().with_pinned_keys(keys);
     let opening = Opening {
         identity: dtls_identity(identity),
@@ -182,7 +183,7 @@ fn a_further_path_gets_a_session_when_something_is_sent_there() {
     assert_eq!(paths.at_client.len(), 3);
     assert!(paths.at_client.iter().all(|(_, from, _)| *from == Some(peer)));
     let of_client = paths.server.certificate_of(paths.own).expect("a certificate");
-    assert_eq!(KeyFingerprint::of(of_client).map(|_| ()), Some(()));
+    assert_eq!(KeyFingerprint::from_certificate(of_client).map(|_| ()), Some(()));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Tests of the measures, on packets in a short notation.
 
-use super::super::packet::Dns;
+use super::super::packet::DnsMessage;
 use super::*;
 
 const NAME: &str = "t1.lab.test";
@@ -33,35 +33,36 @@ fn line(text: &str) -> PacketInfo {
     }
 }
 
-fn parse_content(text: &str, is_answer: bool, peer: IpAddr) -> Content {
+fn parse_content(text: &str, is_answer: bool, peer: IpAddr) -> PacketContent {
     let dns = |record_type, records| {
         let name = NAME.to_owned();
-        Content::Dns(Dns { is_answer, name, record_type, code: 0, records })
+        PacketContent::Dns(DnsMessage { is_answer, name, record_type, code: 0, records })
     };
     // `syn:443` is a SYN to a port other than 80.
     let (word, port) = text.split_once(':').unwrap_or((text, "80"));
-    let flow = Flow { local: 40_000, remote: port.parse().expect("a port") };
-    let tcp = |segment| Content::Tcp { flow, segment };
-    let quic = |packet_type| Content::Quic { flow: Flow { remote: 443, ..flow }, packet_type };
+    let flow = FlowPorts { local: 40_000, remote: port.parse().expect("a port") };
+    let tcp = |segment| PacketContent::Tcp { flow, segment };
+    let quic =
+        |packet_type| PacketContent::Quic { flow: FlowPorts { remote: 443, ..flow }, packet_type };
     match word {
         "a" => dns(RecordType::A, 1),
         "aaaa" => dns(RecordType::AAAA, 1),
         "no-aaaa" => dns(RecordType::AAAA, 0),
         "https" => dns(RecordType::HTTPS, 1),
-        "syn" => tcp(Segment::Syn),
-        "syn-ack" => tcp(Segment::SynAck),
-        "rst" => tcp(Segment::Rst),
-        "data" => tcp(Segment::Data),
-        "fin" => tcp(Segment::Fin),
+        "syn" => tcp(SegmentKind::Syn),
+        "syn-ack" => tcp(SegmentKind::SynAck),
+        "rst" => tcp(SegmentKind::Rst),
+        "data" => tcp(SegmentKind::Data),
+        "fin" => tcp(SegmentKind::Fin),
         "initial" => quic(QuicPacketType::Initial),
         "handshake" => quic(QuicPacketType::Handshake),
         "short" => quic(QuicPacketType::Short),
-        "prohibited" => Content::Unreachable { address: peer, port: 80, code: 1 },
+        "prohibited" => PacketContent::Unreachable { address: peer, port: 80, code: 1 },
         other => panic!("{other}"),
     }
 }
 
-fn of(text: &str) -> Measures {
+fn of(text: &str) -> FetchMeasures {
     measure(&packets(text), NAME, None)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use eyas_emulator::units::Time;
+use eyas_emulator::units::TimeSpan;
 use serde::{Deserialize, Serialize};
 
 use crate::situation::live::LiveSetupError;
@@ -23,20 +23,20 @@ pub struct ClientProgram {
     pub environment: BTreeMap<String, String>,
     /// Its source, if it consists of a few lines for an interpreter or a compiler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<Source>,
+    pub source: Option<ClientSource>,
     /// A command that is run once before the trials, outside the emulated network, with the user's
     /// environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepare: Option<String>,
     /// How long it may take before it queries a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub starts_within: Option<Time>,
+    pub starts_within: Option<TimeSpan>,
 }
 
 /// The source file of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Source {
+pub struct ClientSource {
     /// The name of the file.
     pub file: String,
     /// The content of the file.

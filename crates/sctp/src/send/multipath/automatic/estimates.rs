@@ -7,7 +7,7 @@ use core::time::Duration;
 use crate::config::StreamPreference;
 use crate::congestion::nanoseconds;
 use crate::identifier::{PathId, StreamId};
-use crate::path::{Path, PathState, Paths};
+use crate::path::{AssociationPaths, Path, PathState};
 use crate::scheduler::StreamSlot;
 
 /// The error of an estimate in packets: SACKs cover two.
@@ -35,7 +35,7 @@ const HOME_PACKETS: u64 = 32;
 
 /// The estimates for a path. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View {
+pub(super) struct PathView {
     pub(super) path: PathId,
     /// The delay relative to the fastest path, without queues.
     pub(super) lag: u64,
@@ -47,7 +47,7 @@ pub(super) struct View {
     pub(super) fill: usize,
 }
 
-impl View {
+impl PathView {
     /// Returns the error of an estimate for packets of `packet` bytes.
     pub(super) fn tolerance(&self, packet: usize) -> u64 {
         (time_for(packet, self.rate) * TOLERANCE).min(self.rtt / TOLERANCE_PART)
@@ -56,8 +56,8 @@ impl View {
 
 /// The state of the automatic mapping.
 #[derive(Debug, Default)]
-pub(in crate::send) struct Automatic {
-    pub(super) views: Vec<View>,
+pub(in crate::send) struct AutomaticMapping {
+    pub(super) views: Vec<PathView>,
     /// By slot.
     pub(super) streams: Vec<StreamEstimate>,
     /// The largest window that the peer advertised, in bytes.
@@ -111,7 +111,7 @@ impl DecayingSum {
 
 /// The estimated arrival of a packet sent now, and what it would delay.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Forecast {
+pub(super) struct ArrivalForecast {
     pub(super) arrival: u64,
     pub(super) tolerance: u64,
     /// The bytes that faster paths deliver until then.
@@ -120,13 +120,13 @@ pub(super) struct Forecast {
     pub(super) in_flight: usize,
 }
 
-impl Automatic {
+impl AutomaticMapping {
     /// Refreshes the estimates.
-    pub(super) fn refresh(&mut self, paths: &Paths, window: usize) {
+    pub(super) fn refresh(&mut self, paths: &AssociationPaths, window: usize) {
         self.window = self.window.max(window);
         self.views.clear();
         self.views.extend(paths.iter().filter(|path| path.state() == PathState::Active).map(
-            |path| View {
+            |path| PathView {
                 path: path.id,
                 lag: paths.forward_lag(path.id).map_or(0, nanoseconds),
                 rate: path.delivery_rate().unwrap_or(0),
@@ -136,7 +136,7 @@ impl Automatic {
         ));
     }
 
-    pub(super) fn view(&self, path: PathId) -> Option<&View> {
+    pub(super) fn view(&self, path: PathId) -> Option<&PathView> {
         self.views.iter().find(|view| view.path == path)
     }
 
@@ -147,11 +147,11 @@ impl Automatic {
         self.now + view.lag + queue
     }
 
-    pub(super) fn forecast(&self, path: &Path, paths: &Paths) -> Forecast {
+    pub(super) fn forecast(&self, path: &Path, paths: &AssociationPaths) -> ArrivalForecast {
         let arrival = self.arrival(path);
         let rate = |path: &Path| self.view(path.id).map_or(0, |view| view.rate);
         let tolerance = self.view(path.id).map_or(0, |view| view.tolerance(path.mtu()));
-        let mut forecast = Forecast { arrival, tolerance, meanwhile: 0, in_flight: 0 };
+        let mut forecast = ArrivalForecast { arrival, tolerance, meanwhile: 0, in_flight: 0 };
         for other in paths.iter().filter(|other| other.state() == PathState::Active) {
             let earlier = arrival.saturating_sub(self.arrival(other));
             if other.id == path.id || earlier <= tolerance {
@@ -165,7 +165,7 @@ impl Automatic {
 
     /// Returns the path that currently carries a stream: it sent data of it recently. `packet` is
     /// the size of a packet.
-    fn home(&self, slot: StreamSlot, packet: usize) -> Option<&View> {
+    fn home(&self, slot: StreamSlot, packet: usize) -> Option<&PathView> {
         let (path, at) = self.streams.get(slot.index())?.home?;
         let view = self.view(path)?;
         let recent = time_for(packet, view.rate) * HOME_PACKETS;
@@ -196,7 +196,7 @@ impl Automatic {
         let Some(own) = self.view(path.id) else { return 0 };
         let home = self.home(slot, path.mtu());
         let quick = own.lag + own.tolerance(path.mtu());
-        let is_before = |view: &&View| match home {
+        let is_before = |view: &&PathView| match home {
             Some(home) if home.lag > quick => view.lag + view.tolerance(path.mtu()) < home.lag,
             _ => view.lag <= quick,
         };
@@ -302,7 +302,12 @@ impl Automatic {
 
     /// Returns whether a message of this stream would miss its deadline on a path, but not on
     /// another one. The one-way delay of the fastest path is taken as half of its RTT.
-    pub(super) fn misses_deadline(&self, slot: StreamSlot, path: &Path, paths: &Paths) -> bool {
+    pub(super) fn misses_deadline(
+        &self,
+        slot: StreamSlot,
+        path: &Path,
+        paths: &AssociationPaths,
+    ) -> bool {
         let Some(deadline) = self.preference(slot).deadline else { return false };
         let shortest = self.views.iter().map(|view| view.rtt).min().unwrap_or(0);
         let delay = |path: &Path| self.arrival(path) - self.now + shortest / 2;

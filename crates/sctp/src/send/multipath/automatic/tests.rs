@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::super::tests::{bench_with, output, queue};
-use super::estimates::View;
-use crate::config::{AssociationConfig, Multipath, SchedulerKind, StreamPreference};
+use super::estimates::PathView;
+use crate::config::{AssociationConfig, MultipathConfig, SchedulerKind, StreamPreference};
 use crate::identifier::{PathId, StreamId};
-use crate::send::Terms;
+use crate::send::SenderTerms;
 use crate::send::tests::{Bench, SentPacket, config, on, sack_of, terms};
 
 const MILLISECOND: u64 = 1_000_000;
@@ -23,7 +23,8 @@ fn with_preferences(
     send_buffer: usize,
     preferences: Vec<(StreamId, StreamPreference)>,
 ) -> Bench {
-    let multipath = Some(Multipath { flight_cap: None, preferences, ..Multipath::default() });
+    let multipath =
+        Some(MultipathConfig { flight_cap: None, preferences, ..MultipathConfig::default() });
     let scheduler = SchedulerKind::RoundRobin.into();
     let bench = bench_with(AssociationConfig { multipath, send_buffer, scheduler, ..config() });
     with_estimates(bench, lag)
@@ -33,7 +34,7 @@ fn with_preferences(
 fn with_estimates(mut bench: Bench, lag: u64) -> Bench {
     let concurrent = bench.sender.multipath.as_mut().expect("several paths");
     let view =
-        |path, lag| View { path, lag, rate: 1_250_000, rtt: 20 * MILLISECOND + lag, fill: 0 };
+        |path, lag| PathView { path, lag, rate: 1_250_000, rtt: 20 * MILLISECOND + lag, fill: 0 };
     concurrent.automatic.views =
         alloc::vec![view(PathId(0), 0), view(PathId(1), lag * MILLISECOND)];
     concurrent.automatic.window = 1 << 20;
@@ -195,9 +196,10 @@ fn a_stream_with_a_deadline_leaves_slow_paths_to_others() {
 fn the_rest_of_a_message_with_a_deadline_waits_for_the_fast_path() {
     let deadline = Some(Duration::from_millis(30));
     let preferences = alloc::vec![(StreamId(0), StreamPreference { priority: 0, deadline })];
-    let multipath = Some(Multipath { flight_cap: None, preferences, ..Multipath::default() });
+    let multipath =
+        Some(MultipathConfig { flight_cap: None, preferences, ..MultipathConfig::default() });
     let config = AssociationConfig { multipath, ..config() };
-    let mut bench = Bench::with(config, Terms { interleaving: true, ..terms() });
+    let mut bench = Bench::with(config, SenderTerms { interleaving: true, ..terms() });
     bench.add_path();
     let mut bench = with_estimates(bench, 65);
     bench.send(on(0), 12_000).expect("taken");
@@ -213,7 +215,7 @@ fn other_streams_must_fill_all_paths_faster_than_a_streams_own() {
     let concurrent = bench.sender.multipath.as_mut().expect("several paths");
     let automatic = &mut concurrent.automatic;
     automatic.now = MILLISECOND;
-    let slow = View { path: PathId(2), lag: 60 * MILLISECOND, ..automatic.views[0] };
+    let slow = PathView { path: PathId(2), lag: 60 * MILLISECOND, ..automatic.views[0] };
     automatic.views.push(slow);
     let path_entry = bench.paths.get(PathId(0)).expect("present");
     let slot = crate::scheduler::StreamSlot(0);

@@ -6,30 +6,35 @@ use super::*;
 
 const MILLI: Duration = Duration::from_millis(1);
 
-fn winner(transport: Transport) -> Winner {
-    Winner { transport, family: Family::V4, security: Security::None, version: "HTTP/1.1" }
+fn winner(transport: Transport) -> ResponseCarrier {
+    ResponseCarrier {
+        transport,
+        family: AddressFamily::V4,
+        security: Security::None,
+        version: "HTTP/1.1",
+    }
 }
 
-fn answered(millis: u32, status: u16, opening: Option<Opening>) -> Exchange {
-    let answer = Answer {
+fn answered(millis: u32, status: u16, opening: Option<OpeningTimes>) -> LoadExchange {
+    let answer = CompleteResponse {
         status,
         winner: winner(Transport::Tcp),
         opening,
         first_byte: MILLI * millis / 2,
         bytes: 1_024,
     };
-    Exchange { late: MILLI, total: MILLI * millis, is_hit: false, result: Ok(answer) }
+    LoadExchange { late: MILLI, total: MILLI * millis, is_hit: false, result: Ok(answer) }
 }
 
-fn failed(kind: &'static str, detail: &str) -> Exchange {
+fn failed(kind: &'static str, detail: &str) -> LoadExchange {
     let result = Err(RequestError { kind, detail: detail.to_owned() });
-    Exchange { late: MILLI, total: MILLI, is_hit: true, result }
+    LoadExchange { late: MILLI, total: MILLI, is_hit: true, result }
 }
 
 #[test]
 fn every_request_is_counted_once() {
-    let mut tally = Tally::default();
-    let opening = Opening { dns: None, connect: MILLI * 4, security: Some(MILLI * 3) };
+    let mut tally = LoadTally::default();
+    let opening = OpeningTimes { dns: None, connect: MILLI * 4, security: Some(MILLI * 3) };
     tally.record(answered(10, 200, Some(opening)));
     tally.record(answered(20, 200, None));
     tally.record(answered(30, 503, None));
@@ -50,20 +55,20 @@ fn every_request_is_counted_once() {
 
 #[test]
 fn times_have_three_digits_and_a_maximum() {
-    let mut tally = Tally::default();
+    let mut tally = LoadTally::default();
     tally.record(answered(20, 200, None));
     let found = tally.times.total.max() as f64 / 20e6;
     assert!((0.999..1.001).contains(&found), "{found}");
-    let forever = Exchange { total: MAX_TIME * 2, ..answered(1, 200, None) };
+    let forever = LoadExchange { total: MAX_TIME * 2, ..answered(1, 200, None) };
     tally.record(forever);
     let longest = tally.times.total.max() as f64 / MAX_TIME.as_nanos() as f64;
     assert!((0.999..1.001).contains(&longest), "{longest}");
 }
 
-fn exchanges() -> impl Strategy<Value = Vec<Exchange>> {
+fn exchanges() -> impl Strategy<Value = Vec<LoadExchange>> {
     let one = prop_oneof![
         (1_u32..5_000, 200_u16..600, any::<bool>()).prop_map(|(millis, status, opens)| {
-            answered(millis, status, opens.then(Opening::default))
+            answered(millis, status, opens.then(OpeningTimes::default))
         }),
         prop_oneof![Just("dns"), Just("connect")].prop_map(|kind| failed(kind, "message")),
     ];
@@ -74,8 +79,8 @@ proptest! {
     #[test]
     fn parts_add_up_to_the_whole(all in exchanges(), at in any::<prop::sample::Index>()) {
         let at = if all.is_empty() { 0 } else { at.index(all.len()) };
-        let count = |some: &[Exchange]| {
-            let mut tally = Tally::default();
+        let count = |some: &[LoadExchange]| {
+            let mut tally = LoadTally::default();
             some.iter().cloned().for_each(|exchange| tally.record(exchange));
             tally
         };

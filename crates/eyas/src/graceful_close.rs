@@ -42,10 +42,10 @@ const MAX_STALL: Duration = Duration::from_secs(60);
 static LINGERING: AtomicUsize = AtomicUsize::new(0);
 
 /// A place among the connections that linger.
-struct Place;
+struct LingerPlace;
 
-impl Place {
-    fn take() -> Option<Self> {
+impl LingerPlace {
+    fn acquire() -> Option<Self> {
         let take = |taken| (taken < MAX_LINGERING).then_some(taken + 1);
         let place = LINGERING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         if place.is_err() {
@@ -55,7 +55,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for LingerPlace {
     fn drop(&mut self) {
         LINGERING.fetch_sub(1, Ordering::Relaxed);
     }
@@ -64,7 +64,7 @@ impl Drop for Place {
 /// Reads a socket that was shut down and discards what arrives: until the peer has ended, or goes on
 /// sending though it has everything.
 pub(crate) fn tcp(runtime: &Handle, mut socket: TcpStream) {
-    let Some(place) = Place::take() else { return };
+    let Some(place) = LingerPlace::acquire() else { return };
     runtime.spawn(async move {
         let _place = place;
         let _ = tokio::time::timeout(TCP_LINGER, discard(&mut socket)).await;
@@ -89,11 +89,11 @@ async fn discard(socket: &mut TcpStream) {
 
 /// Resolves once the peer has acknowledged everything that was written to a finished stream.
 #[cfg(feature = "quic")]
-pub(crate) type Acknowledgement = Pin<Box<dyn Future<Output = io::Result<()>> + Send + Sync>>;
+pub(crate) type FinishAcknowledgement = Pin<Box<dyn Future<Output = io::Result<()>> + Send + Sync>>;
 
 /// Waits for the acknowledgement of everything that was written to a finished stream.
 #[cfg(feature = "quic")]
-pub(crate) fn acknowledgement(send: &quinn::SendStream) -> Acknowledgement {
+pub(crate) fn acknowledgement(send: &quinn::SendStream) -> FinishAcknowledgement {
     let stopped = send.stopped();
     Box::pin(async move {
         match stopped.await {
@@ -120,7 +120,7 @@ pub(crate) fn quic(
     if connection.close_reason().is_some() {
         return;
     }
-    let Some(place) = Place::take() else { return };
+    let Some(place) = LingerPlace::acquire() else { return };
     runtime.spawn(async move {
         let _place = place;
         let discard = async {

@@ -7,9 +7,9 @@
 
 /// A sum of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally(usize);
+pub(super) struct ByteTally(usize);
 
-impl Tally {
+impl ByteTally {
     #[inline]
     pub(super) fn get(self) -> usize {
         self.0
@@ -21,7 +21,7 @@ impl Tally {
     }
 
     #[inline]
-    pub(super) fn take(&mut self, bytes: usize) {
+    pub(super) fn subtract(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.0, "{bytes} bytes removed of {}", self.0);
         self.0 = self.0.saturating_sub(bytes);
     }
@@ -29,9 +29,9 @@ impl Tally {
 
 /// A number of items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Count(u32);
+pub(super) struct ItemCount(u32);
 
-impl Count {
+impl ItemCount {
     #[inline]
     pub(super) fn get(self) -> usize {
         self.0 as usize
@@ -51,13 +51,13 @@ impl Count {
 
 #[cfg(test)]
 mod tests {
-    use super::{Count, Tally};
+    use super::{ByteTally, ItemCount};
 
     #[test]
     fn added_amounts_can_be_removed() {
-        let (mut bytes, mut items) = (Tally::default(), Count::default());
+        let (mut bytes, mut items) = (ByteTally::default(), ItemCount::default());
         bytes.add(3);
-        bytes.take(2);
+        bytes.subtract(2);
         items.add_one();
         items.add_one();
         items.take_one();
@@ -68,15 +68,15 @@ mod tests {
     #[test]
     #[should_panic(expected = "2 bytes removed of 1")]
     fn removing_more_bytes_than_were_added_panics() {
-        let mut bytes = Tally::default();
+        let mut bytes = ByteTally::default();
         bytes.add(1);
-        bytes.take(2);
+        bytes.subtract(2);
     }
 
     #[cfg(debug_assertions)]
     #[test]
     #[should_panic(expected = "the count was already zero")]
     fn removing_a_missing_item_panics() {
-        Count::default().take_one();
+        ItemCount::default().take_one();
     }
 }

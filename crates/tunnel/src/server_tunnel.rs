@@ -7,11 +7,11 @@ use eyas::{Connection, Endpoint, KeyFingerprint};
 use eyas_relay::destination::Destination;
 
 use crate::error::TunnelError;
-use crate::frame::Purpose;
-use crate::link::{ChannelRequests, Link};
+use crate::frame::ChannelPurpose;
+use crate::link::{ChannelRequests, SessionLink};
 use crate::proxied::ServerProxy;
-use crate::session::{End, SessionLimits, Side};
-use crate::sessions::{Presence, Sessions};
+use crate::session::{SessionEnd, SessionLimits, SessionSide};
+use crate::sessions::{CurrentSessions, SessionPresence};
 use crate::transport::SessionTransport;
 
 /// Connects to a server, through the proxy if there is one and otherwise by a race of its transports, and returns
@@ -32,32 +32,33 @@ pub async fn reach(
     let policy = Policy { sctp_security: SctpSecurity::Dtls, ..policy.clone() };
     let connected = endpoint.preconnection(target.clone()).policy(policy).connect().await;
     let connection = connected.map_err(|error| match error.rejected_by_peer() {
-        Some(failure) => TunnelError::NotAccepted(End::Lost(failure.detail.clone())),
+        Some(failure) => TunnelError::NotAccepted(SessionEnd::Lost(failure.detail.clone())),
         None => error.into(),
     })?;
-    let key = connection.info().peer_certificates.first().and_then(KeyFingerprint::of);
+    let key =
+        connection.info().peer_certificates.first().and_then(KeyFingerprint::from_certificate);
     let key = key.ok_or(TunnelError::NoKey)?;
     let closed = |connection: Connection| {
         // A QUIC server that does not accept our key has already closed the connection.
         let reason = connection.quic().and_then(|quic| quic.close_reason());
         let text = reason.map_or("it was closed at once".to_owned(), |why| why.to_string());
-        TunnelError::NotAccepted(End::Lost(text))
+        TunnelError::NotAccepted(SessionEnd::Lost(text))
     };
     Ok((SessionTransport::new(connection).map_err(closed)?, key))
 }
 
 /// A session with a server.
 #[derive(Debug)]
-pub struct Tunnel {
-    pub(crate) link: Link,
+pub struct ServerTunnel {
+    pub(crate) link: SessionLink,
     pub(crate) requests: ChannelRequests,
-    pub(crate) running: tokio::task::JoinHandle<End>,
+    pub(crate) running: tokio::task::JoinHandle<SessionEnd>,
     pub(crate) transport: Transport,
     /// The transport and the server's address, or the proxy.
     pub(crate) description: String,
 }
 
-impl Tunnel {
+impl ServerTunnel {
     /// Begins a session over a connection, and waits for the server's HELLO.
     ///
     /// # Errors
@@ -67,9 +68,10 @@ impl Tunnel {
         limits: SessionLimits,
     ) -> Result<Self, TunnelError> {
         let (transport, description) = (connection.transport(), connection.to_string());
-        let (link, requests) = Link::new(Side::Client, limits);
+        let (link, requests) = SessionLink::new(SessionSide::Client, limits);
         let running_link = link.clone();
-        let running = tokio::spawn(async move { running_link.run(Side::Client, connection).await });
+        let running =
+            tokio::spawn(async move { running_link.run(SessionSide::Client, connection).await });
         let tunnel = Self { link, requests, running, transport, description };
         match tunnel.link.up().await {
             Ok(()) => Ok(tunnel),
@@ -87,7 +89,7 @@ impl Tunnel {
     ) -> Result<impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + use<>, TunnelError>
     {
         let what = format!("cannot connect to {to} through the tunnel");
-        let opened = self.link.open(Purpose::Connect(to)).await;
+        let opened = self.link.open(ChannelPurpose::Connect(to)).await;
         opened.map(|(channel, _)| channel).map_err(|(why, text)| TunnelError::Refused {
             what,
             why,
@@ -101,7 +103,7 @@ impl Tunnel {
     }
 
     /// Adds this session to others under the name of the other end, until the returned value is dropped.
-    pub fn enter(&self, sessions: &Sessions, peer: String) -> Presence {
+    pub fn enter(&self, sessions: &CurrentSessions, peer: String) -> SessionPresence {
         sessions.enter(peer, self.link.clone())
     }
 
@@ -114,7 +116,7 @@ impl Tunnel {
     }
 }
 
-impl Drop for Tunnel {
+impl Drop for ServerTunnel {
     fn drop(&mut self) {
         self.link.goodbye("the client stops");
     }

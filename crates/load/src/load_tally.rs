@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use eyas::race::candidate::{Family, Security, Transport};
+use eyas::race::candidate::{AddressFamily, Security, Transport};
 use hdrhistogram::Histogram;
 
 /// The longest time that is distinguished: longer ones count as this long.
@@ -16,11 +16,11 @@ const DIGITS: u8 = 3;
 
 /// The connection that carried a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Winner {
+pub struct ResponseCarrier {
     /// The transport on the wire.
     pub transport: Transport,
     /// The address family.
-    pub family: Family,
+    pub family: AddressFamily,
     /// The security protocol.
     pub security: Security,
     /// The version of HTTP, such as `HTTP/1.1`.
@@ -29,7 +29,7 @@ pub struct Winner {
 
 /// The times of opening a connection, for the request that opened it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Opening {
+pub struct OpeningTimes {
     /// The time until DNS returned the first address; `None` if DNS was not used.
     pub dns: Option<Duration>,
     /// The time from then until the winner's transport was established, including head starts and
@@ -41,13 +41,13 @@ pub struct Opening {
 
 /// A complete response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct CompleteResponse {
     /// The status.
     pub status: u16,
     /// The connection that carried it.
-    pub winner: Winner,
+    pub winner: ResponseCarrier,
     /// The times of opening the connection, if it was opened for this request.
-    pub opening: Option<Opening>,
+    pub opening: Option<OpeningTimes>,
     /// The time from the intended start to the head of the response.
     pub first_byte: Duration,
     /// Bytes of the body.
@@ -65,7 +65,7 @@ pub struct RequestError {
 
 /// One request, from its intended start to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exchange {
+pub struct LoadExchange {
     /// How much later than intended it was started.
     pub late: Duration,
     /// The time from the intended start to its end.
@@ -73,27 +73,27 @@ pub struct Exchange {
     /// Whether the memory was made to know the outcome.
     pub is_hit: bool,
     /// How it ended.
-    pub result: Result<Answer, RequestError>,
+    pub result: Result<CompleteResponse, RequestError>,
 }
 
 /// Times, each as a histogram of nanoseconds.
 #[derive(Clone, Debug)]
-pub struct Times {
+pub struct TimeHistograms {
     /// The time from the intended start to the actual start: the lateness of the generator itself.
     pub late: Histogram<u64>,
-    /// [`Opening::dns`].
+    /// [`OpeningTimes::dns`].
     pub dns: Histogram<u64>,
-    /// [`Opening::connect`].
+    /// [`OpeningTimes::connect`].
     pub connect: Histogram<u64>,
-    /// [`Opening::security`].
+    /// [`OpeningTimes::security`].
     pub security: Histogram<u64>,
-    /// [`Answer::first_byte`].
+    /// [`CompleteResponse::first_byte`].
     pub first_byte: Histogram<u64>,
-    /// [`Exchange::total`] of answered requests.
+    /// [`LoadExchange::total`] of answered requests.
     pub total: Histogram<u64>,
 }
 
-impl Default for Times {
+impl Default for TimeHistograms {
     fn default() -> Self {
         Self {
             late: histogram(),
@@ -106,7 +106,7 @@ impl Default for Times {
     }
 }
 
-impl Times {
+impl TimeHistograms {
     /// Returns every histogram with its name.
     pub fn named(&self) -> [(&'static str, &Histogram<u64>); 6] {
         [
@@ -146,7 +146,7 @@ fn record(histogram: &mut Histogram<u64>, time: Duration) {
 
 /// Counts over an interval: one second, or a whole run.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub struct LoadTally {
     /// Scheduled requests.
     pub intended: u64,
     /// Scheduled requests that were not started because too many were in flight.
@@ -162,13 +162,13 @@ pub struct Tally {
     /// Responses by status.
     pub statuses: BTreeMap<u16, u64>,
     /// Responses by connection type.
-    pub winners: BTreeMap<Winner, u64>,
+    pub winners: BTreeMap<ResponseCarrier, u64>,
     /// Requests without a response, by kind.
     pub errors: BTreeMap<&'static str, ErrorGroup>,
     /// Requests cancelled when the load was stopped.
     pub unfinished: u64,
     /// The times.
-    pub times: Times,
+    pub times: TimeHistograms,
 }
 
 /// Requests that failed in the same way.
@@ -180,7 +180,7 @@ pub struct ErrorGroup {
     pub first: String,
 }
 
-impl Tally {
+impl LoadTally {
     /// Counts a request that was not started.
     pub fn record_dropped(&mut self) {
         self.intended += 1;
@@ -188,7 +188,7 @@ impl Tally {
     }
 
     /// Counts a request that has ended.
-    pub fn record(&mut self, exchange: Exchange) {
+    pub fn record(&mut self, exchange: LoadExchange) {
         self.intended += 1;
         self.hits += u64::from(exchange.is_hit);
         record(&mut self.times.late, exchange.late);
@@ -239,7 +239,7 @@ impl Tally {
         self.times.add(&other.times);
     }
 
-    fn record_answer(&mut self, answer: &Answer, total: Duration) {
+    fn record_answer(&mut self, answer: &CompleteResponse, total: Duration) {
         self.answered += 1;
         self.bytes += answer.bytes;
         *self.statuses.entry(answer.status).or_default() += 1;

@@ -37,21 +37,21 @@ pub struct RaceCounts {
 
 /// The current counts of an endpoint.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
-    attempts: [Row; Transport::ALL.len()],
-    races: Races,
+pub(crate) struct EndpointTally {
+    attempts: [TransportRow; Transport::ALL.len()],
+    races: RaceTally,
 }
 
 /// The current counts of races.
 #[derive(Debug, Default)]
-pub(crate) struct Races {
+pub(crate) struct RaceTally {
     started: AtomicU64,
     won: AtomicU64,
     switched: AtomicU64,
     failed: AtomicU64,
 }
 
-impl Races {
+impl RaceTally {
     pub(crate) fn started(&self) {
         self.started.fetch_add(1, Relaxed);
     }
@@ -80,14 +80,14 @@ impl Races {
 }
 
 #[derive(Debug, Default)]
-struct Row {
+struct TransportRow {
     started: AtomicU64,
     completed: AtomicU64,
     used: AtomicU64,
     failed: AtomicU64,
 }
 
-impl Tally {
+impl EndpointTally {
     pub(crate) fn started(&self, transport: Transport) {
         self.count(transport, |row| &row.started);
     }
@@ -105,7 +105,7 @@ impl Tally {
     }
 
     /// Returns the current counts of one transport.
-    pub(crate) fn of(&self, transport: Transport) -> AttemptCounts {
+    pub(crate) fn transport_counts(&self, transport: Transport) -> AttemptCounts {
         let Some(row) = self.row(transport) else { return AttemptCounts::default() };
         AttemptCounts {
             started: row.started.load(Relaxed),
@@ -116,17 +116,17 @@ impl Tally {
     }
 
     /// Returns the counts of races.
-    pub(crate) fn races(&self) -> &Races {
+    pub(crate) fn races(&self) -> &RaceTally {
         &self.races
     }
 
-    fn count(&self, transport: Transport, counter: impl Fn(&Row) -> &AtomicU64) {
+    fn count(&self, transport: Transport, counter: impl Fn(&TransportRow) -> &AtomicU64) {
         if let Some(row) = self.row(transport) {
             counter(row).fetch_add(1, Relaxed);
         }
     }
 
-    fn row(&self, transport: Transport) -> Option<&Row> {
+    fn row(&self, transport: Transport) -> Option<&TransportRow> {
         let index = Transport::ALL.iter().position(|listed| *listed == transport)?;
         self.attempts.get(index)
     }
@@ -138,15 +138,15 @@ mod tests {
 
     #[test]
     fn transports_are_counted_separately() {
-        let tally = Tally::default();
+        let tally = EndpointTally::default();
         tally.started(Transport::Tcp);
         tally.started(Transport::Tcp);
         tally.completed(Transport::Tcp);
         tally.used(Transport::Tcp);
         tally.failed(Transport::SctpUdp);
         let expected = AttemptCounts { started: 2, completed: 1, used: 1, failed: 0 };
-        assert_eq!(tally.of(Transport::Tcp), expected);
-        assert_eq!(tally.of(Transport::SctpUdp).failed, 1);
-        assert_eq!(tally.of(Transport::Quic), AttemptCounts::default());
+        assert_eq!(tally.transport_counts(Transport::Tcp), expected);
+        assert_eq!(tally.transport_counts(Transport::SctpUdp).failed, 1);
+        assert_eq!(tally.transport_counts(Transport::Quic), AttemptCounts::default());
     }
 }
