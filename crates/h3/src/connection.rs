@@ -138,7 +138,7 @@ pub struct Connection {
     peer_settings: Option<Settings>,
     /// The identifier of the last GOAWAY that was sent.
     sent_goaway: Option<u64>,
-    /// The stream after the last request that has arrived or been sent.
+    /// The stream after the last request that has arrived.
     next_request: StreamId,
     /// The stream after the last that QUIC allows, if known.
     request_limit: Option<StreamId>,
