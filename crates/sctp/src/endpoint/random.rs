@@ -64,6 +64,8 @@ impl Random {
 mod tests {
     use super::Random;
 
+    //= rfc9260 §5.3.1
+    //# tags are random and never 0: SHA-256 over a secret seed
     #[test]
     fn the_same_seed_draws_the_same_numbers() {
         let (mut a, mut b) = (Random::new([7; 32]), Random::new([7; 32]));
