@@ -74,6 +74,9 @@ pub(crate) fn is_ours(user: u32) -> bool {
 mod tests {
     use super::*;
 
+    //= hostile sctp-run
+    //# a user who takes all places
+    //= bound: `SHARE`
     #[test]
     fn a_user_takes_no_places_of_others() {
         let quotas = Arc::new(UserQuotas::new(2));
