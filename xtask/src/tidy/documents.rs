@@ -68,7 +68,7 @@ pub(super) fn check(file: &str, content: &str, paths: &BTreeSet<String>) -> Vec<
 }
 
 /// Returns the cells of a row of a table, or `None` if the line is none. A `|` inside a cell is escaped.
-pub(super) fn cells(line: &str) -> Option<Vec<&str>> {
+fn cells(line: &str) -> Option<Vec<&str>> {
     let mut rest = line.strip_prefix('|')?.trim_end().strip_suffix('|')?;
     let mut cells = Vec::new();
     let mut from = 0;
