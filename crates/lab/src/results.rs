@@ -25,6 +25,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use csv::field;
 pub use csv::to_csv;
 pub use document::{ChoiceRow, Document, PointRow, RunInfo, SCHEMA_VERSION};
 pub use matrix::{Grade, MatrixLine, MatrixNumber, MatrixTable};

@@ -61,11 +61,11 @@ pub(crate) struct LabResultsFlags {
     /// The output directories of finished runs
     #[arg(value_name = "DIR", required_unless_present = "into")]
     pub(crate) directories: Vec<PathBuf>,
-    /// Replace the chapters of this page, with pictures and compact results beside it
+    /// Replace the chapters of this page, with pictures, tables and compact results beside it
     ///
     /// The chapter of a plan is between the lines '<!-- NAME: eyas lab results -->' and '<!-- end -->'.
-    /// For a page results.md the pictures and the compact results are in the directory results beside
-    /// it. Without DIR, the page is written again from these.
+    /// For a page results.md the other files are in the directory results beside it. Without DIR, the
+    /// page is written again from the compact results there.
     #[arg(long, value_name = "FILE")]
     pub(crate) into: Option<PathBuf>,
 }

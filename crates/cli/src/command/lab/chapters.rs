@@ -28,7 +28,7 @@ pub(super) fn run(flags: &LabResultsFlags) -> Result<(), Failure> {
 }
 
 fn print(documents: &[Document]) -> Result<(), Failure> {
-    let of = |document: &Document| format!("## {}\n\n{}", document.plan, chapter(document, &[]));
+    let of = |document: &Document| format!("## {}\n\n{}", document.plan, chapter(document));
     let text: String = documents.iter().map(of).collect();
     let lines: Vec<Line> = text.lines().map(|line| Line::new().with(Paint::Plain, line)).collect();
     output::page(&lines, OutputStyle::of_stdout(ColorChoice::Never))
@@ -51,8 +51,8 @@ fn put_into(page: &Path, new: &[Document]) -> Result<(), Failure> {
         let lines = format!("'<!-- {plan}: eyas lab results -->' and '<!-- end -->'");
         Failure::new(Kind::Usage, message).hint(format!("add the lines {lines}"))
     })?;
-    for (name, svg) in &result.pictures {
-        write(&beside.join(name), svg)?;
+    for (name, content) in &result.files {
+        write(&beside.join(name), content)?;
     }
     write(page, &result.text)
 }
