@@ -101,7 +101,7 @@ pub(crate) struct LabRunFlags {
     pub(crate) set: Vec<String>,
     /// Also test the client described by this file; he-clients only
     ///
-    /// 'eyas man guide he-clients' describes the format. With --set 'clients=[]' only this client is
+    /// 'eyas lab show he-clients' describes the format. With --set 'clients=[]' only this client is
     /// tested.
     #[arg(long, value_name = "FILE")]
     pub(crate) client: Vec<PathBuf>,
