@@ -34,7 +34,7 @@ use crate::situation::Grid;
 
 pub use file::{Drawing, Figure, FigurePart, PublishedRow, PublishedTable};
 pub use matrix::{Matrix, MatrixCell, MatrixColumn, MatrixRow};
-pub use shipped::{Shipped, shipped};
+pub use shipped::{EVERY_KEY, Shipped, shipped};
 
 /// The error of parsing a plan, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

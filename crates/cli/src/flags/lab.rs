@@ -39,7 +39,7 @@ pub(crate) enum LabAction {
     List,
     /// Print the plan of an experiment, as a template for your own
     Show {
-        /// Its name
+        /// Its name; 'keys' is a plan with every key
         name: String,
     },
     /// Run an experiment, simulated or live: run all points, judge the claims, write the report
