@@ -57,7 +57,7 @@ pub fn chapter(document: &Document) -> String {
     text.push_str(CLAIMS);
     document.claims.iter().for_each(|verdict| {
         let checks: Vec<String> = verdict.checks.iter().map(check).collect();
-        text.push_str(&claim(verdict, &verdict.note, &checks));
+        text.push_str(&claim(verdict, &verdict.text, &verdict.note, &checks));
     });
     text + &not_judged(document)
 }
@@ -76,7 +76,15 @@ fn brief_chapter(
     }
     let links = tables.iter().map(|(title, name, _)| format!("[{title}]({folder}/{name})"));
     text.push_str(&format!("Tables: {}.\n\n{CLAIMS}", links.collect::<Vec<_>>().join(", ")));
+    let mut before = "";
     for verdict in &document.claims {
+        // Claims such as "10/10 and 10/50: at least 97 %" differ in what they are about.
+        let (about, rest) = verdict.text.rsplit_once(": ").unwrap_or(("", &verdict.text));
+        let said = match rest == before && !about.is_empty() {
+            true => &format!("{about}: the same"),
+            false => &verdict.text,
+        };
+        before = rest;
         let is_fine =
             |check: &&CheckVerdict| matches!(check.outcome, Outcome::Accepted | Outcome::ShownOnly);
         let mut against: Vec<String> =
@@ -84,7 +92,7 @@ fn brief_chapter(
         if against.is_empty() {
             against.extend(verdict.checks.first().map(check));
         }
-        text.push_str(&claim(verdict, "", &against));
+        text.push_str(&claim(verdict, said, "", &against));
     }
     text + &not_judged(document)
 }
@@ -126,13 +134,13 @@ fn facts(document: &Document) -> String {
     )
 }
 
-/// Returns the row of a claim with a note and these checks.
-fn claim(verdict: &Verdict, note: &str, checks: &[String]) -> String {
+/// Returns the row of a claim with this text, a note and these checks.
+fn claim(verdict: &Verdict, text: &str, note: &str, checks: &[String]) -> String {
     let separator = if note.is_empty() { "" } else { ". " };
     format!(
         "| {}: {}{separator}{} | {} | {} | {} |\n",
         cell(&verdict.id),
-        cell(&verdict.text),
+        cell(text),
         cell(note),
         cell(&verdict.published),
         checks.join("<br>"),

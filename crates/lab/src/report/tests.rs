@@ -249,6 +249,15 @@ fn a_page_shows_the_checks_that_decide_against_a_claim() {
 }
 
 #[test]
+fn a_page_does_not_repeat_the_text_of_a_claim() {
+    let page = "<!-- cmt-auto: eyas lab results -->\n<!-- end -->\n";
+    let document = document("cmt-auto").compact();
+    let text = ResultsPage::new(page, "results", &[document]).unwrap().text;
+    assert!(text.contains("| dB10: 10/10 and 10/10: at least 97 % of the bound"), "{text}");
+    assert!(text.contains("| dB50: 10/10 and 10/50: the same |"), "{text}");
+}
+
+#[test]
 fn committed_verdicts_follow_the_rule() {
     for document in committed().0 {
         for check in document.claims.iter().flat_map(|claim| &claim.checks) {
