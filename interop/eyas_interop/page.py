@@ -1,4 +1,4 @@
-"""The configurations and commands of `docs/guide/with-other-servers.md`, so that what the page shows is what runs."""
+"""The commands of `docs/guide/with-other-servers.md` and the configurations beside it, so that what they show is what runs."""
 
 import pathlib
 import re
@@ -7,14 +7,17 @@ import shlex
 from .build import ROOT
 
 PAGE = ROOT / "docs" / "guide" / "with-other-servers.md"
+#: The configurations of the other servers.
+CONFIGURATIONS = ROOT / "dist" / "servers"
 
 
 class Page:
-    """The page, with its directories replaced by those of a run."""
+    """The page and its configurations, with their directories replaced by those of a run."""
 
     def __init__(self, directories: dict[str, pathlib.Path]) -> None:
         text = PAGE.read_text()
         blocks = re.findall(r"^```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        blocks += [file.read_text() for file in sorted(CONFIGURATIONS.iterdir())]
         self.blocks = [self._with(directories, block) for block in blocks]
 
     @staticmethod
@@ -25,7 +28,7 @@ class Page:
         return f"{first}\n{rest}"
 
     def configuration(self, title: str) -> str:
-        """Returns the block whose first line is this comment."""
+        """Returns the configuration whose first line is this comment."""
         return next(block for block in self.blocks if block.startswith(f"# {title}\n"))
 
     def commands(self, title: str) -> list[list[str]]:

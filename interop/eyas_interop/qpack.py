@@ -4,6 +4,9 @@ The streams of instructions are independent of those of the field sections, as i
 from a fixed seed.
 """
 
+#= rfc9204 §4
+## another implementation (ls-qpack), both ways
+
 import pathlib
 import random
 import subprocess

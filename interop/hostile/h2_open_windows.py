@@ -4,6 +4,10 @@ do not read.
 The data queued for their sockets is bounded, per connection and in total.
 """
 
+#= hostile http
+## open windows, and nothing read from the socket
+#= bound: `STREAM_SEND_BUFFER`, `buffered_bytes_per_connection`, `buffered_bytes`
+
 import time
 
 import _h2

@@ -4,6 +4,10 @@ A client that resets streams before they are processed gets ENHANCE_YOUR_CALM, a
 that waits until each request is processed costs no more than those requests.
 """
 
+#= hostile http
+## streams that are reset at once (CVE-2023-44487)
+#= bound: `PENDING_RESET_STREAMS`, `RESET_STREAMS`
+
 import threading
 import time
 

@@ -6,16 +6,20 @@
 //! | `tidy` | rules of this repository that neither the compiler nor clippy checks |
 //! | `api` | the public API of the libraries, item by item |
 //! | `names` | the shares of names that say little |
+//! | `conformance` | what documents require, with the tests that show it |
 //! | `capi` | the C library: built, installed, and its examples run |
 //! | `python` | the Python package: its wheel, and its tests |
 //! | `differential` | the decisions of races, here and in another revision |
 //! | `sockets` | random calls on SCTP sockets, for as long as requested |
+//! | `finding` | what is wrong in a file, and where |
 //! | `run` | starting programs and reading their output |
 
 mod api;
 mod capi;
 mod ci;
+mod conformance;
 mod differential;
+mod finding;
 mod names;
 mod python;
 mod run;
@@ -32,6 +36,9 @@ cargo xtask COMMAND
   tidy                  the rules of this repository: dependencies, lengths, marks, purity
   api [--bless] [PACKAGE]...
                         compare the public API with the reviewed lists; with --bless, write these lists
+  conformance [DOCUMENT] [--into FOLDER]
+                        what RFCs require and what attacks were thought of, each with its test: one table, or
+                        all pages into a folder
   names [FOLDER]...     the shares of names of one word, and names defined more than once, in the crates here or
                         in the sources below other folders
   capi [--install PREFIX] [--dev]
@@ -54,6 +61,7 @@ fn main() -> ExitCode {
         ["ci", options @ ..] => ci::main(options),
         ["tidy"] => tidy::main(),
         ["api", options @ ..] => api::main(options),
+        ["conformance", options @ ..] => conformance::main(options),
         ["names", folders @ ..] => names::main(folders),
         ["capi", options @ ..] => capi::main(options),
         ["python", options @ ..] => python::main(options),

@@ -76,3 +76,13 @@ fn command_line(command: &Command) -> String {
     let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     words.join(" ")
 }
+
+/// Returns the files that git tracks or would add.
+pub(crate) fn tracked_files() -> Result<Vec<String>, String> {
+    let arguments = ["ls-files", "--cached", "--others", "--exclude-standard"];
+    let list = output(&mut command("git", &arguments))?;
+    let mut files: Vec<String> = list.lines().map(str::to_owned).collect();
+    files.sort();
+    files.dedup();
+    Ok(files)
+}

@@ -6,7 +6,7 @@
 //! | `links` | relative links of a document lead to files and headings that exist |
 //! | `definitions` | tests and bounds named in a document with their file exist, and cases of `interop/run` |
 //! | `bounds` | a claim whose bound was changed states why |
-//! | `conformance` | a row of the tables of clauses and attacks names its test, or states why it has none |
+//! | `conformance` | comments above tests, and rows without a test, say what a document requires |
 //! | `dependencies` | which of our crates may depend on which |
 //! | `features` | the wheel and the command have the same dependencies and features |
 //! | `forms` | a module with children is a file beside their folder |
@@ -39,45 +39,24 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::run::{command, output, workspace};
+use crate::conformance::Tables;
+use crate::finding::Finding;
+use crate::run::{tracked_files, workspace};
 
 /// Crates that do no I/O and read no clock, by the name of their directory under `crates/`.
 const PURE: [&str; 4] = ["race", "sctp", "netem", "h3"];
-
-/// A finding of a rule about a file.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Finding {
-    /// The file, relative to the root of the repository, or the name of a package.
-    pub(crate) place: String,
-    /// The line, starting at 1; 0 for the whole file.
-    pub(crate) line: usize,
-    /// What is wrong and what to do.
-    pub(crate) message: String,
-    /// Whether it is only a warning.
-    pub(crate) warning: bool,
-}
-
-impl Finding {
-    fn error(place: &str, line: usize, message: impl Into<String>) -> Self {
-        Self { place: place.into(), line, message: message.into(), warning: false }
-    }
-
-    fn warning(place: &str, line: usize, message: impl Into<String>) -> Self {
-        Self { warning: true, ..Self::error(place, line, message) }
-    }
-}
 
 /// Checks the repository against every rule and prints the findings.
 pub(crate) fn main() -> Result<(), String> {
     let root = workspace();
     let files = tracked_files()?;
     let paths = documents::paths(&files);
-    let index = fs::read_to_string(root.join(conformance::INDEX)).unwrap_or_default();
     let bounds_list = fs::read_to_string(root.join(bounds::LIST)).unwrap_or_default();
     let mut findings = dependencies::check()?;
     findings.extend(features::check()?);
     let mut sources = BTreeMap::new();
     let mut pages = BTreeMap::new();
+    let mut annotated = BTreeMap::new();
     let mut programs = Vec::new();
     let read = |path: &str| fs::read_to_string(root.join(path)).ok();
     for file in &files {
@@ -89,11 +68,13 @@ pub(crate) fn main() -> Result<(), String> {
             findings.extend(documents::check(file, &text, &paths));
             findings.extend(definitions::check(file, &text, read));
             findings.extend(surface::check(file, &text, read));
-            findings.extend(conformance::check(file, &text, &index, read));
             pages.insert(file.clone(), text.clone());
         }
         if file.starts_with("interop/") && file.ends_with(".py") {
             programs.push((file.clone(), text.clone()));
+        }
+        if crate::conformance::is_read(file) {
+            annotated.insert(file.clone(), text.clone());
         }
         findings.extend(bounds::check(file, &text, &bounds_list));
         findings.extend(documents::check_map(file, &text, &paths));
@@ -106,7 +87,8 @@ pub(crate) fn main() -> Result<(), String> {
         findings.extend(links::check(file, text, &paths, &anchors));
         findings.extend(definitions::check_cases(file, text, &programs));
     }
-    findings.extend(conformance::check_attacks(&pages, &sources));
+    let list = pages.get(conformance::PAGE).map_or("", String::as_str);
+    findings.extend(conformance::check(&Tables::parse(&annotated), list, &sources));
     findings.extend(documents::check_size(&pages));
     findings.extend(layers::check(&sources));
     findings.extend(forms::check(&sources));
@@ -121,16 +103,6 @@ pub(crate) fn main() -> Result<(), String> {
     let errors = findings.iter().filter(|finding| !finding.warning).count();
     println!("tidy: {} files, {errors} errors, {} warnings", files.len(), findings.len() - errors);
     if errors == 0 { Ok(()) } else { Err(format!("tidy found {errors} errors")) }
-}
-
-/// Returns the files that git tracks or would add.
-fn tracked_files() -> Result<Vec<String>, String> {
-    let arguments = ["ls-files", "--cached", "--others", "--exclude-standard"];
-    let list = output(&mut command("git", &arguments))?;
-    let mut files: Vec<String> = list.lines().map(str::to_owned).collect();
-    files.sort();
-    files.dedup();
-    Ok(files)
 }
 
 fn check_file(file: &str, content: &str) -> Vec<Finding> {
@@ -159,14 +131,5 @@ mod tests {
         let content = "//! A map.\nuse std::collections::HashMap;\n";
         assert_eq!(check_file("crates/eyas/src/map.rs", content), []);
         assert_eq!(check_file("crates/race/src/map.rs", content).len(), 1);
-    }
-
-    #[test]
-    fn findings_sort_by_place() {
-        let later = Finding::error("b.rs", 1, "x");
-        let earlier = Finding::warning("a.rs", 9, "y");
-        let mut both = vec![later.clone(), earlier.clone()];
-        both.sort();
-        assert_eq!(both, [earlier, later]);
     }
 }

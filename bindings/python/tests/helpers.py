@@ -16,7 +16,12 @@ from eyas.__main__ import command
 
 PACKAGE = Path(__file__).resolve().parent.parent
 README = PACKAGE / "README.md"
-DOCUMENTS = [README, PACKAGE.parent.parent / "docs" / "guide" / "python.md"]
+#: Documents with examples, and examples that are programs of their own.
+DOCUMENTS = [
+    README,
+    PACKAGE.parent.parent / "docs" / "guide" / "python.md",
+    *sorted((PACKAGE / "examples").glob("*.py")),
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +97,9 @@ class Accepting:
 
 
 def examples(document: Path) -> list[str]:
-    """Returns the programs in a document."""
+    """Returns the programs in a document, or the program that it is."""
+    if document.suffix == ".py":
+        return [document.read_text()]
     return re.findall(r"^```python\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
 
 

@@ -160,6 +160,9 @@ mod tests {
         ResetKey::derive(identity.secret(), &parts).hash(b"an ID")
     }
 
+    //= hostile reset
+    //# the token of another client's connection (RFC 9000 §21.11)
+    //= bound: address, port and host are part of its key; `NONCE`
     #[test]
     fn tokens_are_the_same_after_a_restart_and_differ_everywhere_else() {
         let made = || ServerIdentity::self_signed(["server.test"]).expect("an identity");
@@ -178,6 +181,9 @@ mod tests {
         }
     }
 
+    //= hostile reset
+    //# datagrams that look like packets of a former connection
+    //= bound: one in 65,536 passes; `MIN_INTERVAL`; a reset is shorter than its packet
     #[test]
     fn a_connection_id_is_recognised_under_its_key_only() {
         let ids = |secret: &[u8]| ConnectionIds(ResetKey::derive(secret, &[b"IDs"]));

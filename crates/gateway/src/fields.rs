@@ -264,6 +264,9 @@ mod tests {
         assert_eq!(names_of(&of_request(request, true)), ["x-y"]);
     }
 
+    //= hostile gateway
+    //# a client that claims to be somebody else
+    //= bound: its forwarding fields are removed
     #[test]
     fn forwarding_fields_of_clients_are_removed() {
         let request = map(&[

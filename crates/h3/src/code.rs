@@ -150,6 +150,8 @@ impl fmt::Display for ErrorCode {
 mod tests {
     use super::*;
 
+    //= rfc9114 §8.1, §9
+    //# unknown error codes are H3_NO_ERROR
     #[test]
     fn every_code_is_read_back_and_others_are_no_error() {
         for code in ErrorCode::ALL {

@@ -76,6 +76,8 @@ fn attack(first: &[(u64, &[u8])], stream: impl Fn(usize) -> u64, repeated: &[u8]
 /// A control stream with empty settings.
 const CONTROL: (u64, &[u8]) = (2, b"\0\x04\0");
 
+//= rfc9114 §10.5
+//# memory is, whatever a peer sends
 #[test]
 fn a_connection_is_small_and_stays_bounded() {
     let before = held();

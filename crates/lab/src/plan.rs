@@ -36,7 +36,7 @@ use crate::situation::SituationGrid;
 
 pub use file::{FigureDrawing, FigurePart, PlanFigure, PublishedRow, PublishedTable};
 pub use matrix::{MatrixCell, MatrixColumn, MatrixRow, PlanMatrix};
-pub use shipped::{ShippedPlan, shipped};
+pub use shipped::{EVERY_KEY, ShippedPlan, shipped};
 
 /// The error of parsing a plan, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

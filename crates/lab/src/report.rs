@@ -15,6 +15,7 @@
 //! | `outliers` | the networks drawn at random that miss what is wanted |
 //! | `published` | the publication's tables next to the measurements |
 //! | `markdown` | a chapter of a page about several plans |
+//! | `tables` | the tables beside such a page |
 //! | `standalone` | pictures as files of their own |
 //! | `matrix` | the table of all curves, and the packets behind its cells |
 //! | `numbers` | figures as tables |
@@ -38,6 +39,7 @@ mod published;
 mod scale;
 mod stacked;
 mod standalone;
+mod tables;
 mod trials;
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use csv::field;
 pub use csv::to_csv;
 pub use document::{ChoiceRow, PointRow, ResultsDocument, RunInfo, SCHEMA_VERSION};
 pub use matrix::{MatrixLine, MatrixNumber, MatrixTable, NumberGrade};

@@ -204,6 +204,9 @@ async fn a_paced_sender_sends_no_more_than_its_rate() {
     assert!(report.loaded.is_some(), "pings go on under load");
 }
 
+//= hostile perf
+//# a test of a year, or without an end
+//= bound: `ServerLimits`, `GRACE`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_year_is_cut_to_what_the_server_allows() {
     let limits = ServerLimits { time: Duration::from_millis(200), ..ServerLimits::default() };
@@ -230,6 +233,9 @@ async fn a_test_ends_at_the_bytes_that_the_server_allows() {
     }
 }
 
+//= hostile perf
+//# more tests than places
+//= bound: `ServerLimits`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_at_its_limit_refuses_and_then_has_a_place_again() {
     let server =
@@ -296,6 +302,9 @@ async fn answer(server: &TestServer, octets: &[u8]) -> Vec<u8> {
     answer
 }
 
+//= hostile perf
+//# garbage, another protocol or version
+//= bound: `MAX_PAYLOAD`
 #[tokio::test(flavor = "multi_thread")]
 async fn garbage_is_not_answered_and_leaves_the_server_in_order() {
     let server = TestServer::new(Security::None, ServerLimits::default()).await;
@@ -313,6 +322,9 @@ async fn garbage_is_not_answered_and_leaves_the_server_in_order() {
     server.test(Transport::Tcp, short(TestDirection::Up)).await.expect("it still works");
 }
 
+//= hostile perf
+//# impossible requests, unknown tests
+//= bound: `MAX_STREAMS`, `MAX_SIZE`, `MAX_INTERVALS`; 128 random bits
 #[tokio::test(flavor = "multi_thread")]
 async fn an_impossible_request_and_an_unknown_test_are_refused() {
     let server = TestServer::new(Security::None, ServerLimits::default()).await;
@@ -328,6 +340,9 @@ async fn an_impossible_request_and_an_unknown_test_are_refused() {
     assert_eq!(kind_of(refused), RefusalKind::NoTest);
 }
 
+//= hostile perf
+//# clients that disappear
+//= bound: `STEP_TIME`, `MAX_IDLE`
 /// A client that asks and then never attaches its streams loses its place when it disconnects.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_disappears_leaves_its_place() {
@@ -375,6 +390,9 @@ async fn against(script: Vec<u8>) -> TestFailure {
     ran.expect("it ends").expect_err("no server")
 }
 
+//= hostile perf
+//# a server that talks nonsense, or is silent
+//= bound: `MAX_WAITING`, `STEP_TIME`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hostile_server_is_found_out() {
     assert_eq!(against(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()).await, TestFailure::Lost);

@@ -262,6 +262,9 @@ mod tests {
         assert!(admission.admit(client).is_ok());
     }
 
+    //= hostile proxy
+    //# one client with endless connections
+    //= bound: `connections_per_client`
     #[test]
     fn one_client_leaves_room_for_others_unless_it_is_this_machine() {
         let admission = admission(10, 2);
@@ -296,6 +299,9 @@ mod tests {
         assert_eq!(admission.open(), 0);
     }
 
+    //= hostile proxy
+    //# a user who takes all places
+    //= bound: `connections_per_user`
     #[test]
     fn a_user_leaves_room_for_others() {
         let admission = admission(10, 10);

@@ -157,6 +157,9 @@ mod tests {
         }
     }
 
+    //= hostile proxy
+    //# a first flight that is not safe to send twice
+    //= bound: `MAX_CLIENT_HELLO`
     #[test]
     fn early_data_is_detected() {
         assert_eq!(first_flight(&hello(&[0, 42, 43], 1000)), FirstFlight::EarlyData);

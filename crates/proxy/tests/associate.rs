@@ -119,6 +119,9 @@ async fn a_family_that_does_not_answer_is_abandoned() {
     assert_eq!(received[..length], datagram::write(four, b"heard x"));
 }
 
+//= hostile proxy
+//# datagrams of third parties for an association
+//= bound: its client's address
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sender_from_another_address_is_not_served() {
     let four = echo(Ipv4Addr::LOCALHOST.into()).await;
@@ -143,6 +146,9 @@ async fn a_sender_from_another_address_is_not_served() {
     assert_eq!(stage.running.stats().datagrams_dropped, datagrams.dropped);
 }
 
+//= hostile proxy
+//# endless associations, tunnels and destinations
+//= bound: `associations`, `association_destinations`, `MAX_WAITING`
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_number_of_associations_is_bounded() {
     let stage = Stage::with_name(1, ProxyLimits { associations: 1, ..ProxyLimits::default() });

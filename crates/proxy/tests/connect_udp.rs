@@ -189,6 +189,8 @@ async fn exchange_datagrams(near: &Stage, far: &Stage, server: SocketAddr, what:
     }
 }
 
+//= rfc9297 §2.2
+//# over HTTP/1.1 and HTTP/2 datagrams are capsules
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn datagrams_go_through_another_proxy_over_each_version() {
     for (versions, what) in
@@ -244,6 +246,8 @@ async fn datagrams_of_a_tunnel_go_through_another_proxy_over_sctp() {
     assert!(head.contains("proxy-status: eyas; error=http_request_denied;"), "{head}");
 }
 
+//= rfc9298 §7
+//# amplification is limited per client
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tunnels_and_associations_share_a_limit() {
     let server = echo().await;
@@ -275,6 +279,10 @@ async fn tunnels_and_associations_share_a_limit() {
     drop(association);
 }
 
+//= rfc9297 §3.5
+//# a datagram too long for a packet is sent as a capsule
+//= rfc9298 §5, §6.1
+//# a datagram that does not fit a frame is a capsule; none waits for others
 /// A client that sends only QUIC DATAGRAM frames also receives them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_http3_quic_datagrams_are_used_too() {
@@ -344,6 +352,8 @@ async fn refused(near: &Stage, sent: &[u8]) -> DatagramReport {
     }
 }
 
+//= rfc9298 §3.1, §3.5
+//# a refusal is reported with Proxy-Status, and its datagrams are dropped
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_by_the_other_proxy_is_reported_and_its_datagrams_dropped() {
     let server = echo().await;
@@ -377,6 +387,8 @@ async fn a_refusal_by_the_other_proxy_is_reported_and_its_datagrams_dropped() {
     }
 }
 
+//= rfc9298 §3.4
+//# a proxy without extended CONNECT is named
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_proxy_without_extended_connect_is_named() {
     let identity = ServerIdentity::self_signed(["proxy.test"]).expect("a certificate");
@@ -410,6 +422,8 @@ async fn request(stage: &Stage, target: &str, fields: &str) -> (TcpStream, Strin
     (tcp, String::from_utf8(head).expect("text"))
 }
 
+//= rfc9298 §7
+//# a target that does not answer QUIC is refused for a while
 /// Unanswered HTTP/3 is refused the next time, but not protocols that expect no answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_destination_that_does_not_answer_quic_is_refused_for_a_while() {
@@ -454,6 +468,8 @@ async fn next(tcp: &mut TcpStream, capsules: &mut CapsuleReader) -> Vec<u8> {
     }
 }
 
+//= rfc9298 §3.2, §3.3
+//# HTTP/1.1: GET with Upgrade, 101
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_http1_connection_carries_capsules_until_the_client_disconnects() {
     let server = echo().await;
@@ -481,6 +497,8 @@ async fn an_http1_connection_carries_capsules_until_the_client_disconnects() {
     }
 }
 
+//= rfc9298 §3.1, §3.2
+//# a malformed request gets 4xx
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_malformed_or_broken_client_is_disconnected() {
     let server = echo().await;
@@ -509,6 +527,8 @@ async fn a_malformed_or_broken_client_is_disconnected() {
     }
 }
 
+//= rfc9298 §3.1
+//# idle tunnels SHOULD stay for two minutes: an hour, `--idle-time`
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_does_not_read_is_bounded_and_an_idle_one_is_disconnected() {
     // It answers each datagram with ten.

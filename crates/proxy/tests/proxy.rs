@@ -139,6 +139,9 @@ async fn a_socks5_client_reaches_its_destination() {
     assert_eq!(stage.running.stats().protocols, [1, 0, 0, 0, 0, 0]);
 }
 
+//= hostile proxy
+//# a destination that never answers, or accepts and stays silent
+//= bound: `connect_time`
 /// ```text
 /// 0      ::1 ──▶       accepts, receives the ClientHello, and sends nothing
 /// 250    127.0.0.1 ──▶ accepts, receives the same, and answers: it wins
@@ -330,6 +333,9 @@ async fn a_client_that_leaves_ends_the_race() {
     );
 }
 
+//= hostile proxy
+//# a request smuggled behind another
+//= bound: `MAX_DISCARDED`
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_with_a_url_is_forwarded_and_nothing_after_it() {
     let (six, _four, port) = both().await;
@@ -421,6 +427,9 @@ async fn a_reset_by_the_destination_is_not_taken_for_its_end() {
     assert!(matches!(stage.report().end, ClientEnding::Destination(_)));
 }
 
+//= hostile proxy
+//# a client that sends nothing, or slowly; an idle connection
+//= bound: `handshake_time`, `idle_time`
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_have_limits() {
     let (six, _four, port) = both().await;

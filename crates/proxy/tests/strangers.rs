@@ -45,6 +45,9 @@ async fn closing() -> SocketAddr {
     address
 }
 
+//= hostile proxy
+//# clients without a user or a destination that take all places
+//= bound: `connections`
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_that_name_no_destination_make_room() {
     let users = ProxyUsers::parse("ada:lace\n").expect("users");
@@ -72,6 +75,9 @@ async fn clients_that_name_no_destination_make_room() {
     assert_eq!(stage.running.stats().over_limit, 0);
 }
 
+//= hostile proxy
+//# guessed passwords
+//= bound: `BURST`, `MAX_ENTRIES`
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn passwords_cannot_be_guessed_quickly() {
     let users = ProxyUsers::parse("ada:lace\nbob:x\n").expect("users");
@@ -95,6 +101,9 @@ async fn passwords_cannot_be_guessed_quickly() {
     assert!(known.starts_with("HTTP/1.1 200 "), "{known}");
 }
 
+//= hostile proxy
+//# a proxy that reaches itself
+//= bound: 502, which says so
 /// ```text
 /// client ─▶ proxy ── CONNECT ──▶ a way back ──▶ proxy: 502
 /// ```

@@ -326,6 +326,8 @@ fn capsule(payload: &[u8]) -> Bytes {
     bytes.freeze()
 }
 
+//= rfc9298 §3.4, §3.5
+//# HTTP/2 and 3: extended CONNECT, 200
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn datagrams_are_carried_by_a_stream_that_requests_them() {
     let stage = Stage::new().await;

@@ -341,6 +341,9 @@ async fn a_malformed_proxy_response_is_reported_with_the_destination() {
     }
 }
 
+//= hostile proxy
+//# informational responses of a proxy without end
+//= bound: `MAX_INFORMATIONAL`
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn endless_informational_responses_of_a_proxy_are_an_error() {
     async fn hint_for_ever(mut stream: impl AsyncReadExt + AsyncWriteExt + Unpin) {

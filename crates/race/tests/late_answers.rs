@@ -116,6 +116,8 @@ fn tcp_only() -> Policy {
     Policy { transports: vec![Transport::Tcp], ..of_first_tries() }
 }
 
+//= hev3 §4.3
+//# late endpoints are added while attempts run
 /// HEv3 §7: with one IPv6 attempt in progress, IPv4 that arrives late is next, ahead of the
 /// remaining IPv6 addresses.
 ///
@@ -142,6 +144,8 @@ fn late_ipv4_is_tried_next() {
     );
 }
 
+//= hev3 §7
+//# when answers change, running attempts go on, and untried endpoints that are gone are removed
 /// A record that arrives after the Resolution Delay applies to candidates that have not been
 /// started: another port, and no HTTP/3. Attempts in progress continue.
 ///
@@ -168,6 +172,8 @@ fn a_late_record_applies_to_the_remaining_candidates() {
     assert_eq!(what, ["tcp [2001:db8::1]:8443", "tcp 192.0.2.1:8443", "tcp 192.0.2.1:443"]);
 }
 
+//= hev3 §7
+//# an endpoint from a hint goes when the answers have others
 /// Hints start a race at once; an address that replaces a hint is tried instead of it.
 ///
 /// ```text
@@ -191,6 +197,8 @@ fn an_address_replaces_its_hint() {
     assert_eq!(scene.started(), ["0 tcp [2001:db8::1]:443", "250 tcp 192.0.2.1:443"]);
 }
 
+//= rfc9460 §3
+//# where records list only h3 and UDP is dropped, TCP is tried
 /// RFC 9460 §3: packets to the service of the record are dropped, so the host is tried as if there
 /// were none.
 ///

@@ -63,6 +63,8 @@ mod tests {
 
     use super::*;
 
+    //= rfc9298 §2
+    //# the default template alone is used: `/.well-known/masque/udp/{target_host}/{target_port}/`
     #[test]
     fn a_path_names_a_destination() {
         for (path, destination_) in [
@@ -76,6 +78,8 @@ mod tests {
         }
     }
 
+    //= rfc9298 §2
+    //# the path has a port from 1 to 65535
     #[test]
     fn a_path_without_a_destination_is_refused() {
         for path in [
@@ -97,6 +101,8 @@ mod tests {
     }
 
     proptest! {
+        //= rfc9298 §2
+        //# IPv6 addresses are percent-encoded in the path
         #[test]
         fn an_address_is_parsed_back(v6: bool, ip: u128, port in 1_u16..) {
             let ip: std::net::IpAddr = match v6 {

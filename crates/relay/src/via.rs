@@ -399,6 +399,8 @@ mod tests {
         }
     }
 
+    //= rfc9297 §3.4
+    //# `Capsule-Protocol: ?1` on requests
     #[test]
     fn a_request_for_datagrams_names_the_destination_in_its_path() {
         let to = Destination::parse("2001:db8::1", 53).expect("an address");

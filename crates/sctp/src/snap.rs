@@ -96,6 +96,8 @@ mod tests {
     const OFFER: &str = "AQAAHols3R0AUAAA/////+B5ZR3AAAAEgAgABoLA";
     const ANSWER: &str = "AQAAHl+zdHQAUAAA/////6Gq3HTAAAAEgAgABoLA";
 
+    //= snap syntax
+    //# the INIT chunk as on the wire, in Base64
     #[test]
     fn the_draft_examples_round_trip() {
         let offer = SnapInit::from_attribute(OFFER).unwrap();
@@ -111,6 +113,8 @@ mod tests {
         assert_eq!(SnapInit::from_attribute(ANSWER).unwrap().to_attribute(), ANSWER);
     }
 
+    //= snap answerer
+    //# MUST ignore what is not an INIT in Base64
     #[test]
     fn anything_but_an_init_is_ignored() {
         let valid = SnapInit::from_attribute(OFFER).unwrap().to_bytes();

@@ -196,6 +196,9 @@ mod tests {
         assert!(data.try_into_mut().is_ok_and(|data| data.capacity() == 100));
     }
 
+    //= hostile sctp-run
+    //# a request that announces more than it sends
+    //= bound: `MAX_PREALLOCATION`, `MAX_SIDE`, `MAX_DATA`
     #[test]
     fn announced_data_takes_no_memory_before_it_arrives() {
         let request = Request { key: KEY, data: 8 << 20, ..Request::new(Op::Send) };

@@ -84,6 +84,9 @@ pub(crate) fn is_ours(user: u32) -> bool {
 mod tests {
     use super::*;
 
+    //= hostile sctp-run
+    //# a user who takes all places
+    //= bound: `SHARE`
     #[test]
     fn a_user_takes_no_places_of_others() {
         let quotas = Arc::new(UserQuotas::new(2, 6));
@@ -98,6 +101,9 @@ mod tests {
         assert!(quotas.lock().is_empty());
     }
 
+    //= hostile sctp-run
+    //# many users who take all places together
+    //= bound: `SHARE`, for root and the owner
     #[test]
     fn many_users_leave_places_to_the_next_and_to_the_owner() {
         let quotas = Arc::new(UserQuotas::new(64, 192));

@@ -64,6 +64,9 @@ fn too_many_arguments_are_refused_as_by_the_kernel() {
     run("too_many");
 }
 
+//= hostile sctp-run
+//# data written without a call, as with stdio
+//= bound: `MAX_WRITTEN` at a time
 #[test]
 fn stdio_sends_what_it_writes() {
     run("stdio");

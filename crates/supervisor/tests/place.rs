@@ -90,6 +90,9 @@ fn ask(mut stream: &UnixStream, op: Op, capability: u64) -> (i32, Option<OwnedFd
     (Response::parse(&head).unwrap().result, descriptor)
 }
 
+//= hostile sctp-run
+//# a guessed capability
+//= bound: 56 unpredictable bits
 #[test]
 fn only_who_has_its_descriptor_can_use_a_socket() {
     let folder = tempfile::tempdir().unwrap();
@@ -119,6 +122,9 @@ fn only_who_has_its_descriptor_can_use_a_socket() {
     assert_eq!(ask(&owner, Op::LocalName, rate).0, 0);
 }
 
+//= hostile sctp-run
+//# connections without a request
+//= bound: `FIRST_REQUEST_TIMEOUT`
 #[test]
 fn a_connection_without_a_request_is_closed() {
     let mut runtime = tokio::runtime::Builder::new_current_thread();

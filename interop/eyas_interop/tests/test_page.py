@@ -5,16 +5,19 @@ import re
 import unittest
 
 from ..cases import servers_before, servers_behind, servers_passing
-from ..page import PAGE, Page
+from ..page import CONFIGURATIONS, PAGE, Page
 
 
 class PageTest(unittest.TestCase):
     def test_everything_on_the_page_is_run(self) -> None:
-        blocks = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-        configurations = {text.splitlines()[0] for kind, text in blocks if kind not in ("sh", "text")}
+        page = PAGE.read_text()
+        blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        configurations = {file.read_text().splitlines()[0] for file in CONFIGURATIONS.iterdir()}
         commands = {line for kind, text in blocks if kind == "sh" for line in text.splitlines() if line.startswith("#")}
         titles = [*servers_behind.TITLES.values(), *servers_before.TITLES.values(), *servers_passing.TITLES.values()]
         self.assertEqual(configurations, {f"# {title}" for title in titles})
+        for file in CONFIGURATIONS.iterdir():
+            self.assertIn(f"(../../dist/servers/{file.name})", page)
         titles = [
             *servers_behind.WAYS.values(), *servers_before.FILES.values(), servers_before.GATEWAYS,
             servers_passing.EYAS, servers_passing.EYAS_WITH_SOCKETS,

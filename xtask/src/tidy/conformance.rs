@@ -1,263 +1,180 @@
-//! Each page of `docs/reference/conformance/` is in the index, and each of its clauses names the test that
-//! shows that it is followed, or states why there is none. `docs/reference/hostile-input.md` has the
-//! same form, and does not repeat their tests.
+//! Comments above tests that say what a document requires, and rows without a test, are complete; every
+//! document is on the page `docs/reference/conformance.md`. See [`crate::conformance`].
 
 use std::collections::BTreeMap;
 
 use super::Finding;
-use super::definitions::{Reference, definition, is_test, references, stated_bases};
-use super::documents::cells;
+use super::definitions::definition;
+use crate::conformance::Tables;
+use crate::conformance::document::{Document, FOLDER, Row};
 
-/// The index of the pages.
-pub(super) const INDEX: &str = "docs/reference/conformance.md";
+/// The page with the list of documents.
+pub(super) const PAGE: &str = "docs/reference/conformance.md";
 
-/// The directory of the pages.
-const PAGES: &str = "docs/reference/conformance/";
-
-/// The page of attacks.
-const HOSTILE: &str = "docs/reference/hostile-input.md";
-
-/// How the last cell of a row may start if it names no test.
-const WITHOUT_TEST: [&str; 3] = ["**not met**", "**otherwise**", "no test:"];
-
-/// The headings of a table of clauses, and of one of attacks.
-const CLAUSE: [&str; 3] = ["section", "requirement", "test"];
-const ATTACK: [&str; 3] = ["attack", "bound", "test"];
-
-/// Where the section of a clause is: it has its sign, or is a part of a draft without numbers.
-const UNNUMBERED: &str = "snap.md";
-
-/// Checks one document; documents other than these pages are ignored. `read` returns the content of a file.
+/// Checks all comments and rows. `page` is the page with the list, `sources` are the Rust files.
 pub(super) fn check(
-    file: &str,
-    content: &str,
-    index: &str,
-    read: impl Fn(&str) -> Option<String>,
-) -> Vec<Finding> {
-    let page = file.strip_prefix(PAGES).filter(|page| page.ends_with(".md"));
-    if page.is_none() && file != HOSTILE {
-        return Vec::new();
-    }
-    let mut findings = Vec::new();
-    if page.is_some_and(|page| !index.contains(&format!("(conformance/{page})"))) {
-        findings.push(Finding::error(file, 0, format!("{INDEX} does not link to this page")));
-    }
-    let references = references(content);
-    let headings = if page.is_some() { CLAUSE } else { ATTACK };
-    let mut in_table = false;
-    let mut rows = 0;
-    for (index, line) in content.lines().enumerate() {
-        if !line.starts_with('|') {
-            in_table = false;
-            continue;
-        }
-        // A row that does not end is reported with every other document's.
-        let Some(cells) = cells(line) else { continue };
-        // The first row of a table has the headings, the second is the delimiter.
-        if !in_table {
-            in_table = true;
-            if cells != headings {
-                let message = format!("the headings are {}", headings.join(", "));
-                findings.push(Finding::error(file, index + 1, message));
-            }
-            continue;
-        }
-        if cells.iter().all(|cell| cell.chars().all(|c| matches!(c, '-' | ':')) && !cell.is_empty())
-        {
-            continue;
-        }
-        rows += 1;
-        let is_of_row = |reference: &&Reference<'_>| reference.line == index + 1;
-        let named: Vec<_> = references.iter().filter(is_of_row).collect();
-        let has_section = page.is_some_and(|page| page != UNNUMBERED);
-        findings.extend(
-            row(&cells, &named, has_section, &read)
-                .map(|message| Finding::error(file, index + 1, message)),
-        );
-    }
-    if rows == 0 {
-        findings.push(Finding::error(file, 0, "the page has no row"));
-    }
-    findings
-}
-
-/// Returns what is wrong with a row whose cells name these tests and bounds.
-fn row(
-    cells: &[&str],
-    named: &[&Reference<'_>],
-    has_section: bool,
-    read: impl Fn(&str) -> Option<String>,
-) -> Option<String> {
-    let [first, second, last] = cells else {
-        return Some(format!("a row has 3 cells, not {}", cells.len()));
-    };
-    if cells.iter().any(|cell| cell.is_empty()) {
-        return Some("no cell is empty".to_owned());
-    }
-    if has_section && !first.contains('§') {
-        return Some(format!("{first} is not a section"));
-    }
-    let is_named_test = |name: &str| {
-        let reference = named.iter().find(|reference| reference.name == name);
-        let source = reference.and_then(|reference| reference.source(&read).ok());
-        source.is_some_and(|source| is_test(&source, name))
-    };
-    let names = |cell: &str| -> Vec<String> {
-        references(cell).iter().map(|reference| reference.name.to_owned()).collect()
-    };
-    if let Some(name) = names(first).iter().chain(&names(second)).find(|name| is_named_test(name)) {
-        return Some(format!("{name} is a test: it belongs under the last heading"));
-    }
-    let tests = names(last);
-    if let Some(name) = tests.iter().find(|name| !is_named_test(name)) {
-        return Some(format!("{name} is not a test"));
-    }
-    let names_program = last.contains("`interop/");
-    let reason = WITHOUT_TEST.iter().any(|begin| last.starts_with(begin));
-    let message = "name a test (`path.rs::name`), or state why there is none";
-    (tests.is_empty() && !names_program && !reason).then(|| message.to_owned())
-}
-
-/// Returns a finding for each bound of the page of attacks that is not defined in the directories that the
-/// page states, and for each test that it shares with a page of clauses.
-pub(super) fn check_attacks(
-    documents: &BTreeMap<String, String>,
+    tables: &Tables,
+    page: &str,
     sources: &BTreeMap<String, String>,
 ) -> Vec<Finding> {
-    let Some(hostile) = documents.get(HOSTILE) else { return Vec::new() };
-    let pages = documents.iter().filter(|(file, _)| file.starts_with(PAGES));
-    let clauses: BTreeMap<&str, &str> = pages
-        .flat_map(|(file, text)| {
-            references(text).into_iter().map(move |reference| (reference.name, file.as_str()))
-        })
-        .collect();
-    let mut findings = undefined_bounds(hostile, sources);
-    for reference in references(hostile) {
-        if let Some(page) = clauses.get(reference.name) {
-            let message = format!("{page} names {} already", reference.name);
-            findings.push(Finding::error(HOSTILE, reference.line, message));
+    let mut findings = tables.findings.clone();
+    for name in tables.documents.keys() {
+        if !page.contains(&format!("| `{name}` |")) {
+            findings.push(Finding::error(PAGE, 0, format!("the table does not list {name}")));
         }
+        if !tables.rows.iter().any(|row| row.document == *name) {
+            let message = format!("no test names {name}, and it has no row");
+            findings.push(Finding::error(&format!("{FOLDER}{name}.toml"), 0, message));
+        }
+    }
+    for row in &tables.rows {
+        let problem = match tables.documents.get(&row.document) {
+            Some(document) => problem(document, row, sources),
+            None => Some(format!("there is no {FOLDER}{}.toml", row.document)),
+        };
+        findings.extend(problem.map(|message| Finding::error(&row.file, row.line, message)));
     }
     findings
 }
 
-fn undefined_bounds(hostile: &str, sources: &BTreeMap<String, String>) -> Vec<Finding> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let mut findings = Vec::new();
-    let mut bases = Vec::new();
-    for (index, line) in hostile.lines().enumerate() {
-        bases = stated_bases(line).unwrap_or(bases);
-        let cells = cells(line).unwrap_or_default();
-        let bound = cells.get(1).copied().unwrap_or_default();
-        for name in bound.split('`').skip(1).step_by(2).filter(|name| name.chars().all(plain)) {
-            let is_below = |file: &str| bases.iter().any(|base| file.starts_with(base));
-            let mut below = sources.iter().filter(|(file, _)| is_below(file));
-            if !below.any(|(_, source)| definition(source, name).is_some()) {
-                let message = format!("no file in {} defines {name}", bases.join(", "));
-                findings.push(Finding::error(HOSTILE, index + 1, message));
-            }
+/// Returns what is wrong with a row of a document.
+fn problem(document: &Document, row: &Row, sources: &BTreeMap<String, String>) -> Option<String> {
+    if row.text.is_empty() {
+        return Some("the sentence is missing, //#".to_owned());
+    }
+    let heading = document.heading(row).and_then(|index| document.headings.get(index));
+    if heading.is_none() && !document.headings.is_empty() {
+        return Some(format!("{} is in no [[heading]] of {}", row.section, row.document));
+    }
+    let is_section = row.section.contains('§') || document.unnumbered || document.attacks;
+    if row.section.is_empty() || !is_section {
+        return Some(format!("\"{}\" is not a section", row.section));
+    }
+    if let Some(note) = row.notes.iter().find(|note| note.text.is_empty()) {
+        return Some(format!("{} needs a reason", note.key));
+    }
+    if row.notes.iter().filter(|note| Some(*note) != row.bound()).count() > 1 {
+        return Some("one of otherwise, not-met and untested is enough".to_owned());
+    }
+    match (&row.test, row.status()) {
+        (None, None) => {
+            return Some("a row without a test says otherwise, not-met or untested".to_owned());
+        }
+        (Some(_), Some(note)) if note.key == "untested" => {
+            return Some("there is a test".to_owned());
+        }
+        _ => {}
+    }
+    match (document.attacks, row.bound()) {
+        (true, None) => Some("what limits this attack? //= bound: …".to_owned()),
+        (false, Some(_)) => Some(format!("{} has no attacks, and no bound", row.document)),
+        (_, bound) => {
+            let below = heading.map_or(&[][..], |heading| &heading.below);
+            bound.and_then(|note| undefined(&note.text, below, sources))
         }
     }
-    findings
+}
+
+/// Returns a message about a name in a bound that none of the folders defines.
+fn undefined(bound: &str, below: &[String], sources: &BTreeMap<String, String>) -> Option<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_defined = |name: &&str| {
+        let is_below = |file: &str| below.iter().any(|folder| file.starts_with(folder));
+        let mut files = sources.iter().filter(|(file, _)| is_below(file));
+        files.any(|(_, source)| definition(source, name).is_some())
+    };
+    let names = bound.split('`').skip(1).step_by(2).filter(|name| name.chars().all(plain));
+    let mut undefined = names.filter(|name| !is_defined(name));
+    undefined.next().map(|name| format!("no file in {} defines {name}", below.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const HEAD: &str = "| section | requirement | test |\n| --- | --- | --- |\n";
-    const INDEXED: &str = "| A | [a](conformance/a.md) |";
+    const RFC: &str = "title = \"RFC 1\"\n[[heading]]\nof = [\"§1\"]\ntitle = \"One\"\n";
+    const ATTACKS: &str = "title = \"Attacks\"\nattacks = true\n[[heading]]\nof = [\"http\"]\n\
+                           title = \"HTTP\"\nbelow = [\"crates/a/src/\"]\n";
+    const LIST: &str = "| `rfc1` | … |\n| `hostile` | … |\n";
 
-    fn read(path: &str) -> Option<String> {
-        let source = "#[test]\nfn works() {}\n\nfn helps() {}\n\nconst MOST: u8 = 1;\n";
-        (path == "crates/a/src/b.rs").then(|| source.to_owned())
-    }
-
-    fn messages(row: &str, index: &str) -> Vec<String> {
-        let content = format!("{HEAD}{row}\n");
-        let found = check("docs/reference/conformance/a.md", &content, index, read);
-        found.into_iter().map(|finding| finding.message).collect()
+    fn messages(comment: &str, row: &str, page: &str) -> Vec<String> {
+        let file = |file: &str, text: String| (file.to_owned(), text);
+        let source = format!("const MOST: u8 = 1;\n\n{comment}#[test]\nfn works() {{}}\n");
+        let held = "//= rfc1 §1\n//# it works\n//= hostile http\n//# noise\n//= bound: `MOST`\n#[test]\nfn a() {}\n";
+        let files: BTreeMap<String, String> = [
+            file("docs/reference/conformance/rfc1.toml", format!("{RFC}{row}")),
+            file("docs/reference/conformance/hostile.toml", ATTACKS.to_owned()),
+            file("crates/a/src/b.rs", source),
+            file("crates/a/src/held.rs", held.to_owned()),
+        ]
+        .into();
+        let found = check(&Tables::parse(&files), page, &files).into_iter();
+        found.map(|finding| finding.message).collect()
     }
 
     #[test]
-    fn a_test_or_a_reason_for_none_is_evidence() {
-        for evidence in [
-            "`crates/a/src/b.rs::works`",
-            "**not met**",
-            "**otherwise**: slower",
-            "no test: a note",
-            "`interop/hostile/a.py`",
+    fn complete_rows_are_accepted() {
+        for comment in [
+            "//= rfc1 §1.2\n//# it works\n",
+            "//= rfc1 §1\n//# it works\n//= otherwise: better\n",
+            "//= hostile http\n//# noise\n//= bound: `MOST`, `--all`, the clock\n",
         ] {
-            let row = format!("| §1 | at most `crates/a/src/b.rs::MOST` | {evidence} |");
-            assert_eq!(messages(&row, INDEXED), [""; 0], "{evidence}");
+            assert_eq!(messages(comment, "", LIST), [""; 0], "{comment}");
         }
+        let row =
+            "[[row]]\nsection = \"§1\"\ntext = \"it works\"\nuntested = \"nobody can see it\"\n";
+        assert_eq!(messages("", row, LIST), [""; 0]);
     }
 
     #[test]
-    fn a_clause_without_evidence_is_named() {
-        let neither = ["name a test (`path.rs::name`), or state why there is none"];
-        assert_eq!(messages("| §1 | MUST | surely |", INDEXED), neither);
-        assert_eq!(messages("text", INDEXED), ["the page has no row"]);
-        let helper = messages("| §1 | MUST | `crates/a/src/b.rs::helps` |", INDEXED);
-        assert_eq!(helper, ["helps is not a test"]);
-        let gone = messages("| §1 | MUST | `crates/a/src/b.rs::gone` |", INDEXED);
-        assert_eq!(gone, ["gone is not a test"]);
-    }
-
-    #[test]
-    fn broken_rows_are_named() {
-        let test = "`crates/a/src/b.rs::works`";
-        for (row, message) in [
-            (format!("| §1 | {test} |"), "a row has 3 cells, not 2"),
-            (format!("| §1 | MUST | done | {test} |"), "a row has 3 cells, not 4"),
-            (format!("| §1 | | {test} |"), "no cell is empty"),
-            (format!("| | MUST | {test} |"), "no cell is empty"),
-            ("| | | |".to_owned(), "no cell is empty"),
-            (format!("| MUST | §1 | {test} |"), "MUST is not a section"),
+    fn incomplete_comments_are_named() {
+        for (comment, message) in [
+            ("//= rfc2 §1\n//# a\n", "there is no docs/reference/conformance/rfc2.toml"),
+            ("//= rfc1 §1\n", "the sentence is missing, //#"),
+            ("//= rfc1 §2\n//# a\n", "§2 is in no [[heading]] of rfc1"),
+            ("//= rfc1\n//# a\n", " is in no [[heading]] of rfc1"),
+            ("//= rfc1 §1\n//# a\n//= otherwise:\n", "otherwise needs a reason"),
+            ("//= rfc1 §1\n//# a\n//= untested: it is\n", "there is a test"),
+            ("//= rfc1 §1\n//# a\n//= bound: `MOST`\n", "rfc1 has no attacks, and no bound"),
             (
-                format!("| §1 | {test} | **not met** |"),
-                "works is a test: it belongs under the last heading",
+                "//= rfc1 §1\n//# a\n//= otherwise: a\n//= not-met: b\n",
+                "one of otherwise, not-met and untested is enough",
             ),
+            ("//= hostile http\n//# a\n", "what limits this attack? //= bound: …"),
+            ("//= hostile http\n//# a\n//= bound: `MOS`\n", "no file in crates/a/src/ defines MOS"),
+            ("//= rfc1 §1\n//# a\n\n", "this comment is not above a test"),
         ] {
-            assert!(messages(&row, INDEXED).iter().any(|found| found == message), "{row}");
+            let found = messages(comment, "", LIST);
+            assert!(found.iter().any(|found| found == message), "{comment}: {found:?}");
         }
-        let swapped = "| section | test | requirement |\n| --- | --- | --- |\n";
-        let found = check("docs/reference/conformance/a.md", swapped, INDEXED, read);
-        assert_eq!(found[0].message, "the headings are section, requirement, test");
     }
 
     #[test]
-    fn attacks_have_the_same_form() {
-        let table = "| attack | bound | test |\n| --- | --- | --- |\n";
-        let found = |row: &str| check(HOSTILE, &format!("{table}{row}\n"), "", read).len();
-        assert_eq!(found("| noise | `crates/a/src/b.rs::MOST` | `crates/a/src/b.rs::works` |"), 0);
-        assert_eq!(found("| noise | | `crates/a/src/b.rs::works` |"), 1);
-        assert_eq!(found("| noise | `crates/a/src/b.rs::works` | `crates/a/src/b.rs::MOST` |"), 1);
+    fn rows_without_a_test_say_why() {
+        let row = "[[row]]\nsection = \"§1\"\ntext = \"it works\"\n";
+        let wanted = ["a row without a test says otherwise, not-met or untested"];
+        assert_eq!(messages("", row, LIST), wanted);
     }
 
     #[test]
-    fn a_page_missing_from_the_index_is_named() {
-        let row = "| §1 | MUST | `crates/a/src/b.rs::works` |";
-        assert_eq!(messages(row, ""), ["docs/reference/conformance.md does not link to this page"]);
-        assert_eq!(check("docs/other.md", "text", "", read), []);
+    fn every_document_is_on_the_page() {
+        assert_eq!(messages("", "", "| `hostile` | … |"), ["the table does not list rfc1"]);
     }
 
     #[test]
-    fn bounds_of_attacks_exist_and_a_test_is_on_one_of_the_two_pages() {
-        let page = |file: &str, text: &str| (file.to_owned(), text.to_owned());
-        let clause = page("docs/reference/conformance/a.md", "`crates/a/src/b.rs::works`");
-        let found = |text: &str| {
-            let pages = [clause.clone(), page(HOSTILE, text)].into();
-            let sources = [page("crates/a/src/b.rs", "const MOST: u8 = 1;\n")].into();
-            let found = check_attacks(&pages, &sources).into_iter();
-            found.map(|finding| finding.message).collect::<Vec<_>>()
+    fn sections_have_numbers_unless_the_document_has_none() {
+        let section = |unnumbered: &str| {
+            let document = format!("title = \"a\"\n{unnumbered}");
+            let files = [
+                ("docs/reference/conformance/a.toml".to_owned(), document),
+                (
+                    "crates/a/src/b.rs".to_owned(),
+                    "//= a offer\n//# b\n#[test]\nfn c() {}\n".to_owned(),
+                ),
+            ];
+            let tables = Tables::parse(&files.into());
+            check(&tables, "| `a` | … |", &BTreeMap::new()).len()
         };
-        let twice = ["docs/reference/conformance/a.md names works already"];
-        assert_eq!(found("`src/b.rs::works`"), twice);
-        assert_eq!(found("`src/b.rs::helps`"), [""; 0]);
-        let bases = "Paths are relative to `fuzz/`, `crates/a/`.\n| noise | ";
-        assert_eq!(found(&format!("{bases}`MOST`, `--all` | x |")), [""; 0]);
-        let undefined = ["no file in fuzz/, crates/a/ defines MOS"];
-        assert_eq!(found(&format!("{bases}`MOS` | x |")), undefined);
+        assert_eq!((section(""), section("unnumbered = true\n")), (1, 0));
     }
 }

@@ -9,18 +9,18 @@ const BASES: &str = "Paths are relative to ";
 
 /// A name in a document, with the file that is to define it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Reference<'a> {
+struct Reference<'a> {
     /// The line of the document, starting at 1.
-    pub(super) line: usize,
+    line: usize,
     /// The directories that the document states for its paths.
     bases: Vec<&'a str>,
     path: &'a str,
-    pub(super) name: &'a str,
+    name: &'a str,
 }
 
 impl Reference<'_> {
     /// Returns the source that defines the name, or what is wrong. `read` returns the content of a file.
-    pub(super) fn source(&self, read: impl Fn(&str) -> Option<String>) -> Result<String, String> {
+    fn source(&self, read: impl Fn(&str) -> Option<String>) -> Result<String, String> {
         let Self { bases, path, name, .. } = self;
         let mut problem = None;
         for base in bases.iter().copied().chain([""]) {
@@ -37,7 +37,7 @@ impl Reference<'_> {
 }
 
 /// Returns every name that a document gives with its file.
-pub(super) fn references(content: &str) -> Vec<Reference<'_>> {
+fn references(content: &str) -> Vec<Reference<'_>> {
     let mut references = Vec::new();
     let mut bases = Vec::new();
     for (index, line) in content.lines().enumerate() {
@@ -54,7 +54,7 @@ pub(super) fn references(content: &str) -> Vec<Reference<'_>> {
 }
 
 /// Returns the directories that a line states for the paths below it.
-pub(super) fn stated_bases(line: &str) -> Option<Vec<&str>> {
+fn stated_bases(line: &str) -> Option<Vec<&str>> {
     let (_, rest) = line.split_once(BASES)?;
     Some(rest.split('`').skip(1).step_by(2).filter(|quoted| quoted.ends_with('/')).collect())
 }
@@ -105,16 +105,6 @@ fn has_case(path: &str, text: &str, word: &str) -> bool {
             let mut strings = line.split(['"', '\'']).skip(1).step_by(2);
             is_function && line.contains(word) || strings.any(|string| string.contains(word))
         })
-}
-
-/// Returns whether a function of this name has an attribute that makes it a test.
-pub(super) fn is_test(source: &str, name: &str) -> bool {
-    let lines: Vec<&str> = source.lines().map(str::trim_start).collect();
-    let Some(at) = definition(source, name) else { return false };
-    let before = lines[..at].iter().rev();
-    let attributes = before.take_while(|line| !line.is_empty() && !line.ends_with(['}', '{', ';']));
-    lines[at].contains("fn ")
-        && attributes.into_iter().any(|line| line.starts_with("#[") && line.contains("test"))
 }
 
 /// Returns the line, starting at 0, on which a function, a constant, a type or a field has this name.
@@ -178,12 +168,6 @@ mod tests {
         }
         let relative = "Paths are relative to `crates/a/`.\n`src/c.rs::works`";
         assert_eq!(messages(relative), ["crates/a/src/c.rs does not exist"]);
-    }
-
-    #[test]
-    fn a_test_has_an_attribute() {
-        assert!(is_test(SOURCE, "works"));
-        assert!(!is_test(SOURCE, "helps") && !is_test(SOURCE, "MOST") && !is_test(SOURCE, "no"));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use eyas_lab::claim::ClaimOutcome;
-use eyas_lab::plan::{Plan, PlanExtent, PlanOptions, shipped};
+use eyas_lab::plan::{EVERY_KEY, Plan, PlanExtent, PlanOptions, shipped};
 use eyas_lab::report;
 use eyas_lab::results::{ResultsDocument, ResultsError, ResultsTable, write_parquet, write_tables};
 use eyas_lab::runner::{self, PlanJob};
@@ -37,6 +37,9 @@ use work::RunWatcher;
 
 /// The commit that this program was built from, or `unknown`.
 const COMMIT: &str = env!("EYAS_COMMIT");
+
+/// The name by which the plan with every key is shown. It is no experiment, and cannot be run.
+const KEYS: &str = "keys";
 
 /// Lists, shows, runs or reports.
 pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
@@ -97,9 +100,13 @@ fn list(common: &CommonFlags) -> Result<(), Failure> {
 
 fn show(name: &str) -> Result<(), Failure> {
     let found = shipped().iter().find(|shipped| shipped.name == name);
-    let shipped = found.ok_or_else(|| no_such_plan(name))?;
+    let text = match found {
+        Some(shipped) => shipped.text,
+        None if name == KEYS => EVERY_KEY,
+        None => return Err(no_such_plan(name)),
+    };
     let mut lines: Vec<PaintedLine> = Vec::new();
-    lines.extend(shipped.text.lines().map(|line| PaintedLine::new().with_span(Paint::Plain, line)));
+    lines.extend(text.lines().map(|line| PaintedLine::new().with_span(Paint::Plain, line)));
     output::page(&lines, OutputStyle::of_stdout(ColorChoice::Never))
 }
 
@@ -144,9 +151,8 @@ const fn extent(flags: &LabRunFlags) -> PlanExtent {
 /// Parses the plan that is to be run.
 fn plan(name: &str, text: &str, options: &PlanOptions) -> Result<Plan, Failure> {
     Plan::parse(text, options).map_err(|cause| {
-        Failure::new(FailureKind::Usage, format!("{name}: {cause}")).hint(
-            "'eyas man guide lab' explains every key; 'eyas lab show cmt-delay' is an example",
-        )
+        Failure::new(FailureKind::Usage, format!("{name}: {cause}"))
+            .hint("'eyas lab show keys' has every key; 'eyas lab show cmt-delay' is an example")
     })
 }
 

@@ -39,7 +39,7 @@ pub(crate) enum LabAction {
     List,
     /// Print the plan of an experiment, as a template for your own
     Show {
-        /// Its name
+        /// Its name; 'keys' is a plan with every key
         name: String,
     },
     /// Run an experiment, simulated or live: run all points, judge the claims, write the report
@@ -61,11 +61,11 @@ pub(crate) struct LabResultsFlags {
     /// The output directories of finished runs
     #[arg(value_name = "DIR", required_unless_present = "into")]
     pub(crate) directories: Vec<PathBuf>,
-    /// Replace the chapters of this page, with pictures and compact results beside it
+    /// Replace the chapters of this page, with pictures, tables and compact results beside it
     ///
     /// The chapter of a plan is between the lines '<!-- NAME: eyas lab results -->' and '<!-- end -->'.
-    /// For a page results.md the pictures and the compact results are in the directory results beside
-    /// it. Without DIR, the page is written again from these.
+    /// For a page results.md the other files are in the directory results beside it. Without DIR, the
+    /// page is written again from the compact results there.
     #[arg(long, value_name = "FILE")]
     pub(crate) into: Option<PathBuf>,
 }
@@ -101,7 +101,7 @@ pub(crate) struct LabRunFlags {
     pub(crate) set: Vec<String>,
     /// Also test the client described by this file; he-clients only
     ///
-    /// 'eyas man guide he-clients' describes the format. With --set 'clients=[]' only this client is
+    /// 'eyas lab show he-clients' describes the format. With --set 'clients=[]' only this client is
     /// tested.
     #[arg(long, value_name = "FILE")]
     pub(crate) client: Vec<PathBuf>,

@@ -183,6 +183,9 @@ mod existing {
         assert_eq!(found, ["other", "page"]);
     }
 
+    //= hostile client
+    //# circular symbolic links
+    //= bound: the kernel's limit, `MAX_LINKS`
     #[tokio::test]
     async fn a_dangling_link_gets_its_target() {
         let directory = tempfile::tempdir().expect("a directory");

@@ -275,6 +275,9 @@ fn faults_of_plain_http_leave_no_file() {
     fails(Eyas::new(&line), 47);
 }
 
+//= hostile client
+//# text that controls a terminal, or reverses its order
+//= bound: `printable`
 #[test]
 fn text_of_the_server_cannot_control_the_terminal() {
     let url = format!("http://{}/", Faulty::Deceives.start());

@@ -109,6 +109,8 @@ fn shipped_plans_are_listed_and_can_be_copied() {
         .collect();
     assert!(names.contains(&"cmt-delay"), "{names:?}");
     assert!(Eyas::new("lab list").run().exits(0).out.contains("cmt-delay"));
+    let keys = Eyas::new("lab show keys").run().exits(0).out;
+    assert!(keys.contains("flight_cap = 110"), "{keys}");
     let text = Eyas::new("lab show cmt-delay").run().exits(0).out;
     assert!(text.contains("[[curve]]"), "{text}");
     let stderr = Eyas::new("lab show ./my.toml").run().exits(2).err;

@@ -35,6 +35,9 @@ fn stalled(directory: &Path, flags: &str) -> Running {
     run
 }
 
+//= hostile client
+//# a pipe without a reader, or one that stalls
+//= bound: `--max-time`; after a signal `EXIT_TIMEOUT`
 #[test]
 fn opening_a_pipe_without_a_reader_is_aborted() {
     let peer = Peer::start(ServerPersonality::Healthy);

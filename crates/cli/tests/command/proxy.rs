@@ -238,6 +238,9 @@ fn it_stops_on_a_signal() {
     assert_eq!(status.code(), Some(0));
 }
 
+//= hostile proxy
+//# more clients than descriptors
+//= bound: `within`
 /// Clients are limited to the descriptors that there are, so that each has what its connection takes.
 #[test]
 fn each_client_finds_the_descriptors_for_its_destination() {

@@ -137,6 +137,9 @@ fn is_kept(connection: &TcpStream) -> bool {
         Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
+//= hostile http
+//# more connections than descriptors
+//= bound: `within`
 /// One address may have half of the connections, for which there are enough descriptors.
 #[test]
 fn connections_are_limited_to_the_descriptors_that_there_are() {

@@ -104,6 +104,8 @@ fn learning_the_gateway_does_not_change_the_network() {
     assert_eq!(provisional.id(), complete.provisional_id());
 }
 
+//= rfc9460 §12
+//# the DNS cache MUST be flushed or partitioned when the network changes: flushed
 #[test]
 fn only_a_changed_route_restarts_a_race() {
     let source = |address: &str, routed| SourceAddress {
@@ -129,6 +131,9 @@ fn only_a_changed_route_restarts_a_race() {
     assert!(has_changed(&before, &translated));
 }
 
+//= hev3 §8.1
+//# ipv4only.arpa is queried where there is IPv6 and no IPv4 route; Router Advertisements are not
+//# read
 #[test]
 fn prefixes_are_found_in_the_well_known_name() {
     let of = |text: &str| pref64::prefixes(&[text.parse().unwrap()]);

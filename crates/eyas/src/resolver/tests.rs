@@ -54,6 +54,8 @@ fn the_root_as_target_is_empty() {
     assert_eq!(records[0].target, "");
 }
 
+//= rfc9460 §2.4.2
+//# MUST follow CNAMEs: 16, over several messages
 #[test]
 fn a_chain_without_addresses_is_no_data() {
     let chain = record(RData::CNAME(CNAME(Name::from_ascii("other.example.").unwrap())));
@@ -106,6 +108,8 @@ async fn server_with(data: Vec<u8>) -> std::net::SocketAddr {
     address
 }
 
+//= rfc9460 §7.1.1
+//# an ALPN identifier is any octets; one that is not UTF-8 is unknown
 /// ```text
 /// example.com HTTPS 1 . alpn=h2,\\255\\254,h3
 /// ```
@@ -132,6 +136,8 @@ async fn read(parameters: &[u8]) -> Result<DnsRecords, DnsFailure> {
     Resolver::server(server).query(&query, 443).await.records
 }
 
+//= rfc9460 §2.2
+//# a malformed record MUST be rejected
 #[tokio::test]
 async fn malformed_records_are_rejected() {
     let wrong: &[(&str, &[u8])] = &[
@@ -156,6 +162,8 @@ async fn malformed_records_are_rejected() {
     }
 }
 
+//= rfc9460 §2.4.3
+//# unknown parameters are ignored
 /// ```text
 /// example.com HTTPS 1 . port=443 key77=\001\002 key65535=
 /// ```

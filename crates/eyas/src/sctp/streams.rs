@@ -106,6 +106,9 @@ mod tests {
     use crate::ServerIdentity;
     use crate::sctp::secured_pair::pair;
 
+    //= hostile tunnel
+    //# another key on a further SCTP stream
+    //= bound: the stream is refused
     #[tokio::test]
     async fn a_further_stream_from_another_peer_is_refused() {
         let (_listener, ours, theirs) = pair().await;

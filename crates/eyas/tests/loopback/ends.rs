@@ -185,6 +185,9 @@ async fn what_was_written_before_the_end_arrives_over_everything() {
 /// More than all buffers on the way, and what is discarded, but less than is read within a second.
 const MUCH: usize = 64 * 1024 * 1024;
 
+//= hostile client
+//# sending for ever on a connection that was dropped
+//= bound: `MAX_DISCARDED`, `TCP_LINGER`, `MAX_LINGERING`
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_that_sends_for_ever_is_not_read_for_ever() {
     for row in ROWS {

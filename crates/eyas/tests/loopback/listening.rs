@@ -24,6 +24,9 @@ fn candidate(address: SocketAddr, transport: Transport) -> Candidate {
     }
 }
 
+//= hostile tunnel
+//# strangers who begin a handshake and stay silent
+//= bound: `MAX_HANDSHAKES`, `SHARE` of the descriptors; who has most is evicted
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silent_peers_do_not_block_others() {
     let identity = ServerIdentity::self_signed(["localhost"]).unwrap();

@@ -51,6 +51,8 @@ fn expected_records() -> Result<DnsRecords, DnsFailure> {
     Ok(DnsRecords::Https(vec![HttpsRecord { priority: 1, alpn, ..HttpsRecord::default() }]))
 }
 
+//= rfc9460 §7.1.1
+//# an ALPN identifier that is not UTF-8 does no harm in an answer over TCP, too
 #[tokio::test]
 async fn a_non_text_identifier_does_no_harm_over_tcp() {
     let server = dns::serve_over_tcp(NOT_TEXT).await;

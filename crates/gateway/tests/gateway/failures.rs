@@ -12,6 +12,9 @@ use tokio::sync::mpsc::unbounded_channel;
 use crate::ports;
 use crate::stage::{EACH_VERSION, GET, Stage, TIMEOUT, client, read_all};
 
+//= hostile gateway
+//# an upstream that never answers, or invalidly
+//= bound: `response_time`; 502, 504
 #[tokio::test]
 async fn an_upstream_that_never_answers_is_504_with_a_reason() {
     let (sender, mut notices) = unbounded_channel();
@@ -68,6 +71,9 @@ async fn an_invalid_response_is_502() {
     }
 }
 
+//= hostile gateway
+//# informational responses without end
+//= bound: `MAX_INFORMATIONAL`, `MAX_HEAD_BYTES`
 /// The same for a client that uploads, and for one whose version carries interim responses.
 #[tokio::test]
 async fn endless_interim_responses_are_502() {
@@ -109,6 +115,9 @@ async fn an_unreachable_upstream_is_502() {
     assert!(!answer.contains("127.0.0.1"), "{answer}");
 }
 
+//= hostile gateway
+//# an upstream that resets in mid-body
+//= bound: the response never looks complete
 #[tokio::test]
 async fn a_truncated_response_never_looks_complete() {
     let mut stage = Stage::plain().await;

@@ -188,6 +188,9 @@ async fn back(
     }
 }
 
+//= hostile gateway
+//# an upstream over HTTP/3 that falls silent
+//= bound: `PATIENCE`
 /// A firewall begins to drop UDP: requests in flight move to TCP, and HTTP/3 is used again once it works.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_move_to_tcp_while_udp_is_dropped_and_back_afterwards() {

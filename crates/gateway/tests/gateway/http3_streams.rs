@@ -22,6 +22,9 @@ fn ok() -> Vec<u8> {
     [head(&[(":status", "200"), ("content-length", "2")]), data(b"ok")].concat()
 }
 
+//= hostile gateway
+//# HTTP/3 responses that violate HTTP
+//= bound: `header_bytes`, `header_fields`
 #[tokio::test]
 async fn a_malformed_response_over_http3_is_502() {
     let mut raw = RawStage::new(100, |gateway| gateway).await;

@@ -17,6 +17,9 @@ fn answers(read: &str) -> usize {
     read.lines().filter(|line| line.starts_with("HTTP/1.")).count()
 }
 
+//= hostile gateway
+//# a request that two programs read differently
+//= bound: 400
 #[tokio::test]
 async fn ambiguous_requests_are_refused_with_400() {
     let mut stage = Stage::plain().await;
@@ -154,6 +157,9 @@ async fn forwarded_requests_are_unambiguous() {
     }
 }
 
+//= hostile gateway
+//# a body with two lengths, or truncated
+//= bound: it never looks complete; nothing is smuggled
 #[tokio::test]
 async fn nothing_is_smuggled_after_a_body_with_two_lengths() {
     let mut stage = Stage::plain().await;

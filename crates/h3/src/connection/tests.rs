@@ -61,6 +61,8 @@ fn control_frames(outputs: &[Output]) -> Vec<u8> {
     written.collect::<Vec<_>>().concat()
 }
 
+//= rfc9114 §6.2.1
+//# this end's own begins so as well
 #[test]
 fn the_control_stream_is_opened_first_and_begins_with_settings() {
     let mut connection = connection(Role::Client, quiet());
@@ -80,6 +82,8 @@ fn the_control_stream_is_opened_first_and_begins_with_settings() {
     }
 }
 
+//= rfc9114 §6.2.3, §7.2.8
+//# reserved types are sent, and ignored
 #[test]
 fn reserved_numbers_come_from_the_seed_and_are_ignored() {
     let mut client = connection(Role::Client, ConnectionConfig::default());
@@ -114,6 +118,8 @@ fn reserved_numbers_come_from_the_seed_and_are_ignored() {
     assert!(server.peer_settings().is_some());
 }
 
+//= rfc9114 §7.2.4.2
+//# what was remembered for 0-RTT holds
 #[test]
 fn settings_after_accepted_early_data_keep_what_was_remembered() {
     let remembered = Settings {
@@ -153,6 +159,8 @@ fn settings_after_accepted_early_data_keep_what_was_remembered() {
     }
 }
 
+//= rfc9114 §4.2.2
+//# no field section beyond the peer's limit
 #[test]
 fn field_sections_larger_than_the_peer_accepts_are_not_sent() {
     let mut client = connection(Role::Client, quiet());
@@ -201,6 +209,8 @@ fn a_blocked_section_follows_as_an_event() {
     assert!(acknowledged, "{outputs:?}");
 }
 
+//= rfc9114 RFC 9218 §7.2
+//# PRIORITY_UPDATE from clients, for requests; a bounded number before their streams
 #[test]
 fn priorities_of_requests_to_come_are_kept_up_to_a_bound() {
     let mut server = connection(Role::Server, quiet());
@@ -232,6 +242,8 @@ fn priorities_of_requests_to_come_are_kept_up_to_a_bound() {
     assert_eq!(outputs, [Output::Close(ConnectionFault::PriorityOfOtherStream(400))]);
 }
 
+//= rfc9114 RFC 9412 §2
+//# ORIGIN from servers, on the control stream
 #[test]
 fn only_a_client_changes_priorities_and_only_a_server_names_origins() {
     let (mut client, mut server) =
@@ -299,6 +311,8 @@ fn a_peer_that_does_not_read_the_decoder_stream_is_closed() {
     panic!("it grows without a bound");
 }
 
+//= rfc9114 RFC 9297 §2.1, §2.1.1
+//# datagrams with both settings, for streams that can exist
 #[test]
 fn datagrams_need_the_setting_of_both_ends() {
     let with = ConnectionConfig { datagrams: true, ..quiet() };

@@ -45,6 +45,8 @@ fn response(fields: &Fields<'_>) -> Result<Content, Fault> {
     check_response(pairs(fields), RequestMethod::Other).map(|head| head.content)
 }
 
+//= rfc9114 §4.3, §4.3.1
+//# pseudo-header fields of requests
 #[test]
 fn pseudo_fields_of_requests_are_known_complete_and_there_once() {
     use PseudoField::*;
@@ -73,6 +75,8 @@ fn pseudo_fields_of_requests_are_known_complete_and_there_once() {
     }
 }
 
+//= rfc9114 §4.3.1
+//# `:authority` or Host, equal and not empty; no user information; a path, `*` for OPTIONS alone
 #[test]
 fn the_target_of_a_request_has_a_path_and_an_authority() {
     let host = |authority: Option<&'static str>, host: &'static str| {
@@ -106,6 +110,8 @@ fn the_target_of_a_request_has_a_path_and_an_authority() {
     }
 }
 
+//= rfc9114 §4.4
+//# CONNECT without `:scheme` and `:path`
 #[test]
 fn connect_has_an_authority_alone() {
     use PseudoField::*;
@@ -125,6 +131,8 @@ fn connect_has_an_authority_alone() {
     }
 }
 
+//= rfc9114 §4.4, RFC 9220 §3
+//# extended CONNECT only with the setting
 #[test]
 fn extended_connect_needs_the_setting_and_a_whole_target() {
     use PseudoField::*;
@@ -145,6 +153,8 @@ fn extended_connect_needs_the_setting_and_a_whole_target() {
     assert_eq!(extended(&fields), Err(Fault::PseudoFieldInvalid(Protocol)));
 }
 
+//= rfc9114 §4.3.2, §4.5
+//# `:status` alone, and never 101
 #[test]
 fn responses_have_a_status_alone() {
     use PseudoField::*;
@@ -181,6 +191,9 @@ fn responses_have_a_status_alone() {
     assert_eq!(RequestMethod::from_name(b"head"), RequestMethod::Other);
 }
 
+//= rfc9114 §4.2
+//# names in lower case; connection-specific fields, TE other than `trailers` and invalid characters
+//# (§10.3) are malformed
 #[test]
 fn fields_have_valid_names_and_values() {
     for (name, value, expected) in [

@@ -175,6 +175,8 @@ mod tests {
         assert_eq!(Reader::new(&[0xff, 154, 10]).integer(5), Ok(1337));
     }
 
+    //= rfc9204 §4.1.1, §7.4
+    //# MUST decode 62 bits; no more, in at most ten octets
     #[test]
     fn an_integer_has_at_most_62_bits_in_ten_octets() {
         let largest = written(0, 3, MAX_INTEGER);

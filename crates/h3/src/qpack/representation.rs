@@ -236,6 +236,8 @@ mod tests {
         assert_eq!(prefix.absolute(DynamicReference::PostBase(1)), Ok(7));
     }
 
+    //= rfc9204 §4.5.1.1
+    //# the Required Insert Count, modulo twice the entries; impossible ones MUST fail
     #[test]
     fn an_impossible_required_insert_count_is_refused() {
         let impossible = Err(QpackRule::RequiredInsertCount);
@@ -247,6 +249,8 @@ mod tests {
         assert_eq!(required_insert_count(4, 100, 0), Ok(3));
     }
 
+    //= rfc9204 §4.5.1.2
+    //# a negative Base MUST be invalid
     #[test]
     fn a_negative_base_is_refused() {
         let negative = Err(ReadFault::Broken(QpackRule::NegativeBase));

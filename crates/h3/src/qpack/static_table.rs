@@ -203,6 +203,8 @@ const fn is_equal(one: &[u8], other: &[u8]) -> bool {
 mod tests {
     use super::*;
 
+    //= rfc9204 §3.1, Appendix A
+    //# 99 entries
     #[test]
     fn the_entries_are_those_of_rfc_9204_appendix_a() {
         // FNV-1a over each name, 0, value and line feed, computed from the list of the RFC.

@@ -110,6 +110,8 @@ mod tests {
         Entry { name: Bytes::from_static(name.as_bytes()), value: Bytes::from(value) }
     }
 
+    //= rfc9204 §3.2.2
+    //# the oldest entries make room
     #[test]
     fn the_oldest_entries_make_room() {
         let mut table = DynamicTable::default();

@@ -244,6 +244,8 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
+    //= rfc9204 §2.1
+    //# lines keep their order
     #[test]
     fn every_section_is_decoded_to_what_was_encoded(
         capacity in prop_oneof![Just(0_u64), 0..200_u64, 200..4096_u64],
@@ -256,6 +258,8 @@ proptest! {
         pair.finish();
     }
 
+    //= rfc9204 §4.3, §4.4
+    //# instructions split anywhere
     #[test]
     fn a_hostile_encoder_is_bounded_however_its_stream_is_cut(
         octets in hostile(),

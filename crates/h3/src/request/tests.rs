@@ -69,6 +69,8 @@ fn what_is_left_of_a_data_frame_is_known() {
     assert_eq!((receiver.poll_output(), receiver.data_left()), (None, 3));
 }
 
+//= rfc9114 §4.1.2
+//# the content has the length that Content-Length says, unless the response never has any
 #[test]
 fn a_frame_that_is_too_long_fails_before_its_content() {
     let content_length = |announced, received| {
@@ -190,6 +192,8 @@ proptest! {
     }
 }
 
+//= rfc9114 §4.1
+//# an incomplete request is aborted with H3_REQUEST_INCOMPLETE
 #[test]
 fn a_truncated_frame_is_told_apart_from_a_truncated_message() {
     let truncated = |stream: &[u8]| read(Role::Server, stream, 1, &[Content::Length(5)]).pop();

@@ -33,6 +33,8 @@ fn any_service(_: &Service) -> bool {
     true
 }
 
+//= rfc7838 §3
+//# percent-encoding of protocols is decoded
 #[test]
 fn the_examples_of_the_rfc() {
     assert_eq!(alternatives(r#"h2=":8000""#), [alternative("h2", None, 8000)]);
@@ -56,6 +58,8 @@ fn the_examples_of_the_rfc() {
     assert!(kept[0].persist);
 }
 
+//= rfc7838 §3
+//# `clear` is case-sensitive and invalidates all
 #[test]
 fn clear_is_case_sensitive_and_wins_over_alternatives() {
     assert_eq!(parse(b"clear"), Ok(AltSvc::Clear));
@@ -64,6 +68,8 @@ fn clear_is_case_sensitive_and_wins_over_alternatives() {
     assert_eq!(parse(b"Clear"), Err(Malformed { at: 5 }));
 }
 
+//= rfc7838 §3, §3.1
+//# quoted strings; unknown parameters and `persist` other than 1 are ignored
 #[test]
 fn spaces_empty_elements_quoted_and_unknown_parameters() {
     assert_eq!(
@@ -79,6 +85,8 @@ fn spaces_empty_elements_quoted_and_unknown_parameters() {
     assert_eq!(huge[0].max_age, Duration::from_secs(u64::from(u32::MAX)));
 }
 
+//= rfc7838 §3
+//# a trailing semicolon is ignored (RFC 9110 §5.6.6)
 /// RFC 9110 §5.6.6: a parameter may be missing between or after semicolons.
 #[test]
 fn a_semicolon_without_a_parameter_is_skipped() {
@@ -95,6 +103,8 @@ fn a_semicolon_without_a_parameter_is_skipped() {
     );
 }
 
+//= rfc7838 §8
+//# an alternative whose host is in U-labels is left out
 #[test]
 fn an_invalid_alternative_is_skipped() {
     for field in [
@@ -113,6 +123,8 @@ fn an_invalid_alternative_is_skipped() {
     }
 }
 
+//= rfc7838 §3
+//# invalid percent-encoding rejects the field, as any syntax error does
 #[test]
 fn a_syntax_error_rejects_the_whole_field() {
     for field in [
@@ -138,6 +150,9 @@ fn a_syntax_error_rejects_the_whole_field() {
     }
 }
 
+//= hostile client
+//# `Alt-Svc` with thousands of entries, of thousands of origins
+//= bound: `MAX_ALTERNATIVES`, `MAX_ORIGINS`
 #[test]
 fn a_field_is_bounded() {
     let many = vec![r#"h3=":443""#; 100].join(",");
@@ -146,6 +161,8 @@ fn a_field_is_bounded() {
     assert_eq!(parse(long.as_bytes()), Err(Malformed { at: MAX_FIELD_BYTES }));
 }
 
+//= rfc7838 §3.1
+//# an alternative is fresh for 24 hours or `ma`, less the `Age`
 #[test]
 fn an_entry_is_used_until_it_expires() {
     let mut cache = Cache::new();
@@ -158,6 +175,8 @@ fn an_entry_is_used_until_it_expires() {
     assert!(cache.is_empty());
 }
 
+//= rfc7838 §3.1
+//# a field replaces all alternatives; a malformed one changes nothing
 #[test]
 fn a_new_field_replaces_clear_forgets_and_malformed_changes_nothing() {
     let mut cache = Cache::new();
@@ -173,6 +192,9 @@ fn a_new_field_replaces_clear_forgets_and_malformed_changes_nothing() {
     assert!(cache.is_empty());
 }
 
+//= rfc7838 §3
+//# alternatives are in the server's order: the first that is supported, fresh and not broken is
+//# used
 #[test]
 fn the_best_alternative_is_the_first_that_is_wanted_and_works() {
     let mut cache = Cache::new();
@@ -188,6 +210,8 @@ fn the_best_alternative_is_the_first_that_is_wanted_and_works() {
     assert_eq!(cache.best(&at, HOUR + BROKEN_FIRST, h3).map(|service| service.port), Some(8003));
 }
 
+//= rfc7838 §2.4
+//# an alternative that fails repeatedly is avoided for a time that doubles
 #[test]
 fn failures_in_a_row_double_the_time_up_to_two_days() {
     let mut broken = BrokenAlternatives::default();
@@ -235,6 +259,9 @@ fn the_stores_are_bounded() {
     assert!(cache.best(&origin("10.example"), HOUR, any_service).is_some());
 }
 
+//= hostile client
+//# `Alt-Svc` with another service's port
+//= bound: `is_port_allowed`
 #[test]
 fn ports_of_other_services_are_refused() {
     let leads_to = |from, port: u16| {
@@ -257,6 +284,8 @@ fn ports_of_other_services_are_refused() {
     assert_eq!(cache.best(&origin, Duration::ZERO, any_service).map(|best| best.port), Some(8443));
 }
 
+//= rfc7838 §5
+//# `Alt-Used` has the port if it is not the default
 #[test]
 fn alt_used_names_the_host_and_a_port_that_is_not_the_default() {
     let service = |host, port| alternative("h3", host, port).service();
@@ -264,6 +293,9 @@ fn alt_used_names_the_host_and_a_port_that_is_not_the_default() {
     assert_eq!(service(Some("b.example"), 8443).alt_used("a.example"), "b.example:8443");
 }
 
+//= rfc7838 §3
+//# a protocol is an ALPN name; `x-eyas-sctp-udp` is none ([alt-svc](../alt-svc.md))
+//= otherwise: other clients ignore it
 #[test]
 fn sctp_ports_are_accepted_only_for_the_origin_itself() {
     let announced = |field: &str| {
@@ -309,6 +341,9 @@ prop_compose! {
 }
 
 proptest! {
+    //= rfc7838 §3
+    //# token octets MUST NOT be percent-encoded; they are accepted anyway
+    //= otherwise: the meaning is clear
     #[test]
     fn serialised_values_are_parsed_back(list in proptest::collection::vec(some_alternative(), 1..10)) {
         let field = list.iter().map(serialised).collect::<Vec<_>>().join(", ");

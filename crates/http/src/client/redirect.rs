@@ -203,6 +203,9 @@ mod tests {
         }
     }
 
+    //= hostile client
+    //# a redirect with a password
+    //= bound: neither sent nor shown
     #[test]
     fn credentials_in_a_location_are_neither_kept_nor_shown() {
         let mut hop = hop(Method::GET, "https://a.example/");

@@ -157,6 +157,9 @@ proptest! {
         }
     }
 
+    //= hostile http
+    //# arbitrary and endless headers of the PROXY protocol
+    //= bound: `MAX_LENGTH` within `handshake_time`
     #[test]
     fn arbitrary_bytes_do_no_harm(bytes in any::<Vec<u8>>(), begin in 0_usize..3) {
         let begin: &[u8] = [&b""[..], &PROXY[..], &SIGNATURE[..]][begin];

@@ -153,6 +153,9 @@ impl Drop for HttpDatagrams {
 mod tests {
     use super::*;
 
+    //= rfc9297 §2.1
+    //# a datagram frame is a quarter of the stream ID and the datagram; more than 2^60-1:
+    //# H3_DATAGRAM_ERROR
     #[test]
     fn a_frame_begins_with_a_quarter_of_a_stream_id() {
         for (frame, expected) in [

@@ -59,6 +59,10 @@ impl Default for AltSvcPolicy {
 mod tests {
     use super::*;
 
+    //= rfc7838 §3, §4
+    //# servers SHOULD announce in an ALTSVC frame over HTTP/2
+    //= otherwise: they send the field, and ignore such frames, which the HTTP/2 library does not
+    //# expose
     #[test]
     fn the_field_has_the_format_of_the_rfc() {
         let field = AltSvcPolicy::default().field(Some(4433), None).unwrap();

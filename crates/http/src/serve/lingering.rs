@@ -164,6 +164,9 @@ mod tests {
         (server, client)
     }
 
+    //= hostile http
+    //# sending for ever after a refusal
+    //= bound: `MAX_SENDING_TIME`
     #[tokio::test]
     async fn a_client_that_sends_for_ever_is_cut_after_its_time() {
         for protocol in [Protocol::TCP, Protocol::MPTCP] {

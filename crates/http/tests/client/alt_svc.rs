@@ -33,6 +33,8 @@ async fn pair(parameters: &str) -> (Site, Site) {
     (origin, quic)
 }
 
+//= rfc7838 §2.4, §5
+//# an alternative is used from the next request on, with `Alt-Used`
 #[tokio::test]
 async fn tcp_first_and_http_3_on_the_next_request() {
     let site = Plan::default();
@@ -52,6 +54,8 @@ async fn tcp_first_and_http_3_on_the_next_request() {
     assert!(quic.seen()[0].target.contains(&authority), "the origin is requested");
 }
 
+//= rfc7838 §2
+//# URL, Host and certificate stay the origin's; the report names the alternative
 #[tokio::test]
 async fn the_reasons_include_the_use_of_an_alternative() {
     let (origin, quic) = pair("").await;
@@ -63,6 +67,10 @@ async fn the_reasons_include_the_use_of_an_alternative() {
     assert_eq!(response.connection().remote, quic.address);
 }
 
+//= rfc7838 §2.1, §2.3, §9.2
+//# an alternative is used only over TLS, with SNI and certificate of the origin
+//= rfc9460 §2.3, §9.1, §9.4, §12
+//# certificate and SNI are the origin's
 #[tokio::test]
 async fn another_host_must_show_the_certificate_of_the_origin() {
     for (certificate, version) in [(NAME, Version::HTTP_3), ("b.example", Version::HTTP_2)] {
@@ -76,6 +84,8 @@ async fn another_host_must_show_the_certificate_of_the_origin() {
     }
 }
 
+//= rfc7838 §2.4
+//# an alternative that failed is avoided
 #[tokio::test]
 async fn a_failed_alternative_is_avoided_afterwards() {
     let id = identity(&["unused.example"]);
@@ -90,6 +100,8 @@ async fn a_failed_alternative_is_avoided_afterwards() {
     assert!(quic.seen().is_empty());
 }
 
+//= rfc7838 §2.4
+//# of several alternatives the first that works is used
 #[tokio::test]
 async fn the_first_working_one_of_several_alternatives() {
     let (origin, quic) = {
@@ -143,6 +155,8 @@ async fn a_malformed_field_is_counted_and_ignored() {
     assert_eq!(client.malformed_alt_svc(), 2);
 }
 
+//= rfc7838 §2.2
+//# a change of network removes what does not persist
 #[tokio::test]
 async fn a_change_of_network_forgets_what_does_not_persist() {
     for (parameters, version) in [("", Version::HTTP_2), ("; persist=1", Version::HTTP_3)] {
@@ -154,6 +168,8 @@ async fn a_change_of_network_forgets_what_does_not_persist() {
     }
 }
 
+//= rfc7838 §6
+//# 421 removes the alternative; the request goes to the origin once
 #[tokio::test]
 async fn an_alternative_that_returns_421_is_not_authoritative() {
     let id = identity(&[NAME]);
@@ -170,6 +186,8 @@ async fn an_alternative_that_returns_421_is_not_authoritative() {
     assert_eq!(&origin.seen()[1].body[..], b"data");
 }
 
+//= rfc7838 §6
+//# the `Alt-Svc` of a 421 is ignored
 /// RFC 7838 §6: a server that is not authoritative for the origin cannot announce alternatives for
 /// it.
 #[tokio::test]
@@ -198,6 +216,10 @@ async fn alternatives_in_a_421_are_ignored() {
     assert!(elsewhere.seen().is_empty());
 }
 
+//= rfc7838 §2.4
+//# another protocol than the announced one MUST count as a failure
+//= rfc9460 §9.3
+//# an alternative of Alt-Svc is reached only by the announced protocol
 /// RFC 7838 §2.4: an alternative that does not negotiate what was announced has failed.
 #[tokio::test]
 async fn an_alternative_that_negotiates_something_else_is_not_used() {
@@ -213,6 +235,8 @@ async fn an_alternative_that_negotiates_something_else_is_not_used() {
     assert_eq!((origin.seen().len(), there.seen().len()), (3, 0));
 }
 
+//= rfc9460 §9.3
+//# an alternative of Alt-Svc is reached by a race with its own records
 #[tokio::test]
 async fn http_2_at_another_port_is_an_alternative_too() {
     let id = identity(&[NAME]);

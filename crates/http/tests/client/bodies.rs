@@ -70,6 +70,9 @@ async fn a_body_that_ends_with_the_connection_is_complete() {
     assert_eq!(response.text().await.expect("a body"), "all of it");
 }
 
+//= hostile client
+//# a body that is not as long as announced
+//= bound: `-o` leaves no file
 #[tokio::test]
 async fn a_body_that_is_not_as_long_as_announced() {
     for (announced, body) in [("10", "short"), ("3", "too long")] {
@@ -83,6 +86,9 @@ async fn a_body_that_is_not_as_long_as_announced() {
     }
 }
 
+//= hostile client
+//# silence
+//= bound: `--max-time`
 #[tokio::test]
 async fn silence_in_mid_body_and_before_the_response() {
     let site = Plan::default().start(|_| Reply::text("half").end(End::Never)).await;

@@ -7,6 +7,9 @@ use tokio::io::AsyncReadExt;
 
 use crate::site::{Plan, Reply, builder, echo_path};
 
+//= hostile client
+//# a decompression bomb
+//= bound: `max_body`, if the caller sets it
 #[tokio::test]
 async fn a_body_larger_than_allowed_is_cut_off_after_decompression() {
     let mut bomb = Vec::new();

@@ -115,6 +115,9 @@ async fn responses_that_are_not_http() {
     }
 }
 
+//= hostile client
+//# an endless head
+//= bound: `MAX_HEAD_BYTES`, `MAX_HEAD_FIELDS`
 #[tokio::test]
 async fn a_head_without_end_is_not_read_to_its_end() {
     let mut endless = b"HTTP/1.1 200 OK\r\n".to_vec();

@@ -48,6 +48,9 @@ async fn fails(control: Vec<u8>, answer: Vec<u8>, end: End, kinds: &[Kind]) {
     assert_eq!(panics(), before, "{shown}");
 }
 
+//= hostile client
+//# HTTP/3 frames that announce too much
+//= bound: `FRAME_SLACK`, `SIDE_STREAM_BYTES`
 #[tokio::test]
 async fn excessive_lengths_are_refused() {
     for kind in [HEADERS, UNKNOWN] {

@@ -72,6 +72,9 @@ fn is_refused(outcome: Result<String, Error>, word: &str) {
     assert!(error.candidate().is_some(), "{error}");
 }
 
+//= hostile client
+//# a 206, 304 or 101 that was not asked for
+//= bound: an error, no body
 #[tokio::test]
 async fn a_partial_response_to_a_full_request_is_an_error() {
     let site = Plan::default().start(|_| Reply { status: 206, ..Reply::text("part") }).await;
@@ -105,6 +108,9 @@ async fn unrequested_switching_protocols_is_an_error() {
     is_refused(server.get(Some(("upgrade", "x"))).await, "101");
 }
 
+//= hostile client
+//# a transfer coding that was not offered
+//= bound: chunked, once
 #[tokio::test]
 async fn an_unoffered_transfer_coding_is_refused() {
     let codings = [
@@ -130,6 +136,9 @@ async fn an_unoffered_transfer_coding_is_refused() {
     }
 }
 
+//= hostile client
+//# endless informational responses
+//= bound: `MAX_INFORMATIONAL`, `MAX_HEAD_BYTES`, `MAX_COUNTED`
 #[tokio::test]
 async fn endless_informational_responses_end_over_http_1() {
     for hint in [

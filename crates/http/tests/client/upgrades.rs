@@ -70,6 +70,8 @@ async fn start(offers: bool) -> (Running, eyas::ServerIdentity) {
     (running, identity)
 }
 
+//= rfc9297 §2.1.1
+//# no datagram frames before both settings; without them capsules
 #[tokio::test]
 async fn a_stream_continues_with_another_protocol() {
     let (running, identity) = start(true).await;
@@ -112,6 +114,8 @@ async fn a_stream_continues_with_another_protocol() {
     }
 }
 
+//= rfc9298 §3.4
+//# extended CONNECT is not sent before the server's setting
 #[tokio::test]
 async fn extended_connect_is_not_sent_unless_offered() {
     let (running, identity) = start(false).await;

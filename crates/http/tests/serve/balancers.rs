@@ -104,6 +104,9 @@ async fn the_header_comes_before_tls() {
     assert!(response.body().starts_with(b"127.0.0.1:"), "{:?}", response.body());
 }
 
+//= hostile http
+//# a client that claims by the PROXY protocol to be somebody else
+//= bound: only the addresses of `--accept-proxy-protocol` are believed
 #[tokio::test]
 async fn without_a_header_a_balancer_is_not_served_and_others_cannot_send_one() {
     let (tell, told) = mpsc::channel();

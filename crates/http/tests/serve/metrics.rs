@@ -67,6 +67,9 @@ async fn metrics_are_served_at_another_address() {
     assert_eq!(running.shutdown(SOON).await, 0);
 }
 
+//= hostile http
+//# idle connections to the metrics
+//= bound: `MAX_CONNECTIONS`
 #[tokio::test]
 async fn an_idle_connection_to_the_metrics_does_not_block_others() {
     let local = SocketAddr::from(([127, 0, 0, 1], 0));

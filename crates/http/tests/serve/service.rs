@@ -158,6 +158,9 @@ async fn a_service_is_called_once_it_is_ready() {
     }
 }
 
+//= hostile http
+//# an endless response that nobody reads
+//= bound: a service is polled once its last frame was taken
 #[tokio::test]
 async fn a_body_is_polled_only_as_fast_as_its_peer_reads() {
     const MUCH: u64 = 64 << 20;
@@ -269,6 +272,9 @@ async fn a_slow_service_is_not_cut_off_and_does_not_block_others() {
     }
 }
 
+//= hostile proxy
+//# a connection kept open by refused requests
+//= bound: the idle time
 #[tokio::test]
 async fn a_client_without_a_user_does_not_keep_its_connection_open_by_being_refused() {
     let service = service_fn(|_: ServiceRequest| {

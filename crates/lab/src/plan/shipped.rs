@@ -30,6 +30,10 @@ const SHIPPED: [ShippedPlan; 18] = [
     ShippedPlan { name: "he-clients", text: include_str!("../../plans/he-clients.toml") },
 ];
 
+/// A plan with every key of a simulated situation, each with its values: a reference for authors of plans,
+/// and no experiment.
+pub const EVERY_KEY: &str = include_str!("../../plans/keys.toml");
+
 /// Returns all of them, in the order of listing.
 #[must_use]
 pub const fn shipped() -> &'static [ShippedPlan] {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use eyas_emulator::units::ByteSize;
 
-use super::{Plan, PlanExtent, PlanOptions, from_json, shipped};
+use super::{EVERY_KEY, Plan, PlanExtent, PlanOptions, from_json, shipped};
 use crate::claim::ClaimOutcome;
 use crate::run::{RivalResult, RunResult, RunResults, StreamResult};
 use crate::situation::{self, GridPoint, MappingSetup, live};
@@ -33,6 +33,12 @@ fn built_in_plans_are_valid_and_named_after_their_files() {
             assert!(!plan.sources.is_empty() && !plan.figures.is_empty(), "{}", plan.name);
         }
     }
+}
+
+#[test]
+fn the_plan_of_every_key_is_valid() {
+    let plan = Plan::parse(EVERY_KEY, &Options::default()).unwrap();
+    assert_eq!((plan.name.as_str(), plan.grid.points.len()), ("keys", 2));
 }
 
 /// Expressions are for authors of plans; readers of a page need a description.

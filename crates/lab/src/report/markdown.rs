@@ -1,25 +1,28 @@
 //! A chapter of a document with the results of several plans: pictures, published tables, claims.
 //!
 //! A page such as `docs/results/experiments.md` has a marked part for each plan, which is replaced; what is
-//! written around these parts stays.
+//! written around these parts stays. There a chapter has the pictures and the verdicts, and files beside
+//! the page have every check and the published points.
 
-use super::markup::{estimate, number};
+use super::markup::estimate;
 use super::picture::axis_label;
-use super::standalone;
+use super::{standalone, tables};
 use crate::claim::{CheckVerdict, ClaimOutcome, ClaimVerdict};
 use crate::plan::{PlanExtent, PublishedTable};
 use crate::results::ResultsDocument;
 
 /// The number of pictures of a plan on a page.
 const PICTURES: usize = 3;
+/// The head of the table of claims.
+const CLAIMS: &str = "| claim | published | measured | |\n| --- | --- | --- | --- |\n";
 
 /// A page with the results of several plans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultsPage {
     /// Its text, as Markdown.
     pub text: String,
-    /// The names and contents of its pictures.
-    pub pictures: Vec<(String, String)>,
+    /// The names and contents of its pictures and tables.
+    pub files: Vec<(String, String)>,
 }
 
 /// A page without a part for a plan.
@@ -34,7 +37,7 @@ pub struct NoChapterError {
 
 impl ResultsPage {
     /// Replaces the parts of a page that belong to these documents. `folder` is the directory of
-    /// its pictures, relative to the page.
+    /// its pictures and tables, relative to the page.
     ///
     /// # Errors
     /// If a plan has no part in it.
@@ -43,36 +46,75 @@ impl ResultsPage {
         folder: &str,
         documents: &[ResultsDocument],
     ) -> Result<Self, NoChapterError> {
-        let mut new = Self { text: page.to_owned(), pictures: Vec::new() };
+        let mut new = Self { text: page.to_owned(), files: Vec::new() };
         for document in documents {
-            let drawn = standalone::pictures(document, PICTURES);
-            let name = |number: usize| format!("{}-{number}.svg", document.plan);
-            let shown = drawn.iter().zip(1..);
-            let shown = shown
-                .map(|((title, _), number)| (title.clone(), format!("{folder}/{}", name(number))));
-            let chapter = chapter(document, &shown.collect::<Vec<_>>());
-            new.text = replace_chapter(&new.text, &document.plan, &chapter)
-                .ok_or_else(|| NoChapterError { plan: document.plan.clone() })?;
-            let files = drawn.into_iter().zip(1..).map(|((_, svg), number)| (name(number), svg));
-            new.pictures.extend(files);
+            let plan = &document.plan;
+            let drawn = standalone::pictures(document, PICTURES).into_iter().zip(1..);
+            let drawn: Vec<_> = drawn
+                .map(|((title, svg), number)| (title, format!("{plan}-{number}.svg"), svg))
+                .collect();
+            let tables = tables::files(document);
+            let chapter = brief_chapter(document, folder, &drawn, &tables);
+            new.text = replace_chapter(&new.text, plan, &chapter)
+                .ok_or_else(|| NoChapterError { plan: plan.clone() })?;
+            new.files.extend(drawn.into_iter().map(|(_, name, svg)| (name, svg)));
+            new.files.extend(tables.into_iter().map(|(_, name, text)| (name, text)));
         }
         Ok(new)
     }
 }
 
-/// Returns the chapter; `pictures` are the titles of its pictures and the paths of their files.
+/// Returns the whole chapter, without pictures.
 #[must_use]
-pub fn chapter(document: &ResultsDocument, pictures: &[(String, String)]) -> String {
+pub fn chapter(document: &ResultsDocument) -> String {
     let mut text = facts(document);
-    for (title, path) in pictures {
-        text.push_str(&format!("![{}]({path})\n\n", inline(title)));
-    }
     document.tables.iter().for_each(|table| text.push_str(&published(document, table)));
-    text.push_str("| claim | published | measured | |\n| --- | --- | --- | --- |\n");
-    document.claims.iter().for_each(|verdict| text.push_str(&claim(verdict)));
-    let not_judged = document.notes.iter().filter(|note| note.starts_with("Not judged"));
-    not_judged.for_each(|note| text.push_str(&format!("\n{}\n", inline(note))));
-    text
+    text.push_str(CLAIMS);
+    document.claims.iter().for_each(|verdict| {
+        let checks: Vec<String> = verdict.checks.iter().map(check).collect();
+        text.push_str(&claim(verdict, &verdict.text, &verdict.note, &checks));
+    });
+    text + &not_judged(document)
+}
+
+/// Returns the chapter of a page: the pictures and tables are links to files in a folder, given by their
+/// titles and names. Of the checks of a claim it has those that decide against it, or else the first.
+fn brief_chapter(
+    document: &Document,
+    folder: &str,
+    pictures: &[(String, String, String)],
+    tables: &[(String, String, String)],
+) -> String {
+    let mut text = facts(document);
+    for (title, name, _) in pictures {
+        text.push_str(&format!("![{}]({folder}/{name})\n\n", inline(title)));
+    }
+    let links = tables.iter().map(|(title, name, _)| format!("[{title}]({folder}/{name})"));
+    text.push_str(&format!("Tables: {}.\n\n{CLAIMS}", links.collect::<Vec<_>>().join(", ")));
+    let mut before = "";
+    for verdict in &document.claims {
+        // Claims such as "10/10 and 10/50: at least 97 %" differ in what they are about.
+        let (about, rest) = verdict.text.rsplit_once(": ").unwrap_or(("", &verdict.text));
+        let said = match rest == before && !about.is_empty() {
+            true => &format!("{about}: the same"),
+            false => &verdict.text,
+        };
+        before = rest;
+        let is_fine =
+            |check: &&CheckVerdict| matches!(check.outcome, Outcome::Accepted | Outcome::ShownOnly);
+        let mut against: Vec<String> =
+            verdict.checks.iter().filter(|check| !is_fine(check)).map(check).collect();
+        if against.is_empty() {
+            against.extend(verdict.checks.first().map(check));
+        }
+        text.push_str(&claim(verdict, said, "", &against));
+    }
+    text + &not_judged(document)
+}
+
+fn not_judged(document: &Document) -> String {
+    let notes = document.notes.iter().filter(|note| note.starts_with("Not judged"));
+    notes.map(|note| format!("\n{}\n", inline(note))).collect()
 }
 
 /// Replaces the part of a page that belongs to a plan; `None` if the page has no such part.
@@ -107,14 +149,14 @@ fn facts(document: &ResultsDocument) -> String {
     )
 }
 
-fn claim(verdict: &ClaimVerdict) -> String {
-    let checks: Vec<String> = verdict.checks.iter().map(check).collect();
-    let note = if verdict.note.is_empty() { "" } else { ". " };
+/// Returns the row of a claim with this text, a note and these checks.
+fn claim(verdict: &ClaimVerdict, text: &str, note: &str, checks: &[String]) -> String {
+    let separator = if note.is_empty() { "" } else { ". " };
     format!(
-        "| {}: {}{note}{} | {} | {} | {} |\n",
+        "| {}: {}{separator}{} | {} | {} | {} |\n",
         cell(&verdict.id),
-        cell(&verdict.text),
-        cell(&verdict.note),
+        cell(text),
+        cell(note),
         cell(&verdict.published),
         checks.join("<br>"),
         outcome(verdict.outcome),
@@ -156,21 +198,10 @@ fn published(document: &ResultsDocument, table: &PublishedTable) -> String {
         measures.join(" | "),
         " --- |".repeat(measures.len() + 1),
     );
-    for row in &table.row {
-        let is_there = |x: f64| (x - row.x).abs() <= row.x.abs() * 1e-9;
-        let point =
-            document.points_of_curve(&table.scene, &table.curve).find(|point| is_there(point.x));
-        let Some(point) = point else { continue };
-        let cells = table.measures.iter().enumerate().map(|(column, measure)| {
-            let ours = point.measures.get(measure).map_or_else(
-                || "–".to_owned(),
-                |summary| estimate(summary.value, summary.interval, &measure.unit()),
-            );
-            let theirs = row.published.get(column).map_or("–".to_owned(), |value| number(*value));
-            cell(&format!("{theirs}, {ours}"))
-        });
-        let cells: Vec<String> = cells.collect();
-        text.push_str(&format!("| {} | {} |\n", number(row.x), cells.join(" | ")));
+    for (x, cells) in tables::rows(document, table) {
+        let cells: Vec<String> =
+            cells.iter().map(|(theirs, ours)| cell(&format!("{theirs}, {ours}"))).collect();
+        text.push_str(&format!("| {x} | {} |\n", cells.join(" | ")));
     }
     text + "\n"
 }

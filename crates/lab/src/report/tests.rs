@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{NoChapterError, ResultsPage, figures, page};
-use crate::claim::{ClaimOutcome, IntervalEstimate};
+use crate::claim::{CheckVerdict, ClaimOutcome, IntervalEstimate};
 use crate::plan::{Plan, PlanExtent, PlanOptions, shipped};
 use crate::results::{NumberGrade, ResultsDocument};
 use crate::run::{
@@ -228,9 +228,45 @@ fn the_page_of_results_shows_the_committed_ones() {
     let new = ResultsPage::new(&page, "experiments", &documents).unwrap();
     assert!(new.text == page, "run: eyas lab results --into docs/results/experiments.md");
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/experiments");
-    for (name, svg) in new.pictures {
-        assert!(fs::read_to_string(docs.join(&name)).ok() == Some(svg), "{name} is not current");
+    for (name, content) in new.files {
+        assert!(
+            fs::read_to_string(docs.join(&name)).ok() == Some(content),
+            "{name} is not current"
+        );
     }
+}
+
+/// A claim is as good as its worst check, so the page has these, and the table beside it has all.
+#[test]
+fn a_page_shows_the_checks_that_decide_against_a_claim() {
+    let (documents, page) = committed();
+    let files = ResultsPage::new(&page, "experiments", &documents).unwrap().files;
+    for document in &documents {
+        let begin = format!("<!-- {}: eyas lab results -->", document.plan);
+        let chapter = page.split(&begin).nth(1).and_then(|rest| rest.split("<!-- end -->").next());
+        let is_against = |check: &&CheckVerdict| {
+            !matches!(check.outcome, Outcome::Accepted | Outcome::ShownOnly)
+        };
+        for claim in &document.claims {
+            let start = format!("| {}: ", claim.id);
+            let row = chapter.unwrap().lines().find(|line| line.starts_with(&start)).unwrap();
+            let against = claim.checks.iter().filter(is_against).count();
+            assert_eq!(row.matches("<br>").count() + 1, against.max(1), "{row}");
+        }
+        let name = format!("{}-claims.csv", document.plan);
+        let (_, table) = files.iter().find(|(file, _)| *file == name).unwrap();
+        let checks: usize = document.claims.iter().map(|claim| claim.checks.len()).sum();
+        assert_eq!(table.lines().count(), checks + 1, "{name}");
+    }
+}
+
+#[test]
+fn a_page_does_not_repeat_the_text_of_a_claim() {
+    let page = "<!-- cmt-auto: eyas lab results -->\n<!-- end -->\n";
+    let document = document("cmt-auto").compact();
+    let text = ResultsPage::new(page, "results", &[document]).unwrap().text;
+    assert!(text.contains("| dB10: 10/10 and 10/10: at least 97 % of the bound"), "{text}");
+    assert!(text.contains("| dB50: 10/10 and 10/50: the same |"), "{text}");
 }
 
 #[test]
@@ -259,6 +295,12 @@ fn a_plan_without_a_place_on_the_page_is_reported() {
             "![Figure 4: throughput on paths of dissimilar delay](results/cmt-delay-1.svg)"
         )
     );
-    assert_eq!(page.pictures.len(), 3);
     assert!(page.text.contains("| 6: Delay grows linearly"));
+    let names: Vec<&str> = page.files.iter().map(|(name, _)| name.as_str()).collect();
+    let pictures = ["cmt-delay-1.svg", "cmt-delay-2.svg", "cmt-delay-3.svg"];
+    let tables = ["cmt-delay-claims.csv", "cmt-delay-published.csv"];
+    assert_eq!(names, [&pictures[..], &tables].concat());
+    assert!(page.text.contains("[claims](results/cmt-delay-claims.csv)"));
+    let claims = &page.files[3].1;
+    assert!(claims.starts_with("claim,text,note,published,check,measured,accepted if,outcome\n"));
 }

@@ -34,7 +34,7 @@ pub fn to_csv(document: &ResultsDocument) -> String {
 }
 
 /// Formats a field according to RFC 4180 §2.
-pub(super) fn field(text: &str) -> String {
+pub(crate) fn field(text: &str) -> String {
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.to_owned(),

@@ -82,6 +82,8 @@ fn datagrams_are_relayed_in_both_directions() {
     assert_eq!(dropped(&association, DropReason::Unsolicited), 2);
 }
 
+//= rfc9298 §3.1
+//# only datagrams of the target are forwarded to the client
 /// ```text
 /// 198.51.100.7:4000   owns the association
 /// 198.51.100.8:4000   another host
@@ -215,6 +217,9 @@ fn the_memory_of_an_association_is_bounded() {
 }
 
 proptest! {
+    //= hostile proxy
+    //# datagrams to the proxy's own network
+    //= bound: the rules apply to each
     /// Whatever a client sends, nothing goes to a forbidden address.
     #[test]
     fn private_destinations_are_refused(datagrams in prop::collection::vec((any::<bool>(), any::<u128>(), 0_u8..3), 1..50)) {

@@ -323,6 +323,9 @@ mod tests {
         assert_eq!(outputs(&mut tunnels).pop(), Some(delivered));
     }
 
+    //= hostile proxy
+    //# a proxy behind this one that refuses every destination
+    //= bound: `REFUSAL_TIME`
     #[test]
     fn a_refused_tunnel_is_not_requested_again_at_once() {
         let mut tunnels = tunnels(DestinationRules::default(), 9);

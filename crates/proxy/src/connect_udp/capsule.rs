@@ -200,6 +200,8 @@ mod tests {
         out.to_vec()
     }
 
+    //= rfc9297 §3.5
+    //# a capsule of type 0 is one datagram with context 0
     #[test]
     fn a_datagram_is_a_capsule_of_type_0_with_context_0() {
         assert_eq!(written(b"hello"), b"\0\x06\0hello");
@@ -209,6 +211,8 @@ mod tests {
         assert_eq!(written(&[7; MAX_PAYLOAD + 1]), b"");
     }
 
+    //= rfc9298 §4, §5
+    //# context 0 alone; datagrams of others are dropped
     #[test]
     fn a_datagram_by_itself_begins_with_its_context() {
         for (datagram, expected) in [
@@ -223,12 +227,16 @@ mod tests {
         }
     }
 
+    //= rfc9297 §3.2
+    //# integers of capsules may be longer than necessary
     #[test]
     fn numbers_may_be_longer_than_necessary() {
         let long = b"\x40\0\x80\0\0\x0a\xc0\0\0\0\0\0\0\0xy";
         assert_eq!(read(long, 99), (vec![Bytes::from_static(b"xy")], None, true));
     }
 
+    //= rfc9297 §3.2, §3.3
+    //# capsules of unknown types are skipped without a buffer
     #[test]
     fn unknown_capsules_are_skipped() {
         let bytes = [&b"\x40\xff\x03abc"[..], &written(b"x"), b"\0\x04\x02abc", &written(b"y")];
@@ -244,6 +252,10 @@ mod tests {
         }
     }
 
+    //= rfc9297 §3.1, §3.3
+    //# a malformed capsule ends the stream
+    //= rfc9298 §5
+    //# UDP payloads have at most 65527 bytes; more ends the stream
     #[test]
     fn malformed_capsules_end_the_stream() {
         for (bytes, fault) in [

@@ -168,6 +168,8 @@ mod tests {
 
     use super::*;
 
+    //= rfc9297 §4
+    //# 64 datagrams of a stream and 96 KiB of a client's capsules wait; more are lost
     #[tokio::test]
     async fn a_full_stream_has_no_room_until_its_peer_reads() {
         let (near, mut far) = duplex(1000);
@@ -189,6 +191,8 @@ mod tests {
         assert_eq!(reading.await.expect("no panic"), full);
     }
 
+    //= rfc9297 §3.3
+    //# the end of a stream within a capsule is an error
     #[tokio::test]
     async fn a_stream_ends_between_capsules_or_it_is_broken() {
         for (sent, is_complete) in [(&b"\0\x02\0x"[..], true), (b"\0\x02\0", false)] {

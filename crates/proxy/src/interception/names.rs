@@ -108,6 +108,9 @@ mod tests {
         assert_eq!((names.name(end, v4.into()), names.len()), (None, 1));
     }
 
+    //= hostile proxy
+    //# a command with `--all-traffic` and endless names or connections
+    //= bound: `MAX_NAMES`, `MAX_FLOWS`
     #[test]
     fn names_are_bounded_and_new_ones_wait() {
         let mut names = RepresentedNames::default();

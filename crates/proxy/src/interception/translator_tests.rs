@@ -213,6 +213,9 @@ fn the_number_of_connections_is_bounded() {
 }
 
 proptest! {
+    //= hostile proxy
+    //# a command with `--all-traffic` and arbitrary packets
+    //= bound: `QUESTIONS`
     #[test]
     fn arbitrary_octets_never_panic(packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 1..20)) {
         let mut translator = FlowTranslator::new(LISTENERS);

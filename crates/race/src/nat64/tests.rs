@@ -33,6 +33,9 @@ fn the_well_known_prefix_carries_no_private_addresses() {
     assert!(synthesise(own, Ipv4Addr::new(10, 0, 0, 1)).is_some());
 }
 
+//= hev3 §8.3
+//# never synthesised: 0/8, 127/8, 169.254/16, 255.255.255.255, and private addresses with the
+//# Well-Known Prefix
 #[test]
 fn addresses_of_host_and_link_are_never_translated() {
     for address in ["0.1.2.3", "127.0.0.1", "169.254.1.1", "255.255.255.255"] {

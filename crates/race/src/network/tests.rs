@@ -17,6 +17,9 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
+//= hev3 §4.1
+//# AAAA with IPv6 connectivity, A with IPv4: a route, and a source that is neither loopback nor
+//# link-local
 #[test]
 fn link_local_and_loopback_sources_are_not_connectivity() {
     let offline = network(vec![
@@ -34,6 +37,8 @@ fn link_local_and_loopback_sources_are_not_connectivity() {
     assert!(!offline.reaches(ip("2001:db8::1")));
 }
 
+//= hev3 §4.2
+//# the family with the only default route is preferred, otherwise IPv6
 #[test]
 fn the_only_family_with_a_route_is_the_preferred_one() {
     let v4 = network(vec![source("192.0.2.9", 24, true)]);
@@ -46,6 +51,9 @@ fn the_only_family_with_a_route_is_the_preferred_one() {
     assert_eq!(network(Vec::new()).preferred_family(false), AddressFamily::V6);
 }
 
+//= hev3 §8.3
+//# IPv4 without an applicable route MUST be synthesised
+//= otherwise: a route to only some networks counts for all
 #[test]
 fn nat64_only_replaces_a_missing_ipv4_route() {
     let mut v6_only = network(vec![source("2001:db8::9", 64, true)]);

@@ -10,11 +10,15 @@ fn with(change: impl FnOnce(&mut Policy)) -> Result<Policy, PolicyError> {
     policy.validated()
 }
 
+//= rfc8305 §8
+//# the recommended delays are the defaults
 #[test]
 fn the_defaults_are_valid() {
     assert_eq!(Policy::default().validated(), Ok(Policy::default()));
 }
 
+//= hev3 §6, §9
+//# two attempts MUST NOT start within 10 ms
 #[test]
 fn no_attempt_delay_goes_below_ten_milliseconds() {
     let below = Duration::from_millis(9);
@@ -29,6 +33,8 @@ fn no_attempt_delay_goes_below_ten_milliseconds() {
     assert!(with(|policy| policy.attempt_delay_min = ATTEMPT_DELAY_FLOOR).is_ok());
 }
 
+//= rfc8305 §5
+//# an upper bound of the delay, 2 s
 #[test]
 fn the_attempt_delay_lies_between_its_bounds() {
     let short = with(|policy| policy.attempt_delay = Duration::from_millis(99));

@@ -119,6 +119,8 @@ fn localhost_and_names_below_it_are_this_machine() {
     assert!(!TargetHost::parse("localhost.example").unwrap().is_localhost());
 }
 
+//= hev3 §4.1
+//# HTTPS records for HTTP over TLS; none for `http` URLs (RFC 9460 §9.5)
 #[test]
 fn only_https_at_a_dns_name_asks_for_https_records() {
     assert!(Target::https(name("example.com"), 443).asks_https_records());

@@ -198,6 +198,9 @@ fn a_url_is_requested_from_its_host() {
     assert_eq!(destination.to_string(), "[::1]:80");
 }
 
+//= hostile proxy
+//# a request that two parsers read differently
+//= bound: 400
 #[test]
 fn ambiguous_requests_are_refused() {
     for fields in [
@@ -380,6 +383,9 @@ fn first_bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
+    //= hostile proxy
+    //# other protocols, endless heads, split anywhere
+    //= bound: `MAX_HEAD`
     #[test]
     fn splitting_the_input_changes_nothing(
         bytes in prop_oneof![first_bytes(), any::<Vec<u8>>()],

@@ -51,6 +51,8 @@ fn may(rules: &DestinationRules, address: &str, client: &str) -> bool {
     permits(&client_rules(rules.clone(), client), address)
 }
 
+//= rfc9298 §7
+//# the proxy is for users, or loopback alone; others reach no target of its machine
 #[test]
 fn remote_clients_cannot_reach_private_addresses() {
     let rules = DestinationRules::default();
@@ -116,6 +118,8 @@ fn remote_clients_cannot_reach_private_addresses() {
     assert!(may(&rules, "10.0.0.1", "::ffff:127.0.0.1"));
 }
 
+//= rfc9298 §7
+//# remote users reach no target of the proxy's networks
 #[test]
 fn remote_clients_cannot_reach_the_proxys_own_networks() {
     let own: [(&str, u8); 3] = [("9.9.7.5", 24), ("2620:fe:7::5", 64), ("2620:fe:8::5", 128)];
@@ -137,6 +141,9 @@ fn remote_clients_cannot_reach_the_proxys_own_networks() {
     assert!(permits(&moved, "9.9.7.5"));
 }
 
+//= hostile proxy
+//# a NAT64 spelling of a private address
+//= bound: the rules apply to the address
 #[test]
 fn a_nat64_prefix_of_the_network_is_a_spelling() {
     // The last is one of a site's own (RFC 8215).

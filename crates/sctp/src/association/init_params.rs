@@ -235,6 +235,8 @@ mod tests {
         })
     }
 
+    //= rfc8261 §6.1
+    //# INIT lists neither addresses nor types
     #[test]
     fn only_a_host_with_several_addresses_of_a_family_lists_them() {
         let (ipv4, ipv6) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());

@@ -159,6 +159,8 @@ mod tests {
         }
     }
 
+    //= rfc8832 §5.1, §5.2
+    //# the forms of OPEN and ACK
     #[test]
     fn an_open_is_read_and_written() {
         assert_eq!(DcepMessage::parse(&CHAT), Some(DcepMessage::Open(chat())));
@@ -167,6 +169,8 @@ mod tests {
         assert_eq!(DcepMessage::Ack.to_bytes(), [2][..]);
     }
 
+    //= rfc8832 §5.1
+    //# label and protocol are UTF-8; others are rejected
     #[test]
     fn other_messages_are_not_parsed_as_dcep() {
         let with = |at: usize, byte: u8| {

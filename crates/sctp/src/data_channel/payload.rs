@@ -81,6 +81,8 @@ mod tests {
     use super::{ChannelPayload, MessageKind, ppid};
     use crate::identifier::Ppid;
 
+    //= rfc8831 §6.6
+    //# PPIDs 51, 53, 56, 57; an empty message is one zero byte
     #[test]
     fn an_empty_message_is_a_zero_byte_with_an_identifier_of_its_own() {
         for (kind, full, empty) in [

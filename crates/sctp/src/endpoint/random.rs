@@ -64,6 +64,8 @@ impl RandomBytes {
 mod tests {
     use super::RandomBytes;
 
+    //= rfc9260 §5.3.1
+    //# tags are random and never 0: SHA-256 over a secret seed
     #[test]
     fn the_same_seed_draws_the_same_numbers() {
         let (mut a, mut b) = (RandomBytes::new([7; 32]), RandomBytes::new([7; 32]));

@@ -18,6 +18,8 @@ fn lower_headers_reduce_the_mtu() {
     assert_eq!(to("[2001:db8::1]:9899").mtu(), 1452);
 }
 
+//= rfc8261 §4
+//# the overhead of the DTLS record counts for the path MTU
 #[test]
 fn the_overhead_of_lower_layers_is_part_of_the_ip_packet() {
     let config = AssociationConfig { packet_overhead: 37, ..AssociationConfig::default() };

@@ -60,6 +60,8 @@ impl Bench {
     }
 }
 
+//= rfc8260 §3.1
+//# first come, first served
 #[test]
 fn first_come_first_served_preserves_the_order() {
     let mut bench = Bench::new(SchedulerKind::Fcfs, false, &[(2, 1), (0, 2), (2, 1), (1, 1)]);
@@ -75,6 +77,8 @@ fn first_come_first_served_skips_ineligible_streams() {
     assert_eq!(bench.send_all(), [2, 2]);
 }
 
+//= rfc8260 §3.2
+//# round robin: a message each
 #[test]
 fn round_robin_gives_a_message_each() {
     let messages = [(0, 2), (0, 1), (0, 1), (1, 1), (1, 3)];
@@ -82,12 +86,16 @@ fn round_robin_gives_a_message_each() {
     assert_eq!(bench.send_all(), [0, 0, 1, 0, 1, 1, 1, 0]);
 }
 
+//= rfc8260 §3.2
+//# round robin with I-DATA: a chunk each
 #[test]
 fn round_robin_gives_a_chunk_each_with_interleaving() {
     let mut bench = Bench::new(SchedulerKind::RoundRobin, true, &[(0, 3), (1, 2), (2, 1)]);
     assert_eq!(bench.send_all(), [0, 1, 2, 0, 1, 0]);
 }
 
+//= rfc8260 §3.3
+//# round robin by packet
 #[test]
 fn round_robin_by_packet_keeps_a_packet_to_one_stream() {
     let messages = [(0, 1), (0, 1), (0, 1), (1, 1), (1, 1)];
@@ -101,6 +109,8 @@ fn round_robin_by_packet_keeps_a_packet_to_one_stream() {
     assert_eq!(packets, [alloc::vec![0, 0], alloc::vec![1, 1], alloc::vec![0]]);
 }
 
+//= rfc8260 §3.4
+//# strict priority; round robin among equals
 #[test]
 fn priority_is_strict_and_fair_among_equals() {
     let mut bench = Bench::new(SchedulerKind::Priority, false, &[(0, 1), (0, 1)]);
@@ -122,6 +132,8 @@ fn a_priority_may_change_while_messages_wait() {
     assert_eq!(bench.send_all(), [0, 0, 1]);
 }
 
+//= rfc8260 §3
+//# all six schedulers; fair capacity by default
 #[test]
 fn fair_bandwidth_shares_bytes_not_messages() {
     let mut bench = Bench::new(SchedulerKind::FairBandwidth, false, &[]);
@@ -134,6 +146,8 @@ fn fair_bandwidth_shares_bytes_not_messages() {
     assert!((14..=18).contains(&first), "{first} of 32 chunks for one of two streams");
 }
 
+//= rfc8260 §3.6
+//# weighted fair queueing
 #[test]
 fn weights_determine_shares() {
     let mut bench = Bench::new(SchedulerKind::WeightedFairQueueing, true, &[]);

@@ -76,6 +76,8 @@ mod tests {
         assert_eq!(of_parameter(0xc000), UnknownAction::SkipAndReport);
     }
 
+    //= rfc9260 §3.2.1
+    //# unknown parameters by the highest two bits; at most eight of 64 bytes each are reported
     #[test]
     fn actions_stop_and_report() {
         assert!(UnknownAction::Stop.stops() && !UnknownAction::Stop.reports());

@@ -130,6 +130,8 @@ mod tests {
             prop_assert_eq!(portable::append(0, &[head, tail].concat()), both);
         }
 
+        //= rfc9260 §3.1, §6.8
+        //# CRC32c, omitted only with RFC 9653; packets with a wrong one are discarded
         #[test]
         fn every_single_bit_counts(
             mut packet in proptest::collection::vec(any::<u8>(), 12..600),

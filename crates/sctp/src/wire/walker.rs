@@ -172,6 +172,8 @@ mod tests {
         assert_eq!(steps, [(true, &[1, 0, 0, 5, 9][..]), (true, &[2, 0, 0, 4])]);
     }
 
+    //= rfc9260 §3.2
+    //# the last padding of a packet may be missing
     #[test]
     fn the_last_padding_may_be_missing() {
         assert_eq!(walk(&[1, 0, 0, 5, 9]), [(true, &[1, 0, 0, 5, 9][..])]);

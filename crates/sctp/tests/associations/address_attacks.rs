@@ -72,6 +72,8 @@ fn the_captured_packet_is_valid() {
     assert_eq!(addresses(&world), [address(A, 0), address(A, 1)]);
 }
 
+//= rfc5061 §6
+//# no bit of an authenticated ASCONF can be changed
 #[test]
 fn no_bit_of_the_packet_can_be_changed() {
     let (mut world, packet) = captured_request();
@@ -85,6 +87,8 @@ fn no_bit_of_the_packet_can_be_changed() {
     assert!(world.hosts[B].endpoint.counters().forged_authentications > 0);
 }
 
+//= rfc5061 §4.1.1, §4.1.2, §5.2 D5
+//# ASCONF and ASCONF-ACK MUST be authenticated; otherwise the rest of the packet is dropped
 #[test]
 fn without_auth_or_after_another_chunk_it_is_ignored() {
     let (mut world, packet) = captured_request();
@@ -106,6 +110,8 @@ fn without_auth_or_after_another_chunk_it_is_ignored() {
     assert!(counters.unauthenticated_chunks >= 2 && counters.forged_authentications >= 3);
 }
 
+//= rfc5061 §6
+//# a replayed ASCONF is answered and not executed
 #[test]
 fn a_replay_is_answered_but_not_executed_again() {
     let (mut world, packet) = captured_request();
@@ -125,6 +131,8 @@ fn a_replay_is_answered_but_not_executed_again() {
     assert!(world.tap.ladder.is_empty(), "{:?}", world.tap.ladder);
 }
 
+//= rfc5061 §5.2 D1 to D4
+//# the association is found by the tag; then a valid signature and a known address are needed
 #[test]
 fn from_another_address_only_authenticated_chunks_are_accepted() {
     let (mut world, packet) = captured_request();

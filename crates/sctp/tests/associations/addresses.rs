@@ -35,6 +35,8 @@ fn paths(world: &World, host: usize) -> Vec<(IpAddr, PathState)> {
     status.paths.iter().map(|path| (path.remote.ip(), path.state)).collect()
 }
 
+//= rfc5061 §5.3 F1, F14
+//# an added address is verified before it is used
 #[test]
 fn an_address_is_added_and_verified() {
     let mut world = world();
@@ -74,6 +76,9 @@ fn a_path_that_both_hosts_announce_is_verified_once_the_peer_knows_it() {
     assert_eq!(paths(&world, B)[1], (address(A, 1), PathState::Active));
 }
 
+//= rfc5061 §5.3 F13
+//# packets from a deleted address are out of the blue; they are dropped without ABORT
+//= otherwise: they may be the peer's, and an ABORT would end the association
 #[test]
 fn an_address_is_removed() {
     let mut world = World::with(changing(multihomed(A, 2)), changing(multihomed(B, 2)));
@@ -104,6 +109,8 @@ fn abort(world: &World, reflected: bool) -> Bytes {
     packet.into()
 }
 
+//= rfc5061 §5.3 F4, §5.3.1
+//# ABORT at an address that is being deleted MUST be ignored
 /// Packets sent from the old address may arrive after the request: a peer that takes them for
 /// out-of-the-blue packets sends an ABORT there (RFC 5061 §5.3, F4, and §5.3.1).
 #[test]
@@ -142,6 +149,8 @@ fn the_address_in_use_is_removed_over_another_path() {
     assert_eq!(world.hosts[A].received_bytes(), 100_000);
 }
 
+//= rfc5061 §5.4
+//# a primary address is honoured once it is verified; not in INIT and INIT ACK
 #[test]
 fn a_new_address_becomes_primary_once_it_is_verified() {
     let mut world = world();
@@ -157,6 +166,8 @@ fn a_new_address_becomes_primary_once_it_is_verified() {
     assert_eq!(primary.remote.ip(), new);
 }
 
+//= rfc5061 §5.1 B1 to B5
+//# lost ASCONFs and ASCONF-ACKs are made good
 #[test]
 fn lost_requests_and_answers_are_retransmitted() {
     let mut world = world();
@@ -179,6 +190,8 @@ fn lost_requests_and_answers_are_retransmitted() {
     assert_eq!(requests, 3, "{:#?}", world.tap.ladder);
 }
 
+//= rfc5061 §5.3 F7
+//# a request to delete the last address is refused
 #[test]
 fn the_last_address_stays() {
     let mut world = world();
@@ -190,6 +203,8 @@ fn the_last_address_stays() {
     assert_eq!(paths(&world, B), [(address(A, 0), PathState::Active)]);
 }
 
+//= rfc5061 §5.2 D4, E6, §5.3.2
+//# a host whose only address changed is known by its old one, and answered at the new
 #[test]
 fn a_moving_host_is_recognized_by_its_old_address() {
     let mut world = World::with(changing(listening()), changing(multihomed(B, 2)));
@@ -214,6 +229,8 @@ fn a_moving_host_is_recognized_by_its_old_address() {
     assert_eq!(world.hosts[B].received_messages(), 1);
 }
 
+//= rfc5061 §5.3 F4, F6, F8
+//# an address that is being deleted is no source
 #[test]
 fn the_only_path_uses_another_source_address() {
     let mut world = World::with(changing(listening()), changing(listening()));
@@ -283,6 +300,8 @@ fn the_new_address_of_a_path_is_learnt_while_data_is_in_flight() {
     assert_eq!(world.hosts[A].status(a).paths[0].local, Some(address(A, 0)));
 }
 
+//= rfc5061 §4.2.7
+//# ASCONF, ASCONF-ACK and AUTH are listed together
 #[test]
 fn both_sides_must_support_it() {
     let mut world = World::with(changing(listening()), listening());
@@ -294,6 +313,8 @@ fn both_sides_must_support_it() {
     }
 }
 
+//= rfc5061 §4.2.1, §4.2.2
+//# no broadcast or multicast address is added or deleted
 #[test]
 fn non_unicast_addresses_are_refused() {
     let mut world = world();

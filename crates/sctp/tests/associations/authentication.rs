@@ -132,6 +132,9 @@ fn a_cookie_can_require_authentication() {
     assert_eq!((counters.unauthenticated_chunks, counters.forged_authentications), (0, 0));
 }
 
+//= hostile sctp-setup
+//# a cookie with a forged AUTH, or without one
+//= bound: no key is derived before its signature is verified
 #[test]
 fn a_cookie_authenticated_with_another_key_opens_nothing() {
     let mut world =

@@ -91,6 +91,8 @@ fn a_closed_window_reopens() {
     world.run_until(ms(60_000), |world| world.hosts[B].received_bytes() == 100_000);
 }
 
+//= rfc9260 §6.1 A
+//# answered probes of a closed window SHOULD NOT count as errors
 #[test]
 fn a_closed_window_is_probed_for_as_long_as_the_peer_answers() {
     let mut world = World::with_associations(|config| config.receive_buffer = 20_000);

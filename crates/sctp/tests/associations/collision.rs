@@ -12,6 +12,8 @@ fn to(host: usize) -> ConnectOptions {
     options
 }
 
+//= rfc9260 §5.2.1
+//# INIT in COOKIE-WAIT or COOKIE-ECHOED: INIT ACK with the same tag
 #[test]
 fn both_sides_may_initiate_at_once() {
     for head_start in [0, 1, 5, 9, 10, 15, 20, 25, 30, 35] {
@@ -35,6 +37,8 @@ fn both_sides_may_initiate_at_once() {
     }
 }
 
+//= rfc9260 §5.2.2, §5.2.4
+//# INIT and COOKIE ECHO for an existing association: Tie-Tags, and a table of four rows
 #[test]
 fn a_peer_that_restarted_is_recognised() {
     let mut world = World::new();
@@ -64,6 +68,8 @@ fn a_peer_that_restarted_is_recognised() {
     assert_eq!(world.hosts[A].received[&a].last().unwrap().clone().into_bytes(), "so I see");
 }
 
+//= rfc9260 §5.2.2
+//# INIT with new addresses: ABORT, Restart with New Addresses
 #[test]
 fn a_restart_from_another_address_is_refused() {
     let mut world = World::new();
@@ -81,6 +87,8 @@ fn a_restart_from_another_address_is_refused() {
     assert_eq!(world.hosts[B].state(), AssociationState::Established);
 }
 
+//= rfc9260 §5.2.4.1
+//# a restart in SHUTDOWN-ACK-SENT: SHUTDOWN ACK and ERROR
 #[test]
 fn a_restart_during_shutdown_waits_for_its_end() {
     let mut world = World::new();
@@ -100,6 +108,8 @@ fn a_restart_during_shutdown_waits_for_its_end() {
     world.finish_handshake(second);
 }
 
+//= rfc9260 §5.2.4 D
+//# a second COOKIE ECHO is acknowledged again
 #[test]
 fn a_second_cookie_echo_is_acknowledged_again() {
     let mut world = World::new();

@@ -91,6 +91,8 @@ fn all_data_survives_packet_loss() {
     }
 }
 
+//= rfc9260 §9.2
+//# SHUTDOWN once everything is acknowledged
 #[test]
 fn shutdown_waits_for_all_data() {
     let mut world = World::new();

@@ -15,6 +15,8 @@ fn between(a: impl Fn(&mut EndpointConfig), b: impl Fn(&mut EndpointConfig)) -> 
     World::with(first, second)
 }
 
+//= rfc3758 §3.3.2
+//# INIT ACK includes it only if the INIT did; RFC 5061's list counts as well; `Status::agreed` says
 #[test]
 fn an_extension_needs_both_sides() {
     for (ours, theirs) in [(true, false), (false, true), (true, true)] {
@@ -47,6 +49,8 @@ fn an_extension_needs_both_sides() {
     }
 }
 
+//= rfc8260 §2, §2.2.1
+//# I-DATA for all messages if both list it, otherwise DATA
 #[test]
 fn interleaving_determines_the_chunk_type() {
     for (on, line) in [(true, "A -> B  I-DATA"), (false, "A -> B  DATA")] {
@@ -59,6 +63,8 @@ fn interleaving_determines_the_chunk_type() {
     }
 }
 
+//= rfc3758 §3.5 C3, F3
+//# once the point has moved, FORWARD TSN is sent at once, to a confirmed address
 #[test]
 fn abandoned_messages_are_skipped() {
     for interleaving in [true, false] {
@@ -145,6 +151,8 @@ fn congestion_marks_slow_the_sender_and_are_confirmed() {
     assert_eq!(echoes(&world), already_sent, "the CWR ended it");
 }
 
+//= rfc8261 RFC 9653 §5
+//# after the handshake no checksum, if both sides say so
 #[test]
 fn without_checksums_only_handshake_packets_have_them() {
     let mut world = World::with_associations(|config| config.extensions.zero_checksum = true);

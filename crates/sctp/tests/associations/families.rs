@@ -20,6 +20,8 @@ fn parameters_of(packet: &Bytes) -> Vec<Parameter> {
         .collect()
 }
 
+//= rfc9260 §3.3.2.1.5
+//# INIT ACK lists only address types that the peer supports
 #[test]
 fn an_init_ack_lists_usable_addresses() {
     let six: IpAddr = "2001:db8::2".parse().unwrap();

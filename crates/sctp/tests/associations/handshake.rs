@@ -13,6 +13,8 @@ fn up(by_peer: bool) -> Event {
     Event::Up { outbound: 1024, inbound: 1024, by_peer }
 }
 
+//= rfc9260 §5.1.1, §5.1.2
+//# the lesser number of streams; INIT ACK goes to the source of the INIT
 #[test]
 fn four_packets_establish_an_association() {
     let mut world = World::new();
@@ -49,6 +51,8 @@ fn each_handshake_packet_may_get_lost() {
     }
 }
 
+//= rfc9260 §5.1
+//# INIT and COOKIE ECHO are retransmitted up to Max.Init.Retransmits, to the next address each time
 #[test]
 fn silence_ends_after_max_init_retransmits() {
     let mut world = World::new();
@@ -76,6 +80,8 @@ fn max_init_timeout_limits_the_timeouts_after_the_first() {
     assert_eq!(world.tap.ladder.len(), 3);
 }
 
+//= rfc9260 §5.1, §5.1.5
+//# COOKIE ECHO and COOKIE ACK come first in their packets
 #[test]
 fn early_messages_are_bundled_with_the_cookie() {
     let mut world = World::new();
@@ -235,6 +241,8 @@ fn answer_to(change: impl Fn(&mut InitChunk)) -> World {
     world
 }
 
+//= rfc9260 §3.3.3, erratum 7148
+//# an INIT ACK without a tag, a window or streams MUST end the handshake, with ABORT
 #[test]
 fn an_invalid_init_ack_ends_the_handshake() {
     type Change = fn(&mut InitChunk);
@@ -257,6 +265,8 @@ fn an_invalid_init_ack_ends_the_handshake() {
     assert_eq!(answer_to(|_| {}).tap.ladder, ["A -> B  COOKIE-ECHO"]);
 }
 
+//= rfc9260 §10 ICMP9
+//# other Destination Unreachable: the path is probed
 #[test]
 fn an_icmp_error_cannot_end_an_established_association() {
     let mut world = World::new();
@@ -298,6 +308,8 @@ fn ten_thousand_associations_share_an_endpoint() {
     assert_eq!(world.hosts[B].endpoint.associations(), []);
 }
 
+//= rfc9260 §3.1
+//# ports MUST NOT be 0
 #[test]
 fn ports_do_not_run_out_with_the_dynamic_ones() {
     let mut world = World::new();

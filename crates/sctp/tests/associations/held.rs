@@ -76,6 +76,8 @@ fn a_loser_sends_nothing_even_while_its_init_is_in_flight() {
     assert_eq!(world.tap.ladder[..2], ["A -> B  INIT", "A <- B  INIT-ACK"]);
 }
 
+//= rfc9260 §5.1.5
+//# an expired cookie: ERROR, Stale Cookie; a longer life is requested three times
 #[test]
 fn a_stale_cookie_is_requested_again() {
     let (mut world, id) = held();

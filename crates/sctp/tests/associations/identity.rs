@@ -211,6 +211,9 @@ fn the_init_ack_decides_who_the_peer_is() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
+    //= hostile sctp-blind
+    //# another peer with the addresses, ports and tags of an association
+    //= bound: one identity each
     /// No chunk of another peer reaches an association, even with its tag, address and ports.
     #[test]
     fn no_chunk_of_another_peer_has_an_effect(

@@ -52,6 +52,8 @@ fn answer(world: &mut World, tag: u32, interleaving: bool) {
     world.drain();
 }
 
+//= rfc8260 §2.3.1
+//# a peer with I-DATA and without I-FORWARD-TSN gets DATA, at the cost of a round trip
 #[test]
 fn interleaving_is_withdrawn_if_the_peer_lacks_i_forward_tsn() {
     let mut world = World::new();

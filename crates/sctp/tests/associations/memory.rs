@@ -48,6 +48,10 @@ fn queued(world: &World, host: usize) -> Vec<usize> {
     ids.into_iter().map(|id| world.hosts[host].status(id).queued).collect()
 }
 
+//= hostile sctp-floods
+//# associations that hold much data each
+//= bound: `memory`; a source: `SOURCE_FRACTION`; each: `FREE_FRACTION` of what is free, at least
+//# `MIN_ALLOWANCE`, in a crowd `MIN_CROWDED_ALLOWANCE`
 #[test]
 fn peers_that_accept_nothing_do_not_fill_the_memory() {
     let mut world = short_of_memory();
@@ -111,6 +115,9 @@ fn large_messages_to_one_source_wait_for_its_share() {
     assert_eq!((received, queued(&world, B).iter().sum()), (ASSOCIATIONS * LARGE, 0));
 }
 
+//= hostile sctp-floods
+//# idle associations of one source
+//= bound: `COUNT_FRACTION` of the memory at `ASSOCIATION` each: 32,768
 #[test]
 fn one_source_cannot_fill_the_memory_with_idle_associations() {
     let mut b = listening();

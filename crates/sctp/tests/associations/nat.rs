@@ -41,6 +41,10 @@ fn a_packet_with_a_wrong_tag_does_not_rebind_the_path() {
     assert_eq!(world.hosts[B].status(b).paths[0].remote, socket(A, 0));
 }
 
+//= rfc9260 §8.5.1 B
+//# ABORT with the T bit ends the association; not from an unverified address while another is
+//# verified
+//= otherwise: a translator on that path makes the peer take our probe for a stranger's
 #[test]
 fn a_translator_on_a_second_path_does_not_end_the_association() {
     let mut world = World::with(multihomed(A, 2), multihomed(B, 2));

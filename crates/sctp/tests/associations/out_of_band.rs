@@ -43,6 +43,8 @@ fn up(config: &AssociationConfig) -> (World, [AssociationId; 2]) {
     (world, ids)
 }
 
+//= snap SCTP
+//# both are ESTABLISHED once DTLS is; the first packet carries data
 #[test]
 fn the_first_packet_carries_data() {
     let mut config = quiet();
@@ -68,6 +70,8 @@ fn the_first_packet_carries_data() {
     assert!(world.hosts.iter().all(|host| host.events.last().unwrap().1 == Event::Closed));
 }
 
+//= snap offer
+//# the parameters that a packet would have, without addresses
 #[test]
 fn an_extension_missing_on_one_side_is_not_negotiated() {
     let mut world = World::new();
@@ -89,6 +93,8 @@ fn an_extension_missing_on_one_side_is_not_negotiated() {
     assert_eq!((of_b.outbound_streams, of_b.inbound_streams), (16, 32));
 }
 
+//= snap SCTP
+//# writing and reading the attribute starts nothing
 #[test]
 fn encoding_and_parsing_the_attribute_starts_nothing() {
     let mut world = World::new();
@@ -98,6 +104,8 @@ fn encoding_and_parsing_the_attribute_starts_nothing() {
     assert_eq!(world.hosts[A].endpoint.associations(), []);
 }
 
+//= snap offerer
+//# our own INIT, echoed, is rejected
 #[test]
 fn our_own_attribute_sent_back_is_rejected() {
     let mut world = World::new();
@@ -109,6 +117,8 @@ fn our_own_attribute_sent_back_is_rejected() {
     assert_eq!(world.hosts[A].status(a).state, AssociationState::Established);
 }
 
+//= snap modifying
+//# one INIT opens one association
 #[test]
 fn an_init_opens_one_association() {
     let mut world = World::new();
@@ -126,6 +136,8 @@ fn an_init_opens_one_association() {
     assert_eq!(unnamed, Err(Error::NoPort));
 }
 
+//= snap beyond
+//# a peer that sends an INIT anyway is answered as one that restarted
 #[test]
 fn a_peer_that_still_connects_with_a_handshake_gets_one() {
     let mut world = World::new();

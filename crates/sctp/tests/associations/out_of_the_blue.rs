@@ -21,6 +21,8 @@ fn answer(world: &mut World, packet: Bytes) -> Vec<String> {
     world.tap.ladder.clone()
 }
 
+//= rfc9260 §5.1.5
+//# a cookie for other ports, tag or address MUST be silently discarded
 #[test]
 fn out_of_the_blue_packets_are_answered_by_the_rules() {
     let mut world = World::new();
@@ -68,6 +70,8 @@ fn packets_without_a_checksum_are_answered_where_associations_have_none() {
     }
 }
 
+//= rfc9260 §8.4
+//# packets out of the blue: eight rules, 100 answers per second
 #[test]
 fn answers_to_out_of_the_blue_packets_are_limited() {
     let mut world = World::new();
@@ -90,6 +94,10 @@ fn an_init_for_a_closed_port_is_refused() {
     assert!(format!("{why:?}").contains("AbortedByPeer"), "{why:?}");
 }
 
+//= rfc9260 §3
+//# INIT, INIT ACK and SHUTDOWN COMPLETE are not bundled
+//= rfc9260 §3.3.2
+//# INIT without a tag is discarded; with a window below 1,500 or without streams it gets ABORT
 #[test]
 fn an_invalid_init_creates_nothing() {
     let mut world = World::new();
@@ -108,6 +116,9 @@ fn an_invalid_init_creates_nothing() {
     assert_eq!(answer(&mut world, tagged), ["A <- B  ABORT"], "it must have a tag of zero");
 }
 
+//= hostile sctp-setup
+//# a flood of INITs
+//= bound: nothing before a valid COOKIE ECHO; `max_associations`
 #[test]
 fn a_flood_of_inits_leaves_no_state() {
     let mut world = World::new();
@@ -122,6 +133,8 @@ fn a_flood_of_inits_leaves_no_state() {
     assert_eq!(world.hosts[B].endpoint.counters().packets_in, 10_000);
 }
 
+//= rfc9260 §12.2.4
+//# 1,000 INIT ACKs per second to one source that does not come back
 /// A source that never returns a cookie may be spoofed.
 #[test]
 fn init_acks_to_a_peer_that_never_returns_are_limited() {
@@ -154,6 +167,8 @@ fn a_peer_that_returns_its_cookie_is_not_limited() {
     assert_eq!(world.hosts[B].endpoint.associations().len(), 20);
 }
 
+//= rfc9260 §12.2.4
+//# no amplifier: INIT ACK is at most 2.4 times an INIT
 /// The size with the headers of IPv4 and UDP.
 #[test]
 fn an_init_ack_is_little_more_than_twice_its_init() {
@@ -207,6 +222,9 @@ fn a_packet_from_an_unknown_address_belongs_to_no_association() {
     assert_eq!(world.hosts[B].state(), AssociationState::Established);
 }
 
+//= hostile sctp-setup
+//# replayed cookies
+//= bound: `valid_cookie_life`, `cookie_key_life`, `MAX_PRESERVE`
 #[test]
 fn a_replayed_cookie_has_no_effect() {
     let mut world = World::new();
@@ -227,6 +245,9 @@ fn a_replayed_cookie_has_no_effect() {
     assert_eq!(world.hosts[B].endpoint.counters().stale_cookies, 1);
 }
 
+//= hostile sctp-setup
+//# INITs faster than their answers are sent
+//= bound: `MAX_ANSWERS`, each at most `MAX_ANSWER`
 #[test]
 fn queued_responses_are_bounded() {
     let mut config = listening();

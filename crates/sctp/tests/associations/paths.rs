@@ -72,6 +72,8 @@ fn change(world: &World, host: usize, path: u16, wanted: PathChange) -> bool {
     })
 }
 
+//= rfc9260 §5.4
+//# an address outside the handshake is probed with a nonce, and gets no data before
 #[test]
 fn no_data_is_sent_to_an_address_before_it_is_verified() {
     let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
@@ -111,6 +113,8 @@ fn an_address_is_verified_when_a_heartbeat_comes_from_it() {
     assert!(world.tap.ladder.iter().any(|line| line == answer), "{:?}", world.tap.ladder);
 }
 
+//= rfc7829 §3.2, 12
+//# `PathState::PotentiallyFailed` and its changes are events
 #[test]
 fn a_broken_idle_path_is_detected_and_recovers() {
     let mut world = with_heartbeats();
@@ -144,6 +148,8 @@ fn data_returns_to_the_primary_path_when_it_works_again() {
     assert!(world.tap.ladder.iter().any(|line| line == "A -> B  I-DATA"), "{:?}", world.tap.ladder);
 }
 
+//= rfc9260 §6.4
+//# data goes to the primary path unless the user says otherwise
 #[test]
 fn the_user_chooses_the_primary_path_and_a_path_for_a_message() {
     let mut world = World::with(multihomed(A, 2), multihomed(B, 2));

@@ -329,6 +329,8 @@ fn run_steps(setting: &Setting, steps: &[Step]) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
+    //= rfc9260 §6.6
+    //# order within a stream; unordered data bypasses it
     #[test]
     fn whatever_happens_messages_arrive_once_and_in_order(
         setting in setting(),

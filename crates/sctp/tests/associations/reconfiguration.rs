@@ -25,6 +25,8 @@ fn received(world: &World, host: usize, stream: u16) -> Vec<(u32, String)> {
         .collect()
 }
 
+//= rfc6525 §6.1
+//# notifications of resets are events
 #[test]
 fn a_stream_is_reset_while_data_flows() {
     for (seed, loss) in [(1, 0), (2, 100), (3, 200)] {
@@ -74,6 +76,8 @@ fn an_unused_stream_waits_for_its_reset_like_any_other() {
     assert_eq!(received(&world, B, 5), [(0, "after it".into())]);
 }
 
+//= rfc6525 §5.1.2 A5, §5.1.3 B3, §5.1.4 C3
+//# a reset is sent alone
 #[test]
 fn the_packets_of_a_reset() {
     let mut world = World::new();
@@ -103,6 +107,9 @@ fn a_lost_request_and_a_lost_answer_are_retransmitted() {
     assert_eq!(world.hosts[A].events().iter().filter(|event| added(event)).count(), 1);
 }
 
+//= rfc6525 §5.2.4 G3
+//# what we sent MUST count as acknowledged; the request is "in progress" until it is
+//= otherwise: nothing is lost that way
 #[test]
 fn an_association_is_reset_while_both_sides_send() {
     for (seed, loss) in [(1, 0), (2, 100), (3, 200)] {
@@ -135,6 +142,8 @@ fn an_association_is_reset_while_both_sides_send() {
     }
 }
 
+//= rfc6525 §5.1.1
+//# unanswered requests count as errors of association and destination
 #[test]
 fn a_peer_that_never_responds_is_given_up() {
     let mut world = World::new();
@@ -145,6 +154,8 @@ fn a_peer_that_never_responds_is_given_up() {
     assert!(matches!(world.hosts[A].events().last(), Some(Event::Lost(_))));
 }
 
+//= rfc6525 §5.1.1
+//# MUST NOT send requests to a peer without RE-CONFIG; the user gets an error
 #[test]
 fn an_unnegotiated_reset_is_not_requested() {
     let mut world = World::new();

@@ -55,6 +55,8 @@ fn an_association_dropped_at_its_end_still_sends_its_last_packet() {
     }
 }
 
+//= rfc9260 §9.2
+//# both sides shut down at once: SHUTDOWN ACK, and SHUTDOWN COMPLETE in SHUTDOWN-ACK-SENT
 #[test]
 fn both_sides_may_shut_down_at_once() {
     let mut world = World::new();
@@ -81,6 +83,8 @@ fn each_packet_of_the_shutdown_may_get_lost() {
     }
 }
 
+//= rfc9260 §9.2
+//# DATA in SHUTDOWN-SENT is answered with SACK and SHUTDOWN
 #[test]
 fn data_of_both_sides_arrives_before_the_shutdown_completes() {
     let mut world = World::new();
@@ -95,6 +99,8 @@ fn data_of_both_sides_arrives_before_the_shutdown_completes() {
     assert_eq!(world.hosts[B].received_bytes(), 50_000);
 }
 
+//= rfc9260 §9.2
+//# no new messages are accepted after SHUTDOWN was requested
 #[test]
 fn nothing_can_be_sent_after_a_shutdown() {
     let mut world = World::new();
@@ -135,6 +141,8 @@ fn shutdown_during_the_handshake_lets_it_complete_first() {
     assert_eq!(world.hosts[B].events().last(), Some(&Event::Closed));
 }
 
+//= rfc9260 §9.1
+//# ABORT is not answered, and carries the user's reason
 #[test]
 fn an_abort_carries_its_reason() {
     let mut world = World::new();
@@ -150,6 +158,9 @@ fn an_abort_carries_its_reason() {
     assert!(ended(&world));
 }
 
+//= hostile sctp-floods
+//# silence, also during shutdown
+//= bound: `association_max_retrans`, `path_max_retrans`
 #[test]
 fn a_silent_peer_is_given_up_after_association_max_retrans() {
     let mut world = World::new();
@@ -185,6 +196,9 @@ fn ending_towards_a_closed_window() -> World {
     world
 }
 
+//= hostile sctp-floods
+//# a zero window during shutdown
+//= bound: `shutdown_stall`, `SHUTDOWN_PARTS`
 /// The peer answers every window probe, and would do so forever.
 #[test]
 fn a_peer_that_accepts_nothing_does_not_block_shutdown() {

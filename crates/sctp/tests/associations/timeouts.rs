@@ -49,6 +49,12 @@ fn sent_heartbeats(world: &World) -> bool {
     world.tap.ladder.iter().any(|line| line.contains("A -> B") && line.contains("HEARTBEAT"))
 }
 
+//= rfc7829 §4.1, 1 to 3
+//# if all addresses are inactive, one is used without a change of its state, until
+//# Association.Max.Retrans
+//= rfc9260 §8.1
+//# each T3 and unanswered HEARTBEAT counts once; beyond Association.Max.Retrans the peer is
+//# unreachable
 #[test]
 fn a_dead_peer_is_probed_ten_times_with_doubling_timeouts() {
     let (mut world, a) = silent();
@@ -63,6 +69,8 @@ fn a_dead_peer_is_probed_ten_times_with_doubling_timeouts() {
     assert_eq!(world.hosts[A].events().last(), Some(&lost));
 }
 
+//= rfc9260 RFC 7829 §3.2
+//# HEARTBEATs to an address that is potentially failed, if data was sent there
 #[test]
 fn while_data_is_in_flight_nothing_else_probes_the_only_path() {
     let (mut world, a) = silent();
@@ -72,6 +80,8 @@ fn while_data_is_in_flight_nothing_else_probes_the_only_path() {
     assert_eq!(world.hosts[A].status(a).paths[0].state, PathState::Inactive);
 }
 
+//= rfc9260 §8.1
+//# a HEARTBEAT overtaken by T3 is no second error
 #[test]
 fn a_heartbeat_superseded_by_a_timeout_is_no_second_error() {
     let (mut world, a) = silent();
@@ -86,6 +96,8 @@ fn a_heartbeat_superseded_by_a_timeout_is_no_second_error() {
     assert_eq!(world.hosts[A].status(a).paths[0].rto, Duration::from_secs(2));
 }
 
+//= rfc7829 §3.2, 5
+//# a HEARTBEAT to a PF address each RTO, if data was sent there
 #[test]
 fn a_path_that_data_has_left_is_probed_immediately() {
     let mut world =
@@ -100,6 +112,8 @@ fn a_path_that_data_has_left_is_probed_immediately() {
     assert!(world.tap.ladder.iter().find(beats).is_some(), "{:?}", world.tap.ladder);
 }
 
+//= rfc9260 §6.3.3
+//# on T3 one packet is sent, the RTO doubles; more once something is acknowledged
 /// Ten packets are lost, and only T3 detects that.
 #[test]
 fn after_a_timeout_a_single_packet_is_sent() {
@@ -127,6 +141,8 @@ fn after_a_timeout_a_single_packet_is_sent() {
     }
 }
 
+//= rfc9260 §8.3
+//# no HEARTBEATs after SHUTDOWN
 #[test]
 fn nothing_probes_the_peer_during_shutdown() {
     let (mut world, a) = silent();

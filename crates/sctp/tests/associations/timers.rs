@@ -230,6 +230,8 @@ proptest! {
         cases: 64, max_shrink_iters: 64, ..ProptestConfig::default()
     })]
 
+    //= rfc9260 §6
+    //# DATA is accepted only in ESTABLISHED, SHUTDOWN-PENDING and SHUTDOWN-SENT
     #[test]
     fn no_timer_is_ever_due_without_an_end(
         (ecn, interleaving, plain, hold) in any::<(bool, bool, bool, bool)>(),
@@ -239,6 +241,8 @@ proptest! {
     }
 }
 
+//= rfc9260 §5.1 C
+//# between COOKIE ECHO and COOKIE ACK no packet is sent, and data-transfer chunks are ignored
 /// A reply that may not be sent yet does not wake the endpoint.
 #[test]
 fn a_forward_tsn_before_the_association_is_up_starts_no_timer() {

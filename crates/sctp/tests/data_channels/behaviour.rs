@@ -12,6 +12,8 @@ use eyas_sctp::identifier::StreamId;
 use eyas_sctp::message::MessageReliability;
 use std::time::Duration;
 
+//= rfc8831 §6.4, §6.5
+//# a channel is two streams with one number, opened by DCEP
 #[test]
 fn a_channel_is_opened_in_band_and_used_without_waiting() {
     let mut world = World::new();
@@ -49,6 +51,8 @@ fn a_channel_is_opened_in_band_and_used_without_waiting() {
     assert_eq!(other, StreamId(1), "the server of DTLS has odd numbers");
 }
 
+//= rfc8832 §6
+//# DCEP messages are reliable and ordered; data is ordered until the ACK
 #[test]
 fn nothing_overtakes_the_open_message_of_an_unordered_channel() {
     let mut world = World::with_raw_peer(|_| {});
@@ -76,6 +80,8 @@ fn nothing_overtakes_the_open_message_of_an_unordered_channel() {
     );
 }
 
+//= rfc8831 §6.5
+//# or a channel is negotiated in advance
 #[test]
 fn a_negotiated_channel_is_open_without_a_message() {
     let mut world = World::new();
@@ -97,6 +103,8 @@ fn a_negotiated_channel_is_open_without_a_message() {
     assert_eq!(world.try_open(A, &options), Err(ChannelError::BadStream));
 }
 
+//= rfc8831 §6.7
+//# closing resets the outgoing stream once its data was sent; the peer resets its own
 #[test]
 fn queued_data_is_sent_before_a_channel_closes_and_its_number_is_reused() {
     let mut world = World::new();
@@ -121,6 +129,8 @@ fn queued_data_is_sent_before_a_channel_closes_and_its_number_is_reused() {
     assert_eq!(world.channels(B).get(id).unwrap().label(), "second");
 }
 
+//= rfc8831 §6.7
+//# both sides may close a channel at once
 #[test]
 fn both_sides_may_close_at_once() {
     let mut world = World::new();
@@ -134,6 +144,8 @@ fn both_sides_may_close_at_once() {
     assert_eq!(world.take_events(B), [opened_by_peer(0), closed(0)]);
 }
 
+//= rfc8831 §6.7
+//# a number is used again once both are reset and the user knows
 #[test]
 fn a_stream_is_not_reused_before_its_user_knows_that_it_is_free() {
     let mut world = World::with(|_| {}, |config| config.send_buffer = 1000);
@@ -174,6 +186,8 @@ fn the_end_of_the_association_closes_channels_after_received_data() {
     assert_eq!(world.try_open(B, &ChannelOptions::new("y")), Err(ChannelError::NotOpen));
 }
 
+//= rfc8831 §6.1
+//# partial reliability is by time and by retransmissions
 #[test]
 fn a_message_is_abandoned_after_its_lifetime() {
     let mut world = World::new();

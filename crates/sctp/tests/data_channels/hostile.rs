@@ -26,6 +26,8 @@ fn was_reset(world: &World, stream: u16) -> bool {
     })
 }
 
+//= rfc8832 §6
+//# the DTLS client opens on even streams; others are refused by a reset
 #[test]
 fn a_channel_on_a_stream_of_ours_is_refused_by_a_reset() {
     let mut world = World::with_raw_peer(|_| {});
@@ -36,6 +38,8 @@ fn a_channel_on_a_stream_of_ours_is_refused_by_a_reset() {
     assert_eq!(world.channels(A).counters().refused_channels, 1);
 }
 
+//= rfc8832 §6
+//# an OPEN on a stream in use closes its channel
 #[test]
 fn a_channel_opened_twice_is_closed() {
     let mut world = World::with_raw_peer(|_| {});
@@ -46,6 +50,8 @@ fn a_channel_opened_twice_is_closed() {
     assert!(was_reset(&world, 1));
 }
 
+//= rfc8832 §6
+//# an error in a message or an unknown PPID (RFC 8831 §6.6) closes the channel
 #[test]
 fn malformed_messages_close_their_channel() {
     for (ppid, unordered, data) in [
@@ -86,6 +92,8 @@ fn data_without_a_channel_is_counted_and_dropped() {
     assert_eq!(world.channels(A).counters().stray_messages, 2);
 }
 
+//= rfc8831 §6.6
+//# the deprecated 52 and 54 are accepted and never sent
 #[test]
 fn messages_split_by_an_old_peer_are_reassembled() {
     let mut world = World::with_raw_peer(|settings| settings.max_message_size = 10);
@@ -113,6 +121,8 @@ fn messages_split_by_an_old_peer_are_reassembled() {
     assert_eq!(world.channels(A).counters().oversized_messages, 1);
 }
 
+//= rfc8832 §7
+//# channels, names and refusals are bounded
 #[test]
 fn memory_is_bounded_whatever_channels_are_opened() {
     let mut world = World::with_raw_peer(|settings| settings.max_channels = 10);

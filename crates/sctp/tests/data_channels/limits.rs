@@ -4,6 +4,8 @@ use crate::data_channels::world::{A, B, World, closing, messages, ms, opened};
 use eyas_sctp::data_channel::{ChannelError, ChannelOptions, MessageKind};
 use eyas_sctp::identifier::StreamId;
 
+//= rfc8831 §6.6
+//# messages are no larger than the peer accepts
 #[test]
 fn exceeded_limits_are_reported_to_the_user() {
     let mut world = World::with(
@@ -60,6 +62,8 @@ fn a_message_larger_than_the_buffer_is_reassembled() {
     );
 }
 
+//= rfc8831 §6.6
+//# a channel with larger messages than we accept is closed
 #[test]
 fn a_channel_with_a_message_that_is_too_large_is_closed() {
     for receive_buffer in [64 << 10, 1 << 20] {

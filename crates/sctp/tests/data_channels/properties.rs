@@ -111,6 +111,8 @@ impl Users {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
+    //= rfc8831 §6.1
+    //# messages are interleaved, if the peer offers it
     #[test]
     fn nothing_is_lost_repeated_or_mixed(
         acts in prop::collection::vec(act(), 1..60),

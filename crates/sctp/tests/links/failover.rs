@@ -127,6 +127,8 @@ fn a_path_failure_costs_the_same_if_paths_differ() {
     }
 }
 
+//= rfc7829 §3.2, 3
+//# no data to a PF address while there is an active one
 #[test]
 fn another_path_takes_over_within_five_round_trips() {
     for networks in [2, 3] {
@@ -160,6 +162,8 @@ fn a_third_path_takes_over_from_the_second() {
     assert!(share(&world, back + ms(1_000), ms(40_000)) >= 85);
 }
 
+//= rfc7829 §3.2, 7
+//# an answered HEARTBEAT makes a PF address active again
 #[test]
 fn the_primary_path_is_used_again_as_soon_as_a_heartbeat_is_answered() {
     let mut world = cut_after_five_seconds(&AssociationConfig::default(), 2);
@@ -213,6 +217,8 @@ fn one_dies_as_the_other_comes_back(config: &AssociationConfig, between: Duratio
     silence(&world, cut_at, cut_at + ms(5_000))
 }
 
+//= rfc7829 beyond §3.2
+//# failed addresses are probed at once when the last active one fails
 #[test]
 fn a_recovered_path_is_used_as_soon_as_the_last_one_fails() {
     for between in [0, 50, 300, 1_000] {

@@ -131,6 +131,10 @@ fn failed(name: &str, config: &AssociationConfig, seconds: &[u64]) -> Vec<String
     failed
 }
 
+//= rfc9260 §8.1
+//# errors are counted over all destinations; with CMT, errors of all paths at once count once, and
+//# with `max_probe_interval` (`eyas pipe`, `tunnel`) each path has the whole number
+//= otherwise: an outage ends the association after the same time whatever the number of paths
 #[test]
 fn an_outage_of_all_paths_is_survived_whatever_their_number() {
     let mut one_at_a_time = tunnel();
@@ -143,6 +147,8 @@ fn an_outage_of_all_paths_is_survived_whatever_their_number() {
     assert!(all.is_empty(), "{} runs: {all:#?}", all.len());
 }
 
+//= rfc9260 §8.1
+//# errors are counted over all destinations, unless CMT or `max_probe_interval` is set
 /// RFC 9260 §8.1 as it is: the timeouts of all destinations count together.
 #[test]
 fn without_settings_of_ours_an_outage_ends_sooner_with_more_paths() {

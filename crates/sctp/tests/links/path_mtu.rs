@@ -33,6 +33,8 @@ fn mtu(world: &World) -> usize {
     path.mtu + headers
 }
 
+//= rfc9260 §7.3
+//# path MTU discovery per address: RFC 8899, where data was sent
 #[test]
 fn jumbo_frames_are_found_within_a_second() {
     let mut world = over_ipv4(9_000);
@@ -40,6 +42,8 @@ fn jumbo_frames_are_found_within_a_second() {
     assert_eq!(mtu(&world), 9_000);
 }
 
+//= rfc9260 §7.3
+//# a lost probe of the path MTU is no sign of congestion
 #[test]
 fn lost_probes_do_not_slow_data_down() {
     let mut world = over_ipv4(1_500);
@@ -49,6 +53,8 @@ fn lost_probes_do_not_slow_data_down() {
     assert!(bits >= 17_000_000, "{bits} bits a second");
 }
 
+//= rfc8261 §4
+//# path MTU discovery without ICMP: RFC 8899 in SCTP
 #[test]
 fn a_path_that_drops_large_packets_is_detected() {
     let mut world = over_ipv4(1_430);
@@ -58,6 +64,8 @@ fn a_path_that_drops_large_packets_is_detected() {
     assert!(bits >= 10_000_000, "{bits} bits a second");
 }
 
+//= rfc9260 §3, §6.10
+//# packets MUST NOT exceed the path MTU; chunks built when it was larger are fragmented by IP
 #[test]
 fn a_shrinking_path_mtu_is_detected() {
     let mut world = over_ipv4(1_500);

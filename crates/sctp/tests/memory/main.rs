@@ -61,6 +61,8 @@ fn fragment(tsn: Tsn, place: (u16, u32, u32), flags: DataFlags, payload: Bytes) 
     })
 }
 
+//= rfc9260 §5.1
+//# nothing is kept before the COOKIE ECHO
 #[test]
 fn inits_and_forged_cookies_leave_nothing() {
     let _guard = serial::lock();
@@ -126,6 +128,9 @@ fn buffered_data_costs_no_more_than_accounted_for() {
     }
 }
 
+//= hostile sctp-lies
+//# little data in large packets
+//= bound: `MAX_BORROWED_FRAGMENTS`, `MAX_WASTE`
 #[test]
 fn small_messages_do_not_keep_large_packets_in_memory() {
     let _guard = serial::lock();
@@ -165,6 +170,9 @@ fn a_consumed_burst_leaves_little_memory() {
     assert!(grown < 150_000, "{grown} bytes");
 }
 
+//= hostile sctp-lies
+//# all streams
+//= bound: no table; `MAX_IDLE_CAPACITY`
 #[test]
 fn a_peer_with_all_streams_takes_eight_bytes_per_stream() {
     let _guard = serial::lock();

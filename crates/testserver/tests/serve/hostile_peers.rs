@@ -84,6 +84,9 @@ async fn send_get(send: &mut Sender, path: &str) -> ResponseFuture {
     send.send_request(request, true).unwrap().0
 }
 
+//= hostile http
+//# one-byte windows on every stream
+//= bound: `LEAST_PIECE` per request, `open_files_per_connection`, `open_files`
 #[tokio::test]
 async fn one_byte_windows_limit_what_the_server_buffers() {
     let (_home, running) = server_with(|_| {}).await;
@@ -106,6 +109,9 @@ async fn one_byte_windows_limit_what_the_server_buffers() {
     until(&running, "everything is released", nothing).await;
 }
 
+//= hostile http
+//# zero windows on files and listings
+//= bound: nothing is read before a byte of it can be sent
 #[tokio::test]
 async fn files_are_read_only_as_fast_as_they_are_sent() {
     let (_home, running) = server_with(|_| {}).await;
@@ -118,6 +124,9 @@ async fn files_are_read_only_as_fast_as_they_are_sent() {
     assert_eq!((stats.buffered_bytes, stats.open_files), (0, 0), "{stats:?}");
 }
 
+//= hostile http
+//# PINGs instead of progress
+//= bound: `idle_time` per response
 #[tokio::test]
 async fn pings_do_not_keep_a_response_open() {
     let (_home, running) =
@@ -139,6 +148,9 @@ async fn pings_do_not_keep_a_response_open() {
     assert_eq!(running.stats().responses_stalled, 1);
 }
 
+//= hostile http
+//# a window that opens by a byte at times
+//= bound: `progress_bytes`
 #[tokio::test]
 async fn a_window_update_of_one_byte_is_not_progress() {
     let (_home, running) =
@@ -155,6 +167,9 @@ async fn a_window_update_of_one_byte_is_not_progress() {
     assert_eq!(running.stats().responses_stalled, 1);
 }
 
+//= hostile http
+//# endless requests
+//= bound: `requests`, `concurrent_streams`
 #[tokio::test]
 async fn requests_above_the_limit_are_refused_but_never_the_first() {
     let (_home, running) = server_with(|limits| limits.requests = 0).await;
@@ -201,6 +216,9 @@ async fn h3_with(running: &Running, window: u32) -> (quinn::Connection, H3Sender
     (conn, send)
 }
 
+//= hostile http
+//# stalled HTTP/3 streams
+//= bound: as for HTTP/2; `MAX_WINDOW`
 #[tokio::test]
 async fn stalled_http3_streams_limit_what_the_server_buffers() {
     let (_home, running) = secure_with(|_| {}).await;
@@ -267,6 +285,9 @@ async fn responses_are_complete_without_a_budget() {
     assert_eq!(response.body().len(), LARGE);
 }
 
+//= hostile http
+//# listings of large directories
+//= bound: `MAX_ITEMS`; read once for all within `FRESH`, `MAX_READING` at a time
 #[tokio::test]
 async fn many_names_are_listed_completely() {
     let (_home, running) = server_with(|_| {}).await;
@@ -303,6 +324,9 @@ async fn a_file_replaced_during_a_download_is_not_mixed_with_the_new_one() {
     assert_eq!(error.reason(), Some(h2::Reason::INTERNAL_ERROR));
 }
 
+//= hostile http
+//# uploads that trickle
+//= bound: `progress_bytes` within `idle_time`; 408
 #[tokio::test]
 async fn an_upload_that_trickles_is_closed() {
     let (_home, running) =

@@ -48,6 +48,9 @@ async fn invalid_requests_are_answered_400() {
     }
 }
 
+//= hostile http
+//# endless heads and bodies
+//= bound: `header_bytes`, `header_fields`, `body_bytes`
 #[tokio::test]
 async fn large_heads_are_answered_431() {
     let big = "x".repeat(40 * 1024);
@@ -106,6 +109,9 @@ async fn large_bodies_are_refused_or_cut_off() {
     assert!(!answer.ends_with("0\r\n\r\n"), "cut, not complete: {answer}");
 }
 
+//= hostile http
+//# a slow loris, or silence
+//= bound: `header_read_time`, `handshake_time`, `idle_time`
 #[tokio::test]
 async fn a_slow_loris_is_cut_off_and_does_not_block_others() {
     // Long enough for the other one, on any machine.
@@ -153,6 +159,9 @@ async fn a_silent_connection_is_closed() {
     assert_eq!(running.stats().timed_out, 1);
 }
 
+//= hostile http
+//# HTTP/1 clients that do not read
+//= bound: `progress_bytes` within `idle_time`
 #[tokio::test]
 async fn a_connection_that_does_not_read_is_closed() {
     let running = plain(|limits| limits.idle_time = Duration::from_secs(1)).await;
@@ -177,6 +186,9 @@ async fn a_slow_answer_is_not_an_idle_connection() {
     assert_eq!(answers, (StatusCode::OK, StatusCode::OK, StatusCode::OK));
 }
 
+//= hostile http
+//# endless connections
+//= bound: `connections`, `connections_per_peer`, from half on what is free
 #[tokio::test]
 async fn connections_above_the_limit_are_refused() {
     let running = plain(|limits| limits.connections = 2).await;
@@ -201,6 +213,9 @@ async fn connections_above_the_limit_are_refused() {
     assert!(answer.starts_with("HTTP/1.0 200 "), "{answer}");
 }
 
+//= hostile http
+//# connections that never send a request
+//= bound: `connections`, `MAX_EVICTED`
 #[tokio::test]
 async fn connections_without_a_request_make_room_for_others() {
     let running = secure(|limits| limits.connections = 2).await;

@@ -101,6 +101,9 @@ proptest! {
         }
     }
 
+    //= hostile tunnel
+    //# more packets than the line carries
+    //= bound: `LIFETIME`, `MAX_BYTES`, `MAX_PACKETS`, `packet_window`
     #[test]
     fn packets_wait_in_order_until_they_are_late_or_too_many(
         actions in prop::collection::vec(action(), 0..400),

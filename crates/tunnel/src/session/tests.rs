@@ -282,6 +282,9 @@ proptest! {
         }
     }
 
+    //= hostile tunnel
+    //# arbitrary frames
+    //= bound: `MAX_PAYLOAD`
     #[test]
     fn arbitrary_bytes_of_the_peer_never_panic(
         hello in any::<bool>(),
@@ -352,6 +355,9 @@ impl ScriptedPeer {
     }
 }
 
+//= hostile tunnel
+//# an unread channel
+//= bound: `window`, `growth`, `send_buffer`
 #[test]
 fn an_unread_channel_blocks_only_itself() {
     let mut pair = Pair::new();
@@ -409,6 +415,9 @@ fn a_protocol_error_ends_the_session_and_is_reported() {
     }
 }
 
+//= hostile tunnel
+//# endless channels
+//= bound: `channels`, `lanes`
 #[test]
 fn too_many_channels_are_refused_and_then_end_the_session() {
     let mut peer = ScriptedPeer::new(SessionSide::Server);
@@ -446,6 +455,9 @@ fn resetting_channels_does_not_raise_the_limit() {
     );
 }
 
+//= hostile tunnel
+//# an end that becomes silent
+//= bound: `silence`
 #[test]
 fn a_silent_peer_is_pinged_and_then_given_up() {
     let limits = limits();

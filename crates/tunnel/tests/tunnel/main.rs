@@ -320,6 +320,9 @@ async fn local_remote_and_dynamic_forwardings_work() {
     stop.cancel();
 }
 
+//= hostile tunnel
+//# a key used for more than its line permits
+//= bound: the line
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_may_only_do_what_its_line_permits() {
     let stage = Stage::new(r#"permit-open="localhost:1",permit-listen="none""#).await;
@@ -408,6 +411,9 @@ async fn destination() -> (u16, tokio::sync::mpsc::Receiver<std::io::Result<usiz
     (port, ends)
 }
 
+//= hostile tunnel
+//# truncation that looks like an end
+//= bound: a reset, unless the stream was complete
 #[tokio::test(flavor = "multi_thread")]
 async fn a_destination_gets_a_reset_unless_the_stream_was_complete() {
     let mut stage = Stage::new("").await;

@@ -152,6 +152,9 @@ async fn packets_go_both_ways_over_every_transport() {
     }
 }
 
+//= hostile tunnel
+//# packets with another client's address
+//= bound: the client's own addresses
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_sends_only_from_its_own_addresses() {
     let (interface, there) = Wire::new(&["10.9.0.1/24"]);

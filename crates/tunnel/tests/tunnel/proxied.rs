@@ -287,6 +287,9 @@ async fn answering(answer: &'static [u8], closes: bool) -> SocketAddr {
     address
 }
 
+//= hostile tunnel
+//# a proxy between the ends that lies
+//= bound: `MAX_HEAD`, `MAX_TEXT`, `--connect-timeout`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_proxy_that_does_not_lead_to_the_server_is_named_with_the_reason() {
     const LONG: &[u8] = &[b'x'; 100_000];

@@ -60,6 +60,9 @@ async fn a_key_that_takes_all_sessions_it_gets_leaves_some_for_others() {
     }
 }
 
+//= hostile tunnel
+//# a key that takes all sessions and channels
+//= bound: `sessions`, `channels`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_takes_all_channels_it_gets_leaves_some_for_others() {
     let (bob, eve) = (identity(), identity());

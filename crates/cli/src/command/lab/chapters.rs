@@ -29,8 +29,7 @@ pub(super) fn run(flags: &LabResultsFlags) -> Result<(), Failure> {
 }
 
 fn print(documents: &[ResultsDocument]) -> Result<(), Failure> {
-    let of =
-        |document: &ResultsDocument| format!("## {}\n\n{}", document.plan, chapter(document, &[]));
+    let of = |document: &ResultsDocument| format!("## {}\n\n{}", document.plan, chapter(document));
     let text: String = documents.iter().map(of).collect();
     let lines: Vec<PaintedLine> =
         text.lines().map(|line| PaintedLine::new().with_span(Paint::Plain, line)).collect();
@@ -54,8 +53,8 @@ fn put_into(page: &Path, new: &[ResultsDocument]) -> Result<(), Failure> {
         let lines = format!("'<!-- {plan}: eyas lab results -->' and '<!-- end -->'");
         Failure::new(FailureKind::Usage, message).hint(format!("add the lines {lines}"))
     })?;
-    for (name, svg) in &result.pictures {
-        write(&beside.join(name), svg)?;
+    for (name, content) in &result.files {
+        write(&beside.join(name), content)?;
     }
     write(page, &result.text)
 }

@@ -25,7 +25,6 @@ const GUIDES: &[GuideSource] = &guides![
     "reference" / "alt-svc",
     "guide" / "curl",
     "guide" / "gateway",
-    "experiments" / "he-clients",
     "guide" / "http",
     "reference" / "json",
     "guide" / "lab",
@@ -42,8 +41,7 @@ const GUIDES: &[GuideSource] = &guides![
 ];
 
 /// Where files are that are no guides: their names stay.
-const FOLDERS: [&str; 5] =
-    ["docs/guide/", "docs/reference/", "docs/experiments/", "docs/results/", "docs/"];
+const FOLDERS: [&str; 4] = ["docs/guide/", "docs/reference/", "docs/results/", "docs/"];
 
 /// Returns the guide on a topic, as a page.
 pub(super) fn page(topic: &[String]) -> Result<String, Failure> {

@@ -92,6 +92,9 @@ mod tests {
         SocketAddr::from(([0x2001, 0xdb8, 0, network, 0, 0, port, 1], port))
     }
 
+    //= hostile dtls
+    //# many sessions
+    //= bound: `MAX_SESSIONS`, `MAX_SESSIONS_PER_PEER`
     #[test]
     fn a_peer_that_exceeds_its_quota_evicts_its_own_oldest_handshake() {
         let mut quotas = Quotas::default();

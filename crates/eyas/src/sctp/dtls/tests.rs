@@ -112,6 +112,8 @@ fn trusting(identity: &ServerIdentity) -> SecurityParameters {
     SecurityParameters::platform().with_roots([identity.certificate().clone()])
 }
 
+//= rfc8261 §3
+//# one packet per record
 #[test]
 fn packets_are_delivered_both_ways_once_the_session_is_up() {
     let identity = identity();
@@ -156,6 +158,8 @@ fn a_handshake_fits_every_path() {
     assert!(pair.largest <= 1_280 - 40 - 8, "{} bytes", pair.largest);
 }
 
+//= rfc8261 §6.1
+//# MUST NOT rely on ICMP; a refusal ends an unanswered handshake sooner
 #[test]
 fn only_a_refusal_ends_a_handshake() {
     let mut client = Sessions::new(Role::Client);
@@ -256,6 +260,9 @@ fn a_restarted_client_gets_a_session() {
     assert_eq!(pair.at_server, [b"hello".to_vec()]);
 }
 
+//= hostile dtls
+//# a hello from the address of a session, or a replay
+//= bound: it stays until a new cookie has come back (RFC 9147 §5.11)
 #[test]
 fn replaying_the_handshake_does_not_end_the_session() {
     let identity = identity();
@@ -304,6 +311,9 @@ fn flights(server: &mut Sessions, now: Instant, client: SocketAddr) -> (Vec<u8>,
     (first[0].to_vec(), second[0].to_vec())
 }
 
+//= hostile dtls
+//# a flood of first hellos
+//= bound: nothing is held; no answer is longer than its request
 #[test]
 fn no_state_is_kept_for_a_client_without_a_cookie() {
     let mut server = Pair::new(&identity()).server;
@@ -318,6 +328,9 @@ fn no_state_is_kept_for_a_client_without_a_cookie() {
     assert_eq!(server.next_timeout(), None);
 }
 
+//= hostile dtls
+//# stolen, expired or modified cookies
+//= bound: `COOKIE_LIFE`
 #[test]
 fn a_cookie_is_valid_for_its_address_and_for_a_limited_time() {
     let mut server = Pair::new(&identity()).server;
@@ -382,6 +395,9 @@ fn a_dtls_1_2_client_is_accepted_with_its_cookie() {
     assert_eq!(server.state(address(1)), State::Up("DTLSv1.2"));
 }
 
+//= hostile dtls
+//# handshakes that are not finished
+//= bound: `MAX_HANDSHAKES`, `MAX_HANDSHAKES_PER_PEER`
 #[test]
 fn a_flood_of_handshakes_evicts_only_handshakes_of_the_same_peer() {
     let mut server = Pair::new(&identity()).server;
@@ -427,6 +443,9 @@ fn forgeries() -> Vec<Vec<u8>> {
     all
 }
 
+//= hostile dtls
+//# forged records, to end a session or keep it
+//= bound: only authenticated ones count; `IDLE`
 #[test]
 fn forged_records_end_neither_a_session_nor_a_handshake() {
     let identity = identity();

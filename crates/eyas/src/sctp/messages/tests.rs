@@ -34,6 +34,9 @@ async fn messages_are_exchanged_inside_dtls() {
     near.unsent_below(0).await;
 }
 
+//= hostile tunnel
+//# SCTP messages that the other end did not send
+//= bound: DTLS
 #[tokio::test(flavor = "multi_thread")]
 async fn unprotected_messages_are_refused() {
     let (_listener, ours, _theirs) = pair().await;
@@ -54,6 +57,9 @@ async fn a_stream_has_one_use() {
     streams.messages(StreamId(5)).expect("messages again");
 }
 
+//= hostile tunnel
+//# SCTP messages for an end that accepts none
+//= bound: `MAX_PARKED`
 #[tokio::test(flavor = "multi_thread")]
 async fn unread_messages_do_not_block_other_streams() {
     let (_listener, ours, theirs) = dtls_pair().await;

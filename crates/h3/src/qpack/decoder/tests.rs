@@ -50,6 +50,8 @@ fn after_appendix_b3() -> Decoder {
     decoder
 }
 
+//= rfc9204 §2.2.2.3, Appendix B
+//# one Insert Count Increment for what arrived together and was not acknowledged otherwise
 #[test]
 fn the_exchanges_of_rfc_9204_appendix_b_are_exact() {
     let mut decoder = after_appendix_b3();
@@ -74,6 +76,8 @@ fn the_exchanges_of_rfc_9204_appendix_b_are_exact() {
     assert_eq!(lines(decoder.decode(16, hex("0600 80 83"))), ends);
 }
 
+//= rfc9204 §2.2.1
+//# a stream is blocked until its entries have arrived
 #[test]
 fn a_blocked_section_is_returned_when_its_entries_have_arrived() {
     let mut decoder = after_appendix_b3();
@@ -89,6 +93,9 @@ fn a_blocked_section_is_returned_when_its_entries_have_arrived() {
     assert_eq!(decoder.take_instructions(), hex("88"), "the second needs no acknowledgment");
 }
 
+//= rfc9204 §2.1.2, §2.2.1
+//# too many blocked streams: MUST be QPACK_DECOMPRESSION_FAILED; at most
+//# `MAX_SECTIONS_OF_BLOCKED_STREAM` sections each
 #[test]
 fn blocked_streams_and_their_sections_are_bounded() {
     let setup = DecoderSetup { max_capacity: 220, max_blocked_streams: 2, ..Default::default() };
@@ -108,6 +115,8 @@ fn blocked_streams_and_their_sections_are_bounded() {
     assert_eq!(decoder.decode(8, section), Ok(Decoded::Blocked));
 }
 
+//= rfc9204 §4.5.4
+//# the N bit is returned
 #[test]
 fn the_never_indexed_bit_is_returned() {
     let mut decoder = with_capacity(0);
@@ -131,6 +140,8 @@ fn strings_are_not_copied() {
     assert_eq!(fields[0].name.as_ptr(), name.as_ptr());
 }
 
+//= rfc9204 §2.2.1
+//# a Required Insert Count that is too small MUST fail
 #[test]
 fn invalid_sections_fail() {
     for (digits, rule) in [
@@ -157,6 +168,8 @@ fn invalid_sections_fail() {
     }
 }
 
+//= rfc9204 §2.2.3
+//# a reference to what was evicted MUST fail
 #[test]
 fn a_reference_to_an_evicted_entry_fails() {
     let mut decoder = after_appendix_b3();
@@ -168,6 +181,8 @@ fn a_reference_to_an_evicted_entry_fails() {
     assert_eq!(lines(decoder.decode(28, hex("0300 80"))), [line(":path", "/sample/path")]);
 }
 
+//= rfc9204 §2.2.1
+//# one that is too large MAY fail: it does not
 #[test]
 fn a_required_insert_count_may_be_larger_than_needed() {
     let mut decoder = after_appendix_b3();
@@ -177,6 +192,8 @@ fn a_required_insert_count_may_be_larger_than_needed() {
     assert_eq!(decoder.take_instructions(), hex("94 98"));
 }
 
+//= rfc9204 §2.2.3, §3.1, §3.2.2, §4.3.1
+//# invalid instructions: MUST be QPACK_ENCODER_STREAM_ERROR
 #[test]
 fn invalid_encoder_instructions_fail() {
     for (digits, rule) in [
@@ -217,6 +234,8 @@ fn an_entry_that_just_fits_is_inserted() {
     assert_eq!(decoder.handle_encoder_stream(&insert(179)), too_large);
 }
 
+//= rfc9204 §7.4
+//# strings that do not fit are refused by their length
 #[test]
 fn a_partial_instruction_is_bounded_by_the_capacity() {
     let mut decoder = after_appendix_b3();
@@ -235,6 +254,8 @@ fn a_partial_instruction_is_bounded_by_the_capacity() {
     assert_eq!(ended, Err(QpackFault::EncoderStream(QpackRule::HuffmanEndOfString)));
 }
 
+//= rfc9204 §7.4
+//# sections are limited while they are decoded
 #[test]
 fn a_section_is_limited_while_it_is_decoded() {
     let limited = |max_section_size| {
@@ -254,6 +275,8 @@ fn a_section_is_limited_while_it_is_decoded() {
     assert_eq!(limited(51).decode(0, huffman), too_large);
 }
 
+//= rfc9204 §2.2.2.1
+//# sections with references are acknowledged, also those that are too large
 #[test]
 fn a_section_that_is_too_large_is_acknowledged() {
     let setup = DecoderSetup { max_capacity: 220, max_section_size: 60, ..Default::default() };
@@ -265,6 +288,8 @@ fn a_section_that_is_too_large_is_acknowledged() {
     assert_eq!(decoder.take_instructions(), hex("80 84"));
 }
 
+//= rfc9204 §2.2.2.2
+//# a cancelled stream is reported, but not without a table
 #[test]
 fn a_decoder_without_a_table_sends_nothing() {
     let mut decoder = with_capacity(0);
@@ -276,6 +301,8 @@ fn a_decoder_without_a_table_sends_nothing() {
     assert_eq!(decoder.handle_encoder_stream(&[0x21]), above);
 }
 
+//= rfc9204 §3.2.2
+//# a new entry may refer to one that it evicts
 #[test]
 fn an_entry_can_have_the_name_of_one_that_it_evicts() {
     let mut decoder = with_capacity(220);

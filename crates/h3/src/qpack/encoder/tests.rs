@@ -60,6 +60,8 @@ fn a_repeated_request_costs_an_octet_for_each_field() {
     assert_eq!(again, (2 + REQUEST.len(), 0));
 }
 
+//= rfc9204 §2.1.2
+//# MUST limit the streams that may be blocked; by default none
 #[test]
 fn no_section_refers_to_what_is_not_acknowledged() {
     let mut encoder = encoder(EncoderSetup::default(), 4096, 100);
@@ -72,6 +74,8 @@ fn no_section_refers_to_what_is_not_acknowledged() {
     assert_eq!((encoder.outstanding_sections(), encoder.blocking_streams()), (0, 0));
 }
 
+//= rfc9204 §2.1.2
+//# `EncoderSetup::max_blocked_streams` allows some
 #[test]
 fn some_streams_may_block() {
     let setup = EncoderSetup { max_blocked_streams: 2, ..EncoderSetup::default() };
@@ -97,6 +101,8 @@ fn the_peer_limits_blocked_streams_too() {
     assert_eq!(encoded(&mut encoder, 4, &REQUEST)[0], 0);
 }
 
+//= rfc9204 §3.2.3
+//# MUST NOT send instructions while the maximum is 0
 #[test]
 fn without_a_table_only_static_entries_are_used() {
     for (setup, capacity) in [(EncoderSetup::STATIC_ONLY, 4096), (EncoderSetup::default(), 0)] {
@@ -108,6 +114,8 @@ fn without_a_table_only_static_entries_are_used() {
     }
 }
 
+//= rfc9204 §7.1.3
+//# sensitive fields MUST be literals with the N bit
 #[test]
 fn sensitive_fields_are_literals_that_are_never_indexed() {
     let setup = EncoderSetup { max_blocked_streams: 10, ..EncoderSetup::default() };
@@ -125,6 +133,8 @@ fn sensitive_fields_are_literals_that_are_never_indexed() {
     assert_eq!(encoder.take_instructions(), "");
 }
 
+//= rfc9204 §7.1
+//# values that differ, and secrets that can be guessed, are not inserted
 #[test]
 fn fields_that_differ_are_not_inserted() {
     let mut encoder = encoder(EncoderSetup::default(), 4096, 0);
@@ -174,6 +184,8 @@ fn a_value_that_changes_does_not_fill_the_table() {
     assert!(encoder.table_size() < 100, "{}", encoder.table_size());
 }
 
+//= rfc9204 §2.1.1.1
+//# an entry that is soon evicted is inserted again
 #[test]
 fn entries_that_are_used_outlive_others() {
     let mut encoder = encoder(EncoderSetup::default(), 1024, 0);
@@ -190,6 +202,8 @@ fn entries_that_are_used_outlive_others() {
     }
 }
 
+//= rfc9204 §2.1.1
+//# MUST NOT evict what is unacknowledged or referenced
 #[test]
 fn nothing_unacknowledged_or_referenced_is_evicted() {
     let setup = EncoderSetup { max_blocked_streams: 1, ..EncoderSetup::default() };
@@ -219,6 +233,8 @@ fn nothing_unacknowledged_or_referenced_is_evicted() {
     assert_eq!(encoder.table_size(), 180);
 }
 
+//= rfc9204 §4.4.1, §4.4.3
+//# acknowledgments of nothing, increments of 0 or too much: MUST be QPACK_DECODER_STREAM_ERROR
 #[test]
 fn invalid_decoder_instructions_fail() {
     for (octets, rule) in [
@@ -243,12 +259,16 @@ fn invalid_decoder_instructions_fail() {
     }
 }
 
+//= rfc9204 §4.4.2
+//# a stream that is not known may be cancelled
 #[test]
 fn a_cancellation_of_any_stream_is_accepted() {
     let mut encoder = encoder(EncoderSetup::default(), 4096, 1);
     assert_eq!(encoder.handle_decoder_stream(&[0x40, 0x7f, 0x80, 0x01]), Ok(()));
 }
 
+//= rfc9204 §3.2.3
+//# a maximum capacity that is not the one remembered for 0-RTT: QPACK_DECODER_STREAM_ERROR
 #[test]
 fn remembered_limits_stay_or_begin() {
     let mut remembered = encoder(EncoderSetup::default(), 4096, 0);
@@ -262,6 +282,8 @@ fn remembered_limits_stay_or_begin() {
     assert!(!without.take_instructions().is_empty());
 }
 
+//= rfc9204 §7.3
+//# 4,096 sections with references are tracked; more have none
 #[test]
 fn outstanding_sections_are_bounded() {
     let mut encoder = encoder(EncoderSetup::default(), 4096, 0);

@@ -39,6 +39,8 @@ fn reference(encoded: &[u8]) -> Result<Vec<u8>, QpackRule> {
     if length < 8 && code == (1 << length) - 1 { Ok(out) } else { Err(QpackRule::HuffmanPadding) }
 }
 
+//= rfc9204 §4.1.2
+//# strings in the Huffman code, where it is shorter
 #[test]
 fn strings_of_rfc_7541_appendix_c_are_exact() {
     for (text, digits) in [
@@ -90,6 +92,8 @@ fn each_octet_is_decoded_alone_and_after_another() {
     assert_eq!(decoded(&[]), Ok(vec![]));
 }
 
+//= rfc9204 §4.1.2
+//# padding of more than seven bits, or not of ones, fails (RFC 7541 §5.2)
 #[test]
 fn padding_is_at_most_seven_ones() {
     let padding = Err(HuffmanFault::Invalid(QpackRule::HuffmanPadding));
@@ -105,6 +109,8 @@ fn padding_is_at_most_seven_ones() {
     assert_eq!(decoded(&[0b1111_1000]), Ok(b"&".to_vec()));
 }
 
+//= rfc9204 §4.1.2
+//# so does the code for the end
 #[test]
 fn the_code_for_the_end_is_refused() {
     let end = Err(HuffmanFault::Invalid(QpackRule::HuffmanEndOfString));

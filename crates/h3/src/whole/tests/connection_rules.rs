@@ -7,6 +7,8 @@ use crate::code::ErrorCode as Code;
 use crate::stream::Role;
 use crate::whole::Output;
 
+//= rfc9114 §6.2.1
+//# SETTINGS is first, else H3_MISSING_SETTINGS; a second is H3_FRAME_UNEXPECTED
 #[test]
 fn control_streams_begin_with_settings_and_have_no_others() {
     let missing = Connection(Code::MissingSettings);
@@ -41,6 +43,8 @@ fn control_streams_begin_with_settings_and_have_no_others() {
     );
 }
 
+//= rfc9114 §7.2.4, §7.2.4.1
+//# settings there once, none of HTTP/2, Booleans 0 or 1
 #[test]
 fn settings_are_valid_and_there_once() {
     let settings = |payload: &[u8]| {
@@ -64,6 +68,8 @@ fn settings_are_valid_and_there_once() {
     check(Role::Server, rows);
 }
 
+//= rfc9114 §6.2.1
+//# one control stream, which MUST NOT close; RFC 9204 §4.2 for the other two
 #[test]
 fn critical_streams_are_there_once_and_stay_open() {
     let closed = Connection(Code::ClosedCriticalStream);
@@ -108,6 +114,8 @@ fn critical_streams_are_there_once_and_stay_open() {
     );
 }
 
+//= rfc9114 §6.2
+//# unknown streams are not read; a stream may end before its type
 #[test]
 fn other_unidirectional_streams_are_not_read() {
     for kind in [0x21, 0x21 + 0x1f * 9, 0x22, 0x41] {
@@ -135,6 +143,8 @@ fn other_unidirectional_streams_are_not_read() {
     );
 }
 
+//= rfc9114 §6.1, §6.2.2
+//# streams that only the other end may open
 #[test]
 fn nobody_opens_what_only_the_other_end_may_open() {
     check(
@@ -162,6 +172,10 @@ fn nobody_opens_what_only_the_other_end_may_open() {
     );
 }
 
+//= rfc9114 §4.6, §7.2.3, §7.2.5
+//# pushes that were not allowed MUST be H3_ID_ERROR
+//= rfc9114 §7.2.7
+//# MAX_PUSH_ID MUST NOT fall
 #[test]
 fn nothing_is_pushed_that_was_not_allowed() {
     let error = Connection(Code::IdError);
@@ -200,6 +214,8 @@ fn nothing_is_pushed_that_was_not_allowed() {
     );
 }
 
+//= rfc9114 §5.2, §7.2.6
+//# an identifier that grows, or is no request's, MUST be H3_ID_ERROR
 #[test]
 fn the_identifier_of_goaway_is_a_requests_and_does_not_grow() {
     let goaway = |id: u64| frame(GOAWAY, &integer(id));
@@ -241,6 +257,8 @@ fn priorities_are_of_requests_and_can_be_parsed() {
     );
 }
 
+//= rfc9114 §10.5
+//# frames that are kept are bounded
 #[test]
 fn long_control_frames_are_refused_before_they_are_read() {
     let begin = |kind: u8| [&[kind][..], &[0x80, 0x01, 0, 0]].concat();

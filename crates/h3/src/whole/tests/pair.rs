@@ -262,6 +262,8 @@ proptest! {
     }
 }
 
+//= rfc9114 §5.2
+//# no request after GOAWAY; a server announces it, then refuses
 #[test]
 fn a_server_goes_away_in_two_steps() {
     let mut client = End::new(Role::Client, config());
@@ -307,6 +309,8 @@ fn a_server_goes_away_in_two_steps() {
     assert_eq!((first, client.connection.open_requests()), (StreamId(0), 2));
 }
 
+//= rfc9114 §4.1.1
+//# requests that were not processed are rejected with H3_REQUEST_REJECTED
 #[test]
 fn requests_beyond_goaway_are_rejected_and_reported_as_unprocessed() {
     let mut server = super::wire::begin(Role::Server, config(), &[]);

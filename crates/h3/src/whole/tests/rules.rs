@@ -7,6 +7,8 @@ use crate::code::ErrorCode as Code;
 use crate::stream::Role;
 use crate::whole::{Event, Failure, Output};
 
+//= rfc9114 §4.1
+//# DATA or HEADERS out of order MUST be H3_FRAME_UNEXPECTED
 #[test]
 fn frames_of_requests_are_in_order() {
     let trailers = headers(&[("a", "b")]);
@@ -49,6 +51,8 @@ fn frames_of_requests_are_in_order() {
     );
 }
 
+//= rfc9114 §4.1
+//# interim responses come before the final one, without content; at most 64
 #[test]
 fn frames_of_responses_are_in_order() {
     let ok = response("200", &[]);
@@ -93,6 +97,8 @@ fn frames_of_responses_are_in_order() {
     );
 }
 
+//= rfc9114 §7.2
+//# the table of frames and streams
 #[test]
 fn frames_stand_where_the_table_says() {
     let integer = integer(0);
@@ -132,6 +138,8 @@ fn frames_stand_where_the_table_says() {
     check(Role::Server, vec![("from a client", client_says(&[frame(ORIGIN, b"")]), unexpected)]);
 }
 
+//= rfc9114 §7.2.8
+//# types of HTTP/2 MUST be H3_FRAME_UNEXPECTED
 #[test]
 fn frames_of_http2_are_refused_everywhere() {
     for kind in [0x02, 0x06, 0x08, 0x09] {
@@ -155,6 +163,8 @@ fn frames_of_http2_are_refused_everywhere() {
     }
 }
 
+//= rfc9114 §9
+//# unknown frames MUST be ignored; above 64 KiB they are H3_EXCESSIVE_LOAD (§10.5)
 #[test]
 fn unknown_and_reserved_frames_are_ignored() {
     for kind in [0x21, 0x21 + 0x1f * 5, 0x0a, 0x4_0000] {
@@ -182,6 +192,8 @@ fn unknown_and_reserved_frames_are_ignored() {
     }
 }
 
+//= rfc9114 §7.1
+//# truncated frames, and payloads that do not fit: H3_FRAME_ERROR
 #[test]
 fn frames_are_whole_and_have_the_length_of_their_fields() {
     let error = Connection(Code::FrameError);
@@ -232,6 +244,8 @@ fn field_sections_that_cannot_be_decoded_end_the_connection() {
     );
 }
 
+//= rfc9114 §4.1.2
+//# a malformed request MUST be a stream error, H3_MESSAGE_ERROR
 #[test]
 fn malformed_requests_end_their_stream() {
     let error = Stream(Code::MessageError);
@@ -288,6 +302,8 @@ fn malformed_requests_end_their_stream() {
     );
 }
 
+//= rfc9114 §4.1.2
+//# so MUST a malformed response, and a client MUST NOT accept it
 #[test]
 fn malformed_responses_end_their_stream() {
     let error = Stream(Code::MessageError);
@@ -320,6 +336,8 @@ fn malformed_responses_end_their_stream() {
     );
 }
 
+//= rfc9114 §4.4
+//# then only DATA: other known frames MUST be H3_FRAME_UNEXPECTED
 #[test]
 fn a_tunnel_carries_only_data() {
     let unexpected = Connection(Code::FrameUnexpected);

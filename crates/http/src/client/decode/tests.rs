@@ -108,6 +108,9 @@ fn codings_are_offered_unless_the_caller_chose() {
     assert_eq!(chosen[ACCEPT_ENCODING], own);
 }
 
+//= hostile client
+//# endless padding after encoded data
+//= bound: `MAX_PADDING`
 #[tokio::test]
 async fn padding_is_passed_over_up_to_its_limit() {
     for coding in ["gzip", "br", "zstd", "deflate"] {

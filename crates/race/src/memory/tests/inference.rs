@@ -92,6 +92,9 @@ fn a_peer_known_to_work_is_not_affected_by_the_path() {
     assert!(matches!(verdict(&memory, "known.test", &quic(), NOW), MemoryVerdict::Good { .. }));
 }
 
+//= hev3 §5.3
+//# history MUST NOT cross provisioning domains: it belongs to a network, known by interface and
+//# gateway
 #[test]
 fn evidence_never_crosses_networks() {
     let mut evidence = silent_hosts();

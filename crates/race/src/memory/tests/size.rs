@@ -2,6 +2,9 @@
 
 use super::*;
 
+//= hev3 §5.3
+//# history MUST be partitioned: a memory file has one user, and a host can be forgotten without a
+//# trace
 #[test]
 fn forgetting_a_host_leaves_no_trace_of_it() {
     let mut memory = after(&[
@@ -16,6 +19,9 @@ fn forgetting_a_host_leaves_no_trace_of_it() {
     assert_eq!(left, only_b.records().collect::<Vec<_>>());
 }
 
+//= rfc8305 §4
+//# history SHOULD be flushed when the network changes
+//= otherwise: it is kept for a network that is known (HEv3 §5.3), and expires
 #[test]
 fn rows_expire() {
     let mut memory = after(&[worked("a.test", tcp(), NOW)]);

@@ -34,6 +34,9 @@ fn rule(sources: &[(&str, u8)], better: &str, worse: &str) -> AddressRule {
     rule_between(&better, &worse)
 }
 
+//= hev3 §5.3
+//# MUST sort by RFC 6724 §6; rules 4 and 7 do not apply, rule 9 for IPv4 only within the source's
+//# subnet
 #[test]
 fn the_examples_of_the_rfc() {
     let cases: [(&[&str], [&str; 2]); 7] = [
@@ -79,6 +82,8 @@ fn a_deprecated_source_counts_against_its_destination() {
     assert_eq!(rule_between(&ipv4, &ipv6), AddressRule::Deprecated);
 }
 
+//= hev3 §5.3
+//# between rules 8 and 9 lower round trips, then addresses used before
 /// The two rules of HEv3 between 8 and 9.
 #[test]
 fn history_decides_between_equals() {
@@ -107,6 +112,8 @@ fn equal_addresses_stay_in_the_order_of_the_answer() {
     );
 }
 
+//= hev3 §8.2
+//# synthesised addresses are sorted as IPv4
 /// HEv3 §8.2: an address that represents IPv4 is sorted as IPv4, and is reachable.
 #[test]
 fn ipv4_behind_nat64_is_sorted_as_ipv4() {

@@ -240,6 +240,8 @@ fn what_the_network_drops_goes_last_where_nothing_is_known_to_work() {
     );
 }
 
+//= hev3 §5.3
+//# preferred and untried candidates are tried beside what works
 /// One race in four probes the network again, beside a working connection.
 #[test]
 fn the_network_is_probed_by_some_races() {
@@ -291,6 +293,8 @@ fn a_distant_remembered_server_gets_no_more_time_than_an_unknown_one() {
     assert_eq!(tcp(20), "50 tcp 2001:db8::1");
 }
 
+//= hev3 §6
+//# the delay between attempts is 250 ms, or three remembered round trips
 /// The delays follow the remembered round trip, within the draft's bounds.
 #[test]
 fn delays_come_from_remembered_round_trips() {
@@ -320,6 +324,8 @@ fn delays_come_from_remembered_round_trips() {
     );
 }
 
+//= hev3 §5.2
+//# priorities of records override the memory
 /// The memory reorders within a priority, never across priorities.
 ///
 /// ```text

@@ -21,6 +21,8 @@ fn two_addresses(policy: Policy) -> Plan {
         .plan()
 }
 
+//= hev3 §5.3
+//# address families alternate in each lane
 #[test]
 fn each_transport_is_a_lane_with_alternating_families() {
     assert_eq!(
@@ -161,6 +163,8 @@ fn sctp_inside_udp_has_tls_or_dtls_or_a_candidate_of_each() {
     assert_eq!(securities(SctpSecurity::Both), [(SctpUdp, Tls), (Sctp, Tls), (SctpUdp, Dtls)]);
 }
 
+//= hev3 §5.3
+//# MAY start with several addresses of the preferred family: `Policy::preferred_family_count`
 /// HEv3 §9: Preferred Address Family Count.
 #[test]
 fn more_of_the_preferred_family_can_go_first() {
@@ -183,6 +187,8 @@ fn more_of_the_preferred_family_can_go_first() {
     );
 }
 
+//= hev3 §7
+//# late answers give the plan of early ones
 /// The example of HEv3 §7: IPv4 that arrives late comes next, not last.
 #[test]
 fn late_answers_take_their_position_in_the_order() {

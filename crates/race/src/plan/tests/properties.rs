@@ -253,6 +253,9 @@ fn expected(world: &World, services: &[ServiceInfo]) -> Vec<(u16, IpAddr, Transp
 }
 
 proptest! {
+    //= hev3 §4.2
+    //# resolution is asynchronous: each answer is a fact from which services and plan are derived
+    //# again
     /// "Input order at equal time does not change the outcome."
     #[test]
     fn the_order_of_answers_does_not_matter(
@@ -308,6 +311,8 @@ proptest! {
         }
     }
 
+    //= hev3 §6, §9
+    //# the delay between attempts is between 100 ms and 2 s
     /// Invariant 3: never within 10 ms, and never longer than the Maximum Connection Attempt
     /// Delay lets a lane wait.
     #[test]

@@ -12,6 +12,8 @@ fn with_seed(seed: u64) -> TestedResolution {
     TestedResolution::new(https("example.com", 443), ipv4_only(), Policy::of_first_tries(), seed)
 }
 
+//= hev3 §5.2
+//# services by priority, addresses without a service last
 /// ```text
 /// example.com HTTPS 2 b.example. alpn=h2 ipv4hint=192.0.2.2
 /// example.com HTTPS 1 a.example. alpn=h2 ipv4hint=192.0.2.1
@@ -31,6 +33,8 @@ fn services_go_by_priority_and_the_host_itself_last() {
     );
 }
 
+//= hev3 §5.2, §6
+//# a priority is a group, whose endpoints start before the next group's; running attempts go on
 /// Each priority is raced over all its transports before the next one's turn.
 #[test]
 fn a_priority_is_a_block() {
@@ -44,6 +48,8 @@ fn a_priority_is_a_block() {
     );
 }
 
+//= hev3 §5.2
+//# equal priorities are shuffled, by the seed of the race
 /// ```text
 /// example.com HTTPS 1 a.example. …    equal priorities: drawn by the seed, and so balanced
 /// example.com HTTPS 1 b.example. …
@@ -95,6 +101,8 @@ fn without_h3_in_any_record_quic_is_dropped() {
     assert_eq!(plan.dropped[0].candidate.transport, Transport::Quic);
 }
 
+//= hev3 §5.1
+//# transports are lanes of a group
 /// ```text
 /// example.com HTTPS 1 a.example. alpn=h3 no-default-alpn
 /// example.com HTTPS 2 b.example. alpn=h2
@@ -115,6 +123,8 @@ fn each_record_decides_for_its_own_service() {
     }
 }
 
+//= hev3 §6.2
+//# transports by RFC 9460 §7.1.2
 /// RFC 9460 §7.1.2: a record allows or excludes a transport, but does not restrict what TLS
 /// negotiates, so that an attacker who can change DNS cannot choose an older protocol.
 #[test]
@@ -123,6 +133,8 @@ fn a_record_does_not_narrow_what_is_offered() {
     assert_eq!(plan.entries[0].candidate.alpn, ["h2", "http/1.1"]);
 }
 
+//= hev3 §6.2
+//# no candidate for a service without a common protocol
 /// The draft's §6.2 example: a caller without HTTP/3 and a service with nothing else.
 #[test]
 fn a_service_without_a_common_protocol_is_not_tried() {
@@ -175,6 +187,8 @@ fn beside_records() -> PlanReason {
     PlanReason::BesideRecords { name: "example.com".into() }
 }
 
+//= rfc9460 §3
+//# an SVCB-optional client: the host itself is tried last, unless ECH is relied on (RFC 9848 §5.1)
 /// RFC 9460 §3: when what the records lead to has failed, the client connects as if there were
 /// none.
 ///
@@ -194,6 +208,8 @@ fn candidates_without_records_follow_those_of_records() {
     assert_eq!(plan.dropped, [], "what is tried is not dropped as well");
 }
 
+//= hev3 §6.2
+//# the host itself is tried as if there were no record (RFC 9460 §3), last
 /// RFC 9460 §8: a record without a supported protocol is not compatible, as if there were none.
 #[test]
 fn a_client_without_quic_still_reaches_a_host_whose_records_list_only_h3() {
@@ -210,6 +226,8 @@ fn a_client_without_quic_still_reaches_a_host_whose_records_list_only_h3() {
     assert!(plan.entries[0].reasons.contains(&beside_records()));
 }
 
+//= rfc9460 §3
+//# the host itself is tried with the transports that would be tried without records
 /// The reverse: the caller supports only QUIC, and no record lists it.
 #[test]
 fn a_quic_only_client_still_tries_a_host_whose_records_list_only_h2() {
@@ -223,6 +241,8 @@ fn a_quic_only_client_still_tries_a_host_whose_records_list_only_h2() {
     assert!(reasons.contains(&beside_records()) && reasons.contains(&PlanReason::QuicUnannounced));
 }
 
+//= rfc9460 §3
+//# the final target of an alias, with the origin's port and no parameters, before the host
 /// RFC 9460 §3: after an alias its target without parameters, and only then the host itself.
 ///
 /// ```text
@@ -254,6 +274,8 @@ fn the_target_of_an_alias_without_parameters_goes_before_the_host() {
     assert_eq!(tried, expected);
 }
 
+//= rfc9848 §5.1
+//# a client without ECH falls back, but not to a record's endpoint without its configuration
 /// A caller that does not rely on ECH falls back, but not to the same endpoint without its ECH.
 #[test]
 fn a_service_of_a_record_is_not_tried_again_without_its_ech() {

@@ -307,6 +307,8 @@ fn a_recent_failure_is_not_retested() {
     assert_eq!(scene.until(60_000), lines);
 }
 
+//= hev3 §6
+//# after a success untried candidates are dropped, but for one retest of each kind
 /// ```text
 /// 0     tcp ──▶            quic failed 6 min ago: the back-off is over
 /// 30    tcp ◀── usable

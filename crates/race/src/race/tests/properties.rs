@@ -355,6 +355,8 @@ proptest! {
         prop_assert_eq!(in_order.outputs, reversed.outputs);
     }
 
+    //= hev3 §5.3
+    //# clients with different history MUST converge: failures are tried again, successes expire
     /// From any memory, against any stationary network, repeated races end at the most preferred
     /// transport that works, and start with it unless DNS returns its address later than another.
     /// The bound: back-offs last two days at most, so after seventy hours everything is due. A race

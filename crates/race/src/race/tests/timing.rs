@@ -23,6 +23,8 @@ fn the_more_preferred_transport_has_a_head_start() {
     assert_eq!(scene.until(1_000), ["0 start 0 quic 192.0.2.1", "50 start 1 tcp 192.0.2.1"]);
 }
 
+//= hev3 §6
+//# attempts SHOULD NOT be simultaneous, unless the caller says so (`Policy::simultaneous`)
 #[test]
 fn the_next_attempt_starts_after_the_connection_attempt_delay() {
     let mut scene = Scene::new(&FOUR[..3], tcp_only());
@@ -64,6 +66,8 @@ fn the_failure_of_an_older_attempt_does_not_change_the_timer() {
     assert_eq!(scene.until(1_000), lines);
 }
 
+//= hev3 §6.1
+//# progress extends the delay
 /// ```text
 /// 0     1 ──▶
 /// 200   1 ◀── SYN ACK: the delay restarts for TLS
@@ -77,6 +81,8 @@ fn progress_extends_the_delay() {
     assert_eq!(scene.until(1_000), ["450 start 1 tcp 192.0.2.2"]);
 }
 
+//= hev3 §6.1
+//# progress extends the delay by the round trip, up to the maximum
 #[test]
 fn a_long_round_trip_extends_it_further_up_to_the_maximum() {
     let policy = Policy { attempt_delay: ms(1_800), ..tcp_only() };
@@ -94,6 +100,8 @@ fn a_simultaneous_race_starts_everything_at_once() {
     assert_eq!(lines.iter().filter(|line| line.starts_with("0 start")).count(), 4, "{lines:?}");
 }
 
+//= hev3 §7
+//# MAY reschedule the timer when answers change; it stays
 /// ```text
 /// 0     AAAA ◀── : the preferred family is known, and nothing else is waited for
 /// 0     v6 1 ──▶

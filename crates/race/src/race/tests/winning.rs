@@ -24,6 +24,8 @@ fn the_first_to_complete_wins() {
     );
 }
 
+//= hev3 §6
+//# losers are closed at once; an unanswered preferred transport may go on for the late switch
 /// ```text
 /// 0     quic ──▶
 /// 50    tcp ──▶
@@ -38,6 +40,8 @@ fn losers_are_closed_at_once() {
     assert_eq!(scene.until(60_000), lines);
 }
 
+//= hev3 §6.1
+//# an attempt wins with its TLS handshake
 #[test]
 fn a_syn_ack_alone_wins_nothing() {
     let mut scene = Scene::new(&[V4], cancelling());

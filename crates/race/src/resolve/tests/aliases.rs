@@ -15,6 +15,10 @@ fn kinds(ladder: &TestedResolution) -> Vec<(String, ServiceKind)> {
     ladder.resolution.services().into_iter().map(|service| (service.name, service.kind)).collect()
 }
 
+//= hev3 §4.2.1
+//# an alias alone does not end the wait
+//= rfc9460 §2.4.2, §6
+//# an alias has no parameters, and leads to the HTTPS records of its target
 /// ```text
 /// example.com  HTTPS 0 cdn.example.
 /// cdn.example  HTTPS 1 . alpn=h3
@@ -41,6 +45,8 @@ fn an_alias_leads_to_the_records_of_its_target() {
     assert_eq!(kinds(&ladder), expected);
 }
 
+//= rfc9460 §3
+//# the target of an alias that leads to no records is tried before the host
 /// RFC 9460 §3: the target of the last alias is tried even if it has addresses only.
 ///
 /// ```text
@@ -63,6 +69,8 @@ fn an_alias_to_a_name_without_records_goes_before_the_host() {
     assert_eq!(kinds(&ladder), expected);
 }
 
+//= rfc9460 §2.4.2
+//# a loop of aliases is noticed
 /// ```text
 /// example.com HTTPS 0 a.example.
 /// a.example   HTTPS 0 b.example.
@@ -92,6 +100,8 @@ fn an_alias_to_itself_is_a_loop() {
     assert_eq!(ladder.resolution.notes(), [PlanReason::AliasLoop { name: "example.com".into() }]);
 }
 
+//= rfc9460 §2.4.2, §3.1
+//# at most 8 aliases are followed, `MAX_ALIASES`; then as if there were no record
 /// ```text
 /// example.com HTTPS 0 a0.example.
 /// a0.example  HTTPS 0 a1.example.   and so on
@@ -111,6 +121,8 @@ fn an_endless_chain_ends() {
     assert_eq!(ladder.resolution.notes(), [too_long]);
 }
 
+//= rfc9460 §2.5.1, §12
+//# an alias to "." is ignored, and reported
 /// RFC 9460 §2.5.1: "." says that the service is not available; a client may try all the same.
 #[test]
 fn an_alias_to_the_root_is_no_alias() {
@@ -124,6 +136,8 @@ fn an_alias_to_the_root_is_no_alias() {
     );
 }
 
+//= rfc9460 §2.4.1
+//# ServiceMode records beside AliasMode MUST be ignored
 /// RFC 9460 §2.4.1: beside an alias, ServiceMode records are ignored.
 #[test]
 fn service_records_beside_an_alias_are_ignored() {
@@ -136,6 +150,8 @@ fn service_records_beside_an_alias_are_ignored() {
     assert_eq!(addresses(&ladder.plan()), Vec::<String>::new());
 }
 
+//= rfc9460 §2.4.2
+//# one of several aliases at random
 /// RFC 9460 §2.4.2: of several aliases one is drawn, the same for the same seed.
 #[test]
 fn one_of_several_aliases_is_drawn_by_the_seed() {

@@ -13,6 +13,8 @@ fn relying() -> TestedResolution {
 const AAAA: [&str; 1] = ["example.com AAAA 2001:db8::1"];
 const A: [&str; 1] = ["example.com A 192.0.2.1"];
 
+//= hev3 §6.1, §6.3
+//# MUST wait for records over protected DNS, if ECH is relied on
 /// ```text
 ///   0 ms  AAAA, A (protected)      wait, whatever the Resolution Delay
 /// 500 ms  HTTPS with ech           start
@@ -32,6 +34,8 @@ fn protected_dns_is_waited_for() {
     assert!(plan.entries.iter().all(|entry| entry.candidate.ech == Some(b"keys".to_vec())));
 }
 
+//= hev3 §6.3
+//# records are not waited for over plain DNS
 /// Records that any attacker can withhold are not worth waiting for.
 #[test]
 fn unprotected_dns_is_not_waited_for() {
@@ -53,6 +57,8 @@ fn without_reliance_protection_changes_nothing() {
         .waits_for(50);
 }
 
+//= hev3 §6.3
+//# if the records cannot be fetched over protected DNS, a race that relies on ECH ends
 /// RFC 9460 §3.1: SERVFAIL or no answer over protected DNS may be an attack.
 #[test]
 fn records_that_cannot_be_fetched_end_the_race() {
@@ -70,6 +76,8 @@ fn records_that_cannot_be_fetched_end_the_race() {
     assert_eq!(failures, [(crate::dns::RecordType::Https, DnsFailure::ServerFailure)]);
 }
 
+//= rfc9460 §2.2
+//# a set with a malformed record counts as none, even if the caller relies on records
 /// RFC 9460 §2.2: malformed records are rejected as a whole, as if there were none.
 #[test]
 fn malformed_protected_records_count_as_none() {
@@ -90,6 +98,9 @@ fn a_protected_denial_lets_the_race_begin() {
         .starts_with(&["2001:db8::1"]);
 }
 
+//= hev3 §5.1, §5.1.1
+//# if ECH is relied on, services with it are a group before the others; otherwise it changes no
+//# order
 /// ```text
 /// example.com HTTPS 1 plain alpn=h2
 /// example.com HTTPS 2 .     alpn=h2 ech=keys
@@ -109,6 +120,8 @@ fn services_with_ech_go_first_if_it_is_relied_on() {
     assert_eq!(addresses(&ladder(relying)), ["192.0.2.8", "192.0.2.7"]);
 }
 
+//= rfc9848 §5.1, §6
+//# if all endpoints have ECH, MUST be SVCB-reliant, whether or not DNS is protected
 /// RFC 9848 §5.1: if every record has ECH, the records are not bypassed, whether or not DNS is
 /// protected.
 #[test]
@@ -124,6 +137,8 @@ fn if_all_records_have_ech_nothing_bypasses_them() {
     assert_eq!(addresses(&ladder.plan()), ["192.0.2.7", "192.0.2.1"]);
 }
 
+//= rfc9848 §5.1
+//# one endpoint without ECH allows fallback
 /// If the zone itself offers a service without ECH, the host may be tried as well.
 #[test]
 fn one_record_without_ech_allows_a_bypass() {
@@ -137,6 +152,8 @@ fn one_record_without_ech_allows_a_bypass() {
     assert_eq!(addresses(&ladder.plan()), ["192.0.2.7", "192.0.2.8", "192.0.2.1"]);
 }
 
+//= hev3 §6.3
+//# one unprotected DNS answer makes the others unprotected
 /// ```text
 /// 0 ms  A (protected), AAAA (in the clear)    50 ms timer: the records can be withheld
 /// ```
@@ -153,6 +170,8 @@ fn one_protected_answer_does_not_vouch_for_the_others() {
         .starts_with(&["2001:db8::1", "192.0.2.1"]);
 }
 
+//= hev3 §6.3
+//# only a protected failure of the records ends a race that relies on ECH
 /// A failure that could have been forged does not end the race, whatever else was protected; one
 /// that could not have been ends it, whatever else was not.
 #[test]
@@ -171,6 +190,8 @@ fn only_a_protected_failure_about_the_records_ends_the_race() {
         .starts_with(&[]);
 }
 
+//= rfc9460 §3.1
+//# over protected DNS a failure ends the attempt, if the answer for the records was protected
 /// A protected answer does not secure an alias that could have been forged.
 #[test]
 fn an_unprotected_alias_leads_to_nothing_protected() {

@@ -7,6 +7,8 @@ use crate::policy::Policy;
 use crate::reason::PlanReason;
 use crate::vocabulary::{TestedResolution, dual_stack, https, ipv6_only, nat64, network};
 
+//= hev3 -04 §8.3
+//# without a prefix AAAA answers are used as they come
 /// ```text
 /// 10 ms  HTTPS, AAAA               start with IPv6: it is the only family
 /// ```
@@ -20,6 +22,8 @@ fn ipv6_only_network() {
         .starts_with(&["2001:db8::1"]);
 }
 
+//= hev3 §4.1, §8.1
+//# MUST include A if a NAT64 prefix is known
 /// ```text
 /// 10 ms  HTTPS, AAAA (negative), A   start with the translated IPv4 address
 /// ```
@@ -34,6 +38,8 @@ fn nat64_queries_a_and_synthesises() {
         .starts_with(&["64:ff9b::c000:201"]);
 }
 
+//= hev3 §8.2
+//# synthesised addresses MUST be de-synthesised before sorting, hints too
 /// A DNS64 and an A record yield the same address: it is tried once, and sorted as IPv4.
 ///
 /// ```text
@@ -50,6 +56,8 @@ fn addresses_synthesised_by_a_dns64_are_converted_back_before_sorting() {
         .starts_with(&["2001:db8::1", "64:ff9b::c000:201"]);
 }
 
+//= hev3 -04 §8
+//# only on IPv6-mostly networks: a prefix is sought without an IPv4 route
 /// With an IPv4 route the NAT64 is not needed, even for addresses synthesised by a DNS64.
 #[test]
 fn with_an_ipv4_route_nothing_is_synthesised() {
@@ -60,6 +68,8 @@ fn with_an_ipv4_route_nothing_is_synthesised() {
         .starts_with(&["192.0.2.1"]);
 }
 
+//= hev3 §4.1
+//# without any connectivity AAAA and A, because the name may be this machine's
 /// Without any connectivity both families are queried: the name may be that of this machine.
 #[test]
 fn without_connectivity_both_families_are_queried() {
@@ -119,6 +129,8 @@ fn only_ipv6_has_its_resolution_delay_with_addresses_of_a_dns64() {
         .starts_with(&["64:ff9b::c000:201"]);
 }
 
+//= hev3 §4.1, §8.1
+//# MUST include A if a NAT64 prefix is known, also for a caller that wants only IPv6
 /// `-6` behind a NAT64 without a DNS64: the host itself translates.
 #[test]
 fn only_ipv6_reaches_an_ipv4_peer_through_nat64() {

@@ -41,6 +41,8 @@ fn localhost_is_never_queried() {
     }
 }
 
+//= hev3 §8.3
+//# an IPv4 literal without an applicable route is synthesised too
 /// HEv3 §8.3: literals too.
 #[test]
 fn an_ipv4_literal_goes_through_nat64() {
@@ -62,6 +64,9 @@ fn a_literal_without_a_route_is_tried_as_a_last_resort() {
     assert_eq!(plan.dropped.len(), 1);
 }
 
+//= rfc8305 §3
+//# the first IPv6 attempt starts at once with AAAA; where HTTPS is queried, it is waited for (HEv3
+//# §4.2)
 /// The service of the paper: no HTTPS records, the transports of the caller, no ALPN.
 #[test]
 fn plain_services_query_addresses_only() {

@@ -15,6 +15,8 @@ fn origins(ladder: &TestedResolution) -> Vec<AddressOrigin> {
     best.addresses.into_iter().map(|address| address.origin).collect()
 }
 
+//= rfc9460 §2.5.2, §7.2, §9.1
+//# "." is the owner; the origin's port; Port Prefix Naming but for 443
 /// RFC 9460 §9.1, and "." stands for the owner name, prefixes and all (§2.5.2).
 ///
 /// ```text
@@ -39,6 +41,8 @@ fn other_ports_have_names_of_their_own() {
         .asks(&["_8443._https.example.com A"]);
 }
 
+//= hev3 §4.2.1
+//# address hints count as answers until those of their family arrive
 /// ```text
 /// 0 ms   HTTPS with both hints      start with the hints 9 ms   AAAA (another), A (negative): the
 /// IPv4 hint remains, as the last
@@ -60,6 +64,8 @@ fn answers_replace_hints_family_by_family() {
     assert_eq!(origins(&ladder), [AddressOrigin::Address, AddressOrigin::DeniedHint]);
 }
 
+//= rfc9460 §7.3
+//# an address hint stays, last, if the answer has no address
 /// RFC 9460 §7.3 ignores hints where there are addresses. There are none.
 #[test]
 fn empty_answers_do_not_remove_the_only_hint() {
@@ -140,6 +146,8 @@ fn addresses_without_a_record_do_not_start_the_race_while_records_lead_elsewhere
         .starts_with(&["192.0.2.7", "192.0.2.1"]);
 }
 
+//= rfc9460 §8
+//# unknown mandatory keys exclude the record
 /// ```text
 /// example.com HTTPS 1 a.example. alpn=h2 mandatory=alpn,key7 key7
 /// example.com HTTPS 2 b.example. alpn=h2 mandatory=alpn      key7
@@ -157,6 +165,8 @@ fn a_record_with_unknown_mandatory_keys_is_ignored() {
     assert_eq!(ladder.plan().notes, [note]);
 }
 
+//= rfc9460 §2.4.3, §8
+//# a record that contradicts itself is rejected, and the reason is reported
 #[test]
 fn records_that_contradict_themselves_are_ignored() {
     let long_ech = format!("1 . alpn=h2 ech={}", "x".repeat(MAX_ECH + 1));
@@ -179,6 +189,8 @@ fn records_that_contradict_themselves_are_ignored() {
     }
 }
 
+//= rfc9460 §7.1.1, §9
+//# `http/1.1` unless `no-default-alpn` is present
 /// Each record's set contains `http/1.1` unless it excludes it (RFC 9460 §7.1.1, §9.2).
 #[test]
 fn the_default_protocol_belongs_to_the_set() {

@@ -8,6 +8,8 @@ const AAAA: [&str; 2] = ["example.com AAAA 2001:db8::1", "example.com AAAA 2001:
 const A: [&str; 2] = ["example.com A 192.0.2.1", "example.com A 192.0.2.2"];
 const ALTERNATING: [&str; 4] = ["2001:db8::1", "192.0.2.1", "2001:db8::2", "192.0.2.2"];
 
+//= hev3 §4.1
+//# HTTPS, AAAA, A at once, in this order
 /// ```text
 /// 30 ms  HTTPS (no hints), AAAA     start with IPv6
 ///  2 ms  A                          update with IPv6 + IPv4
@@ -27,6 +29,8 @@ fn aaaa_slightly_before_a() {
         .starts_with(&ALTERNATING);
 }
 
+//= hev3 §4.2
+//# the Resolution Delay, 50 ms, begins with the first usable address
 /// ```text
 /// 30 ms  HTTPS (no hints), A        50 ms timer
 /// 10 ms  AAAA                       start with IPv6 + IPv4
@@ -45,6 +49,8 @@ fn a_before_aaaa() {
         .starts_with(&ALTERNATING);
 }
 
+//= hev3 §4.2
+//# at the end of the Resolution Delay (`Policy::resolution_delay`) attempts start without AAAA
 /// ```text
 ///  30 ms  HTTPS (no hints), A       50 ms timer
 ///  50 ms                            start with IPv4
@@ -82,6 +88,8 @@ fn https_slightly_late() {
         .starts_with(&ALTERNATING);
 }
 
+//= hev3 §4.2
+//# service information is waited for until the Resolution Delay ends
 /// ```text
 /// 30 ms  AAAA, A                    50 ms timer
 /// 50 ms                             start with IPv6 + IPv4
@@ -98,6 +106,8 @@ fn https_very_late_or_never() {
         .starts_with(&ALTERNATING);
 }
 
+//= hev3 §4.2.1
+//# an address hint is tried while AAAA is late
 /// ```text
 /// 30 ms  HTTPS (with hints)         start with IPv6 + IPv4
 /// ```
@@ -110,6 +120,8 @@ fn hints_while_aaaa_is_late() {
         .starts_with(&["2001:db8::1", "192.0.2.1"]);
 }
 
+//= rfc9460 §5.1, §5.2
+//# aliases and targets are queried
 /// ```text
 /// 30 ms  HTTPS ("."), HTTPS ("alt"), AAAA, A
 ///                                   start with IPv6 + IPv4, ask AAAA and A of "alt"

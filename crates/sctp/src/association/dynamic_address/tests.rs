@@ -78,6 +78,8 @@ fn outcome(
     (changes, responses.collect())
 }
 
+//= rfc5061 §4.1.1
+//# the address parameter of ASCONF MUST name an address of the association
 #[test]
 fn a_request_is_sent_and_answered() {
     let (mut here, mut there) = (state(), state());
@@ -96,6 +98,8 @@ fn a_request_is_sent_and_answered() {
     assert_eq!(next.serial, AsconfNumber(0), "numbers wrap");
 }
 
+//= rfc5061 §5.1 A3, §5.1.1 C1
+//# one ASCONF in flight
 #[test]
 fn one_request_is_outstanding_and_the_others_are_sent_together() {
     let mut here = state();
@@ -108,6 +112,9 @@ fn one_request_is_outstanding_and_the_others_are_sent_together() {
     assert_eq!(poll(&mut here).expect("two requests wait").parameters.iter().count(), 2);
 }
 
+//= rfc5061 §5.3 F5
+//# MUST NOT request the deletion of the last address
+//= not-met: a user's request is sent, and refused by the peer
 #[test]
 fn address_changes_are_requested() {
     let mut here = state();
@@ -129,6 +136,8 @@ fn address_changes_are_requested() {
     assert_eq!(requested, [(true, about(2)), (true, about(3)), (false, about(1))]);
 }
 
+//= rfc5061 §5.1 A1, C5
+//# all requests go into one ASCONF, at most eight; the others wait
 #[test]
 fn pending_requests_are_bounded() {
     let mut here = state();
@@ -138,6 +147,8 @@ fn pending_requests_are_bounded() {
     assert!(poll(&mut here).expect("some").parameters.iter().count() <= 8);
 }
 
+//= rfc5061 §5.1 A4, A5, B1 to B5
+//# T4 is the RTO, doubled each time; the same ASCONF is sent again, if possible to another address
 #[test]
 fn a_request_is_retransmitted_until_it_is_answered() {
     let mut here = state();
@@ -152,6 +163,8 @@ fn a_request_is_retransmitted_until_it_is_answered() {
     assert_eq!(here.outgoing.next_timeout(), Some(RTO * 3));
 }
 
+//= rfc5061 §5.2 E2
+//# an ASCONF with an earlier number is answered from memory; the last answer is kept
 #[test]
 fn a_repeated_request_is_answered_but_not_executed_again() {
     let mut there = state();
@@ -166,11 +179,15 @@ fn a_repeated_request_is_answered_but_not_executed_again() {
     assert!(matches!(answer(&mut there, &request(0, []), &[1]), AsconfAnswer::New(..)));
 }
 
+//= rfc5061 §5.2 E5
+//# ASCONFs with other numbers than the next and the last are discarded
 #[test]
 fn before_the_first_request_there_is_no_answer_to_repeat() {
     assert_eq!(answer(&mut state(), &request(u32::MAX - 1, []), &[1]), AsconfAnswer::Discard);
 }
 
+//= rfc5061 §5.3 F9, F10
+//# beyond `max_peer_addresses`: Resource Shortage
 #[test]
 fn a_refusal_is_reported_with_its_cause() {
     let loopback = AddressRequest { correlation: 9, address: [127, 0, 0, 1].into() };
@@ -194,6 +211,8 @@ fn adding_an_existing_address_is_not_an_error() {
     assert_eq!(outcome([Parameter::AddAddress(about(2))], &[1, 2]), (Vec::new(), Vec::new()));
 }
 
+//= rfc5061 §5.2 V1
+//# requests are processed in order
 #[test]
 fn later_requests_see_what_earlier_ones_did() {
     let (changes, responses) = outcome(
@@ -214,6 +233,8 @@ fn later_requests_see_what_earlier_ones_did() {
     assert_eq!((&changes[..], responses), (&expected[..], Vec::new()));
 }
 
+//= rfc5061 §4.2.1, §4.2.2, §4.2.4
+//# the unspecified address stands for the source
 #[test]
 fn an_unspecified_address_stands_for_the_source_of_the_packet() {
     let any = AddressRequest { correlation: 1, address: [0, 0, 0, 0].into() };
@@ -230,6 +251,8 @@ fn an_unspecified_address_stands_for_the_source_of_the_packet() {
     assert_eq!(changes, [PeerChange::Added(ip(5)), PeerChange::Deleted(ip(1))]);
 }
 
+//= rfc5061 §4.2.1 to §4.2.4, §5.2 V3
+//# correlation ids are copied
 #[test]
 fn partial_success_is_reported_per_request() {
     let (_, responses) =
@@ -237,6 +260,8 @@ fn partial_success_is_reported_per_request() {
     assert_eq!(responses, [(2, None), (7, Some(CauseCode::UNRESOLVABLE_ADDRESS))]);
 }
 
+//= rfc5061 §5.3 F11
+//# after a failed request the others in the chunk fail
 /// RFC 5061 §5.3, F11: a peer that changes its address keeps the old one if there is no room for
 /// the new one.
 #[test]
@@ -252,6 +277,8 @@ fn after_an_address_over_the_limit_none_is_removed() {
     assert_eq!(responses, [(4, refused), (2, refused), (3, None)]);
 }
 
+//= rfc5061 §5.3 F3a, F3b
+//# what the peer does not understand is not repeated
 /// RFC 5061 §5.3, F3a and F3b.
 #[test]
 fn requests_unknown_to_the_peer_are_not_repeated() {
@@ -275,6 +302,8 @@ fn requests_unknown_to_the_peer_are_not_repeated() {
     assert_eq!(next.parameters.iter().count(), 1);
 }
 
+//= rfc5061 §5.2 V2
+//# unknown requests by the bits of their type
 #[test]
 fn unknown_requests_follow_the_bits_of_their_type() {
     let unknown = |number| {
@@ -311,6 +340,8 @@ fn malformed_requests_change_nothing() {
     assert_eq!(answer(&mut there, &asconf, &[1]), AsconfAnswer::Malformed);
 }
 
+//= rfc5061 §5.1 A6 to A8
+//# requests before an error succeeded, those after it only if it says so
 #[test]
 fn after_a_refusal_only_confirmed_requests_were_executed() {
     let mut here = state();
@@ -341,6 +372,8 @@ fn after_a_refusal_only_confirmed_requests_were_executed() {
     assert_eq!(results.iter().map(|(_, code)| *code).collect::<Vec<_>>(), expected);
 }
 
+//= rfc5061 §5.3 F0
+//# an ASCONF-ACK with a future number: ABORT
 #[test]
 fn an_unexpected_answer_is_illegal_only_with_a_future_number() {
     let ack =
@@ -353,6 +386,8 @@ fn an_unexpected_answer_is_illegal_only_with_a_future_number() {
     assert_eq!(here.outgoing.handle_ack(&ack(3)), AckOutcome::Unrelated);
 }
 
+//= rfc5061 §5.1 A9, §5.1.1
+//# nothing more to a peer that does not know ASCONF
 #[test]
 fn a_peer_without_asconf_gets_no_further_requests() {
     let mut here = state();

@@ -178,6 +178,8 @@ fn reset_event(outgoing: bool, streams: &[u16], outcome: ReconfigurationOutcome)
     Event::StreamsReset { outgoing, streams, outcome }
 }
 
+//= rfc6525 §5.2.2 E3, E5, E6, §5.2.7 H4
+//# streams that were reset restart at 0
 #[test]
 fn our_streams_restart_and_continue() {
     let (mut a, mut b) = Side::pair();
@@ -195,6 +197,8 @@ fn our_streams_restart_and_continue() {
     assert_eq!(a.reconfiguration.next_timeout(), None);
 }
 
+//= rfc6525 §5.1.2 A4, §5.1.3 B2
+//# a reset names all streams by an empty list, otherwise up to 500
 #[test]
 fn all_streams_restart_including_newly_used_ones() {
     let (mut a, mut b) = Side::pair();
@@ -211,6 +215,8 @@ fn all_streams_restart_including_newly_used_ones() {
     assert_eq!(b.texts(), ["a", "c", "b"]);
 }
 
+//= rfc6525 §5.2.2 E2
+//# "in progress" until everything before it has arrived; then the final answer, unasked
 #[test]
 fn a_reset_waits_for_earlier_data() {
     let (mut a, mut b) = Side::pair();
@@ -233,6 +239,8 @@ fn a_reset_waits_for_earlier_data() {
     assert_eq!(b.texts(), ["late", "next"]);
 }
 
+//= rfc6525 §5.1.1, §5.2.1
+//# retransmitted by the RTO, doubled; a repeated chunk gets the same answer, of the last two
 #[test]
 fn a_request_is_retransmitted_until_it_is_answered_and_executed_once() {
     let (mut a, mut b) = Side::pair();
@@ -258,6 +266,8 @@ fn a_request_is_retransmitted_until_it_is_answered_and_executed_once() {
     assert_eq!((a.events().len(), a.counters.unexpected_chunks), (1, 1));
 }
 
+//= rfc6525 §5.1.2 A4
+//# the answer to an incoming reset has its streams and number
 #[test]
 fn an_incoming_reset_makes_the_peer_reset_its_streams() {
     let (mut a, mut b) = Side::pair();
@@ -272,6 +282,8 @@ fn an_incoming_reset_makes_the_peer_reset_its_streams() {
     assert_eq!(a.texts(), ["a", "b"]);
 }
 
+//= rfc6525 §5.2.2 E1
+//# an outgoing reset that fulfils our request acknowledges it
 #[test]
 fn a_request_that_fulfils_ours_counts_as_its_response() {
     let (mut a, _) = Side::pair();
@@ -289,6 +301,8 @@ fn a_request_that_fulfils_ours_counts_as_its_response() {
     assert_eq!(a.reconfiguration.next_timeout(), None);
 }
 
+//= rfc6525 §5.2.4 G1, G4 to G7, §5.2.7 H5
+//# everything missing is skipped, all streams restart, the next TSNs follow the answer
 #[test]
 fn an_association_reset_restarts_everything() {
     let (mut a, mut b) = Side::pair();
@@ -317,6 +331,9 @@ fn an_association_reset_restarts_everything() {
     assert_eq!(a.texts(), ["under way", "waits"]);
 }
 
+//= rfc6525 §5.2.4 G2
+//# our next TSN SHOULD be the highest sent plus 1; it is plus 2 to the 30th
+//= otherwise: data that overtakes the answer must not be taken for earlier data
 #[test]
 fn data_that_overtakes_the_answer_to_a_reset_is_not_lost() {
     let (mut a, mut b) = Side::pair();
@@ -333,6 +350,8 @@ fn data_that_overtakes_the_answer_to_a_reset_is_not_lost() {
     assert_eq!(a.texts(), ["a", "early"]);
 }
 
+//= rfc6525 §5.2.6
+//# outgoing streams are requested; denied only beyond 65,535
 #[test]
 fn streams_are_added_in_both_directions() {
     let (mut a, mut b) = Side::pair();
@@ -346,6 +365,8 @@ fn streams_are_added_in_both_directions() {
     send_message(&mut b, &mut a, 12, "y");
 }
 
+//= rfc6525 §5.2.5
+//# streams are added, up to `max_inbound_streams`
 #[test]
 fn more_streams_than_allowed_are_denied() {
     let (mut a, mut b) = Side::pair();
@@ -363,6 +384,8 @@ fn more_streams_than_allowed_are_denied() {
     );
 }
 
+//= rfc6525 §5.1.1
+//# one request in flight; a second one is refused as busy
 #[test]
 fn invalid_requests_are_refused_at_once() {
     let (mut a, _) = Side::pair();
@@ -381,6 +404,8 @@ fn invalid_requests_are_refused_at_once() {
     assert!(!a.reconfiguration.is_busy());
 }
 
+//= rfc6525 §5.2.1
+//# a request that is not performed MUST be answered
 #[test]
 fn requests_for_missing_streams_are_refused() {
     let (_, mut b) = Side::pair();
@@ -397,6 +422,8 @@ fn requests_for_missing_streams_are_refused() {
     assert_eq!(b.response_result(), ReconfigurationResult::WrongSsn);
 }
 
+//= rfc6525 §5.2.1
+//# numbers out of order: "bad sequence number"
 #[test]
 fn numbers_out_of_order_are_rejected() {
     let (_, mut b) = Side::pair();
@@ -408,6 +435,8 @@ fn numbers_out_of_order_are_rejected() {
     assert_eq!((b.receiver.inbound_streams(), b.counters.unexpected_chunks), (10, 3));
 }
 
+//= rfc6525 §5.2.7 H3
+//# after a refusal queued data continues with the old numbers
 #[test]
 fn a_denied_reset_changes_nothing() {
     for result in [ReconfigurationResult::Denied, ReconfigurationResult::BadSequenceNumber] {
@@ -427,6 +456,8 @@ fn a_denied_reset_changes_nothing() {
     }
 }
 
+//= rfc6525 §5.1.1
+//# the peer's requests cross ours
 #[test]
 fn crossing_requests_are_both_fulfilled() {
     let (mut a, mut b) = Side::pair();
@@ -447,6 +478,8 @@ fn crossing_requests_are_both_fulfilled() {
     assert_eq!((b.texts().len(), a.texts().len()), (2, 2));
 }
 
+//= rfc6525 §5.2.7 H2
+//# "request already in progress": a new number, a bounded number of times
 #[test]
 fn a_request_is_repeated_a_limited_number_of_times_if_the_peer_is_busy() {
     let (mut a, _) = Side::pair();
@@ -472,6 +505,8 @@ fn a_request_is_repeated_a_limited_number_of_times_if_the_peer_is_busy() {
     assert_eq!(a.data().len(), 1);
 }
 
+//= rfc6525 §5.2.7 H2
+//# "in progress" restarts the timer and is no error
 /// RFC 6525 §5.2.7, H2.
 #[test]
 fn in_progress_answers_do_not_count_as_errors() {
@@ -494,6 +529,8 @@ fn in_progress_answers_do_not_count_as_errors() {
     assert_eq!(b.response_result(), ReconfigurationResult::Performed);
 }
 
+//= rfc6525 §5.2.3
+//# streams that are being reset: "nothing to do"
 /// RFC 6525 §5.2.3.
 #[test]
 fn a_stream_being_reset_is_not_reset_twice() {
@@ -514,6 +551,8 @@ fn a_stream_being_reset_is_not_reset_twice() {
     }
 }
 
+//= rfc6525 §7
+//# answers to a flood of requests are bounded
 #[test]
 fn responses_to_a_flood_of_requests_are_bounded() {
     let (_, mut b) = Side::pair();
@@ -528,6 +567,8 @@ fn responses_to_a_flood_of_requests_are_bounded() {
     assert_eq!(answers, MAX_ANSWERS);
 }
 
+//= rfc6525 §3.1
+//# RE-CONFIG has at most two parameters; others are counted
 #[test]
 fn unexpected_parameters_are_counted() {
     let (_, mut b) = Side::pair();

@@ -36,6 +36,8 @@ fn event() -> CongestionEvent {
     }
 }
 
+//= rfc9260 §7.2.1
+//# initial window min(4 MTU, max(2 MTU, 4,404))
 #[test]
 fn the_initial_window_follows_the_standard() {
     assert_eq!(NewReno::new(1500, WindowRules::default()).window(), 4404);
@@ -43,6 +45,8 @@ fn the_initial_window_follows_the_standard() {
     assert_eq!(NewReno::new(9000, WindowRules::default()).window(), 18_000);
 }
 
+//= rfc9260 §7.2.1
+//# slow start: one MTU per SACK if the window was in use
 #[test]
 fn slow_start_grows_by_one_mtu_per_sack_while_the_window_is_full() {
     let mut reno = NewReno::new(MTU, WindowRules::default());
@@ -57,6 +61,8 @@ fn slow_start_grows_by_one_mtu_per_sack_while_the_window_is_full() {
     assert_eq!(reno.window(), 4404 + 1600);
 }
 
+//= rfc9260 §7.2.2
+//# congestion avoidance: one MTU per window
 #[test]
 fn congestion_avoidance_grows_by_one_mtu_per_window() {
     let mut reno = reno(30_000, 20_000);
@@ -81,6 +87,10 @@ fn an_unused_window_saves_at_most_one_step() {
     assert_eq!(reno.base.partial_bytes_acked, 0);
 }
 
+//= rfc9260 §7.2
+//# MUST be no more aggressive than NewReno; CUBIC (RFC 9438) by default, BBR and coupled ones on
+//# request
+//= otherwise: NewReno if it is selected
 #[test]
 fn a_loss_halves_the_window_which_does_not_grow_until_recovery_ends() {
     let mut reno = reno(60_000, usize::MAX);
@@ -93,6 +103,8 @@ fn a_loss_halves_the_window_which_does_not_grow_until_recovery_ends() {
     assert_eq!(reno.window(), 31_500);
 }
 
+//= rfc9260 §7.2.3
+//# on loss max(cwnd / 2, 4 MTU), after T3 one packet
 #[test]
 fn a_loss_leaves_at_least_four_packets_and_a_timeout_one() {
     let mut reno = reno(7_000, usize::MAX);

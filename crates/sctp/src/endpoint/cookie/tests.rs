@@ -41,6 +41,8 @@ fn a_cookie_round_trips() {
     assert_eq!(keys.open(LIFE, &sealed), Ok(cookie(Duration::ZERO)));
 }
 
+//= rfc9260 §5.1.3
+//# the cookie is signed: HMAC-SHA-256, 16 bytes
 #[test]
 fn a_cookie_with_any_bit_changed_is_forged() {
     let mut keys = keys();
@@ -77,6 +79,8 @@ fn a_stale_cookie_reports_its_staleness() {
     assert_eq!(keys.open(LIFE + late, &sealed), Err(BadCookie::Stale { by: late, cookie }));
 }
 
+//= rfc9260 §5.1.3
+//# keys of cookies change every ten minutes; the previous one stays valid for ten more
 #[test]
 fn a_key_stays_valid_for_one_more_rotation() {
     let mut keys = keys();

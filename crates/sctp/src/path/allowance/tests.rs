@@ -17,6 +17,8 @@ fn path() -> Path {
     Path::new(PathId(0), remote, None, &config)
 }
 
+//= rfc9260 §6.1 B
+//# no new data beyond the congestion window; any room in it admits a packet
 #[test]
 fn a_window_with_any_room_admits_a_whole_packet() {
     let mut path = path();
@@ -44,6 +46,8 @@ fn a_granted_packet_ignores_the_window_once() {
     assert_eq!(path.allowance(ms(0), 1448), SendAllowance::Closed);
 }
 
+//= rfc9260 §6.1 D
+//# bursts are limited by the acknowledged data and Max.Burst
 #[test]
 fn bursts_are_limited_to_acknowledged_bytes_plus_max_burst() {
     let mut path = path();

@@ -72,6 +72,8 @@ fn run(
     }
 }
 
+//= rfc7829 beyond §3.2
+//# `max_probe_interval`: failed addresses are probed at least so often; such probes are no errors
 #[test]
 fn additional_probes_do_not_change_the_error_count() {
     let mut changed = Vec::new();

@@ -52,6 +52,8 @@ fn a_chunk_is_in_flight_until_it_is_acknowledged_lost_or_forgotten() {
     assert_eq!((path.rates.delivered(), path.rates.lost()), (160, 140));
 }
 
+//= rfc9260 §7.2.1
+//# a path without data for an RTO: max(cwnd / 2, 4 MTU)
 #[test]
 fn a_path_idle_for_a_timeout_loses_half_of_its_window() {
     let mut path = path();

@@ -63,6 +63,8 @@ fn state(paths: &AssociationPaths, id: u16) -> PathState {
     paths.get(PathId(id)).unwrap().state()
 }
 
+//= rfc9260 §8.3
+//# idle addresses are probed every RTO + HB.interval, with 50 % jitter
 #[test]
 fn idle_paths_get_heartbeats_at_the_interval_plus_rto_with_jitter() {
     let (mut paths, config) = paths(1);
@@ -100,6 +102,10 @@ fn without_an_interval_active_paths_get_no_heartbeats() {
     assert!(paths.poll_heartbeat(ms(10), &config).is_some());
 }
 
+//= rfc7829 §3.2, 8
+//# beyond PMR an address is inactive, and probed at HB.interval
+//= rfc9260 §8.2
+//# beyond Path.Max.Retrans an address is inactive until it answers
 #[test]
 fn a_silent_path_fails_in_steps_and_recovers() {
     let (mut paths, config) = paths(1);
@@ -117,6 +123,8 @@ fn a_silent_path_fails_in_steps_and_recovers() {
     assert!(times[6] - times[5] > ms(60_000));
 }
 
+//= rfc9260 §8.1
+//# HEARTBEATs on paths without data SHOULD NOT count for the association
 /// RFC 9260 §8.1: an idle association does not fail because of its alternate paths.
 #[test]
 fn heartbeats_lost_on_other_paths_are_no_errors_of_the_association() {
@@ -135,6 +143,9 @@ fn heartbeats_lost_on_other_paths_are_no_errors_of_the_association() {
     assert!(paths.is_peer_unreachable(&config));
 }
 
+//= rfc9260 §5.4
+//# addresses are probed once per RTO, eight times with CMT; after sixteen probes without an answer
+//# once per 30 s
 #[test]
 fn one_address_is_verified_per_timeout() {
     let (mut paths, config) = paths(4);
@@ -145,6 +156,8 @@ fn one_address_is_verified_per_timeout() {
     }
 }
 
+//= rfc9260 §5.4
+//# a silent address stays unconfirmed, and is no error of the association
 #[test]
 fn a_silent_address_stays_unconfirmed_and_is_probed_less_often() {
     let (mut paths, config) = paths(2);
@@ -155,6 +168,8 @@ fn a_silent_address_stays_unconfirmed_and_is_probed_less_often() {
     assert!((6..=9).contains(&asked), "{asked}");
 }
 
+//= rfc9260 §5.4
+//# a forged answer to a probe confirms no address
 #[test]
 fn a_forged_response_confirms_nothing() {
     let (mut paths, config) = paths(2);
@@ -175,6 +190,8 @@ fn a_forged_response_confirms_nothing() {
     assert!(!paths.on_heartbeat_ack(ms(6), &heartbeat.info, None));
 }
 
+//= rfc9260 §8.3
+//# an answer measures the RTT and shows the address by its nonce
 #[test]
 fn a_response_measures_the_rtt_and_shows_the_source() {
     let (mut paths, config) = paths(1);
@@ -187,6 +204,8 @@ fn a_response_measures_the_rtt_and_shows_the_source() {
     assert_eq!(path.local, local);
 }
 
+//= rfc7829 §3.2, 6
+//# a HEARTBEAT is sent when an address becomes PF, and after each unanswered one
 #[test]
 fn a_doubted_path_is_probed_immediately() {
     let (mut paths, config) = paths(2);
@@ -199,6 +218,8 @@ fn a_doubted_path_is_probed_immediately() {
     assert_eq!(paths.for_data(None), Some(PATH));
 }
 
+//= rfc9260 RFC 8899 §4.3, §6.2.2
+//# probes with larger packets, as HEARTBEAT with PAD: `path_mtu_discovery`
 #[test]
 fn the_mtu_search_starts_once_data_gets_through() {
     let config = AssociationConfig::default();

@@ -43,6 +43,8 @@ fn no_data_is_sent_to_an_unconfirmed_address() {
     );
 }
 
+//= rfc7829 §3.2, 1 and 2
+//# an address whose errors exceed PFMR, 0 by default, is potentially failed (PF)
 #[test]
 fn one_error_makes_a_path_potentially_failed_and_a_response_restores_it() {
     let (mut paths, config) = three_paths();
@@ -60,6 +62,8 @@ fn one_error_makes_a_path_potentially_failed_and_a_response_restores_it() {
     assert_eq!(changes(&mut paths), [(0, PathChange::PotentiallyFailed), (0, PathChange::Active)]);
 }
 
+//= rfc7829 §3.2, 4
+//# without an active address the PF one with the fewest errors
 #[test]
 fn the_failed_path_with_the_fewest_errors_is_used() {
     let (mut paths, config) = three_paths();
@@ -135,6 +139,8 @@ fn retransmissions_take_another_path() {
     assert_eq!(paths.for_retransmission(PathId(0)), PathId(0));
 }
 
+//= rfc7829 §5, 4 and 6
+//# switching the primary path over is off by default; then the primary path returns
 #[test]
 fn the_primary_path_returns_unless_it_was_permanently_abandoned() {
     let (mut paths, mut config) = three_paths();
@@ -147,6 +153,8 @@ fn the_primary_path_returns_unless_it_was_permanently_abandoned() {
     assert_eq!(paths.for_data(None), Some(PathId(1)));
 }
 
+//= rfc7829 §5, 2 and 3
+//# beyond PSMR the address with the data becomes primary
 #[test]
 fn the_path_with_data_becomes_primary_even_if_potentially_failed() {
     let (mut paths, mut config) = three_paths();
@@ -159,6 +167,8 @@ fn the_path_with_data_becomes_primary_even_if_potentially_failed() {
     assert_eq!((paths.primary(), paths.for_data(None)), (PathId(2), Some(PathId(2))));
 }
 
+//= rfc7829 §5, 1
+//# PSMR below PFMR MUST be rejected; it is treated as PFMR
 /// RFC 7829 §5: no PSMR below PFMR.
 #[test]
 fn a_primary_path_is_not_abandoned_before_it_is_potentially_failed() {
@@ -192,6 +202,10 @@ fn identifiers_are_not_reused_and_the_last_path_stays() {
     );
 }
 
+//= rfc7829 §3.2, 2
+//# only T3 and unanswered HEARTBEATs make it PF; so does a tail-loss probe, if another address is
+//# active
+//= otherwise: data would stall for a timeout (`suspect_silent_paths`)
 #[test]
 fn an_unanswered_tail_loss_probe_casts_doubt_only_if_there_is_another_path() {
     let (mut paths, config) = three_paths();

@@ -24,6 +24,8 @@ fn the_first_sample_sets_three_times_the_round_trip() {
     assert_eq!(rto.current(), ms(300));
 }
 
+//= rfc9260 §6.3.1 C1 to C7
+//# RTO from SRTT and RTTVAR
 #[test]
 fn later_samples_weigh_an_eighth_and_a_quarter() {
     let mut rto = rto(10, 1000, 60_000);

@@ -29,6 +29,8 @@ const A: PathId = PathId(0);
 const B: PathId = PathId(1);
 const C: PathId = PathId(2);
 
+//= rfc9260 §6.4
+//# SACKs go back to where the data came from
 #[test]
 fn without_cmt_sacks_return_to_the_source_of_the_last_data() {
     let mut back = ReturnPath::from_config(&AssociationConfig::default());

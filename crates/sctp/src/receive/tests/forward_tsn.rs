@@ -37,6 +37,8 @@ impl Side {
     }
 }
 
+//= rfc3758 §3.2
+//# TSNs up to the new cumulative one count as received
 #[test]
 fn a_missing_message_is_skipped() {
     let mut side = Side::data();
@@ -52,6 +54,8 @@ fn a_missing_message_is_skipped() {
     assert_eq!(side.texts(), ["e"]);
 }
 
+//= rfc3758 §3.6
+//# messages of listed streams become available
 #[test]
 fn complete_messages_before_the_skip_are_delivered() {
     let mut side = Side::data();
@@ -60,6 +64,8 @@ fn complete_messages_before_the_skip_are_delivered() {
     assert_eq!(side.texts(), ["b", "d", "e"]);
 }
 
+//= rfc3758 §3.6
+//# a FORWARD TSN at or before the cumulative TSN is answered with a SACK
 #[test]
 fn a_late_forward_tsn_is_acknowledged_again() {
     let mut side = Side::data();
@@ -71,6 +77,8 @@ fn a_late_forward_tsn_is_acknowledged_again() {
     assert_eq!(side.texts(), ["a", "b", "c"], "its list is ignored");
 }
 
+//= rfc3758 §3.6
+//# streams missing from the list of a FORWARD TSN continue
 #[test]
 fn streams_missing_from_the_list_continue() {
     let mut side = Side::data();
@@ -79,6 +87,8 @@ fn streams_missing_from_the_list_continue() {
     assert_eq!(side.texts(), ["b", "c"]);
 }
 
+//= rfc3758 §3.6
+//# fragments of skipped messages MUST be removed
 #[test]
 fn fragments_of_skipped_messages_are_freed() {
     let mut side = Side::data();
@@ -115,6 +125,8 @@ fn unordered_messages_are_skipped_by_their_tsns() {
     assert_eq!(side.receiver.memory(), 0);
 }
 
+//= rfc3758 §3.6
+//# the user is told that a partial delivery will not be completed
 #[test]
 fn an_aborted_partial_delivery_is_reported() {
     let mut config = config();
@@ -143,6 +155,8 @@ fn an_unread_part_is_withdrawn() {
     assert!(core::iter::from_fn(|| side.receiver.poll_event()).all(|event| event != aborted));
 }
 
+//= rfc8260 §2.3.1
+//# I-FORWARD-TSN instead of FORWARD-TSN
 #[test]
 fn i_data_messages_are_skipped_by_their_numbers() {
     let mut side = Side::with(&config(), true, false);
@@ -189,6 +203,8 @@ fn numbers_of_unordered_messages_are_skipped_across_their_wrap() {
     assert_eq!(side.receiver.memory(), 0);
 }
 
+//= rfc8260 §2.3.1
+//# the wrong kind of FORWARD-TSN MUST end the association
 #[test]
 fn the_wrong_kind_of_forward_tsn_violates_the_protocol() {
     assert_eq!(Side::data().i_forward(0, &[]), Err(DataViolation::WrongKind));

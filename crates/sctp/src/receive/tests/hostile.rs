@@ -5,6 +5,9 @@ use crate::receive::borrowing::MAX_BORROWED_FRAGMENTS;
 use crate::receive::tracking::{MAX_RANGES, MAX_TSNS_AHEAD};
 use crate::receive::window::{CHUNK_OVERHEAD, MEMORY_FACTOR, MESSAGE_OVERHEAD};
 
+//= hostile sctp-lies
+//# millions of tiny fragments
+//= bound: `receive_buffer`, with `CHUNK_OVERHEAD` and `MESSAGE_OVERHEAD`
 #[test]
 fn a_million_tiny_fragments_take_bounded_memory() {
     for interleaving in [false, true] {
@@ -26,6 +29,9 @@ fn a_million_tiny_fragments_take_bounded_memory() {
     }
 }
 
+//= hostile sctp-lies
+//# endless messages, or some behind one that never comes
+//= bound: `receive_buffer`
 #[test]
 fn a_million_unfinished_messages_take_bounded_memory() {
     let mut side = Side::with(&config(), true, false);
@@ -78,6 +84,9 @@ fn data_that_cannot_be_reported_is_dropped() {
     assert_eq!(side.chunk(&whole(3 << 30, 1, "x")), DataOutcome::Duplicate);
 }
 
+//= hostile sctp-lies
+//# endless gaps
+//= bound: `MAX_RANGES`
 #[test]
 fn gaps_are_bounded() {
     let mut side = Side::data();

@@ -174,6 +174,8 @@ proptest! {
         arrivals_give_the_messages(&messages, false, (&[0], &arrivals, &reads), 1 << 20)?;
     }
 
+    //= rfc8260 §2.2.3
+    //# I-DATA is reassembled by stream, U bit, message and fragment number, not by TSN
     #[test]
     fn i_data_arrives_in_any_order_and_is_delivered_in_the_right_one(
         messages in prop::collection::vec(sent(any::<bool>()), 1..25),
@@ -310,6 +312,8 @@ fn nothing_leaks(side: &mut Side, interleaving: bool) -> Result<(), TestCaseErro
 }
 
 proptest! {
+    //= rfc9260 §6.2
+    //# data reported beyond gaps MAY be dropped; it never is
     #[test]
     fn nothing_that_a_peer_sends_breaks_the_bounds(
         actions in prop::collection::vec(action(), 0..150),

@@ -16,6 +16,8 @@ fn last_is_refused(interleaving: bool, chunks: &[DataChunk]) -> bool {
     first == Some(chunks.len() - 1)
 }
 
+//= rfc9260 §6.9
+//# fragments are accepted in any order
 #[test]
 fn fragments_are_reassembled_in_any_order() {
     let parts = [

@@ -3,6 +3,8 @@
 use super::*;
 use crate::receive::tracking::MAX_DUPLICATES;
 
+//= rfc9260 §6.2
+//# the first packet is acknowledged at once, then every second, within 200 ms
 #[test]
 fn the_first_packet_is_acknowledged_immediately_then_every_second() {
     let mut side = Side::data();
@@ -72,6 +74,8 @@ fn several_chunks_of_a_packet_count_once() {
     assert!(!side.wants_sack());
 }
 
+//= rfc9260 §6.7
+//# a gap SHOULD be reported at once
 #[test]
 fn a_gap_and_its_end_are_reported_immediately() {
     let mut side = Side::data();
@@ -104,6 +108,8 @@ fn without_reports_of_gaps_every_second_packet_counts() {
     assert_eq!(side.sack().dac_count, 2);
 }
 
+//= rfc8260 §2.1
+//# the I bit: SHOULD NOT delay the SACK
 #[test]
 fn a_chunk_with_the_i_bit_is_acknowledged_immediately() {
     let mut side = Side::data();
@@ -146,6 +152,8 @@ fn after_a_shutdown_every_packet_is_acknowledged() {
     }
 }
 
+//= rfc9260 §6.2
+//# SHOULD report when the window opens; when a considerable part has
 #[test]
 fn the_window_shrinks_by_buffered_data_and_its_opening_is_announced() {
     let mut small = config();

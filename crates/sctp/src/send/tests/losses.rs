@@ -34,6 +34,8 @@ fn t3(bench: &Bench) -> Option<Duration> {
     bench.paths.get(PathId(0)).expect("the first path").t3
 }
 
+//= rfc9260 §7.2.4
+//# fast retransmission on the third miss
 #[test]
 fn three_missing_reports_mark_a_loss() {
     let mut bench = bench_with(8);
@@ -54,6 +56,8 @@ fn a_duplicate_sack_is_not_another_missing_report() {
     assert!(!bench.has_data(PathId(0)));
 }
 
+//= rfc9260 §7.2.4
+//# a chunk is fast retransmitted once
 #[test]
 fn a_chunk_is_fast_retransmitted_once() {
     let mut bench = bench_with(12);
@@ -67,6 +71,8 @@ fn a_chunk_is_fast_retransmitted_once() {
     assert!(!bench.has_data(PathId(0)));
 }
 
+//= rfc9260 §7.2.4
+//# the window is cut once per recovery
 #[test]
 fn the_window_is_reduced_once_per_recovery() {
     let mut bench = bench_with(20);
@@ -125,6 +131,8 @@ fn t3_retransmits_everything_and_doubles() {
     assert_eq!(t3(&bench), None);
 }
 
+//= rfc9260 §6.3.2
+//# T3 follows the oldest outstanding chunk
 #[test]
 fn t3_restarts_when_the_oldest_chunk_is_acknowledged() {
     let mut bench = bench_with(3);
@@ -165,6 +173,8 @@ fn rack_detects_a_lost_retransmission() {
     assert_eq!(bench.counters.retransmissions, 2);
 }
 
+//= rfc9260 RFC 8985 §7
+//# a probe when nothing was acknowledged for two round trips: `LossDetection::Rack`
 #[test]
 fn a_lost_tail_is_probed_long_before_t3() {
     let mut bench = by_time(3);
@@ -243,6 +253,10 @@ fn probed() -> Bench {
     bench
 }
 
+//= rfc9260 §6.3, §7.2.4
+//# retransmission on T3 or three missing reports; by default also by time and a tail-loss probe
+//# (RFC 8985)
+//= otherwise: `LossDetection::Classic` does as this RFC says
 #[test]
 fn a_loss_repaired_by_the_probe_reduces_the_window() {
     let mut bench = probed();

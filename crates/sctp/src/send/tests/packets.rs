@@ -7,6 +7,8 @@ use crate::wire::DataOrder;
 /// The bytes of user data in a full packet: 1,500 without the headers of IP, SCTP and DATA.
 const WHOLE: usize = 1500 - 20 - 12 - 16;
 
+//= rfc9260 §6.10
+//# small messages share a packet, control chunks first
 #[test]
 fn small_messages_share_a_packet() {
     let mut bench = Bench::new();
@@ -52,6 +54,8 @@ fn a_message_that_fits_into_a_packet_is_not_fragmented() {
     assert_eq!(sizes, [1000, WHOLE]);
 }
 
+//= rfc9260 §6.9
+//# fragments have consecutive TSNs, B and E bits, one SSN
 #[test]
 fn fragments_have_their_flags_and_one_number() {
     let mut bench = Bench::new();
@@ -79,6 +83,9 @@ fn unordered_messages_use_no_number() {
     assert_eq!(packets[0].chunks[1].order, DataOrder::Ssn(crate::serial::Ssn(0)));
 }
 
+//= rfc8260 §2.2.2
+//# one message of a stream is sent at a time, several streams by turns; TSNs in the order of
+//# sending
 #[test]
 fn interleaved_messages_take_turns_by_chunk() {
     let config = AssociationConfig { scheduler: SchedulerKind::RoundRobin.into(), ..config() };
@@ -124,6 +131,8 @@ fn the_segment_size_can_be_limited() {
     assert_eq!(sizes, [500, 500, 200]);
 }
 
+//= rfc9260 §6.1
+//# Nagle's algorithm SHOULD be available; it is off by default
 #[test]
 fn small_messages_wait_if_allowed() {
     let mut bench = Bench::with(AssociationConfig { nagle: true, ..config() }, terms());

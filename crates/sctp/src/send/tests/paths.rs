@@ -19,6 +19,8 @@ fn new_data_uses_the_primary_or_the_requested_path() {
     assert!(bench.sender.is_drained());
 }
 
+//= rfc9260 §6.4.1
+//# retransmissions SHOULD go to another active address
 #[test]
 fn after_t3_another_path_is_used() {
     let mut bench = Bench::new();
@@ -36,6 +38,8 @@ fn after_t3_another_path_is_used() {
     assert_eq!(bench.sender.next_timeout(&bench.paths), None);
 }
 
+//= rfc7829 §3.2, 9 and 10
+//# acknowledgements of data sent to several addresses confirm none of them
 /// RFC 7829 §3.2, 9 and 10.
 #[test]
 fn data_sent_on_two_paths_confirms_neither() {

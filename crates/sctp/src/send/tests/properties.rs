@@ -272,6 +272,8 @@ impl Peer {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
+    //= rfc3758 §3.5 A2
+    //# an abandoned chunk counts as acknowledged, and opens no window
     #[test]
     fn arbitrary_sacks_never_break_the_sender(
         operations in prop::collection::vec(operation(), 1..120),

@@ -79,6 +79,8 @@ fn queues_are_reported_by_stream() {
     assert_eq!(bench.sender.stream_queue(StreamId(1)).unacknowledged, 0);
 }
 
+//= rfc3758 RFC 7496 §3.2
+//# without room, messages of lower priority are abandoned, the lowest first
 #[test]
 fn a_message_of_higher_priority_replaces_one_of_lower_priority() {
     let config = AssociationConfig { send_buffer: 3000, ..config() };

@@ -37,6 +37,8 @@ fn forwarded(count: u32, skipped: &[(u16, u16)]) -> Option<Chunk> {
     Some(Chunk::ForwardTsn(ForwardTsnChunk::new(FIRST.plus(count).previous(), &skipped)))
 }
 
+//= rfc3758 §4.1 TR3
+//# an expired message gets no TSN
 #[test]
 fn an_expired_message_is_not_sent() {
     let mut bench = Bench::new();
@@ -52,6 +54,8 @@ fn an_expired_message_is_not_sent() {
     assert!(bench.sender.is_drained());
 }
 
+//= rfc3758 §4.1 TR3
+//# a queued message expires on time; `Event::SendFailed`
 #[test]
 fn a_queued_message_expires_on_time() {
     let mut bench = Bench::with(config(), SenderTerms { peer_window: 0, ..terms() });
@@ -69,6 +73,8 @@ fn a_queued_message_expires_on_time() {
     assert_eq!(bench.sender.queued_bytes(), 100);
 }
 
+//= rfc3758 §4.1 TR2, TR4
+//# an expired message is not retransmitted, and is reliable before
 #[test]
 fn an_expired_message_is_not_retransmitted() {
     let mut bench = Bench::new();
@@ -101,6 +107,8 @@ fn a_forward_tsn_on_a_removed_path_is_sent_again() {
     assert!(bench.sender.forward_tsn_due());
 }
 
+//= rfc3758 §3.5 F5
+//# a lost chunk cuts the window before it is abandoned
 #[test]
 fn retransmissions_can_be_limited() {
     let mut bench = Bench::new();
@@ -128,6 +136,8 @@ fn forwarding_bench() -> Bench {
     bench
 }
 
+//= rfc3758 §3.5 C5, A5
+//# T3 covers FORWARD TSN
 #[test]
 fn t3_covers_forward_tsns() {
     let mut bench = forwarding_bench();
@@ -162,6 +172,8 @@ fn more_than_one_packet_follows_an_acknowledged_forward_tsn() {
     assert_eq!(in_flight(&mut bench), Some(200), "the peer answered");
 }
 
+//= rfc3758 §3.5 F2, F4
+//# FORWARD TSN is repeated while SACKs acknowledge less, once per round trip
 #[test]
 fn the_forward_tsn_is_repeated_while_the_peer_acknowledges_less() {
     let mut bench = forwarding_bench();
@@ -177,6 +189,8 @@ fn the_forward_tsn_is_repeated_while_the_peer_acknowledges_less() {
     assert!(!bench.sender.forward_tsn_due());
 }
 
+//= rfc3758 §3.5 A3
+//# all TSNs of a message are abandoned together
 #[test]
 fn a_partly_sent_message_can_be_abandoned() {
     let config = AssociationConfig { send_buffer: 5000, ..config() };
@@ -199,6 +213,8 @@ fn a_partly_sent_message_can_be_abandoned() {
     assert_eq!(last.order, crate::wire::DataOrder::Ssn(Ssn(1)), "a number was consumed, too");
 }
 
+//= rfc3758 §3.5 A4, C1, C2
+//# Advanced.Peer.Ack.Point moves past abandoned chunks once earlier ones are acknowledged
 #[test]
 fn abandoned_messages_are_forwarded_once_earlier_ones_are_acknowledged() {
     let mut bench = Bench::new();
@@ -215,6 +231,8 @@ fn abandoned_messages_are_forwarded_once_earlier_ones_are_acknowledged() {
     assert_eq!(forward(&mut bench), forwarded(2, &[(1, 0)]));
 }
 
+//= rfc3758 §3.5 C4
+//# FORWARD TSN lists each stream once, with its highest number
 #[test]
 fn interleaved_messages_are_forwarded_by_their_numbers() {
     let config = AssociationConfig { scheduler: SchedulerKind::Fcfs.into(), ..config() };
@@ -236,6 +254,8 @@ fn interleaved_messages_are_forwarded_by_their_numbers() {
     assert_eq!(forward(&mut bench), Some(Chunk::IForwardTsn(expected)));
 }
 
+//= rfc3758 §3.3.3
+//# MUST NOT send FORWARD TSN to a peer without it, which gets everything
 #[test]
 fn a_peer_without_forward_tsn_gets_everything() {
     let mut bench = Bench::with(config(), SenderTerms { partial_reliability: false, ..terms() });
@@ -249,6 +269,8 @@ fn a_peer_without_forward_tsn_gets_everything() {
     assert_eq!(bench.events(), []);
 }
 
+//= rfc3758 §3.2
+//# FORWARD TSN MUST NOT list unordered chunks
 /// RFC 3758 §3.2.
 #[test]
 fn an_unordered_message_is_forwarded_without_a_number() {
@@ -262,6 +284,8 @@ fn an_unordered_message_is_forwarded_without_a_number() {
     assert_eq!(forward(&mut bench), forwarded(2, &[(4, 0)]), "the other side's");
 }
 
+//= rfc3758 §3.5 C4
+//# a list of streams that does not fit continues once the peer has acknowledged it
 /// RFC 3758 §3.5, C4: more streams than fit into one chunk.
 #[test]
 fn a_full_list_continues_once_the_peer_has_acknowledged_it() {

@@ -14,6 +14,8 @@ fn numbers(packets: &[SentPacket]) -> Vec<(u16, u16)> {
         .collect()
 }
 
+//= rfc6525 §5.1.2 A1
+//# a reset waits until no message of the streams is partly sent, and queues later ones
 #[test]
 fn a_paused_stream_sends_nothing_new_and_restarts() {
     let mut bench = Bench::new();
@@ -154,6 +156,8 @@ fn at_the_end_everything_unacknowledged_has_failed() {
     assert!(bench.sender.is_drained());
 }
 
+//= rfc6525 §5.1.4 C2
+//# an SSN/TSN reset waits for outstanding data, and new data for its answer
 #[test]
 fn tsns_restart_only_when_nothing_is_outstanding() {
     let mut bench = Bench::new();
@@ -168,6 +172,8 @@ fn tsns_restart_only_when_nothing_is_outstanding() {
     assert_eq!(numbers(&packets), [(1, 0)]);
 }
 
+//= rfc6525 §5.1.5, §5.1.6, §5.2.7 H6
+//# new streams wait for success and begin at 0
 #[test]
 fn streams_can_be_added_later() {
     let mut bench = Bench::new();

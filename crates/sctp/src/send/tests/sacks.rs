@@ -41,6 +41,8 @@ fn gap_blocks_reduce_the_flight_size_but_free_nothing() {
     assert!(bench.sender.is_drained());
 }
 
+//= rfc9260 §6.2.1 D i
+//# an overtaken SACK is dropped
 #[test]
 fn an_outdated_sack_is_ignored() {
     let mut bench = bench_with(4);
@@ -66,6 +68,8 @@ fn invalid_sacks_are_counted_and_change_nothing() {
     assert_eq!(bench.sender.in_flight(), 7000);
 }
 
+//= rfc9260 §6.2.1 D iii
+//# reneged data counts as one miss; believed when it is missing twice, or is the next TSN
 #[test]
 fn reneging_needs_two_sacks() {
     let mut bench = bench_with(7);
@@ -102,6 +106,8 @@ fn reneging_on_the_next_chunk_needs_one_sack() {
     assert!(bench.sender.is_drained());
 }
 
+//= rfc9260 §6.2.1 D iii
+//# T3 starts for reneged data
 /// If no other data was outstanding, T3-rtx is started (RFC 9260 §6.2.1 D iii).
 #[test]
 fn reneged_chunks_are_covered_by_t3() {
@@ -122,6 +128,9 @@ fn reneged_chunks_are_covered_by_t3() {
     }
 }
 
+//= hostile sctp-lies
+//# gaps revoked again and again
+//= bound: twice the outstanding data
 /// A peer that alternately reneges and acknowledges does not make anything grow.
 #[test]
 fn repeated_reneging_leaves_nothing_behind() {
@@ -155,6 +164,8 @@ fn nr_gap_blocks_free_the_buffer() {
     assert_eq!(bench.sender.queued_bytes(), 0);
 }
 
+//= rfc9260 §6.3.1 C4, C5
+//# one sample per round trip, none from retransmissions
 #[test]
 fn rtt_samples_come_from_chunks_sent_once() {
     let mut bench = bench_with(1);

@@ -6,6 +6,8 @@ fn with_window(peer_window: u32) -> Bench {
     Bench::with(config(), SenderTerms { peer_window, ..terms() })
 }
 
+//= rfc8260 §2.2.2
+//# I-DATA stays within the receiver's window
 #[test]
 fn data_stays_within_the_peer_window() {
     let mut bench = with_window(3000);
@@ -27,6 +29,8 @@ fn gap_acked_data_is_already_counted_in_the_window() {
     assert_eq!(bench.sender.peer_window(), 4000);
 }
 
+//= rfc9260 §6.1 A
+//# a closed window is probed with one chunk per RTO, doubled
 #[test]
 fn a_closed_window_is_probed_with_one_chunk() {
     let mut bench = with_window(0);

@@ -290,6 +290,8 @@ mod tests {
         round_trip(DATA);
     }
 
+    //= rfc8260 §2.1
+    //# the first fragment has the PPID, later ones their number
     #[test]
     fn a_later_fragment_of_i_data_has_a_number_instead_of_a_ppid() {
         let expected = DataChunk {

@@ -357,6 +357,8 @@ mod tests {
         }
     }
 
+    //= rfc9260 §3.3.4
+    //# as many gap blocks as fit, in increasing order
     #[test]
     fn lists_are_truncated_to_the_available_room() {
         let blocks = [GapBlock { start: 2, end: 2 }, GapBlock { start: 4, end: 4 }];

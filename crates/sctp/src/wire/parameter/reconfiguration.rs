@@ -334,6 +334,8 @@ mod tests {
         assert_eq!(ReconfigurationResult::from_number(7), ReconfigurationResult::Unknown(7));
     }
 
+    //= rfc6525 §4.1 to §4.6
+    //# parameters shorter than their sections say are malformed
     #[test]
     fn requests_shorter_than_they_must_be_are_malformed() {
         for (number, shortest) in [(13, 16), (14, 8), (15, 8), (16, 12), (17, 10), (18, 10)] {

@@ -29,6 +29,9 @@ fn sack(cumulative_tsn: Tsn, blocks: &[(u16, u16)], is_nr: bool) -> Chunk {
     Chunk::Sack(SackBuilder { gap_blocks: &gap_blocks, ..builder }.build())
 }
 
+//= rfc9260 §12.4
+//# a SACK for a TSN never sent: MUST abort; it is dropped and counted
+//= otherwise: after TSNs were reset (RFC 6525 §5.2.4) a late SACK looks like one
 #[test]
 fn acknowledgements_of_unsent_data_are_ignored() {
     let mut peer = HostilePeer::new(|_| {});

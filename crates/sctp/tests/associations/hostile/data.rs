@@ -5,6 +5,9 @@ use super::*;
 /// The cause "protocol violation".
 const VIOLATION: Option<u16> = Some(13);
 
+//= hostile sctp-lies
+//# overlapping fragments
+//= bound: ABORT
 #[test]
 fn contradictory_fragments_end_the_association() {
     let cases: [fn(&HostilePeer) -> Vec<Chunk>; 4] = [
@@ -40,6 +43,10 @@ fn overlapping_fragments_of_i_data_end_the_association() {
     }
 }
 
+//= rfc8260 §2.1, §2.2.3
+//# I-DATA without user data, or the kind of DATA that was not negotiated: ABORT
+//= rfc9260 §6.2
+//# DATA without user data: ABORT, No User Data
 #[test]
 fn empty_data_and_the_wrong_kind_end_the_association() {
     let mut peer = HostilePeer::new(|_| {});
@@ -53,6 +60,8 @@ fn empty_data_and_the_wrong_kind_end_the_association() {
     assert_eq!(peer.aborted_with(), VIOLATION);
 }
 
+//= rfc9260 §6.2
+//# data beyond a closed window is dropped; data that fills a gap is accepted within bounds
 #[test]
 fn the_window_is_not_overrun() {
     let mut peer = HostilePeer::new(|config| config.receive_buffer = 20_000);
@@ -94,6 +103,8 @@ fn tiny_fragments_fill_the_window_by_their_memory() {
     }
 }
 
+//= rfc9260 §6.5
+//# DATA for a missing stream: SACK and ERROR
 #[test]
 fn missing_streams_are_refused_individually() {
     let mut peer = HostilePeer::new(|config| config.max_inbound_streams = 10);
@@ -108,6 +119,9 @@ fn missing_streams_are_refused_individually() {
     assert!(peer.answers().iter().any(|answer| answer.contains("ERROR")));
 }
 
+//= hostile sctp-lies
+//# TSNs far ahead
+//= bound: `MAX_TSNS_AHEAD`
 #[test]
 fn data_far_ahead_is_dropped() {
     let mut peer = HostilePeer::new(|_| {});

@@ -7,6 +7,8 @@ use eyas_sctp::wire::{
     ReconfigChunk, SackBuilder, SkippedMid, SkippedSsn,
 };
 
+//= rfc9260 §8.3
+//# HEARTBEATs are answered unchanged from COOKIE-ECHOED on, up to 1,024 bytes
 #[test]
 fn heartbeats_are_echoed_once_each_and_bounded() {
     let mut peer = HostilePeer::new(|_| {});
@@ -33,6 +35,8 @@ fn responses_to_unsent_heartbeats_are_ignored() {
     assert!(peer.is_up());
 }
 
+//= rfc9260 §3.3.10
+//# ERROR is reported and ends nothing; sixteen causes per chunk
 #[test]
 fn endless_errors_raise_few_events() {
     let mut peer = HostilePeer::new(|_| {});
@@ -48,6 +52,9 @@ fn endless_errors_raise_few_events() {
     peer.check_data();
 }
 
+//= hostile sctp-floods
+//# endless RE-CONFIGs
+//= bound: `MAX_ANSWERS`, `max_inbound_streams`
 #[test]
 fn endless_reconfigurations_are_refused() {
     let mut peer = HostilePeer::new(|config| config.max_inbound_streams = 2000);
@@ -67,6 +74,9 @@ fn endless_reconfigurations_are_refused() {
     peer.check_data();
 }
 
+//= hostile sctp-lies
+//# skips of data that never existed, over any distance
+//= bound: no state for an unused stream
 #[test]
 fn forward_tsns_for_missing_messages_are_cheap() {
     let mut peer = HostilePeer::new(|_| {});
@@ -135,6 +145,8 @@ fn hundreds_of_skips_of_any_distance_leave_the_association_up() {
     }
 }
 
+//= rfc3758 §3.3.1, §3.3.2
+//# without Forward-TSN-Supported, FORWARD TSN is unknown: ERROR, and nothing is skipped
 /// RFC 3758 §3.3.1.
 #[test]
 fn an_unnegotiated_forward_tsn_is_reported_and_not_executed() {
@@ -167,6 +179,8 @@ fn an_unnegotiated_nr_sack_acknowledges_nothing() {
     assert_eq!(peer.counters().unexpected_chunks, 1);
 }
 
+//= rfc9260 §6.2
+//# duplicates are reported at once, up to 64; one SACK per packet
 #[test]
 fn duplicates_are_answered_at_most_once_per_packet() {
     let mut peer = HostilePeer::new(|_| {});

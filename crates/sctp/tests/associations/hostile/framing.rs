@@ -2,6 +2,8 @@
 
 use super::*;
 
+//= rfc9260 §3.2
+//# a chunk with an impossible length ends its packet, without ABORT
 #[test]
 fn chunks_without_a_length_end_their_packet() {
     for length in 0..4 {
@@ -32,6 +34,8 @@ fn chunks_that_are_longer_than_their_packet_are_not_read() {
     peer.check_data();
 }
 
+//= rfc9260 §3.3.7
+//# ABORT with an invalid length MUST be discarded
 #[test]
 fn every_type_of_chunk_at_every_short_length_is_harmless() {
     let ends = [6, 7, 8, 14];
@@ -68,6 +72,9 @@ fn lists_with_too_large_counts_are_not_read() {
     assert_eq!(peer.counters().malformed_chunks, 2);
 }
 
+//= hostile sctp-lies
+//# nested and truncated parameters
+//= bound: one level is parsed, in place
 #[test]
 fn nested_parameters_are_bounded() {
     let mut peer = HostilePeer::new(|_| {});
@@ -87,6 +94,8 @@ fn nested_parameters_are_bounded() {
     peer.check_data();
 }
 
+//= rfc9260 §3.2
+//# unknown chunks by the highest two bits; one longer than 512 bytes is not reported
 #[test]
 fn unknown_chunks_are_handled_by_their_first_bits() {
     let data = |peer: &HostilePeer| peer.i_data(0, (0, 0), "ube", "behind");

@@ -16,6 +16,8 @@ fn listing(world: &mut World, addresses: impl Iterator<Item = IpAddr>) -> Vec<St
     world.tap.ladder.clone()
 }
 
+//= rfc9260 §5.1.2
+//# no loopback, link-local, multicast, broadcast or unspecified addresses
 #[test]
 fn non_unicast_addresses_are_ignored() {
     let mut world = World::new();
@@ -25,6 +27,9 @@ fn non_unicast_addresses_are_ignored() {
     assert_eq!(world.hosts[B].endpoint.counters().addresses_ignored, 5);
 }
 
+//= hostile sctp-setup
+//# listed addresses of other hosts
+//= bound: `max_probes_per_source`; `MAX_UNANSWERED`, then one per `SLOW_INTERVAL`
 /// Two hundred associations list addresses of uninvolved hosts.
 #[test]
 fn probes_to_addresses_listed_by_a_peer_have_a_budget() {
@@ -59,6 +64,8 @@ fn verification_slows_down_after_many_silent_addresses() {
     assert!((16..=16 + 20 + 1).contains(&probes), "{probes} heartbeats to unrelated hosts");
 }
 
+//= rfc9260 §5.1.2
+//# of the addresses in INIT ACK at most `max_peer_addresses`, 32, are used
 #[test]
 fn only_a_few_of_thousands_of_addresses_are_used() {
     let mut world = World::new();

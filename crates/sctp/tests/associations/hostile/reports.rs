@@ -28,6 +28,8 @@ fn opening() -> (World, Bytes) {
     (world, init)
 }
 
+//= rfc9260 §10 ICMP1 to 6
+//# messages that do not quote the tag, or for an INIT ours, MUST be discarded
 #[test]
 fn a_handshake_is_only_ended_by_an_icmp_message_that_quotes_its_init() {
     let (mut world, init) = opening();
@@ -49,6 +51,9 @@ fn a_handshake_is_only_ended_by_an_icmp_message_that_quotes_its_init() {
     assert_eq!(world.hosts[A].events(), [refused]);
 }
 
+//= rfc9260 §10 ICMP8
+//# Protocol Unreachable, or inside UDP Port Unreachable (RFC 6951 §5.5), MUST count as ABORT with
+//# the T bit
 /// RFC 9260 §10, ICMP8.
 #[test]
 fn an_association_is_ended_by_an_icmp_message_that_quotes_its_packet() {
@@ -72,6 +77,9 @@ fn an_association_is_ended_by_an_icmp_message_that_quotes_its_packet() {
     assert!(!world.tap.ladder.iter().any(|line| line.contains("A -> B")), "{:?}", world.tap.ladder);
 }
 
+//= hostile sctp-blind
+//# forged ICMP about an unverified address
+//= bound: only verified paths are trusted
 /// An address that the peer lists may belong to an uninvolved host.
 #[test]
 fn an_icmp_message_about_an_unconfirmed_address_ends_nothing() {
@@ -88,6 +96,8 @@ fn an_icmp_message_about_an_unconfirmed_address_ends_nothing() {
     assert_eq!(world.hosts[A].state(), AssociationState::Established);
 }
 
+//= rfc9260 §10 ICMP7
+//# Packet Too Big lowers the MTU, never below 576 or 1,280
 #[test]
 fn the_mtu_is_only_reduced_by_an_icmp_message_that_quotes_a_packet() {
     let mut world = World::with_associations(|config| config.path_mtu_discovery = false);

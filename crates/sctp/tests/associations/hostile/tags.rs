@@ -3,6 +3,8 @@
 use super::*;
 use eyas_sctp::wire::{AbortChunk, Causes};
 
+//= rfc9260 §8.5
+//# a wrong tag MUST be silently discarded
 #[test]
 fn a_tag_that_is_off_by_one_is_rejected() {
     let mut peer = HostilePeer::new(|_| {});
@@ -24,6 +26,8 @@ fn a_tag_that_is_off_by_one_is_rejected() {
     assert_eq!(peer.world.hosts[B].state(), AssociationState::Closed);
 }
 
+//= rfc9260 §8.5.1
+//# the T bit: ABORT and SHUTDOWN COMPLETE with our own tag
 #[test]
 fn our_own_tag_reflected_counts_only_with_the_t_bit() {
     let mut peer = HostilePeer::new(|_| {});
@@ -42,6 +46,9 @@ fn our_own_tag_reflected_counts_only_with_the_t_bit() {
     assert!(!peer.is_up());
 }
 
+//= hostile sctp-blind
+//# the right tag from the wrong ports
+//= bound: ports and address are checked
 #[test]
 fn ports_have_to_match_too() {
     let mut peer = HostilePeer::new(|_| {});

@@ -260,6 +260,9 @@ async fn the_age_in_a_cache_counts() {
     }
 }
 
+//= hostile client
+//# endless informational responses of a DoH server
+//= bound: `MAX_INFORMATIONAL`, `MAX_HEAD_BYTES`
 /// RFC 9110 §15.2: each of them says only that the response is yet to come.
 #[tokio::test]
 async fn informational_responses_are_passed_over_up_to_a_limit() {

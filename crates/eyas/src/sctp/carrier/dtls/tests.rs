@@ -50,6 +50,8 @@ fn identity() -> ServerIdentity {
     ServerIdentity::self_signed(["peer.test"]).expect("an identity")
 }
 
+//= rfc8261 §6.1
+//# several associations MAY share a connection; a client opens one per session
 #[tokio::test]
 async fn messages_pass_both_ways() {
     let identity = identity();
@@ -100,6 +102,8 @@ async fn a_runtime_that_ends_sends_close_notify() {
     timeout(TIMEOUT, ended).await.expect("close_notify");
 }
 
+//= rfc8261 §6.1
+//# no INIT before the peer is verified
 #[tokio::test]
 async fn an_untrusted_server_receives_no_init() {
     let listener = listen(&identity());
@@ -158,6 +162,9 @@ fn records_and_packets_are_distinguished_whatever_the_ports() {
     }
 }
 
+//= hostile dtls
+//# a forged hello from the address of an unencrypted association
+//= bound: port and checksum, 48 bits
 /// An attacker that knows the address of an unencrypted client can forge a datagram from it.
 #[test]
 fn a_forged_hello_does_not_affect_a_plaintext_association() {
@@ -190,6 +197,8 @@ fn records_among_packets_are_extracted_one_by_one() {
     assert_eq!(arrivals, vec![single.clone(), single]);
 }
 
+//= rfc8261 §6.2
+//# HEARTBEAT with PAD finds the MTU inside records
 /// Loopback carries packets larger than any that is probed for.
 #[tokio::test]
 async fn larger_packets_are_probed_for_inside_records() {
@@ -211,6 +220,8 @@ async fn larger_packets_are_probed_for_inside_records() {
     timeout(TIMEOUT, search).await.expect("in time");
 }
 
+//= rfc8261 §5, §6.1, §6.3, §8
+//# no ECN, one path, no ASCONF
 #[test]
 fn an_association_inside_records_has_one_path_and_no_ecn() {
     let mut config = AssociationConfig::default();

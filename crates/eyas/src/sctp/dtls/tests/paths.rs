@@ -248,6 +248,9 @@ fn a_key_that_may_not_connect_is_refused_and_learns_it() {
     assert_eq!(paths.packets_at_server(), []);
 }
 
+//= hostile dtls
+//# a client without a known key
+//= bound: the session ends with its handshake
 /// Neither DTLS 1.2, nor a certificate made for the occasion.
 #[test]
 fn a_client_without_a_known_key_gets_no_session() {
@@ -262,6 +265,9 @@ fn a_client_without_a_known_key_gets_no_session() {
     assert_eq!(paths.client.state(path(1)), State::Over(EndReason::Closed));
 }
 
+//= hostile dtls
+//# another key on a further path
+//= bound: packets are for one identity
 /// The client trusts both servers, but the association is with the first one.
 #[test]
 fn another_key_on_a_further_path_is_no_part_of_the_association() {
@@ -387,6 +393,9 @@ fn the_session_of_a_removed_path_is_closed_at_both_ends() {
     assert_eq!((paths.client.count(), paths.server.count()), (1, 1));
 }
 
+//= hostile dtls
+//# many handshakes on further paths
+//= bound: `MAX_PATHS`
 /// One host opens handshakes on many paths and completes none.
 #[test]
 fn handshakes_on_further_paths_are_bounded() {
