@@ -37,7 +37,7 @@ fn built_in_plans_are_valid_and_named_after_their_files() {
 
 #[test]
 fn the_plan_of_every_key_is_valid() {
-    let plan = Plan::parse(EVERY_KEY, &Options::default()).unwrap();
+    let plan = Plan::parse(EVERY_KEY, &PlanOptions::default()).unwrap();
     assert_eq!((plan.name.as_str(), plan.grid.points.len()), ("keys", 2));
 }
 

@@ -80,7 +80,7 @@ pub fn chapter(document: &ResultsDocument) -> String {
 /// Returns the chapter of a page: the pictures and tables are links to files in a folder, given by their
 /// titles and names. Of the checks of a claim it has those that decide against it, or else the first.
 fn brief_chapter(
-    document: &Document,
+    document: &ResultsDocument,
     folder: &str,
     pictures: &[(String, String, String)],
     tables: &[(String, String, String)],
@@ -100,8 +100,9 @@ fn brief_chapter(
             false => &verdict.text,
         };
         before = rest;
-        let is_fine =
-            |check: &&CheckVerdict| matches!(check.outcome, Outcome::Accepted | Outcome::ShownOnly);
+        let is_fine = |check: &&CheckVerdict| {
+            matches!(check.outcome, ClaimOutcome::Accepted | ClaimOutcome::ShownOnly)
+        };
         let mut against: Vec<String> =
             verdict.checks.iter().filter(|check| !is_fine(check)).map(check).collect();
         if against.is_empty() {
@@ -112,7 +113,7 @@ fn brief_chapter(
     text + &not_judged(document)
 }
 
-fn not_judged(document: &Document) -> String {
+fn not_judged(document: &ResultsDocument) -> String {
     let notes = document.notes.iter().filter(|note| note.starts_with("Not judged"));
     notes.map(|note| format!("\n{}\n", inline(note))).collect()
 }

@@ -3,10 +3,10 @@
 use super::markup::{estimate, number};
 use super::picture::axis_label;
 use crate::plan::PublishedTable;
-use crate::results::{Document, field};
+use crate::results::{ResultsDocument, field};
 
 /// Returns the tables of a document as CSV: their titles, the names of their files, and the contents.
-pub(super) fn files(document: &Document) -> Vec<(String, String, String)> {
+pub(super) fn files(document: &ResultsDocument) -> Vec<(String, String, String)> {
     let plan = &document.plan;
     let mut files = vec![("claims".to_owned(), format!("{plan}-claims.csv"), claims(document))];
     if !document.tables.is_empty() {
@@ -17,7 +17,7 @@ pub(super) fn files(document: &Document) -> Vec<(String, String, String)> {
 }
 
 /// Returns a line for each check of each claim.
-fn claims(document: &Document) -> String {
+fn claims(document: &ResultsDocument) -> String {
     let mut text = line(&[
         "claim",
         "text",
@@ -50,7 +50,7 @@ fn claims(document: &Document) -> String {
 }
 
 /// Returns a line for each number of the publication that has a measured one beside it.
-fn published(document: &Document) -> String {
+fn published(document: &ResultsDocument) -> String {
     let mut text =
         line(&["table", &axis_label(&document.axis), "measure", "published", "measured"]);
     for table in &document.tables {
@@ -66,13 +66,14 @@ fn published(document: &Document) -> String {
 /// Returns the places of a publication's table at which there are measurements, with the published and the
 /// measured number of each measure.
 pub(super) fn rows(
-    document: &Document,
+    document: &ResultsDocument,
     table: &PublishedTable,
 ) -> Vec<(String, Vec<(String, String)>)> {
     let mut rows = Vec::new();
     for row in &table.row {
         let is_there = |x: f64| (x - row.x).abs() <= row.x.abs() * 1e-9;
-        let point = document.along(&table.scene, &table.curve).find(|point| is_there(point.x));
+        let point =
+            document.points_of_curve(&table.scene, &table.curve).find(|point| is_there(point.x));
         let Some(point) = point else { continue };
         let cells = table.measures.iter().enumerate().map(|(column, measure)| {
             let ours = point.measures.get(measure).map_or_else(

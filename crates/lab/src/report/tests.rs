@@ -245,7 +245,7 @@ fn a_page_shows_the_checks_that_decide_against_a_claim() {
         let begin = format!("<!-- {}: eyas lab results -->", document.plan);
         let chapter = page.split(&begin).nth(1).and_then(|rest| rest.split("<!-- end -->").next());
         let is_against = |check: &&CheckVerdict| {
-            !matches!(check.outcome, Outcome::Accepted | Outcome::ShownOnly)
+            !matches!(check.outcome, ClaimOutcome::Accepted | ClaimOutcome::ShownOnly)
         };
         for claim in &document.claims {
             let start = format!("| {}: ", claim.id);
