@@ -36,6 +36,24 @@ pub(crate) fn main(folders: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
+/// How many names say little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NameCounts {
+    /// The share of the types' names that are one word, in percent.
+    pub(crate) one_word_types: usize,
+    /// The share of the functions' names that are one word, in percent.
+    pub(crate) one_word_functions: usize,
+    /// The number of functions that are called by a preposition alone.
+    pub(crate) prepositions: usize,
+    /// The number of functions that are called by a light verb alone.
+    pub(crate) light_verbs: usize,
+}
+
+/// Counts the names that say little in the code of these sources, which are given with their paths.
+pub(crate) fn count<'a>(sources: impl Iterator<Item = (&'a str, &'a str)>) -> NameCounts {
+    Names::from_sources(sources).counts()
+}
+
 /// The names that some sources define, each with the number of places that define it.
 #[derive(Debug, Default)]
 struct Names {
@@ -44,6 +62,20 @@ struct Names {
 }
 
 impl Names {
+    /// Reads the code among these sources, which are given with their paths.
+    fn from_sources<'a>(sources: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut names = Self::default();
+        for (path, source) in sources.filter(|(path, _)| is_code(path)) {
+            // What does not parse fails to compile, too.
+            if path.ends_with(".rs")
+                && let Ok(source) = source.parse()
+            {
+                names.read(source, true);
+            }
+        }
+        names
+    }
+
     fn read_folder(&mut self, folder: &Path) -> Result<(), String> {
         let failed = |cause: std::io::Error| format!("{}: {cause}", folder.display());
         let mut entries = fs::read_dir(folder)
@@ -53,13 +85,10 @@ impl Names {
         for path in entries.iter().map(fs::DirEntry::path) {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if path.is_dir() {
-                let is_code = !["tests", "benches", "examples", "target", "fuzz"]
-                    .contains(&name.as_str())
-                    && !name.starts_with('.');
-                if is_code {
+                if is_code(&name) {
                     self.read_folder(&path)?;
                 }
-            } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+            } else if name.ends_with(".rs") && is_code(&name) {
                 let source = fs::read_to_string(&path)
                     .map_err(|cause| format!("{}: {cause}", path.display()))?;
                 let source = source
@@ -110,11 +139,22 @@ impl Names {
         }
     }
 
+    fn counts(&self) -> NameCounts {
+        let one_word = self.types.keys().filter(|name| words_of_type(name) == 1).count();
+        let one_word_functions = self.functions.keys().filter(|name| is_one_word(name)).count();
+        NameCounts {
+            one_word_types: percent(one_word, self.types.len()).round() as usize,
+            one_word_functions: percent(one_word_functions, self.functions.len()).round() as usize,
+            prepositions: self.among(&RELATIONS).values().sum(),
+            light_verbs: self.among(&LIGHT_VERBS).values().sum(),
+        }
+    }
+
     fn report(&self) -> String {
         let mut text = String::new();
         for (kind, names, is_one_word) in [
             ("types", &self.types, (|name| words_of_type(name) == 1) as fn(&str) -> bool),
-            ("functions", &self.functions, |name| !name.trim_matches('_').contains('_')),
+            ("functions", &self.functions, is_one_word),
         ] {
             let one_word = names.keys().filter(|name| is_one_word(name)).count();
             let defined =
@@ -146,6 +186,21 @@ impl Names {
         let found = self.functions.iter().filter(|(name, _)| is_among(name));
         found.map(|(name, count)| (name.clone(), *count)).collect()
     }
+}
+
+/// Returns whether a path, relative or just a name, is of code outside tests.
+fn is_code(path: &str) -> bool {
+    let is_of_tests = |name: &str| {
+        ["tests", "benches", "examples", "target", "fuzz"].contains(&name)
+            || name.starts_with('.')
+            || name.ends_with("tests.rs")
+    };
+    !path.split('/').any(is_of_tests)
+}
+
+/// Returns whether a function's name is one word.
+fn is_one_word(name: &str) -> bool {
+    !name.trim_matches('_').contains('_')
 }
 
 fn percent(part: usize, whole: usize) -> f64 {
@@ -261,6 +316,23 @@ mod tests {
         ] {
             assert!(report.contains(line), "{report}");
         }
+    }
+
+    #[test]
+    fn counts_are_of_code_outside_tests() {
+        let sources = [
+            ("crates/a/src/lib.rs", "struct State; struct SackPath; fn of() {} fn put() {}"),
+            ("crates/a/src/tests/mod.rs", "struct Fixture; fn at() {}"),
+            ("crates/a/src/lib/tests.rs", "struct Fixture; fn at() {}"),
+            ("crates/a/README.md", "struct Page;"),
+        ];
+        let expected = NameCounts {
+            one_word_types: 50,
+            one_word_functions: 100,
+            prepositions: 1,
+            light_verbs: 1,
+        };
+        assert_eq!(count(sources.into_iter()), expected);
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! | `layers`, `modules` | which modules of a crate may depend on which |
 //! | `ceilings` | modules that go round in circles and tuple parameters do not become more |
 //! | `names` | words in public names of the core are in the glossary or in a named source |
+//! | `plain_names` | names of one word and functions called by a preposition do not become more |
 //! | `surface` | the number of public items in a crate's README is that of its `api.txt` |
 //! | `text` | length of files, tabs, trailing spaces, to-do marks, machine-specific paths |
 //! | `tokens` | length of functions, macros and attributes that mean "not done" |
@@ -30,6 +31,7 @@ mod layers;
 mod links;
 mod modules;
 mod names;
+mod plain_names;
 mod purity;
 mod surface;
 mod text;
@@ -93,6 +95,7 @@ pub(crate) fn main() -> Result<(), String> {
     findings.extend(layers::check(&sources));
     findings.extend(forms::check(&sources));
     findings.extend(ceilings::check(&sources));
+    findings.extend(plain_names::check(&sources));
     let glossary = fs::read_to_string(root.join(names::GLOSSARY)).unwrap_or_default();
     findings.extend(names::check(&sources, &glossary));
     findings.sort();

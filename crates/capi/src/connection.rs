@@ -244,7 +244,7 @@ pub extern "C" fn eyas_connection_read(
     ffi_call_with_code(error, || {
         let length = length.required("length")?.write(0);
         let (connection, room) =
-            (required_handle(connection, "connection")?, buffer.as_slice(size, "buffer")?);
+            (required_handle(connection, "connection")?, buffer.into_slice(size, "buffer")?);
         let read = connection.read(room, WaitLimit::from_milliseconds(timeout_ms))?;
         *length = read.unwrap_or_default();
         Ok(match read {

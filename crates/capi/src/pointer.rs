@@ -90,7 +90,7 @@ impl<'a> DataPointer<'a> {
 }
 
 impl<'a> BufferPointer<'a> {
-    pub(crate) fn as_slice(
+    pub(crate) fn into_slice(
         self,
         size: usize,
         what: &str,

@@ -184,7 +184,7 @@ fn with_alpn(config: &ClientConfig, alpn: &[AlpnName]) -> ClientConfig {
 #[cfg(feature = "quic")]
 impl fmt::Debug for QuicConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Quic").field("sockets", &self.sockets).finish_non_exhaustive()
+        f.debug_struct("QuicConnector").field("sockets", &self.sockets).finish_non_exhaustive()
     }
 }
 

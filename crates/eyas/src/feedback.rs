@@ -72,7 +72,7 @@ impl ConnectionFeedback {
 
 impl fmt::Debug for ConnectionFeedback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Feedback").field("remembered", &self.0.is_some()).finish()
+        f.debug_struct("ConnectionFeedback").field("remembered", &self.0.is_some()).finish()
     }
 }
 

@@ -241,7 +241,7 @@ struct ListenerNotices(Option<Arc<dyn Fn(String) + Send + Sync>>);
 
 impl std::fmt::Debug for ListenerNotices {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Notices")
+        f.write_str("ListenerNotices")
     }
 }
 

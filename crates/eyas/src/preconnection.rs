@@ -268,7 +268,7 @@ impl AllowedAddresses {
 
 impl fmt::Debug for AllowedAddresses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Allowed")
+        f.write_str("AllowedAddresses")
     }
 }
 

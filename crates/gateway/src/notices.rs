@@ -26,7 +26,7 @@ struct LastNotice {
 
 impl fmt::Debug for NoticeReceiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Notices")
+        f.write_str("NoticeReceiver")
     }
 }
 

@@ -7,8 +7,8 @@
 //! | [`RepresentedNames`] | which name an address represents; pure | |
 //! | [`dns`] | queries and answers; pure | RFC 1035 |
 //! | [`HOST`], [`PEER`] | the addresses inside | RFC 2544, RFC 4193 |
-//! | [`Running::intercept`](crate::Running::intercept) | a device, listeners, races | |
-//! | [`Running::open_host_ports`](crate::Running::open_host_ports) | services of this host | |
+//! | [`RunningProxy::intercept`](crate::RunningProxy::intercept) | a device, listeners, races | |
+//! | [`RunningProxy::open_host_ports`](crate::RunningProxy::open_host_ports) | services of this host | |
 
 mod addresses;
 pub mod dns;

@@ -34,7 +34,7 @@ pub(crate) struct ProxyObservers {
 
 impl std::fmt::Debug for ProxyObservers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Observers").finish_non_exhaustive()
+        f.debug_struct("ProxyObservers").finish_non_exhaustive()
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct SharedProxy {
 
 impl std::fmt::Debug for SharedProxy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("SharedProxy").field("limits", &self.limits).finish_non_exhaustive()
     }
 }
 

@@ -46,7 +46,7 @@ pub struct ClientCredentials {
 
 impl fmt::Debug for ClientCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Credentials({:?})", String::from_utf8_lossy(&self.name))
+        write!(f, "ClientCredentials({:?})", String::from_utf8_lossy(&self.name))
     }
 }
 

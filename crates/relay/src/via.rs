@@ -361,7 +361,7 @@ impl fmt::Display for UpstreamProxy {
 
 impl fmt::Debug for UpstreamProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Via({self})")
+        write!(f, "UpstreamProxy({self})")
     }
 }
 

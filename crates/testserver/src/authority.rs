@@ -61,7 +61,7 @@ impl TestAuthority {
 
 impl std::fmt::Debug for TestAuthority {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Authority").field("names", &self.names).finish_non_exhaustive()
+        f.debug_struct("TestAuthority").field("names", &self.names).finish_non_exhaustive()
     }
 }
 

@@ -21,7 +21,7 @@ use crate::session::{
 };
 use crate::vigil::SessionVigil;
 
-/// A session over a connection. Cheap to clone; it lasts as long as [`run`](Link::run).
+/// A session over a connection. Cheap to clone; it lasts as long as [`run`](SessionLink::run).
 #[derive(Clone, Debug)]
 pub(crate) struct SessionLink {
     pub(crate) shared: Arc<SharedLink>,

@@ -32,7 +32,7 @@ impl NoticeObserver {
 
 impl fmt::Debug for NoticeObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Observer")
+        f.write_str("NoticeObserver")
     }
 }
 

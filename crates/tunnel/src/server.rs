@@ -46,7 +46,7 @@ pub struct TunnelServer {
 
 impl std::fmt::Debug for TunnelServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("TunnelServer").field("limits", &self.limits).finish_non_exhaustive()
     }
 }
 

@@ -69,9 +69,9 @@ pub enum ReadResult {
 /// An event of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionEvent {
-    /// The other end requests a channel, which must be [released](Session::release) in the end.
+    /// The other end requests a channel, which must be [released](TunnelSession::release) in the end.
     Requested(u32, ChannelPurpose),
-    /// A channel has become readable or writable, or has another [answer](Session::answer).
+    /// A channel has become readable or writable, or has another [answer](TunnelSession::answer).
     Changed(u32),
 }
 

@@ -45,7 +45,7 @@ impl EarlyConnection {
 
 impl std::fmt::Debug for EarlyConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Early").field("info", self.info()).finish_non_exhaustive()
+        f.debug_struct("EarlyConnection").field("info", self.info()).finish_non_exhaustive()
     }
 }
 

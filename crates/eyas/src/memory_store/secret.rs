@@ -68,7 +68,7 @@ impl InstallationSecret {
 /// Does not show the secret.
 impl fmt::Debug for InstallationSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
+        f.write_str("InstallationSecret")
     }
 }
 

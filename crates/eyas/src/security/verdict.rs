@@ -34,7 +34,7 @@ impl<F: Fn(&PresentedCertificate<'_>, CertificateVerdict) -> CertificateVerdict>
 
 impl<F> fmt::Debug for ReviewedVerifier<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reviewed").field("inner", &self.inner).finish_non_exhaustive()
+        f.debug_struct("ReviewedVerifier").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 

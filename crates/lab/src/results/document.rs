@@ -114,7 +114,7 @@ pub struct PointRow {
     pub curve: String,
     /// The place on the axis.
     pub x: f64,
-    /// Everything that was simulated or emulated; nothing in a [compact](Document::compact)
+    /// Everything that was simulated or emulated; nothing in a [compact](ResultsDocument::compact)
     /// document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Situation>,

@@ -47,7 +47,7 @@ impl core::error::Error for TraceError {}
 impl fmt::Debug for DeliveryTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, period) = (self.times.len(), self.period() / MILLISECOND);
-        write!(f, "Trace({count} opportunities in {period} ms)")
+        write!(f, "DeliveryTrace({count} opportunities in {period} ms)")
     }
 }
 

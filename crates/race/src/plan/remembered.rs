@@ -38,7 +38,7 @@ enum CandidateClass {
 }
 
 /// Classifies each candidate by what the memory knows, and returns them by
-/// [block](Assessed::block), in the order in which the blocks run. None is left out: one that worked
+/// [block](AssessedCandidate::block), in the order in which the blocks run. None is left out: one that worked
 /// may have stopped working, and packets that the network dropped may now pass.
 pub(super) fn assess(
     request: &PlanRequest<'_>,

@@ -177,6 +177,6 @@ impl ProxyLanes {
 
 impl std::fmt::Debug for ProxyLanes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lanes").field("via", &self.via).finish_non_exhaustive()
+        f.debug_struct("ProxyLanes").field("via", &self.via).finish_non_exhaustive()
     }
 }

@@ -48,7 +48,7 @@ pub struct AssociationAuthentication {
 impl fmt::Debug for AssociationAuthentication {
     /// Does not reveal keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authentication")
+        f.debug_struct("AssociationAuthentication")
             .field("keys", &self.keys)
             .field("expected", &self.expected)
             .field("wanted", &self.wanted)

@@ -18,7 +18,7 @@ pub(crate) struct RandomBytes {
 impl core::fmt::Debug for RandomBytes {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         // The seed is a secret.
-        f.debug_struct("Random").field("counter", &self.counter).finish_non_exhaustive()
+        f.debug_struct("RandomBytes").field("counter", &self.counter).finish_non_exhaustive()
     }
 }
 
