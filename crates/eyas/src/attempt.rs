@@ -1,6 +1,15 @@
 //! One attempt: one address, one transport, one security layer.
 //!
 //! An attempt is a future; dropping it closes its socket and leaves nothing behind.
+//!
+//! Which attempt an ICMP error ends ([`eyas_host::icmp`]) depends on what it can prove:
+//!
+//! | transport | reports |
+//! | --- | --- |
+//! | TCP | until it is connected (`attempt/tcp_connect.rs`): they are no reason to end a connection |
+//! | MPTCP | by the kernel, which allows nobody to ask (the same file) |
+//! | QUIC | to attempts towards the address that the report names, while nobody there has answered: anyone can forge one (`quic_sockets/unanswered.rs`) |
+//! | SCTP | to the association whose verification tag the report quotes (RFC 9260 §10) |
 
 use std::time::{Duration, Instant};
 

@@ -4,15 +4,13 @@
 use std::io;
 use std::net::SocketAddr;
 
+use eyas_host::fault::{Call, HostFault};
+use eyas_host::icmp::{IcmpCause, IcmpReport};
 use eyas_race::evidence::{Cause, CertificateFault, Failure, Fault, Level};
 use nix::libc;
 use rustls::{AlertDescription, InvalidMessage};
 
-use crate::icmp::{IcmpCause, Report};
 use crate::security::certificate_fault;
-pub(crate) use host_fault::{Call, HostFault};
-
-mod host_fault;
 
 pub(crate) fn failure(cause: Cause, reached: Level, detail: impl Into<String>) -> Failure {
     Failure::new(cause, reached, detail)
@@ -40,7 +38,7 @@ fn call_failure(
     peer: Option<SocketAddr>,
 ) -> Failure {
     if let Some(fault) = HostFault::of(error, call, peer) {
-        return fault.failure(error, reached);
+        return host_failure(fault, error, reached);
     }
     if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         return tls_failure(tls, reached);
@@ -64,6 +62,16 @@ fn call_failure(
     failure(cause, reached, detail)
 }
 
+/// Returns the failure of an attempt by a fault of this host. It says nothing about the peer or the path,
+/// so it is never remembered.
+fn host_failure(fault: HostFault, error: &io::Error, reached: Level) -> Failure {
+    let cause = match fault {
+        HostFault::Unsupported | HostFault::NoPrivilege => Cause::Unsupported,
+        _ => Cause::Local,
+    };
+    failure(cause, reached, format!("{error}: {fault}"))
+}
+
 /// Classifies a pending error of a connect, where the system reports an ICMP error only as an errno
 /// value.
 pub(crate) fn connect_failure(error: &io::Error) -> Failure {
@@ -76,7 +84,7 @@ pub(crate) fn connect_failure(error: &io::Error) -> Failure {
 }
 
 /// Classifies an ICMP report about an unanswered attempt.
-pub(crate) fn icmp_failure(report: &Report) -> Failure {
+pub(crate) fn icmp_failure(report: &IcmpReport) -> Failure {
     if report.is_by_own_firewall() {
         let detail = format!("{report}: {}", HostFault::Forbidden);
         return failure(Cause::Local, Level::Started, detail);

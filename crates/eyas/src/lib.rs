@@ -74,8 +74,6 @@ mod connect_error;
 mod connection;
 mod connection_info;
 mod connector;
-#[cfg(any(feature = "quic", feature = "sctp"))]
-mod datagram_socket;
 mod driver;
 mod driver_event;
 mod endpoint;
@@ -83,7 +81,6 @@ mod error;
 mod events;
 mod failure;
 mod feedback;
-mod icmp;
 mod identity;
 mod initiation;
 mod limit;
@@ -111,9 +108,6 @@ pub mod sockets;
 mod stateless_reset;
 mod tally;
 mod tcp_status;
-#[cfg(all(test, feature = "quic"))]
-#[path = "../tests/namespace/mod.rs"]
-mod test_namespace;
 #[cfg(all(test, feature = "sctp"))]
 #[path = "../tests/ports/mod.rs"]
 mod test_ports;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use eyas_host::fault::Call;
 use eyas_race::candidate::Security;
 use eyas_race::evidence::{Cause, Failure, Level};
 use quinn::crypto::rustls::HandshakeData;
@@ -16,7 +17,7 @@ use super::{Attempt, Established, Reporter, quic_failure};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
 use crate::connector::Connector;
-use crate::failure::{Call, failure, open_failure, send_failure};
+use crate::failure::{failure, open_failure, send_failure};
 use crate::quic_sockets::Shared;
 use crate::quic_sockets::unanswered::PendingAttempt;
 use crate::quic_stream::{QuicStream, Role};

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
+use eyas_host::fault::Call;
 use eyas_race::candidate::{Security, Transport};
 use eyas_race::evidence::{Cause, Failure, Level};
 use eyas_sctp::identifier::StreamId;
@@ -11,7 +12,7 @@ use super::{Attempt, Established, Reporter, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
 use crate::connector::Connector;
-use crate::failure::{Call, failure, open_failure, send_failure};
+use crate::failure::{failure, open_failure, send_failure};
 use crate::sctp::carrier::{Access, access};
 use crate::sctp::client::PeerHints;
 use crate::sctp::kernel;

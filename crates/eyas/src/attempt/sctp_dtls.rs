@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
+use eyas_host::fault::{Call, HostFault};
 use eyas_race::candidate::Security;
 use eyas_race::evidence::{Cause, CertificateFault, Failure, Fault, Level};
 
@@ -11,7 +12,7 @@ use super::sctp::{STREAM, establish};
 use super::{Attempt, Established, Reporter};
 use crate::byte_stream::ByteTransport;
 use crate::connector::{Connector, Dtls};
-use crate::failure::{CERTIFICATE_REJECTED, Call, HostFault, failure, open_failure, tls_failure};
+use crate::failure::{CERTIFICATE_REJECTED, failure, open_failure, tls_failure};
 use crate::sctp::attempt_failure;
 use crate::sctp::client::{DtlsAssociation, DtlsError, PeerHints};
 use crate::sctp::dtls::{EndReason, Trust};

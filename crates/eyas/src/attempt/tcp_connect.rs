@@ -14,20 +14,20 @@
 use std::io;
 use std::net::SocketAddr;
 
-use eyas_race::candidate::Family;
+use eyas_host::fault::Call;
+use eyas_host::icmp::{self, IcmpReport};
 use eyas_race::evidence::{Failure, Level};
 use nix::libc;
-use socket2::Socket;
+use socket2::{Domain, Socket};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use crate::failure::{Call, connect_failure, icmp_failure, io_failure, send_failure};
-use crate::icmp::{self, Report};
+use crate::failure::{connect_failure, icmp_failure, io_failure, send_failure};
 
 /// Connects a non-blocking socket.
 pub(super) async fn connect(socket: Socket, peer: SocketAddr) -> Result<TcpStream, Failure> {
     let local = |error: io::Error| io_failure(&error, Level::Started);
-    let family = Family::of(peer.ip());
+    let family = Domain::for_address(peer);
     let reports_enabled = icmp::enable_reports(&socket, family).is_ok();
     match socket.connect(&peer.into()) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
@@ -58,7 +58,7 @@ pub(super) async fn connect(socket: Socket, peer: SocketAddr) -> Result<TcpStrea
 }
 
 /// Returns the first meaningful report.
-fn icmp_report(stream: &TcpStream) -> Option<Report> {
+fn icmp_report(stream: &TcpStream) -> Option<IcmpReport> {
     loop {
         match icmp::read(stream) {
             Ok(None) => {}
@@ -71,7 +71,7 @@ fn icmp_report(stream: &TcpStream) -> Option<Report> {
 /// Disables ICMP reports again, so that errors only delay the connection, as usual.
 fn disable_reports(
     stream: TcpStream,
-    family: Family,
+    family: Domain,
     mut had_error: bool,
 ) -> io::Result<TcpStream> {
     icmp::disable_reports(&stream, family)?;

@@ -1,14 +1,15 @@
 use std::io;
 
+use eyas_host::fault::{Call, HostFault};
+use eyas_host::icmp::{IcmpCause, IcmpReport};
 use eyas_race::evidence::{Cause, CertificateFault, Fault, Level};
 use nix::libc;
 use rustls::{AlertDescription, CertificateError};
 use rustls_pki_types::{ServerName, UnixTime};
 
 use super::{
-    Call, alert_name, connect_failure, icmp_failure, io_failure, send_failure, tls_failure,
+    alert_name, connect_failure, host_failure, icmp_failure, io_failure, send_failure, tls_failure,
 };
-use crate::icmp::{IcmpCause, Report};
 
 fn cause(code: i32, reached: Level) -> Cause {
     io_failure(&io::Error::from_raw_os_error(code), reached).cause
@@ -35,7 +36,7 @@ fn kernel_errors_are_classified() {
 fn icmp_reports_are_classified() {
     let of = |cause| {
         let remote = ([192, 0, 2, 1], 443).into();
-        icmp_failure(&Report {
+        icmp_failure(&IcmpReport {
             remote,
             cause,
             sender: Some([198, 51, 100, 1].into()),
@@ -60,7 +61,7 @@ fn icmp_reports_are_classified() {
 fn a_rejection_by_the_own_firewall_says_nothing_about_the_peer() {
     let cause_of = |cause, sender: [u8; 4], remote: [u8; 4]| {
         let (sender, remote) = (Some(sender.into()), (remote, 443).into());
-        icmp_failure(&Report { remote, cause, sender, quoted: None }).cause
+        icmp_failure(&IcmpReport { remote, cause, sender, quoted: None }).cause
     };
     let (own, peer) = ([127, 0, 0, 1], [192, 0, 2, 1]);
     for rejection in
@@ -74,6 +75,19 @@ fn a_rejection_by_the_own_firewall_says_nothing_about_the_peer() {
     }
     // A host that does not answer on the link.
     assert_eq!(cause_of(IcmpCause::AddressUnreachable, own, peer), Cause::Unreachable);
+}
+
+#[test]
+fn every_fault_of_this_host_is_remembered_by_nobody_and_says_whose_it_is() {
+    for code in 1..=133 {
+        for call in [Call::Open, Call::Bind, Call::Connect, Call::Send, Call::Pending] {
+            let error = io::Error::from_raw_os_error(code);
+            let Some(fault) = HostFault::of(&error, call, None) else { continue };
+            let failure = host_failure(fault, &error, Level::Started);
+            assert!(failure.cause.is_of_this_host(), "{failure}");
+            assert!(failure.detail.contains("this host"), "{failure}");
+        }
+    }
 }
 
 /// A prohibited route of this host is the error of the call itself; a router's refusal is pending.

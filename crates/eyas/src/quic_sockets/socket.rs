@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use eyas_host::datagram_socket::DatagramSocket;
+use eyas_host::fault::Call;
 use eyas_race::evidence::Cause;
 use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncUdpSocket, UdpPoller};
@@ -17,8 +19,7 @@ use socket2::Socket;
 use super::receive::{self, Trains};
 use super::unanswered::Unanswered;
 use crate::abort_on_drop::AbortOnDrop;
-use crate::datagram_socket::DatagramSocket;
-use crate::failure::{Call, send_failure};
+use crate::failure::send_failure;
 
 /// ICMP reports read at a time.
 const MAX_REPORTS: usize = 32;

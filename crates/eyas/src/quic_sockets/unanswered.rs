@@ -4,11 +4,11 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use eyas_host::icmp::{IcmpCause, IcmpReport};
 use eyas_race::evidence::Failure;
 use tokio::sync::oneshot;
 
 use crate::failure::icmp_failure;
-use crate::icmp::{IcmpCause, Report};
 
 /// The datagram size that a path must carry for QUIC, without the IP and UDP headers (RFC 9000
 /// §14).
@@ -52,7 +52,7 @@ impl Unanswered {
     }
 
     /// Handles an ICMP report.
-    pub(crate) fn handle_report(&self, report: &Report) {
+    pub(crate) fn handle_report(&self, report: &IcmpReport) {
         let headers = HEADERS[usize::from(report.remote.is_ipv6())];
         // An MTU below the size that we sent does no harm as long as it is large enough for QUIC.
         if !matches!(report.cause, IcmpCause::TooBig(mtu) if mtu >= MIN_DATAGRAM + headers) {

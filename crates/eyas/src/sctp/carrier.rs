@@ -34,6 +34,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
+use eyas_host::datagram_socket::DatagramSocket;
+use eyas_host::icmp::is_icmp_report;
 use eyas_race::candidate::Transport;
 use eyas_sctp::io::{Input, PeerIdentity, Transmit};
 use rustls::server::danger::ClientCertVerifier;
@@ -51,8 +53,6 @@ use raw::RawCarrier;
 pub(crate) use source_cache::SourceCache;
 use udp::UdpCarrier;
 
-use crate::datagram_socket::DatagramSocket;
-use crate::icmp::is_icmp_report;
 use crate::sctp::dtls::{Identity, Opening, Role, SessionPath};
 
 /// The default UDP port for SCTP over UDP (RFC 6951 §5.1).

@@ -2,12 +2,13 @@
 
 use std::io;
 
+use eyas_host::fault::HostFault;
 use eyas_race::evidence::{Cause, Failure, Level};
 use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::event::LossReason;
 use eyas_sctp::io::Unreachable;
 
-use crate::failure::{HostFault, failure};
+use crate::failure::failure;
 use crate::printable::printable;
 
 /// Why an operation on an association failed.

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 
+use eyas_host::fault::{Call, HostFault};
 use eyas_sctp::io::{Input, Transmit, Unreachable};
 
 use super::carrier::{Arrivals, SourceCache, Wire};
 use super::tap::{Tap, Train};
-use crate::failure::{Call, HostFault};
 
 /// Trains of packets, in the order in which they leave.
 #[derive(Debug, Default)]

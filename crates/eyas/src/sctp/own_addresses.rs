@@ -4,8 +4,10 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use eyas_host::addresses::own_addresses;
+use eyas_host::watcher::NetworkWatcher;
+
 use super::carrier::Wire;
-use crate::network::{Watcher, own_addresses};
 
 /// Changes come in bursts (link, then addresses, then routes); the addresses are read when they
 /// pause.
@@ -92,7 +94,7 @@ impl BoundAddresses {
 pub(super) struct Watch {
     bound: BoundAddresses,
     /// `None` if the kernel refuses it, as in some sandboxes; then changes go unnoticed.
-    watcher: Option<Watcher>,
+    watcher: Option<NetworkWatcher>,
     check_at: Option<Instant>,
     known: Vec<IpAddr>,
 }
@@ -100,7 +102,7 @@ pub(super) struct Watch {
 impl Watch {
     /// Starts watching. Must be called inside a tokio runtime.
     pub(super) fn new(bound: BoundAddresses, known: Vec<IpAddr>) -> Self {
-        let watcher = Watcher::new();
+        let watcher = NetworkWatcher::new();
         if let Err(error) = &watcher {
             tracing::debug!(%error, "changes of addresses will go unnoticed");
         }

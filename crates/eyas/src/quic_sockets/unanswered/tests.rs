@@ -8,8 +8,8 @@ fn peer(last: u8) -> SocketAddr {
     ([192, 0, 2, last], 443).into()
 }
 
-fn report(remote: SocketAddr, cause: IcmpCause) -> Report {
-    Report { remote, cause, sender: Some([198, 51, 100, 1].into()), quoted: None }
+fn report(remote: SocketAddr, cause: IcmpCause) -> IcmpReport {
+    IcmpReport { remote, cause, sender: Some([198, 51, 100, 1].into()), quoted: None }
 }
 
 /// Returns the failure that has been reported to an attempt, if there is one.

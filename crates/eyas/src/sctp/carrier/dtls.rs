@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use eyas_host::fault::{Call, HostFault};
 use eyas_sctp::io::{
     Ecn, Fragmentation, Input, Marking, PeerIdentity, Received, Transmit, Unreachable,
     is_packet_for,
@@ -26,7 +27,6 @@ use tokio::sync::Notify;
 
 use super::udp::UdpCarrier;
 use super::{Arrivals, ReceiveBuffers};
-use crate::failure::{Call, HostFault};
 use crate::sctp::dtls::{
     Identity, MAX_OVERHEAD, Outcome, Role, SessionPath, Sessions, State, Trust, looks_like_record,
 };

@@ -3,14 +3,13 @@
 
 use std::net::SocketAddr;
 
+use eyas_host::icmp::{IcmpCause, IcmpReport};
 use eyas_sctp::io::{Input, Unreachable};
 
-use crate::icmp::{IcmpCause, Report};
-
 /// Converts a report to an input of the core. The address of a raw socket has no port.
-pub(super) fn input(report: Report, is_udp: bool) -> Input {
+pub(super) fn input(report: IcmpReport, is_udp: bool) -> Input {
     let by_own_firewall = report.is_by_own_firewall();
-    let Report { remote, cause, quoted, .. } = report;
+    let IcmpReport { remote, cause, quoted, .. } = report;
     let remote = if is_udp { remote } else { SocketAddr::new(remote.ip(), 0) };
     let reason = if by_own_firewall { Unreachable::Local } else { reason(cause) };
     Input::Unreachable { remote, reason, quoted }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use eyas_host::addresses::source_address_for;
 use eyas_sctp::io::Transmit;
 
 use super::Wire;
-use crate::network::sources::source_address_for;
 
 /// The maximum number of peers for which the kernel's choice is cached.
 const MAX_PEERS: usize = 256;

@@ -1,4 +1,4 @@
-//! A datagram socket that also reports ICMP errors (`icmp`), for the runtime.
+//! A datagram socket that also reports ICMP errors ([`icmp`]), for the runtime.
 //!
 //! If an error is reported together with writability, tokio considers the write half closed,
 //! permanently: a task that waits for writability would be woken every time and spin. So
@@ -6,18 +6,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-#[cfg(feature = "quic")]
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use eyas_race::candidate::Family;
 use socket2::{SockRef, Socket};
-use tokio::io::Interest;
-#[cfg(feature = "sctp")]
-use tokio::io::Ready;
+use tokio::io::{Interest, Ready};
 use tokio::net::UdpSocket;
 
-use crate::icmp::{self, Report};
+use crate::icmp::{self, IcmpReport};
 
 /// How often a send is tried, because the call may return an earlier packet's error.
 const MAX_SENDS: usize = 4;
@@ -26,7 +22,7 @@ const FULL_PAUSE: Duration = Duration::from_millis(1);
 
 /// A non-blocking socket; see the [module](self).
 #[derive(Debug)]
-pub(crate) struct DatagramSocket {
+pub struct DatagramSocket {
     /// The runtime treats raw sockets like UDP sockets: they are readable, writable, or have
     /// errors.
     socket: UdpSocket,
@@ -34,32 +30,41 @@ pub(crate) struct DatagramSocket {
 
 impl DatagramSocket {
     /// Enables reports. Must be called inside a tokio runtime.
-    pub(crate) fn new(socket: Socket) -> io::Result<Self> {
-        let family = if socket.local_addr()?.is_ipv4() { Family::V4 } else { Family::V6 };
-        icmp::enable_reports(&socket, family)?;
+    ///
+    /// # Errors
+    /// If the socket is not one of IPv4 or IPv6, or the runtime does not accept it.
+    pub fn new(socket: Socket) -> io::Result<Self> {
+        icmp::enable_reports(&socket, socket.domain()?)?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket: UdpSocket::from_std(socket.into())? })
     }
 
     /// Returns the socket.
-    pub(crate) fn get(&self) -> SockRef<'_> {
+    pub fn get(&self) -> SockRef<'_> {
         SockRef::from(&self.socket)
     }
 
-    /// Waits until there is something to read or to report.
-    #[cfg(feature = "sctp")]
-    pub(crate) async fn readable(&self) -> io::Result<Ready> {
+    /// Waits until there is something to read or to report. Cancel-safe.
+    ///
+    /// # Errors
+    /// If the runtime is being shut down.
+    pub async fn readable(&self) -> io::Result<Ready> {
         self.socket.ready(Interest::READABLE | Interest::ERROR).await
     }
 
     /// Reads, with a function that returns [`io::ErrorKind::WouldBlock`] if nothing is left.
-    pub(crate) fn try_read<R>(&self, read: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
+    ///
+    /// # Errors
+    /// Those of the function.
+    pub fn try_read<R>(&self, read: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
         self.socket.try_io(Interest::READABLE, read)
     }
 
     /// Waits until there is something to read, and reads it; reports are skipped.
-    #[cfg(feature = "quic")]
-    pub(crate) fn poll_read<R>(
+    ///
+    /// # Errors
+    /// Those of the function, except for [`io::ErrorKind::WouldBlock`].
+    pub fn poll_read<R>(
         &self,
         cx: &mut Context<'_>,
         mut read: impl FnMut() -> io::Result<R>,
@@ -76,11 +81,10 @@ impl DatagramSocket {
     }
 
     /// Takes pending error reports, up to a limit.
-    pub(crate) fn take_reports(
-        &self,
-        limit: usize,
-        mut take: impl FnMut(Report),
-    ) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If the error queue cannot be read.
+    pub fn take_reports(&self, limit: usize, mut take: impl FnMut(IcmpReport)) -> io::Result<()> {
         let read = || -> io::Result<()> {
             for _ in 0..limit {
                 if let Some(report) = icmp::read(self)? {
@@ -95,15 +99,20 @@ impl DatagramSocket {
         }
     }
 
-    /// Waits until something is reported, and takes the reports.
-    #[cfg(feature = "quic")]
-    pub(crate) async fn reports(&self, limit: usize, take: impl FnMut(Report)) -> io::Result<()> {
+    /// Waits until something is reported, and takes the reports, up to a limit.
+    ///
+    /// # Errors
+    /// If the error queue cannot be read, or the runtime is being shut down.
+    pub async fn reports(&self, limit: usize, take: impl FnMut(IcmpReport)) -> io::Result<()> {
         self.socket.ready(Interest::ERROR).await?;
         self.take_reports(limit, take)
     }
 
     /// Sends with this call, and repeats it if it returned an earlier packet's error.
-    pub(crate) fn send(&self, mut send: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub fn send(&self, mut send: impl FnMut() -> io::Result<()>) -> io::Result<()> {
         for _ in 1..MAX_SENDS {
             match send() {
                 Err(error) if icmp::is_icmp_report(&error) => {}
@@ -113,8 +122,11 @@ impl DatagramSocket {
         send()
     }
 
-    /// Waits until a full socket may accept packets again.
-    pub(crate) async fn writable(&self) -> io::Result<()> {
+    /// Waits until a full socket may accept packets again. Cancel-safe.
+    ///
+    /// # Errors
+    /// If the runtime is being shut down.
+    pub async fn writable(&self) -> io::Result<()> {
         let registered =
             self.get().try_clone().and_then(|socket| UdpSocket::from_std(socket.into()));
         match registered {
@@ -133,5 +145,5 @@ impl AsFd for DatagramSocket {
     }
 }
 
-#[cfg(all(test, feature = "quic"))]
+#[cfg(test)]
 mod tests;

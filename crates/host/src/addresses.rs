@@ -1,17 +1,16 @@
-//! The local addresses that can be used as sources (RFC 6724 §4).
+//! The addresses of this host that can be used as sources (RFC 6724 §4).
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use eyas_race::io::SourceAddress;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::SockaddrStorage;
 
-use super::routes::Route;
+use crate::routes::{self, Route};
 
-/// The maximum number of addresses; a race has no use for more.
+/// The maximum number of addresses; no protocol has use for more.
 const MAX_SOURCES: usize = 256;
 /// `IFA_F_DEPRECATED` of `linux/if_addr.h`.
 const DEPRECATED: u8 = 0x20;
@@ -25,9 +24,25 @@ const REMOTE_ADDRESSES: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::new(192, 33, 4, 12)),
 ];
 
+/// An address of this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnAddress {
+    /// The address.
+    pub address: IpAddr,
+    /// The length of its on-link prefix in bits.
+    pub prefix_len: u8,
+    /// Whether it is deprecated (RFC 4862 §5.5.4).
+    pub deprecated: bool,
+    /// Whether packets from it leave through a gateway.
+    pub routed: bool,
+}
+
 /// Returns the source address that the kernel would use for `peer`. Connecting a UDP socket queries
 /// the routing table and sends nothing.
-pub(crate) fn source_address_for(peer: SocketAddr) -> io::Result<IpAddr> {
+///
+/// # Errors
+/// If there is no route to it.
+pub fn source_address_for(peer: SocketAddr) -> io::Result<IpAddr> {
     let any: IpAddr =
         if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0))?;
@@ -35,22 +50,28 @@ pub(crate) fn source_address_for(peer: SocketAddr) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// Returns every usable address; for each family, the one that the kernel uses for distant
-/// destinations first.
-pub(super) fn sources(routes: &[Route]) -> Vec<SourceAddress> {
+/// Returns the addresses of this host that packets may be sent from, those with global reach first.
+pub fn own_addresses() -> Vec<IpAddr> {
+    let usable = usable_addresses(&routes::read());
+    usable.iter().filter(|own| !own.deprecated).map(|own| own.address).collect()
+}
+
+/// Returns every usable address of a host with these routes; for each family, the one that the kernel
+/// uses for distant destinations first.
+pub fn usable_addresses(routes: &[Route]) -> Vec<OwnAddress> {
     let preferred: Vec<IpAddr> = REMOTE_ADDRESSES
         .iter()
         .filter_map(|remote| source_address_for((*remote, 53).into()).ok())
         .collect();
     let flags = v6_flags(&std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default());
     let Ok(interfaces) = getifaddrs() else { return Vec::new() };
-    let mut sources: Vec<SourceAddress> = interfaces
+    let mut sources: Vec<OwnAddress> = interfaces
         .filter(|interface| interface.flags.contains(InterfaceFlags::IFF_UP))
         .filter_map(|interface| {
             let address = ip_address(interface.address.as_ref()?)?;
             let flags = flags.get(&address).copied().unwrap_or_default();
             let mask = interface.netmask.as_ref().and_then(ip_address);
-            (flags & TENTATIVE == 0).then(|| SourceAddress {
+            (flags & TENTATIVE == 0).then(|| OwnAddress {
                 address,
                 prefix_len: mask.map_or(full_length(address), prefix_length),
                 deprecated: flags & DEPRECATED != 0,

@@ -2,28 +2,22 @@
 //!
 //! For an unconnected UDP socket this is the only source of ICMP errors. For a TCP connect it is
 //! the only way to learn who sent the error, and over IPv6 to notice errors that arrived during the
-//! call (`attempt/tcp_connect.rs`). A socket with reports enabled must expect [`is_icmp_report`]
-//! errors: the kernel also returns the report as the error of whichever call comes next.
+//! call. A socket with reports enabled must expect [`is_icmp_report`] errors: the kernel also returns
+//! the report as the error of whichever call comes next.
 //!
-//! Which attempt a report ends depends on what it can prove:
-//!
-//! | transport | reports |
-//! | --- | --- |
-//! | TCP | until it is connected (`attempt/tcp_connect.rs`): they are no reason to end a connection |
-//! | MPTCP | by the kernel, which allows nobody to ask (the same file) |
-//! | QUIC | to attempts towards the address that the report names, while nobody there has answered: anyone can forge one (`quic_sockets/unanswered.rs`) |
-//! | SCTP | to the association whose verification tag the report quotes (`sctp/carrier/icmp.rs`) |
+//! Anyone can forge a report. What it may end depends on what it proves, which only the protocol
+//! knows: see [`IcmpReport::quoted`].
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use bytes::Bytes;
-use eyas_race::candidate::Family;
 use nix::libc;
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
 };
+use socket2::Domain;
 
 /// ICMP: destination unreachable (RFC 792).
 const ICMP_UNREACHABLE: u8 = 3;
@@ -37,20 +31,21 @@ const QUOTED_BYTES: usize = 20;
 
 /// An ICMP error report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Report {
+pub struct IcmpReport {
     /// The destination of the packet that the report is about.
-    pub(crate) remote: SocketAddr,
-    pub(crate) cause: IcmpCause,
+    pub remote: SocketAddr,
+    /// What the error means.
+    pub cause: IcmpCause,
     /// The router or host that sent it; `None` if this host itself did.
-    pub(crate) sender: Option<IpAddr>,
+    pub sender: Option<IpAddr>,
     /// The start of the packet after the IP or UDP header, as far as it is quoted; `None` for
     /// reports of this host itself.
-    pub(crate) quoted: Option<Bytes>,
+    pub quoted: Option<Bytes>,
 }
 
 /// What an ICMP error means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IcmpCause {
+pub enum IcmpCause {
     /// There is no route to the destination.
     NoRoute,
     /// A filter or a policy forbids it.
@@ -78,11 +73,11 @@ impl std::fmt::Display for IcmpCause {
     }
 }
 
-impl Report {
+impl IcmpReport {
     /// Returns whether a rule of this host's own firewall rejected the packet: the report comes from
     /// an address of this host, and the packet was for another one. A host that does not answer on
     /// the link is reported by this host too, but as that.
-    pub(crate) fn is_by_own_firewall(&self) -> bool {
+    pub fn is_by_own_firewall(&self) -> bool {
         let is_rejection = matches!(
             self.cause,
             IcmpCause::Prohibited | IcmpCause::PortUnreachable | IcmpCause::ProtocolUnreachable
@@ -98,7 +93,7 @@ fn is_own(address: IpAddr) -> bool {
     std::net::UdpSocket::bind((address, 0)).is_ok()
 }
 
-impl std::fmt::Display for Report {
+impl std::fmt::Display for IcmpReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.sender {
             Some(sender) => write!(f, "{} (ICMP from {sender})", self.cause),
@@ -110,26 +105,31 @@ impl std::fmt::Display for Report {
 /// Enables reports for a socket of this family.
 ///
 /// # Errors
-/// If the socket does not support the option, like MPTCP sockets (observed up to Linux 6.18).
-pub(crate) fn enable_reports(socket: &impl AsFd, family: Family) -> io::Result<()> {
+/// If the socket does not support the option, like MPTCP sockets (observed up to Linux 6.18), or is
+/// not one of IPv4 or IPv6.
+pub fn enable_reports(socket: &impl AsFd, family: Domain) -> io::Result<()> {
     set_reports(socket, family, true)
 }
 
 /// Disables reports; those that were not read yet are lost.
-pub(crate) fn disable_reports(socket: &impl AsFd, family: Family) -> io::Result<()> {
+///
+/// # Errors
+/// The same as for [`enable_reports`].
+pub fn disable_reports(socket: &impl AsFd, family: Domain) -> io::Result<()> {
     set_reports(socket, family, false)
 }
 
-fn set_reports(socket: &impl AsFd, family: Family, enabled: bool) -> io::Result<()> {
+fn set_reports(socket: &impl AsFd, family: Domain, enabled: bool) -> io::Result<()> {
     match family {
-        Family::V4 => setsockopt(socket, sockopt::Ipv4RecvErr, &enabled)?,
-        Family::V6 => setsockopt(socket, sockopt::Ipv6RecvErr, &enabled)?,
+        Domain::IPV4 => setsockopt(socket, sockopt::Ipv4RecvErr, &enabled)?,
+        Domain::IPV6 => setsockopt(socket, sockopt::Ipv6RecvErr, &enabled)?,
+        _ => return Err(io::ErrorKind::Unsupported.into()),
     }
     Ok(())
 }
 
 /// Returns whether an error of a call concerns an earlier packet rather than the call.
-pub(crate) fn is_icmp_report(error: &io::Error) -> bool {
+pub fn is_icmp_report(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(
@@ -151,7 +151,7 @@ pub(crate) fn is_icmp_report(error: &io::Error) -> bool {
 ///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] once none is left.
-pub(crate) fn read(socket: &impl AsFd) -> io::Result<Option<Report>> {
+pub fn read(socket: &impl AsFd) -> io::Result<Option<IcmpReport>> {
     let mut packet = [0; QUOTED_BYTES];
     let mut slices = [IoSliceMut::new(&mut packet)];
     let mut control = nix::cmsg_space!(
@@ -187,7 +187,7 @@ pub(crate) fn read(socket: &impl AsFd) -> io::Result<Option<Report>> {
     let quoted = packet.get(..length).unwrap_or(&packet);
     let quoted = (!is_local).then(|| Bytes::copy_from_slice(quoted));
     let sender = sender.filter(|sender| !is_local && !sender.is_unspecified());
-    Ok(cause.map(|cause| Report { remote, cause, sender, quoted }))
+    Ok(cause.map(|cause| IcmpReport { remote, cause, sender, quoted }))
 }
 
 fn to_address(address: &SockaddrStorage) -> Option<SocketAddr> {

@@ -42,7 +42,7 @@ fn reports_are_classified_as_in_the_rfcs() {
 fn a_report_has_cause_sender_and_quoted_packet() {
     for ip in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
         let socket = UdpSocket::bind((ip, 0)).unwrap();
-        enable_reports(&socket, Family::of(ip)).unwrap();
+        enable_reports(&socket, Domain::for_address((ip, 0).into())).unwrap();
         // The discard port of this host, where nothing is listening.
         let unused = SocketAddr::new(ip, 9);
         socket.send_to(b"hello", unused).unwrap();
@@ -50,14 +50,18 @@ fn a_report_has_cause_sender_and_quoted_packet() {
         socket.set_nonblocking(true).unwrap();
         let report = read(&socket).unwrap().unwrap();
         let quoted = Some(Bytes::from_static(b"hello"));
-        let expected =
-            Report { remote: unused, cause: IcmpCause::PortUnreachable, sender: Some(ip), quoted };
+        let expected = IcmpReport {
+            remote: unused,
+            cause: IcmpCause::PortUnreachable,
+            sender: Some(ip),
+            quoted,
+        };
         assert_eq!(report, expected);
         assert_eq!(
             report.to_string(),
             format!("nothing is listening on this port (ICMP from {ip})")
         );
-        disable_reports(&socket, Family::of(ip)).unwrap();
+        disable_reports(&socket, Domain::for_address((ip, 0).into())).unwrap();
         assert_eq!(read(&socket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 }

@@ -21,13 +21,17 @@ const BUFFER: usize = 4096;
 
 /// Receives notifications of changes of links, addresses and routes.
 #[derive(Debug)]
-pub(crate) struct Watcher {
+pub struct NetworkWatcher {
     socket: UdpSocket,
 }
 
 /// Returns a netlink socket that receives the messages of these groups, a bit for each. The runtime
-/// has no type for this family, but treats all datagram sockets alike.
-pub(super) fn subscribed(groups: u32) -> io::Result<UdpSocket> {
+/// has no type for this family, but treats all datagram sockets alike. Must be called inside a tokio
+/// runtime.
+///
+/// # Errors
+/// If the kernel refuses it, as in some sandboxes.
+pub fn subscribed(groups: u32) -> io::Result<UdpSocket> {
     let socket = socket(
         AddressFamily::Netlink,
         SockType::Raw,
@@ -38,19 +42,26 @@ pub(super) fn subscribed(groups: u32) -> io::Result<UdpSocket> {
     UdpSocket::from_std(socket.into())
 }
 
-impl Watcher {
-    pub(crate) fn new() -> io::Result<Self> {
+impl NetworkWatcher {
+    /// Begins to watch. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// If the kernel refuses it, as in some sandboxes.
+    pub fn new() -> io::Result<Self> {
         let groups = u32::try_from(GROUPS).unwrap_or_default();
         Ok(Self { socket: subscribed(groups)? })
     }
 
-    /// Waits for a change.
-    pub(crate) async fn changed(&self) -> io::Result<()> {
+    /// Waits for a change. Changes come in bursts: link, then addresses, then routes. Cancel-safe.
+    ///
+    /// # Errors
+    /// If the socket fails.
+    pub async fn changed(&self) -> io::Result<()> {
         ignore_overflow(self.socket.recv(&mut [0; BUFFER]).await)
     }
 
-    /// Drains further messages.
-    pub(crate) fn drain(&self) {
+    /// Forgets the changes up to now.
+    pub fn drain(&self) {
         while ignore_overflow(self.socket.try_recv(&mut [0; BUFFER])).is_ok() {}
     }
 }

@@ -1,5 +1,5 @@
 //! Errors of system calls that are the fault of this host: its limits, its addresses, its firewall.
-//! They say nothing about the peer or the path, so they are never remembered.
+//! They say nothing about the peer or the path.
 //!
 //! The same errno value means different things in different calls, so each is classified together
 //! with the [`Call`] that returned it.
@@ -8,12 +8,11 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use eyas_race::evidence::{Cause, Failure, Level};
 use nix::libc;
 
 /// The call that returned an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
+pub enum Call {
     /// `socket`, or one that sets an option.
     Open,
     /// `bind`.
@@ -21,18 +20,14 @@ pub(crate) enum Call {
     /// `connect`, which returns only errors of this host, before a packet was sent.
     Connect,
     /// A packet to an address, on a socket without a connection.
-    #[cfg_attr(
-        not(any(feature = "quic", feature = "sctp", test)),
-        expect(dead_code, reason = "other sockets are connected before anything is sent")
-    )]
     Send,
     /// A call on a connection, or a pending error (`SO_ERROR`): something may have come back.
     Pending,
 }
 
-/// What on this host keeps an attempt or a query from being made.
+/// What on this host keeps packets from being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum HostFault {
+pub enum HostFault {
     /// No local port is free for this destination, or no address to send from.
     NoLocalPort,
     /// The address to send from is not one of this host.
@@ -66,7 +61,7 @@ pub(crate) enum HostFault {
 impl HostFault {
     /// Returns the fault that this error of a call for `peer` shows; `None` if the peer or the path
     /// may have caused it.
-    pub(crate) fn of(error: &io::Error, call: Call, peer: Option<SocketAddr>) -> Option<Self> {
+    pub fn of(error: &io::Error, call: Call, peer: Option<SocketAddr>) -> Option<Self> {
         Some(match (error.raw_os_error()?, call) {
             (libc::EMFILE, _) => Self::ProcessDescriptors,
             (libc::ENFILE, _) => Self::HostDescriptors,
@@ -87,15 +82,6 @@ impl HostFault {
             (code, _) if may_come_from_the_peer(code) => return None,
             _ => Self::Other,
         })
-    }
-
-    /// Returns the failure of an attempt by this fault.
-    pub(crate) fn failure(self, error: &io::Error, reached: Level) -> Failure {
-        let cause = match self {
-            Self::Unsupported | Self::NoPrivilege => Cause::Unsupported,
-            _ => Cause::Local,
-        };
-        Failure::new(cause, reached, format!("{error}: {self}"))
     }
 }
 
@@ -282,14 +268,10 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_remembered_by_nobody_and_says_whose_it_is() {
+    fn every_fault_says_whose_it_is() {
         for code in 1..=133 {
-            for call in CALLS {
-                let error = io::Error::from_raw_os_error(code);
-                let Some(fault) = HostFault::of(&error, call, None) else { continue };
-                let failure = fault.failure(&error, Level::Started);
-                assert!(failure.cause.is_of_this_host(), "{failure}");
-                assert!(failure.detail.contains("this host"), "{failure}");
+            for fault in CALLS.into_iter().filter_map(|call| fault(code, call)) {
+                assert!(fault.to_string().contains("this host"), "{fault}");
             }
         }
     }
