@@ -40,7 +40,9 @@ fuzz_target!(|bytes: &[u8]| {
                 assert_eq!(length, read);
                 let header = Header::Complete { length, addresses, is_encrypted };
                 assert_eq!(proxy_protocol::parse(bytes), Ok(header));
-                let Some(client) = addresses else { return REACH.hit("a header without addresses") };
+                let Some(client) = addresses else {
+                    return REACH.hit("a header without addresses");
+                };
                 REACH.hit(match bytes[0] {
                     b'P' => "a line of version 1 with addresses",
                     _ => "a header of version 2 with addresses",

@@ -229,8 +229,7 @@ fn input(event: &Event) -> Option<Input> {
             Input::Ready { id: AttemptId((*id).into()), alpn: None, rtt: rtt_ms.map(ms) }
         }
         Event::Failed { id, cause: reason, level: reached } => {
-            let failure =
-                Failure::new(cause(*reason), level(*reached), "");
+            let failure = Failure::new(cause(*reason), level(*reached), "");
             Input::Failed { id: AttemptId((*id).into()), failure }
         }
         Event::Slots(slots) => Input::Slots((*slots).into()),

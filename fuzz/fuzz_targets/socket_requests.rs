@@ -428,8 +428,7 @@ impl World {
         self.calls.close(self.now, socket);
         for connection in &mut self.connections {
             // Calls that wait for a closed socket are answered.
-            connection.waiting =
-                connection.waiting.take().filter(|call| call.socket != socket);
+            connection.waiting = connection.waiting.take().filter(|call| call.socket != socket);
         }
         self.drain();
     }

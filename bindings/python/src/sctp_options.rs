@@ -2,13 +2,11 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use eyas::{
-    EndpointBuilder,
-    sctp::protocol::{
-        config::{AssociationConfig, CongestionControlKind, Multipath},
-        identifier::{PathId, Ppid, StreamId},
-        message::{Reliability, SendInfo},
-    },
+use eyas::EndpointBuilder;
+use eyas_sctp_tokio::protocol::{
+    config::{AssociationConfig, CongestionControlKind, Multipath},
+    identifier::{PathId, Ppid, StreamId},
+    message::{Reliability, SendInfo},
 };
 use pyo3::prelude::*;
 

@@ -7,10 +7,9 @@ use std::{
 
 use eyas::{
     MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
-    private_key_from_encrypted_pem, private_key_from_pem,
-    race::memory::Config,
-    sctp::protocol::config::{AssociationConfig, Multipath},
+    private_key_from_encrypted_pem, private_key_from_pem, race::memory::Config,
 };
+use eyas_sctp_tokio::protocol::config::{AssociationConfig, Multipath};
 
 use crate::{
     call::{ffi_call, release},

@@ -17,6 +17,8 @@ use eyas_race::candidate::{Candidate, Security, Transport};
 use eyas_race::evidence::{Cause, Failure, Level};
 use eyas_race::io::AttemptId;
 use eyas_race::target::Host;
+#[cfg(feature = "sctp")]
+use eyas_sctp_tokio::SctpPeer;
 use rustls_pki_types::ServerName;
 use tokio::sync::mpsc;
 #[cfg(feature = "sctp")]
@@ -158,6 +160,13 @@ impl Attempt {
                 format!("this build does not support {transport} with security {security}"),
             )),
         }
+    }
+
+    /// Returns the peer as SCTP knows it.
+    #[cfg(feature = "sctp")]
+    fn sctp_peer(&self) -> SctpPeer {
+        let (address, rtt) = (self.candidate.address, self.initial_rtt);
+        SctpPeer { address, encapsulation_port: self.encapsulation_port, rtt }
     }
 
     /// Returns what is known about the connection before the first packet.

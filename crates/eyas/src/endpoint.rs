@@ -9,16 +9,16 @@ use eyas_race::candidate::{Candidate, Transport};
 use eyas_race::evidence::{Failure, Trust};
 use eyas_race::io::NetworkView;
 use eyas_race::target::{Host, Target};
+#[cfg(feature = "sctp")]
+use eyas_sctp_tokio::SctpConnector;
+#[cfg(feature = "sctp")]
+use eyas_sctp_tokio::protocol::config::AssociationConfig;
 
 use crate::attempt::{Attempt, Reporter, server_name};
 use crate::connector::Connector;
 use crate::limit::{AttemptLimit, DEFAULT_ATTEMPTS};
 use crate::local_addresses::LocalAddresses;
 use crate::network::Network;
-#[cfg(feature = "sctp")]
-use crate::sctp::client::Clients;
-#[cfg(feature = "sctp")]
-use crate::sctp::protocol::config::AssociationConfig;
 use crate::tally::{AttemptCounts, RaceCounts, Tally};
 use crate::{
     Connection, Error, Feedback, MemoryStore, Preconnection, Resolver, SecurityParameters,
@@ -89,7 +89,7 @@ impl Default for EndpointBuilder {
             forwards: Forwards::new(),
             local_addresses: Vec::new(),
             #[cfg(feature = "sctp")]
-            sctp_encapsulation_port: crate::sctp::ENCAPSULATION_PORT,
+            sctp_encapsulation_port: eyas_sctp_tokio::ENCAPSULATION_PORT,
             #[cfg(feature = "sctp")]
             sctp_association: AssociationConfig::default(),
             #[cfg(feature = "sctp")]
@@ -195,12 +195,12 @@ impl EndpointBuilder {
         )?;
         #[cfg(feature = "sctp")]
         let connector = {
-            let clients = Clients::new(self.sctp_encapsulation_port, self.sctp_association);
+            let sctp = SctpConnector::new(self.sctp_encapsulation_port, self.sctp_association);
             let addresses = match self.sctp_local_addresses.is_empty() {
                 true => one_of_each_family(&self.local_addresses),
                 false => self.sctp_local_addresses,
             };
-            connector.with_sctp(clients.bound_to(addresses))
+            connector.with_sctp(sctp.with_local_addresses(addresses))
         };
         let shared = Shared {
             connector,

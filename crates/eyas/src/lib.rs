@@ -16,10 +16,11 @@
 //! | [`Resolver`] | DNS, with one query per record type | HEv3 §4 |
 //! | [`SecurityParameters`], [`ServerIdentity`], [`KeyFingerprint`] | trust and own certificates | RFC 9622 §6.3 |
 //! | `Early` | a request in the first flight of QUIC | RFC 9001 §4.6 |
-//! | `sctp` | SCTP messages, streams and paths | RFC 6458 |
+//! | `SctpStreams` | further streams of an SCTP association, and messages beside them | RFC 3436 |
+//! | [`printable`] | text of peers, made fit for a terminal | |
 //! | [`race`] | what to try, when, and what won | HEv3 |
 //!
-//! Most programs need only the first four rows. `sctp` and `Early` require the features `sctp` and
+//! Most programs need only the first four rows. `SctpStreams` and `Early` require the features `sctp` and
 //! `quic`.
 //!
 //! ```no_run
@@ -59,6 +60,9 @@
 //! it had open. The crate runs on Linux, inside a tokio runtime.
 
 pub use eyas_race as race;
+/// The SCTP implementation, for programs that speak SCTP themselves.
+#[cfg(feature = "sctp")]
+pub use eyas_sctp_tokio;
 /// The QUIC implementation, for programs that speak QUIC themselves.
 #[cfg(feature = "quic")]
 pub use quinn;
@@ -90,8 +94,6 @@ mod local_addresses;
 mod memory_store;
 mod network;
 mod preconnection;
-/// For the other crates here, which print text of peers.
-#[doc(hidden)]
 pub mod printable;
 mod private_key;
 #[cfg(feature = "quic")]
@@ -101,7 +103,7 @@ mod quic_stream;
 mod record;
 mod resolver;
 #[cfg(feature = "sctp")]
-pub mod sctp;
+mod sctp;
 mod security;
 pub mod sockets;
 #[cfg(feature = "quic")]
@@ -130,6 +132,8 @@ pub use memory_store::MemoryStore;
 pub use preconnection::Preconnection;
 pub use private_key::{private_key_from_encrypted_pem, private_key_from_pem};
 pub use resolver::{NameSource, Resolver};
+#[cfg(feature = "sctp")]
+pub use sctp::SctpStreams;
 pub use security::{KeyFingerprint, KeyFingerprintError, SecurityParameters};
 pub use tally::{AttemptCounts, RaceCounts};
 pub use tcp_status::{TcpProbe, TcpReading, TcpStatus};

@@ -355,7 +355,7 @@ fn lacking() -> Vec<UnavailableTransport> {
 /// Returns why this machine does not allow the transport, if so.
 #[cfg(feature = "sctp")]
 fn refused(transport: Transport) -> Option<&'static str> {
-    (transport == Transport::Sctp).then(|| crate::sctp::direct_access().err()).flatten()
+    (transport == Transport::Sctp).then(|| eyas_sctp_tokio::direct_access().err()).flatten()
 }
 
 /// Returns why this machine does not allow the transport, if so.

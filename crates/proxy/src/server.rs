@@ -7,7 +7,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
-use eyas::sctp::SctpListener;
 use eyas::sockets::{self, Bound, StreamProtocol, Throttle, Wanted};
 use eyas::{Endpoint, ServerIdentity};
 use eyas_http::metrics;
@@ -19,6 +18,7 @@ use eyas_relay::handshake::MAX_HEAD;
 use eyas_relay::rules::Rules;
 use eyas_relay::via::Via;
 use eyas_relay::via::lanes::Lanes;
+use eyas_sctp_tokio::SctpListener;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;

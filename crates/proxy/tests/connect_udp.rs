@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use eyas::race::policy::Policy;
-use eyas::sctp::SctpListener;
 use eyas::{Endpoint, Resolver, SecurityParameters, ServerIdentity};
 use eyas_http::serve::SctpService;
 use eyas_http::{Client, Connected, Versions};
@@ -20,6 +19,7 @@ use eyas_relay::destination::Refusal;
 use eyas_relay::handshake::Protocol;
 use eyas_relay::rules::Rules;
 use eyas_relay::via::Via;
+use eyas_sctp_tokio::SctpListener;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::timeout;

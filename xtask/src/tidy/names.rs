@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Finding;
 
 /// The crates that are checked, by the names of their directories.
-const CORE: [&str; 7] = ["race", "sctp", "netem", "eyas", "http", "sockets", "host"];
+const CORE: [&str; 8] = ["race", "sctp", "sctp-tokio", "netem", "eyas", "http", "sockets", "host"];
 
 /// The glossary.
 pub(super) const GLOSSARY: &str = "GLOSSARY.md";

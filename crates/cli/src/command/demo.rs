@@ -11,9 +11,9 @@ use eyas::race::memory::{Config, Record};
 use eyas::race::policy::{Losers, Policy};
 use eyas::race::report::RaceJson;
 use eyas::race::target::{Host, Target};
-use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_http::serve::ServeError;
+use eyas_sctp_tokio::ENCAPSULATION_PORT;
 use eyas_testserver::{Authority, TestServer};
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
 use eyas_emulator::units::{Size, in_words_of_the_file};
 use eyas_lab::situation::AssociationSetup;
+use eyas_sctp_tokio::protocol::config::{AssociationConfig, Multipath};
 use serde_json::{Map, Value};
 
 /// The options, with the names of a plan's `association`.
@@ -132,7 +132,7 @@ fn known_names() -> String {
 
 #[cfg(test)]
 mod tests {
-    use eyas::sctp::protocol::config::{
+    use eyas_sctp_tokio::protocol::config::{
         BufferSplitting, CongestionControlKind, FlightCap, Profile, SackPath, SchedulerKind,
         StreamMapping,
     };

@@ -8,8 +8,8 @@ use eyas::Resolver;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::SECOND_TRIES_MAX;
 use eyas::race::target::{Host, TargetError, parse_port};
-use eyas::sctp::protocol::config::CongestionControlKind;
 use eyas::zone::{parse_address, parse_socket_address};
+use eyas_sctp_tokio::protocol::config::CongestionControlKind;
 
 /// The longest duration of a flag, 10 years, so that sums of times cannot overflow.
 const MAX_DURATION: Duration = Duration::from_secs(10 * 366 * 86_400);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use eyas_race::candidate::{Security, Transport};
 use eyas_race::policy::{Policy, SctpSecurity};
 use eyas_race::target::{Host, Target};
-use eyas_sctp::config::{AssociationConfig, Multipath};
+use eyas_sctp_tokio::protocol::config::{AssociationConfig, Multipath};
 use tokio::time::timeout;
 
 use crate::test_ports::own_port;

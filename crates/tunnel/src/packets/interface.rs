@@ -6,9 +6,9 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::Bytes;
-use eyas::sctp::UnannouncedAddresses;
 use eyas_relay::device::{Device, MAX_PACKET};
 use eyas_relay::packet::{Unreachable, unreachable_if_host};
+use eyas_sctp_tokio::UnannouncedAddresses;
 use ipnet::IpNet;
 use tokio::sync::Notify;
 use tokio::time::Instant;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
-use eyas::sctp::protocol::config::{AssociationConfig, Extensions};
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
 use eyas_emulator::{Emulator, Host};
 use eyas_http::Versions;
 use eyas_load::{Arrivals, Extent, Load};
+use eyas_sctp_tokio::protocol::config::{AssociationConfig, Extensions};
 
 use crate::live::LiveError;
 use crate::situation::live::{ConnectMethod, CostSetup, Outcome, SctpCarrier};

@@ -9,12 +9,12 @@ use bytes::Bytes;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host as Name, Target};
-use eyas::sctp::protocol::config::AssociationConfig;
-use eyas::sctp::protocol::identifier::StreamId;
-use eyas::sctp::protocol::message::{Message, SendInfo};
-use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
 use eyas::{Endpoint, MemoryStore};
 use eyas_emulator::Host;
+use eyas_sctp_tokio::protocol::config::AssociationConfig;
+use eyas_sctp_tokio::protocol::identifier::StreamId;
+use eyas_sctp_tokio::protocol::message::{Message, SendInfo};
+use eyas_sctp_tokio::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
 
 use super::network::Network;
 use super::shared::{Pair, Shared, run_until_finished};
