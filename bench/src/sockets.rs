@@ -117,7 +117,7 @@ impl Programs {
     /// Builds whatever is not up to date. usrsctp is left out, with a message, if it is not installed.
     fn build() -> Result<Self, String> {
         check(build_ours().args(["-p", "eyas-cli"]))?;
-        let driver = ["-p", "eyas", "--features", "sctp", "--example", "sctp-transfer"];
+        let driver = ["-p", "eyas-sctp-tokio", "--example", "sctp-transfer"];
         check(build_ours().args(driver))?;
         std::fs::create_dir_all(cache()).map_err(|error| format!("{:?}: {error}", cache()))?;
         let sockets = cache().join("sockets");

@@ -13,7 +13,6 @@ use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use eyas::{Error, KeyFingerprint, sockets};
 use eyas_sctp::io::Unreachable;
 use libfuzzer_sys::fuzz_target;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -22,7 +21,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 mod address;
 #[path = "dtls/client.rs"]
 mod client;
-#[path = "../../crates/eyas/src/sctp/dtls/mod.rs"]
+#[path = "../../crates/sctp-tokio/src/dtls/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "sessions for each path are not fuzzed here")]
 mod dtls;
 #[path = "dtls/forged.rs"]
@@ -31,11 +30,10 @@ mod forged;
 mod hello;
 mod reach;
 
-// The included sessions refer to these by their crate, as to `sockets`, `Error` and `KeyFingerprint`.
 use address::address;
-use client::{Client, ServerIdentity, identity};
+use client::{Client, identity};
 use dtls::{
-    EndReason, MAX_OVERHEAD, Outcome, Role, SessionPath, Sessions, State, looks_like_record,
+    DtlsEndReason, MAX_OVERHEAD, Outcome, Role, SessionPath, Sessions, State, looks_like_record,
 };
 use forged::{junk, mangled};
 use reach::Reach;
@@ -402,7 +400,7 @@ impl World {
             let is_over = !self.has(address(client));
             assert!(is_whole || is_over || state == was, "{state:?}");
         }
-        if let State::Over(EndReason::Failed(rustls::Error::InvalidCertificate(_))) = state {
+        if let State::Over(DtlsEndReason::Failed(rustls::Error::InvalidCertificate(_))) = state {
             REACH.hit("a certificate is refused");
         }
         self.send_to_server(client, out);

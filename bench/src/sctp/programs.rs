@@ -54,8 +54,8 @@ impl Programs {
         check(build_ours().args(["-p", "eyas-sctp", "--example", "transfer"]))?;
         let mut all =
             vec![Program { name: OURS, pure: text(&our_example("transfer")), driven: None }];
-        let ours = ["-p", "eyas", "--features", "sctp", "--example", "sctp-transfer"];
-        if workspace().join("crates/eyas/examples/sctp-transfer.rs").exists() {
+        let ours = ["-p", "eyas-sctp-tokio", "--example", "sctp-transfer"];
+        if workspace().join("crates/sctp-tokio/examples/sctp-transfer.rs").exists() {
             check(build_ours().args(ours))?;
             all[0].driven = Some(text(&our_example("sctp-transfer")));
         }

@@ -7,15 +7,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use eyas::{
-    ConnectionInfo, Preconnection, RaceRecording,
-    sctp::{
-        AssociationJson, EventJson, SctpAssociation, SctpError,
-        protocol::{
-            event::Event,
-            identifier::{PathId, StreamId},
-            message::Message,
-        },
+use eyas::{ConnectionInfo, Preconnection, RaceRecording};
+use eyas_sctp_tokio::{
+    AssociationJson, EventJson, SctpAssociation, SctpError,
+    protocol::{
+        event::Event,
+        identifier::{PathId, StreamId},
+        message::Message,
     },
 };
 use futures_util::FutureExt;

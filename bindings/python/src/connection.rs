@@ -13,8 +13,8 @@ use eyas::{
         policy::{Policy, SctpSecurity},
         target::{Target, TargetService},
     },
-    sctp::SctpAssociation,
 };
+use eyas_sctp_tokio::SctpAssociation;
 use pyo3::{exceptions::PyBrokenPipeError, prelude::*};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 

@@ -5,9 +5,9 @@ use std::error::Error as StdError;
 use eyas::{
     ConnectError, Error,
     race::{evidence::FailureCause, io::RaceFailure},
-    sctp::{SctpError, protocol::error::Error as Misuse},
 };
 use eyas_http::Kind;
+use eyas_sctp_tokio::{SctpError, protocol::error::Error as Misuse};
 use pyo3::{exceptions::PyOSError, prelude::*};
 
 /// The kind of an error of a call on an association that has been shut down.

@@ -6,9 +6,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use eyas::{
-    Connection, ListenParameters, Listener, ServerIdentity,
-    sctp::{ENCAPSULATION_PORT, SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp},
+use eyas::{Connection, ListenParameters, Listener, ServerIdentity};
+use eyas_sctp_tokio::{
+    ENCAPSULATION_PORT, SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp,
 };
 use pyo3::{exceptions::PyOSError, prelude::*};
 use tokio::sync::watch;
@@ -89,7 +89,8 @@ impl ListenOptions {
         parameters.encapsulation_port =
             serves("sctp-udp").then(|| self.sctp_udp_port.unwrap_or(ENCAPSULATION_PORT));
         parameters.over_ip = if serves("sctp") { SctpOverIp::Must } else { SctpOverIp::No };
-        parameters.dtls = dtls;
+        let dtls = dtls.map(|identity| identity.dtls_identity()).transpose();
+        parameters.dtls = dtls.map_err(|error| listen_error(&error))?;
         parameters.association = self.config.association()?;
         Ok(parameters)
     }
@@ -199,7 +200,7 @@ impl RawListener {
     }
 }
 
-/// An [`eyas::sctp::SctpListener`].
+/// An [`eyas_sctp_tokio::SctpListener`].
 #[pyclass(frozen, module = "eyas._native")]
 pub(crate) struct RawSctpListener {
     queue: AcceptQueue<SctpListener, SctpAssociation>,

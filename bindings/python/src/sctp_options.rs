@@ -2,13 +2,11 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use eyas::{
-    EndpointBuilder,
-    sctp::protocol::{
-        config::{AssociationConfig, CongestionControlKind, MultipathConfig},
-        identifier::{PathId, Ppid, StreamId},
-        message::{MessageReliability, SendInfo},
-    },
+use eyas::EndpointBuilder;
+use eyas_sctp_tokio::protocol::{
+    config::{AssociationConfig, CongestionControlKind, MultipathConfig},
+    identifier::{PathId, Ppid, StreamId},
+    message::{MessageReliability, SendInfo},
 };
 use pyo3::prelude::*;
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use eyas::sctp::{
+use eyas_sctp_tokio::{
     AssociationJson, SctpAssociation,
     protocol::{
         identifier::{PathId, StreamId},
@@ -272,7 +272,7 @@ pub extern "C" fn eyas_association_remove_address(
 fn change_address(
     association: Option<&Association>,
     address: TextPointer<'_>,
-    change: impl FnOnce(&SctpAssociation, IpAddr) -> Result<(), eyas::sctp::SctpError>,
+    change: impl FnOnce(&SctpAssociation, IpAddr) -> Result<(), eyas_sctp_tokio::SctpError>,
 ) -> Result<(), Failure> {
     let address = endpoint_options::address(address)?;
     Ok(required_handle(association, "association")?.now(|one| change(one, address))??)

@@ -7,10 +7,9 @@ use std::{
 
 use eyas::{
     MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
-    private_key_from_encrypted_pem, private_key_from_pem,
-    race::memory::MemoryConfig,
-    sctp::protocol::config::{AssociationConfig, MultipathConfig},
+    private_key_from_encrypted_pem, private_key_from_pem, race::memory::MemoryConfig,
 };
+use eyas_sctp_tokio::protocol::config::{AssociationConfig, MultipathConfig};
 
 use crate::{
     call::{ffi_call, release},

@@ -10,8 +10,8 @@ use std::{
 use eyas::{
     ConnectError, Error,
     race::{evidence::FailureCause, io::RaceFailure},
-    sctp::SctpError,
 };
+use eyas_sctp_tokio::SctpError;
 
 use crate::{
     call::release,

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_char};
 
-use eyas::sctp::{EventJson, protocol::event::Event as ProtocolEvent};
+use eyas_sctp_tokio::{EventJson, protocol::event::Event as ProtocolEvent};
 use serde_json::json;
 
 use crate::{call::release, json};

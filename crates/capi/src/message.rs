@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use bytes::Bytes;
-use eyas::sctp::protocol::message::Message as Received;
+use eyas_sctp_tokio::protocol::message::Message as Received;
 
 use crate::{
     call::{ffi_call, release},

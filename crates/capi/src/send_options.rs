@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use eyas::sctp::protocol::{
+use eyas_sctp_tokio::protocol::{
     identifier::{PathId, Ppid, StreamId},
     message::{MessageReliability, SendInfo},
 };

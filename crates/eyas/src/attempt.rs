@@ -1,6 +1,15 @@
 //! One attempt: one address, one transport, one security layer.
 //!
 //! An attempt is a future; dropping it closes its socket and leaves nothing behind.
+//!
+//! Which attempt an ICMP error ends ([`eyas_host::icmp`]) depends on what it can prove:
+//!
+//! | transport | reports |
+//! | --- | --- |
+//! | TCP | until it is connected (`attempt/tcp_connect.rs`): they are no reason to end a connection |
+//! | MPTCP | by the kernel, which allows nobody to ask (the same file) |
+//! | QUIC | to attempts towards the address that the report names, while nobody there has answered: anyone can forge one (`quic_sockets/unanswered.rs`) |
+//! | SCTP | to the association whose verification tag the report quotes (RFC 9260 §10) |
 
 use std::time::{Duration, Instant};
 
@@ -8,6 +17,8 @@ use eyas_race::candidate::{Candidate, Security, Transport};
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_race::io::AttemptId;
 use eyas_race::target::TargetHost;
+#[cfg(feature = "sctp")]
+use eyas_sctp_tokio::SctpPeer;
 use rustls_pki_types::ServerName;
 use tokio::sync::mpsc;
 #[cfg(feature = "sctp")]
@@ -149,6 +160,13 @@ impl CandidateAttempt {
                 format!("this build does not support {transport} with security {security}"),
             )),
         }
+    }
+
+    /// Returns the peer as SCTP knows it.
+    #[cfg(feature = "sctp")]
+    fn sctp_peer(&self) -> SctpPeer {
+        let (address, rtt) = (self.candidate.address, self.initial_rtt);
+        SctpPeer { address, encapsulation_port: self.encapsulation_port, rtt }
     }
 
     /// Returns what is known about the connection before the first packet.

@@ -8,6 +8,8 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use eyas_race::candidate::Transport;
+#[cfg(feature = "sctp")]
+use eyas_sctp_tokio::SctpStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
@@ -20,7 +22,7 @@ use crate::graceful_close;
 #[cfg(feature = "quic")]
 use crate::quic_stream::QuicStream;
 #[cfg(feature = "sctp")]
-use crate::sctp::{SctpStream, secured::Secured};
+use crate::sctp::secured::Secured;
 use crate::tcp_status::{TcpGuard, TcpStatus};
 
 const UNTIL_DROPPED: &str = "a transport until it is converted or dropped";

@@ -85,7 +85,7 @@ impl Connection {
     /// belongs to the connection. Messages sent on the association are not encrypted even if the
     /// connection uses TLS; streams from [`sctp_stream`](Self::sctp_stream) are.
     #[cfg(feature = "sctp")]
-    pub fn sctp(&self) -> Option<&crate::sctp::SctpAssociation> {
+    pub fn sctp(&self) -> Option<&eyas_sctp_tokio::SctpAssociation> {
         match self.stream.transport() {
             ByteTransport::Sctp(stream) => Some(stream.association()),
             ByteTransport::SctpTls(secured) => Some(secured.association()),
@@ -99,7 +99,7 @@ impl Connection {
     /// # Errors
     /// Returns the connection if it is not an SCTP association, or if it uses TLS.
     #[cfg(feature = "sctp")]
-    pub fn into_sctp(self) -> Result<crate::sctp::SctpAssociation, Self> {
+    pub fn into_sctp(self) -> Result<eyas_sctp_tokio::SctpAssociation, Self> {
         match self.stream.into_sctp() {
             Ok(stream) => Ok(stream.into_association()),
             Err(stream) => Err(Self { stream }),
@@ -126,7 +126,7 @@ impl Connection {
     #[cfg(feature = "sctp")]
     pub async fn sctp_stream(
         &self,
-        stream: crate::sctp::protocol::identifier::StreamId,
+        stream: eyas_sctp_tokio::protocol::identifier::StreamId,
     ) -> Option<Result<ByteStream, AttemptFailure>> {
         Some(self.sctp_streams()?.stream(stream).await)
     }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas_race::candidate::AlpnName;
+#[cfg(feature = "sctp")]
+use eyas_sctp_tokio::{DtlsIdentity, SctpConnector};
 #[cfg(feature = "quic")]
 use quinn::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig};
 use rustls::ClientConfig;
@@ -15,8 +17,6 @@ use crate::local_addresses::LocalAddresses;
 use crate::network::CurrentNetwork;
 #[cfg(feature = "quic")]
 use crate::quic_sockets::QuicSockets;
-#[cfg(feature = "sctp")]
-use crate::sctp::dtls::Identity;
 use crate::{Error, SecurityParameters};
 
 /// The maximum number of cached configurations of one kind; a program offers few lists of
@@ -30,7 +30,7 @@ pub(crate) struct EndpointConnector {
     #[cfg(feature = "quic")]
     quic: QuicConnector,
     #[cfg(feature = "sctp")]
-    sctp: crate::sctp::client::Clients,
+    sctp: SctpConnector,
     /// The verifier that all configurations use.
     #[cfg(feature = "sctp")]
     verifier: Arc<dyn ServerCertVerifier>,
@@ -47,7 +47,7 @@ pub(crate) struct DtlsConnector {
     /// The verifier of server certificates.
     pub(crate) verifier: Arc<dyn ServerCertVerifier>,
     /// The identity for servers that request one.
-    pub(crate) identity: Identity,
+    pub(crate) identity: DtlsIdentity,
     /// Whether that is a certificate of the caller's, rather than an anonymous one.
     pub(crate) has_certificate: bool,
 }
@@ -87,7 +87,7 @@ impl EndpointConnector {
                 network,
             },
             #[cfg(feature = "sctp")]
-            sctp: crate::sctp::client::Clients::default(),
+            sctp: SctpConnector::default(),
             #[cfg(feature = "sctp")]
             verifier,
             #[cfg(feature = "sctp")]
@@ -139,7 +139,7 @@ impl EndpointConnector {
     }
 
     #[cfg(feature = "sctp")]
-    pub(crate) fn sctp(&self) -> &crate::sctp::client::Clients {
+    pub(crate) fn sctp(&self) -> &SctpConnector {
         &self.sctp
     }
 
@@ -153,10 +153,10 @@ impl EndpointConnector {
         })
     }
 
-    /// Sets the clients that open SCTP associations.
+    /// Sets what opens SCTP associations.
     #[cfg(feature = "sctp")]
-    pub(crate) fn with_sctp(mut self, clients: crate::sctp::client::Clients) -> Self {
-        self.sctp = clients;
+    pub(crate) fn with_sctp(mut self, sctp: SctpConnector) -> Self {
+        self.sctp = sctp;
         self
     }
 

@@ -9,6 +9,10 @@ use eyas_race::candidate::{Candidate, Transport};
 use eyas_race::evidence::{AttemptFailure, TrustContext};
 use eyas_race::io::NetworkView;
 use eyas_race::target::{Target, TargetHost};
+#[cfg(feature = "sctp")]
+use eyas_sctp_tokio::SctpConnector;
+#[cfg(feature = "sctp")]
+use eyas_sctp_tokio::protocol::config::AssociationConfig;
 
 use crate::attempt::{AttemptReporter, CandidateAttempt, server_name};
 use crate::connector::EndpointConnector;
@@ -16,10 +20,6 @@ use crate::limit::{AttemptLimit, DEFAULT_ATTEMPTS};
 use crate::local_addresses::LocalAddresses;
 use crate::network::CurrentNetwork;
 use crate::race_counts::{AttemptCounts, EndpointTally, RaceCounts};
-#[cfg(feature = "sctp")]
-use crate::sctp::client::Clients;
-#[cfg(feature = "sctp")]
-use crate::sctp::protocol::config::AssociationConfig;
 use crate::{
     Connection, ConnectionFeedback, Error, MemoryStore, Preconnection, Resolver, SecurityParameters,
 };
@@ -89,7 +89,7 @@ impl Default for EndpointBuilder {
             forwards: PortForwards::new(),
             local_addresses: Vec::new(),
             #[cfg(feature = "sctp")]
-            sctp_encapsulation_port: crate::sctp::ENCAPSULATION_PORT,
+            sctp_encapsulation_port: eyas_sctp_tokio::ENCAPSULATION_PORT,
             #[cfg(feature = "sctp")]
             sctp_association: AssociationConfig::default(),
             #[cfg(feature = "sctp")]
@@ -195,12 +195,12 @@ impl EndpointBuilder {
         )?;
         #[cfg(feature = "sctp")]
         let connector = {
-            let clients = Clients::new(self.sctp_encapsulation_port, self.sctp_association);
+            let sctp = SctpConnector::new(self.sctp_encapsulation_port, self.sctp_association);
             let addresses = match self.sctp_local_addresses.is_empty() {
                 true => one_of_each_family(&self.local_addresses),
                 false => self.sctp_local_addresses,
             };
-            connector.with_sctp(clients.bound_to(addresses))
+            connector.with_sctp(sctp.with_local_addresses(addresses))
         };
         let shared = EndpointState {
             connector,

@@ -44,6 +44,13 @@ impl Error {
     }
 }
 
+#[cfg(feature = "sctp")]
+impl From<eyas_sctp_tokio::DtlsIdentityError> for Error {
+    fn from(error: eyas_sctp_tokio::DtlsIdentityError) -> Self {
+        Self::Identity(error.to_string())
+    }
+}
+
 impl From<rustls::Error> for Error {
     fn from(error: rustls::Error) -> Self {
         Self::Security(match error {

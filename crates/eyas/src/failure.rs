@@ -4,17 +4,15 @@
 use std::io;
 use std::net::SocketAddr;
 
+use eyas_host::fault::{HostFault, SocketCall};
+use eyas_host::icmp::{IcmpCause, IcmpReport};
 use eyas_race::evidence::{
     AttemptFailure, CertificateFailure, CertificateFault, EvidenceLevel, FailureCause,
 };
 use nix::libc;
 use rustls::{AlertDescription, InvalidMessage};
 
-use crate::icmp::{IcmpCause, IcmpReport};
 use crate::security::certificate_fault;
-pub(crate) use host_fault::{HostFault, SocketCall};
-
-mod host_fault;
 
 pub(crate) fn failure(
     cause: FailureCause,
@@ -50,7 +48,7 @@ fn call_failure(
     peer: Option<SocketAddr>,
 ) -> AttemptFailure {
     if let Some(fault) = HostFault::from_error(error, call, peer) {
-        return fault.failure(error, reached);
+        return host_failure(fault, error, reached);
     }
     if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         return tls_failure(tls, reached);
@@ -74,6 +72,16 @@ fn call_failure(
         _ => error.to_string(),
     };
     failure(cause, reached, detail)
+}
+
+/// Returns the failure of an attempt by a fault of this host. It says nothing about the peer or the path,
+/// so it is never remembered.
+fn host_failure(fault: HostFault, error: &io::Error, reached: EvidenceLevel) -> AttemptFailure {
+    let cause = match fault {
+        HostFault::Unsupported | HostFault::NoPrivilege => FailureCause::Unsupported,
+        _ => FailureCause::Local,
+    };
+    failure(cause, reached, format!("{error}: {fault}"))
 }
 
 /// Classifies a pending error of a connect, where the system reports an ICMP error only as an errno

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use eyas_race::target::TargetHost;
+#[cfg(feature = "sctp")]
+use eyas_sctp_tokio::DtlsIdentity;
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair};
 use rustls::CertificateError;
 use rustls_pki_types::pem::PemObject;
@@ -142,13 +144,16 @@ impl ServerIdentity {
     /// Returns whether this identity can serve SCTP over DTLS, which requires an ECDSA key.
     #[cfg(feature = "sctp")]
     pub fn suits_dtls(&self) -> bool {
-        crate::sctp::dtls::Identity::new(self.certificate(), &self.key).is_ok()
+        self.dtls_identity().is_ok()
     }
 
-    /// Returns the private key.
+    /// Returns the same identity for SCTP over DTLS.
+    ///
+    /// # Errors
+    /// If its key is not an ECDSA key.
     #[cfg(feature = "sctp")]
-    pub(crate) fn key(&self) -> &PrivateKeyDer<'static> {
-        &self.key
+    pub fn dtls_identity(&self) -> Result<DtlsIdentity, Error> {
+        Ok(DtlsIdentity::new(self.certificate(), &self.key)?)
     }
 
     /// Returns the same for clients that must present one of these keys. It supports only TLS 1.3,

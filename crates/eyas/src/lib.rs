@@ -16,10 +16,11 @@
 //! | [`Resolver`] | DNS, with one query per record type | HEv3 §4 |
 //! | [`SecurityParameters`], [`ServerIdentity`], [`KeyFingerprint`] | trust and own certificates | RFC 9622 §6.3 |
 //! | `EarlyConnection` | a request in the first flight of QUIC | RFC 9001 §4.6 |
-//! | `sctp` | SCTP messages, streams and paths | RFC 6458 |
+//! | `SctpStreams` | further streams of an SCTP association, and messages beside them | RFC 3436 |
+//! | [`printable`] | text of peers, made fit for a terminal | |
 //! | [`race`] | what to try, when, and what won | HEv3 |
 //!
-//! Most programs need only the first four rows. `sctp` and `EarlyConnection` require the features `sctp` and
+//! Most programs need only the first four rows. `SctpStreams` and `EarlyConnection` require the features `SctpStreams` and
 //! `quic`.
 //!
 //! ```no_run
@@ -59,6 +60,9 @@
 //! it had open. The crate runs on Linux, inside a tokio runtime.
 
 pub use eyas_race as race;
+/// The SCTP implementation, for programs that speak SCTP themselves.
+#[cfg(feature = "sctp")]
+pub use eyas_sctp_tokio;
 /// The QUIC implementation, for programs that speak QUIC themselves.
 #[cfg(feature = "quic")]
 pub use quinn;
@@ -74,8 +78,6 @@ mod connect_error;
 mod connection;
 mod connection_info;
 mod connector;
-#[cfg(any(feature = "quic", feature = "sctp"))]
-mod datagram_socket;
 mod driver;
 mod driver_event;
 mod endpoint;
@@ -84,7 +86,6 @@ mod events;
 mod failure;
 mod feedback;
 mod graceful_close;
-mod icmp;
 mod identity;
 mod initiation;
 mod limit;
@@ -93,8 +94,6 @@ mod local_addresses;
 mod memory_store;
 mod network;
 mod preconnection;
-/// For the other crates here, which print text of peers.
-#[doc(hidden)]
 pub mod printable;
 mod private_key;
 #[cfg(feature = "quic")]
@@ -104,16 +103,13 @@ mod quic_stream;
 mod race_counts;
 mod resolver;
 #[cfg(feature = "sctp")]
-pub mod sctp;
+mod sctp;
 mod security;
 mod shared_journal;
 pub mod sockets;
 #[cfg(feature = "quic")]
 mod stateless_reset;
 mod tcp_status;
-#[cfg(all(test, feature = "quic"))]
-#[path = "../tests/namespace/mod.rs"]
-mod test_namespace;
 #[cfg(all(test, feature = "sctp"))]
 #[path = "../tests/ports/mod.rs"]
 mod test_ports;
@@ -137,6 +133,8 @@ pub use preconnection::Preconnection;
 pub use private_key::{private_key_from_encrypted_pem, private_key_from_pem};
 pub use race_counts::{AttemptCounts, RaceCounts};
 pub use resolver::{NameSource, Resolver};
+#[cfg(feature = "sctp")]
+pub use sctp::SctpStreams;
 pub use security::{KeyFingerprint, KeyFingerprintError, SecurityParameters};
 pub use tcp_status::{TcpProbe, TcpReading, TcpStatus};
 

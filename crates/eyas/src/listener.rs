@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{AlpnName, Transport};
+#[cfg(feature = "sctp")]
+use eyas_sctp_tokio::SctpListener;
+#[cfg(feature = "sctp")]
+use eyas_sctp_tokio::protocol::config::AssociationConfig;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
-#[cfg(feature = "sctp")]
-use crate::sctp::SctpListener;
-#[cfg(feature = "sctp")]
-use crate::sctp::protocol::config::AssociationConfig;
 use crate::security::ClientKeys;
 use crate::sockets::BoundAddress;
 use crate::{Connection, Error, KeyFingerprint, ServerIdentity};
@@ -69,7 +69,7 @@ impl ListenParameters {
             #[cfg(feature = "quic")]
             quic_transport: None,
             #[cfg(feature = "sctp")]
-            sctp_encapsulation_port: crate::sctp::ENCAPSULATION_PORT,
+            sctp_encapsulation_port: eyas_sctp_tokio::ENCAPSULATION_PORT,
             #[cfg(feature = "sctp")]
             sctp_optional: false,
             #[cfg(feature = "sctp")]

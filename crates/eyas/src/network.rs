@@ -7,9 +7,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use eyas_host::addresses::{OwnAddress, usable_addresses};
+use eyas_host::routes::HostRoute;
+use eyas_host::watcher::NetworkWatcher;
 use eyas_race::candidate::Transport;
 use eyas_race::evidence::NetworkId;
-use eyas_race::io::{NetworkView, UnavailableTransport};
+use eyas_race::io::{NetworkView, SourceAddress, UnavailableTransport};
 use tokio::sync::{Notify, watch};
 
 use crate::Resolver;
@@ -20,15 +23,9 @@ use crate::memory_store::InstallationSecret;
 mod advertisements;
 mod identity;
 mod pref64;
-mod routes;
-pub(crate) mod sources;
-mod watcher;
 
 use advertisements::{AdvertisedPrefix, HeldPrefixes, RouterAdvertisements};
 use identity::NetworkIdentity;
-use routes::HostRoute;
-#[cfg(feature = "sctp")]
-pub(crate) use watcher::NetlinkWatcher;
 
 /// How long a snapshot is valid if the kernel does not report changes.
 const RECHECK_AFTER: Duration = Duration::from_secs(2);
@@ -144,7 +141,7 @@ impl CurrentNetwork {
         if let Some(source) = self.lock().sources.get(&peer) {
             return Ok(*source);
         }
-        let source = sources::source_address_for(peer)?;
+        let source = eyas_host::addresses::source_address_for(peer)?;
         let mut state = self.lock();
         if state.watching.as_ref().is_some_and(|watching| !watching.is_finished()) {
             if state.sources.len() >= MAX_CACHED_SOURCES {
@@ -231,7 +228,7 @@ impl CurrentNetwork {
     }
 
     fn start_watching(&self) -> Option<AbortOnDrop> {
-        let watcher = match watcher::NetlinkWatcher::new() {
+        let watcher = match NetworkWatcher::new() {
             Ok(watcher) => watcher,
             Err(error) => {
                 tracing::debug!(%error, "changes of the network will go unnoticed");
@@ -332,18 +329,18 @@ fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-/// Returns the addresses of this host that packets may be sent from, those with global reach first.
-#[cfg(feature = "sctp")]
-pub(crate) fn own_addresses() -> Vec<IpAddr> {
-    let sources = sources::sources(&routes::read());
-    sources.iter().filter(|source| !source.deprecated).map(|source| source.address).collect()
-}
-
 /// Reads the current state from the kernel, without NAT64 prefixes.
 fn read(secret: &InstallationSecret) -> (NetworkIdentity, NetworkView) {
     let identity = NetworkIdentity::read(secret);
-    let (id, sources) = (identity.id().clone(), sources::sources(identity.routes()));
+    let own = usable_addresses(identity.routes());
+    let (id, sources) = (identity.id().clone(), own.into_iter().map(source_address).collect());
     (identity, NetworkView { id, sources, pref64: Vec::new(), lacking: lacking() })
+}
+
+/// Returns an address of this host as races know it.
+fn source_address(own: OwnAddress) -> SourceAddress {
+    let OwnAddress { address, prefix_len, deprecated, routed } = own;
+    SourceAddress { address, prefix_len, deprecated, routed }
 }
 
 /// Returns the transports that this build, this machine or this user cannot use.
@@ -358,7 +355,7 @@ fn lacking() -> Vec<UnavailableTransport> {
 /// Returns why this machine does not allow the transport, if so.
 #[cfg(feature = "sctp")]
 fn refused(transport: Transport) -> Option<&'static str> {
-    (transport == Transport::Sctp).then(|| crate::sctp::direct_access().err()).flatten()
+    (transport == Transport::Sctp).then(|| eyas_sctp_tokio::direct_access().err()).flatten()
 }
 
 /// Returns why this machine does not allow the transport, if so.

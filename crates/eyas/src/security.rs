@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "sctp")]
+use eyas_sctp_tokio::DtlsIdentity;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
@@ -260,14 +262,13 @@ impl SecurityParameters {
 
     /// Returns the identity that a client presents to a DTLS server that requests a certificate.
     #[cfg(feature = "sctp")]
-    pub(crate) fn dtls_identity(&self) -> Result<crate::sctp::dtls::Identity, Error> {
-        use crate::sctp::dtls::Identity;
-        match &self.client {
+    pub(crate) fn dtls_identity(&self) -> Result<DtlsIdentity, Error> {
+        Ok(match &self.client {
             Some(ClientIdentity { chain, key }) if !chain.is_empty() => {
-                Identity::new(&chain[0], key)
+                DtlsIdentity::new(&chain[0], key)
             }
-            _ => Identity::anonymous(),
-        }
+            _ => DtlsIdentity::anonymous(),
+        }?)
     }
 
     /// Returns whether clients have a certificate to present.

@@ -13,6 +13,7 @@
 //! | `alt_svc` | alternative services: parser, cache, broken alternatives (feature `internals`) | RFC 7838 |
 //! | `connector` | connectors for other clients: hyper-util's, tonic, ureq (feature `connector`) | |
 //! | [`serve`], [`Server`] | a server for any tower service, with all versions on one port | |
+//! | [`EarlyAnswer`], [`InformationalLimit`], [`Patience`] | parts of a client, for proxies that have one of their own | |
 //! | [`pipe`] | a byte stream as a body, for tunnels | RFC 9110 §9.3.6 |
 //! | [`metrics`] | a metrics page for Prometheus, at an address of its own | |
 //!
@@ -49,7 +50,7 @@
 //! `eyas`). [`Client::stats`] counts. A server reports each request at level `info` under the target
 //! `eyas_http::serve::access`, with `remote`, `version`, `method` and `path`, which is without the query.
 //!
-//! Features: `client` and `server` enable one half each; `cookies`, `compression`, `json`, `form`, `multipart`, `connector` and `ureq` extend the client; `sctp` adds SCTP to both halves, and 44 crates to the 187 of the default features; `internals` exposes `alt_svc`, without stability guarantees.
+//! Features: `client` and `server` enable one half each; `cookies`, `compression`, `json`, `form`, `multipart`, `connector` and `ureq` extend the client; `sctp` adds SCTP to both halves, and 31 crates to the 188 of the default features; `internals` exposes `alt_svc`, without stability guarantees.
 //! The first four are on by default.
 //!
 //! Deliberately absent: an upgrade of `http` URLs by HTTPS records (RFC 9460 §9.5), an upgrade
@@ -109,9 +110,8 @@ pub use client::{
 pub use error::{Error, Kind, shortened, text_without_password, without_password};
 #[cfg(feature = "client")]
 pub use pool::PoolLimits;
-/// For the gateway of `eyas-relay`, which has a client of its own.
+// For proxies with a client of their own, such as a gateway.
 #[cfg(feature = "client")]
-#[doc(hidden)]
 pub use protocol::{
     EarlyAnswer, Http3Body, Http3Failure, Http3FailureKind, Http3Sender, Http3Stream,
     InformationalLimit, InputEnd, Patience, TooManyInformational,

@@ -39,6 +39,7 @@
 //! | `exchange` | one request and its response |
 //! | `request_body`, `content`, `body`, `piece` | bodies: what is read, what is sent, and how much of it has been sent |
 //! | `source`, `metered` | content that accounts for the memory it uses |
+//! | `malformed` | requests that no service and no gateway should see |
 //! | `reply` | the server's own responses |
 //! | `access` | entries of the access log |
 //! | `metrics` | the server's activity and cost, for Prometheus |
@@ -101,10 +102,7 @@ mod interim;
 mod limits;
 mod lingering;
 mod link;
-// For eyas-testserver; not part of the stable API.
-#[doc(hidden)]
 pub mod malformed;
-#[doc(hidden)]
 pub mod metered;
 mod metrics;
 mod notices;
@@ -151,6 +149,4 @@ pub use self::{
 #[cfg(feature = "sctp")]
 pub use self::sctp::SctpService;
 
-// For servers that fail on purpose; not part of the stable API.
-#[doc(hidden)]
 pub use self::fault::FaultConfig;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use eyas::race::candidate::AddressOrigin;
-use eyas::sctp::protocol::identifier::StreamId;
 use eyas::{Candidate, Connection, ConnectionInfo, Endpoint, Security, TargetHost};
+use eyas_sctp_tokio::protocol::identifier::StreamId;
 use futures_util::future::try_join_all;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use eyas::sctp::protocol::identifier::StreamId;
 use eyas::{Connection, ListenParameters, Listener, Transport, quinn};
+use eyas_sctp_tokio::protocol::identifier::StreamId;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};

@@ -8,7 +8,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{
     Connection, Endpoint, ListenParameters, Listener, MemoryStore, Security, SecurityParameters,
     ServerIdentity, Target, TargetHost, Transport,
@@ -20,6 +19,7 @@ use eyas_perf::protocol::client_session::TestFailure;
 use eyas_perf::protocol::frame::{HEADER, PerfFrame, RefusalKind};
 use eyas_perf::protocol::request::{ServerLimits, TestDirection, TestRequest};
 use eyas_perf::server::{PerfServer, ServerEvent, listen_parameters};
+use eyas_sctp_tokio::protocol::config::AssociationConfig;
 use ports::own_port;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

@@ -7,7 +7,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
-use eyas::sctp::SctpListener;
 use eyas::sockets::{self, BoundAddress, ReportThrottle, StreamProtocol, WantedSockets};
 use eyas::{Endpoint, ServerIdentity};
 use eyas_http::metrics;
@@ -19,6 +18,7 @@ use eyas_relay::handshake::MAX_HEAD;
 use eyas_relay::rules::DestinationRules;
 use eyas_relay::via::UpstreamProxy;
 use eyas_relay::via::lanes::ProxyLanes;
+use eyas_sctp_tokio::SctpListener;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;

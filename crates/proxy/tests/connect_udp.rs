@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use eyas::race::policy::Policy;
-use eyas::sctp::SctpListener;
 use eyas::{Endpoint, Resolver, SecurityParameters, ServerIdentity};
 use eyas_http::serve::SctpService;
 use eyas_http::{Client, Connected, Versions};
@@ -20,6 +19,7 @@ use eyas_relay::destination::RequestRefusal;
 use eyas_relay::handshake::HandshakeProtocol;
 use eyas_relay::rules::DestinationRules;
 use eyas_relay::via::UpstreamProxy;
+use eyas_sctp_tokio::SctpListener;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::timeout;

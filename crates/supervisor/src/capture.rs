@@ -12,9 +12,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use eyas::sctp::{Tap, Train};
 use eyas_netem::capture::{CaptureInterface, PacketCapture};
 use eyas_netem::packet::{Packet, protocol};
+use eyas_sctp_tokio::{Tap, Train};
 
 /// The size of the capture's buffer, in bytes: more than the longest train.
 const BUFFER_BYTES: usize = 1 << 20;

@@ -10,7 +10,7 @@
 //! | `descriptor` | one pair of local sockets, one end of which belongs to a program |
 //! | `requests` | parsing the requests of programs |
 //! | `connection` | requests of programs, one after another |
-//! | `sockets` | the service that implements SCTP: `eyas-sockets` over the carriers of `eyas` |
+//! | `sockets` | the service that implements SCTP: `eyas-sockets` over the sockets of `eyas-sctp-tokio` |
 //! | `sockets/calls` | executing requests as calls on a stack |
 //! | `capture` | capturing the packets of the carrier's sockets for Wireshark |
 //! | `library` | the preloaded library, embedded |

@@ -1,4 +1,4 @@
-//! The service that implements SCTP: `eyas-sockets` over the carriers of `eyas`.
+//! The service that implements SCTP: `eyas-sockets` over the sockets of `eyas-sctp-tokio`.
 
 mod calls;
 mod other_stacks;
@@ -8,10 +8,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use eyas::race::report::milliseconds;
-use eyas::sctp::{Buffers, Wires};
 use eyas_sctp::config::AssociationConfig;
 use eyas_sctp::io::Input as Arrival;
+use eyas_sctp_tokio::{ReceiveBuffers, Wires};
 use eyas_sockets::{Stack, StackConfig, StackInput, StackOutput};
 use nix::libc;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -70,7 +69,7 @@ pub struct Sockets {
     has_local_packets: bool,
     /// How many more times local packets may be processed before the current call ends.
     rounds: u32,
-    buffers: Buffers,
+    buffers: ReceiveBuffers,
 }
 
 impl Sockets {
@@ -121,7 +120,7 @@ impl Sockets {
             other_stacks: OtherStacks::new(wires.count()),
             has_local_packets: false,
             rounds: 0,
-            buffers: Buffers::default(),
+            buffers: ReceiveBuffers::default(),
         };
         let supervisor = Supervisor::start(service, place)?;
         let weak = || (Arc::clone(&wires), Arc::downgrade(&supervisor));
@@ -139,7 +138,7 @@ impl Sockets {
         Status {
             udp_port: self.wires.udp_port(),
             addresses: self.wires.addresses(),
-            up_ms: milliseconds(self.now()),
+            up_ms: self.now().as_micros() as f64 / 1e3,
             ..Status::of(&self.settings, self.calls.stack.status())
         }
     }
@@ -277,7 +276,7 @@ type CarrierTask = (Arc<Wires>, Weak<Supervisor<Sockets>>);
 
 /// Reads one socket of the carrier.
 async fn read(index: usize, (wires, supervisor): CarrierTask) {
-    let mut buffers = Buffers::default();
+    let mut buffers = ReceiveBuffers::default();
     while deliver(&supervisor, wires.receive(index, &mut buffers).await) {}
 }
 

@@ -4,10 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use eyas::SctpStreams;
 use eyas::race::candidate::Transport;
-use eyas::sctp::SctpStreams;
-use eyas::sctp::protocol::endpoint::PathStatus;
 use eyas::{Connection, ConnectionInfo, quinn};
+use eyas_sctp_tokio::protocol::endpoint::PathStatus;
 
 /// A snapshot of a path. The counts are of data that this end sends.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use eyas::SctpStreams;
 use eyas::race::candidate::Transport;
-use eyas::sctp::SctpStreams;
-use eyas::sctp::protocol::identifier::StreamId;
 use eyas::{Connection, ConnectionInfo, quinn};
 use eyas_relay::copy::CopyStream;
 use eyas_relay::via::lanes::ProxyLanes;
+use eyas_sctp_tokio::protocol::identifier::StreamId;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;

@@ -6,53 +6,41 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 use dimpl::{Config, Dtls, DtlsCertificate, Output};
-use eyas::Error as SetUpError;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 
 use crate::SERVER;
-use crate::dtls::{EndReason, Identity, Outcome, Role, SessionPath, Sessions, State, Trust};
+use crate::dtls::{
+    DtlsEndReason, DtlsIdentity, DtlsTrust, Outcome, Role, SessionPath, Sessions, State,
+};
 
 /// The server's identity, created once: creating a key takes longer than a run.
-static SERVER_IDENTITY: LazyLock<ServerIdentity> = LazyLock::new(|| {
-    let name = "peer.test".to_owned();
-    ServerIdentity::generate(vec![name.clone()], name).expect("an identity")
-});
+static SERVER_IDENTITY: LazyLock<ServerIdentity> =
+    LazyLock::new(|| ServerIdentity::generate("peer.test").expect("an identity"));
 
-/// A replacement for `eyas::ServerIdentity` with access to its key.
-pub struct ServerIdentity {
+/// A certificate and its key.
+struct ServerIdentity {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
 }
 
 impl ServerIdentity {
-    pub fn generate(names: Vec<String>, common: String) -> Result<Self, SetUpError> {
-        let unusable = |error: rcgen::Error| SetUpError::Identity(error.to_string());
-        let key = rcgen::KeyPair::generate().map_err(unusable)?;
-        let mut params = rcgen::CertificateParams::new(names).map_err(unusable)?;
-        params.distinguished_name.push(rcgen::DnType::CommonName, common);
-        let certificate = params.self_signed(&key).map_err(unusable)?.der().clone();
-        let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
-        Ok(Self { certificate, key })
-    }
-
-    pub fn certificate(&self) -> &CertificateDer<'static> {
-        &self.certificate
-    }
-
-    pub fn key(&self) -> &PrivateKeyDer<'static> {
-        &self.key
+    fn generate(name: &str) -> Result<Self, rcgen::Error> {
+        let key = rcgen::KeyPair::generate()?;
+        let params = rcgen::CertificateParams::new(vec![name.to_owned()])?;
+        let certificate = params.self_signed(&key)?.der().clone();
+        Ok(Self { certificate, key: PrivatePkcs8KeyDer::from(key.serialize_der()).into() })
     }
 }
 
 /// The clients' identity, which is never requested.
-static CLIENT_IDENTITY: LazyLock<Identity> =
-    LazyLock::new(|| Identity::anonymous().expect("an identity"));
+static CLIENT_IDENTITY: LazyLock<DtlsIdentity> =
+    LazyLock::new(|| DtlsIdentity::anonymous().expect("an identity"));
 
 /// Returns the identity of the server.
-pub fn identity() -> Identity {
-    Identity::new(SERVER_IDENTITY.certificate(), SERVER_IDENTITY.key()).expect("an ECDSA key")
+pub fn identity() -> DtlsIdentity {
+    DtlsIdentity::new(&SERVER_IDENTITY.certificate, &SERVER_IDENTITY.key).expect("an ECDSA key")
 }
 
 /// Accepts the certificate of the server, or none.
@@ -70,7 +58,7 @@ impl ServerCertVerifier for Verifier {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.accepts && certificate == SERVER_IDENTITY.certificate() {
+        match self.accepts && *certificate == SERVER_IDENTITY.certificate {
             true => Ok(ServerCertVerified::assertion()),
             false => Err(CertificateError::UnknownIssuer.into()),
         }
@@ -146,8 +134,8 @@ impl Client {
     pub fn open(now: Instant, is_old: bool, accepts: bool) -> (Self, Outcome) {
         if is_old {
             let certificate = DtlsCertificate {
-                certificate: SERVER_IDENTITY.certificate().to_vec(),
-                private_key: SERVER_IDENTITY.key().secret_der().to_vec(),
+                certificate: SERVER_IDENTITY.certificate.to_vec(),
+                private_key: SERVER_IDENTITY.key.secret_der().to_vec(),
             };
             let mut dtls = Dtls::new_12(Arc::clone(&SETTINGS), certificate, now);
             dtls.set_active(true);
@@ -159,7 +147,7 @@ impl Client {
         let spare = SPARE.with_borrow_mut(Vec::pop);
         let mut sessions = spare.unwrap_or_else(|| Sessions::new(Role::Client));
         let name = ServerName::try_from("peer.test").expect("a name");
-        let trust = Trust { verifier: Arc::new(Verifier { accepts }), name };
+        let trust = DtlsTrust { verifier: Arc::new(Verifier { accepts }), name };
         let first = sessions.open(now, SERVER, &CLIENT_IDENTITY, trust, None);
         (Self::Ours(Box::new(Ours { sessions: Some(sessions), accepts })), first)
     }
@@ -264,7 +252,7 @@ impl Old {
     }
 
     fn end(&mut self) {
-        self.state = State::Over(EndReason::Closed);
+        self.state = State::Over(DtlsEndReason::Closed);
         self.timeout = None;
     }
 }

@@ -19,12 +19,12 @@ struct Counts {
 }
 
 /// The ceilings of the crates that have any of it: circular modules, tuple parameters.
-const CEILINGS: [(&str, Counts); 20] = [
+const CEILINGS: [(&str, Counts); 21] = [
     ("bench/", counts(0, 1)),
     ("bindings/python/", counts(3, 0)),
     ("crates/capi/", counts(4, 1)),
     ("crates/cli/", counts(4, 13)),
-    ("crates/eyas/", counts(0, 6)),
+    ("crates/eyas/", counts(0, 2)),
     ("crates/gateway/", counts(0, 11)),
     ("crates/http/", counts(0, 12)),
     ("crates/lab/", counts(0, 6)),
@@ -36,6 +36,7 @@ const CEILINGS: [(&str, Counts); 20] = [
     ("crates/proxy/", counts(0, 18)),
     ("crates/relay/", counts(0, 6)),
     ("crates/sctp/", counts(20, 11)),
+    ("crates/sctp-tokio/", counts(0, 3)),
     ("crates/sockets/", counts(4, 4)),
     ("crates/supervisor/", counts(4, 5)),
     ("crates/tunnel/", counts(0, 4)),

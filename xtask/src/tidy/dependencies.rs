@@ -13,7 +13,7 @@ use crate::run::{command, output};
 
 /// Each of our crates, and those of our crates that it may depend on. A crate that does not exist is not an
 /// error; one that is not in the list is.
-const ALLOWED: [(&str, &[&str]); 24] = [
+const ALLOWED: [(&str, &[&str]); 26] = [
     (
         "eyas-cli",
         &[
@@ -24,6 +24,7 @@ const ALLOWED: [(&str, &[&str]); 24] = [
             "eyas-perf",
             "eyas-proxy",
             "eyas-relay",
+            "eyas-sctp-tokio",
             "eyas-supervisor",
             "eyas-testserver",
             "eyas-tunnel",
@@ -31,9 +32,9 @@ const ALLOWED: [(&str, &[&str]); 24] = [
             "eyas",
         ],
     ),
-    ("eyas-perf", &["eyas"]),
-    ("eyas-python", &["eyas-lab", "eyas-http", "eyas"]),
-    ("eyas-capi", &["eyas"]),
+    ("eyas-perf", &["eyas", "eyas-sctp-tokio"]),
+    ("eyas-python", &["eyas-lab", "eyas-http", "eyas", "eyas-sctp-tokio"]),
+    ("eyas-capi", &["eyas", "eyas-sctp-tokio"]),
     (
         "eyas-lab",
         &[
@@ -45,19 +46,22 @@ const ALLOWED: [(&str, &[&str]); 24] = [
             "eyas-netem",
             "eyas-race",
             "eyas-sctp",
+            "eyas-sctp-tokio",
         ],
     ),
     ("eyas-emulator", &["eyas-netem"]),
     // The site, for its tests.
     ("eyas-load", &["eyas-testserver", "eyas-http", "eyas", "eyas-netem"]),
-    ("eyas-http", &["eyas"]),
+    ("eyas-http", &["eyas", "eyas-sctp-tokio"]),
     ("eyas-testserver", &["eyas-http", "eyas"]),
     // The site, for tests of these.
-    ("eyas-proxy", &["eyas-relay", "eyas-testserver", "eyas-http", "eyas"]),
+    ("eyas-proxy", &["eyas-relay", "eyas-testserver", "eyas-http", "eyas", "eyas-sctp-tokio"]),
     ("eyas-gateway", &["eyas-relay", "eyas-testserver", "eyas-http", "eyas"]),
-    ("eyas-tunnel", &["eyas-relay", "eyas"]),
+    ("eyas-tunnel", &["eyas-relay", "eyas", "eyas-sctp-tokio"]),
     ("eyas-relay", &["eyas-http", "eyas"]),
-    ("eyas", &["eyas-race", "eyas-sctp"]),
+    ("eyas", &["eyas-host", "eyas-race", "eyas-sctp-tokio"]),
+    ("eyas-sctp-tokio", &["eyas-host", "eyas-sctp"]),
+    ("eyas-host", &[]),
     ("eyas-examples", &["eyas-proxy", "eyas-http", "eyas"]),
     ("eyas-sockets", &["eyas-sctp"]),
     ("eyas-race", &[]),
@@ -65,13 +69,14 @@ const ALLOWED: [(&str, &[&str]); 24] = [
     ("eyas-netem", &[]),
     ("eyas-h3", &[]),
     ("eyas-preload", &[]),
-    ("eyas-supervisor", &["eyas", "eyas-netem", "eyas-sctp", "eyas-sockets"]),
+    ("eyas-supervisor", &["eyas-netem", "eyas-sctp", "eyas-sctp-tokio", "eyas-sockets"]),
     ("eyas-bench", &[]),
     ("xtask", &[]),
 ];
 
 /// Additional dependencies that are allowed only in tests.
-const ALLOWED_IN_TESTS: [(&str, &str); 3] = [
+const ALLOWED_IN_TESTS: [(&str, &str); 4] = [
+    ("eyas-testserver", "eyas-sctp-tokio"),
     ("eyas-sctp", "eyas-netem"),
     // Sessions through a proxy.
     ("eyas-tunnel", "eyas-proxy"),

@@ -11,7 +11,7 @@ struct Layered {
     layers: &'static [&'static [&'static str]],
 }
 
-const LAYERED: [Layered; 6] = [
+const LAYERED: [Layered; 7] = [
     Layered {
         source: "crates/lab/src/",
         layers: &[
@@ -64,6 +64,20 @@ const LAYERED: [Layered; 6] = [
             &["dial", "forward", "handshake", "head", "tunnel"],
             &["service"],
             &["builder"],
+        ],
+    },
+    Layered {
+        source: "crates/sctp-tokio/src/",
+        layers: &[
+            &["dtls", "error", "ports", "tap"],
+            &["carrier", "json", "slot"],
+            &["outbox", "own_addresses", "stack"],
+            &["shared_endpoint", "wires"],
+            &["own", "path_sessions", "task"],
+            &["association", "messages", "stream"],
+            &["kernel"],
+            &["connector"],
+            &["listener"],
         ],
     },
     Layered {

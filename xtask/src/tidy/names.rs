@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Finding;
 
 /// The crates that are checked, by the names of their directories.
-const CORE: [&str; 7] = ["race", "sctp", "netem", "eyas", "http", "sockets", "h3"];
+const CORE: [&str; 9] =
+    ["race", "sctp", "sctp-tokio", "netem", "eyas", "http", "sockets", "host", "h3"];
 
 /// The glossary.
 pub(super) const GLOSSARY: &str = "GLOSSARY.md";

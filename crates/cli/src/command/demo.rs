@@ -11,9 +11,9 @@ use eyas::race::memory::{MemoryConfig, MemoryRecord};
 use eyas::race::policy::{LoserPolicy, Policy};
 use eyas::race::report::RaceJson;
 use eyas::race::target::{Target, TargetHost};
-use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_http::serve::ServeError;
+use eyas_sctp_tokio::ENCAPSULATION_PORT;
 use eyas_testserver::{TestAuthority, TestServer};
 use serde_json::{Value, json};
 

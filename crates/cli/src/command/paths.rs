@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use eyas::sctp::SctpAssociation;
-use eyas::sctp::protocol::endpoint::PathStatus;
-use eyas::sctp::protocol::event::{Event, OwnAddressChange, PathChange};
+use eyas_sctp_tokio::SctpAssociation;
+use eyas_sctp_tokio::protocol::endpoint::PathStatus;
+use eyas_sctp_tokio::protocol::event::{Event, OwnAddressChange, PathChange};
 
 use crate::output;
 use crate::shape::PathShape;

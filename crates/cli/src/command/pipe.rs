@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use eyas::race::candidate::Security;
 use eyas::race::policy::SctpSecurity;
-use eyas::sctp::protocol::config::AssociationConfig;
-use eyas::sctp::protocol::endpoint::PathStatus;
-use eyas::sctp::protocol::identifier::StreamId;
-use eyas::sctp::{ENCAPSULATION_PORT, SctpAssociation};
 use eyas::{ByteStream, Connection, ListenParameters, Listener, ServerIdentity};
+use eyas_sctp_tokio::protocol::config::AssociationConfig;
+use eyas_sctp_tokio::protocol::endpoint::PathStatus;
+use eyas_sctp_tokio::protocol::identifier::StreamId;
+use eyas_sctp_tokio::{ENCAPSULATION_PORT, SctpAssociation};
 use serde_json::json;
 
 use self::abort::ConnectionAbort;

@@ -11,7 +11,7 @@ mod setup;
 
 use eyas::NameSource;
 use eyas::race::report::{PlanJson, RaceJson};
-use eyas::sctp::protocol::endpoint::PathStatus;
+use eyas_sctp_tokio::protocol::endpoint::PathStatus;
 use serde_json::Value;
 
 pub(crate) use self::series::run as run_series;

@@ -10,8 +10,8 @@ mod status;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use eyas::sctp::protocol::config::AssociationConfig;
-use eyas::sctp::{ENCAPSULATION_PORT, direct_access};
+use eyas_sctp_tokio::protocol::config::AssociationConfig;
+use eyas_sctp_tokio::{ENCAPSULATION_PORT, direct_access};
 use eyas_supervisor::{Encapsulation, Settings, Sockets, Supervisor};
 use tokio::time::{Instant, sleep};
 

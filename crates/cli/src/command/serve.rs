@@ -14,12 +14,12 @@ mod log;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use eyas::sctp::{ENCAPSULATION_PORT, SctpListener};
 use eyas_gateway::Gateway;
 use eyas_http::Versions;
 use eyas_http::serve::{
     AltSvcPolicy, Limits, Running, SctpService, ServeError, Server, ServerBuilder,
 };
+use eyas_sctp_tokio::{ENCAPSULATION_PORT, SctpListener};
 use eyas_testserver::site::{Site, SiteError};
 use serde_json::{Value, json};
 

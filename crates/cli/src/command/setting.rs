@@ -10,12 +10,12 @@ use eyas::race::candidate::{AddressFamily, Transport};
 use eyas::race::memory;
 use eyas::race::policy::{Policy, PolicyError};
 use eyas::race::target::{Target, TargetError, TargetHost, TargetService};
-use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::zone::parse_host;
 use eyas::{
     Endpoint, EndpointBuilder, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
 };
 use eyas_http::{Proxy, Versions};
+use eyas_sctp_tokio::protocol::config::AssociationConfig;
 use rustls_pki_types::CertificateDer;
 
 use super::identity;
@@ -257,7 +257,7 @@ fn policy_failure(cause: &PolicyError, deadline_flag: &str) -> Failure {
 
 /// Returns the transports of a listener, with or without security.
 pub(crate) fn served_transports(secured: bool) -> impl Iterator<Item = Transport> {
-    let over_ip = eyas::sctp::direct_access().is_ok();
+    let over_ip = eyas_sctp_tokio::direct_access().is_ok();
     Transport::ALL
         .into_iter()
         .filter(move |transport| secured || !transport.has_own_security())
@@ -417,7 +417,7 @@ fn default_memory(state: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathB
 #[cfg(test)]
 mod tests {
     use eyas::race::candidate::Security;
-    use eyas::sctp::protocol::config::{CongestionControlKind, SchedulerKind};
+    use eyas_sctp_tokio::protocol::config::{CongestionControlKind, SchedulerKind};
 
     use super::*;
 

@@ -25,7 +25,7 @@ mod status;
 
 use std::time::Duration;
 
-use eyas::sctp::protocol::config::AssociationConfig;
+use eyas_sctp_tokio::protocol::config::AssociationConfig;
 use eyas_tunnel::{CurrentSessions, TunnelNotice};
 use serde_json::json;
 

@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use eyas::sctp::protocol::config::{AssociationConfig, MultipathConfig};
 use eyas_emulator::units::{ByteSize, in_words_of_the_file};
 use eyas_lab::situation::AssociationSetup;
+use eyas_sctp_tokio::protocol::config::{AssociationConfig, MultipathConfig};
 use serde_json::{Map, Value};
 
 /// The options, with the names of a plan's `association`.
@@ -166,7 +166,7 @@ fn known_names() -> String {
 
 #[cfg(test)]
 mod tests {
-    use eyas::sctp::protocol::config::{
+    use eyas_sctp_tokio::protocol::config::{
         BufferSplitting, CongestionControlKind, FlightCap, MultipathProfile, SackPath,
         SchedulerKind, StreamMapping,
     };

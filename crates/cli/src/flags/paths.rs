@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use clap::Args;
-use eyas::sctp::protocol::config::CongestionControlKind;
+use eyas_sctp_tokio::protocol::config::CongestionControlKind;
 
 use super::multipath::MIN_BUFFER;
 use super::{MultipathOptions, values};

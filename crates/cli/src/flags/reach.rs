@@ -31,7 +31,7 @@ pub(crate) struct ReachFlags {
     #[arg(long, value_name = "URL", value_parser = values::doh_url)]
     pub(crate) doh_url: Option<String>,
     /// The peer's UDP port for SCTP over UDP
-    #[arg(long, value_name = "PORT", default_value_t = eyas::sctp::ENCAPSULATION_PORT,
+    #[arg(long, value_name = "PORT", default_value_t = eyas_sctp_tokio::ENCAPSULATION_PORT,
           value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     pub(crate) sctp_udp_port: u16,
     /// Give up connecting after this time; 0 is the default of 30s

@@ -8,8 +8,8 @@ use eyas::Resolver;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::SECOND_TRIES_MAX;
 use eyas::race::target::{TargetError, TargetHost, parse_port};
-use eyas::sctp::protocol::config::CongestionControlKind;
 use eyas::zone::{parse_address, parse_socket_address};
+use eyas_sctp_tokio::protocol::config::CongestionControlKind;
 
 use super::error::ValueError;
 

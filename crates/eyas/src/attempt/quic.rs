@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use eyas_host::fault::SocketCall;
 use eyas_race::candidate::Security;
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use quinn::crypto::rustls::HandshakeData;
@@ -16,7 +17,7 @@ use super::{AttemptReporter, CandidateAttempt, EstablishedTransport, quic_failur
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
 use crate::connector::EndpointConnector;
-use crate::failure::{SocketCall, failure, open_failure, send_failure};
+use crate::failure::{failure, open_failure, send_failure};
 use crate::quic_sockets::SharedSocket;
 use crate::quic_sockets::unanswered::PendingAttempt;
 use crate::quic_stream::{QuicStream, StreamRole};

@@ -5,18 +5,16 @@ use std::time::Instant;
 use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
-use eyas_sctp::identifier::StreamId;
+use eyas_sctp_tokio::protocol::identifier::StreamId;
+use eyas_sctp_tokio::{PendingAssociation, SctpAssociation, SctpCarrier, SctpStream};
 
 use super::{AttemptReporter, CandidateAttempt, EstablishedTransport, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
 use crate::connector::EndpointConnector;
-use crate::failure::{SocketCall, failure, open_failure, send_failure};
-use crate::sctp::carrier::{Access, access};
-use crate::sctp::client::PeerHints;
-use crate::sctp::kernel;
+use crate::failure::failure;
 use crate::sctp::secured::{Role, Secured};
-use crate::sctp::{SctpAssociation, SctpStream, attempt_failure};
+use crate::sctp::{attempt_failure, connect_failure};
 
 /// The pair of streams that carries the bytes of a connection.
 pub(super) const STREAM: StreamId = StreamId(0);
@@ -27,17 +25,7 @@ pub(super) async fn run(
     reporter: &AttemptReporter,
 ) -> Result<EstablishedTransport, AttemptFailure> {
     let mut info = attempt.info();
-    let uses_own_stack = match (attempt.candidate.transport, access()) {
-        (Transport::Sctp, Access::None(why)) => {
-            return Err(failure(FailureCause::Unsupported, EvidenceLevel::Started, why.as_str()));
-        }
-        (Transport::Sctp, Access::Kernel) => false,
-        _ => true,
-    };
-    let association = match uses_own_stack {
-        true => open(&mut attempt, connector, reporter, &mut info).await?,
-        false => through_kernel(&attempt, connector, reporter, &mut info).await?,
-    };
+    let association = open(&mut attempt, connector, reporter, &mut info).await?;
     let stream = association
         .stream(STREAM)
         .map_err(|error| attempt_failure(&error, EvidenceLevel::Transport))?;
@@ -51,31 +39,43 @@ async fn open(
     reporter: &AttemptReporter,
     info: &mut ConnectionInfo,
 ) -> Result<SctpAssociation, AttemptFailure> {
-    let candidate = &attempt.candidate;
     let start = Instant::now();
-    let hints =
-        PeerHints { encapsulation_port: attempt.encapsulation_port, rtt: attempt.initial_rtt };
-    let association = connector
-        .sctp()
-        .open(candidate.transport, candidate.address, hints)
+    let (peer, carrier) = (attempt.sctp_peer(), carrier(attempt.candidate.transport));
+    let opened = connector.sctp().open(carrier, peer).await;
+    let pending = opened.map_err(|error| connect_failure(&error, peer.address))?;
+    if !pending.is_established() {
+        return establish(&pending, start, attempt, reporter, info).await;
+    }
+    // The kernel's SCTP, which does not report the INIT ACK.
+    let association = pending
+        .established()
         .await
-        .map_err(|error| open_failure(&error, SocketCall::Bind))?;
-    establish(&association, start, attempt, reporter, info).await?;
+        .map_err(|error| attempt_failure(&error, EvidenceLevel::Answered))?;
+    info.rtt = Some(start.elapsed());
+    info.timings.answered = Some(attempt.origin.elapsed());
+    info.timings.transport = info.timings.answered;
+    info.local = association.local_address();
+    reporter.progress(EvidenceLevel::Transport, info.rtt).await;
     Ok(association)
+}
+
+/// Returns what carries the packets of this transport.
+fn carrier(transport: Transport) -> SctpCarrier {
+    match transport {
+        Transport::SctpUdp => SctpCarrier::Udp,
+        _ => SctpCarrier::Ip,
+    }
 }
 
 /// Waits for the INIT ACK, for the race, and for the end of the handshake.
 pub(super) async fn establish(
-    association: &SctpAssociation,
+    pending: &PendingAssociation,
     start: Instant,
     attempt: &mut CandidateAttempt,
     reporter: &AttemptReporter,
     info: &mut ConnectionInfo,
-) -> Result<(), AttemptFailure> {
-    association
-        .answered()
-        .await
-        .map_err(|error| attempt_failure(&error, EvidenceLevel::Started))?;
+) -> Result<SctpAssociation, AttemptFailure> {
+    pending.answered().await.map_err(|error| attempt_failure(&error, EvidenceLevel::Started))?;
     let rtt = start.elapsed();
     info.rtt = Some(rtt);
     info.timings.answered = Some(attempt.origin.elapsed());
@@ -86,14 +86,14 @@ pub(super) async fn establish(
         // The race has ended, so the attempt is no longer needed.
         return Err(failure(FailureCause::Local, EvidenceLevel::Answered, "the race has ended"));
     }
-    association
+    let association = pending
         .established()
         .await
         .map_err(|error| attempt_failure(&error, EvidenceLevel::Answered))?;
     info.timings.transport = Some(attempt.origin.elapsed());
     info.local = association.local_address();
     reporter.progress(EvidenceLevel::Transport, Some(rtt)).await;
-    Ok(())
+    Ok(association)
 }
 
 async fn secure(
@@ -117,23 +117,4 @@ async fn secure(
     tls::describe(&mut info, tls.get_ref().1);
     let transport = ByteTransport::SctpTls(Box::new(Secured::new(tls, role)));
     Ok(EstablishedTransport { transport, info, read_ahead: Bytes::new() })
-}
-
-/// Connects through the kernel's SCTP, which does not report the INIT ACK.
-async fn through_kernel(
-    attempt: &CandidateAttempt,
-    connector: &EndpointConnector,
-    reporter: &AttemptReporter,
-    info: &mut ConnectionInfo,
-) -> Result<SctpAssociation, AttemptFailure> {
-    let start = Instant::now();
-    let association = kernel::connect(attempt.candidate.address, connector.sctp().association())
-        .await
-        .map_err(|error| send_failure(&error, SocketCall::Pending, attempt.candidate.address))?;
-    info.rtt = Some(start.elapsed());
-    info.timings.answered = Some(attempt.origin.elapsed());
-    info.timings.transport = info.timings.answered;
-    info.local = association.local_address();
-    reporter.progress(EvidenceLevel::Transport, info.rtt).await;
-    Ok(association)
 }

@@ -8,17 +8,14 @@ use eyas_race::candidate::Security;
 use eyas_race::evidence::{
     AttemptFailure, CertificateFailure, CertificateFault, EvidenceLevel, FailureCause,
 };
+use eyas_sctp_tokio::{DtlsEndReason, DtlsTrust, SctpConnectError};
 
 use super::sctp::{STREAM, establish};
 use super::{AttemptReporter, CandidateAttempt, EstablishedTransport};
 use crate::byte_stream::ByteTransport;
 use crate::connector::{DtlsConnector, EndpointConnector};
-use crate::failure::{
-    CERTIFICATE_REJECTED, HostFault, SocketCall, failure, open_failure, tls_failure,
-};
-use crate::sctp::attempt_failure;
-use crate::sctp::client::{DtlsAssociation, DtlsError, PeerHints};
-use crate::sctp::dtls::{EndReason, Trust};
+use crate::failure::{CERTIFICATE_REJECTED, failure};
+use crate::sctp::{attempt_failure, connect_failure};
 use crate::security::{explained, keeping};
 
 pub(super) async fn run(
@@ -34,31 +31,29 @@ pub(super) async fn run(
         .dtls()
         .map_err(|error| failure(FailureCause::Local, EvidenceLevel::Started, error.to_string()))?;
     let start = Instant::now();
-    let hints =
-        PeerHints { encapsulation_port: attempt.encapsulation_port, rtt: attempt.initial_rtt };
-    let (clients, address) = (connector.sctp(), attempt.candidate.address);
+    let peer = attempt.sctp_peer();
     // The session is carried on by a task of its own.
     let (verifier, rejected) = keeping(verifier);
-    let trust = Trust { verifier, name };
+    let trust = DtlsTrust { verifier, name };
     let opened = match has_certificate {
-        false => clients.open_dtls(address, hints, &identity, trust).await,
-        true => clients.open_dtls_paths(address, hints, identity, trust).await,
+        false => connector.sctp().open_dtls(peer, &identity, trust).await,
+        true => connector.sctp().open_dtls_paths(peer, identity, trust).await,
     };
-    let opened = opened.map_err(|error| match error {
+    let pending = opened.map_err(|error| match error {
         // The peer verifies our certificate last, when the handshake is already complete here.
-        DtlsError::Session(EndReason::Closed) if has_certificate => rejected_by_peer(),
-        error => explained(dtls_failure(&error), rejected.get().cloned()),
+        SctpConnectError::Dtls(DtlsEndReason::Closed) if has_certificate => rejected_by_peer(),
+        error => explained(connect_failure(&error, peer.address), rejected.get().cloned()),
     })?;
-    let DtlsAssociation { association, version, session } = opened;
     let mut info = attempt.info();
     info.timings.security = Some(attempt.origin.elapsed());
     info.security = Security::Dtls;
-    info.protocol = Some(version);
-    info.peer_certificates.extend(session.certificate());
-    tokio::select! {
-        established = establish(&association, start, &mut attempt, reporter, &mut info) => established?,
-        () = session.ended() => return Err(rejected_by_peer()),
-    }
+    info.protocol = Some(pending.version());
+    info.peer_certificates.extend(pending.peer_certificate());
+    let waiting = pending.association();
+    let association = tokio::select! {
+        established = establish(waiting, start, &mut attempt, reporter, &mut info) => established?,
+        () = pending.session_ended() => return Err(rejected_by_peer()),
+    };
     let stream = association
         .stream(STREAM)
         .map_err(|error| attempt_failure(&error, EvidenceLevel::Transport))?;
@@ -73,29 +68,4 @@ fn rejected_by_peer() -> AttemptFailure {
     let detail = format!("the peer ended the DTLS session: {CERTIFICATE_REJECTED}");
     failure(FailureCause::Tls, EvidenceLevel::Answered, detail)
         .with_fault(CertificateFailure::OwnCertificate(CertificateFault::Other))
-}
-
-fn dtls_failure(error: &DtlsError) -> AttemptFailure {
-    match error {
-        DtlsError::Socket(error) => open_failure(error, SocketCall::Bind),
-        DtlsError::Session(EndReason::TimedOut) => failure(
-            FailureCause::Silent,
-            EvidenceLevel::Started,
-            "the DTLS handshake was not answered",
-        ),
-        DtlsError::Session(EndReason::Refused) => failure(
-            FailureCause::Refused,
-            EvidenceLevel::Started,
-            "nothing is listening on the UDP port of SCTP",
-        ),
-        DtlsError::Session(EndReason::NotSent) => {
-            failure(FailureCause::Local, EvidenceLevel::Started, HostFault::Forbidden.to_string())
-        }
-        DtlsError::Session(EndReason::Closed) => failure(
-            FailureCause::Reset,
-            EvidenceLevel::Answered,
-            "the peer ended the DTLS handshake",
-        ),
-        DtlsError::Session(EndReason::Failed(error)) => tls_failure(error, EvidenceLevel::Answered),
-    }
 }

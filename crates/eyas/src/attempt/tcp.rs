@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use eyas_host::fault::SocketCall;
 use eyas_race::candidate::{Security, Transport};
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
@@ -13,7 +14,7 @@ use super::event::{AttemptEvent, EstablishedTransport};
 use super::{AttemptReporter, CandidateAttempt, mptcp, tcp_connect, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connector::EndpointConnector;
-use crate::failure::{SocketCall, open_failure};
+use crate::failure::open_failure;
 use crate::tcp_status::KEEP_ALIVE_AFTER;
 
 /// The time between two probes.

@@ -14,20 +14,20 @@
 use std::io;
 use std::net::SocketAddr;
 
-use eyas_race::candidate::AddressFamily;
+use eyas_host::fault::SocketCall;
+use eyas_host::icmp::{self, IcmpReport};
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
 use nix::libc;
-use socket2::Socket;
+use socket2::{Domain, Socket};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use crate::failure::{SocketCall, connect_failure, icmp_failure, io_failure, send_failure};
-use crate::icmp::{self, IcmpReport};
+use crate::failure::{connect_failure, icmp_failure, io_failure, send_failure};
 
 /// Connects a non-blocking socket.
 pub(super) async fn connect(socket: Socket, peer: SocketAddr) -> Result<TcpStream, AttemptFailure> {
     let local = |error: io::Error| io_failure(&error, EvidenceLevel::Started);
-    let family = AddressFamily::from_ip(peer.ip());
+    let family = Domain::for_address(peer);
     let reports_enabled = icmp::enable_reports(&socket, family).is_ok();
     match socket.connect(&peer.into()) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
@@ -71,7 +71,7 @@ fn icmp_report(stream: &TcpStream) -> Option<IcmpReport> {
 /// Disables ICMP reports again, so that errors only delay the connection, as usual.
 fn disable_reports(
     stream: TcpStream,
-    family: AddressFamily,
+    family: Domain,
     mut had_error: bool,
 ) -> io::Result<TcpStream> {
     icmp::disable_reports(&stream, family)?;

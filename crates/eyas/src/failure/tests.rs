@@ -1,14 +1,15 @@
 use std::io;
 
+use eyas_host::fault::{HostFault, SocketCall};
+use eyas_host::icmp::{IcmpCause, IcmpReport};
 use eyas_race::evidence::{CertificateFailure, CertificateFault, EvidenceLevel, FailureCause};
 use nix::libc;
 use rustls::{AlertDescription, CertificateError};
 use rustls_pki_types::{ServerName, UnixTime};
 
 use super::{
-    SocketCall, alert_name, connect_failure, icmp_failure, io_failure, send_failure, tls_failure,
+    alert_name, connect_failure, host_failure, icmp_failure, io_failure, send_failure, tls_failure,
 };
-use crate::icmp::{IcmpCause, IcmpReport};
 
 fn cause(code: i32, reached: EvidenceLevel) -> FailureCause {
     io_failure(&io::Error::from_raw_os_error(code), reached).cause
@@ -75,6 +76,25 @@ fn a_rejection_by_the_own_firewall_says_nothing_about_the_peer() {
     }
     // A host that does not answer on the link.
     assert_eq!(cause_of(IcmpCause::AddressUnreachable, own, peer), FailureCause::Unreachable);
+}
+
+#[test]
+fn every_fault_of_this_host_is_remembered_by_nobody_and_says_whose_it_is() {
+    for code in 1..=133 {
+        for call in [
+            SocketCall::Open,
+            SocketCall::Bind,
+            SocketCall::Connect,
+            SocketCall::Send,
+            SocketCall::Pending,
+        ] {
+            let error = io::Error::from_raw_os_error(code);
+            let Some(fault) = HostFault::from_error(&error, call, None) else { continue };
+            let failure = host_failure(fault, &error, EvidenceLevel::Started);
+            assert!(failure.cause.is_of_this_host(), "{failure}");
+            assert!(failure.detail.contains("this host"), "{failure}");
+        }
+    }
 }
 
 /// A prohibited route of this host is the error of the call itself; a router's refusal is pending.

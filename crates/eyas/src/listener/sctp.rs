@@ -7,7 +7,10 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
-use eyas_sctp::identifier::StreamId;
+use eyas_sctp_tokio::protocol::identifier::StreamId;
+use eyas_sctp_tokio::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
+use rustls::crypto::ring::default_provider;
+use rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::TlsAcceptor;
 
 use super::handshakes::ListenerHandshakes;
@@ -16,8 +19,8 @@ use crate::attempt::tls;
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
 use crate::sctp::secured::{Role, Secured};
-use crate::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
-use crate::{Connection, ConnectionFeedback, Error, ServerIdentity};
+use crate::security::{ClientKeyVerifier, ClientKeys};
+use crate::{Connection, ConnectionFeedback, Error};
 
 /// The bound SCTP listener.
 pub(super) struct SctpSockets {
@@ -49,8 +52,9 @@ pub(super) fn listen(
         sctp_parameters.encapsulation_port = Some(parameters.sctp_encapsulation_port);
     }
     // A key that DTLS cannot use does not affect the other transports.
-    sctp_parameters.dtls = parameters.security.clone().filter(ServerIdentity::suits_dtls);
-    sctp_parameters.dtls_client_keys.clone_from(&parameters.client_keys);
+    sctp_parameters.dtls =
+        parameters.security.as_ref().and_then(|identity| identity.dtls_identity().ok());
+    sctp_parameters.dtls_clients = parameters.client_keys.clone().map(client_verifier);
     let listener = match SctpListener::bind(&sctp_parameters) {
         Err(cause) if parameters.sctp_optional && address.port() != 0 => {
             let missing = Some(cause.to_string());
@@ -63,6 +67,10 @@ pub(super) fn listen(
     };
     address.set_port(listener.port());
     Ok(SctpSockets { address, listener: Some(listener), missing: None })
+}
+
+fn client_verifier(keys: ClientKeys) -> Arc<dyn ClientCertVerifier> {
+    Arc::new(ClientKeyVerifier::new(&default_provider(), keys))
 }
 
 /// Returns the addresses for SCTP: that of all transports and the further ones. An unspecified

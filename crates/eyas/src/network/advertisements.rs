@@ -8,12 +8,12 @@ use std::io;
 use std::net::Ipv6Addr;
 use std::time::{Duration, Instant};
 
+use eyas_host::routes::HostRoute;
+use eyas_host::watcher::subscribed;
 use nix::libc;
 use tokio::net::UdpSocket;
 
 use super::pref64::{Ipv6Prefix, masked};
-use super::routes::HostRoute;
-use super::watcher::subscribed;
 
 /// The group `RTNLGRP_ND_USEROPT` of `linux/rtnetlink.h`, as a bit of the mask.
 const GROUP: u32 = 1 << (20 - 1);

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::net::IpAddr;
 
+use eyas_host::routes::{self, HostRoute};
 use eyas_race::evidence::NetworkId;
 
-use super::routes::{self, HostRoute};
 use crate::memory_store::InstallationSecret;
 
 /// The maximum number of interfaces in the name of a network; a machine without a default route may

@@ -1,11 +1,11 @@
 use std::net::{IpAddr, Ipv6Addr};
 
+use eyas_host::routes::{HostRoute, parse_v4, parse_v6};
 use eyas_race::evidence::NetworkId;
 use eyas_race::io::{NetworkView, SourceAddress};
 use eyas_race::nat64::WELL_KNOWN_PREFIX;
 
 use super::identity::NetworkIdentity;
-use super::routes::{HostRoute, parse_v4, parse_v6};
 use super::{CurrentNetwork, has_changed, pref64};
 use crate::Resolver;
 use crate::memory_store::InstallationSecret;
@@ -13,9 +13,7 @@ use crate::memory_store::InstallationSecret;
 const V4: &str = "\
 Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT
 eth0 00000000 010200C0 0003 0 0 0 00000000 0 0 0
-eth0 000200C0 00000000 0001 0 0 0 00FFFFFF 0 0 0
-eth1 00000000 00000000 0201 0 0 0 00000000 0 0 0
-not a route";
+eth0 000200C0 00000000 0001 0 0 0 00FFFFFF 0 0 0";
 
 const V6: &str = "\
 20010db8000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001 eth0
@@ -36,19 +34,6 @@ fn network() -> CurrentNetwork {
         Resolver::server("127.0.0.1:9".parse().unwrap()),
         InstallationSecret::for_process(),
     )
-}
-
-#[test]
-fn routes_are_parsed_and_reject_routes_are_skipped() {
-    let v4 = parse_v4(V4);
-    assert_eq!(v4.len(), 2);
-    assert!(v4[0].is_default());
-    assert_eq!(v4[0].gateway, Some("192.0.2.1".parse().unwrap()));
-    assert_eq!((v4[1].destination, v4[1].prefix_len), ("192.0.2.0".parse().unwrap(), 24));
-    let v6 = parse_v6(V6);
-    assert_eq!(v6.len(), 2);
-    assert_eq!((v6[0].destination, v6[0].prefix_len), ("2001:db8::".parse().unwrap(), 64));
-    assert_eq!(v6[1].gateway, Some("fe80::1".parse().unwrap()));
 }
 
 #[test]

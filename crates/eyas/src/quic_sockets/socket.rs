@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use eyas_host::datagram_socket::DatagramSocket;
+use eyas_host::fault::SocketCall;
 use eyas_race::evidence::FailureCause;
 use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncUdpSocket, UdpPoller};
@@ -17,8 +19,7 @@ use socket2::Socket;
 use super::receive::{self, ReceivedTrains};
 use super::unanswered::UnansweredAttempts;
 use crate::abort_on_drop::AbortOnDrop;
-use crate::datagram_socket::DatagramSocket;
-use crate::failure::{SocketCall, send_failure};
+use crate::failure::send_failure;
 
 /// ICMP reports read at a time.
 const MAX_REPORTS: usize = 32;

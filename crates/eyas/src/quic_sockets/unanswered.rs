@@ -4,11 +4,11 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use eyas_host::icmp::{IcmpCause, IcmpReport};
 use eyas_race::evidence::AttemptFailure;
 use tokio::sync::oneshot;
 
 use crate::failure::icmp_failure;
-use crate::icmp::{IcmpCause, IcmpReport};
 
 /// The datagram size that a path must carry for QUIC, without the IP and UDP headers (RFC 9000
 /// §14).

@@ -4,8 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use eyas_race::candidate::Security;
-use eyas_sctp::endpoint::PathStatus;
-use eyas_sctp::path::PathState;
+use eyas_sctp_tokio::protocol::endpoint::{PathState, PathStatus};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 
@@ -44,7 +43,7 @@ async fn both_ends_know_the_keys_of_each_other() {
         assert!(KeyFingerprint::from_certificate(certificate).is_some());
     }
     let streams = (ours.sctp_streams().expect("SCTP"), theirs.sctp_streams().expect("SCTP"));
-    let number = eyas_sctp::identifier::StreamId(1);
+    let number = eyas_sctp_tokio::protocol::identifier::StreamId(1);
     let (near, far) = tokio::join!(streams.0.stream(number), streams.1.stream(number));
     let (mut near, mut far) = (near.expect("a stream"), far.expect("a stream"));
     near.write_all(b"further").await.expect("writes");

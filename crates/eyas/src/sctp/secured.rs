@@ -3,10 +3,10 @@
 use std::fmt;
 
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
+use eyas_sctp_tokio::{SctpAssociation, SctpStream};
 use rustls_pki_types::ServerName;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
-use super::{SctpAssociation, SctpStream};
 use crate::attempt::tls::handshake;
 use crate::failure::io_failure;
 

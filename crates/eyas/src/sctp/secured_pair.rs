@@ -6,7 +6,7 @@ use std::time::Duration;
 use eyas_race::candidate::{Security, Transport};
 use eyas_race::policy::{Policy, SctpSecurity};
 use eyas_race::target::{Target, TargetHost};
-use eyas_sctp::config::{AssociationConfig, MultipathConfig};
+use eyas_sctp_tokio::protocol::config::{AssociationConfig, MultipathConfig};
 use tokio::time::timeout;
 
 use crate::test_ports::own_port;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use eyas_race::candidate::Security;
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
-use eyas_sctp::error::Error as Misuse;
-use eyas_sctp::identifier::StreamId;
+use eyas_sctp_tokio::protocol::identifier::StreamId;
+use eyas_sctp_tokio::{SctpAssociation, SctpMessages};
 
+use super::attempt_failure;
 use super::secured::{Role, Secured};
-use super::{SctpAssociation, SctpError, SctpMessages, attempt_failure};
 use crate::byte_stream::{ByteStream, ByteTransport};
 use crate::connection_info::ConnectionInfo;
 use crate::failure::failure;
@@ -74,21 +74,12 @@ impl SctpStreams {
     /// if the peer does not support partial reliability (RFC 3758), or if there is no such pair of
     /// streams or it is in use.
     pub fn messages(&self, stream: StreamId) -> Result<SctpMessages, AttemptFailure> {
-        let refused =
-            |detail: &str| failure(FailureCause::Unsupported, EvidenceLevel::Transport, detail);
-        let misused = |error| attempt_failure(&error, EvidenceLevel::Transport);
         if self.info.security != Security::Dtls {
-            return Err(refused("messages need DTLS below the association"));
+            let detail = "messages need DTLS below the association";
+            return Err(failure(FailureCause::Unsupported, EvidenceLevel::Transport, detail));
         }
-        let status = self.association.status().ok_or_else(|| misused(SctpError::Closed))?;
-        if !status.agreed.partial_reliability {
-            return Err(refused("the peer does not support messages with a lifetime (RFC 3758)"));
-        }
-        if stream.0 >= status.outbound_streams.min(status.inbound_streams) {
-            return Err(misused(Misuse::NoSuchStream.into()));
-        }
-        self.association.open_stream(stream).map_err(misused)?;
-        Ok(SctpMessages::new(self.association.clone(), stream))
+        let messages = self.association.messages(stream);
+        messages.map_err(|error| attempt_failure(&error, EvidenceLevel::Transport))
     }
 }
 

@@ -11,9 +11,9 @@ use eyas::race::policy::Policy;
 use eyas::race::report::RaceReport;
 use eyas::race::target::{Target, TargetHost};
 use eyas::race::trace::{self, Trace, TraceEvent};
-use eyas::sctp::protocol::identifier::StreamId;
-use eyas::sctp::protocol::message::SendInfo;
 use eyas::{Endpoint, ListenParameters, Listener, ServerIdentity};
+use eyas_sctp_tokio::protocol::identifier::StreamId;
+use eyas_sctp_tokio::protocol::message::SendInfo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::common::{self, NAME, SlowUdp, builder_for, ping_pong, wait};
@@ -268,8 +268,8 @@ async fn an_unavailable_transport_says_why() {
         eyas::race::target::TargetService::Plain { transports: transports.clone(), alpn: vec![] };
     let policy = Policy { transports, ..Policy::default() };
     let plan = scene.endpoint.preconnection(target).policy(policy).plan().await;
-    match eyas::sctp::direct_access() {
-        Ok(()) => assert_eq!(plan.entries[0].candidate.transport, Transport::Sctp),
+    match eyas_sctp_tokio::direct_access() {
+        Ok(_) => assert_eq!(plan.entries[0].candidate.transport, Transport::Sctp),
         Err(why) => {
             assert_eq!(plan.dropped[0].candidate.transport, Transport::Sctp);
             assert!(plan.dropped[0].reasons[0].to_string().contains(why));

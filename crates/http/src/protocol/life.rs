@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-#[cfg(feature = "sctp")]
-use eyas::sctp::SctpAssociation;
 use eyas::{Connection, TcpProbe, TcpStatus};
+#[cfg(feature = "sctp")]
+use eyas_sctp_tokio::SctpAssociation;
 use tokio::time::Instant;
 
 use crate::{quic_streams::frames_received, reuse::Sign};

@@ -13,7 +13,8 @@ use tokio::{sync::Notify, time::Sleep};
 
 use super::{body_error::BodyError, piece::Piece};
 
-/// The fault applied to every body longer than `after` bytes.
+/// The fault applied to every body longer than `after` bytes by a server that fails on purpose
+/// ([`ServerBuilder::fault`](super::ServerBuilder::fault)).
 #[derive(Clone, Copy, Debug)]
 pub struct FaultConfig {
     /// The number of bytes of the body that are still sent.

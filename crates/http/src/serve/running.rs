@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 #[cfg(feature = "sctp")]
-use eyas::sctp::SctpListener;
+use eyas_sctp_tokio::SctpListener;
 use http::HeaderValue;
 
 #[cfg(feature = "sctp")]
@@ -78,16 +78,20 @@ impl Running {
         #[cfg(feature = "sctp")]
         let listener = listener.filter(|_| tls.dtls_identity().is_some_and(|old| old.suits_dtls()));
         #[cfg(feature = "sctp")]
-        if listener.is_some() && !first.suits_dtls() {
-            let why = "DTLS, which this server serves, needs an ECDSA key (P-256 or P-384)";
-            return Err(ServeError::identity(why));
-        }
+        let renewed = match listener {
+            None => None,
+            Some(listener) => {
+                let identity = first.dtls_identity().map_err(|_| {
+                    let why = "DTLS, which this server serves, needs an ECDSA key (P-256 or P-384)";
+                    ServeError::identity(why)
+                })?;
+                Some((listener, identity))
+            }
+        };
         tls.replace(identities)?;
         #[cfg(feature = "sctp")]
-        if let Some(listener) = listener {
-            listener
-                .replace_identity(first)
-                .map_err(|cause| ServeError::unusable_identity(&cause))?;
+        if let Some((listener, identity)) = renewed {
+            listener.replace_identity(&identity);
         }
         Ok(())
     }

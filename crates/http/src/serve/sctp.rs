@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, pin::pin, sync::Arc};
 
-use eyas::sctp::{
+use eyas_sctp_tokio::{
     ENCAPSULATION_PORT, SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp,
     protocol::identifier::StreamId,
 };
@@ -56,7 +56,7 @@ impl SctpService {
         parameters.encapsulation_port = self.encapsulation_port;
         parameters.over_ip = self.over_ip;
         parameters.association.shutdown_stall = Some(limits.idle_time);
-        parameters.dtls = dtls.filter(|identity| identity.suits_dtls()).cloned();
+        parameters.dtls = dtls.and_then(|identity| identity.dtls_identity().ok());
         match SctpListener::bind(&parameters) {
             Ok(listener) => Ok(Bound { listener: Some(Arc::new(listener)), missing: None }),
             Err(cause) if self.optional => {
@@ -68,8 +68,8 @@ impl SctpService {
                         missing: Some(cause.to_string()),
                     },
                     Err(directly) => {
-                        let directly = eyas::sctp::direct_access()
-                            .map_or_else(str::to_owned, |()| directly.to_string());
+                        let directly = eyas_sctp_tokio::direct_access()
+                            .map_or_else(str::to_owned, |_| directly.to_string());
                         let missing = format!("{cause}; directly over IP: {directly}");
                         Bound { listener: None, missing: Some(missing) }
                     }

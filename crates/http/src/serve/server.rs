@@ -333,16 +333,14 @@ impl ServerBuilder {
         self
     }
 
-    /// Offers exactly these application protocols; for `eyas-testserver`, like
-    /// [`fault`](Self::fault).
-    #[doc(hidden)]
+    /// Offers exactly these application protocols in TLS, whatever it speaks, for tests of clients that
+    /// meet such a server.
     pub fn alpn(mut self, alpn: Vec<Vec<u8>>) -> Self {
         self.alpn = Some(alpn);
         self
     }
 
-    /// Makes long responses fail deliberately.
-    #[doc(hidden)]
+    /// Makes long responses fail on purpose, for tests of clients.
     pub fn fault(mut self, fault: FaultConfig) -> Self {
         self.fault = Some(fault);
         self

@@ -1,7 +1,8 @@
 //! Channels: streams of one connection where the transport has them, otherwise connections.
 
-use eyas::sctp::{SctpAssociation, SctpStreams};
+use eyas::SctpStreams;
 use eyas::{Connection, TcpStatus, quinn};
+use eyas_sctp_tokio::SctpAssociation;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OwnedSemaphorePermit;
 

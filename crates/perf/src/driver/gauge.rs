@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use eyas::sctp::SctpAssociation;
-use eyas::sctp::protocol::endpoint::PathStatus;
 use eyas::{TcpStatus, quinn};
+use eyas_sctp_tokio::SctpAssociation;
+use eyas_sctp_tokio::protocol::endpoint::PathStatus;
 use nix::sys::resource::{UsageWho, getrusage};
 
 use super::channel::{ChannelSource, TestChannel};

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Target, TargetHost};
-use eyas::sctp::protocol::message::SendInfo;
 use eyas::{Connection, Endpoint, MemoryStore};
 use eyas_http::serve::{Limits, Running, SctpService};
+use eyas_sctp_tokio::protocol::message::SendInfo;
 use tokio::time::{sleep, timeout};
 
 use crate::{

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
+use eyas::SctpStreams;
 use eyas::quinn::{Connection, SendDatagramError};
-use eyas::sctp::protocol::identifier::StreamId;
-use eyas::sctp::{SctpMessages, SctpStreams};
+use eyas_sctp_tokio::SctpMessages;
+use eyas_sctp_tokio::protocol::identifier::StreamId;
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep};
 

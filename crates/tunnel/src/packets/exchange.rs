@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use eyas::quinn;
-use eyas::sctp::SctpMessages;
+use eyas_sctp_tokio::SctpMessages;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::task::coop::consume_budget;
 use tokio::time::Instant;

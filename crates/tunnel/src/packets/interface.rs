@@ -6,9 +6,9 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::Bytes;
-use eyas::sctp::UnannouncedAddresses;
 use eyas_relay::device::{MAX_PACKET, PacketDevice};
 use eyas_relay::packet::{UnreachableCause, unreachable_if_host};
+use eyas_sctp_tokio::UnannouncedAddresses;
 use ipnet::IpNet;
 use tokio::sync::Notify;
 use tokio::time::Instant;

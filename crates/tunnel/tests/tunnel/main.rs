@@ -20,10 +20,10 @@ use std::time::Duration;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Target, TargetHost};
-use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{
     Endpoint, KeyFingerprint, ListenParameters, Listener, SecurityParameters, ServerIdentity,
 };
+use eyas_sctp_tokio::protocol::config::AssociationConfig;
 use eyas_tunnel::frame::ALPN;
 use eyas_tunnel::keys::AuthorizedKeys;
 use eyas_tunnel::packets::TunnelInterface;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use eyas::race::candidate::Transport;
-use eyas::sctp::ENCAPSULATION_PORT;
-use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{KeyFingerprint, ListenParameters, Listener, ServerIdentity};
 use eyas_perf::protocol::frame::TestRefusal;
 use eyas_perf::protocol::request::{ServerLimits, TestDirection, TestRequest};
 use eyas_perf::protocol::server_session::ServerOutcome;
 use eyas_perf::server::{PerfServer, ServerEvent, TestPeer, listen_parameters};
+use eyas_sctp_tokio::ENCAPSULATION_PORT;
+use eyas_sctp_tokio::protocol::config::AssociationConfig;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 

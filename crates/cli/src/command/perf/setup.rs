@@ -5,11 +5,11 @@ use std::time::Duration;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::race::target::{Target, TargetService};
-use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{Connection, Endpoint, MemoryStore};
 use eyas_perf::ALPN;
 use eyas_perf::client::TestConnector;
 use eyas_perf::protocol::request::{TestDirection, TestRequest};
+use eyas_sctp_tokio::protocol::config::AssociationConfig;
 
 use crate::command::{setting, target};
 use crate::failure::{Failure, FailureKind};

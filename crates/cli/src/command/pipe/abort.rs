@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use eyas::sctp::SctpAssociation;
 use eyas::{Connection, quinn};
+use eyas_sctp_tokio::SctpAssociation;
 use socket2::{SockRef, Socket};
 
 /// The code with which a QUIC connection is closed, and the reason that the peer shows.

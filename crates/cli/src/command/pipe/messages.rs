@@ -1,10 +1,10 @@
 //! Lines as SCTP messages, and messages as lines.
 
 use bytes::Bytes;
-use eyas::sctp::protocol::event::Event;
-use eyas::sctp::protocol::identifier::{Ppid, StreamId};
-use eyas::sctp::protocol::message::{MessageReliability, SendInfo};
-use eyas::sctp::{SctpAssociation, SctpError};
+use eyas_sctp_tokio::protocol::event::Event;
+use eyas_sctp_tokio::protocol::identifier::{Ppid, StreamId};
+use eyas_sctp_tokio::protocol::message::{MessageReliability, SendInfo};
+use eyas_sctp_tokio::{SctpAssociation, SctpError};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use super::TransferredBytes;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::race::target::{Target, TargetService};
-use eyas::sctp::SctpAssociation;
-use eyas::sctp::protocol::endpoint::PathStatus;
 use eyas::{Connection, NameSource};
+use eyas_sctp_tokio::SctpAssociation;
+use eyas_sctp_tokio::protocol::endpoint::PathStatus;
 
 use crate::command::linger::linger;
 use crate::command::setting::{self, RaceContext};

@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use eyas::race::candidate::Transport;
-use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::sockets::BoundAddress;
 use eyas::{Endpoint, KeyFingerprint, ListenParameters, Listener, ServerIdentity};
+use eyas_sctp_tokio::ENCAPSULATION_PORT;
 use eyas_tunnel::TunnelServer;
 use eyas_tunnel::frame::ALPN;
 use eyas_tunnel::session::ServerLimits;

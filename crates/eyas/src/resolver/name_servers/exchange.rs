@@ -4,14 +4,14 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use eyas_host::addresses::source_address_for;
+use eyas_host::fault::SocketCall;
 use nix::libc;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 
 use super::ServerTrouble;
 use super::message::{DnsQuestion, DnsResponse};
-use crate::failure::SocketCall;
-use crate::network::sources::source_address_for;
 
 /// The largest datagram. Servers send more than what was announced to them.
 const DATAGRAM: usize = 65_535;

@@ -4,11 +4,11 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
+use eyas_host::addresses::source_address_for;
+use eyas_host::fault::{HostFault, SocketCall};
 use nix::libc;
 
 use super::ServerTrouble;
-use crate::failure::{HostFault, SocketCall};
-use crate::network::sources::source_address_for;
 
 /// An error of this host, before anything was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

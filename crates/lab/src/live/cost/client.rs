@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
-use eyas::sctp::protocol::config::{AssociationConfig, OfferedExtensions};
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
 use eyas_emulator::{Emulator, HostRole};
 use eyas_http::Versions;
 use eyas_load::{ArrivalProcess, Load, LoadExtent};
+use eyas_sctp_tokio::protocol::config::{AssociationConfig, OfferedExtensions};
 
 use crate::live::LiveError;
 use crate::situation::live::{ConnectMethod, CostOutcome, CostSetup, SctpCarrier};

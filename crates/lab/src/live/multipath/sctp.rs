@@ -10,12 +10,12 @@ use bytes::Bytes;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Target, TargetError, TargetHost as Name};
-use eyas::sctp::protocol::config::AssociationConfig;
-use eyas::sctp::protocol::identifier::StreamId;
-use eyas::sctp::protocol::message::{Message, SendInfo};
-use eyas::sctp::{SctpAssociation, SctpError, SctpListenParameters, SctpListener, SctpOverIp};
 use eyas::{ConnectError, Endpoint, MemoryStore};
 use eyas_emulator::HostRole;
+use eyas_sctp_tokio::protocol::config::AssociationConfig;
+use eyas_sctp_tokio::protocol::identifier::StreamId;
+use eyas_sctp_tokio::protocol::message::{Message, SendInfo};
+use eyas_sctp_tokio::{SctpAssociation, SctpError, SctpListenParameters, SctpListener, SctpOverIp};
 
 use super::network::EmulatedNetwork;
 use super::shared::{PairState, RunningPair, run_until_finished};
