@@ -16,7 +16,7 @@ pub(crate) const PLAIN: &str = "plain hyper, quinn";
 /// The same with noq instead of quinn.
 pub(crate) const NOQ: &str = "plain noq";
 /// What both eyas and `plain` are built on: a ratio of the two is fair if the versions are the same.
-const FOUNDATION: [&str; 6] = ["hyper", "h2", "quinn", "h3", "rustls", "tokio"];
+const FOUNDATION: [&str; 5] = ["hyper", "h2", "quinn", "rustls", "tokio"];
 
 /// These print the versions of the rivals from PyPI.
 const LIBCURL: &str = "import pycurl; print(pycurl.version.split('libcurl/')[1])";
@@ -124,7 +124,7 @@ impl Programs {
         if self.go.exists() {
             all.push(("Go", versions::modules(&self.go, &["github.com/quic-go/quic-go"])?));
         }
-        all.push((PLAIN, versions::locked(&lock("plain"), &FOUNDATION)?));
+        all.push((PLAIN, versions::locked(&lock("plain"), &[&FOUNDATION[..], &["h3"]].concat())?));
         all.push((NOQ, versions::locked(&lock("noq"), &["noq", "h3", "rustls", "tokio"])?));
         all.push(("Caddy, the server", self.caddy_version()));
         Ok(Versions(all))

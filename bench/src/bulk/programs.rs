@@ -79,7 +79,7 @@ impl Programs {
 
     /// Returns the versions of what is measured.
     pub(super) fn versions(&self) -> Result<Versions, String> {
-        let ours = ["eyas-http", "hyper", "h2", "quinn", "h3", "rustls", "tokio"];
+        let ours = ["eyas-http", "eyas-h3", "hyper", "h2", "quinn", "rustls", "tokio"];
         let curl = output(&mut command("curl", &["--version"]))?;
         let curl = curl.lines().next().unwrap_or_default().trim_start_matches("curl ").to_owned();
         Ok(Versions(vec![("eyas", versions::locked("Cargo.lock", &ours)?), ("curl", curl)]))

@@ -5,8 +5,8 @@ use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use eyas::race::evidence::FailureCause;
-use eyas_http::Http3Body;
 use eyas_http::serve::malformed::{check_connection_fields, content_length};
+use eyas_http::{Http3Body, Kind};
 use http::{Method, Response, StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -27,11 +27,9 @@ pub(crate) enum ReceivedError {
     Hyper(#[source] hyper::Error),
     #[error("{}", .0.detail())]
     Http3(#[source] eyas_http::Error),
-    #[error("it is not as long as its Content-Length")]
-    Length,
 }
 
-/// A body over HTTP/3, which must be as long as announced (RFC 9114 §4.1.2).
+/// A body over HTTP/3. The stream below it fails unless it is as long as announced (RFC 9114 §4.1.2).
 #[derive(Debug)]
 pub(crate) struct Http3Received {
     body: Http3Body,
@@ -42,8 +40,8 @@ pub(crate) struct Http3Received {
 }
 
 impl ReceivedBody {
-    /// Checks the head of a response over HTTP/3, as far as the h3 crate does not: a malformed one must not be
-    /// forwarded (RFC 9114 §4.1.2, §10.3).
+    /// Checks the head of a response over HTTP/3 once more, because a malformed one must not be forwarded (RFC 9114
+    /// §4.1.2, §10.3).
     pub(crate) fn over_http3(
         response: Response<Http3Body>,
         method: &Method,
@@ -60,8 +58,10 @@ impl ReceivedBody {
         let mut received = Http3Received { body, left, next: None };
         // Most responses without content end with their head.
         received.read_ahead(&mut Context::from_waker(Waker::noop()));
-        if received.is_short() {
-            return Err(ReceivedError::Length.to_string());
+        if let Some(Err(error)) = &received.next
+            && error.kind() == Kind::BodyLength
+        {
+            return Err(error.detail().to_owned());
         }
         Ok(Response::from_parts(head, Self::Http3(Box::new(received))))
     }
@@ -91,43 +91,25 @@ impl Http3Received {
         }
     }
 
-    /// Returns whether it has ended too early.
-    fn is_short(&self) -> bool {
-        let has_ended = self.next.is_none() && self.body.is_end_stream();
-        has_ended && self.left.is_some_and(|left| left > 0)
-    }
-
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, ReceivedError>>> {
         let next = match self.next.take() {
             Some(next) => Some(next),
             None => ready!(Pin::new(&mut self.body).poll_frame(cx)),
         };
         let frame = match next {
-            None if self.is_short() => return Poll::Ready(Some(Err(self.wrong_length()))),
             None => return Poll::Ready(None),
             Some(Err(error)) => return Poll::Ready(Some(Err(ReceivedError::Http3(error)))),
             Some(Ok(frame)) => frame,
         };
-        let length = frame.data_ref().map_or(0, |data| data.len() as u64);
-        if let Some(left) = &mut self.left {
-            match left.checked_sub(length) {
-                Some(rest) if rest > 0 && frame.is_trailers() => {
-                    return Poll::Ready(Some(Err(self.wrong_length())));
-                }
-                Some(rest) => *left = rest,
-                None => return Poll::Ready(Some(Err(self.wrong_length()))),
-            }
-            if self.left == Some(0) && frame.is_data() {
+        if let Some(left) = &mut self.left
+            && let Some(data) = frame.data_ref()
+        {
+            *left = left.saturating_sub(data.len() as u64);
+            if *left == 0 {
                 self.read_ahead(cx);
             }
         }
         Poll::Ready(Some(Ok(frame)))
-    }
-
-    fn wrong_length(&mut self) -> ReceivedError {
-        // Once.
-        self.left = None;
-        ReceivedError::Length
     }
 }
 

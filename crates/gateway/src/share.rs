@@ -171,7 +171,7 @@ async fn send_over_http3(
     let (method, progress) = (parts.method.clone(), Arc::clone(upload.progress()));
     let head = Request::from_parts(parts, ());
     if head.uri().authority().is_none() {
-        // h3 would end the connection with all its requests.
+        // RFC 9114 §4.3.1: it could not be sent.
         return Err(FailedAttempt::new(NO_HOST));
     }
     let kept = head.clone();

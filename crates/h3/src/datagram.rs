@@ -31,6 +31,9 @@ pub fn write_header(stream: StreamId, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
+    //= rfc9297 §2.1
+    //# a datagram frame is a quarter of the stream ID and the datagram; more than 2^60-1:
+    //# H3_DATAGRAM_ERROR
     #[test]
     fn a_datagram_begins_with_a_quarter_of_its_streams_number() {
         let last = StreamId::MAX_REQUEST;

@@ -85,12 +85,12 @@ mod connection_report;
 mod destination;
 #[cfg(feature = "client")]
 mod error;
+#[cfg(any(feature = "client", feature = "server"))]
+mod http3;
 #[cfg(feature = "client")]
 mod pool;
 #[cfg(feature = "client")]
 mod protocol;
-#[cfg(any(feature = "client", feature = "server"))]
-mod quic_streams;
 #[cfg(feature = "client")]
 mod reuse;
 mod version;
@@ -108,6 +108,8 @@ pub use client::{
 };
 #[cfg(feature = "client")]
 pub use error::{Error, Kind, shortened, text_without_password, without_password};
+#[cfg(any(feature = "client", feature = "server"))]
+pub use http3::{HttpDatagrams, StreamDatagrams};
 #[cfg(feature = "client")]
 pub use pool::PoolLimits;
 // For proxies with a client of their own, such as a gateway.
@@ -116,8 +118,6 @@ pub use protocol::{
     EarlyAnswer, Http3Body, Http3Failure, Http3FailureKind, Http3Sender, Http3Stream,
     InformationalLimit, InputEnd, Patience, TooManyInformational,
 };
-#[cfg(any(feature = "client", feature = "server"))]
-pub use quic_streams::{HttpDatagrams, StreamDatagrams};
 #[cfg(feature = "server")]
 pub use serve::Server;
 pub use version::{Versions, version_name};

@@ -52,7 +52,7 @@ const ALLOWED: [(&str, &[&str]); 26] = [
     ("eyas-emulator", &["eyas-netem"]),
     // The site, for its tests.
     ("eyas-load", &["eyas-testserver", "eyas-http", "eyas", "eyas-netem"]),
-    ("eyas-http", &["eyas", "eyas-sctp-tokio"]),
+    ("eyas-http", &["eyas", "eyas-h3", "eyas-sctp-tokio"]),
     ("eyas-testserver", &["eyas-http", "eyas"]),
     // The site, for tests of these.
     ("eyas-proxy", &["eyas-relay", "eyas-testserver", "eyas-http", "eyas", "eyas-sctp-tokio"]),

@@ -209,7 +209,7 @@ impl Dialler {
         let report = ConnectionReport::new(info, connection.feedback(), recording);
         let below = Life::of_stream(&mut connection);
         let sender = match connection.quic().cloned() {
-            Some(quic) => Http3::start(quic, self.tunnels).await.map(Sender::Http3),
+            Some(quic) => Http3::start(quic, self.tunnels).map(Sender::Http3),
             None => self.start_on_stream(connection).await,
         };
         let sender = sender.map_err(|error| error.on(&report))?;

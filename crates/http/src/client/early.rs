@@ -87,7 +87,7 @@ pub(super) async fn open(
     };
     let endpoint = &inner.dialler.endpoint;
     let Some(early) = endpoint.early(&route.host, candidate).await else { return Err(permit) };
-    let Ok(sender) = Http3::start(early.quic().clone(), false).await else { return Err(permit) };
+    let Ok(sender) = Http3::start(early.quic().clone(), false) else { return Err(permit) };
     let report =
         ConnectionReport::new(Arc::new(early.info().clone()), feedback.clone(), recording.clone());
     let unshared = permit.unshared(Sender::Http3(sender.clone()), Arc::new(report.sent_early()));

@@ -23,9 +23,9 @@ use crate::{
     Body, Error,
     connection_report::ConnectionReport,
     destination,
+    http3::{HttpDatagrams, StreamDatagrams},
     pool::{Leased, UseGuard},
     protocol::{TunnelIo, TunnelReply},
-    quic_streams::{HttpDatagrams, StreamDatagrams},
 };
 
 /// The answer to a CONNECT or an upgrade.

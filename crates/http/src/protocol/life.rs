@@ -7,7 +7,7 @@ use eyas::{Connection, TcpProbe, TcpStatus};
 use eyas_sctp_tokio::SctpAssociation;
 use tokio::time::Instant;
 
-use crate::{quic_streams::frames_received, reuse::Sign};
+use crate::{http3::frames_received, reuse::Sign};
 
 /// How much the kernel's clock may be off: its tick on machines with the coarsest.
 const TICK: Duration = Duration::from_millis(10);

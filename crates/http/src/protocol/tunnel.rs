@@ -13,7 +13,11 @@ use tokio::io::{AsyncRead, AsyncWrite, join};
 use tokio_util::io::StreamReader;
 
 use super::{SendFailure, Sender, wire_body};
-use crate::{Body, Error, Kind, pipe::pipe, quic_streams::StreamDatagrams};
+use crate::{
+    Body, Error, Kind,
+    http3::{Protocol, StreamDatagrams},
+    pipe::pipe,
+};
 
 /// The byte stream of a tunnel.
 pub(crate) trait TunnelIo: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -71,7 +75,7 @@ impl Sender {
                 connected(sender.exchange(request.map(|()| Body::empty())).await?).await
             }
             Self::Http3(sender) => {
-                let name = protocol.parse::<h3::ext::Protocol>().map_err(|_| unknown(protocol))?;
+                let name = Protocol::parse(protocol).ok_or_else(|| unknown(protocol))?;
                 request.extensions_mut().insert(name);
                 tunnel_over_bodies(sender, request).await
             }

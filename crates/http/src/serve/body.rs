@@ -48,6 +48,11 @@ impl ResponseBody {
         self.exchange.take()
     }
 
+    /// Returns whether it may deliberately be shorter than announced.
+    pub(super) fn is_faulty(&self) -> bool {
+        self.fault.is_some()
+    }
+
     /// Ready when the service has provided the next bytes of its response, or has ended it. The
     /// server's own content is always ready.
     pub(super) fn poll_prepared(&mut self, cx: &mut Context<'_>) -> Poll<Option<usize>> {

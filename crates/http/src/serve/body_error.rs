@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+use crate::http3::StreamError;
+
 /// Any error.
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -16,13 +18,10 @@ pub(super) enum BodyError {
     Http2(#[from] h2::Error),
     /// The request's body could not be read.
     #[error("reading the request body: {0}")]
-    Http3(#[from] h3::error::StreamError),
+    Http3(StreamError),
     /// The request's body is bigger than the server allows.
     #[error("the request body exceeds the limit of {0} bytes")]
     TooLarge(u64),
-    /// The request's body has more bytes than its `Content-Length`, or fewer.
-    #[error("the request body is not as long as its Content-Length")]
-    Length,
     /// The service failed.
     #[error("the service failed: {0}")]
     Service(BoxError),

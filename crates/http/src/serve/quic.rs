@@ -1,14 +1,12 @@
 //! HTTP/3 over QUIC: accepting and serving connections.
 
-mod cancellations;
-pub(super) mod side;
 mod vanished;
 mod window;
 
 use std::{
     future::{Future, poll_fn},
     net::{SocketAddr, UdpSocket},
-    pin::pin,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -17,8 +15,7 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
-use h3::server::{RequestResolver, RequestStream};
+use eyas_h3::{code::ErrorCode, fault::StreamFault, message::Content};
 use quinn::{
     TransportConfig, VarInt,
     crypto::rustls::{HandshakeData, QuicServerConfig},
@@ -27,8 +24,6 @@ use rustls_pki_types::CertificateDer;
 use tokio::time::{Instant, sleep, timeout};
 
 use self::{
-    cancellations::Cancellations,
-    side::ServerSide,
     vanished::vanished,
     window::{INITIAL_WINDOW, SendWindow},
 };
@@ -42,15 +37,17 @@ use super::{
     interim::InterimResponses,
     limits::CLOSING_TIME,
     link::{ConnectProtocol, Link, Negotiated},
-    malformed,
     pace::{Pace, Rate},
     piece::{Flow, PIECE},
-    request_body::{RecvBody, RequestBody},
+    request_body::RequestBody,
     shared::Shared,
     stats::Counters,
     tls::Tls,
 };
-use crate::quic_streams::{ConnectionDatagrams, Sending, Streams};
+use crate::http3::{
+    ConnectionDatagrams, ConnectionEnd, ConnectionOptions, Protocol, Receiving, Sending,
+    ServerConnection, SideStreams, StreamError, response_content,
+};
 
 /// The number of unidirectional streams that a client may open: control, two for QPACK, and a few
 /// of reserved types (RFC 9114 §6.2.3).
@@ -147,6 +144,8 @@ pub(super) fn endpoint(
     quinn::Endpoint::new(endpoint, Some(config), socket, runtime).map_err(ServeError::Endpoint)
 }
 
+type RequestStream = crate::http3::RequestStream<quinn::Connection>;
+
 /// Accepts QUIC connections until the server stops.
 pub(super) async fn accept(shared: Arc<Shared>, endpoint: quinn::Endpoint) {
     let mut draining = pin!(shared.drain.cancelled());
@@ -199,27 +198,13 @@ async fn connection(
     };
     Counters::count(&shared.counters.handshakes);
     let activity = permit.activity();
-    let closing = Arc::<AtomicBool>::default();
     let share = shared.budget.share();
-    let side = ServerSide {
-        counters: Arc::clone(&shared.counters),
-        share: Arc::clone(&share),
-        closing: Arc::clone(&closing),
-        cancellations: Arc::default(),
+    let options = ConnectionOptions {
+        head_bytes: shared.limits.decoded_header_bytes() as u64,
+        extended_connect: shared.extended_connect_http3,
+        datagrams: shared.extended_connect_http3,
     };
-    let cancellations = Arc::clone(&side.cancellations);
-    let streams = Streams::new(conn.clone(), side, shared.limits.decoded_header_bytes());
-    let mut builder = h3::server::builder();
-    builder
-        .max_field_section_size(shared.limits.decoded_header_bytes() as u64)
-        .enable_extended_connect(shared.extended_connect_http3)
-        .enable_datagram(shared.extended_connect_http3)
-        .send_grease(false);
-    let built = tokio::select! {
-        built = timeout(shared.limits.handshake_time, builder.build(streams)) => built,
-        () = shared.handshakes_end() => return,
-    };
-    let Ok(Ok(h3)) = built else { return };
+    let (http3, streams) = ServerConnection::start(conn.clone(), options);
     let link = Link {
         remote: conn.remote_address(),
         local: conn.local_ip().zip(port).map(SocketAddr::from),
@@ -238,7 +223,7 @@ async fn connection(
         shared.tasks.spawn(datagrams.run());
     }
     let link = Arc::new(link);
-    Connection { shared, link, window, cancellations, closing, conn, h3, datagrams }.run().await;
+    Connection { shared, link, window, conn, http3, datagrams }.run(streams).await;
 }
 
 /// Returns the result of the handshake.
@@ -300,31 +285,33 @@ struct Connection {
     shared: Arc<Shared>,
     link: Arc<Link>,
     window: Arc<SendWindow>,
-    cancellations: Arc<Cancellations>,
-    closing: Arc<AtomicBool>,
     conn: quinn::Connection,
-    h3: h3::server::Connection<Streams<ServerSide>, Bytes>,
+    http3: ServerConnection<quinn::Connection>,
     /// Set if datagrams are offered.
     datagrams: Option<ConnectionDatagrams>,
 }
 
 impl Connection {
-    async fn run(mut self) {
+    /// Serves until the connection ends, or is to end.
+    async fn run(self, streams: SideStreams<quinn::Connection>) {
         let shared = Arc::clone(&self.shared);
-        let link = Arc::clone(&self.link);
-        let mut idle = pin!(link.activity.idle(Rate::minimum(&shared.limits)));
+        let mut streams = pin!(streams.run());
+        let mut idle = pin!(self.link.activity.idle(Rate::minimum(&shared.limits)));
         let mut draining = pin!(shared.drain.cancelled());
         let mut stopped = pin!(shared.abort.cancelled());
         loop {
             tokio::select! {
-                accepted = self.h3.accept() => match accepted {
-                    Ok(Some(resolver)) => self.serve(resolver),
-                    Ok(None) | Err(_) => return,
+                end = &mut streams => return tracing::debug!(%end, "HTTP/3 connection ended"),
+                accepted = self.http3.accept() => match accepted {
+                    Ok(request) => self.serve(request),
+                    Err(_) => return,
                 },
-                () = &mut draining => return self.close_gracefully(stopped).await,
+                () = &mut draining => {
+                    return self.close_gracefully(streams, stopped).await;
+                }
                 () = &mut idle => {
                     Counters::count(&shared.counters.timed_out);
-                    return self.close_gracefully(sleep(CLOSING_TIME)).await;
+                    return self.close_gracefully(streams, sleep(CLOSING_TIME)).await;
                 }
                 () = &mut stopped => return,
             }
@@ -332,17 +319,20 @@ impl Connection {
     }
 
     /// Serves one request in a separate task, so that requests do not wait for each other.
-    fn serve(&self, resolver: RequestResolver<Streams<ServerSide>, Bytes>) {
+    fn serve(&self, request: RequestStream) {
+        if !self.link.share.has_request_slot() {
+            Counters::count(&self.shared.counters.requests_refused);
+            return request.reject();
+        }
         let shared = Arc::clone(&self.shared);
         let link = Arc::clone(&self.link);
         let conn = self.conn.clone();
         // Started here rather than in the task, so that a shutdown in between does not miss it.
         let started = Exchange::begin(&link.activity, link.share.request_slot());
-        let (window, cancellations) = (Arc::clone(&self.window), Arc::clone(&self.cancellations));
-        let datagrams = self.datagrams.clone();
+        let (window, datagrams) = (Arc::clone(&self.window), self.datagrams.clone());
         self.shared.tasks.spawn(async move {
             tokio::select! {
-                () = exchange((shared, link), (window, cancellations, datagrams), started, resolver) => {}
+                () = exchange((shared, link), (window, datagrams), started, request) => {}
                 // There is no peer left to answer.
                 _ = conn.closed() => {}
             }
@@ -351,25 +341,17 @@ impl Connection {
 
     /// Sends GOAWAY (RFC 9114 §5.2), then completes the responses in progress, at most until
     /// `deadline`, or until the peer has vanished.
-    async fn close_gracefully(mut self, deadline: impl Future<Output = ()>) {
-        self.closing.store(true, Relaxed);
-        // Of its own, because the connection is mutably borrowed.
-        let conn = self.conn.clone();
-        let (mut deadline, mut vanished) = (pin!(deadline), pin!(vanished(&conn)));
-        tokio::select! {
-            biased;
-            () = &mut deadline => return,
-            // One whose window is full of a response does not let the GOAWAY pass either.
-            () = &mut vanished => return,
-            // One past the last accepted request: everything before it is served (RFC 9114 §5.2).
-            sent = self.h3.shutdown(1) => if sent.is_err() {
-                return;
-            },
-        }
-        let link = Arc::clone(&self.link);
+    async fn close_gracefully(
+        &self,
+        mut streams: Pin<&mut impl Future<Output = ConnectionEnd>>,
+        deadline: impl Future<Output = ()>,
+    ) {
+        // One past the last accepted request: everything before it is served (RFC 9114 §5.2).
+        self.http3.go_away();
+        let (mut deadline, mut vanished) = (pin!(deadline), pin!(vanished(&self.conn)));
         let rtt = self.conn.rtt();
         let mut answered = pin!(async {
-            link.activity.answered().await;
+            self.link.activity.answered().await;
             // An immediate close would overtake the GOAWAY, and a peer that receives only the close
             // cannot know whether its last requests were processed.
             sleep((rtt * GOAWAY_ROUND_TRIPS).min(GOAWAY_TIME_MAX)).await;
@@ -378,10 +360,12 @@ impl Connection {
             tokio::select! {
                 biased;
                 () = &mut deadline => return,
+                // One whose window is full of a response does not let the GOAWAY pass either.
                 () = &mut vanished => return,
-                accepted = self.h3.accept() => match accepted {
-                    Ok(Some(resolver)) => self.serve(resolver),
-                    Ok(None) | Err(_) => return,
+                _ = &mut streams => return,
+                accepted = self.http3.accept() => match accepted {
+                    Ok(request) => self.serve(request),
+                    Err(_) => return,
                 },
                 () = &mut answered => return,
             }
@@ -391,28 +375,31 @@ impl Connection {
 
 async fn exchange(
     (shared, link): (Arc<Shared>, Arc<Link>),
-    (window, cancellations, datagrams): (
-        Arc<SendWindow>,
-        Arc<Cancellations>,
-        Option<ConnectionDatagrams>,
-    ),
+    (window, datagrams): (Arc<SendWindow>, Option<ConnectionDatagrams>),
     exchange: Exchange,
-    resolver: RequestResolver<Streams<ServerSide>, Bytes>,
+    stream: RequestStream,
 ) {
+    let RequestStream { mut send, mut recv } = stream;
     let limit = shared.limits.header_read_time;
-    let (mut request, stream) = match timeout(limit, resolver.resolve_request()).await {
-        Ok(Ok(resolved)) => resolved,
-        Ok(Err(error)) => return tracing::debug!(%error, "HTTP/3 request refused"),
+    let mut request = match timeout(limit, recv.request()).await {
+        Ok(Ok(request)) => request,
+        Ok(Err(error)) => return refuse(&mut send, &error).await,
         Err(_) => return Counters::count(&shared.counters.timed_out),
     };
     if let Some(datagrams) = datagrams
-        && request.extensions().get::<h3::ext::Protocol>().is_some()
+        && request.extensions().get::<Protocol>().is_some()
     {
-        request.extensions_mut().insert(datagrams.of(stream.id().into_inner()));
+        request.extensions_mut().insert(datagrams.of(recv.id()));
     }
-    let (mut send, recv) = stream.split();
+    let method = request.method().clone();
     let turn = Arc::clone(exchange.turn());
-    let mut stopped = pin!(cancellations.stopped(send.send_id()));
+    // Writes report it too, but there are none while a service produces nothing.
+    let stopped = send.stopped();
+    let mut stopped = pin!(async {
+        if let Ok(None) = stopped.await {
+            std::future::pending::<()>().await;
+        }
+    });
     let response = tokio::select! {
         biased;
         response = respond(&shared, &link, exchange, request, (&mut send, recv)) => response,
@@ -420,10 +407,10 @@ async fn exchange(
     };
     if turn.is_malformed() {
         // RFC 9114 §4.1.2.
-        return send.stop_stream(h3::error::Code::H3_MESSAGE_ERROR);
+        return send.reset(ErrorCode::MessageError);
     }
     let Some(response) = response else {
-        return send.stop_stream(h3::error::Code::H3_REQUEST_CANCELLED);
+        return send.reset(ErrorCode::RequestCancelled);
     };
     let flow = Flow::default();
     let mut pace = Pace::new(Rate::minimum(&shared.limits));
@@ -436,7 +423,7 @@ async fn exchange(
     });
     let ended = tokio::select! {
         biased;
-        delivered = deliver(&mut send, response, &window, &flow) => Some(delivered),
+        delivered = deliver(&mut send, response, &method, &window, &flow) => Some(delivered),
         () = &mut stopped => Some(Err("the peer cancelled the response".into())),
         () = stalled => None,
     };
@@ -444,15 +431,34 @@ async fn exchange(
         Some(Ok(())) => {}
         Some(Err(error)) => {
             tracing::debug!(error, "HTTP/3 response cut short");
-            send.stop_stream(match turn.is_malformed() {
-                true => h3::error::Code::H3_MESSAGE_ERROR,
-                false => h3::error::Code::H3_INTERNAL_ERROR,
+            send.reset(match turn.is_malformed() {
+                true => ErrorCode::MessageError,
+                false => ErrorCode::InternalError,
             });
         }
         None => {
             Counters::count(&shared.counters.responses_stalled);
-            send.stop_stream(h3::error::Code::H3_REQUEST_CANCELLED);
+            send.reset(ErrorCode::RequestCancelled);
         }
+    }
+}
+
+/// Answers a request that cannot be read: what is larger than is accepted with 431 (RFC 6585 §5), the rest with an
+/// error code.
+async fn refuse(send: &mut Sending<quinn::Connection>, error: &StreamError) {
+    tracing::debug!(%error, "HTTP/3 request refused");
+    match error {
+        StreamError::Malformed(StreamFault::FieldSectionTooLarge { .. }) => {}
+        StreamError::Malformed(fault) => return send.reset(fault.code()),
+        StreamError::Excessive => return send.reset(ErrorCode::ExcessiveLoad),
+        // The client has reset the request, and expects no response.
+        _ => return send.reset(ErrorCode::RequestCancelled),
+    }
+    let mut response = http::Response::new(());
+    *response.status_mut() = http::StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+    if send.send_response(&response, Content::Empty).await.is_ok() {
+        // What is left of it is the peer's.
+        let _ = send.finish().await;
     }
 }
 
@@ -462,14 +468,14 @@ async fn respond(
     link: &Link,
     exchange: Exchange,
     mut request: http::Request<()>,
-    (send, recv): (&mut RequestStream<Sending<ServerSide>, Bytes>, RecvBody),
+    (send, recv): (&mut Sending<quinn::Connection>, Receiving<quinn::Connection>),
 ) -> Option<http::Response<ResponseBody>> {
     let turn = Arc::clone(exchange.turn());
     if answer::expects_continue(&request) {
         turn.expect_continue();
     }
     let (mut limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
-    if let Some(protocol) = request.extensions_mut().remove::<h3::ext::Protocol>() {
+    if let Some(protocol) = request.extensions_mut().remove::<Protocol>() {
         turn.set_tunnel();
         limit = u64::MAX;
         request.extensions_mut().insert(ConnectProtocol(protocol.as_str().into()));
@@ -478,12 +484,8 @@ async fn respond(
         turn.set_unwatched_tunnel();
         limit = u64::MAX;
     }
-    // A tunnel has no length, and an invalid one is answered with 400.
-    let announced = match limit {
-        u64::MAX if request.method() == http::Method::CONNECT => None,
-        _ => malformed::content_length(request.headers()).ok().flatten(),
-    };
-    let body = RequestBody::http3(recv, announced, limit, counters, Arc::clone(&turn));
+    let has_length = request.headers().contains_key(http::header::CONTENT_LENGTH);
+    let body = RequestBody::http3(recv, has_length, limit, counters, Arc::clone(&turn));
     let (interim_responses, mut interims) = InterimResponses::new();
     request.extensions_mut().insert(interim_responses);
     let mut response_future = pin!(answer::respond(shared, link, exchange, request.map(|()| body)));
@@ -492,12 +494,16 @@ async fn respond(
             biased;
             response = &mut response_future => {
                 while let Some(interim) = interims.take() {
-                    send.send_response(interim).await.ok()?;
+                    send.send_response(&interim, Content::Interim).await.ok()?;
                 }
                 return Some(response);
             }
-            () = turn.continue_requested() => send.send_response(answer::continue_response()).await.ok()?,
-            interim = interims.next() => send.send_response(interim).await.ok()?,
+            () = turn.continue_requested() => {
+                send.send_response(&answer::continue_response(), Content::Interim).await.ok()?;
+            }
+            interim = interims.next() => {
+                send.send_response(&interim, Content::Interim).await.ok()?;
+            }
         }
     }
 }
@@ -506,14 +512,20 @@ type DeliveryError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Sends a response and waits until the peer has acknowledged it.
 async fn deliver(
-    send: &mut RequestStream<Sending<ServerSide>, Bytes>,
+    send: &mut Sending<quinn::Connection>,
     response: http::Response<ResponseBody>,
+    method: &http::Method,
     window: &SendWindow,
     flow: &Flow,
 ) -> Result<(), DeliveryError> {
     let (head, mut body) = response.into_parts();
     let _open = body.take_exchange();
-    send.send_response(http::Response::from_parts(head, ())).await?;
+    let head = http::Response::from_parts(head, ());
+    let content = match body.is_faulty() {
+        true => Content::Any,
+        false => response_content(&head, method),
+    };
+    send.send_response(&head, content).await?;
     // quinn does not report the peer's window, so begin with small pieces in case the peer accepts
     // nothing.
     let mut room = LEAST_PIECE;
@@ -537,7 +549,7 @@ async fn deliver(
     drop(body);
     flow.end();
     if let Some(trailers) = trailers {
-        send.send_trailers(trailers).await?;
+        send.send_trailers(&trailers).await?;
     }
     send.finish().await?;
     Ok(())

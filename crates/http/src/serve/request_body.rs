@@ -7,18 +7,14 @@ use std::{
     task::{Context, Poll, Waker, ready},
 };
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use h2::RecvStream;
-use h3::server::RequestStream;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::{body_error::BodyError, quic::side::ServerSide, stats::Counters, turn::Turn};
-use crate::quic_streams::Receiving;
-
-/// The body of an HTTP/3 request.
-pub(super) type RecvBody = RequestStream<Receiving<ServerSide>, Bytes>;
+use super::{body_error::BodyError, stats::Counters, turn::Turn};
+use crate::http3::Receiving;
 
 /// The body of a request as it arrives. If it is not read, the peer soon stops sending, because its
 /// flow-control window stays closed. It fails with [`RequestBodyError`] at the limit of
@@ -28,8 +24,8 @@ pub struct RequestBody {
     state: State,
     left: u64,
     limit: u64,
-    /// The bytes that are missing, if a length was announced that no lower layer enforces.
-    announced: Option<u64>,
+    /// Whether the end of the body is checked even if the service does not read it.
+    checks_rest: bool,
     counters: Arc<Counters>,
     turn: Arc<Turn>,
 }
@@ -40,7 +36,7 @@ const LAST_FRAMES: usize = 64;
 enum Source {
     Hyper(Incoming),
     Http2(RecvStream),
-    Http3(Box<RecvBody>),
+    Http3(Box<Receiving<quinn::Connection>>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,22 +79,22 @@ impl RequestBody {
         Self::new(Source::Http2(body), limit, counters, turn)
     }
 
-    /// Creates the body of an HTTP/3 request with this `Content-Length`.
+    /// Creates the body of an HTTP/3 request, which may announce its length.
     pub(super) fn http3(
-        body: RecvBody,
-        announced: Option<u64>,
+        body: Receiving<quinn::Connection>,
+        has_length: bool,
         limit: u64,
         counters: Arc<Counters>,
         turn: Arc<Turn>,
     ) -> Self {
         let mut body = Self::new(Source::Http3(Box::new(body)), limit, counters, turn);
-        body.announced = announced;
+        body.checks_rest = has_length;
         body
     }
 
     fn new(source: Source, limit: u64, counters: Arc<Counters>, turn: Arc<Turn>) -> Self {
-        let announced = None;
-        Self { source, state: State::Data, left: limit, limit, announced, counters, turn }
+        let checks_rest = false;
+        Self { source, state: State::Data, left: limit, limit, checks_rest, counters, turn }
     }
 
     /// Returns the turn of its exchange.
@@ -126,10 +122,6 @@ impl RequestBody {
         let polled = self.poll_source(cx);
         self.turn.set_request(polled.is_pending());
         let frame = ready!(polled?);
-        if let Err(error) = self.check_length(frame.as_ref()) {
-            self.state = State::Ended;
-            return Poll::Ready(Some(Err(error)));
-        }
         let Some(frame) = frame else { return Poll::Ready(None) };
         let length = frame.data_ref().map_or(0, Bytes::len) as u64;
         self.turn.note_received(length);
@@ -142,28 +134,9 @@ impl RequestBody {
         Poll::Ready(Some(Ok(frame)))
     }
 
-    /// Counts the frame, or the end, against the announced length: a request that has more or less
-    /// is malformed (RFC 9114 §4.1.2).
-    fn check_length(&mut self, frame: Option<&Frame<Bytes>>) -> Result<(), BodyError> {
-        let Some(left) = self.announced else { return Ok(()) };
-        let rest = match frame.and_then(Frame::data_ref) {
-            Some(data) => left.checked_sub(data.len() as u64),
-            // The end, or trailers, which are followed by it.
-            None => (left == 0).then_some(0),
-        };
-        self.announced = rest;
-        match rest {
-            Some(_) => Ok(()),
-            None => {
-                self.turn.note_malformed();
-                Err(BodyError::Length)
-            }
-        }
-    }
-
     /// Checks what has arrived of a body that the service does not read, without waiting.
     fn check_rest(&mut self) {
-        if self.announced.is_none() || self.state == State::Ended {
+        if !self.checks_rest || self.state == State::Ended {
             return;
         }
         let mut cx = Context::from_waker(Waker::noop());
@@ -187,7 +160,14 @@ impl RequestBody {
                 ready!(Pin::new(body).poll_frame(cx)).map(|frame| frame.map_err(BodyError::from))
             }
             Source::Http2(body) => ready!(poll_http2(body, &mut self.state, cx)),
-            Source::Http3(body) => ready!(poll_http3(body, &mut self.state, cx)),
+            Source::Http3(body) => ready!(body.poll_frame(cx)).map(|frame| {
+                frame.map_err(|error| {
+                    if error.is_violation() {
+                        self.turn.note_malformed();
+                    }
+                    BodyError::Http3(error)
+                })
+            }),
         };
         // Nothing follows trailers and errors.
         if !matches!(&polled, Some(Ok(frame)) if frame.is_data()) {
@@ -211,21 +191,6 @@ fn poll_http2(
         *state = State::Trailers;
     }
     Poll::Ready(ready!(body.poll_trailers(cx)?).map(trailers))
-}
-
-fn poll_http3(
-    body: &mut RecvBody,
-    state: &mut State,
-    cx: &mut Context<'_>,
-) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-    if *state == State::Data {
-        if let Some(mut data) = ready!(body.poll_recv_data(cx)?) {
-            let data = data.copy_to_bytes(data.remaining());
-            return Poll::Ready(Some(Ok(Frame::data(data))));
-        }
-        *state = State::Trailers;
-    }
-    Poll::Ready(ready!(body.poll_recv_trailers(cx)?).map(trailers))
 }
 
 fn trailers(fields: HeaderMap) -> Result<Frame<Bytes>, BodyError> {

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 #[cfg(feature = "sctp")]
+use eyas_h3::code::ErrorCode;
 use eyas_sctp_tokio::SctpListener;
 use http::HeaderValue;
 
@@ -177,5 +178,5 @@ impl Drop for Running {
 }
 
 fn h3_no_error() -> quinn::VarInt {
-    quinn::VarInt::from_u64(h3::error::Code::H3_NO_ERROR.value()).unwrap_or_default()
+    quinn::VarInt::from_u64(ErrorCode::NoError.value()).unwrap_or_default()
 }

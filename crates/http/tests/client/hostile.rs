@@ -50,7 +50,7 @@ async fn fails(control: Vec<u8>, answer: Vec<u8>, end: End, kinds: &[Kind]) {
 
 //= hostile client
 //# HTTP/3 frames that announce too much
-//= bound: `FRAME_SLACK`, `SIDE_STREAM_BYTES`
+//= bound: `MAX_IGNORED_FRAME`, `MAX_CONTROL_FRAME`
 #[tokio::test]
 async fn excessive_lengths_are_refused() {
     for kind in [HEADERS, UNKNOWN] {

@@ -11,9 +11,11 @@ mod early;
 mod early_answers;
 mod events;
 mod faults;
+mod field_tables;
 mod fields;
 mod hostile;
 mod hostile_peer;
+mod lying_server;
 #[path = "../../../eyas/tests/namespace/mod.rs"]
 mod namespace;
 #[path = "../../../eyas/tests/observer/mod.rs"]
@@ -35,3 +37,5 @@ mod unexpected;
 #[cfg(feature = "server")]
 mod upgrades;
 mod versions;
+#[path = "../wire/mod.rs"]
+mod wire;

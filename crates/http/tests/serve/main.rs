@@ -12,6 +12,10 @@ mod clients;
 #[cfg(feature = "client")]
 mod early_data;
 #[cfg(feature = "client")]
+mod field_tables;
+#[cfg(feature = "client")]
+mod http3_errors;
+#[cfg(feature = "client")]
 mod malformed;
 mod metrics;
 #[cfg(all(feature = "client", feature = "sctp"))]
@@ -19,3 +23,6 @@ mod metrics;
 mod observer;
 #[cfg(feature = "client")]
 mod service;
+#[cfg(feature = "client")]
+#[path = "../wire/mod.rs"]
+mod wire;

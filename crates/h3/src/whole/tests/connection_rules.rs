@@ -43,6 +43,8 @@ fn control_streams_begin_with_settings_and_have_no_others() {
     );
 }
 
+//= rfc9297 §2.1.1
+//# a setting other than 0 and 1 MUST be H3_SETTINGS_ERROR
 //= rfc9114 §7.2.4, §7.2.4.1
 //# settings there once, none of HTTP/2, Booleans 0 or 1
 #[test]

@@ -3,32 +3,31 @@
 use std::{
     fmt,
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
-use bytes::{Buf as _, Bytes};
+use bytes::Bytes;
 use eyas::race::evidence::FailureCause;
-use h3::{
-    client::RequestStream,
-    error::{Code, StreamError},
-};
-use http::{Response, StatusCode};
+use eyas_h3::message::RequestMethod;
+use http::Response;
 use http_body::Frame;
 
 use super::{
-    ClientSide, Http3, NoResponse, broken::Watch, frame_error, keep_alive::InFlightGuard,
-    stream_error, transmit::Transmission,
+    Http3, NoResponse, body_kind, broken::Watch, keep_alive::InFlightGuard, stream_error,
+    transmit::Transmission,
 };
 use crate::{
-    Error, Kind,
+    Error,
+    http3::{Receiving, StreamError},
     protocol::InformationalLimit,
-    quic_streams::{FrameError, Receiving},
 };
 
 /// The body of a response over HTTP/3. Dropping it before the end tells the peer to stop sending.
 pub struct ReceivedBody {
-    stream: RequestStream<Receiving<ClientSide>, Bytes>,
-    state: State,
+    stream: Receiving<quinn::Connection>,
+    /// The kind of the request's method.
+    method: RequestMethod,
+    is_over: bool,
     transmission: Option<Transmission>,
     watch: Watch,
     /// The connection lives as long as one of its responses is being read.
@@ -37,22 +36,17 @@ pub struct ReceivedBody {
     _in_flight: InFlightGuard,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Data,
-    Trailers,
-    Ended,
-}
-
 impl ReceivedBody {
     pub(super) fn new(
-        stream: RequestStream<Receiving<ClientSide>, Bytes>,
+        stream: Receiving<quinn::Connection>,
+        method: RequestMethod,
         connection: Http3,
         in_flight: InFlightGuard,
     ) -> Self {
         Self {
             stream,
-            state: State::Data,
+            method,
+            is_over: false,
             transmission: None,
             watch: Watch::new(&connection),
             connection,
@@ -67,20 +61,15 @@ impl ReceivedBody {
     ) -> Result<Response<()>, NoResponse> {
         let limit = InformationalLimit::default();
         loop {
-            let received = self.stream.recv_response().await;
+            let received = self.stream.response(self.method).await;
             let response = received.map_err(|error| {
-                match self.connection.goaway.excludes(self.stream.id()) {
-                    true => NoResponse::Stream(StreamError::RemoteClosing, None),
+                match self.connection.client.shared().excludes(self.stream.id()) {
+                    true => NoResponse::Stream(StreamError::GoingAway, None),
                     false => NoResponse::Stream(error, self.watch.cause()),
                 }
             })?;
             if !response.status().is_informational() {
                 return Ok(response);
-            }
-            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-                // RFC 9114 §4.5.
-                let why = "it answered 101 (Switching Protocols), which HTTP/3 does not have";
-                return Err(NoResponse::Violation(Error::new(Kind::Protocol, why)));
             }
             let counted = limit.count(response.headers());
             counted.map_err(|too_many| NoResponse::Violation(too_many.into()))?;
@@ -109,7 +98,7 @@ impl ReceivedBody {
 
 impl fmt::Debug for ReceivedBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http3Body").field("state", &self.state).finish_non_exhaustive()
+        f.debug_struct("Http3Body").field("is_over", &self.is_over).finish_non_exhaustive()
     }
 }
 
@@ -121,59 +110,25 @@ impl http_body::Body for ReceivedBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
-        let polled = self.poll(cx);
-        match &polled {
-            Poll::Ready(_) => self.watch.received(),
-            Poll::Pending => self.watch.awaits(),
+        if self.is_over {
+            return Poll::Ready(None);
         }
-        polled
+        let Poll::Ready(next) = self.stream.poll_frame(cx) else {
+            self.watch.awaits();
+            return Poll::Pending;
+        };
+        self.is_over = !matches!(next, Some(Ok(_)));
+        let next = next.map(|frame| {
+            frame.map_err(|error| {
+                let cause = self.watch.cause();
+                stream_error(body_kind(&error), &error).with_path_failure(cause)
+            })
+        });
+        self.watch.received();
+        Poll::Ready(next)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.state == State::Ended
-    }
-}
-
-impl ReceivedBody {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
-        loop {
-            match self.state {
-                State::Data => match ready!(self.stream.poll_recv_data(cx)) {
-                    Ok(Some(mut data)) if data.has_remaining() => {
-                        let data = data.copy_to_bytes(data.remaining());
-                        return Poll::Ready(Some(Ok(Frame::data(data))));
-                    }
-                    Ok(Some(_)) => {}
-                    Ok(None) => self.state = State::Trailers,
-                    Err(error) => return Poll::Ready(Some(Err(self.fail(&error)))),
-                },
-                State::Trailers => match ready!(self.stream.poll_recv_trailers(cx)) {
-                    Ok(trailers) => {
-                        self.state = State::Ended;
-                        if let Some(trailers) = trailers {
-                            return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
-                        }
-                    }
-                    Err(error) => return Poll::Ready(Some(Err(self.fail(&error)))),
-                },
-                State::Ended => return Poll::Ready(None),
-            }
-        }
-    }
-
-    fn fail(&mut self, error: &StreamError) -> Error {
-        self.state = State::Ended;
-        let kind = match (error, frame_error(error)) {
-            (_, Some(FrameError::Truncated)) => Kind::BodyTruncated,
-            (_, Some(FrameError::TooLong)) => Kind::Protocol,
-            (StreamError::StreamError { code, .. }, _) if *code == Code::H3_REQUEST_INCOMPLETE => {
-                Kind::BodyTruncated
-            }
-            (StreamError::StreamError { .. } | StreamError::HeaderTooBig { .. }, _) => {
-                Kind::Protocol
-            }
-            _ => Kind::BodyReset,
-        };
-        stream_error(kind, error).with_path_failure(self.watch.cause())
+        self.is_over
     }
 }

@@ -4,14 +4,11 @@ use std::{fmt, future::Future};
 
 use bytes::Bytes;
 use eyas::race::evidence::FailureCause;
-use h3::error::StreamError;
+use eyas_h3::misuse::Misuse;
 use http::{Request, Response};
 
-use super::{
-    Begun, Http3, Http3Body, NoResponse, NotBegun, Patience, frame_error, is_unprocessed,
-    stream_error,
-};
-use crate::{Error, Kind};
+use super::{Begun, Http3, Http3Body, NoResponse, NotBegun, Patience, stream_error};
+use crate::{Error, Kind, http3::StreamError};
 
 /// One HTTP/3 connection; clones share it. It is closed when the last of them, and of the responses, is dropped.
 #[derive(Clone)]
@@ -58,7 +55,7 @@ impl Http3Sender {
         head_bytes: usize,
         patience: Patience,
     ) -> Result<Self, Error> {
-        Http3::with_limits(quic, false, head_bytes, patience).await.map(Self)
+        Http3::with_limits(quic, false, head_bytes, patience).map(Self)
     }
 
     /// Returns whether no further request can be sent.
@@ -99,7 +96,9 @@ impl Http3Sender {
             }
             Err(NotBegun::Failed(error)) => {
                 let kind = match &error {
-                    StreamError::HeaderTooBig { .. } => Http3FailureKind::TooLarge,
+                    StreamError::Misuse(Misuse::FieldSectionTooLarge { .. }) => {
+                        Http3FailureKind::TooLarge
+                    }
                     error => kind(error),
                 };
                 let error = stream_error(Kind::Protocol, &error);
@@ -145,11 +144,8 @@ impl Http3Stream {
 /// Returns what the failure of a stream means.
 fn kind(error: &StreamError) -> Http3FailureKind {
     match error {
-        error if is_unprocessed(error) => Http3FailureKind::Unprocessed,
-        StreamError::StreamError { .. } | StreamError::HeaderTooBig { .. } => {
-            Http3FailureKind::Malformed
-        }
-        error if frame_error(error).is_some() => Http3FailureKind::Malformed,
+        error if error.is_unprocessed() => Http3FailureKind::Unprocessed,
+        error if error.is_violation() => Http3FailureKind::Malformed,
         // The other requests of the connection end with it.
         _ => Http3FailureKind::Ended,
     }
@@ -163,6 +159,6 @@ impl fmt::Debug for Http3Sender {
 
 impl fmt::Debug for Http3Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Http3Stream").field(&self.0.stream.id()).finish()
+        f.debug_tuple("Http3Stream").field(&self.0.recv.id()).finish()
     }
 }

@@ -69,7 +69,7 @@ struct Answered {
 /// Sends a request over a new [`pair`], which is answered with these bytes.
 async fn answered(keep_alive: bool, response: &[u8]) -> Answered {
     let (server, ours, theirs) = pair(keep_alive).await;
-    let mut http = Http3::start(ours, false).await.expect("HTTP/3");
+    let mut http = Http3::start(ours, false).expect("HTTP/3");
     let mut control = theirs.open_uni().await.expect("a stream");
     control.write_all(&CONTROL).await.expect("written");
     let request = Request::get("https://localhost/").body(Body::empty()).expect("a request");

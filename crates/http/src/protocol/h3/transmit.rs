@@ -3,20 +3,20 @@
 use std::pin::pin;
 
 use bytes::{Buf as _, Bytes};
-use h3::{
-    client::RequestStream,
-    error::{Code, StreamError},
-};
+use eyas_h3::{code::ErrorCode, misuse::Misuse};
 use http_body::Body;
 use http_body_util::BodyExt as _;
 use tokio::sync::oneshot;
 
-use super::{ClientSide, stream_error};
-use crate::{Error, Kind, quic_streams::Sending};
+use super::stream_error;
+use crate::{
+    Error, Kind,
+    http3::{Sending, StreamError},
+};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-type SendStream = RequestStream<Sending<ClientSide>, Bytes>;
+type SendStream = Sending<quinn::Connection>;
 
 /// A body being sent in a separate task. Dropping this resets the stream, so that a truncated body
 /// never looks complete to the peer.
@@ -46,10 +46,10 @@ where
                 let _ = result.send(Ok(()));
             }
             Some(Err(error)) => {
-                stream.stop_stream(Code::H3_REQUEST_CANCELLED);
+                stream.reset(ErrorCode::RequestCancelled);
                 let _ = result.send(Err(error));
             }
-            None => stream.stop_stream(Code::H3_REQUEST_CANCELLED),
+            None => stream.reset(ErrorCode::RequestCancelled),
         }
     });
     Ok(Transmission { outcome: Some(outcome) })
@@ -68,7 +68,7 @@ where
             Ok(data) if data.has_remaining() => stream.send_data(data).await,
             Ok(_) => Ok(()),
             Err(frame) => match frame.into_trailers() {
-                Ok(trailers) => stream.send_trailers(trailers).await,
+                Ok(trailers) => stream.send_trailers(&trailers).await,
                 Err(_) => Ok(()),
             },
         };
@@ -77,11 +77,18 @@ where
             // The peer needs no more of the body, and the response decides the outcome, whatever the
             // code: "Clients MUST NOT discard complete responses as a result of having their request
             // terminated abruptly" (RFC 9114 §4.1).
-            Err(StreamError::RemoteTerminate { .. }) => return Ok(()),
-            Err(error) => return Err(stream_error(Kind::Protocol, &error)),
+            Err(StreamError::Aborted(_)) => return Ok(()),
+            Err(error) => return Err(send_error(&error)),
         }
     }
-    stream.finish().await.map_err(|error| stream_error(Kind::Protocol, &error))
+    stream.finish().await.map_err(|error| send_error(&error))
+}
+
+fn send_error(error: &StreamError) -> Error {
+    match error {
+        StreamError::Misuse(Misuse::ContentLength { .. }) => stream_error(Kind::RequestBody, error),
+        error => stream_error(Kind::Protocol, error),
+    }
 }
 
 /// Returns the error of a body's source, which may be ours already.

@@ -6,7 +6,7 @@ use quinn::ConnectionStats;
 use tokio::time::sleep;
 
 use super::CLOSING_TIME;
-use crate::quic_streams::frames_received;
+use crate::http3::frames_received;
 
 /// The time without an answer after which a peer has vanished, in round trips: a probe timeout is
 /// about three of them, and doubles for each of three probes (RFC 9002 §6.2).

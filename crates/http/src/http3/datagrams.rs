@@ -7,17 +7,14 @@ use std::{
     task::{Context, Poll},
 };
 
-use bytes::{BufMut as _, Bytes, BytesMut};
-use quinn::VarInt;
+use bytes::Bytes;
+use eyas_h3::{datagram, stream::StreamId};
 use tokio::sync::mpsc;
 
-use super::connect::varint;
+use super::transport::QuicConnection;
 
-/// H3_DATAGRAM_ERROR (RFC 9297 §5.2).
-const DATAGRAM_ERROR: VarInt = VarInt::from_u32(0x33);
-
-/// The largest quarter of a stream ID (RFC 9297 §2.1).
-const MAX_QUARTER_ID: u64 = (1 << 60) - 1;
+/// The longest beginning of a frame: a quarter of a stream's identifier, in bytes.
+const MAX_HEADER_BYTES: usize = 8;
 
 /// The maximum number of datagrams queued for a stream; further ones are dropped.
 const QUEUE_LENGTH: usize = 64;
@@ -39,14 +36,16 @@ impl ConnectionDatagrams {
     /// Passes each datagram to its stream until the connection ends. Those that belong to no stream
     /// are dropped.
     pub(crate) async fn run(self) {
-        while let Ok(frame) = self.0.quic.read_datagram().await {
-            let Some((quarter_id, rest)) = stream(&frame) else {
-                let why = b"a datagram without a valid stream ID";
-                return self.0.quic.close(DATAGRAM_ERROR, why);
+        while let Ok(frame) = QuicConnection::read_datagram(&self.0.quic).await {
+            let (stream, payload) = match datagram::parse(&frame) {
+                Ok(parsed) => parsed,
+                Err(fault) => {
+                    let reason = fault.to_string();
+                    return QuicConnection::close(&self.0.quic, fault.code(), &reason);
+                }
             };
-            let payload = frame.slice_ref(rest);
             self.0.with_streams(|streams| {
-                if let Some(stream) = streams.get(&quarter_id) {
+                if let Some(stream) = streams.get(&stream.0) {
                     // Dropped if the receiver is too slow.
                     let _ = stream.try_send(payload);
                 }
@@ -56,13 +55,8 @@ impl ConnectionDatagrams {
 
     /// Returns the datagrams of a stream that a client has opened.
     pub(crate) fn of(&self, stream: u64) -> StreamDatagrams {
-        StreamDatagrams { connection: self.clone(), quarter_id: stream / 4 }
+        StreamDatagrams { connection: self.clone(), stream }
     }
-}
-
-/// Returns a quarter of the stream ID that a frame begins with, and the rest of the frame.
-fn stream(frame: &[u8]) -> Option<(u64, &[u8])> {
-    varint(frame).filter(|(quarter_id, _)| *quarter_id <= MAX_QUARTER_ID)
 }
 
 impl Connection {
@@ -79,7 +73,7 @@ impl Connection {
 #[derive(Clone)]
 pub struct StreamDatagrams {
     connection: ConnectionDatagrams,
-    quarter_id: u64,
+    stream: u64,
 }
 
 impl StreamDatagrams {
@@ -87,14 +81,14 @@ impl StreamDatagrams {
     /// first receiver to the new one.
     pub fn open(&self) -> HttpDatagrams {
         let (sender, queue) = mpsc::channel(QUEUE_LENGTH);
-        self.connection.0.with_streams(|streams| streams.insert(self.quarter_id, sender));
+        self.connection.0.with_streams(|streams| streams.insert(self.stream, sender));
         HttpDatagrams { of: self.clone(), queue }
     }
 }
 
 impl fmt::Debug for StreamDatagrams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamDatagrams").field("quarter", &self.quarter_id).finish_non_exhaustive()
+        f.debug_struct("StreamDatagrams").field("stream", &self.stream).finish_non_exhaustive()
     }
 }
 
@@ -121,19 +115,14 @@ impl HttpDatagrams {
     pub fn send(&self, parts: &[&[u8]]) -> bool {
         let quic = &self.of.connection.0.quic;
         let length: usize = parts.iter().map(|part| part.len()).sum();
-        let max = quic.max_datagram_size().unwrap_or_default();
-        let mut frame = BytesMut::with_capacity(length + 8);
-        match self.of.quarter_id {
-            quarter_id @ ..0x40 => frame.put_u8(quarter_id as u8),
-            quarter_id @ 0x40..0x4000 => frame.put_u16(quarter_id as u16 | 0x4000),
-            // Variable-length integers need not be minimal (RFC 9000 §16).
-            quarter_id => frame.put_u64(quarter_id | (0b11 << 62)),
-        }
+        let max = quic.max_datagram_bytes().unwrap_or_default();
+        let mut frame = Vec::with_capacity(MAX_HEADER_BYTES + length);
+        datagram::write_header(StreamId(self.of.stream), &mut frame);
         if frame.len() + length > max {
             return false;
         }
-        parts.iter().for_each(|part| frame.put_slice(part));
-        quic.send_datagram(frame.freeze()).is_ok()
+        parts.iter().for_each(|part| frame.extend_from_slice(part));
+        QuicConnection::send_datagram(quic, frame.into())
     }
 }
 
@@ -142,33 +131,9 @@ impl Drop for HttpDatagrams {
         self.queue.close();
         self.of.connection.0.with_streams(|streams| {
             // A receiver opened later remains registered.
-            if streams.get(&self.of.quarter_id).is_some_and(mpsc::Sender::is_closed) {
-                streams.remove(&self.of.quarter_id);
+            if streams.get(&self.of.stream).is_some_and(mpsc::Sender::is_closed) {
+                streams.remove(&self.of.stream);
             }
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    //= rfc9297 §2.1
-    //# a datagram frame is a quarter of the stream ID and the datagram; more than 2^60-1:
-    //# H3_DATAGRAM_ERROR
-    #[test]
-    fn a_frame_begins_with_a_quarter_of_a_stream_id() {
-        for (frame, expected) in [
-            (&b"\x07hello"[..], Some((7, &b"hello"[..]))),
-            (b"\x40\x07", Some((7, b""))),
-            (b"\xcf\xff\xff\xff\xff\xff\xff\xffx", Some((MAX_QUARTER_ID, b"x"))),
-            (b"\xd0\0\0\0\0\0\0\0x", None),
-            (b"\xff\xff\xff\xff\xff\xff\xff\xffx", None),
-            (b"\xc0\0\0", None),
-            (b"\x40", None),
-            (b"", None),
-        ] {
-            assert_eq!(stream(frame), expected, "{frame:?}");
-        }
     }
 }
