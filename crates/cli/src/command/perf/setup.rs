@@ -9,7 +9,7 @@ use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{Connection, Endpoint, MemoryStore};
 use eyas_perf::ALPN;
 use eyas_perf::client::TestConnector;
-use eyas_perf::protocol::request::{Direction, TestRequest};
+use eyas_perf::protocol::request::{Direction, RequestError, TestRequest};
 
 use crate::command::{setting, target};
 use crate::failure::{Failure, Kind};
@@ -130,7 +130,15 @@ fn request(flags: &PerfFlags) -> Result<TestRequest, Failure> {
         size: test.size,
         rate: test.rate.unwrap_or(0),
     };
-    request.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))
+    request.validated().map_err(|cause| {
+        let flags = match cause {
+            RequestError::Streams => "-P",
+            RequestError::Size => "--size",
+            RequestError::Time => "-t and -O",
+            RequestError::Interval => "-i",
+        };
+        Failure::new(Kind::Usage, format!("{flags}: {cause}"))
+    })
 }
 
 /// Returns the transports to measure: those of the flag, of the target, or all.
