@@ -175,6 +175,8 @@ fn kind(failure: &evidence::Failure) -> Kind {
     match failure.cause {
         // The server's certificate was handled before: here it rejected ours, or the lack of one.
         Cause::Certificate | Cause::Tls => Kind::Tls,
+        // What comes instead of a TLS handshake, as in curl.
+        Cause::Protocol if failure.reached == Level::Transport => Kind::Tls,
         Cause::Protocol => Kind::Protocol,
         Cause::Reset if failure.reached >= Level::Transport => Kind::Tls,
         Cause::Silent | Cause::Deadline => Kind::Timeout,

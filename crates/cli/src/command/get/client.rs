@@ -1,5 +1,7 @@
 //! The client of a run, which all its URLs share.
 
+use std::io::ErrorKind;
+use std::net::UdpSocket;
 use std::sync::Arc;
 
 use eyas::race::candidate::Family;
@@ -10,6 +12,7 @@ use eyas_http::{Client, HttpPolicy, Proxy};
 
 use super::cookies::Cookies;
 use super::failure;
+use super::request::referer;
 use crate::command::setting::{self, RaceContext};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, GetFlags, PolicyName, RacePolicy, Source};
@@ -26,7 +29,16 @@ pub(super) async fn context(flags: &GetFlags, targets: &[Target]) -> Result<Race
 fn bound(builder: EndpointBuilder, source: Option<&Source>) -> Result<EndpointBuilder, Failure> {
     Ok(match source {
         None => builder,
-        Some(Source::Address(address)) => builder.local_addresses([*address]),
+        Some(Source::Address(address)) => {
+            if let Err(cause) = UdpSocket::bind((*address, 0))
+                && cause.kind() == ErrorKind::AddrNotAvailable
+            {
+                let message = format!("{address} is no address of this host");
+                return Err(Failure::new(Kind::Listen, message)
+                    .hint("--interface takes one of 'ip address', or the name of an interface"));
+            }
+            builder.local_addresses([*address])
+        }
         Some(Source::Interface(name)) => {
             let addresses = interface_addresses(name);
             if addresses.is_empty() {
@@ -76,6 +88,7 @@ pub(super) fn client(
         .versions(setting::versions(flags.versions))
         .http2_prior_knowledge(flags.http2_prior_knowledge)
         .redirects(if request.location { request.max_redirs } else { 0 })
+        .referer_of_redirects(referer(request).1)
         .decompress(request.compressed)
         .proxy(setting::proxy(request.proxy.as_deref(), request.noproxy.as_deref())?);
     #[cfg(unix)]

@@ -52,6 +52,9 @@ pub(super) fn fill(format: &str, facts: &Facts, terminals: Terminals) -> Written
                 Word::Variable("json", length) => {
                     (value(facts.to_json().to_string(), to_err), length)
                 }
+                Word::Variable("header_json", length) => {
+                    (value(facts.fields_to_json(), to_err), length)
+                }
                 Word::Variable(name, length) => match facts.variable(name) {
                     Some(fact) => (value(fact.to_string(), to_err), length),
                     None => {
