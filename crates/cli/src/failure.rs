@@ -35,6 +35,8 @@ pub(crate) enum FailureKind {
     Range,
     /// The TLS handshake failed.
     Tls,
+    /// The server closed the connection instead of answering.
+    Empty,
     /// A certificate or key file of the user cannot be used.
     Identity,
     /// Too many redirects.
@@ -43,6 +45,8 @@ pub(crate) enum FailureKind {
     Protocol,
     /// The server's certificate was not accepted.
     Certificate,
+    /// The body cannot be decompressed.
+    Encoding,
     /// The server cannot listen.
     Listen,
     /// The memory file cannot be used.
@@ -73,7 +77,7 @@ pub(crate) enum FailureKind {
 
 impl FailureKind {
     /// All kinds, in the order of their codes.
-    pub(crate) const ALL: [Self; 28] = [
+    pub(crate) const ALL: [Self; 30] = [
         Self::Usage,
         Self::Url,
         Self::Dns,
@@ -87,9 +91,11 @@ impl FailureKind {
         Self::Tls,
         Self::Listen,
         Self::Redirect,
+        Self::Empty,
         Self::Protocol,
         Self::Identity,
         Self::Certificate,
+        Self::Encoding,
         Self::Memory,
         Self::Replay,
         Self::Claim,
@@ -125,9 +131,11 @@ impl FailureKind {
             Self::Tls => 35,
             Self::Listen => 45,
             Self::Redirect => 47,
+            Self::Empty => 52,
             Self::Protocol => 56,
             Self::Identity => 58,
             Self::Certificate => 60,
+            Self::Encoding => 61,
             Self::Memory => 110,
             Self::Replay => 111,
             Self::Claim => 112,
@@ -159,9 +167,11 @@ impl FailureKind {
             Self::Tls => "tls",
             Self::Listen => "listen",
             Self::Redirect => "redirect",
+            Self::Empty => "empty",
             Self::Protocol => "protocol",
             Self::Identity => "identity",
             Self::Certificate => "certificate",
+            Self::Encoding => "encoding",
             Self::Memory => "memory",
             Self::Replay => "replay",
             Self::Claim => "claim",
@@ -190,18 +200,22 @@ impl FailureKind {
             Self::Read => "A local file could not be read.",
             Self::Timeout => "Nothing answered, or --connect-timeout or --max-time passed.",
             Self::Range => "The server does not continue a body where -C asked it to.",
-            Self::Tls => "The TLS handshake failed: alert, version, no common ALPN.",
+            Self::Tls => {
+                "The TLS handshake failed: alert, version, no common ALPN, no TLS at that port."
+            }
             Self::Listen => {
-                "The server cannot listen on the address, the interface of a tunnel cannot be created, or that of --interface has no address."
+                "The server cannot listen on the address, the interface of a tunnel cannot be created, or --interface names none of this host."
             }
             Self::Redirect => "More redirects than --max-redirs allows, or a redirect to nowhere.",
+            Self::Empty => "The server closed an HTTP/1 connection instead of answering (get).",
             Self::Protocol => {
-                "The server violated HTTP, sent an unrequested response, or broke off in mid-response: the stream was reset, or the connection was reset, timed out, or, over HTTP/2 and HTTP/3, closed."
+                "The server violated HTTP, sent an unrequested response, or broke off in mid-response: the stream was reset, or the connection was reset, timed out, or, over HTTP/2 and HTTP/3, closed. Or the proxy refused to connect."
             }
             Self::Identity => "A certificate, key or trust file given by the user cannot be used.",
             Self::Certificate => {
                 "The server's certificate was rejected: unknown issuer, expired, wrong name."
             }
+            Self::Encoding => "The body cannot be decompressed (get --compressed).",
             Self::Memory => "The memory file cannot be opened or changed (subcommand memory).",
             Self::Replay => "The trace cannot be read, or did not replay as it was recorded.",
             Self::Claim => "A claim of an experiment was refused, and --check was given.",
@@ -241,6 +255,7 @@ impl From<eyas_http::Kind> for FailureKind {
             Http::ConnectTimeout | Http::TotalTimeout | Http::IdleTimeout => Self::Timeout,
             Http::Redirect => Self::Redirect,
             Http::BodyTruncated | Http::BodyLength => Self::Partial,
+            Http::BodyDecode => Self::Encoding,
             Http::RequestBody => Self::Read,
             _ => Self::Protocol,
         }

@@ -39,8 +39,8 @@ pub(crate) use generate::ManFlags;
 #[cfg(test)]
 pub(crate) use get::OutputTargets;
 pub(crate) use get::{
-    BodyFlags, ContinueAt, DataForm, DataPiece, GetFlags, OutputTarget, RequestFlags, RetryFlags,
-    SourceFlag,
+    BodyFlags, ContinueAt, DataForm, DataPiece, GetFlags, HeaderSource, OutputTarget, RequestFlags,
+    RetryFlags, SourceFlag,
 };
 pub(crate) use lab::{
     LabAction, LabFlags, LabMergeFlags, LabResultsFlags, LabRunFlags, TableFormat,
@@ -72,7 +72,7 @@ pub(crate) use tunnel::{
     TunFlags, TunnelAction, TunnelKeyFlags, TunnelServeFlags, TunnelStatusFlags,
 };
 pub(crate) use typo::nearest;
-pub(crate) use values::{ConnectTo, DnsServer, ListenAddresses, ResolveFlag};
+pub(crate) use values::{ConnectTo, DnsServer, HeaderLine, ListenAddresses, ResolveFlag, header};
 
 /// Connect over the best transport that works on the network.
 ///
@@ -105,7 +105,8 @@ impl Cli {
         line: impl IntoIterator<Item = OsString>,
         columns: usize,
     ) -> Result<Self, clap::Error> {
-        let mut root = width::fit(Self::command(), columns);
+        let root = Self::command().mut_subcommand("get", get::with_negations);
+        let mut root = width::fit(root, columns);
         let line = implicit_get::with_get(&root, line.into_iter().collect());
         let read = root.try_get_matches_from_mut(line);
         let read = read.and_then(|mut matches| {

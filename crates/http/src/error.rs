@@ -178,7 +178,9 @@ impl Kind {
             Self::TotalTimeout => "allow more time",
             Self::IdleTimeout => "try again later, or allow more idle time",
             Self::Protocol => "try again, or restrict the HTTP versions",
-            Self::Redirect => "allow more redirects, or fetch its location directly",
+            Self::Redirect => {
+                "fetch its location directly, or allow more redirects if there were too many"
+            }
             Self::BodyReset | Self::BodyTruncated => "try again; the received data is incomplete",
             Self::BodyLength => "the received data is not what the server meant to send",
             Self::BodyTooLarge => "allow a larger body",
@@ -206,6 +208,7 @@ struct Inner {
     candidate: Option<String>,
     detail: String,
     status: Option<http::StatusCode>,
+    is_empty_reply: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
     trace: Option<Box<Trace>>,
     /// The cause of the broken connection, if it is informative about its path.
@@ -224,6 +227,7 @@ impl Error {
             candidate: None,
             detail: detail.into(),
             status: None,
+            is_empty_reply: false,
             source: None,
             trace: None,
             path_failure: None,
@@ -283,6 +287,12 @@ impl Error {
         self
     }
 
+    /// Marks that the peer closed the connection instead of answering.
+    pub(crate) fn with_empty_reply(mut self) -> Self {
+        self.0.is_empty_reply = true;
+        self
+    }
+
     pub(crate) fn with_status(mut self, status: http::StatusCode) -> Self {
         self.0.status = Some(status);
         self
@@ -319,7 +329,13 @@ impl Error {
         self.0.candidate.as_deref()
     }
 
-    /// Returns the status of the response, for [`Kind::Status`].
+    /// Returns whether the peer closed an HTTP/1 connection instead of answering.
+    pub fn is_empty_reply(&self) -> bool {
+        self.0.is_empty_reply
+    }
+
+    /// Returns the status of the response that is the error: for [`Kind::Status`], for a proxy that refused
+    /// to connect, and for a response that does not match its request.
     pub fn status(&self) -> Option<http::StatusCode> {
         self.0.status
     }

@@ -34,6 +34,7 @@ use std::time::{Duration, Instant, SystemTime};
 use eyas_http::Client;
 use url::Url;
 
+use self::content::Given;
 use self::cookies::RunCookies;
 use self::facts::TransferFacts;
 use self::retry::{RetriesLeft, RetryCause};
@@ -87,8 +88,7 @@ struct GetRun<'a> {
     common: &'a CommonFlags,
     unfinished: &'a UnfinishedBytes,
     urls: Vec<Url>,
-    /// The data of `-d`.
-    data: Option<Vec<u8>>,
+    given: Given,
     /// The format of `-w`.
     format: Option<String>,
     context: RaceContext,
@@ -112,14 +112,15 @@ impl<'a> GetRun<'a> {
             )
             .hint("the object of --json has everything that -w prints"));
         }
-        let urls = flags.all_urls().map(target::url).collect::<Result<Vec<_>, _>>()?;
+        let urls =
+            flags.urls.0.iter().map(|url| target::url(url)).collect::<Result<Vec<_>, _>>()?;
         let targets = urls.iter().map(|url| target::from_url(url, flags.versions));
         let targets = targets.collect::<Result<Vec<_>, _>>()?;
         // One is required.
         let Some(first) = targets.first() else {
             return Err(Failure::new(FailureKind::Usage, "no URL"));
         };
-        let data = content::data(&flags.request.data.0).await?;
+        let given = Given::read(&flags.request).await?;
         let format = match &flags.output.write_out {
             Some(given) => Some(content::format(given).await?),
             None => None,
@@ -129,7 +130,7 @@ impl<'a> GetRun<'a> {
         let context = client::context(flags, &targets).await?;
         let client = client::client((flags, common), &context, first, cookies.as_ref())?;
         let (heads, client) = (heads.flatten(), Some(client));
-        Ok(Self { flags, common, unfinished, urls, data, format, context, cookies, heads, client })
+        Ok(Self { flags, common, unfinished, urls, given, format, context, cookies, heads, client })
     }
 
     /// Fetches all URLs, one after the other. As in curl, the outcome is that of the last one.

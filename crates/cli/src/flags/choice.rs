@@ -8,21 +8,21 @@ use eyas::race::candidate::Transport;
 use super::memory::MemoryChoice;
 use super::values;
 
-/// The versions of HTTP to try. Without any of these, all are raced.
+/// The versions of HTTP to try: the last of these flags wins. Without any of these, all are raced.
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "HTTP versions")]
 pub(crate) struct VersionFlags {
     /// Only HTTP/1.1, over TCP
-    #[arg(long = "http1.1", group = "version_choice")]
+    #[arg(long = "http1.1", overrides_with_all = ["http2", "http3", "http3_only"])]
     pub(crate) http1_1: bool,
     /// HTTP/2 or HTTP/1.1, over TCP
-    #[arg(long, group = "version_choice")]
+    #[arg(long, overrides_with_all = ["http1_1", "http3", "http3_only"])]
     pub(crate) http2: bool,
     /// HTTP/3 first, raced against HTTP over TCP (the default)
-    #[arg(long, group = "version_choice")]
+    #[arg(long, overrides_with_all = ["http1_1", "http2", "http3_only"])]
     pub(crate) http3: bool,
     /// Only HTTP/3, over QUIC
-    #[arg(long, group = "version_choice")]
+    #[arg(long, overrides_with_all = ["http1_1", "http2", "http3"])]
     pub(crate) http3_only: bool,
 }
 

@@ -6,18 +6,18 @@ mod request;
 mod retry;
 mod targets;
 
-use clap::Args;
+use clap::{Arg, ArgAction, Args, Command};
 
 use super::choice::{ChoiceFlags, PolicyName, VersionFlags};
 use super::reach::{ReachFlags, TrustFlags};
 
 pub(crate) use data::{DataForm, DataPiece};
 pub(crate) use output::{BodyFlags, ContinueAt};
-pub(crate) use request::{RequestFlags, SourceFlag};
+pub(crate) use request::{HeaderSource, RequestFlags, SourceFlag};
 pub(crate) use retry::RetryFlags;
-pub(crate) use targets::OutputTarget;
 #[cfg(test)]
 pub(crate) use targets::OutputTargets;
+pub(crate) use targets::{OutputTarget, Urls};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -49,12 +49,8 @@ uses TCP at once.";
 /// Flags of `eyas get`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GetFlags {
-    /// The URLs to fetch, one after the other; https:// if no scheme is given
-    #[arg(value_name = "URL", required_unless_present = "more_urls")]
-    pub(crate) urls: Vec<String>,
-    /// Another URL to fetch
-    #[arg(long = "url", id = "more_urls", value_name = "URL", hide_short_help = true)]
-    pub(crate) more_urls: Vec<String>,
+    #[command(flatten)]
+    pub(crate) urls: Urls,
     #[command(flatten)]
     pub(crate) request: RequestFlags,
     #[command(flatten)]
@@ -64,7 +60,8 @@ pub(crate) struct GetFlags {
     #[command(flatten)]
     pub(crate) versions: VersionFlags,
     /// Start HTTP/2 at once with http:// URLs, whose server is known to support it
-    #[arg(long, help_heading = "HTTP versions")]
+    #[arg(long, help_heading = "HTTP versions",
+          overrides_with_all = ["http1_1", "http2", "http3", "http3_only"])]
     pub(crate) http2_prior_knowledge: bool,
     /// How HTTP/3 and HTTP over TCP are tried
     #[arg(long, value_name = "POLICY", default_value = "race", help_heading = "Choosing")]
@@ -77,9 +74,19 @@ pub(crate) struct GetFlags {
     pub(crate) trust: TrustFlags,
 }
 
-impl GetFlags {
-    /// Returns all URLs.
-    pub(crate) fn all_urls(&self) -> impl Iterator<Item = &str> {
-        self.urls.iter().chain(&self.more_urls).map(String::as_str)
-    }
+/// Adds curl's second form of each flag without a value, which takes the first back: `--no-location`, and `--buffer` for
+/// `--no-buffer`. The help leaves them out.
+pub(super) fn with_negations(command: Command) -> Command {
+    let is_switch = |flag: &&Arg| matches!(flag.get_action(), ArgAction::SetTrue);
+    let flags = command.get_arguments().filter(is_switch);
+    let flags = flags.filter_map(|flag| Some((flag.get_id().clone(), flag.get_long()?.to_owned())));
+    let flags: Vec<_> = flags.collect();
+    flags.into_iter().fold(command, |command, (id, long)| {
+        let name = match long.strip_prefix("no-") {
+            Some(bare) => bare.to_owned(),
+            None => format!("no-{long}"),
+        };
+        let flag = Arg::new(name.clone()).long(name).action(ArgAction::SetTrue);
+        command.arg(flag.overrides_with(id).hide(true))
+    })
 }

@@ -50,7 +50,8 @@ pub(crate) struct LoadFlags {
     #[command(flatten)]
     pub(crate) files: FileFlags,
     /// HTTP/1.0 with its Keep-Alive option, as in the paper of 2016
-    #[arg(long = "http1.0", group = "version_choice", help_heading = "HTTP versions")]
+    #[arg(long = "http1.0", help_heading = "HTTP versions",
+          overrides_with_all = ["http1_1", "http2", "http3", "http3_only"])]
     pub(crate) http1_0: bool,
     #[command(flatten)]
     pub(crate) versions: VersionFlags,

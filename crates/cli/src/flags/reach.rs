@@ -12,7 +12,7 @@ use super::values::{self, ConnectTo, DnsServer, ResolveFlag};
 #[command(next_help_heading = "Reaching")]
 pub(crate) struct ReachFlags {
     /// Use only IPv4 addresses, through NAT64 if there is no other route
-    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    #[arg(short = '4', long, overrides_with = "ipv6")]
     pub(crate) ipv4: bool,
     /// Use only IPv6 packets, also to IPv4 addresses behind a NAT64
     #[arg(short = '6', long)]

@@ -33,13 +33,32 @@ fn without_far_suggestions(mut error: Error) -> Error {
         let near = match error.get(suggested) {
             Some(ContextValue::String(name)) => is_near(name),
             Some(ContextValue::Strings(names)) => names.iter().any(|name| is_near(name)),
+            None => continue,
             _ => true,
         };
-        if !near {
+        if !near || is_of_curl(&given) {
             error.remove(suggested);
+            // It shows the suggestion, too.
+            error.remove(ContextKind::Usage);
         }
     }
+    if let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg)
+        && is_of_curl(given)
+    {
+        let tip = "'eyas man guide curl' says what has become of curl's flags";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     error
+}
+
+/// Returns whether this is a flag that curl has and eyas has not, rather than a misspelt one.
+fn is_of_curl(given: &str) -> bool {
+    const PAGE: &str = include_str!("../../../../docs/guide/curl.md");
+    let flag = given.split(['=', ' ']).next().unwrap_or_default();
+    let missing = PAGE.split_once("## What eyas has not").map_or("", |(_, missing)| missing);
+    let mut words =
+        missing.split(|letter: char| !(letter.is_ascii_alphanumeric() || "-.".contains(letter)));
+    flag.starts_with("--") && words.any(|word| word == flag)
 }
 
 /// Returns whether a flag, command or value may be meant: a few wrong letters, or only its start.
@@ -135,7 +154,16 @@ mod tests {
             &["eyas", "netem", "run", "--loose", "true"],
             &["eyas", "race", "--policy", "fair", "a"],
         ] {
-            assert!(!text_of(line).contains("tip: "), "{line:?}: {}", text_of(line));
+            assert!(!text_of(line).contains("similar"), "{line:?}: {}", text_of(line));
+        }
+    }
+
+    #[test]
+    fn a_flag_that_only_curl_has_is_no_misspelt_one() {
+        for flag in ["--proto", "--rate", "--max-filesize"] {
+            let text = text_of(&["eyas", "get", &format!("{flag}=1"), "https://a.test/"]);
+            assert!(text.contains("'eyas man guide curl'"), "{text}");
+            assert!(!text.contains("similar") && !text.contains("Usage"), "{text}");
         }
     }
 

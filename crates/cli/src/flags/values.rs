@@ -188,7 +188,7 @@ pub(crate) struct HeaderLine {
 }
 
 /// Parses `Name: value`, `Name;` for an empty value, or `Name:` to omit it.
-pub(super) fn header(text: &str) -> Result<HeaderLine, ValueError> {
+pub(crate) fn header(text: &str) -> Result<HeaderLine, ValueError> {
     let form = "'Name: value'";
     let (name, value) = match (text.split_once(':'), text.strip_suffix(';')) {
         (Some((name, value)), _) => (name, Some(value.trim()).filter(|value| !value.is_empty())),
@@ -289,9 +289,17 @@ pub(super) fn size(text: &str) -> Result<u64, ValueError> {
     number.and_then(|number| number.checked_mul(factor)).ok_or_else(refused)
 }
 
-/// Parses curl's rate in bytes per second: `500`, `20k`, `1.5M`, or a [`size`].
+/// Parses the number of redirects that may be followed; -1 is no limit, as in curl.
+pub(super) fn redirects(text: &str) -> Result<usize, ValueError> {
+    match text {
+        "-1" => Ok(usize::MAX),
+        text => text.parse().map_err(|_| ValueError::Form("a number of redirects, or -1")),
+    }
+}
+
+/// Parses curl's rate in bytes per second: `500`, `20k`, `1.5M`, or a [`size`]; 0 is no limit.
 pub(super) fn rate(text: &str) -> Result<u64, ValueError> {
-    let form = "a rate above 0 such as 500, 20k, 1M or 35KiB";
+    let form = "a rate such as 500, 20k, 1M or 35KiB";
     let power = match text.trim().as_bytes().last().map(u8::to_ascii_lowercase) {
         Some(b'k') => Some(1_u32 << 10),
         Some(b'm') => Some(1 << 20),
@@ -301,11 +309,15 @@ pub(super) fn rate(text: &str) -> Result<u64, ValueError> {
     let bytes = match power {
         Some(power) => {
             let number = text.trim().get(..text.trim().len() - 1).unwrap_or_default();
-            number.parse::<f64>().ok().map(|number| (number * f64::from(power)) as u64)
+            number
+                .parse::<f64>()
+                .ok()
+                .filter(|number| *number >= 0.0)
+                .map(|number| (number * f64::from(power)) as u64)
         }
         None => size(text).ok(),
     };
-    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| ValueError::part(text, "a rate", form))
+    bytes.ok_or_else(|| ValueError::part(text, "a rate", form))
 }
 
 /// Parses a share: `80%` or `0.8`.

@@ -80,6 +80,25 @@ impl BodySink {
         Self::opened(path, opened, unfinished)
     }
 
+    /// Like [`file`](Self::file), but for a name that the server has chosen: nothing may be there
+    /// under that name, neither a file nor a link, now or when the body is complete.
+    pub(crate) async fn new_file(
+        path: &Path,
+        unfinished: &UnfinishedBytes,
+    ) -> Result<Self, Failure> {
+        let opening = path.to_owned();
+        let opened = on_blocking_thread(move || FileDestination::create_new(&opening)).await;
+        match opened {
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
+                let name = path.display();
+                let message =
+                    format!("{name} is there already, and the server has chosen this name");
+                Err(Failure::new(FailureKind::Write, message).hint("name the file with -o FILE"))
+            }
+            opened => Self::opened(path, opened, unfinished),
+        }
+    }
+
     /// Like [`file`](Self::file), but goes on with what is there already, and returns that.
     pub(crate) async fn go_on(
         path: &Path,

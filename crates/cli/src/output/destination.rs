@@ -38,6 +38,15 @@ impl FileDestination {
         Ok(Self { file, replacement: Some(replacement) })
     }
 
+    /// Opens a destination that must not exist yet, not even as a link (curl's CVE-2010-3842).
+    pub(super) fn create_new(path: &Path) -> io::Result<Self> {
+        if fs::symlink_metadata(path).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let (file, replacement) = FileReplacement::start_new(path)?;
+        Ok(Self { file, replacement: Some(replacement) })
+    }
+
     /// Like [`open`](Self::open), but goes on with what a run before has left; otherwise with the existing file, which is
     /// then written itself.
     pub(super) fn go_on(path: &Path) -> io::Result<(Self, ExistingPart)> {
@@ -59,6 +68,8 @@ impl FileDestination {
             let destination = Self { file, replacement: Some(replacement) };
             return Ok((destination, ExistingPart::Part { length, identity }));
         }
+        // Nothing says what the others are parts of.
+        parts.into_iter().for_each(LeftPart::remove);
         match existing {
             Some(existing) if existing.len() > 0 => {
                 let beginning = ExistingPart::File { length: existing.len() };

@@ -20,6 +20,8 @@ const MAX_LINKS: usize = 40;
 pub(super) struct FileReplacement {
     temporary: TempPath,
     target: PathBuf,
+    /// Whether it replaces nothing: what has appeared under its name meanwhile stays.
+    is_new: bool,
     /// The existing file, if it must be overwritten because a new one could not take its place.
     #[cfg(unix)]
     kept: Option<File>,
@@ -34,6 +36,14 @@ impl FileReplacement {
         // A new file has the usual mode, restricted by the umask.
         let mode = if existing.is_some() { 0o600 } else { 0o666 };
         Self::with_temporary(target, existing, |target| part::create(target, mode))
+    }
+
+    /// Starts a file that replaces nothing, and is no link's target.
+    pub(super) fn start_new(path: &Path) -> io::Result<(File, Self)> {
+        part::left_of(path).into_iter().for_each(LeftPart::remove);
+        let (file, replacement) =
+            Self::with_temporary(path.to_owned(), None, |target| part::create(target, 0o666))?;
+        Ok((file, Self { is_new: true, ..replacement }))
     }
 
     /// Starts the replacement with this part of it.
@@ -62,6 +72,7 @@ impl FileReplacement {
         let replacement = Self {
             temporary,
             target,
+            is_new: false,
             #[cfg(unix)]
             kept,
         };
@@ -88,7 +99,11 @@ impl FileReplacement {
             return write_over(file, &mut kept);
         }
         on_disk(file.sync_all())?;
-        self.temporary.persist(&self.target).map_err(|failed| failed.error)?;
+        let moved = match self.is_new {
+            true => self.temporary.persist_noclobber(&self.target),
+            false => self.temporary.persist(&self.target),
+        };
+        moved.map_err(|failed| failed.error)?;
         on_disk(File::open(directory_of(&self.target)).and_then(|directory| directory.sync_all()))
     }
 }

@@ -96,6 +96,29 @@ async fn a_directory_is_refused_before_anything_is_fetched() {
     assert_eq!(refused(&nowhere).await.kind, FailureKind::Write);
 }
 
+/// What the server names may replace nothing of the user's, nor be written through a link.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_new_file_replaces_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [name, other] = ["name", "other"].map(|name| directory.path().join(name));
+    let open = || async { BodySink::new_file(&name, &UnfinishedBytes::default()).await };
+    for target in ["other", "nothing"] {
+        fs::write(&other, b"old").expect("writes");
+        std::os::unix::fs::symlink(target, &name).expect("links");
+        assert_eq!(open().await.err().expect("refused").kind, FailureKind::Write, "{target}");
+        fs::remove_file(&name).expect("removes");
+    }
+    let mut sink = open().await.expect("opens");
+    sink.write(Bytes::from_static(b"new")).await.expect("writes");
+    // It appears while the body is received.
+    fs::write(&name, b"meanwhile").expect("writes");
+    assert_eq!(sink.finish(None).await.expect_err("refused").kind, FailureKind::Write);
+    assert_eq!(fs::read(&name).expect("reads"), b"meanwhile");
+    assert_eq!(fs::read(&other).expect("reads"), b"old");
+    assert_eq!(names(directory.path()).len(), 2, "{:?}", names(directory.path()));
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn a_symbolic_link_stays_a_link() {

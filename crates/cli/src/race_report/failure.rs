@@ -178,6 +178,8 @@ fn kind(failure: &evidence::AttemptFailure) -> FailureKind {
     match failure.cause {
         // The server's certificate was handled before: here it rejected ours, or the lack of one.
         FailureCause::Certificate | FailureCause::Tls => FailureKind::Tls,
+        // What comes instead of a TLS handshake, as in curl.
+        FailureCause::Protocol if failure.reached == EvidenceLevel::Transport => FailureKind::Tls,
         FailureCause::Protocol => FailureKind::Protocol,
         FailureCause::Reset if failure.reached >= EvidenceLevel::Transport => FailureKind::Tls,
         FailureCause::Silent | FailureCause::Deadline => FailureKind::Timeout,

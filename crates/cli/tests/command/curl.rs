@@ -17,7 +17,7 @@ use crate::stage::{Eyas, Peer, Served};
 use eyas_testserver::ServerPersonality;
 
 /// Command lines, which follow `curl` and `eyas get`. `URL` is the server, `CLOSED` a port where nothing listens, `TLS` a
-/// server of HTTP/2 with TLS, `H2C` one of HTTP/2 without, `SOCKET` the server at a socket of the file system, and `TOOL` differs between the two. Variables may stand in
+/// server of HTTP/2 with TLS, `H2C` one of HTTP/2 without, `SECURED` the first one as if it had TLS, `SOCKET` the server at a socket of the file system, and `TOOL` differs between the two. Variables may stand in
 /// front.
 const LINES: &[&str] = &[
     // One URL and several, over one connection.
@@ -27,6 +27,9 @@ const LINES: &[&str] = &[
     "URL/connection URL/connection",
     "CLOSED/ URL/text",
     "URL/text CLOSED/",
+    "--url URL/text -o one URL/bytes -o two",
+    "--url URL/text URL/bytes",
+    "URL/bytes --url URL/text -O -o two",
     "--fail-early CLOSED/ URL/text",
     "CLOSED/",
     "http://",
@@ -38,11 +41,25 @@ const LINES: &[&str] = &[
     "-L -L --max-redirs 9 --max-redirs 1 URL/redirect/3",
     "-N -# --no-progress-meter URL/text",
     "-g URL/echo?[1-3]",
+    "-L --no-location URL/redirect/1",
+    "-f --no-fail -s --no-silent -i --no-include --compressed --no-compressed URL/status/404",
+    "--no-location -L --no-buffer --buffer URL/redirect/1",
+    "-6 -4 URL/text",
+    "-4 -6 --ipv4 URL/text",
+    "--http2-prior-knowledge --http1.1 -w %{http_version} URL/text",
+    "--http1.1 --http2-prior-knowledge -w %{http_version} H2C/bytes/10",
+    "-k --http1.1 --http2 -w %{http_version} TLS/bytes/10",
+    "-k --http2 --http1.1 -w %{http_version} TLS/bytes/10",
     // Redirects and statuses.
     "URL/redirect/1",
     "-L URL/redirect/2",
     "-L -d x URL/redirect/1",
     "-L --max-redirs 1 URL/redirect/3",
+    "-L --max-redirs 0 URL/redirect/1",
+    "-L --max-redirs 0 -o out URL/redirect/1",
+    "-L --max-redirs 0 URL/text",
+    "--max-redirs 0 URL/redirect/1",
+    "-L --max-redirs -1 URL/redirect/3",
     "URL/status/404",
     "-f URL/status/404",
     "-fsS URL/status/500",
@@ -55,6 +72,15 @@ const LINES: &[&str] = &[
     "-I URL/text",
     "-I -f URL/text",
     "-i -L URL/redirect/1",
+    "-i URL/reason",
+    "-i -L URL/reason/redirect",
+    "-I -X GET URL/text",
+    "-I -X GET -w %{size_download} -o out URL/text",
+    "--compressed -i URL/gzip",
+    "--compressed -D heads -o out -w '%{size_download} %header{content-length}' URL/gzip",
+    "-i -o out URL/gzip",
+    "--compressed URL/gzip/none",
+    "--compressed -o out URL/gzip/none",
     "-D - URL/text",
     "-D heads -o out -L URL/redirect/1",
     // Files.
@@ -68,6 +94,11 @@ const LINES: &[&str] = &[
     "--remote-name-all URL/text URL/bytes",
     "-OJ URL/named",
     "-OJ URL/text",
+    "-OJ URL/taken",
+    "-OJ URL/named URL/named -OJ",
+    "-OJL URL/redirect/1",
+    "-OJ -C - URL/named",
+    "-J -o data URL/taken",
     "-O --output-dir in/it --create-dirs URL/text",
     "-o in/it/out --create-dirs URL/text",
     "-o no/such/out URL/text",
@@ -76,6 +107,7 @@ const LINES: &[&str] = &[
     "-r 0-4 URL/bytes",
     "-r 5- URL/bytes",
     "-r -5 URL/bytes",
+    "-r 5 URL/bytes",
     "-r 100- URL/bytes",
     "-r 0-4 URL/norange",
     "-C - -o begun URL/bytes",
@@ -97,6 +129,10 @@ const LINES: &[&str] = &[
     "-w '%{onerror}failed\\n' URL/text CLOSED/",
     "-w '%{stderr}hidden%{stdout}shown\\n' URL/text",
     "-w @format URL/text",
+    "-w '%{size_header} %{num_headers}' URL/list",
+    "-L -w '%{size_header}' URL/reason/redirect",
+    "-w '%{header_json}' URL/list",
+    "-w '%{header_json} %{size_header}' CLOSED/",
     "-o out -w '%{filename_effective}\\n' URL/text",
     "-w %{no_such_variable}\\n URL/text",
     // What is sent.
@@ -107,6 +143,8 @@ const LINES: &[&str] = &[
     "--data-urlencode 'a=b c&d' URL/echo",
     "--data-urlencode n@data URL/echo",
     "-d 1 --data-urlencode '=x y' --data-binary @data -d 2 URL/echo",
+    "-G -d '' URL/echo",
+    "-G -d '' URL/echo?q=0",
     "-G -d a=1 --data-urlencode 'b=2 3' URL/echo?q=0",
     "-X DELETE URL/echo",
     "-X PUT -d x URL/echo",
@@ -115,6 +153,12 @@ const LINES: &[&str] = &[
     "-T data URL/echo",
     "-T data URL/echo/",
     "-H 'X-One: 1' -H 'X-Two;' -H Accept: URL/echo",
+    "-H @fields URL/echo",
+    "-H @fields -H 'X-Two: three' -H @fields URL/echo",
+    "-e 'http://from.test/;auto' -L URL/cookies",
+    "-e ';auto' -L -w %{referer} URL/cookies",
+    "-e ';auto' URL/echo",
+    "-e http://from.test/ -L URL/cookies",
     "-A agent -e http://from.test/ URL/echo",
     "-u ada:secret URL/echo",
     "--oauth2-bearer token URL/echo",
@@ -133,6 +177,7 @@ const LINES: &[&str] = &[
     "-m 0.5 URL/silent",
     "--connect-timeout 0 -m 9 -m 0 URL/text",
     "--limit-rate 1M URL/bytes",
+    "--limit-rate 0 URL/bytes",
     "--retry 2 -f URL/busy/TOOL-1",
     "--retry 2 -o out URL/busy/TOOL-2",
     "--retry 1 --retry-delay 1 -f URL/status/503",
@@ -140,10 +185,14 @@ const LINES: &[&str] = &[
     "--retry 3 -f URL/status/404",
     "--retry 1 --retry-connrefused CLOSED/",
     "URL/short",
+    "URL/hangup",
+    "-k SECURED/text",
     // How the server is reached.
     "--interface 127.0.0.1 URL/text",
     "--interface lo URL/text",
     "--interface nosuch0 URL/text",
+    "--interface 203.0.113.9 URL/text",
+    "-k -x URL https://a.test/",
     "-x URL http://a.test/echo",
     "-x URL --noproxy '*' URL/echo",
     "http_proxy=URL http://a.test/echo",
@@ -165,6 +214,7 @@ struct Servers {
     closed: String,
     tls: String,
     h2c: String,
+    secured: String,
     socket: String,
 }
 
@@ -188,8 +238,10 @@ fn a_command_line_has_the_same_outcome_as_with_curl() {
     let socket = directory.path().join("socket");
     server::start_at(&socket);
     let url = |address: &dyn std::fmt::Display| format!("http://{address}");
+    let plain = server::start();
     let servers = Servers {
-        url: url(&server::start()),
+        url: url(&plain),
+        secured: format!("https://{plain}"),
         closed: url(&format!("127.0.0.1:{}", own_port())),
         tls: format!("https://127.0.0.1:{}", peer.port()),
         h2c: url(&h2c.address),
@@ -214,6 +266,27 @@ fn a_command_line_has_the_same_outcome_as_with_curl() {
     });
     let different = different.into_inner().expect("not poisoned");
     assert!(different.is_empty(), "{} lines:\n{}", different.len(), different.join("\n"));
+}
+
+/// curl's CVE-2010-3842: a server does not choose which file of the user it writes, nor through a link.
+#[test]
+fn a_name_of_the_server_replaces_no_file_and_no_link() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [given, precious] = ["given.txt", "precious"].map(|name| directory.path().join(name));
+    let line = format!("get -OJ http://{}/named", server::start());
+    let run = |code| Eyas::new(&line).within(directory.path()).run().exits(code).err;
+    fs::write(&precious, "old").expect("writes");
+    for target in ["precious", "nothing"] {
+        std::os::unix::fs::symlink(target, &given).expect("links");
+        let err = run(23);
+        assert!(err.contains("given.txt is there already") && err.contains("-o FILE"), "{err}");
+        fs::remove_file(&given).expect("removes");
+    }
+    run(0);
+    assert_eq!(fs::read_to_string(&given).expect("reads"), "named\n");
+    run(23);
+    assert_eq!(fs::read_to_string(&precious).expect("reads"), "old");
+    assert_eq!(files(directory.path(), directory.path()).len(), 2);
 }
 
 /// The page says of each flag of curl what has become of it.
@@ -260,7 +333,8 @@ fn run(tool: &str, line: &str, servers: &Servers, root: &str) -> Outcome {
         ("begun", begun),
         ("whole", server::BYTES),
         ("data", "one\ntwo\r\n& 3\n"),
-        ("format", "%{http_code} from a file\\n"),
+        ("format", "%{http_code} from\n a file\\n"),
+        ("fields", "X-One: 1\r\n\r\nX-Two: two\nX-Empty;\nAccept:"),
         ("cookies", cookies),
         ("ca.pem", root),
     ];
@@ -274,6 +348,7 @@ fn run(tool: &str, line: &str, servers: &Servers, root: &str) -> Outcome {
             ("CLOSED", &servers.closed),
             ("TLS", &servers.tls),
             ("H2C", &servers.h2c),
+            ("SECURED", &servers.secured),
             ("SOCKET", &servers.socket),
             ("TOOL", tool),
         ] {

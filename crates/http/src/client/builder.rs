@@ -31,6 +31,7 @@ pub(super) struct Config {
     pub(super) versions: Versions,
     pub(super) limits: Limits,
     pub(super) allow_downgrade: bool,
+    pub(super) referer_of_redirects: bool,
     pub(super) decompress: bool,
     pub(super) cookies: Option<Cookies>,
     pub(super) early_data: bool,
@@ -57,6 +58,7 @@ impl Default for ClientBuilder {
                 versions: Versions::ALL,
                 limits: Limits::default(),
                 allow_downgrade: false,
+                referer_of_redirects: false,
                 decompress: true,
                 cookies: None,
                 early_data: false,
@@ -118,6 +120,13 @@ impl ClientBuilder {
     /// Allows redirects from `https` to `http`. Off by default.
     pub fn allow_downgrade(mut self, allow: bool) -> Self {
         self.config.allow_downgrade = allow;
+        self
+    }
+
+    /// Sets whether a request that a redirect leads to names the page that redirected, in `Referer`
+    /// (RFC 9110 §10.1.3). Off by default: a field that the caller has set is sent unchanged.
+    pub fn referer_of_redirects(mut self, set: bool) -> Self {
+        self.config.referer_of_redirects = set;
         self
     }
 

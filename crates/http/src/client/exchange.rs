@@ -2,7 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{HeaderMap, Method, Request, Response, Version, header::ACCEPT_ENCODING};
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, Version,
+    header::{ACCEPT_ENCODING, CONTENT_ENCODING, REFERER},
+};
+use http_body_util::BodyExt as _;
+use hyper::ext::ReasonPhrase;
 use tokio::time::Instant;
 use url::Url;
 
@@ -10,11 +15,11 @@ use super::{
     Inner, attempt, decode, guard,
     limits::Limits,
     redirect::{self, Hop, Redirect},
-    report::Exchanged,
+    report::{Encoded, Exchanged},
     request_url,
     route::Route,
 };
-use crate::{Body, Error, Kind, protocol::Omitted};
+use crate::{Body, Error, Kind, protocol::Omitted, zoned_url};
 
 /// How much of a redirect's body is read so that its connection can be used again, in bytes.
 const REDIRECT_BODY: u64 = 16 * 1024;
@@ -74,8 +79,12 @@ async fn follow(
             return Err(Error::new(Kind::Redirect, detail).at(&hop.url).after(redirected));
         }
         let (from, headers) = (hop.url.clone(), answered.response.headers().clone());
+        let reason = answered.response.extensions().get::<ReasonPhrase>().cloned();
         if let Err(error) = hop.follow(status, &headers, &rules) {
             return Err(error.at(&from).after(redirected));
+        }
+        if inner.config.referer_of_redirects {
+            set_referer(&mut hop, &from);
         }
         if let Some(cookies) = &inner.config.cookies {
             cookies.redirected(&mut hop.headers);
@@ -83,7 +92,20 @@ async fn follow(
         let version = shown_version(answered.response.version(), answered.version);
         let ending = Ending { deadline, idle: limits.idle, codings: false, redirected: Vec::new() };
         drain(finish(inner, answered, &hop, ending).0.into_body()).await;
-        redirected.push(Redirect { from, to: hop.url.clone(), status, version, headers });
+        let (to, reason) = (hop.url.clone(), reason.map(Into::into));
+        redirected.push(Redirect { from, to, status, version, reason, headers });
+    }
+}
+
+/// Names the page that redirected, unless that was encrypted and the next one is not (RFC 9110 §10.1.3).
+fn set_referer(hop: &mut Hop, from: &Url) {
+    let mut referer = from.clone();
+    referer.set_fragment(None);
+    match HeaderValue::try_from(zoned_url::shown(&referer)) {
+        Ok(referer) if !(from.scheme() == "https" && hop.url.scheme() == "http") => {
+            hop.headers.insert(REFERER, referer);
+        }
+        _ => drop(hop.headers.remove(REFERER)),
     }
 }
 
@@ -126,15 +148,32 @@ fn finish(
     let expected = guard::expected_length(&hop.method, head.status, &head.headers);
     let origin = (hop.url.clone(), Arc::clone(&report));
     let body = Body::boxed(guard::Guarded::new(body, expected, &limits, origin, use_guard));
-    let mut response = Response::from_parts(head, body);
+    let (mut response, mut encoded) = (Response::from_parts(head, body), None);
     if ending.codings && hop.method != Method::HEAD {
-        response = decode::decode(response);
+        (response, encoded) = decoded(response);
     }
     if let Some(limit) = inner.config.max_body {
         response = response.map(|body| Body::boxed(guard::Bounded::new(body, limit)));
     }
     let redirected = ending.redirected;
-    (response, Exchanged { report, url: hop.url.clone(), redirected, reused, reuse })
+    (response, Exchanged { report, url: hop.url.clone(), redirected, reused, reuse, encoded })
+}
+
+/// Decompresses a response, and returns what it was before, if that is something else.
+fn decoded(response: Response<Body>) -> (Response<Body>, Option<Encoded>) {
+    if !response.headers().contains_key(CONTENT_ENCODING) {
+        return (response, None);
+    }
+    let (encoded, add) = Encoded::new(response.headers().clone());
+    let counted = response.map(|body| {
+        Body::boxed(body.map_frame(move |frame| {
+            add(frame.data_ref().map_or(0, |data| data.len() as u64));
+            frame
+        }))
+    });
+    let decoded = decode::decode(counted);
+    let is_encoded = decoded.headers().contains_key(CONTENT_ENCODING);
+    (decoded, (!is_encoded).then_some(encoded))
 }
 
 /// Returns the version to report: HTTP/1.0 if the response states it, otherwise that of the

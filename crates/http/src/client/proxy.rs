@@ -119,7 +119,7 @@ where
     if !response.status().is_success() {
         let detail =
             format!("the proxy answered the CONNECT to {authority} with {}", response.status());
-        return Err(Error::new(Kind::Proxy, detail));
+        return Err(Error::new(Kind::Proxy, detail).with_status(response.status()));
     }
     let upgraded = hyper::upgrade::on(&mut response).await;
     upgraded.map(TokioIo::new).map_err(|error| Error::from_source(Kind::Proxy, error))

@@ -54,6 +54,8 @@ pub struct Redirect {
     pub status: StatusCode,
     /// The version of HTTP that carried it.
     pub version: Version,
+    /// The reason phrase of its status line, over HTTP/1, if it is not the usual one for the status.
+    pub reason: Option<bytes::Bytes>,
     /// The header fields.
     pub headers: HeaderMap,
 }

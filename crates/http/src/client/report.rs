@@ -1,8 +1,17 @@
 //! Details of an exchange.
 
-use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use eyas::Transport;
+use http::HeaderMap;
 use url::Url;
 
 use super::Redirect;
@@ -16,6 +25,32 @@ pub(super) struct Exchanged {
     pub(super) redirected: Vec<Redirect>,
     pub(super) reused: bool,
     pub(super) reuse: Option<Reuse>,
+    /// What the response was before it was decompressed, if it is.
+    pub(super) encoded: Option<Encoded>,
+}
+
+/// A response before it is decompressed.
+#[derive(Debug)]
+pub(super) struct Encoded {
+    pub(super) headers: HeaderMap,
+    octets: Arc<AtomicU64>,
+}
+
+impl Encoded {
+    /// Starts to count the octets of a body.
+    pub(super) fn new(headers: HeaderMap) -> (Self, impl Fn(u64) + Send + 'static) {
+        let octets = Arc::<AtomicU64>::default();
+        let counter = Arc::clone(&octets);
+        let add = move |length| {
+            counter.fetch_add(length, Ordering::Relaxed);
+        };
+        (Self { headers, octets }, add)
+    }
+
+    /// Returns how many octets of the body have been read so far.
+    pub(super) fn octets(&self) -> u64 {
+        self.octets.load(Ordering::Relaxed)
+    }
 }
 
 /// How a connection from the pool fared under a request.

@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use eyas::{ConnectionInfo, race::trace::Trace};
 use http::{HeaderMap, StatusCode, Version, header::CONTENT_LENGTH};
+use hyper::ext::ReasonPhrase;
 use url::Url;
 
 use super::{
     Redirect,
-    report::{Exchanged, Reuse},
+    report::{Encoded, Exchanged, Reuse},
 };
 use crate::{Body, Error, Kind};
 
@@ -33,6 +34,23 @@ impl Response {
     /// removed if they no longer apply.
     pub fn headers(&self) -> &HeaderMap {
         self.inner.headers()
+    }
+
+    /// Returns the header fields as the server sent them, before decompression.
+    pub fn received_headers(&self) -> &HeaderMap {
+        self.exchanged.encoded.as_ref().map_or_else(|| self.headers(), |encoded| &encoded.headers)
+    }
+
+    /// Returns how many octets of the body have been read so far, before decompression; `None` if the
+    /// body is not decompressed.
+    pub fn encoded_length(&self) -> Option<u64> {
+        self.exchanged.encoded.as_ref().map(Encoded::octets)
+    }
+
+    /// Returns the reason phrase of the status line, over HTTP/1, if it is not the usual one for the
+    /// status (RFC 9112 §4).
+    pub fn reason_phrase(&self) -> Option<&[u8]> {
+        self.inner.extensions().get::<ReasonPhrase>().map(ReasonPhrase::as_bytes)
     }
 
     /// Returns the version of HTTP that carried the response.

@@ -26,7 +26,7 @@ impl Expected {
 
     /// Rejects the head of a response that does not match the request.
     pub(super) fn check(self, head: &response::Parts) -> Result<(), Error> {
-        let reject = |why: String| Err(Error::new(Kind::Protocol, why));
+        let reject = |why: String| Err(Error::new(Kind::Protocol, why).with_status(head.status));
         match head.status {
             StatusCode::PARTIAL_CONTENT if !self.is_range => reject(
                 "it answered 206 (Partial Content), although no range was requested".to_owned(),

@@ -45,7 +45,8 @@ pub(super) fn request_error(error: hyper::Error) -> Error {
     let detail = find::<io::Error>(&error).map(io::Error::kind);
     match detail {
         _ if error.is_incomplete_message() => {
-            Error::new(Kind::Protocol, "the peer closed the connection before it answered")
+            let why = "the peer closed the connection before it answered";
+            Error::new(Kind::Protocol, why).with_empty_reply()
         }
         Some(io::ErrorKind::ConnectionReset) => {
             Error::new(Kind::Protocol, "the peer reset the connection before it answered")

@@ -1,5 +1,7 @@
 //! The client of a run, which all its URLs share.
 
+use std::io::ErrorKind;
+use std::net::UdpSocket;
 use std::sync::Arc;
 
 use eyas::race::candidate::AddressFamily;
@@ -10,6 +12,7 @@ use eyas_http::{Client, HttpPolicy, Proxy};
 
 use super::cookies::RunCookies;
 use super::failure;
+use super::request::referer;
 use crate::command::setting::{self, RaceContext};
 use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, GetFlags, PolicyName, RacePolicy, SourceFlag};
@@ -29,7 +32,16 @@ fn bound(
 ) -> Result<EndpointBuilder, Failure> {
     Ok(match source {
         None => builder,
-        Some(SourceFlag::Address(address)) => builder.local_addresses([*address]),
+        Some(SourceFlag::Address(address)) => {
+            if let Err(cause) = UdpSocket::bind((*address, 0))
+                && cause.kind() == ErrorKind::AddrNotAvailable
+            {
+                let message = format!("{address} is no address of this host");
+                return Err(Failure::new(FailureKind::Listen, message)
+                    .hint("--interface takes one of 'ip address', or the name of an interface"));
+            }
+            builder.local_addresses([*address])
+        }
         Some(SourceFlag::Interface(name)) => {
             let addresses = interface_addresses(name);
             if addresses.is_empty() {
@@ -79,6 +91,7 @@ pub(super) fn client(
         .versions(setting::versions(flags.versions))
         .http2_prior_knowledge(flags.http2_prior_knowledge)
         .redirects(if request.location { request.max_redirs } else { 0 })
+        .referer_of_redirects(referer(request).1)
         .decompress(request.compressed)
         .proxy(setting::proxy(request.proxy.as_deref(), request.noproxy.as_deref())?);
     #[cfg(unix)]

@@ -9,7 +9,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use url::Url;
 
 use crate::failure::{Failure, FailureKind};
-use crate::flags::{DataForm, DataPiece, FieldContent, FormField, RequestFlags};
+use crate::flags::{
+    DataForm, DataPiece, FieldContent, FormField, HeaderLine, HeaderSource, RequestFlags, header,
+};
 
 /// Stands for standard input in place of a file.
 pub(super) const STDIN: &str = "-";
@@ -98,9 +100,8 @@ fn read_failure(file: &Path, cause: &std::io::Error) -> Failure {
     Failure::read(&file.display().to_string(), cause)
 }
 
-/// Returns the pieces of `-d` and its relatives, joined with `&`. Standard input can be read only once,
-/// and all URLs get the same.
-pub(super) async fn data(pieces: &[DataPiece]) -> Result<Option<Vec<u8>>, Failure> {
+/// Returns the pieces of `-d` and its relatives, joined with `&`.
+async fn data(pieces: &[DataPiece]) -> Result<Option<Vec<u8>>, Failure> {
     let mut body: Option<Vec<u8>> = None;
     for piece in pieces {
         let piece = read_piece(piece).await?;
@@ -155,13 +156,51 @@ fn encode(content: &[u8]) -> Vec<u8> {
     percent_encode(content, KEPT).to_string().replace(' ', "+").into_bytes()
 }
 
+/// What all requests of a run send, from the flags and the files that they name. Standard input can be
+/// read only once, and all URLs get the same.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    /// The data of `-d` and its relatives.
+    pub(super) data: Option<Vec<u8>>,
+    /// The lines of `-H`.
+    pub(super) header: Vec<HeaderLine>,
+}
+
+impl Given {
+    pub(super) async fn read(request: &RequestFlags) -> Result<Self, Failure> {
+        let mut header = Vec::new();
+        for source in &request.header {
+            match source {
+                HeaderSource::Line(line) => header.push(line.clone()),
+                HeaderSource::File(file) => header.extend(header_lines(file).await?),
+            }
+        }
+        Ok(Self { data: data(&request.data.0).await?, header })
+    }
+}
+
+/// Reads the header lines of a file.
+async fn header_lines(file: &Path) -> Result<Vec<HeaderLine>, Failure> {
+    let bytes = read_in_background(file.to_owned()).await?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
+    let parsed = lines.map(|(index, line)| {
+        header(line).map_err(|why| {
+            let place = format!("line {} of {}", index + 1, file.display());
+            Failure::new(FailureKind::Usage, format!("{place} is not a header: {why}"))
+        })
+    });
+    parsed.collect()
+}
+
 /// Returns the format of `-w`, from the file that it may name.
 pub(super) async fn format(given: &str) -> Result<String, Failure> {
     match given.strip_prefix('@') {
         None => Ok(given.to_owned()),
         Some(file) => {
             let bytes = read_in_background(file.into()).await?;
-            Ok(String::from_utf8_lossy(&bytes).into_owned())
+            // As in curl, the lines of a file are one.
+            Ok(String::from_utf8_lossy(&bytes).replace(['\r', '\n'], ""))
         }
     }
 }

@@ -66,7 +66,8 @@ fn whole_length(status: StatusCode, headers: &HeaderMap, length: Option<u64>) ->
 }
 
 /// Returns what identifies the representation of a response, if parts of it may be put together: a strong validator
-/// (RFC 9110 §8.8.1), or, as curl has none at all, the time of its last change with its length.
+/// (RFC 9110 §8.8.1), or the time of its last change with its length. Without either nothing tells a changed
+/// representation of the same length from the one that was begun (RFC 9110 §15.3.7.3).
 pub(super) fn identity(
     url: &str,
     (status, headers): (StatusCode, &HeaderMap),
@@ -77,9 +78,9 @@ pub(super) fn identity(
     }
     let whole = whole_length(status, headers, length)?;
     let etag = headers.get(ETAG).filter(|tag| !tag.as_bytes().starts_with(b"W/"));
-    let validator = etag.or_else(|| headers.get(LAST_MODIFIED)).map(|value| value.as_bytes());
+    let validator = etag.or_else(|| headers.get(LAST_MODIFIED))?.as_bytes();
     let mut digest = Sha256::new();
-    for part in [url.as_bytes(), validator.unwrap_or_default(), &whole.to_be_bytes()] {
+    for part in [url.as_bytes(), validator, &whole.to_be_bytes()] {
         digest.update((part.len() as u64).to_be_bytes());
         digest.update(part);
     }
@@ -110,6 +111,7 @@ mod tests {
             (ExistingPart::Nothing, 404, "", None, RestOfBody::Follows),
             (PART, 206, "bytes 4-9/10", same, RestOfBody::Follows),
             (PART, 206, "bytes 4-9/10", other, RestOfBody::AskForWhole),
+            (PART, 206, "bytes 4-9/10", None, RestOfBody::AskForWhole),
             (PART, 206, "bytes 3-9/10", same, RestOfBody::AskForWhole),
             (PART, 416, "bytes */4", None, RestOfBody::AskForWhole),
             (PART, 200, "", other, RestOfBody::Whole),
@@ -136,7 +138,10 @@ mod tests {
         assert!(whole.is_some());
         assert_eq!(identity(206, rest, Some(6)), whole);
         assert_ne!(identity(200, &[("etag", "\"y\"")], Some(10)), whole);
-        assert_ne!(identity(200, &[("etag", "W/\"x\"")], Some(10)), whole);
+        assert_eq!(identity(200, &[("etag", "W/\"x\"")], Some(10)), None);
+        assert_eq!(identity(200, &[], Some(10)), None);
+        let with_time = &[("etag", "W/\"x\""), ("last-modified", "Sun, 06 Nov 1994 08:49:37 GMT")];
+        assert!(identity(200, with_time, Some(10)).is_some());
         assert_ne!(identity(200, &[("etag", "\"x\"")], Some(11)), whole);
         assert_eq!(identity(200, &[("etag", "\"x\"")], None), None);
         assert_eq!(identity(404, &[("etag", "\"x\"")], Some(10)), None);

@@ -65,7 +65,7 @@ impl CookieStore for RunCookies {
         let Some(own) = self.own.as_ref().filter(|_| self.origins.contains(&url.origin())) else {
             return kept;
         };
-        let kept = kept.as_ref().and_then(|kept| kept.to_str().ok());
+        let kept = kept.as_ref().and_then(|kept| std::str::from_utf8(kept.as_bytes()).ok());
         let all = [kept, Some(own)].into_iter().flatten().collect::<Vec<_>>().join("; ");
         HeaderValue::from_str(&all).ok()
     }

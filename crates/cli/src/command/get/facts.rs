@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use eyas_http::{Response, version_name};
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderName, Method};
 use serde_json::{Value, json};
 use url::Url;
 
+use super::report;
 use crate::failure::Failure;
 
 /// What is known about a transfer, however far it came.
@@ -36,6 +37,8 @@ pub(super) struct HeadFacts {
     status: u16,
     version: &'static str,
     headers: HeaderMap,
+    /// The length of all heads, as written by HTTP/1.1.
+    size: u64,
     redirects: usize,
     /// Where a redirect leads that was not followed.
     redirect: Option<Url>,
@@ -63,7 +66,8 @@ impl HeadFacts {
             url: response.url().clone(),
             status: response.status().as_u16(),
             version: version_name(response.version()),
-            headers: response.headers().clone(),
+            headers: response.received_headers().clone(),
+            size: report::heads(response).len() as u64,
             redirects: response.redirects(),
             redirect: location
                 .filter(|_| response.status().is_redirection())
@@ -80,7 +84,7 @@ impl HeadFacts {
 }
 
 /// The names of curl's variables, without those that print nothing.
-pub(super) const VARIABLES: [&str; 34] = [
+pub(super) const VARIABLES: [&str; 35] = [
     "content_type",
     "errormsg",
     "exitcode",
@@ -100,6 +104,7 @@ pub(super) const VARIABLES: [&str; 34] = [
     "response_code",
     "scheme",
     "size_download",
+    "size_header",
     "size_upload",
     "speed_download",
     "speed_upload",
@@ -167,6 +172,7 @@ impl TransferFacts {
             "scheme" => {
                 text(Some(head.map_or_else(String::new, |head| head.url.scheme().to_owned())))
             }
+            "size_header" => Some(Number(head.map_or(0, |head| head.size))),
             "size_download" => Some(Number(self.received)),
             "size_upload" => Some(Number(self.sent)),
             "speed_download" => Some(Number(per_second(self.received))),
@@ -190,6 +196,18 @@ impl TransferFacts {
     /// Returns the value of a field of the response, as it is with `%header{NAME}`.
     pub(super) fn field(&self, name: &str) -> Option<String> {
         self.head.as_ref()?.field(name)
+    }
+
+    /// Returns all fields of the response as an object of lists, as with `%{header_json}`: a field in each line.
+    pub(super) fn fields_to_json(&self) -> String {
+        let headers = self.head.as_ref().map(|head| &head.headers);
+        let names = headers.into_iter().flat_map(HeaderMap::keys);
+        let field = |name: &HeaderName| {
+            let values = headers.into_iter().flat_map(|headers| headers.get_all(name));
+            let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
+            format!("{}:{}", json!(name.as_str()), json!(values.collect::<Vec<_>>()))
+        };
+        format!("{{{}\n}}", names.map(field).collect::<Vec<_>>().join(",\n"))
     }
 
     /// Records how the transfer failed.

@@ -4,7 +4,7 @@ use eyas_http::{Error, Kind};
 
 use super::report;
 use crate::command::race::failed_race_lines;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::race_report::ReplayedRace;
 use crate::terminal::OutputStyle;
 
@@ -24,7 +24,7 @@ pub(super) fn from_error(error: &Error, style: Option<OutputStyle>) -> Failure {
         None => {
             let details = report::race_members(race_report.as_ref());
             let message = error.without_next_step().to_string();
-            let failure = Failure::new(error.kind().into(), message);
+            let failure = Failure::new(kind(error), message);
             failure.hint(next_step(error)).with_details(details)
         }
     };
@@ -38,10 +38,23 @@ pub(super) fn from_error(error: &Error, style: Option<OutputStyle>) -> Failure {
     }
 }
 
+/// Returns the kind of failure, and with it the exit code, which is curl's.
+fn kind(error: &Error) -> failure::FailureKind {
+    match error.kind() {
+        Kind::Protocol if error.is_empty_reply() => failure::FailureKind::Empty,
+        // The proxy was reached, and has answered.
+        Kind::Proxy if error.status().is_some() => failure::FailureKind::Protocol,
+        kind => kind.into(),
+    }
+}
+
 fn next_step(error: &Error) -> &'static str {
     let is_cleartext = error.url().is_some_and(|url| url.starts_with("http://"));
     match error.kind() {
-        Kind::Protocol if is_cleartext => "does the port require TLS? use https://",
+        Kind::BodyDecode => "without --compressed the body is written as it was sent",
+        Kind::Protocol if is_cleartext && error.status().is_none() => {
+            "does the port require TLS? use https://"
+        }
         _ => error.next_step(),
     }
 }

@@ -12,6 +12,14 @@ use super::content::STDIN as STDOUT;
 use crate::failure::{Failure, FailureKind};
 use crate::flags::{BodyFlags, OutputTarget};
 
+/// The name of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FileName {
+    pub(super) path: PathBuf,
+    /// Whether the server has chosen it, who must not choose which of the user's files is replaced.
+    pub(super) is_of_server: bool,
+}
+
 /// Where the body of a URL goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BodyPlace {
@@ -39,21 +47,23 @@ impl BodyPlace {
         Ok(place)
     }
 
-    /// Returns the file, after the response has stated a name.
+    /// Returns the file, after the response has stated a name. `url` is that of the user: a redirect
+    /// would let the server choose the name.
     pub(super) fn stated(
         &self,
         headers: &HeaderMap,
         url: &Url,
-    ) -> Result<Option<PathBuf>, Failure> {
-        match self {
-            Self::Stdout => Ok(None),
-            Self::File(path) => Ok(Some(path.clone())),
+    ) -> Result<Option<FileName>, Failure> {
+        let (path, is_of_server) = match self {
+            Self::Stdout => return Ok(None),
+            Self::File(path) => (path.clone(), false),
             Self::Stated(path) => match stated_name(headers) {
-                Some(name) => Ok(Some(path.with_file_name(name))),
+                Some(name) => (path.with_file_name(name), true),
                 // The path of a URL without a name is that of the directory.
-                None => remote_name(url).map(|name| Some(path.with_file_name(name))),
+                None => (path.with_file_name(remote_name(url)?), false),
             },
-        }
+        };
+        Ok(Some(FileName { path, is_of_server }))
     }
 }
 
@@ -166,7 +176,10 @@ mod tests {
             "a; filename=n".parse().expect("a value"),
         )]);
         let path = |headers| stated.stated(headers, &url("https://a/b/c")).expect("a name");
-        assert_eq!(path(&header), Some("d/n".into()));
-        assert_eq!(path(&HeaderMap::new()), Some("d/c".into()));
+        assert_eq!(path(&header), Some(FileName { path: "d/n".into(), is_of_server: true }));
+        assert_eq!(
+            path(&HeaderMap::new()),
+            Some(FileName { path: "d/c".into(), is_of_server: false })
+        );
     }
 }

@@ -43,13 +43,18 @@ impl BodyReception<'_> {
             let heads = if sink.is_terminal() { report::shown_head(&heads) } else { heads };
             sink.write(heads.into()).await?;
         }
+        if self.flags.request.head {
+            // As in curl, a method that has a body changes nothing about that (-I -X GET).
+            return sink.finish(self.changed_at(response)).await.map(|()| 0);
+        }
         let before = sink.written();
         let watched =
             !output.silent && !output.no_progress_meter && !self.common.json && !sink.is_terminal();
         let length = response.content_length().map(|length| length + self.offset);
         let progress = BodyProgress::new(length, watched, self.common.color);
         progress.add(usize::try_from(self.offset).unwrap_or(usize::MAX));
-        let mut pace = output.limit_rate.map(|rate| TransferPace::new(rate, Instant::now()));
+        let rate = output.limit_rate.filter(|rate| *rate > 0);
+        let mut pace = rate.map(|rate| TransferPace::new(rate, Instant::now()));
         loop {
             let piece = match ready_chunk(response).await {
                 Some(ready) => ready,
@@ -71,7 +76,7 @@ impl BodyReception<'_> {
             progress.add(piece.len());
             let taken = piece.len();
             sink.write(piece).await?;
-            *received = sink.written() - before;
+            *received = response.encoded_length().unwrap_or(sink.written() - before);
             if let Some(pace) = &mut pace {
                 sink.flush().await?;
                 tokio::time::sleep_until(pace.count(taken).into()).await;

@@ -44,18 +44,26 @@ fn reuse(reuse: &Reuse) -> ReuseShape {
 
 /// Returns the status line and headers, as written by HTTP/1.1.
 fn head(response: &Response) -> String {
-    format_head(response.status(), response.version(), response.headers())
+    let (status, reason) = (response.status(), response.reason_phrase());
+    format_head(status, reason, response.version(), response.received_headers())
 }
 
 /// Returns the heads of the redirects that led to a response, and its own.
 pub(super) fn heads(response: &Response) -> String {
     let previous = response.redirected().iter();
-    let previous = previous.map(|hop| format_head(hop.status, hop.version, &hop.headers));
+    let previous = previous
+        .map(|hop| format_head(hop.status, hop.reason.as_deref(), hop.version, &hop.headers));
     previous.chain([head(response)]).collect()
 }
 
-fn format_head(status: StatusCode, version: Version, headers: &HeaderMap) -> String {
-    let reason = status.canonical_reason().unwrap_or_default();
+fn format_head(
+    status: StatusCode,
+    reason: Option<&[u8]>,
+    version: Version,
+    headers: &HeaderMap,
+) -> String {
+    let usual = status.canonical_reason().unwrap_or_default();
+    let reason = reason.map_or_else(|| usual.into(), String::from_utf8_lossy);
     let first = format!("{} {} {reason}", version_name(version), status.as_u16());
     let mut text = format!("{}\r\n", first.trim_end());
     for (name, value) in headers {

@@ -12,9 +12,9 @@ use http::{HeaderMap, HeaderValue, Method};
 use http_body::Body as _;
 use url::Url;
 
-use super::content::{RequestContent, upload_url};
+use super::content::{Given, RequestContent, upload_url};
 use crate::failure::{Failure, FailureKind};
-use crate::flags::{GetFlags, RequestFlags};
+use crate::flags::{GetFlags, HeaderLine, RequestFlags};
 
 /// The default `User-Agent`.
 const DEFAULT_USER_AGENT: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
@@ -38,13 +38,9 @@ pub(super) struct PreparedRequest {
 }
 
 impl PreparedRequest {
-    /// Reads the flags, and the files that they name. The data of `-d` has been read before.
-    pub(super) async fn read(
-        flags: &GetFlags,
-        url: &Url,
-        data: Option<&[u8]>,
-    ) -> Result<Self, Failure> {
-        let request = &flags.request;
+    /// Reads the flags, and the files that they name, except what has been read for all requests.
+    pub(super) async fn read(flags: &GetFlags, url: &Url, given: &Given) -> Result<Self, Failure> {
+        let (request, data) = (&flags.request, given.data.as_deref());
         let content = RequestContent::read(request, data.filter(|_| !request.get)).await?;
         let method = match (&request.method, &content) {
             (Some(method), _) => method.clone(),
@@ -61,8 +57,10 @@ impl PreparedRequest {
         let _ = sent_url.set_username("");
         let _ = sent_url.set_password(None);
         sent_url.set_fragment(None);
-        let headers = headers(request, url, matches!(content, Some(RequestContent::Data(_))))?;
-        let omitted = request.header.iter().filter(|line| line.value.is_none());
+        let lines = &given.header;
+        let headers =
+            headers(request, lines, url, matches!(content, Some(RequestContent::Data(_))))?;
+        let omitted = lines.iter().filter(|line| line.value.is_none());
         let omitted = omitted.map(|line| line.name.clone()).collect();
         Ok(Self { method, url: sent_url, headers, omitted, content })
     }
@@ -106,11 +104,19 @@ impl PreparedRequest {
 fn add_to_query(url: &mut Url, data: &[u8]) {
     let data = String::from_utf8_lossy(data);
     let query = url.query().filter(|query| !query.is_empty());
+    if data.is_empty() && query.is_none() {
+        return;
+    }
     let query = query.map_or_else(|| data.to_string(), |query| format!("{query}&{data}"));
     url.set_query(Some(&query));
 }
 
-fn headers(request: &RequestFlags, url: &Url, with_data: bool) -> Result<HeaderMap, Failure> {
+fn headers(
+    request: &RequestFlags,
+    lines: &[HeaderLine],
+    url: &Url,
+    with_data: bool,
+) -> Result<HeaderMap, Failure> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
     match request.user_agent.as_deref() {
@@ -121,11 +127,13 @@ fn headers(request: &RequestFlags, url: &Url, with_data: bool) -> Result<HeaderM
     if with_data {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(FORM));
     }
-    if let Some(referer) = &request.referer {
+    if let Some(referer) = referer(request).0 {
         headers.insert(REFERER, sendable(referer, "-e")?);
     }
     if let Some(range) = &request.range {
-        headers.insert(RANGE, sendable(&format!("bytes={range}"), "-r")?);
+        // As in curl, an offset alone is a range without an end.
+        let end = if range.bytes().all(|digit| digit.is_ascii_digit()) { "-" } else { "" };
+        headers.insert(RANGE, sendable(&format!("bytes={range}{end}"), "-r")?);
     }
     if let Some(token) = &request.oauth2_bearer {
         let mut value = sendable(&format!("Bearer {token}"), "--oauth2-bearer")?;
@@ -136,10 +144,10 @@ fn headers(request: &RequestFlags, url: &Url, with_data: bool) -> Result<HeaderM
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
     }
-    for line in &request.header {
+    for line in lines {
         headers.remove(&line.name);
     }
-    for line in &request.header {
+    for line in lines {
         if let Some(value) = &line.value {
             let mut value = value.clone();
             value.set_sensitive(SECRETS.contains(&line.name));
@@ -147,6 +155,15 @@ fn headers(request: &RequestFlags, url: &Url, with_data: bool) -> Result<HeaderM
         }
     }
     Ok(headers)
+}
+
+/// Returns the value of `-e`, and whether requests after a redirect name the page before (`;auto`).
+pub(super) fn referer(request: &RequestFlags) -> (Option<&str>, bool) {
+    let Some(given) = request.referer.as_deref() else { return (None, false) };
+    match given.strip_suffix(";auto") {
+        Some(first) => (Some(first).filter(|first| !first.is_empty()), true),
+        None => (Some(given), false),
+    }
 }
 
 fn sendable(value: &str, flag: &str) -> Result<HeaderValue, Failure> {
@@ -179,9 +196,9 @@ mod tests {
     async fn request(line: &[&str]) -> Result<PreparedRequest, Failure> {
         let cli = Cli::try_parse_from(["eyas", "get"].iter().chain(line)).expect("parses");
         let Command::Get(flags) = cli.command else { panic!("the get command") };
-        let url = super::super::target::url(&flags.urls[0]).expect("a URL");
-        let data = super::super::content::data(&flags.request.data.0).await?;
-        PreparedRequest::read(&flags, &url, data.as_deref()).await
+        let url = super::super::target::url(&flags.urls.0[0]).expect("a URL");
+        let given = Given::read(&flags.request).await?;
+        PreparedRequest::read(&flags, &url, &given).await
     }
 
     fn data(request: &PreparedRequest) -> &[u8] {

@@ -6,15 +6,16 @@ use std::time::{Duration, Instant};
 
 use eyas::race::report::RaceJson;
 use eyas_http::{Error, Response, version_name, without_password};
+use http::header::LOCATION;
 use http::{HeaderMap, StatusCode};
 use url::Url;
 
 use super::content::STDIN as STDOUT;
 use super::continuation::{self, RestOfBody};
 use super::facts::{HeadFacts, TransferFacts};
-use super::names::{self, BodyPlace};
+use super::names::{self, BodyPlace, FileName};
 use super::receiving::BodyReception;
-use super::request::PreparedRequest;
+use super::request::{PreparedRequest, referer};
 use super::{GetRun, failure, report};
 use crate::failure::{Failure, FailureKind};
 use crate::flags::ContinueAt;
@@ -78,7 +79,7 @@ impl UrlTransfer<'_> {
         }
         let mut opened = match opened {
             Some(opened) => opened,
-            None => self.open(place.stated(response.headers(), response.url())?).await?,
+            None => self.open(place.stated(response.headers(), self.url)?).await?,
         };
         let identity = |response: &Response| {
             let head = (response.status(), response.headers());
@@ -110,23 +111,27 @@ impl UrlTransfer<'_> {
     }
 
     /// Opens the place of the body. With `--json` standard output is reserved for the object.
-    async fn open(&self, file: Option<PathBuf>) -> Result<OpenedSink, Failure> {
+    async fn open(&self, file: Option<FileName>) -> Result<OpenedSink, Failure> {
         let (output, unfinished) = (&self.run.flags.output, self.run.unfinished);
         let json = self.run.common.json;
         let offset = match output.continue_at {
             Some(ContinueAt::Offset(offset)) => offset,
             _ => 0,
         };
-        let Some(path) = &file else {
+        let Some(FileName { path, is_of_server }) = file else {
             let sink = if json { BodySink::discard() } else { BodySink::stdout()? };
-            return Ok(OpenedSink { sink, file, beginning: ExistingPart::Nothing, offset });
+            return Ok(OpenedSink { sink, file: None, beginning: ExistingPart::Nothing, offset });
         };
+        let path = path.as_path();
         if json && path == STDOUT {
             let what = "--json and the body cannot both go to standard output";
             return Err(Failure::new(FailureKind::Usage, what).hint("name a file with -o FILE"));
         }
         names::create_directory(output, path)?;
         let (sink, beginning) = match output.continue_at {
+            _ if is_of_server => {
+                (BodySink::new_file(path, unfinished).await?, ExistingPart::Nothing)
+            }
             None => (BodySink::file(path, unfinished).await?, ExistingPart::Nothing),
             Some(ContinueAt::End) => BodySink::go_on(path, unfinished).await?,
             Some(ContinueAt::Offset(0)) => {
@@ -136,7 +141,8 @@ impl UrlTransfer<'_> {
                 (BodySink::append(path, unfinished).await?, ExistingPart::Nothing)
             }
         };
-        Ok(OpenedSink { sink, file, beginning, offset: offset.max(beginning.length()) })
+        let offset = offset.max(beginning.length());
+        Ok(OpenedSink { sink, file: Some(path.to_owned()), beginning, offset })
     }
 
     /// Sends the request, for the body from this offset on.
@@ -146,10 +152,10 @@ impl UrlTransfer<'_> {
         facts: &mut TransferFacts,
     ) -> Result<(PreparedRequest, Response), Failure> {
         let (run, flags) = (self.run, self.run.flags);
-        let mut request = PreparedRequest::read(flags, self.url, run.data.as_deref()).await?;
+        let mut request = PreparedRequest::read(flags, self.url, &run.given).await?;
         request.set_offset(offset);
         facts.method = request.method.clone();
-        facts.referer.clone_from(&flags.request.referer);
+        facts.referer = referer(&flags.request).0.map(str::to_owned);
         facts.sent = request.content_length();
         let limit = flags.reach.max_time();
         let limit = limit.map(|limit| limit.saturating_sub(self.began.elapsed()));
@@ -157,6 +163,9 @@ impl UrlTransfer<'_> {
         run.context.warn(run.common);
         facts.total = self.began.elapsed();
         let response = sent.map_err(|error| self.failed(&error))?;
+        if let (Some(hop), (_, true)) = (response.redirected().last(), referer(&flags.request)) {
+            facts.referer = Some(hop.from.to_string());
+        }
         facts.head = Some(HeadFacts::from_response(&response, self.began.elapsed()));
         if let Some(file) = &run.heads {
             let mut file = file;
@@ -190,6 +199,12 @@ impl UrlTransfer<'_> {
             && rest != RestOfBody::Nothing
         {
             return Err(status_failure(response));
+        }
+        let request = &self.run.flags.request;
+        if request.location && request.max_redirs == 0 && leads_elsewhere(response) {
+            let what = format!("{url} answered {status}, and --max-redirs 0 allows no redirect");
+            return Err(Failure::new(FailureKind::Redirect, what)
+                .hint("allow more redirects, or leave -L out to get this response"));
         }
         match rest {
             RestOfBody::Refused => {
@@ -255,6 +270,13 @@ impl UrlTransfer<'_> {
         let style = output.verbose.then(|| OutputStyle::of_stderr(self.run.common.color));
         failure::from_error(error, style)
     }
+}
+
+/// Returns whether a response is a redirect that -L would follow.
+fn leads_elsewhere(response: &Response) -> bool {
+    let location = response.headers().get(LOCATION).map(|value| value.as_bytes().trim_ascii());
+    matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308)
+        && location.is_some_and(|location| !location.is_empty())
 }
 
 fn status_failure(response: &Response) -> Failure {

@@ -52,6 +52,9 @@ pub(super) fn fill(format: &str, facts: &TransferFacts, terminals: TerminalStrea
                 PercentWord::Variable("json", length) => {
                     (value(facts.to_json().to_string(), to_err), length)
                 }
+                PercentWord::Variable("header_json", length) => {
+                    (value(facts.fields_to_json(), to_err), length)
+                }
                 PercentWord::Variable(name, length) => match facts.variable(name) {
                     Some(fact) => (value(fact.to_string(), to_err), length),
                     None => {

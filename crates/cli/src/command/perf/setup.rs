@@ -8,7 +8,7 @@ use eyas::race::target::{Target, TargetService};
 use eyas::{Connection, Endpoint, MemoryStore};
 use eyas_perf::ALPN;
 use eyas_perf::client::TestConnector;
-use eyas_perf::protocol::request::{TestDirection, TestRequest};
+use eyas_perf::protocol::request::{RequestError, TestDirection, TestRequest};
 use eyas_sctp_tokio::protocol::config::AssociationConfig;
 
 use crate::command::{setting, target};
@@ -131,7 +131,15 @@ fn request(flags: &PerfFlags) -> Result<TestRequest, Failure> {
         size: test.size,
         rate: test.rate.unwrap_or(0),
     };
-    request.validated().map_err(|cause| Failure::new(FailureKind::Usage, cause.to_string()))
+    request.validated().map_err(|cause| {
+        let flags = match cause {
+            RequestError::Streams => "-P",
+            RequestError::Size => "--size",
+            RequestError::Time => "-t and -O",
+            RequestError::Interval => "-i",
+        };
+        Failure::new(FailureKind::Usage, format!("{flags}: {cause}"))
+    })
 }
 
 /// Returns the transports to measure: those of the flag, of the target, or all.

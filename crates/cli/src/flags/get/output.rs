@@ -18,8 +18,9 @@ pub(crate) struct BodyFlags {
     /// Write the body of each URL to a file named after it, unless -o names another
     #[arg(long, hide_short_help = true)]
     pub(crate) remote_name_all: bool,
-    /// With -O, take the file name from the response's Content-Disposition, if it has one
-    #[arg(short = 'J', long)]
+    /// With -O, take the file name from the response's Content-Disposition, if it has one; a file or
+    /// link of that name is kept, and the transfer fails
+    #[arg(short = 'J', long, conflicts_with = "continue_at")]
     pub(crate) remote_header_name: bool,
     /// Directory of the files of -o and -O
     #[arg(long, value_name = "DIR")]
@@ -57,7 +58,7 @@ pub(crate) struct BodyFlags {
     /// Stop at the first URL that fails, and exit with its code instead of the last one's
     #[arg(long)]
     pub(crate) fail_early: bool,
-    /// Receive at most this many bytes per second, such as 500, 20k or 1M (1024 each)
+    /// Receive at most this many bytes per second, such as 500, 20k or 1M (1024 each); 0 is no limit
     #[arg(long, value_name = "RATE", value_parser = values::rate)]
     pub(crate) limit_rate: Option<u64>,
     /// Show the race, the request, redirects and response headers on standard error

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use clap::Args;
 
 use super::data::DataFlags;
+use crate::flags::error::ValueError;
 use crate::flags::form::{self, FormField};
 use crate::flags::values::{self, HeaderLine};
 
@@ -21,9 +22,10 @@ pub(crate) struct RequestFlags {
     /// Request method
     #[arg(short = 'X', long = "request", value_name = "METHOD")]
     pub(crate) method: Option<http::Method>,
-    /// Add a header; 'Name;' sends it empty, 'Name:' omits one that eyas would send
-    #[arg(short = 'H', long, value_name = "NAME: VALUE", value_parser = values::header)]
-    pub(crate) header: Vec<HeaderLine>,
+    /// Add a header; 'Name;' sends it empty, 'Name:' omits one that eyas would send; @FILE has one in
+    /// each line, @- is standard input
+    #[arg(short = 'H', long, value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<HeaderSource>,
     #[command(flatten)]
     pub(crate) data: DataFlags,
     /// Send the data of -d in the query of the URL, with GET
@@ -48,13 +50,14 @@ pub(crate) struct RequestFlags {
     /// Follow redirects
     #[arg(short = 'L', long)]
     pub(crate) location: bool,
-    /// Maximum number of redirects to follow
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    /// Maximum number of redirects to follow; -1 is no limit
+    #[arg(long, value_name = "N", default_value = "50", allow_negative_numbers = true,
+          value_parser = values::redirects)]
     pub(crate) max_redirs: usize,
     /// User-Agent to send
     #[arg(short = 'A', long, value_name = "NAME")]
     pub(crate) user_agent: Option<String>,
-    /// Referer to send
+    /// Referer to send; with ;auto after it, requests after a redirect name the page before
     #[arg(short = 'e', long, value_name = "URL")]
     pub(crate) referer: Option<String>,
     /// User and password for HTTP Basic authentication
@@ -87,6 +90,26 @@ pub(crate) struct RequestFlags {
     /// Keep cookies between the requests of a chain of redirects
     #[arg(long)]
     pub(crate) cookies: bool,
+}
+
+/// Where header lines come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HeaderSource {
+    /// This is one.
+    Line(HeaderLine),
+    /// Each line of this file is one.
+    File(PathBuf),
+}
+
+impl FromStr for HeaderSource {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text.strip_prefix('@') {
+            Some(file) => Ok(Self::File(file.into())),
+            None => values::header(text).map(Self::Line),
+        }
+    }
 }
 
 /// Where connections come from.

@@ -66,6 +66,25 @@ fn what_a_killed_run_has_left_is_removed_by_the_next() {
     assert_eq!(parts(directory.path()), [] as [PathBuf; 0]);
 }
 
+/// RFC 9110 §15.3.7.3: only a strong validator says that two parts are of the same representation.
+#[test]
+fn a_part_without_a_strong_validator_is_not_continued() {
+    let url = format!("http://{}/stalls/weak", server::start());
+    let begun = |signal| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let run = begun(directory.path(), &url, "-C -");
+        run.signal(signal);
+        assert!(!run.end().err.contains("are kept"), "{signal}");
+        directory
+    };
+    assert_eq!(parts(begun("INT").path()), [] as [PathBuf; 0]);
+    // What a killed run leaves can only be continued if its name says what it is a part of.
+    let killed = begun("KILL");
+    let [left] = &parts(killed.path())[..] else { panic!("one part") };
+    let tag = left.file_name().and_then(|name| name.to_str()?.split('.').nth(2)).expect("a tag");
+    assert_eq!(tag.len(), 6, "{left:?}");
+}
+
 /// The URL is part of what identifies a file: halves of two files are not put together.
 #[test]
 fn a_part_of_another_file_is_not_continued() {

@@ -9,6 +9,12 @@ use std::thread;
 /// The body of `/bytes`.
 pub(super) const BYTES: &str = "0123456789abcdefghijklmnopqrstuvwxyz";
 
+/// A text of 121 bytes, compressed.
+const GZIP: &[u8] = &[
+    31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 203, 72, 205, 201, 201, 87, 200, 160, 59, 201, 5, 0, 48, 195,
+    78, 153, 121, 0, 0, 0,
+];
+
 /// How much of it `/stalls` sends without a range.
 pub(super) const BEGUN: usize = 10;
 
@@ -128,19 +134,23 @@ fn serve(mut from: impl BufRead, mut to: impl Write, visits: &Visits) {
     while let Some(request) = Request::read(&mut from, &mut to) {
         count += 1;
         let answer = answer(&request, count, visits);
+        if request.target == "/hangup" {
+            return;
+        }
         let Some((head, body)) = answer else {
             // Never an answer; the client gives up.
             let _ = from.read(&mut [0]);
             return;
         };
-        let body = if request.method == "HEAD" { "" } else { &body };
-        if to.write_all(format!("HTTP/1.1 {head}\r\n\r\n{body}").as_bytes()).is_err() {
+        let body = if request.method == "HEAD" { &[] } else { body.as_slice() };
+        let answer = [format!("HTTP/1.1 {head}\r\n\r\n").as_bytes(), body].concat();
+        if to.write_all(&answer).is_err() {
             return;
         }
         match request.target.as_str() {
             "/short" => return,
             // Nothing more is sent until the client gives up.
-            "/stalls" if request.field("range").is_none() => {
+            "/stalls" | "/stalls/weak" if request.field("range").is_none() => {
                 let _ = from.read(&mut [0]);
                 return;
             }
@@ -150,13 +160,16 @@ fn serve(mut from: impl BufRead, mut to: impl Write, visits: &Visits) {
 }
 
 /// Returns the head, from the status on, and the body.
-fn answer(request: &Request, count: usize, visits: &Visits) -> Option<(String, String)> {
+fn answer(request: &Request, count: usize, visits: &Visits) -> Option<(String, Vec<u8>)> {
     let path = request.target.split('?').next().unwrap_or_default();
     let plain = |status: &str, fields: &str, body: &str| {
         let length = body.len();
         let fields = format!("content-type: text/plain\r\n{fields}content-length: {length}");
-        Some((format!("{status}\r\n{fields}"), body.to_owned()))
+        Some((format!("{status}\r\n{fields}"), body.as_bytes().to_vec()))
     };
+    if request.method == "CONNECT" {
+        return plain("403 Forbidden", "", "no\n");
+    }
     let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
     match parts[..] {
         ["text"] => {
@@ -164,10 +177,13 @@ fn answer(request: &Request, count: usize, visits: &Visits) -> Option<(String, S
             plain("200 OK", &fields, "hello\n")
         }
         ["bytes"] => Some(ranged(request.field("range"))),
-        ["stalls"] => {
-            let (head, body) = ranged(request.field("range"));
+        ["stalls", ..] => {
+            let (mut head, body) = ranged(request.field("range"));
+            if path == "/stalls/weak" {
+                head = head.replace("etag: ", "etag: W/");
+            }
             let most = request.field("range").map_or(BEGUN, |_| body.len());
-            Some((head, body[..most].to_owned()))
+            Some((head, body[..most].to_vec()))
         }
         ["norange"] => plain("200 OK", "", BYTES),
         ["connection"] => plain("200 OK", "", &format!("request {count}\n")),
@@ -196,13 +212,32 @@ fn answer(request: &Request, count: usize, visits: &Visits) -> Option<(String, S
             }
         }
         ["silent"] => None,
-        ["short"] => Some(("200 OK\r\ncontent-length: 1000".to_owned(), "too short".to_owned())),
+        ["short"] => Some(("200 OK\r\ncontent-length: 1000".to_owned(), b"too short".to_vec())),
+        // The client is given a file that is there already.
+        ["taken"] => {
+            plain("200 OK", "content-disposition: attachment; filename=\"data\"\r\n", "taken\n")
+        }
+        ["reason"] => plain("200 Very well", "", "fine\n"),
+        ["reason", "redirect"] => plain("302 Over there", "location: /reason\r\n", "moved\n"),
+        ["list"] => plain("200 OK", "x-quoted: a \"b\" \\\r\nx-two: 1\r\nx-two: 2\r\n", "list\n"),
+        ["gzip"] => coded(GZIP),
+        ["gzip", "broken"] => coded(&GZIP[..GZIP.len() - 12]),
+        ["gzip", "none"] => coded(b"this is no gzip at all"),
+        ["unmodified"] => Some(("304 Not Modified".to_owned(), Vec::new())),
         _ => plain("200 OK", "", &request.echo()),
     }
 }
 
+/// Answers with this, as gzip.
+fn coded(body: &[u8]) -> Option<(String, Vec<u8>)> {
+    let length = body.len();
+    let head =
+        format!("200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {length}\r\nx-after: 1");
+    Some((head, body.to_vec()))
+}
+
 /// Answers with one range, or with everything.
-fn ranged(range: Option<&str>) -> (String, String) {
+fn ranged(range: Option<&str>) -> (String, Vec<u8>) {
     let length = BYTES.len();
     let wanted = range.and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
     let (from, to) = match wanted.map(|(from, to)| (from.parse::<usize>(), to.parse::<usize>())) {
@@ -213,14 +248,14 @@ fn ranged(range: Option<&str>) -> (String, String) {
             let head = format!(
                 "200 OK\r\naccept-ranges: bytes\r\netag: \"b\"\r\ncontent-length: {length}"
             );
-            return (head, BYTES.to_owned());
+            return (head, BYTES.into());
         }
     };
     if from >= length {
         let head = format!(
             "416 Range Not Satisfiable\r\ncontent-range: bytes */{length}\r\ncontent-length: 3"
         );
-        return (head, "no\n".to_owned());
+        return (head, b"no\n".to_vec());
     }
     let body = &BYTES[from..to];
     let head = format!(
@@ -228,5 +263,5 @@ fn ranged(range: Option<&str>) -> (String, String) {
         to - 1,
         body.len()
     );
-    (head, body.to_owned())
+    (head, body.into())
 }

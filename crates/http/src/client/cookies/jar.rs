@@ -17,6 +17,9 @@ const MAX_COOKIES: usize = 3000;
 /// The longest `Set-Cookie` value that is read, in bytes (RFC 6265 §6.1 requires at least 4096).
 const MAX_COOKIE_BYTES: usize = 8 * 1024;
 
+/// The longest name and value together, in bytes (RFC 6265bis §5.6).
+const MAX_PAIR_BYTES: usize = 4096;
+
 /// A store of cookies (RFC 6265 §5.3) that can be kept in a file, for
 /// [`ClientBuilder::cookie_store`](crate::ClientBuilder::cookie_store). Cookies for a whole top-level
 /// domain are rejected, and so are those that break the promise of their name (`__Host-`, `__Secure-`).
@@ -28,7 +31,9 @@ impl CookieStore for CookieJar {
     fn set_cookies(&self, fields: &mut dyn Iterator<Item = &HeaderValue>, url: &Url) {
         let cookies = fields
             .filter(|value| value.len() <= MAX_COOKIE_BYTES)
-            .filter_map(|value| RawCookie::parse(value.to_str().ok()?.to_owned()).ok())
+            .filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())
+            .filter_map(|text| RawCookie::parse(text.to_owned()).ok())
+            .filter(is_storable)
             .filter(|cookie| !is_for_a_suffix(cookie, url) && keeps_its_prefix(cookie, url))
             .take(MAX_PER_RESPONSE);
         let mut store = self.lock();
@@ -60,6 +65,15 @@ impl CookieJar {
     pub(super) fn lock(&self) -> MutexGuard<'_, cookie_store::CookieStore> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns whether name and value have at most 4,096 bytes together (RFC 6265bis §5.6), and nothing has a tab, which
+/// separates the fields of a file of cookies. curl ignores such cookies, too.
+fn is_storable(cookie: &RawCookie<'_>) -> bool {
+    let (name, value) = cookie.name_value();
+    let all = [Some(name), Some(value), cookie.path(), cookie.domain()];
+    name.len() + value.len() <= MAX_PAIR_BYTES
+        && !all.into_iter().flatten().any(|text| text.contains('\t'))
 }
 
 /// Returns whether the cookie is for a whole public suffix, as far as this can be recognised
@@ -192,6 +206,28 @@ mod tests {
         assert_eq!(cookies.field(&to, &headers), None);
         cookies.redirected(&mut headers);
         assert_eq!(cookies.field(&to, &headers).expect("the store's"), "fixed=1");
+    }
+
+    #[test]
+    fn what_no_file_can_hold_is_ignored() {
+        let jar = CookieJar::default();
+        let to = url("https://a.example/");
+        let long = |length: usize| format!("n={}", "x".repeat(length));
+        for (field, is_kept) in [
+            ("a=b\tc", false),
+            ("a\tb=c", false),
+            ("a=b; Path=/\tTRUE", false),
+            ("a=\u{e9}", true),
+            (long(4095).as_str(), true),
+            (long(4096).as_str(), false),
+        ] {
+            let field = HeaderValue::from_str(field).expect("a value");
+            jar.lock().clear();
+            jar.set_cookies(&mut std::iter::once(&field), &to);
+            let sent = jar.cookies(&to);
+            assert_eq!(sent.is_some(), is_kept, "{field:?}");
+            assert_eq!(jar.to_netscape().lines().count(), 2 + usize::from(is_kept), "{field:?}");
+        }
     }
 
     #[test]
