@@ -4,6 +4,7 @@
 //! | module or type | job | source |
 //! | --- | --- | --- |
 //! | [`Gateway`], [`GatewayBuilder`] | the service, and its configuration | |
+//! | `limits` | times and sizes | |
 //! | [`Upstream`] | the address of the upstream | RFC 3986, RFC 9110 §4.2 |
 //! | `validation` | which requests are rejected before the upstream sees them | RFC 9110, RFC 9112 §11, RFC 9113 §8.2, §8.3 |
 //! | `fields` | which fields are forwarded | RFC 9110 §7.6.1 |

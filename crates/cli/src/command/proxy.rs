@@ -257,6 +257,8 @@ fn clients(path: &Path) -> Result<ClientCertificates, Failure> {
 
 fn users(path: &Path, common: &CommonFlags) -> Result<ProxyUsers, Failure> {
     let file = path.display().to_string();
+    fs::metadata(path).map_err(|cause| Failure::read(&file, &cause))?;
+    // Before it is read, which waits for a pipe.
     ownership::check(path)?;
     let text = ownership::read_to_string(path).map_err(|cause| Failure::read(&file, &cause))?;
     let is_open = |mode: u32| mode & 0o077 != 0;
