@@ -56,7 +56,7 @@
 //! use std::net::{SocketAddr, UdpSocket};
 //! use std::time::Duration;
 //!
-//! use eyas_emulator::{Direction, Emulator, HostRole, LinkConfig, LossConfig, Topology};
+//! use eyas_emulator::{Emulator, HostRole, LinkConfig, LinkDirection, LossConfig, Topology};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let link = LinkConfig::new(10_000_000, Duration::from_millis(10));
@@ -83,7 +83,7 @@
 //!
 //! // Meanwhile the network gets worse.
 //! let worse = LinkConfig { loss: LossConfig::Probability(0.05), ..link };
-//! emulator.change("wifi", Direction::Forward, worse)?;
+//! emulator.change("wifi", LinkDirection::Forward, worse)?;
 //! let lost = emulator.counters()?.paths[0].forward.link.total_dropped();
 //! server.kill()?;
 //! # Ok(())

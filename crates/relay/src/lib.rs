@@ -19,10 +19,10 @@
 //!
 //! // What a SOCKS5 client sends first: its methods, and then the destination.
 //! let mut handshake = ProxyHandshake::new(false);
-//! handshake.put(&[5, 1, 0]);
+//! handshake.receive(&[5, 1, 0]);
 //! assert_eq!(handshake.step(), HandshakeStep::Send(vec![5, 0].into()));
-//! handshake.put(b"\x05\x01\x00\x03\x0bexample.org\x01\xbb");
-//! let HandshakeStep::HandshakeRequest(HandshakeRequest::Connect(destination)) = handshake.step() else { panic!() };
+//! handshake.receive(b"\x05\x01\x00\x03\x0bexample.org\x01\xbb");
+//! let HandshakeStep::Request(HandshakeRequest::Connect(destination)) = handshake.step() else { panic!() };
 //! assert_eq!(destination.to_string(), "example.org:443");
 //! ```
 
