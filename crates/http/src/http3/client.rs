@@ -50,7 +50,13 @@ impl<Q: QuicConnection> ClientConnection<Q> {
         }
         let opened = shared.quic().open_bidirectional().await;
         let (send, recv) = opened.map_err(|end| StreamError::Ended(shared.explain_end(end)))?;
-        Ok((Sending::new(send, Arc::clone(shared)), Receiving::new(recv, Arc::clone(shared))))
+        let opened =
+            (Sending::new(send, Arc::clone(shared)), Receiving::new(recv, Arc::clone(shared)));
+        // The wait may have been long: RFC 9114 §5.2, "new requests MUST NOT be sent" after GOAWAY.
+        match shared.is_going_away() {
+            true => Err(StreamError::GoingAway),
+            false => Ok(opened),
+        }
     }
 }
 

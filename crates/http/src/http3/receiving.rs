@@ -47,6 +47,8 @@ pub(crate) struct Receiving<Q: QuicConnection> {
     connection: Arc<Shared<Q>>,
     /// Which field section waits for the dynamic table (RFC 9204 §2.1.2).
     blocked: Option<Section>,
+    /// What was found behind a part that has been returned.
+    next: Option<Received>,
     /// The bytes that were read while one waited.
     read_ahead: usize,
     /// Whether the peer may still send.
@@ -77,6 +79,7 @@ impl<Q: QuicConnection> Receiving<Q> {
             receiver,
             connection,
             blocked: None,
+            next: None,
             read_ahead: 0,
             is_open: true,
             is_over: false,
@@ -168,7 +171,8 @@ impl<Q: QuicConnection> Receiving<Q> {
 
     /// Returns what comes next in what has arrived: the parts of one `DATA` frame together.
     fn next_part(&mut self) -> Result<Option<Part>, StreamError> {
-        let Some(received) = self.receiver.poll_output() else { return Ok(None) };
+        let received = self.next.take().or_else(|| self.receiver.poll_output());
+        let Some(received) = received else { return Ok(None) };
         Ok(match received {
             Received::Data(first) => Some(Part::Data(self.whole_piece(first))),
             Received::Head(section) => self.decode(Section::Head, section)?,
@@ -191,11 +195,18 @@ impl<Q: QuicConnection> Receiving<Q> {
     /// Adds to a part of a `DATA` frame what else of it has been read.
     fn whole_piece(&mut self, first: Bytes) -> Bytes {
         let (mut length, mut parts) = (first.len(), Vec::new());
-        while self.receiver.data_left() > 0
-            && let Some(Received::Data(part)) = self.receiver.poll_output()
-        {
-            length += part.len();
-            parts.push(part);
+        while self.receiver.data_left() > 0 {
+            match self.receiver.poll_output() {
+                Some(Received::Data(part)) => {
+                    length += part.len();
+                    parts.push(part);
+                }
+                // The frame was cut off: what that means comes after its data.
+                other => {
+                    self.next = other;
+                    break;
+                }
+            }
         }
         if parts.is_empty() {
             return first;
@@ -255,7 +266,8 @@ impl<Q: QuicConnection> Receiving<Q> {
         };
         let mut bytes = 0;
         for chunk in chunks.into_iter().take(count) {
-            bytes += chunk.len();
+            // Each keeps the packet that it came in.
+            bytes += chunk.len().max(PACKET_BYTES as usize);
             self.receiver.handle_input(chunk, false);
         }
         Poll::Ready(Ok(bytes))

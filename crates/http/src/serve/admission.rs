@@ -140,18 +140,16 @@ impl Admission {
     pub(super) fn admit(self: &Arc<Self>, peer: IpAddr, transport: Transport) -> Option<Permit> {
         let peer = subscriber(peer);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.total >= self.connections && !open.evict() {
-            return None;
-        }
-        let free = self.connections - open.total;
+        // The place of another connection is free once it is known that this peer may have one.
+        let free = (self.connections - open.total).max(1);
         // Scarce connections are shared: a peer may have at most as many as it leaves to others.
         let allowed =
             if free > self.connections / 2 { self.per_peer } else { self.per_peer.min(free + 1) };
         let of_peer = open.by_peer.get(&peer).copied().unwrap_or_default();
-        if of_peer >= allowed {
+        if of_peer >= allowed || (open.total >= self.connections && !open.evict()) {
             return None;
         }
-        open.by_peer.insert(peer, of_peer + 1);
+        *open.by_peer.entry(peer).or_default() += 1;
         open.total += 1;
         *open.by_transport.of(transport) += 1;
         let number = open.next;

@@ -383,8 +383,15 @@ async fn exchange(
     let limit = shared.limits.header_read_time;
     let mut request = match timeout(limit, recv.request()).await {
         Ok(Ok(request)) => request,
-        Ok(Err(error)) => return refuse(&mut send, &error).await,
-        Err(_) => return Counters::count(&shared.counters.timed_out),
+        // The peer may leave no room for the answer.
+        Ok(Err(error)) => {
+            let refused = timeout(shared.limits.idle_time, refuse(&mut send, &error)).await;
+            return refused.unwrap_or_else(|_| send.reset(ErrorCode::RequestRejected));
+        }
+        Err(_) => {
+            Counters::count(&shared.counters.timed_out);
+            return send.reset(ErrorCode::RequestIncomplete);
+        }
     };
     if let Some(datagrams) = datagrams
         && request.extensions().get::<Protocol>().is_some()
@@ -474,6 +481,7 @@ async fn respond(
     if answer::expects_continue(&request) {
         turn.expect_continue();
     }
+    let patience = shared.limits.idle_time;
     let (mut limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
     if let Some(protocol) = request.extensions_mut().remove::<Protocol>() {
         turn.set_tunnel();
@@ -494,18 +502,27 @@ async fn respond(
             biased;
             response = &mut response_future => {
                 while let Some(interim) = interims.take() {
-                    send.send_response(&interim, Content::Interim).await.ok()?;
+                    send_interim(send, &interim, patience).await?;
                 }
                 return Some(response);
             }
             () = turn.continue_requested() => {
-                send.send_response(&answer::continue_response(), Content::Interim).await.ok()?;
+                send_interim(send, &answer::continue_response(), patience).await?;
             }
             interim = interims.next() => {
-                send.send_response(&interim, Content::Interim).await.ok()?;
+                send_interim(send, &interim, patience).await?;
             }
         }
     }
+}
+
+/// Sends an informational response, unless the peer leaves no room for it.
+async fn send_interim(
+    send: &mut Sending<quinn::Connection>,
+    response: &http::Response<()>,
+    patience: Duration,
+) -> Option<()> {
+    timeout(patience, send.send_response(response, Content::Interim)).await.ok()?.ok()
 }
 
 type DeliveryError = Box<dyn std::error::Error + Send + Sync>;

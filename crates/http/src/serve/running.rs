@@ -2,8 +2,8 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-#[cfg(feature = "sctp")]
 use eyas_h3::code::ErrorCode;
+#[cfg(feature = "sctp")]
 use eyas_sctp_tokio::SctpListener;
 use http::HeaderValue;
 

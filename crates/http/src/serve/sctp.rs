@@ -129,11 +129,14 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Ar
             association.keep_until_ended(permit);
             let transport = Transport::Sctp;
             let info = StreamInfo { remote, local: None, transport, is_encrypted: false, activity };
+            let held = association.clone();
             let serving = serve(shared_task, protocol, association, info);
             let served = tokio::select! {
                 served = serving => served,
-                () = evicted.cancelled() => return,
+                // A graceful end would take as long as the peer likes.
+                () = evicted.cancelled() => return held.abort("the place is needed"),
             };
+            drop(held);
             if let Err(error) = served {
                 tracing::debug!(%remote, %error, "an association ended before it was served");
             }

@@ -218,6 +218,8 @@ async fn connection(
         let rate = Rate::minimum(&lingering.limits);
         tokio::select! {
             () = lingering::close(rate, &end.stream, end.has_unread_request) => {}
+            // It was answered without a request: the place is needed.
+            () = evicted.cancelled() => {}
             () = lingering.abort.cancelled() => {}
         }
     }
