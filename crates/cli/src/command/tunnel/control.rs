@@ -228,6 +228,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::print_stderr, reason = "a test says what it skips")]
     fn a_directory_of_another_user_among_the_temporary_files_is_not_used() {
         let directory = tempfile::tempdir().expect("a directory");
         let directory = directory.path();
