@@ -3,7 +3,7 @@
 #![no_main]
 
 use bytes::{Bytes, BytesMut};
-use eyas_proxy::connect_udp::capsule::{self, Capsules, Fault, MAX_PAYLOAD};
+use eyas_proxy::connect_udp::capsule::{self, CapsuleFault, CapsuleReader, MAX_PAYLOAD};
 use eyas_relay::connect_udp::{destination, path};
 use libfuzzer_sys::fuzz_target;
 
@@ -22,10 +22,10 @@ static REACH: Reach<7> = Reach::new([
 ]);
 
 /// Returns all payloads, the fault that ended them, and whether the stream may end here.
-fn read(bytes: &[u8], cut: usize) -> (Vec<Bytes>, Option<Fault>, bool) {
-    let (mut capsules, mut payloads) = (Capsules::default(), Vec::new());
+fn read(bytes: &[u8], cut: usize) -> (Vec<Bytes>, Option<CapsuleFault>, bool) {
+    let (mut capsules, mut payloads) = (CapsuleReader::default(), Vec::new());
     for piece in bytes.chunks(cut.max(1)) {
-        capsules.put(piece);
+        capsules.receive(piece);
         loop {
             match capsules.datagram() {
                 Ok(Some(payload)) => payloads.push(payload),
@@ -48,8 +48,8 @@ fuzz_target!(|input: (u8, &[u8])| {
     assert_eq!(whole, read(bytes, 1));
     let (payloads, fault, is_at_boundary) = whole;
     match fault {
-        Some(Fault::NoContext) => REACH.hit("a missing context"),
-        Some(Fault::TooLong) => REACH.hit("a datagram that is too long"),
+        Some(CapsuleFault::NoContext) => REACH.hit("a missing context"),
+        Some(CapsuleFault::TooLong) => REACH.hit("a datagram that is too long"),
         None if !is_at_boundary => REACH.hit("a stream that ends within a capsule"),
         None => {}
     }

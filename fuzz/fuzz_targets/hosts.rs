@@ -1,7 +1,7 @@
 //! Arbitrary text as a host: parsing never panics, and normalisation is idempotent.
 #![no_main]
 
-use eyas_race::target::{Host, Target};
+use eyas_race::target::{Target, TargetHost};
 use libfuzzer_sys::fuzz_target;
 
 mod reach;
@@ -13,15 +13,15 @@ static REACH: Reach<4> =
 
 fuzz_target!(|text: &str| {
     REACH.begin();
-    let Ok(host) = Host::parse(text) else { return REACH.hit("an invalid host") };
+    let Ok(host) = TargetHost::parse(text) else { return REACH.hit("an invalid host") };
     REACH.hit(match &host {
-        Host::Name(_) => "a name",
-        Host::Literal(address, _) if address.is_ipv4() => "an IPv4 address",
-        Host::Literal(..) => "an IPv6 address",
+        TargetHost::Name(_) => "a name",
+        TargetHost::Literal(address, _) if address.is_ipv4() => "an IPv4 address",
+        TargetHost::Literal(..) => "an IPv6 address",
     });
     if let Some(name) = host.name() {
         assert!(name.len() <= 253);
-        assert_eq!(Host::parse(name).as_ref(), Ok(&host));
+        assert_eq!(TargetHost::parse(name).as_ref(), Ok(&host));
     }
     assert!(!Target::https(host, 443).to_string().is_empty());
 });

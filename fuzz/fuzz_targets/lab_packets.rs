@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas_netem::capture::Capture;
+use eyas_netem::capture::PacketCapture;
 use eyas_netem::packet::{Packet, protocol};
 use libfuzzer_sys::fuzz_target;
 
@@ -18,7 +18,7 @@ mod measures;
 mod packet;
 mod reach;
 
-use packet::{Content, PacketInfo};
+use packet::{PacketContent, PacketInfo};
 use reach::Reach;
 
 static REACH: Reach<9> = Reach::new([
@@ -76,7 +76,7 @@ fn series(mut input: &[u8]) -> Vec<(bool, Vec<u8>)> {
 
 /// Checks that written packets are read back unchanged.
 fn check_round_trip(packets: &[(bool, Vec<u8>)]) {
-    let mut file = Capture::new(LIMIT);
+    let mut file = PacketCapture::new(LIMIT);
     let interface = file.interface(INTERFACE);
     for (number, (_, ip)) in packets.iter().enumerate() {
         file.bytes(at(number), interface, ip, None);
@@ -95,10 +95,10 @@ fn at(number: usize) -> Duration {
 fn count(packets: &[PacketInfo]) {
     for packet in packets {
         match &packet.content {
-            Content::Dns(dns) if !dns.is_answer => REACH.hit("a query"),
-            Content::Tcp { .. } => REACH.hit("a TCP segment"),
-            Content::Quic { .. } => REACH.hit("a QUIC datagram"),
-            Content::Unreachable { .. } => REACH.hit("an ICMP error"),
+            PacketContent::Dns(dns) if !dns.is_answer => REACH.hit("a query"),
+            PacketContent::Tcp { .. } => REACH.hit("a TCP segment"),
+            PacketContent::Quic { .. } => REACH.hit("a QUIC datagram"),
+            PacketContent::Unreachable { .. } => REACH.hit("an ICMP error"),
             _ => {}
         }
     }
@@ -140,8 +140,9 @@ fuzz_target!(|input: &[u8]| {
     REACH.begin();
     let captured = capture::packets(input);
     assert!(captured.iter().map(|packet| packet.ip.len()).sum::<usize>() <= input.len());
-    let parse =
-        |sent: bool, captured: &capture::Captured| packet::parse(captured.at, sent, &captured.ip);
+    let parse = |sent: bool, captured: &capture::CapturedPacket| {
+        packet::parse(captured.at, sent, &captured.ip)
+    };
     for packet in &captured {
         REACH.hit("a packet in a file");
         for sent in [false, true] {

@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
-use eyas_race::candidate::{Candidate, Origin, Security, Transport};
-use eyas_race::evidence::{Evidence, Level, NetworkId, Trust};
-use eyas_race::memory::{Config, Entry, Key, Memory, PathEntry, Record, View, forget_row};
-use eyas_race::target::Host;
+use eyas_race::candidate::{AddressOrigin, Candidate, Security, Transport};
+use eyas_race::evidence::{Evidence, EvidenceLevel, NetworkId, TrustContext};
+use eyas_race::memory::{
+    Memory, MemoryConfig, MemoryEntry, MemoryKey, MemoryRecord, MemoryView, PathEntry, forget_row,
+};
+use eyas_race::target::TargetHost;
 use libfuzzer_sys::fuzz_target;
 
 mod reach;
@@ -31,17 +33,17 @@ fn candidate(transport: Transport) -> Candidate {
         alpn: Vec::new(),
         ech: None,
         priority: None,
-        origin: Origin::Address,
+        origin: AddressOrigin::Address,
     }
 }
 
-fn evidence(host: Host, network: NetworkId, transport: Transport) -> Evidence {
+fn evidence(host: TargetHost, network: NetworkId, transport: Transport) -> Evidence {
     Evidence {
         at: NOW,
         network,
         host,
         candidate: candidate(transport),
-        level: Level::Security,
+        level: EvidenceLevel::Security,
         failure: None,
         doubt: None,
         rtt: Some(Duration::from_millis(20)),
@@ -50,8 +52,8 @@ fn evidence(host: Host, network: NetworkId, transport: Transport) -> Evidence {
 }
 
 /// Parses a line: a record as JSON, or `KEY ENTRY` as in a store with two columns.
-fn row(line: &[u8]) -> Option<(Key, Entry)> {
-    if let Ok(Record { key, entry }) = serde_json::from_slice(line) {
+fn row(line: &[u8]) -> Option<(MemoryKey, MemoryEntry)> {
+    if let Ok(MemoryRecord { key, entry }) = serde_json::from_slice(line) {
         return Some((key, entry));
     }
     let text = std::str::from_utf8(line).ok()?;
@@ -61,26 +63,27 @@ fn row(line: &[u8]) -> Option<(Key, Entry)> {
 
 fuzz_target!(|bytes: &[u8]| {
     REACH.begin();
-    let rows: Vec<(Key, Entry)> = bytes.split(|byte| *byte == b'\n').filter_map(row).collect();
+    let rows: Vec<(MemoryKey, MemoryEntry)> =
+        bytes.split(|byte| *byte == b'\n').filter_map(row).collect();
     if rows.len() < bytes.split(|byte| *byte == b'\n').count() {
         REACH.hit("an invalid line");
     }
-    let config = Config { max_rows: 64, max_rows_per_host: 8, ..Config::default() };
+    let config = MemoryConfig { max_rows: 64, max_rows_per_host: 8, ..MemoryConfig::default() };
     let mut memory = Memory::new(config.clone());
     for (key, entry) in rows.clone() {
         // The text form only loses the flow label of an address.
-        let once: Key = key.to_string().parse().expect("the text form of a key is a key");
+        let once: MemoryKey = key.to_string().parse().expect("the text form of a key is a key");
         assert_eq!(once.to_string().parse(), Ok(once));
         REACH.hit(match &entry {
-            Entry::Peer(_) => "a row about a peer",
-            Entry::Path(_) => "a row about a path",
-            Entry::Network(_) => "a row about a network",
+            MemoryEntry::Peer(_) => "a row about a peer",
+            MemoryEntry::Path(_) => "a row about a path",
+            MemoryEntry::Network(_) => "a row about a network",
         });
         memory.insert(key, entry);
         assert!(memory.len() <= config.max_rows);
     }
-    let trust = Trust::default();
-    let view = View::from_rows(rows.clone(), &trust, NOW, &config);
+    let trust = TrustContext::default();
+    let view = MemoryView::from_rows(rows.clone(), &trust, NOW, &config);
     for transport in Transport::ALL {
         view.verdict(&candidate(transport), NOW);
         view.verdict(&candidate(transport), Duration::MAX);
@@ -97,9 +100,9 @@ fuzz_target!(|bytes: &[u8]| {
     }
     for record in memory.records() {
         match record.entry {
-            Entry::Path(PathEntry { silent, .. }) => _ = std::hint::black_box(silent.len()),
-            Entry::Peer(peer) => _ = peer.verdicts(Security::Tls, NOW, &config),
-            Entry::Network(network) => _ = std::hint::black_box(network.name),
+            MemoryEntry::Path(PathEntry { silent, .. }) => _ = std::hint::black_box(silent.len()),
+            MemoryEntry::Peer(peer) => _ = peer.verdicts(Security::Tls, NOW, &config),
+            MemoryEntry::Network(network) => _ = std::hint::black_box(network.name),
         }
     }
     memory.expire(Duration::MAX);

@@ -5,10 +5,12 @@
 use std::time::Duration;
 
 use eyas_perf::protocol::client_session::{ClientInput, ClientOutput, ClientSession};
-use eyas_perf::protocol::frame::{Frame, FrameError, Grant, HEADER, MAX_PAYLOAD, TestToken};
-use eyas_perf::protocol::request::{Direction, ServerLimits, TestRequest};
+use eyas_perf::protocol::frame::{
+    FrameError, HEADER, MAX_PAYLOAD, PerfFrame, TestGrant, TestToken,
+};
+use eyas_perf::protocol::request::{ServerLimits, TestDirection, TestRequest};
 use eyas_perf::protocol::server_session::{ServerInput, ServerOutput, ServerSession};
-use eyas_perf::protocol::{GRACE, MAX_IDLE, Reading, STEP_TIME};
+use eyas_perf::protocol::{EndReading, GRACE, MAX_IDLE, STEP_TIME};
 use libfuzzer_sys::fuzz_target;
 
 mod reach;
@@ -30,9 +32,9 @@ const MAX_OUTPUTS: usize = 8;
 
 /// Something that happens to either end.
 enum Event {
-    Frame(Frame),
+    Frame(PerfFrame),
     Attached(u16),
-    Reading(Reading),
+    Reading(EndReading),
     SendingEnded,
     ReceivingEnded,
     Stop,
@@ -61,17 +63,21 @@ impl Script<'_> {
             6 => Event::Lost,
             _ => {
                 let counted = u64::from(self.octet()?) << (self.octet()? % 56);
-                Event::Reading(Reading { received: counted, sent: counted, ..Reading::default() })
+                Event::Reading(EndReading {
+                    received: counted,
+                    sent: counted,
+                    ..EndReading::default()
+                })
             }
         };
         Some((event, passed))
     }
 
     /// Returns the next frame that can be parsed.
-    fn frame(&mut self) -> Option<Frame> {
+    fn frame(&mut self) -> Option<PerfFrame> {
         loop {
             let (header, rest) = self.0.split_first_chunk::<HEADER>()?;
-            let length = match Frame::payload_length(*header) {
+            let length = match PerfFrame::payload_length(*header) {
                 Ok(length) => length.min(rest.len()),
                 Err(_) => {
                     REACH.hit("a malformed frame");
@@ -82,7 +88,7 @@ impl Script<'_> {
             assert!(length <= MAX_PAYLOAD);
             let (payload, rest) = rest.split_at(length);
             self.0 = rest;
-            match Frame::parse(header[0], payload) {
+            match PerfFrame::parse(header[0], payload) {
                 Ok(frame) => {
                     let encoded = frame.encode();
                     assert_eq!((encoded[0], &encoded[HEADER..]), (header[0], payload));
@@ -103,7 +109,7 @@ fn serve(asked: TestRequest, script: &mut Script<'_>) {
         ServerLimits { time: Duration::from_secs(3), bytes: 1 << 40, ..ServerLimits::default() };
     let request = limits.grant(asked);
     request.validated().expect("what is granted is valid");
-    let grant = Grant { token: TestToken([1; 16]), request, bytes: limits.bytes };
+    let grant = TestGrant { token: TestToken([1; 16]), request, bytes: limits.bytes };
     let mut server = ServerSession::new(grant, Duration::ZERO);
     let longest = STEP_TIME + MAX_IDLE + request.duration() + GRACE * 2;
     let mut now = Duration::ZERO;
@@ -112,7 +118,7 @@ fn serve(asked: TestRequest, script: &mut Script<'_>) {
         let until = loop {
             match server.poll_output(now) {
                 ServerOutput::Timeout(until) => break until,
-                ServerOutput::Send(Frame::Summary(..)) => REACH.hit("a summary of a server"),
+                ServerOutput::Send(PerfFrame::Summary(..)) => REACH.hit("a summary of a server"),
                 _ => {}
             }
             outputs += 1;
@@ -120,7 +126,7 @@ fn serve(asked: TestRequest, script: &mut Script<'_>) {
         };
         assert!(until >= now && now <= longest, "{now:?} of {longest:?}");
         let (event, passed) =
-            script.event().unwrap_or((Event::Reading(Reading::default()), Duration::MAX));
+            script.event().unwrap_or((Event::Reading(EndReading::default()), Duration::MAX));
         now = until.min(now.saturating_add(passed));
         server.handle_input(
             now,
@@ -138,7 +144,7 @@ fn serve(asked: TestRequest, script: &mut Script<'_>) {
 
 fn ask(direction: u8, script: &mut Script<'_>) {
     let request = TestRequest {
-        direction: Direction::try_from(direction % 3).expect("one of three"),
+        direction: TestDirection::try_from(direction % 3).expect("one of three"),
         streams: 4,
         time: Duration::from_secs(2),
         count: u64::from(direction / 3 % 2),
@@ -160,7 +166,7 @@ fn ask(direction: u8, script: &mut Script<'_>) {
         };
         assert!(until >= now && now <= longest, "{now:?} of {longest:?}");
         let (event, passed) =
-            script.event().unwrap_or((Event::Reading(Reading::default()), Duration::MAX));
+            script.event().unwrap_or((Event::Reading(EndReading::default()), Duration::MAX));
         now = until.min(now.saturating_add(passed));
         client.handle_input(
             now,
@@ -195,7 +201,7 @@ fuzz_target!(|octets: &[u8]| {
     match script.octet() {
         None => {}
         Some(0) => {
-            if let Some(Frame::Open(asked)) = script.frame() {
+            if let Some(PerfFrame::Open(asked)) = script.frame() {
                 serve(asked, &mut script);
             }
         }

@@ -3,8 +3,8 @@
 #![no_main]
 
 use eyas_proxy::client_hello::{FirstFlight, first_flight};
-use eyas_relay::body::Body;
-use eyas_relay::handshake::{Handshake, Request, Step};
+use eyas_relay::body::BodyDelimiter;
+use eyas_relay::handshake::{HandshakeRequest, HandshakeStep, ProxyHandshake};
 use libfuzzer_sys::fuzz_target;
 
 mod reach;
@@ -18,19 +18,19 @@ static REACH: Reach<4> = Reach::new([
     "early data",
 ]);
 
-fn body(fields: &str) -> Body {
-    let mut handshake = Handshake::new(false);
-    handshake.put(format!("PUT http://a/ HTTP/1.1\r\n{fields}\r\n").as_bytes());
+fn body(fields: &str) -> BodyDelimiter {
+    let mut handshake = ProxyHandshake::new(false);
+    handshake.receive(format!("PUT http://a/ HTTP/1.1\r\n{fields}\r\n").as_bytes());
     match handshake.step() {
-        Step::Request(Request::Forward { body, .. }) => body,
+        HandshakeStep::Request(HandshakeRequest::Forward { body, .. }) => body,
         other => panic!("{other:?}"),
     }
 }
 
-fn consume(mut body: Body, bytes: &[u8], cut: usize) -> (usize, bool, bool) {
+fn consume(mut body: BodyDelimiter, bytes: &[u8], cut: usize) -> (usize, bool, bool) {
     let mut consumed = 0;
     for piece in bytes.chunks(cut.max(1)) {
-        let length = body.take(piece);
+        let length = body.read(piece);
         consumed += length;
         if length < piece.len() {
             break;

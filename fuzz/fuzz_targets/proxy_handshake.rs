@@ -2,10 +2,10 @@
 //! rewritten head parses to the same request. The same octets as a SOCKS5 datagram.
 #![no_main]
 
-use eyas::Host;
+use eyas::TargetHost;
 use eyas_proxy::associate::datagram;
-use eyas_relay::destination::Refusal;
-use eyas_relay::handshake::{Credentials, Handshake, Request, Step};
+use eyas_relay::destination::RequestRefusal;
+use eyas_relay::handshake::{ClientCredentials, HandshakeRequest, HandshakeStep, ProxyHandshake};
 use libfuzzer_sys::fuzz_target;
 
 mod reach;
@@ -22,35 +22,35 @@ static REACH: Reach<6> = Reach::new([
 ]);
 
 /// The replies, the request, why the client was rejected, and the unread rest.
-type Transcript = (Vec<u8>, Option<Request>, Option<String>, Option<Vec<u8>>);
+type Transcript = (Vec<u8>, Option<HandshakeRequest>, Option<String>, Option<Vec<u8>>);
 
-fn authenticate(given: &Credentials) -> Result<Option<String>, Refusal> {
+fn authenticate(given: &ClientCredentials) -> Result<Option<String>, RequestRefusal> {
     match (&given.name[..], &given.password[..]) {
         (b"a", b"b") => Ok(Some("a".to_owned())),
-        _ => Err(Refusal::NoUser),
+        _ => Err(RequestRefusal::NoUser),
     }
 }
 
 fn handshake(with_users: bool, bytes: &[u8], cuts: &[u8]) -> Transcript {
-    let mut handshake = Handshake::new(with_users);
+    let mut handshake = ProxyHandshake::new(with_users);
     let (mut replies, mut request, mut rejection) = (Vec::new(), None, None);
     let (mut rest, mut cuts) = (bytes, cuts.iter().cycle());
     while !rest.is_empty() {
         let length = cuts.next().map_or(rest.len(), |cut| usize::from(*cut).clamp(1, rest.len()));
         let (piece, after) = rest.split_at(length);
         rest = after;
-        handshake.put(piece);
+        handshake.receive(piece);
         loop {
             let step = match handshake.step() {
-                Step::Authenticate(given) => handshake.authenticated(authenticate(&given)),
+                HandshakeStep::Authenticate(given) => handshake.authenticated(authenticate(&given)),
                 step => step,
             };
             match step {
-                Step::More => break,
-                Step::Authenticate(_) => unreachable!("there is an answer"),
-                Step::Send(bytes) => replies.extend(bytes),
-                Step::Request(parsed) => request = Some(parsed),
-                Step::Close(bytes, why) => {
+                HandshakeStep::More => break,
+                HandshakeStep::Authenticate(_) => unreachable!("there is an answer"),
+                HandshakeStep::Send(bytes) => replies.extend(bytes),
+                HandshakeStep::Request(parsed) => request = Some(parsed),
+                HandshakeStep::Close(bytes, why) => {
                     replies.extend(bytes);
                     rejection = Some(why.to_string());
                 }
@@ -70,29 +70,29 @@ fuzz_target!(|input: (bool, Vec<u8>, &[u8])| {
     let (_, request, rejection, _) = whole;
     assert!(request.is_none() || rejection.is_none());
     match (&request, bytes.first()) {
-        (Some(Request::Connect(_)), Some(4 | 5)) => REACH.hit("a SOCKS destination"),
-        (Some(Request::Connect(_)), _) => REACH.hit("an HTTP CONNECT destination"),
-        (Some(Request::Forward { .. }), _) => REACH.hit("a forwarded request"),
-        (Some(Request::Associate { .. }), _) => REACH.hit("an association"),
+        (Some(HandshakeRequest::Connect(_)), Some(4 | 5)) => REACH.hit("a SOCKS destination"),
+        (Some(HandshakeRequest::Connect(_)), _) => REACH.hit("an HTTP CONNECT destination"),
+        (Some(HandshakeRequest::Forward { .. }), _) => REACH.hit("a forwarded request"),
+        (Some(HandshakeRequest::Associate { .. }), _) => REACH.hit("an association"),
         (None, _) if rejection.is_some() => REACH.hit("a rejected client"),
         _ => {}
     }
     if let Ok((to, data)) = datagram::read(bytes) {
         REACH.hit("a datagram with a destination");
-        if let Host::Literal(ip, _) = to.host {
+        if let TargetHost::Literal(ip, _) = to.host {
             let rewritten = datagram::write((ip, to.port).into(), data);
             assert_eq!(datagram::read(&rewritten), Ok((to, data)));
         }
     }
     // The forwarded head is itself a valid request with the same meaning.
-    if let Some(Request::Forward { destination, head, body }) = request {
+    if let Some(HandshakeRequest::Forward { destination, head, body }) = request {
         let head = String::from_utf8_lossy(&head).into_owned();
         let (line, fields) = head.split_once("\r\n").expect("a request line");
         let (method, path) = line.split_once(' ').expect("a target");
         let rewritten = format!("{method} http://{destination}{path}\r\n{fields}");
         let (_, request, rejection, _) = handshake(false, rewritten.as_bytes(), &[]);
         match (request, rejection.as_deref()) {
-            (Some(Request::Forward { destination: other, body: same, .. }), _) => {
+            (Some(HandshakeRequest::Forward { destination: other, body: same, .. }), _) => {
                 assert_eq!((other, same), (destination, body));
             }
             // The rewritten head is longer by two fields.

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use etherparse::{PacketBuilder, PacketHeaders, TcpHeader};
-use eyas_proxy::interception::dns::{self, Existence, Incoming};
-use eyas_proxy::interception::{Denial, Flow, HOST, Names, Output, Translator};
-use eyas_relay::packet::Unreachable;
+use eyas_proxy::interception::dns::{self, IncomingMessage, NameExistence};
+use eyas_proxy::interception::{
+    FlowDenial, FlowTranslator, HOST, ProgramFlow, RepresentedNames, TranslatorOutput,
+};
+use eyas_relay::packet::UnreachableCause;
 use libfuzzer_sys::fuzz_target;
 
 mod reach;
@@ -89,8 +91,8 @@ fn query(labels: u8, kind: u8, payload: &[u8]) -> Vec<u8> {
 
 fuzz_target!(|events: Vec<Event<'_>>| {
     REACH.begin();
-    let (mut translator, mut names) = (Translator::new(LISTENERS), Names::default());
-    let (mut now, mut flows): (Duration, Vec<Flow>) = (Duration::from_secs(1), Vec::new());
+    let (mut translator, mut names) = (FlowTranslator::new(LISTENERS), RepresentedNames::default());
+    let (mut now, mut flows): (Duration, Vec<ProgramFlow>) = (Duration::from_secs(1), Vec::new());
     for event in events {
         let flow = |at: u8| flows.get(usize::from(at) % flows.len().max(1)).copied();
         match event {
@@ -130,8 +132,8 @@ fuzz_target!(|events: Vec<Event<'_>>| {
             Event::Refuse(at, how) => {
                 if let Some(flow) = flow(at) {
                     let why = match how % 2 {
-                        0 => Denial::Reset,
-                        _ => Denial::Unreachable(Unreachable::Host),
+                        0 => FlowDenial::Reset,
+                        _ => FlowDenial::Unreachable(UnreachableCause::Host),
                     };
                     translator.refuse(&flow, why);
                     REACH.hit("a refused connection");
@@ -146,32 +148,32 @@ fuzz_target!(|events: Vec<Event<'_>>| {
         }
         while let Some(output) = translator.poll_output() {
             match output {
-                Output::Packet(packet) => {
+                TranslatorOutput::Packet(packet) => {
                     PacketHeaders::from_ip_slice(&packet).expect("a valid packet");
                 }
-                Output::Open(flow) => {
+                TranslatorOutput::Open(flow) => {
                     assert!(flows.iter().all(|known| known.peer != flow.peer));
                     flows.push(flow);
                 }
-                Output::Question { from, to, message } => {
+                TranslatorOutput::Question { from, to, message } => {
                     let answer = match dns::read(&message) {
-                        Incoming::Question(question) => {
+                        IncomingMessage::Question(question) => {
                             let (v4, v6) = names.addresses(now, question.name()).expect("room");
                             let name = names.name(now, v6.into());
                             assert_eq!(name.as_deref(), Some(question.name()));
                             REACH.hit("an answered query");
-                            question.answer(Existence::Addresses(v4, v6))
+                            question.answer(NameExistence::Addresses(v4, v6))
                         }
                         // The query itself, in the place of what a server answers.
-                        Incoming::Forward(forwarded) => {
+                        IncomingMessage::Forward(forwarded) => {
                             forwarded.query().and_then(|query| forwarded.answer(Some(&query)))
                         }
-                        Incoming::Reverse(ip, forwarded) => match names.name(now, ip) {
+                        IncomingMessage::Reverse(ip, forwarded) => match names.name(now, ip) {
                             Some(name) => forwarded.answer_name(&name),
                             None => forwarded.answer(None),
                         },
-                        Incoming::Answer(answer) => Some(answer),
-                        Incoming::Ignored => None,
+                        IncomingMessage::Answer(answer) => Some(answer),
+                        IncomingMessage::Ignored => None,
                     };
                     if let Some(answer) = answer {
                         let answer = dns::fitted(&message, answer);

@@ -5,15 +5,15 @@ use std::{net::Ipv4Addr, net::Ipv6Addr, time::Duration};
 
 use arbitrary::Arbitrary;
 use eyas_race::candidate::{Security, Transport};
-use eyas_race::dns::{Answer, DnsFailure, HttpsRecord, QueryId, Records};
-use eyas_race::evidence::{Cause, Failure, Level, NetworkId};
-use eyas_race::io::{AttemptId, Input, NetworkChange, NetworkView, Output, SourceAddress};
-use eyas_race::memory::View;
-use eyas_race::policy::{ATTEMPT_DELAY_FLOOR, Losers, Policy};
-use eyas_race::race::Setup;
-use eyas_race::report::Report;
-use eyas_race::target::{Host, Target};
-use eyas_race::trace::{Recorder, replay};
+use eyas_race::dns::{DnsAnswer, DnsFailure, DnsRecords, HttpsRecord, QueryId};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause, NetworkId};
+use eyas_race::io::{AttemptId, NetworkChange, NetworkView, RaceInput, RaceOutput, SourceAddress};
+use eyas_race::memory::MemoryView;
+use eyas_race::policy::{ATTEMPT_DELAY_FLOOR, LoserPolicy, Policy};
+use eyas_race::race::RaceSetup;
+use eyas_race::report::RaceReport;
+use eyas_race::target::{Target, TargetHost};
+use eyas_race::trace::{TraceRecorder, replay};
 use libfuzzer_sys::fuzz_target;
 
 mod reach;
@@ -107,28 +107,28 @@ fn ms(milliseconds: u16) -> Duration {
     Duration::from_millis(milliseconds.into())
 }
 
-fn level(byte: u8) -> Level {
+fn level(byte: u8) -> EvidenceLevel {
     let levels = [
-        Level::Started,
-        Level::Answered,
-        Level::Transport,
-        Level::Security,
-        Level::FirstByte,
-        Level::FullPacket,
+        EvidenceLevel::Started,
+        EvidenceLevel::Answered,
+        EvidenceLevel::Transport,
+        EvidenceLevel::Security,
+        EvidenceLevel::FirstByte,
+        EvidenceLevel::FullPacket,
     ];
     levels[usize::from(byte) % levels.len()]
 }
 
-fn cause(byte: u8) -> Cause {
+fn cause(byte: u8) -> FailureCause {
     let causes = [
-        Cause::Refused,
-        Cause::Silent,
-        Cause::Reset,
-        Cause::Tls,
-        Cause::Certificate,
-        Cause::Unreachable,
-        Cause::Deadline,
-        Cause::Local,
+        FailureCause::Refused,
+        FailureCause::Silent,
+        FailureCause::Reset,
+        FailureCause::Tls,
+        FailureCause::Certificate,
+        FailureCause::Unreachable,
+        FailureCause::Deadline,
+        FailureCause::Local,
     ];
     causes[usize::from(byte) % causes.len()]
 }
@@ -160,8 +160,8 @@ fn network(id: u8, has_v4: bool, has_v6: bool) -> NetworkView {
 }
 
 impl Run {
-    fn setup(&self) -> Setup {
-        let host = Host::Name("a.test".into());
+    fn setup(&self) -> RaceSetup {
+        let host = TargetHost::Name("a.test".into());
         let transports = vec![Transport::Quic, Transport::Mptcp, Transport::Tcp];
         let target = if self.is_https {
             Target::https(host, 443)
@@ -174,7 +174,9 @@ impl Run {
             simultaneous: self.simultaneous,
             late_switch: self.late_switch,
             exhaustive: self.exhaustive,
-            losers: self.finish_losers.map_or(Losers::Cancel, |budget| Losers::Finish(ms(budget))),
+            losers: self
+                .finish_losers
+                .map_or(LoserPolicy::Cancel, |budget| LoserPolicy::Finish(ms(budget))),
             win_at: level(self.win_at),
             max_in_flight: self.max_in_flight.into(),
             second_tries: u32::from(self.second_tries % 9),
@@ -184,16 +186,16 @@ impl Run {
             grace,
             ..Policy::default()
         };
-        let view = View::empty();
-        Setup { target, policy, view, network: network(0, true, true), seed: self.seed }
+        let view = MemoryView::empty();
+        RaceSetup { target, policy, view, network: network(0, true, true), seed: self.seed }
     }
 }
 
-fn answer(id: u8, records: Result<Records, DnsFailure>) -> Input {
-    Input::Answer(Answer { id: QueryId(id.into()), records, protected: false })
+fn answer(id: u8, records: Result<DnsRecords, DnsFailure>) -> RaceInput {
+    RaceInput::Answer(DnsAnswer { id: QueryId(id.into()), records, protected: false })
 }
 
-fn input(event: &Event) -> Option<Input> {
+fn input(event: &Event) -> Option<RaceInput> {
     Some(match event {
         Event::Wait { .. } | Event::Poll => return None,
         Event::Https { id, priority, target, alpn, port, v4: hosts4, v6: hosts6 } => {
@@ -208,50 +210,50 @@ fn input(event: &Event) -> Option<Input> {
                 ipv6_hint: hosts6.iter().copied().map(v6).collect(),
                 ..HttpsRecord::default()
             };
-            answer(*id, Ok(Records::Https(vec![record])))
+            answer(*id, Ok(DnsRecords::Https(vec![record])))
         }
         Event::Aaaa { id, hosts } => {
-            answer(*id, Ok(Records::Aaaa(hosts.iter().copied().map(v6).collect())))
+            answer(*id, Ok(DnsRecords::Aaaa(hosts.iter().copied().map(v6).collect())))
         }
         Event::A { id, hosts } => {
-            answer(*id, Ok(Records::A(hosts.iter().copied().map(v4).collect())))
+            answer(*id, Ok(DnsRecords::A(hosts.iter().copied().map(v4).collect())))
         }
         Event::NoAnswer { id, failure } => {
             let failures = [DnsFailure::NoData, DnsFailure::NoSuchName, DnsFailure::Timeout];
             answer(*id, Err(failures[usize::from(*failure) % failures.len()].clone()))
         }
-        Event::Progress { id, level: reached, rtt_ms } => Input::Progress {
+        Event::Progress { id, level: reached, rtt_ms } => RaceInput::Progress {
             id: AttemptId((*id).into()),
             level: level(*reached),
             rtt: rtt_ms.map(ms),
         },
         Event::Ready { id, rtt_ms, .. } => {
-            Input::Ready { id: AttemptId((*id).into()), alpn: None, rtt: rtt_ms.map(ms) }
+            RaceInput::Ready { id: AttemptId((*id).into()), alpn: None, rtt: rtt_ms.map(ms) }
         }
         Event::Failed { id, cause: reason, level: reached } => {
-            let failure = Failure::new(cause(*reason), level(*reached), "");
-            Input::Failed { id: AttemptId((*id).into()), failure }
+            let failure = AttemptFailure::new(cause(*reason), level(*reached), "");
+            RaceInput::Failed { id: AttemptId((*id).into()), failure }
         }
-        Event::Slots(slots) => Input::Slots((*slots).into()),
-        Event::Network { id, v4, v6 } => Input::NetworkChanged(Box::new(NetworkChange {
+        Event::Slots(slots) => RaceInput::Slots((*slots).into()),
+        Event::Network { id, v4, v6 } => RaceInput::NetworkChanged(Box::new(NetworkChange {
             network: network(*id, *v4, *v6),
-            view: View::empty(),
+            view: MemoryView::empty(),
         })),
-        Event::Cancel => Input::Cancel,
+        Event::Cancel => RaceInput::Cancel,
     })
 }
 
-fn count(output: &Output) {
+fn count(output: &RaceOutput) {
     REACH.hit(match output {
-        Output::Query(_) => "a query",
-        Output::Start { .. } => "an attempt starts",
-        Output::Close { .. } => "an attempt closes",
-        Output::Usable(_) => "a usable connection",
-        Output::Better(_) => "a better connection",
-        Output::Learn(_) => "evidence is learnt",
-        Output::Failed(_) => "a race fails",
-        Output::Finished => "a race ends",
-        Output::Timeout(Some(_)) => "a timeout",
+        RaceOutput::Query(_) => "a query",
+        RaceOutput::Start { .. } => "an attempt starts",
+        RaceOutput::Close { .. } => "an attempt closes",
+        RaceOutput::Usable(_) => "a usable connection",
+        RaceOutput::Better(_) => "a better connection",
+        RaceOutput::Learn(_) => "evidence is learnt",
+        RaceOutput::Failed(_) => "a race fails",
+        RaceOutput::Finished => "a race ends",
+        RaceOutput::Timeout(Some(_)) => "a timeout",
         // No transport of these races waits for data, and after the end there are no timeouts.
         _ => return,
     });
@@ -267,12 +269,12 @@ struct Checker {
 }
 
 impl Checker {
-    fn check(&mut self, now: Duration, output: &Output, simultaneous: bool) {
-        let is_silent = *output == Output::Timeout(None);
+    fn check(&mut self, now: Duration, output: &RaceOutput, simultaneous: bool) {
+        let is_silent = *output == RaceOutput::Timeout(None);
         assert!(is_silent || !self.is_finished, "output after the end");
         count(output);
         match output {
-            Output::Start { id, .. } => {
+            RaceOutput::Start { id, .. } => {
                 assert_eq!(id.0, self.starts);
                 self.starts += 1;
                 let is_late_enough =
@@ -280,16 +282,16 @@ impl Checker {
                 assert!(is_late_enough || simultaneous, "two starts are too close");
                 self.last_start = Some(now);
             }
-            Output::Usable(_) | Output::Failed(_) => {
+            RaceOutput::Usable(_) | RaceOutput::Failed(_) => {
                 self.verdicts += 1;
                 assert_eq!(self.verdicts, 1, "a second winner or failure");
             }
-            Output::Better(_) => assert_eq!(self.verdicts, 1),
-            Output::Finished => {
+            RaceOutput::Better(_) => assert_eq!(self.verdicts, 1),
+            RaceOutput::Finished => {
                 assert_eq!(self.verdicts, 1);
                 self.is_finished = true;
             }
-            Output::Timeout(Some(next)) => assert!(*next > now),
+            RaceOutput::Timeout(Some(next)) => assert!(*next > now),
             _ => {}
         }
     }
@@ -297,16 +299,16 @@ impl Checker {
 
 fuzz_target!(|run: Run| {
     REACH.begin();
-    let mut race = Recorder::new(run.setup(), NOW);
+    let mut race = TraceRecorder::new(run.setup(), NOW);
     let mut checker = Checker::default();
     let mut now = NOW;
-    let mut drain = |race: &mut Recorder, now: Duration| loop {
+    let mut drain = |race: &mut TraceRecorder, now: Duration| loop {
         let output = race.poll_output(now);
         checker.check(now, &output, run.simultaneous);
-        if let Output::Timeout(next) = output {
+        if let RaceOutput::Timeout(next) = output {
             // All due decisions have been made: polling again changes nothing.
             let mut clone = race.race().clone();
-            clone.handle_input(now, Input::Tick);
+            clone.handle_input(now, RaceInput::Tick);
             assert_eq!(clone.poll_output(now), output, "a decision was due");
             return next;
         }
@@ -316,7 +318,7 @@ fuzz_target!(|run: Run| {
             now += ms(*wait);
         }
         if let Event::Ready { id, fell_back: true, .. } = event {
-            race.handle_input(now, Input::FellBack { id: AttemptId((*id).into()) });
+            race.handle_input(now, RaceInput::FellBack { id: AttemptId((*id).into()) });
         }
         match input(event) {
             Some(input) => race.handle_input(now, input),
@@ -330,6 +332,6 @@ fuzz_target!(|run: Run| {
         now = next;
     }
     assert!(race.race().is_over(), "the race does not end");
-    Report::from_trace(race.trace()).expect("a race replays");
+    RaceReport::from_trace(race.trace()).expect("a race replays");
     replay(race.trace()).expect("a race replays");
 });

@@ -11,9 +11,9 @@ use eyas_sctp::config::ConnectOptions;
 use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::identifier::{AssociationId, StreamId, VerificationTag};
 use eyas_sctp::io::Input;
-use eyas_sctp::message::{Reliability, SendInfo};
+use eyas_sctp::message::{MessageReliability, SendInfo};
 use eyas_sctp::serial::{ReconfigurationNumber, Tsn};
-use eyas_sctp::wire::{Checksum, Chunk, Header, Packet};
+use eyas_sctp::wire::{ChecksumKind, Chunk, CommonHeader, PacketParser};
 use libfuzzer_sys::fuzz_target;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -110,7 +110,7 @@ struct Subject {
 
 impl Subject {
     fn new(run: &Run) -> Self {
-        let header = |tag| Header { source_port: PORT, destination_port: PORT, tag };
+        let header = |tag| CommonHeader { source_port: PORT, destination_port: PORT, tag };
         let mut subject = Self {
             host: Host::new(association(run.bits), Vec::new(), 2),
             peer: Peer {
@@ -140,7 +140,8 @@ impl Subject {
         self.id = self.host.endpoint.connect(self.now, &options).ok();
         self.host.drain(self.now);
         for (_, packet) in self.host.take_packets() {
-            let (_, mut chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+            let (_, mut chunks) =
+                PacketParser::parse(&packet, ChecksumKind::Crc32c).expect("a packet");
             if let Some(Chunk::Init(init)) = chunks.next() {
                 self.peer.header.tag = init.initiate_tag;
             }
@@ -158,7 +159,8 @@ impl Subject {
         for _ in 0..3 {
             other.drain(self.now);
             for (_, packet) in other.take_packets() {
-                let (header, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+                let (header, chunks) =
+                    PacketParser::parse(&packet, ChecksumKind::Crc32c).expect("a packet");
                 self.peer.header = header;
                 for chunk in chunks {
                     if let Chunk::Init(init) = chunk {
@@ -170,7 +172,8 @@ impl Subject {
             }
             self.host.drain(self.now);
             for (_, packet) in self.host.take_packets() {
-                let (_, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+                let (_, chunks) =
+                    PacketParser::parse(&packet, ChecksumKind::Crc32c).expect("a packet");
                 for chunk in chunks {
                     if let Chunk::InitAck(init) = chunk {
                         self.peer.highest = init.initial_tsn.previous();
@@ -210,10 +213,12 @@ impl Subject {
                     unordered: bits & 1 != 0,
                     sack_immediately: bits & 2 != 0,
                     reliability: match bits >> 6 {
-                        0 => Reliability::Lifetime(Duration::from_millis((*bits & 63).into())),
-                        1 => Reliability::Retransmissions((*bits & 1).into()),
-                        2 => Reliability::Priority((*bits & 3).into()),
-                        _ => Reliability::Reliable,
+                        0 => {
+                            MessageReliability::Lifetime(Duration::from_millis((*bits & 63).into()))
+                        }
+                        1 => MessageReliability::Retransmissions((*bits & 1).into()),
+                        2 => MessageReliability::Priority((*bits & 3).into()),
+                        _ => MessageReliability::Reliable,
                     },
                     ..SendInfo::default()
                 };
@@ -294,7 +299,7 @@ impl Subject {
 
 /// Returns the packet with its correct checksum.
 fn with_checksum(mut packet: Vec<u8>) -> Bytes {
-    Checksum::Crc32c.patch(&mut packet);
+    ChecksumKind::Crc32c.patch(&mut packet);
     packet.into()
 }
 

@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyas_sctp::config::{ConnectOptions, EndpointConfig};
-use eyas_sctp::data_channel::dcep::{Dcep, Open};
+use eyas_sctp::data_channel::dcep::{DcepMessage, DcepOpen};
 use eyas_sctp::data_channel::{
-    ChannelEvent, ChannelOptions, DataChannels, Kind, Output, Role, Settings,
+    ChannelEvent, ChannelOptions, ChannelSettings, DataChannelOutput, DataChannels, DtlsRole,
+    MessageKind,
 };
 use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::identifier::{AssociationId, Ppid, StreamId};
 use eyas_sctp::io::{Ecn, Input, Output as EndpointOutput, Received, Transmit};
-use eyas_sctp::message::{Reliability, SendInfo};
+use eyas_sctp::message::{MessageReliability, SendInfo};
 use libfuzzer_sys::fuzz_target;
 
 mod reach;
@@ -61,7 +62,7 @@ fn address(side: u8) -> SocketAddr {
 
 impl World {
     fn new() -> Self {
-        let mut settings = Settings::new(Role::Client);
+        let mut settings = ChannelSettings::new(DtlsRole::Client);
         (settings.max_channels, settings.max_message_size) = (MAX_CHANNELS, MAX_MESSAGE);
         settings.max_names = 1000;
         let mut config = settings.association();
@@ -107,7 +108,7 @@ impl World {
             5 => {
                 let data = vec![7; 8 * usize::from(c)].into();
                 let user = &mut self.user;
-                let _ = self.channels.send(self.now, user, stream, Kind::Binary, data);
+                let _ = self.channels.send(self.now, user, stream, MessageKind::Binary, data);
             }
             6 => {
                 let _ = self.channels.close(self.now, &mut self.user, stream);
@@ -123,7 +124,7 @@ impl World {
         let mut options = ChannelOptions::new("ours");
         options.ordered = b & 1 != 0;
         if b & 2 != 0 {
-            options.reliability = Reliability::Retransmissions(c.into());
+            options.reliability = MessageReliability::Retransmissions(c.into());
         }
         options.negotiated = (b & 4 != 0).then_some(stream);
         if let Ok(id) = self.channels.open(self.now, &mut self.user, &options) {
@@ -134,9 +135,9 @@ impl World {
 
     /// The peer opens a channel, with or without a damaged byte.
     fn send_open_from_peer(&mut self, stream: StreamId, b: u8, c: u8) {
-        let open = Dcep::Open(Open {
+        let open = DcepMessage::Open(DcepOpen {
             ordered: b & 1 != 0,
-            reliability: Reliability::Reliable,
+            reliability: MessageReliability::Reliable,
             priority: 256,
             label: "l".repeat(usize::from(c)),
             protocol: String::new(),
@@ -166,10 +167,12 @@ impl World {
         for outputs in 0.. {
             assert!(outputs < MAX_OUTPUTS, "too many outputs");
             match self.channels.poll_output(self.now, &mut self.user) {
-                Output::Channel(event) => self.handle_event(&event),
-                Output::Endpoint(EndpointOutput::Transmit(transmit)) => to_peer.push(transmit),
-                Output::Endpoint(EndpointOutput::Timeout(_)) => break,
-                Output::Endpoint(_) => {}
+                DataChannelOutput::Channel(event) => self.handle_event(&event),
+                DataChannelOutput::Endpoint(EndpointOutput::Transmit(transmit)) => {
+                    to_peer.push(transmit)
+                }
+                DataChannelOutput::Endpoint(EndpointOutput::Timeout(_)) => break,
+                DataChannelOutput::Endpoint(_) => {}
             }
         }
         let mut to_user = Vec::new();
@@ -233,8 +236,8 @@ fn deliver(endpoint: &mut Endpoint, now: Duration, from: u8, transmit: Transmit)
 
 fuzz_target!(|input: &[u8]| {
     REACH.begin();
-    if let Some(message) = Dcep::parse(input) {
-        assert_eq!(Dcep::parse(&message.to_bytes()), Some(message), "parsed and encoded");
+    if let Some(message) = DcepMessage::parse(input) {
+        assert_eq!(DcepMessage::parse(&message.to_bytes()), Some(message), "parsed and encoded");
     }
     let mut world = World::new();
     for step in input.as_chunks().0 {

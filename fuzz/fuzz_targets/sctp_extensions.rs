@@ -7,18 +7,18 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use eyas_sctp::auth::{AuthOffer, Authentication, SharedKeys};
+use eyas_sctp::auth::{AssociationAuthentication, AuthOffer, SharedKeys};
 use eyas_sctp::config::{AssociationConfig, ConnectOptions};
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::{AssociationId, Ppid, StreamId, VerificationTag};
 use eyas_sctp::io::Input;
-use eyas_sctp::message::{Reliability, SendInfo};
+use eyas_sctp::message::{MessageReliability, SendInfo};
 use eyas_sctp::serial::{AsconfNumber, Mid, Ssn, Tsn};
 use eyas_sctp::wire::parameter::AddressRequest;
 use eyas_sctp::wire::{
-    AsconfAckChunk, AsconfChunk, Checksum, Chunk, DataChunk, DataFlags, ForwardTsnChunk, Header,
-    IForwardTsnChunk, Order, Packet, PacketWriter, Parameter, Parameters, SackBuilder, SkippedMid,
-    SkippedSsn,
+    AsconfAckChunk, AsconfChunk, ChecksumKind, Chunk, CommonHeader, DataChunk, DataFlags,
+    DataOrder, ForwardTsnChunk, IForwardTsnChunk, PacketParser, PacketWriter, Parameter,
+    Parameters, SackBuilder, SkippedMid, SkippedSsn,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -49,7 +49,7 @@ static REACH: Reach<10> = Reach::new([
 
 /// The peer, which replaces one of our endpoints after the handshake.
 struct Peer {
-    header: Header,
+    header: CommonHeader,
     /// The peer's next TSN.
     next: Tsn,
     /// The peer's last TSN that the other side has acknowledged.
@@ -59,7 +59,7 @@ struct Peer {
     /// The serial numbers of the peer's next ASCONF, and of the other side's last one.
     next_asconf: AsconfNumber,
     last_asconf: AsconfNumber,
-    authentication: Authentication,
+    authentication: AssociationAuthentication,
     is_interleaved: bool,
     /// A TSN that was skipped and never sent: its acknowledgement shows that the skip was accepted.
     skipped: Option<Tsn>,
@@ -97,12 +97,13 @@ impl Subject {
         options.association = config(bits);
         other.endpoint.connect(now, &options).expect("good options");
         let mut header =
-            Header { source_port: PORT, destination_port: PORT, tag: VerificationTag(0) };
+            CommonHeader { source_port: PORT, destination_port: PORT, tag: VerificationTag(0) };
         let (mut ours, mut theirs) = (None, None);
         for _ in 0..3 {
             other.drain(now);
             for (_, packet) in other.take_packets() {
-                let (sent, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+                let (sent, chunks) =
+                    PacketParser::parse(&packet, ChecksumKind::Crc32c).expect("a packet");
                 header = sent;
                 for chunk in chunks {
                     if let Chunk::Init(init) = chunk {
@@ -113,7 +114,8 @@ impl Subject {
             }
             host.drain(now);
             for (_, packet) in host.take_packets() {
-                let (_, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+                let (_, chunks) =
+                    PacketParser::parse(&packet, ChecksumKind::Crc32c).expect("a packet");
                 for chunk in chunks {
                     if let Chunk::InitAck(init) = chunk {
                         theirs = Some((init.initial_tsn, offer(&init.parameters)));
@@ -123,7 +125,8 @@ impl Subject {
             }
         }
         let (ours, theirs) = (ours.expect("an INIT"), theirs.expect("an INIT ACK"));
-        let authentication = Authentication::new(ours.1, &theirs.1, SharedKeys::default());
+        let authentication =
+            AssociationAuthentication::new(ours.1, &theirs.1, SharedKeys::default());
         let peer = Peer {
             header,
             next: ours.0,
@@ -172,9 +175,9 @@ impl Subject {
             }
             12 => {
                 let reliability = match b % 3 {
-                    0 => Reliability::Lifetime(Duration::from_millis(c.into())),
-                    1 => Reliability::Retransmissions(u16::from(c % 4)),
-                    _ => Reliability::Reliable,
+                    0 => MessageReliability::Lifetime(Duration::from_millis(c.into())),
+                    1 => MessageReliability::Retransmissions(u16::from(c % 4)),
+                    _ => MessageReliability::Reliable,
                 };
                 let stream = StreamId(u16::from(a % 20));
                 let info = SendInfo { stream, reliability, ..SendInfo::default() };
@@ -251,7 +254,7 @@ fn offer(parameters: &Parameters) -> AuthOffer {
 impl Peer {
     /// Learns from a packet of the other side.
     fn learn(&mut self, packet: &Bytes) {
-        let (_, chunks) = Packet::parse(packet, Checksum::Crc32c).expect("a packet");
+        let (_, chunks) = PacketParser::parse(packet, ChecksumKind::Crc32c).expect("a packet");
         for chunk in chunks {
             match chunk {
                 Chunk::Data(data) if data.tsn.is_after(self.highest) => self.highest = data.tsn,
@@ -273,7 +276,7 @@ impl Peer {
                 }
                 Chunk::Auth(auth) => {
                     let verification = self.authentication.verify(&auth);
-                    assert_eq!(verification, eyas_sctp::auth::Verification::Authentic);
+                    assert_eq!(verification, eyas_sctp::auth::AuthVerification::Authentic);
                 }
                 Chunk::Malformed { .. } | Chunk::Unknown(_) => panic!("{chunk:?}"),
                 _ => {}
@@ -339,8 +342,8 @@ impl Peer {
             stream: StreamId(u16::from(a & 31)),
             flags: DataFlags::from_bits(b & 7),
             order: match self.is_interleaved {
-                true => Order::Mid { mid: Mid(number.into()), fsn: 0 },
-                false => Order::Ssn(Ssn(number.into())),
+                true => DataOrder::Mid { mid: Mid(number.into()), fsn: 0 },
+                false => DataOrder::Ssn(Ssn(number.into())),
             },
             ppid: Ppid(1),
             payload: Bytes::from(vec![b'x'; usize::from(b) + 1]),
@@ -374,9 +377,9 @@ impl Peer {
         let mut packet = PacketWriter::begin(&mut buffer, self.header, 20_000);
         if bits & 128 == 0 {
             packet.authenticate_from_here();
-            packet.put(&self.authentication.chunk());
+            packet.append(&self.authentication.chunk());
         }
-        packet.put(chunk);
+        packet.append(chunk);
         packet.authenticate(|covered| {
             self.authentication.sign(covered);
             // A forgery differs in one bit of the covered part.
@@ -384,7 +387,7 @@ impl Peer {
                 *last ^= 1;
             }
         });
-        packet.finish(Checksum::Crc32c);
+        packet.finish(ChecksumKind::Crc32c);
         buffer.freeze()
     }
 }

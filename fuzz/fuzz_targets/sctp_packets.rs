@@ -5,8 +5,8 @@
 use bytes::{Bytes, BytesMut};
 use eyas_sctp::auth::AuthOffer;
 use eyas_sctp::wire::{
-    Cause, Causes, Checksum, Chunk, EncodeChunk, Header, Order, Packet, PacketWriter, Parameter,
-    Parameters,
+    Causes, ChecksumKind, Chunk, CommonHeader, DataOrder, EncodeChunk, ErrorCause, PacketParser,
+    PacketWriter, Parameter, Parameters,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -42,7 +42,7 @@ static REACH: Reach<22> = Reach::new([
 /// Returns the name of what a chunk has reached.
 fn name(chunk: &Chunk) -> Option<&'static str> {
     Some(match chunk {
-        Chunk::Data(data) if matches!(data.order, Order::Ssn(_)) => "DATA",
+        Chunk::Data(data) if matches!(data.order, DataOrder::Ssn(_)) => "DATA",
         Chunk::Data(_) => "I-DATA",
         Chunk::Init(_) => "INIT",
         Chunk::InitAck(_) => "INIT ACK",
@@ -73,7 +73,7 @@ fuzz_target!(|input: &[u8]| {
         checksum.fill(0);
     }
     let packet = Bytes::from(input);
-    let Ok((header, chunks)) = Packet::parse(&packet, Checksum::Zero) else {
+    let Ok((header, chunks)) = PacketParser::parse(&packet, ChecksumKind::Zero) else {
         assert!(packet.len() < 12);
         return;
     };
@@ -136,8 +136,8 @@ fn check_parameters(parameters: &Parameters) {
 fn check_causes(causes: &Causes) {
     for cause in causes.iter() {
         match &cause {
-            Cause::Malformed { .. } => continue,
-            Cause::UnrecognizedParameters(parameters) => check_parameters(parameters),
+            ErrorCause::Malformed { .. } => continue,
+            ErrorCause::UnrecognizedParameters(parameters) => check_parameters(parameters),
             _ => {}
         }
         REACH.hit("a cause");
@@ -147,18 +147,19 @@ fn check_causes(causes: &Causes) {
 }
 
 /// Checks that the encoded chunk parses to the same chunk.
-fn check_round_trip(header: Header, chunk: &Chunk) {
+fn check_round_trip(header: CommonHeader, chunk: &Chunk) {
     if matches!(chunk, Chunk::Malformed { .. }) {
         return;
     }
     let mut buffer = BytesMut::new();
     let mut writer = PacketWriter::begin(&mut buffer, header, 1 << 17);
-    assert!(writer.put(chunk), "a chunk of one packet fits into one");
-    let length = writer.finish(Checksum::Crc32c);
+    assert!(writer.append(chunk), "a chunk of one packet fits into one");
+    let length = writer.finish(ChecksumKind::Crc32c);
     let packet = buffer.freeze();
     assert_eq!(packet.len(), length);
     assert_eq!(length, 12 + chunk.encoded_len().next_multiple_of(4));
-    let (read_header, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("just written");
+    let (read_header, chunks) =
+        PacketParser::parse(&packet, ChecksumKind::Crc32c).expect("just written");
     assert_eq!(read_header, header);
     let mut expected = chunk.clone();
     if let Chunk::Auth(auth) = &mut expected {

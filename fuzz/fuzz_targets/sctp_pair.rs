@@ -9,7 +9,8 @@ use std::time::Duration;
 use arbitrary::Arbitrary;
 use bytes::Bytes;
 use eyas_sctp::config::{
-    AssociationConfig, ChunkRescheduling, ConnectOptions, Multipath, Profile, StreamMapping,
+    AssociationConfig, ChunkRescheduling, ConnectOptions, MultipathConfig, MultipathProfile,
+    StreamMapping,
 };
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::error::Error;
@@ -167,9 +168,9 @@ impl Log {
 fn configured(side: usize, bits: u8, networks: u8) -> AssociationConfig {
     let mut config = association(bits);
     if networks >> (2 + side) & 1 != 0 {
-        let mut multipath = Multipath::default();
+        let mut multipath = MultipathConfig::default();
         if networks & 16 != 0 {
-            Profile::Pfldnet2010.apply(&mut config);
+            MultipathProfile::Pfldnet2010.apply(&mut config);
             multipath = config.multipath.take().unwrap_or_default();
         }
         if networks & 32 != 0 {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use arbitrary::Arbitrary;
 use bytes::BufMut;
 use eyas_sctp::io::Received;
-use eyas_sockets::{Input, Output, Stack, StackConfig};
+use eyas_sockets::{Stack, StackConfig, StackInput, StackOutput};
 use eyas_supervisor::local::control::copy_control;
 use eyas_supervisor::local::{
     MAX_CONTROL, MAX_PEER, Op, REQUEST, RESPONSE, Request, Response, blocks,
@@ -443,7 +443,7 @@ impl World {
         for turn in 0.. {
             assert!(turn < 20_000, "too many outputs");
             match self.calls.stack.poll_output(self.now) {
-                Output::Transmit(transmit) if transmit.remote.ip() == own() => {
+                StackOutput::Transmit(transmit) if transmit.remote.ip() == own() => {
                     if self.wire.len() == MAX_IN_FLIGHT {
                         self.wire.pop_front();
                     }
@@ -456,8 +456,8 @@ impl World {
                         segment_size: transmit.segment_size,
                     });
                 }
-                Output::OutOfTheBlue(received) => self.handle(Input::Refused(received)),
-                Output::Retry(socket) => {
+                StackOutput::OutOfTheBlue(received) => self.handle(StackInput::Refused(received)),
+                StackOutput::Retry(socket) => {
                     for connection in 0..CONNECTIONS {
                         let waiting = self.connections[connection]
                             .waiting
@@ -468,24 +468,24 @@ impl World {
                         }
                     }
                 }
-                Output::Timeout(due) => return due,
-                Output::Transmit(_)
-                | Output::Readiness(..)
-                | Output::Arrived(_)
-                | Output::Closed(_) => {}
+                StackOutput::Timeout(due) => return due,
+                StackOutput::Transmit(_)
+                | StackOutput::Readiness(..)
+                | StackOutput::Arrived(_)
+                | StackOutput::Closed(_) => {}
             }
         }
         None
     }
 
-    fn handle(&mut self, input: Input) {
+    fn handle(&mut self, input: StackInput) {
         self.calls.stack.handle_input(self.now, input);
     }
 
     fn deliver(&mut self, most: usize) {
         for _ in 0..most {
             let Some(received) = self.wire.pop_front() else { return };
-            self.handle(Input::Packets(received));
+            self.handle(StackInput::Packets(received));
             self.drain();
         }
     }
@@ -501,7 +501,7 @@ impl World {
             Step::Lose => _ = self.wire.pop_front(),
             Step::Later(time) => {
                 self.now += Duration::from_millis((*time).into());
-                self.handle(Input::Tick);
+                self.handle(StackInput::Tick);
             }
             Step::Close(socket) => self.close(self.socket(*socket)),
             Step::HangUp(connection) => self.hang_up(usize::from(*connection) % CONNECTIONS),
@@ -519,7 +519,7 @@ impl World {
             self.deliver(usize::MAX);
             let Some(due) = self.drain().filter(|due| *due <= end) else { break };
             self.now = self.now.max(due);
-            self.handle(Input::Tick);
+            self.handle(StackInput::Tick);
         }
         let status = self.calls.stack.status();
         assert!(status.sockets.is_empty() && status.associations.is_empty(), "{status:?}");

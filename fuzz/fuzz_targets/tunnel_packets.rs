@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use eyas_tunnel::packets::{
-    Header, LIFETIME, MAX_BYTES, MAX_PACKETS, PacketQueue, Routes, Taken, framing,
+    LIFETIME, MAX_BYTES, MAX_PACKETS, PacketHeader, PacketQueue, PeerRoutes, TakenNetwork, framing,
 };
 use ipnet::IpNet;
 use libfuzzer_sys::fuzz_target;
@@ -37,7 +37,7 @@ fn packets(stream: &[u8], piece: usize) -> (Vec<Bytes>, BytesMut) {
     let (mut unread, mut packets) = (BytesMut::new(), Vec::new());
     for piece in stream.chunks(piece.max(1)) {
         unread.extend_from_slice(piece);
-        packets.extend(std::iter::from_fn(|| framing::take(&mut unread)));
+        packets.extend(std::iter::from_fn(|| framing::remove_packet(&mut unread)));
     }
     (packets, unread)
 }
@@ -47,7 +47,7 @@ fn framed(stream: &[u8], piece: u8) {
     assert_eq!((&whole, &rest), (&packets(stream, piece.into()).0, &packets(stream, 1).1));
     let mut again = BytesMut::new();
     for packet in &whole {
-        framing::put(packet, &mut again);
+        framing::append_packet(packet, &mut again);
         inspect(packet);
     }
     again.extend_from_slice(&rest);
@@ -79,8 +79,8 @@ fn inspect(packet: &[u8]) {
         _ if packet == framing::TAKES_DATAGRAMS => (None, "an announcement of datagrams"),
         _ => (None, "data that is no packet"),
     };
-    let expected = expected.map(|(source, destination)| Header { source, destination });
-    assert_eq!(Header::read(packet), expected);
+    let expected = expected.map(|(source, destination)| PacketHeader { source, destination });
+    assert_eq!(PacketHeader::read(packet), expected);
     REACH.hit(what);
 }
 
@@ -94,7 +94,7 @@ fn address(a: u8, b: u8) -> IpAddr {
 
 /// Assigns networks to peers, and compares the owners of addresses with those in a list.
 fn routed(steps: impl Iterator<Item = [u8; 4]>) {
-    let (mut routes, mut list) = (Routes::default(), Vec::<(IpNet, u8)>::new());
+    let (mut routes, mut list) = (PeerRoutes::default(), Vec::<(IpNet, u8)>::new());
     for [kind, a, b, bits] in steps {
         let (ip, peer) = (address(a, b), kind / 4 % 4);
         match kind % 4 {
@@ -102,7 +102,8 @@ fn routed(steps: impl Iterator<Item = [u8; 4]>) {
                 let most = if ip.is_ipv4() { 32 } else { 128 };
                 let network = IpNet::new(ip, bits % (most + 1)).expect("a prefix length").trunc();
                 let owner = list.iter().find(|(one, _)| *one == network).map(|(_, owner)| *owner);
-                let taken = owner.filter(|owner| *owner != peer).map(|by| Taken { network, by });
+                let taken =
+                    owner.filter(|owner| *owner != peer).map(|by| TakenNetwork { network, by });
                 if taken.is_some() {
                     REACH.hit("a network that someone else has");
                 }

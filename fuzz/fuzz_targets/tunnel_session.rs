@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use bytes::{BufMut, Bytes, BytesMut};
-use eyas_race::target::Host;
+use eyas_race::target::TargetHost;
 use eyas_relay::destination::Destination;
-use eyas_tunnel::frame::{self, Frame, MAX_DATA, Purpose, RefuseReason, VERSION};
+use eyas_tunnel::frame::{self, ChannelPurpose, MAX_DATA, RefuseReason, TunnelFrame, VERSION};
 use eyas_tunnel::session::{
-    Answer, End, Event, Lane, Read, Session, SessionLimits, Side, TRANSMIT,
+    ChannelAnswer, ReadResult, SessionEnd, SessionEvent, SessionLimits, SessionSide, TRANSMIT,
+    TunnelLane, TunnelSession,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -36,7 +37,7 @@ static REACH: Reach<9> = Reach::new([
 ]);
 
 /// The streams of a session; the first exists from the beginning.
-const LANES: [Lane; 3] = [Lane::FIRST, Lane(1), Lane(2)];
+const LANES: [TunnelLane; 3] = [TunnelLane::FIRST, TunnelLane(1), TunnelLane(2)];
 
 /// The maximum steps of one run. More only take longer.
 const MAX_STEPS: usize = 400;
@@ -90,29 +91,29 @@ fn byte_at(side: usize, channel: u32, place: usize) -> u8 {
 /// The destination port that the other end refuses.
 const REFUSED: u16 = 81;
 
-fn somewhere(port: u16) -> Purpose {
-    Purpose::Connect(Destination::new(Host::parse("a.test").expect("a name"), port))
+fn somewhere(port: u16) -> ChannelPurpose {
+    ChannelPurpose::Connect(Destination::new(TargetHost::parse("a.test").expect("a name"), port))
 }
 
 /// One end and its user.
 struct Party {
-    session: Session,
+    session: TunnelSession,
     side: usize,
     /// Channels in their order of creation, and unanswered requests.
     known: Vec<u32>,
-    requested: VecDeque<(u32, Purpose)>,
+    requested: VecDeque<(u32, ChannelPurpose)>,
     wrote: BTreeMap<u32, usize>,
     read: BTreeMap<u32, usize>,
-    ended: BTreeMap<u32, Read>,
+    ended: BTreeMap<u32, ReadResult>,
     /// In flight to the other end, on each stream.
     wires: [BytesMut; 3],
 }
 
 impl Party {
-    fn new(side: Side) -> Self {
+    fn new(side: SessionSide) -> Self {
         Self {
-            session: Session::new(side, limits(), Duration::ZERO),
-            side: usize::from(side == Side::Server),
+            session: TunnelSession::new(side, limits(), Duration::ZERO),
+            side: usize::from(side == SessionSide::Server),
             known: Vec::new(),
             requested: VecDeque::new(),
             wrote: BTreeMap::new(),
@@ -184,7 +185,7 @@ impl Party {
 
     fn poll_events(&mut self) {
         while let Some(event) = self.session.poll_event() {
-            if let Event::Requested(id, purpose) = event {
+            if let SessionEvent::Requested(id, purpose) = event {
                 self.known.push(id);
                 self.requested.push_back((id, purpose));
             }
@@ -205,23 +206,23 @@ impl Party {
         let mut piece = vec![0; most.max(1)];
         let read = self.session.read(id, &mut piece);
         match read {
-            Read::Bytes(length) => {
+            ReadResult::Bytes(length) => {
                 assert!(!self.ended.contains_key(&id), "data after the end");
                 let at = self.read.entry(id).or_default();
                 for (offset, byte) in piece[..length].iter().enumerate() {
                     assert_eq!(*byte, byte_at(1 - self.side, id, *at + offset), "channel {id}");
                 }
                 *at += length;
-                if self.session.lane_of(id).is_some_and(|lane| lane != Lane::FIRST) {
+                if self.session.lane_of(id).is_some_and(|lane| lane != TunnelLane::FIRST) {
                     REACH.hit("a byte that arrived on a further stream");
                 }
                 REACH.hit("a byte that arrived");
                 return true;
             }
-            Read::End | Read::Gone => {
+            ReadResult::End | ReadResult::Gone => {
                 self.ended.entry(id).or_insert(read);
             }
-            Read::Wait => {}
+            ReadResult::Wait => {}
         }
         false
     }
@@ -262,7 +263,7 @@ fn deliver_all(from: &mut Party, to: &mut Party, now: Duration) -> usize {
 
 /// Returns two connected ends, with all streams.
 fn connected(now: Duration) -> [Party; 2] {
-    let mut parties = [Party::new(Side::Client), Party::new(Side::Server)];
+    let mut parties = [Party::new(SessionSide::Client), Party::new(SessionSide::Server)];
     for is_first in [true, false] {
         let [client, server] = &mut parties;
         client.send();
@@ -291,7 +292,9 @@ fn pair(steps: &[(bool, Step)]) {
             party.check();
             match party.session.end() {
                 None => {}
-                Some(End::Silent(_)) => return REACH.hit("a peer that was silent for too long"),
+                Some(SessionEnd::Silent(_)) => {
+                    return REACH.hit("a peer that was silent for too long");
+                }
                 Some(end) => panic!("two of our ends: {end}"),
             }
         }
@@ -332,8 +335,8 @@ fn finish(parties: &mut [Party; 2], now: Duration) {
             let read = other.read.get(id).copied().unwrap_or_default();
             assert!(read <= wrote, "channel {id}");
             match (own.session.answer(*id), other.ended.get(id)) {
-                (Answer::Refused(..), _) => REACH.hit("a refused channel"),
-                (_, Some(Read::End)) => {
+                (ChannelAnswer::Refused(..), _) => REACH.hit("a refused channel"),
+                (_, Some(ReadResult::End)) => {
                     assert_eq!(read, wrote, "channel {id} is complete");
                     REACH.hit("a channel that ended well");
                 }
@@ -360,7 +363,7 @@ fn finish(parties: &mut [Party; 2], now: Duration) {
     parties[0].send();
     let [client, server] = parties;
     deliver_all(client, server, now);
-    assert_eq!(server.session.end(), Some(&End::Goodbye("enough".to_owned())));
+    assert_eq!(server.session.end(), Some(&SessionEnd::Goodbye("enough".to_owned())));
     REACH.hit("a session that was closed");
 }
 
@@ -390,7 +393,7 @@ fn apply(own: &mut Party, wires: &mut [BytesMut; 3], message: &Message, now: &mu
         }
         Message::Data { lane, channel, length } => {
             let data = vec![7; usize::from(*length).clamp(1, MAX_DATA)];
-            let frame = Frame::Data(Bytes::from(data));
+            let frame = TunnelFrame::Data(Bytes::from(data));
             frame::encode((channel % 24).into(), &frame, &mut wires[lane_of(*lane)]);
         }
         // The data of an arbitrary peer cannot be checked.
@@ -401,12 +404,12 @@ fn apply(own: &mut Party, wires: &mut [BytesMut; 3], message: &Message, now: &mu
 
 fn peer(is_client: bool, greets: bool, messages: &[Message]) {
     let mut now = Duration::ZERO;
-    let mut own = Party::new(if is_client { Side::Client } else { Side::Server });
+    let mut own = Party::new(if is_client { SessionSide::Client } else { SessionSide::Server });
     let mut wires = <[BytesMut; 3]>::default();
     assert!(LANES[1..].iter().all(|lane| own.session.add_lane(*lane)));
     if greets {
         for wire in &mut wires {
-            frame::encode(0, &Frame::Hello { version: VERSION, window: 1000 }, wire);
+            frame::encode(0, &TunnelFrame::Hello { version: VERSION, window: 1000 }, wire);
         }
     }
     for message in messages.iter().take(MAX_STEPS) {
@@ -422,8 +425,10 @@ fn peer(is_client: bool, greets: bool, messages: &[Message]) {
         own.wires = Default::default();
         match (was_over, own.session.end()) {
             (Some(was), is) => assert_eq!(Some(&was), is),
-            (None, Some(End::Violation(_))) => REACH.hit("a peer that violated the protocol"),
-            (None, Some(End::Silent(_))) => REACH.hit("a peer that was silent for too long"),
+            (None, Some(SessionEnd::Violation(_))) => {
+                REACH.hit("a peer that violated the protocol")
+            }
+            (None, Some(SessionEnd::Silent(_))) => REACH.hit("a peer that was silent for too long"),
             (None, _) => {}
         }
     }

@@ -9,9 +9,10 @@ use eyas_sctp::wire::parameter::{
     StreamList,
 };
 use eyas_sctp::wire::{
-    AbortChunk, Checksum, Chunk, ChunkType, DataChunk, DataFlags, ErrorChunk, ForwardTsnChunk,
-    GapBlock, Header, HeartbeatChunk, IForwardTsnChunk, InitChunk, Order, Packet, PacketWriter,
-    Parameter, Parameters, ReconfigChunk, SackBuilder, SkippedMid, SkippedSsn, UnknownChunk,
+    AbortChunk, ChecksumKind, Chunk, ChunkType, CommonHeader, DataChunk, DataFlags, DataOrder,
+    ErrorChunk, ForwardTsnChunk, GapBlock, HeartbeatChunk, IForwardTsnChunk, InitChunk,
+    PacketParser, PacketWriter, Parameter, Parameters, ReconfigChunk, SackBuilder, SkippedMid,
+    SkippedSsn, UnknownChunk,
 };
 
 /// A chunk, with numbers relative to those that the other side expects.
@@ -95,7 +96,7 @@ pub enum Action {
 /// The peer's knowledge of the other side.
 pub struct Peer {
     /// The ports, and the tag that the other side expects.
-    pub header: Header,
+    pub header: CommonHeader,
     /// The next TSN that the peer sends.
     pub next: Tsn,
     /// The highest TSN of the other side.
@@ -131,7 +132,7 @@ fn reconfig(parameter: Parameter) -> Chunk {
 impl Peer {
     /// Learns from a packet of the other side.
     pub fn learn(&mut self, packet: &Bytes) {
-        let Ok((_, chunks)) = Packet::parse(packet, Checksum::Crc32c) else {
+        let Ok((_, chunks)) = PacketParser::parse(packet, ChecksumKind::Crc32c) else {
             panic!("an invalid packet");
         };
         for chunk in chunks {
@@ -155,9 +156,9 @@ impl Peer {
         let mut packet = PacketWriter::begin(&mut buffer, self.header, 20_000);
         for action in actions {
             let chunk = self.chunk(action);
-            packet.put(&chunk);
+            packet.append(&chunk);
         }
-        packet.finish(Checksum::Crc32c);
+        packet.finish(ChecksumKind::Crc32c);
         buffer.freeze()
     }
 
@@ -336,8 +337,8 @@ fn data(tsn: Tsn, stream: u8, bits: u8, (number, fsn): (u8, u8), length: usize) 
         stream: StreamId((stream % 32).into()),
         flags,
         order: match bits & 128 != 0 {
-            true => Order::Ssn(Ssn(number.into())),
-            false => Order::Mid { mid: Mid(number.into()), fsn },
+            true => DataOrder::Ssn(Ssn(number.into())),
+            false => DataOrder::Mid { mid: Mid(number.into()), fsn },
         },
         ppid: Ppid(1),
         payload: Bytes::from(vec![b'x'; length]),

@@ -380,19 +380,7 @@ async fn exchange(
     stream: RequestStream,
 ) {
     let RequestStream { mut send, mut recv } = stream;
-    let limit = shared.limits.header_read_time;
-    let mut request = match timeout(limit, recv.request()).await {
-        Ok(Ok(request)) => request,
-        // The peer may leave no room for the answer.
-        Ok(Err(error)) => {
-            let refused = timeout(shared.limits.idle_time, refuse(&mut send, &error)).await;
-            return refused.unwrap_or_else(|_| send.reset(ErrorCode::RequestRejected));
-        }
-        Err(_) => {
-            Counters::count(&shared.counters.timed_out);
-            return send.reset(ErrorCode::RequestIncomplete);
-        }
-    };
+    let Some(mut request) = request_head(&shared, &mut send, &mut recv).await else { return };
     if let Some(datagrams) = datagrams
         && request.extensions().get::<Protocol>().is_some()
     {
@@ -448,6 +436,27 @@ async fn exchange(
             send.reset(ErrorCode::RequestCancelled);
         }
     }
+}
+
+/// Waits for the head of a request. Without one the stream has been answered or reset.
+async fn request_head(
+    shared: &Shared,
+    send: &mut Sending<quinn::Connection>,
+    recv: &mut Receiving<quinn::Connection>,
+) -> Option<http::Request<()>> {
+    match timeout(shared.limits.header_read_time, recv.request()).await {
+        Ok(Ok(request)) => return Some(request),
+        // The peer may leave no room for the answer.
+        Ok(Err(error)) => {
+            let refused = timeout(shared.limits.idle_time, refuse(send, &error)).await;
+            refused.unwrap_or_else(|_| send.reset(ErrorCode::RequestRejected));
+        }
+        Err(_) => {
+            Counters::count(&shared.counters.timed_out);
+            send.reset(ErrorCode::RequestIncomplete);
+        }
+    }
+    None
 }
 
 /// Answers a request that cannot be read: what is larger than is accepted with 431 (RFC 6585 §5), the rest with an
