@@ -146,7 +146,10 @@ impl Admission {
         let allowed =
             if free > self.connections / 2 { self.per_peer } else { self.per_peer.min(free + 1) };
         let of_peer = open.by_peer.get(&peer).copied().unwrap_or_default();
-        if of_peer >= allowed || (open.total >= self.connections && !open.evict()) {
+        // Who has as many as it may only gets the place of a connection of its own.
+        let own = (of_peer >= allowed).then_some(peer);
+        let is_full = open.total >= self.connections;
+        if (own.is_some() && !is_full) || (is_full && !open.evict(own)) {
             return None;
         }
         *open.by_peer.entry(peer).or_default() += 1;
@@ -175,8 +178,8 @@ impl Admission {
 }
 
 impl Open {
-    /// Frees the place of a connection without a request, if there is one.
-    fn evict(&mut self) -> bool {
+    /// Frees the place of a connection without a request, of this peer or of any, if there is one.
+    fn evict(&mut self, own: Option<IpAddr>) -> bool {
         self.silent.retain(|_, one| !one.activity.has_begun());
         if self.evicted >= MAX_EVICTED {
             return false;
@@ -186,7 +189,10 @@ impl Open {
             *by_peer.entry(one.peer).or_default() += 1;
         }
         let most = by_peer.values().copied().max();
-        let oldest = self.silent.iter().find(|(_, one)| by_peer.get(&one.peer).copied() == most);
+        let oldest = self.silent.iter().find(|(_, one)| match own {
+            Some(own) => one.peer == own,
+            None => by_peer.get(&one.peer).copied() == most,
+        });
         let Some(number) = oldest.map(|(number, _)| *number) else { return false };
         if let Some(one) = self.silent.remove(&number) {
             self.release(one.peer, one.transport);
