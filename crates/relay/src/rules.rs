@@ -99,11 +99,7 @@ impl ClientRules {
                 Ok(()) => RuleVerdict::Allowed,
                 Err(why) => RuleVerdict::Denied(why),
             },
-            TargetHost::Name(name)
-                if self.rules.allow.iter().any(|one| one.has_name(name, to.port)) =>
-            {
-                RuleVerdict::Allowed
-            }
+            TargetHost::Name(name) if self.rules.allows_name(name, to.port) => RuleVerdict::Allowed,
             TargetHost::Name(name) if self.rules.denies_name(name, to.port) => {
                 RuleVerdict::Denied(DenialReason::Rule)
             }
@@ -116,13 +112,15 @@ impl ClientRules {
     /// another spelling of a denied name: `intern` for `intern.corp.example`. Such a name is taken
     /// as it is, as if it had a dot at the end.
     pub fn to_resolve(&self, to: &Destination, resolver: &Resolver) -> Destination {
-        let given = to.given_host();
-        let is_allowed =
-            |name: &str| self.rules.allow.iter().any(|one| one.has_name(name, to.port));
-        let is_denied = |name: &String| !is_allowed(name) && self.rules.denies_name(name, to.port);
+        let (rules, port) = (&self.rules, to.port);
+        // The search list is only looked at where a rule could deny one of its names.
+        let may_spell_another = !rules.deny.is_empty()
+            && to.host.name().is_some_and(|name| !rules.allows_name(name, port));
+        let is_denied =
+            |name: &String| !rules.allows_name(name, port) && rules.denies_name(name, port);
         let absolute = to.absolute
-            || (to.host.name().is_some_and(|name| !is_allowed(name))
-                && resolver.searched_names(&given).iter().any(is_denied));
+            || (may_spell_another
+                && resolver.searched_names(&to.given_host()).iter().any(is_denied));
         Destination { absolute, ..to.clone() }
     }
 
@@ -152,6 +150,11 @@ impl ClientRules {
 }
 
 impl DestinationRules {
+    /// Returns whether a name is allowed whatever its addresses are.
+    fn allows_name(&self, name: &str, port: u16) -> bool {
+        self.allow.iter().any(|one| one.has_name(name, port))
+    }
+
     /// Returns whether a name is denied whatever its addresses are. `*` leaves those that are allowed as
     /// addresses, if they are known here.
     fn denies_name(&self, name: &str, port: u16) -> bool {

@@ -194,11 +194,10 @@ impl Open {
             None => by_peer.get(&one.peer).copied() == most,
         });
         let Some(number) = oldest.map(|(number, _)| *number) else { return false };
-        if let Some(one) = self.silent.remove(&number) {
-            self.release(one.peer, one.transport);
-            self.evicted += 1;
-            one.evicted.cancel();
-        }
+        let Some(one) = self.silent.remove(&number) else { return false };
+        self.release(one.peer, one.transport);
+        self.evicted += 1;
+        one.evicted.cancel();
         true
     }
 
