@@ -1,6 +1,6 @@
 """The same calls of httpx and eyas: what the server receives, and what is raised, must be the same.
 
-`DIFFERENCES` lists where eyas differs on purpose; docs/guide/python.md says why.
+`DIFFERENCES` lists where eyas differs on purpose; docs/guide/from-httpx.md has them for users.
 """
 
 from __future__ import annotations
