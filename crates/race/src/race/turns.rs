@@ -18,6 +18,8 @@
 //! is room. Since the slot may go to another race, it only ends an attempt that has been silent for
 //! [`Policy::late_switch_for`] and has little to lose.
 //!
+//! `waiting` has the queue of candidates, `schedule` the times between starts.
+//!
 //! [`Policy::late_switch_for`]: crate::policy::Policy::late_switch_for
 
 use alloc::format;
@@ -54,8 +56,16 @@ impl AttemptSlots {
         Self { left: Some(left), released: false }
     }
 
+    /// Takes the slot of an attempt that starts, until the driver reports the number again.
     pub(super) fn acquire(&mut self) {
         self.left = self.left.map(|left| left.saturating_sub(1));
+    }
+
+    /// Records that an attempt made room. Returns whether another may start in its place at once:
+    /// not if no slot was left, because the one that became free may go to another race.
+    fn release(&mut self) -> bool {
+        self.released = self.are_fewer_than(1);
+        !self.released
     }
 
     /// Returns whether fewer than this many are left.
@@ -91,29 +101,34 @@ impl Race {
     pub(super) fn make_room(&mut self) -> bool {
         let Some((_, index)) = self.next_to_make_room() else { return false };
         let attempt = &self.attempts[index];
+        let is_exhaustive = self.setup.policy.exhaustive;
         if attempt.second_try_of.is_some() {
             self.close(index, CloseReason::Lost);
-        } else if self.setup.policy.exhaustive && self.was_silent_for_long(attempt) {
+        } else if is_exhaustive && self.was_silent_for_long(attempt) {
             self.fail_after_turn(index);
         } else {
-            let candidate = attempt.candidate.clone();
             // In an exhaustive race, what was cut short is decided by its last turn.
-            if !self.setup.policy.exhaustive {
+            if !is_exhaustive {
                 self.learn_stalled_if_long(index);
             }
             self.close(index, CloseReason::MadeRoom);
-            let entries = &mut self.plan.entries.iter();
-            // If DNS withdrew its address, it is no longer in the plan.
-            let index = entries.position(|entry| entry.candidate.is_same_attempt(&candidate));
-            if let Some(index) = index {
-                self.waiting.push_returning(index);
-            }
+            self.queue_again(index);
         }
-        self.slots.released = self.slots.are_fewer_than(1);
-        !self.slots.released
+        self.slots.release()
     }
 
-    /// Returns how often this candidate has made room for others.
+    /// Queues the candidate of an attempt that made room for another turn, unless DNS has withdrawn
+    /// its address: then it is no longer in the plan.
+    fn queue_again(&mut self, index: usize) {
+        let candidate = &self.attempts[index].candidate;
+        let mut entries = self.plan.entries.iter();
+        let entry = entries.position(|entry| entry.candidate.is_same_attempt(candidate));
+        if let Some(entry) = entry {
+            self.waiting.push_returning(entry);
+        }
+    }
+
+    /// Returns how often this candidate has made room for others on the current network.
     pub(super) fn turns_of(&self, candidate: &Candidate) -> u32 {
         let made_room = self.attempts[self.first_on_network..]
             .iter()
@@ -121,55 +136,53 @@ impl Race {
         u32::try_from(made_room.count()).unwrap_or(u32::MAX)
     }
 
-    /// Returns whether as many candidates have been tried as may be in flight, and none has won.
+    /// Returns whether as many candidates have been tried on the current network as may be in
+    /// flight.
     pub(super) fn is_crowded(&self) -> bool {
-        let here = &self.attempts[self.first_on_network..];
-        let limit = self.setup.policy.max_in_flight;
-        here.len() >= limit
-            && here.iter().filter(|attempt| attempt.second_try_of.is_none()).count() >= limit
+        let here = self.attempts[self.first_on_network..].iter();
+        let firsts = here.filter(|attempt| attempt.second_try_of.is_none());
+        firsts.count() >= self.setup.policy.max_in_flight
     }
 
-    /// Returns the attempt that ends if another needs its place, and from when on.
+    /// Returns from when on an attempt may be ended for another one, and the index of that attempt.
     fn next_to_make_room(&self) -> Option<(Duration, usize)> {
         let second_try = self.attempts.iter().rposition(|attempt| {
             attempt.second_try_of.is_some() && attempt.is_under_way() && !attempt.is_answered()
         });
+        // Its slot may go to another race, so it must have little to lose.
         let min_silence = match self.slots.are_fewer_than(1) {
             true => self.setup.policy.late_switch_for,
             false => Duration::ZERO,
         };
-        let silent_for_long =
-            |attempt: &RaceAttempt| attempt.progress_at.saturating_add(min_silence);
+        let silence_end = |attempt: &RaceAttempt| attempt.progress_at.saturating_add(min_silence);
         if let Some(index) = second_try {
-            return Some((silent_for_long(&self.attempts[index]), index));
+            return Some((silence_end(&self.attempts[index]), index));
         }
         let here = self.attempts.iter().enumerate().skip(self.first_on_network);
         here.filter(|(_, attempt)| attempt.is_under_way())
-            .map(|(index, attempt)| (self.turn_end(attempt).max(silent_for_long(attempt)), index))
+            .map(|(index, attempt)| (self.turn_end(attempt).max(silence_end(attempt)), index))
             .min()
     }
 
-    /// Returns when the turn of this attempt ends, which is in progress to win.
+    /// Returns when the turn of an attempt that is under way ends.
     fn turn_end(&self, attempt: &RaceAttempt) -> Duration {
         let policy = &self.setup.policy;
-        let stall = policy.attempt_delay_max;
-        let (first, stall) = if policy.exhaustive {
-            let share = self.share_of_deadline();
-            (share, share.max(stall))
+        let min_turn = if policy.exhaustive { self.share_of_deadline() } else { Duration::ZERO };
+        let (begin, length) = if attempt.is_answered() {
+            (attempt.progress_at, policy.attempt_delay_max)
+        } else if policy.exhaustive {
+            (attempt.started, min_turn)
         } else {
             let delays = policy.attempt_delay.saturating_mul(DELAYS_OF_FIRST_TURN);
-            let known = attempt.initial_rtt.unwrap_or_default();
-            (delays.max(known.saturating_mul(ROUND_TRIPS_WITH_RETRANSMISSION)), stall)
+            let known_rtt = attempt.initial_rtt.unwrap_or_default();
+            let round_trips = known_rtt.saturating_mul(ROUND_TRIPS_WITH_RETRANSMISSION);
+            (attempt.started, delays.max(round_trips))
         };
-        // Also without a delay, or two candidates would make room for each other forever.
-        let (first, stall) = (first.max(ATTEMPT_DELAY_FLOOR), stall.max(ATTEMPT_DELAY_FLOOR));
-        let doubled = 1 << attempt.turn.min(MAX_DOUBLINGS);
-        let (unanswered, answered) = (first.saturating_mul(doubled), stall.saturating_mul(doubled));
-        if attempt.is_answered() {
-            attempt.progress_at.saturating_add(answered)
-        } else {
-            attempt.started.saturating_add(unanswered)
-        }
+        // Without a delay, too, a turn takes time, or two candidates would make room for each other
+        // forever.
+        let length = length.max(min_turn).max(ATTEMPT_DELAY_FLOOR);
+        let doublings = attempt.turn.min(MAX_DOUBLINGS);
+        begin.saturating_add(length.saturating_mul(1 << doublings))
     }
 
     /// Returns whether this attempt was unanswered for as long as counts as silence.
@@ -187,6 +200,7 @@ impl Race {
         (policy.deadline / shares).min(policy.late_switch_for)
     }
 
+    /// Lets an attempt fail that was silent for its whole turn in an exhaustive race.
     fn fail_after_turn(&mut self, index: usize) {
         let at = self.now;
         self.learn_stalled_if_long(index);
