@@ -7,7 +7,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use crate::forwarded;
 
-/// Connection-specific fields, whether or not `Connection` names them.
+/// Fields that are removed whether or not `Connection` names them (RFC 9110 §7.6.1), with those that authenticate a
+/// client to the next proxy alone (§11.7) and that of the former upgrade to HTTP/2 (RFC 7540 §3.2.1).
 const HOP_BY_HOP: [HeaderName; 10] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -21,8 +22,9 @@ const HOP_BY_HOP: [HeaderName; 10] = [
     HeaderName::from_static("http2-settings"),
 ];
 
-/// Fields of requests that `Connection` cannot remove: they are meant for the upstream, and a client behind a
-/// proxy could otherwise remove what the proxy added.
+/// Fields of requests that `Connection` cannot remove: "a sender MUST NOT send a connection option corresponding to
+/// a field that is intended for all recipients" (RFC 9110 §7.6.1), and a client behind a proxy could otherwise remove
+/// what the proxy added.
 const MEANT_FOR_UPSTREAM: [HeaderName; 20] = [
     header::HOST,
     header::CONTENT_LENGTH,
@@ -65,86 +67,38 @@ const NOT_IN_TRAILERS: [HeaderName; 14] = [
     header::VIA,
 ];
 
-/// Returns the names in the values of a field that is a list of names.
-pub(crate) fn names<'a>(
-    headers: &'a HeaderMap,
-    field: &HeaderName,
-) -> impl Iterator<Item = &'a str> {
-    let values = headers.get_all(field).iter();
-    let lists = values.filter_map(|value| value.to_str().ok());
-    lists.flat_map(|list| list.split(',')).map(str::trim).filter(|name| !name.is_empty())
-}
+/// How many fields `head` adds to those of a request, at most.
+const ADDED_TO_REQUEST: usize = 8;
 
-/// Returns whether a field that is a list of names contains this one.
-pub(crate) fn lists(headers: &HeaderMap, field: &HeaderName, name: &str) -> bool {
-    names(headers, field).any(|one| one.eq_ignore_ascii_case(name))
-}
-
-/// Returns the fields that `Connection` names.
-fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
-    // The most frequent options are not fields.
-    let options = names(headers, &header::CONNECTION);
-    let others = options.filter(|name| {
-        !name.eq_ignore_ascii_case("close") && !name.eq_ignore_ascii_case("keep-alive")
-    });
-    others.filter_map(|name| name.parse().ok()).collect()
-}
-
-/// Returns whether every program interprets a name in the same way. CGI, WSGI and the like replace `-` by `_`, so
-/// that a field with `_` in its name is taken for another one (nginx removes those, too). Other punctuation is
-/// not used by applications (RFC 9110 §5.1).
-fn is_unambiguous(name: &HeaderName) -> bool {
-    name.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-}
-
-/// Returns the fields of a request that are forwarded: without its connection-specific fields and its framing, and
-/// without those about the client, unless it is trusted. `Cookie` fields are joined (RFC 9113 §8.2.3).
-pub(crate) fn of_request(from: HeaderMap, is_trusted: bool) -> HeaderMap {
+/// Returns the fields of a request that are forwarded: without its connection-specific fields, its framing and its
+/// `Host`, which `head` adds again, and without those about the client, unless it is trusted. `Cookie` fields are
+/// joined (RFC 9113 §8.2.3).
+pub(crate) fn filter_request(from: HeaderMap, is_trusted: bool) -> HeaderMap {
     let mut named = named_by_connection(&from);
     named.retain(|name| !MEANT_FOR_UPSTREAM.contains(name) && !forwarded::is_claim(name));
-    let may_pass = |name: &HeaderName| {
+    let mut to = HeaderMap::with_capacity(from.len() + ADDED_TO_REQUEST);
+    move_fields(from, &mut to, |name| {
         !HOP_BY_HOP.contains(name)
             && !named.contains(name)
             && is_unambiguous(name)
             && (is_trusted || !forwarded::is_claim(name))
             && *name != header::CONTENT_LENGTH
             && *name != header::HOST
-            // In CGI it becomes HTTP_PROXY, a variable that programs trust.
+            // In CGI it becomes HTTP_PROXY, a variable that programs trust ("httpoxy").
             && name.as_str() != "proxy"
-    };
-    let mut to = HeaderMap::with_capacity(from.len() + 8);
-    let mut last = None;
-    for (name, value) in from {
-        // Further values of a field come without its name.
-        if let Some(name) = name {
-            last = may_pass(&name).then_some(name);
-        }
-        if let Some(name) = &last {
-            to.append(name.clone(), value);
-        }
-    }
+    });
     join_cookies(&mut to);
     to
 }
 
-fn join_cookies(headers: &mut HeaderMap) {
-    if headers.get_all(header::COOKIE).iter().nth(1).is_none() {
-        return;
-    }
-    let crumbs: Vec<&[u8]> =
-        headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
-    if let Ok(cookie) = HeaderValue::from_bytes(&crumbs.join(&b"; "[..])) {
-        headers.insert(header::COOKIE, cookie);
-    }
-}
-
 /// Removes the fields of a response that are not forwarded.
-pub(crate) fn of_response(headers: &mut HeaderMap) {
+pub(crate) fn filter_response(headers: &mut HeaderMap) {
     if headers.contains_key(header::TRANSFER_ENCODING) {
         // RFC 9112 §6.3: it overrides a length, which must not be forwarded.
         headers.remove(header::CONTENT_LENGTH);
     }
     for name in named_by_connection(headers) {
+        // They are for all recipients, as in MEANT_FOR_UPSTREAM.
         if name != header::CONTENT_LENGTH && name != header::SET_COOKIE {
             headers.remove(name);
         }
@@ -157,32 +111,81 @@ pub(crate) fn of_response(headers: &mut HeaderMap) {
 }
 
 /// Returns the fields of an interim response that are forwarded. It has no content (RFC 9110 §15.2).
-pub(crate) fn of_interim(from: &HeaderMap) -> HeaderMap {
+pub(crate) fn filter_interim(from: &HeaderMap) -> HeaderMap {
     let mut to = from.clone();
-    of_response(&mut to);
+    filter_response(&mut to);
     to.remove(header::CONTENT_LENGTH);
     to
 }
 
 /// Returns the trailers that are forwarded.
-pub(crate) fn of_trailers(trailers: HeaderMap) -> HeaderMap {
-    let may_pass = |name: &HeaderName| {
+pub(crate) fn filter_trailers(from: HeaderMap) -> HeaderMap {
+    let mut to = HeaderMap::with_capacity(from.len());
+    move_fields(from, &mut to, |name| {
         !HOP_BY_HOP.contains(name)
             && !NOT_IN_TRAILERS.contains(name)
             && is_unambiguous(name)
             && !forwarded::is_claim(name)
-    };
-    let mut to = HeaderMap::with_capacity(trailers.len());
-    let mut last = None;
-    for (name, value) in trailers {
+    });
+    to
+}
+
+/// Moves the fields with these names from one map to another.
+fn move_fields(from: HeaderMap, to: &mut HeaderMap, may_pass: impl Fn(&HeaderName) -> bool) {
+    // The further values of a field come without its name.
+    let mut passing = None;
+    for (name, value) in from {
         if let Some(name) = name {
-            last = may_pass(&name).then_some(name);
+            passing = may_pass(&name).then_some(name);
         }
-        if let Some(name) = &last {
+        if let Some(name) = &passing {
             to.append(name.clone(), value);
         }
     }
-    to
+}
+
+/// Returns the fields that `Connection` names.
+fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
+    // The most frequent options are not fields.
+    let options = list_elements(headers, &header::CONNECTION);
+    let others = options.filter(|name| {
+        !name.eq_ignore_ascii_case("close") && !name.eq_ignore_ascii_case("keep-alive")
+    });
+    others.filter_map(|name| name.parse().ok()).collect()
+}
+
+/// Returns whether every program interprets a name in the same way. CGI, WSGI and the like replace `-` by `_`, some of
+/// them any punctuation, so that a field with `_` in its name is taken for another one (RFC 9110 §17.10; nginx removes
+/// those, too).
+fn is_unambiguous(name: &HeaderName) -> bool {
+    name.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// Joins the `Cookie` fields that HTTP/2 and HTTP/3 may split.
+fn join_cookies(headers: &mut HeaderMap) {
+    if headers.get_all(header::COOKIE).iter().nth(1).is_none() {
+        return;
+    }
+    let crumbs: Vec<&[u8]> =
+        headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if let Ok(cookie) = HeaderValue::from_bytes(&crumbs.join(&b"; "[..])) {
+        headers.insert(header::COOKIE, cookie);
+    }
+}
+
+/// Returns the elements of a field that is a list (RFC 9110 §5.6.1) of tokens: a quoted comma would divide one.
+pub(crate) fn list_elements<'a>(
+    headers: &'a HeaderMap,
+    field: &HeaderName,
+) -> impl Iterator<Item = &'a str> {
+    let values = headers.get_all(field).iter();
+    let lists = values.filter_map(|value| value.to_str().ok());
+    lists.flat_map(|list| list.split(',')).map(str::trim).filter(|element| !element.is_empty())
+}
+
+/// Returns whether a field that is a list of tokens contains this one, in any case.
+pub(crate) fn list_contains(headers: &HeaderMap, field: &HeaderName, token: &str) -> bool {
+    list_elements(headers, field).any(|element| element.eq_ignore_ascii_case(token))
 }
 
 #[cfg(test)]
@@ -221,7 +224,7 @@ mod tests {
             ("proxy", "evil:8080"),
             ("accept", "*/*"),
         ]);
-        assert_eq!(names_of(&of_request(request, false)), ["accept"]);
+        assert_eq!(names_of(&filter_request(request, false)), ["accept"]);
         let mut response = map(&[
             ("connection", "close, x-hop"),
             ("x-hop", "1"),
@@ -231,7 +234,7 @@ mod tests {
             ("upgrade", "h2c"),
             ("server", "x"),
         ]);
-        of_response(&mut response);
+        filter_response(&mut response);
         assert_eq!(names_of(&response), ["server"]);
     }
 
@@ -246,11 +249,16 @@ mod tests {
             ("x-mine", "1"),
         ]);
         let all = ["authorization", "cookie", "range", "x-forwarded-for"];
-        assert_eq!(names_of(&of_request(request.clone(), true)), all);
-        assert_eq!(names_of(&of_request(request, false)), all[..3]);
-        let mut response = map(&[("connection", "content-length"), ("content-length", "3")]);
-        of_response(&mut response);
-        assert_eq!(names_of(&response), ["content-length"]);
+        assert_eq!(names_of(&filter_request(request.clone(), true)), all);
+        assert_eq!(names_of(&filter_request(request, false)), all[..3]);
+        let mut response = map(&[
+            ("connection", "content-length, Set-Cookie, x-hop"),
+            ("content-length", "3"),
+            ("set-cookie", "a=b"),
+            ("x-hop", "1"),
+        ]);
+        filter_response(&mut response);
+        assert_eq!(names_of(&response), ["content-length", "set-cookie"]);
     }
 
     #[test]
@@ -261,7 +269,7 @@ mod tests {
             ("x.y", "1"),
             ("x-y", "1"),
         ]);
-        assert_eq!(names_of(&of_request(request, true)), ["x-y"]);
+        assert_eq!(names_of(&filter_request(request, true)), ["x-y"]);
     }
 
     //= hostile gateway
@@ -276,23 +284,29 @@ mod tests {
             ("x-real-ip", "192.0.2.1"),
             ("user-agent", "x"),
         ]);
-        assert_eq!(names_of(&of_request(request.clone(), false)), ["user-agent"]);
-        assert_eq!(of_request(request, true).len(), 5);
+        assert_eq!(names_of(&filter_request(request.clone(), false)), ["user-agent"]);
+        assert_eq!(filter_request(request, true).len(), 5);
     }
 
     #[test]
     fn cookie_crumbs_are_joined() {
         let request = map(&[("cookie", "a=b"), ("accept", "*/*"), ("cookie", "c=d")]);
-        let headers = of_request(request, false);
+        let headers = filter_request(request, false);
         assert_eq!(headers.get_all("cookie").iter().collect::<Vec<_>>(), ["a=b; c=d"]);
     }
 
     #[test]
     fn several_values_of_a_field_are_forwarded_together() {
         let request = map(&[("accept", "a"), ("te", "x"), ("te", "y"), ("accept", "b")]);
-        let headers = of_request(request, false);
+        let headers = filter_request(request, false);
         assert_eq!(headers.get_all("accept").iter().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(headers.len(), 2);
+    }
+
+    #[test]
+    fn an_interim_response_has_no_length() {
+        let early_hints = map(&[("link", "</a>"), ("content-length", "3"), ("keep-alive", "x")]);
+        assert_eq!(names_of(&filter_interim(&early_hints)), ["link"]);
     }
 
     #[test]
@@ -305,6 +319,6 @@ mod tests {
             ("x_sum", "1"),
             ("grpc-status", "0"),
         ]);
-        assert_eq!(names_of(&of_trailers(trailers)), ["grpc-status"]);
+        assert_eq!(names_of(&filter_trailers(trailers)), ["grpc-status"]);
     }
 }

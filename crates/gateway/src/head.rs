@@ -37,7 +37,7 @@ pub(crate) fn for_upstream(
     (from, peer): (&mut request::Parts, &RequestPeer),
 ) -> Option<Request<()>> {
     let is_trusted = peer.ip().is_some_and(|ip| shared.trusts(ip));
-    let mut headers = fields::of_request(std::mem::take(&mut from.headers), is_trusted);
+    let mut headers = fields::filter_request(std::mem::take(&mut from.headers), is_trusted);
     // RFC 9110 §7.2: it should come first.
     let host = valid.host.clone().unwrap_or_else(|| shared.authority());
     let mut all = HeaderMap::with_capacity(headers.len() + 8);

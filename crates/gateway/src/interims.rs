@@ -47,7 +47,7 @@ impl RequestInterims {
         } else if let Some(client) = &self.client {
             let mut interim = Response::new(());
             *interim.status_mut() = status;
-            *interim.headers_mut() = fields::of_interim(headers);
+            *interim.headers_mut() = fields::filter_interim(headers);
             client.send(interim);
         }
     }

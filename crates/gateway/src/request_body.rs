@@ -161,7 +161,9 @@ impl UploadBody {
                 let trailers = frame.into_trailers().unwrap_or_default();
                 match self.end() {
                     Some(error) => Poll::Ready(Some(Err(error))),
-                    None => Poll::Ready(Some(Ok(Frame::trailers(fields::of_trailers(trailers))))),
+                    None => {
+                        Poll::Ready(Some(Ok(Frame::trailers(fields::filter_trailers(trailers)))))
+                    }
                 }
             }
         }

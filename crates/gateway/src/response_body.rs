@@ -126,7 +126,7 @@ impl FromUpstream {
                     Ok(data) => Frame::data(data),
                     Err(frame) => {
                         let trailers = frame.into_trailers().unwrap_or_default();
-                        Frame::trailers(fields::of_trailers(trailers))
+                        Frame::trailers(fields::filter_trailers(trailers))
                     }
                 };
                 Poll::Ready(Some(Ok(cleaned)))

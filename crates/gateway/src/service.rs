@@ -182,7 +182,7 @@ where
     }
     let idle_time = shared.limits.idle_time;
     let mut response = response.map(|body| ResponseBody::from_upstream(body, lease, idle_time));
-    fields::of_response(response.headers_mut());
+    fields::filter_response(response.headers_mut());
     Ok(response)
 }
 
@@ -195,7 +195,7 @@ fn switch(
     let protocol = upgrade::accepted(protocols, response.headers())
         .ok_or_else(|| upgrade_failed("it switched to a protocol that was not requested"))?;
     let upstream = hyper::upgrade::on(&mut response);
-    fields::of_response(response.headers_mut());
+    fields::filter_response(response.headers_mut());
     upgrade::request(response.headers_mut(), &protocol);
     tunnel::open(shared, client, upstream);
     Ok(response.map(|_| ResponseBody::generated(Bytes::new())))
@@ -216,7 +216,7 @@ fn upgrade_failed(text: &str) -> UpstreamFailure {
 }
 
 fn is_only_chunked<B>(response: &Response<B>) -> bool {
-    let mut codings = fields::names(response.headers(), &header::TRANSFER_ENCODING);
+    let mut codings = fields::list_elements(response.headers(), &header::TRANSFER_ENCODING);
     codings.next().is_some_and(|coding| coding.eq_ignore_ascii_case("chunked"))
         && codings.next().is_none()
 }
@@ -278,14 +278,14 @@ async fn open_websocket_on_stream(
     }
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         let idle_time = shared.limits.idle_time;
-        fields::of_response(response.headers_mut());
+        fields::filter_response(response.headers_mut());
         return Ok(response.map(|body| ResponseBody::from_upstream(body, lease, idle_time)));
     }
     if !websocket::is_accepted(Some(&key), response.headers()) {
         return Err(upgrade_failed("it switched to something other than WebSocket"));
     }
     let upstream = hyper::upgrade::on(&mut response);
-    fields::of_response(response.headers_mut());
+    fields::filter_response(response.headers_mut());
     response.headers_mut().remove(header::SEC_WEBSOCKET_ACCEPT);
     *response.status_mut() = StatusCode::OK;
     let download = tunnel::open_on_stream(shared, client, upstream);
@@ -305,14 +305,14 @@ async fn open_websocket(
     let (mut response, lease) = forward::send(shared, wanted, forwarded).await?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         let idle_time = shared.limits.idle_time;
-        fields::of_response(response.headers_mut());
+        fields::filter_response(response.headers_mut());
         return Ok(response.map(|body| ResponseBody::from_upstream(body, lease, idle_time)));
     }
     if !websocket::is_accepted(key.as_ref(), response.headers()) {
         return Err(upgrade_failed("it switched to something other than WebSocket"));
     }
     let upstream = hyper::upgrade::on(&mut response);
-    fields::of_response(response.headers_mut());
+    fields::filter_response(response.headers_mut());
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     tunnel::open(shared, client, upstream);

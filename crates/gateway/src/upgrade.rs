@@ -24,11 +24,11 @@ impl UpgradeProtocols {
     /// Returns the `Upgrade` of an HTTP/1.1 request as it is forwarded: the protocols that may pass.
     pub(crate) fn requested(&self, head: &request::Parts) -> Option<HeaderValue> {
         let is_upgrade = head.version == Version::HTTP_11
-            && fields::lists(&head.headers, &header::CONNECTION, "upgrade");
+            && fields::list_contains(&head.headers, &header::CONNECTION, "upgrade");
         if self.0.is_empty() || !is_upgrade {
             return None;
         }
-        let names = fields::names(&head.headers, &header::UPGRADE);
+        let names = fields::list_elements(&head.headers, &header::UPGRADE);
         let allowed: Vec<&str> = names.filter(|name| self.allow_name(name)).collect();
         (!allowed.is_empty()).then(|| HeaderValue::try_from(allowed.join(", ")).ok()).flatten()
     }
@@ -43,7 +43,7 @@ pub(crate) fn request(headers: &mut HeaderMap, protocols: &HeaderValue) {
 /// Returns the protocol that a response with 101 switches to, if it was requested (RFC 9110 §7.8).
 pub(crate) fn accepted(requested: &HeaderValue, headers: &HeaderMap) -> Option<HeaderValue> {
     let requested = requested.to_str().ok()?;
-    let mut protocols = fields::names(headers, &header::UPGRADE);
+    let mut protocols = fields::list_elements(headers, &header::UPGRADE);
     let (protocol, another) = (protocols.next()?, protocols.next());
     let is_requested = requested.split(", ").any(|one| one.eq_ignore_ascii_case(protocol));
     (is_requested && another.is_none()).then(|| HeaderValue::try_from(protocol).ok()).flatten()

@@ -85,7 +85,7 @@ pub(crate) fn validate(
         host: host(head, is_http1)?,
         framing: framing(head, is_http1)?,
         expects_continue: !is_tunnel && expects_continue(head)?,
-        accepts_trailers: fields::lists(&head.headers, &header::TE, "trailers"),
+        accepts_trailers: fields::list_contains(&head.headers, &header::TE, "trailers"),
     })
 }
 

@@ -13,12 +13,12 @@ const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Returns whether an HTTP/1.1 request is for a WebSocket.
 pub(crate) fn is_requested(head: &request::Parts) -> bool {
     let headers = &head.headers;
-    let mut protocols = fields::names(headers, &header::UPGRADE);
+    let mut protocols = fields::list_elements(headers, &header::UPGRADE);
     head.version == Version::HTTP_11
         && head.method == Method::GET
         && protocols.next().is_some_and(|name| name.eq_ignore_ascii_case("websocket"))
         && protocols.next().is_none()
-        && fields::lists(headers, &header::CONNECTION, "upgrade")
+        && fields::list_contains(headers, &header::CONNECTION, "upgrade")
         && headers.get_all(header::SEC_WEBSOCKET_KEY).iter().count() == 1
         && has_no_body(headers)
 }
@@ -51,7 +51,7 @@ pub(crate) fn is_accepted(key: Option<&HeaderValue>, headers: &HeaderMap) -> boo
     let Some(key) = key else { return false };
     let hash = Sha1::new().chain_update(key.as_bytes()).chain_update(GUID).finalize();
     let accept = headers.get(header::SEC_WEBSOCKET_ACCEPT);
-    fields::lists(headers, &header::UPGRADE, "websocket")
+    fields::list_contains(headers, &header::UPGRADE, "websocket")
         && accept.is_some_and(|accept| accept.as_bytes() == STANDARD.encode(hash).as_bytes())
 }
 
