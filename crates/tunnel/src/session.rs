@@ -139,7 +139,7 @@ pub struct TunnelSession {
     ended: u64,
     channels: BTreeMap<u32, SessionChannel>,
     /// The number of the next channel that this end opens.
-    next: u32,
+    next_id: u32,
     /// The bytes by which windows may still grow.
     budget: usize,
     due: DueSessionFrames,
@@ -153,7 +153,7 @@ pub struct TunnelSession {
 impl TunnelSession {
     /// Creates a session over a new connection.
     pub fn new(side: SessionSide, limits: SessionLimits, now: Duration) -> Self {
-        let next = match side {
+        let next_id = match side {
             SessionSide::Client => 1,
             SessionSide::Server => 2,
         };
@@ -163,7 +163,7 @@ impl TunnelSession {
             lanes: BTreeMap::from([(TunnelLane::FIRST, LaneState::new(side))]),
             ended: 0,
             channels: BTreeMap::new(),
-            next,
+            next_id,
             budget: limits.growth,
             limits,
             due: DueSessionFrames::default(),
@@ -213,8 +213,8 @@ impl TunnelSession {
         if self.end.is_some() || own >= self.limits.channels {
             return None;
         }
-        let id = self.next;
-        self.next = id.checked_add(2)?;
+        let id = self.next_id;
+        self.next_id = id.checked_add(2)?;
         let lane = self.choose_lane(&purpose);
         self.insert(id, lane, purpose.clone());
         if let Some(channel) = self.channels.get_mut(&id) {
@@ -463,7 +463,8 @@ impl TunnelSession {
         !self.is_own(id) && self.channels.get(&id).is_some_and(is_waiting)
     }
 
-    fn changed(&mut self, id: u32) {
+    /// Queues the event that a channel has changed, unless it is queued or nobody waits for it.
+    fn queue_changed(&mut self, id: u32) {
         if let Some(channel) = self.channels.get_mut(&id)
             && !channel.is_released
             && !std::mem::replace(&mut channel.queued.event, true)
@@ -499,7 +500,7 @@ impl TunnelSession {
                 channel.end(ChannelAnswer::Reset);
                 channel.due = channel::DueChannelFrames::default();
             }
-            self.changed(id);
+            self.queue_changed(id);
             self.forget_if_done(id);
         }
     }

@@ -1,9 +1,13 @@
-//! Handles the frames of the other end.
+//! Handles the frames of the other end: those of the session, then those of its channels.
+//!
+//! Each check is a rule of the protocol in the documentation of [`tunnel`](crate). A frame that breaks one ends the
+//! session, with a GOODBYE that tells the other end which.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::channel::DueChannelFrames;
 use super::{ChannelAnswer, SessionEnd, SessionEvent, TunnelLane, TunnelSession};
 use crate::frame::{self, ChannelPurpose, ProtocolViolation, RefuseReason, TunnelFrame, VERSION};
 
@@ -23,11 +27,11 @@ impl TunnelSession {
             let handled = match frame::decode(&mut state.unread) {
                 Ok(None) => return,
                 Ok(Some((id, frame))) => self.handle_frame(lane, id, frame),
-                Err(broken) => Err(broken),
+                Err(violation) => Err(violation),
             };
-            if let Err(broken) = handled {
-                self.due.goodbye = Some(broken.0.to_owned());
-                self.close(broken.into());
+            if let Err(violation) = handled {
+                self.due.goodbye = Some(violation.0.to_owned());
+                self.close(violation.into());
             }
         }
     }
@@ -38,13 +42,7 @@ impl TunnelSession {
         id: u32,
         frame: TunnelFrame,
     ) -> Result<(), ProtocolViolation> {
-        let is_of_session = matches!(
-            frame,
-            TunnelFrame::Hello { .. }
-                | TunnelFrame::Ping(_)
-                | TunnelFrame::Pong(_)
-                | TunnelFrame::Goodbye(_)
-        );
+        let is_of_session = concerns_session(&frame);
         if is_of_session != (id == 0) {
             return Err(ProtocolViolation("a frame of the session on a channel, or vice versa"));
         }
@@ -53,14 +51,15 @@ impl TunnelSession {
         if is_of_session && !is_hello && lane != TunnelLane::FIRST {
             return Err(ProtocolViolation("a frame of the session on a further stream"));
         }
-        let received_hello = self.lanes.get(&lane).is_some_and(|lane| lane.received_hello);
-        if !received_hello && !is_hello && !is_goodbye {
+        // A GOODBYE ends the session with or without a HELLO before it.
+        if !self.received_hello(lane) && !is_hello && !is_goodbye {
             return Err(ProtocolViolation("a frame before HELLO"));
         }
         match frame {
             TunnelFrame::Hello { version, window } => {
                 return self.handle_hello(lane, version, window);
             }
+            // Only the last one is answered, so that a peer that does not read makes nothing grow.
             TunnelFrame::Ping(token) => self.due.pong = Some(token),
             TunnelFrame::Pong(token) if token <= self.liveness.last_ping => {
                 self.liveness.last_pong = self.liveness.last_pong.max(token);
@@ -88,12 +87,14 @@ impl TunnelSession {
             return Ok(());
         }
         if lane != TunnelLane::FIRST {
+            // Further streams are added once the session is up, so the window is known.
             return match self.window {
                 Some(known) if known == window => Ok(()),
                 _ => Err(ProtocolViolation("a different HELLO on a further stream")),
             };
         }
         self.window = Some(window);
+        // The channels that were opened before have no credit yet.
         let ids: Vec<u32> = self.channels.keys().copied().collect();
         for id in ids {
             if let Some(channel) = self.channels.get_mut(&id) {
@@ -111,16 +112,17 @@ impl TunnelSession {
         purpose: ChannelPurpose,
     ) -> Result<(), ProtocolViolation> {
         let is_own = self.is_own(id);
-        let is_there = self.channels.contains_key(&id);
-        let theirs = self.channels.keys().filter(|id| !self.is_own(**id)).count();
+        let is_in_use = self.channels.contains_key(&id);
+        let opened_by_peer = self.channels.keys().filter(|id| !self.is_own(**id)).count();
         let Some(state) = self.lanes.get_mut(&lane) else { return Ok(()) };
-        if is_own || is_there || id < state.next {
+        if is_own || is_in_use || id < state.min_next_id {
             return Err(ProtocolViolation("a channel with an invalid number"));
         }
-        state.next = id.checked_add(2).ok_or(ProtocolViolation("there are no more numbers"))?;
-        if theirs >= self.limits.channels {
-            // On each stream, because one may be far ahead of another that has the RESETs of channels
-            // that the peer opened before.
+        let next_id = id.checked_add(2);
+        state.min_next_id = next_id.ok_or(ProtocolViolation("there are no more numbers"))?;
+        if opened_by_peer >= self.limits.channels {
+            // Counted on each stream, because one may be far ahead of another that has the RESETs of
+            // channels that the peer opened before.
             if state.excess.len() >= self.limits.channels {
                 return Err(ProtocolViolation(
                     "too many requests for channels without reading the answers",
@@ -140,9 +142,11 @@ impl TunnelSession {
         id: u32,
         frame: TunnelFrame,
     ) -> Result<(), ProtocolViolation> {
-        let theirs = self.lanes.get(&lane).map_or(0, |lane| lane.next);
-        let next = if self.is_own(id) { self.next } else { theirs };
-        if id >= next {
+        let next_id = match self.is_own(id) {
+            true => self.next_id,
+            false => self.lanes.get(&lane).map_or(0, |lane| lane.min_next_id),
+        };
+        if id >= next_id {
             return Err(ProtocolViolation("a frame of a channel that was never opened"));
         }
         if frame == TunnelFrame::Reset && self.forget_excess(lane, id) {
@@ -157,9 +161,8 @@ impl TunnelSession {
             return Ok(());
         }
         match frame {
-            TunnelFrame::Accept(_) | TunnelFrame::Refuse(..) => {
-                return self.handle_answer(id, frame);
-            }
+            TunnelFrame::Accept(port) => return self.handle_answer(id, Ok(port)),
+            TunnelFrame::Refuse(why, text) => return self.handle_answer(id, Err((why, text))),
             TunnelFrame::Data(bytes) => return self.handle_data(id, &bytes),
             TunnelFrame::Credit(bytes) => {
                 channel.sending.add_credit(bytes);
@@ -169,11 +172,17 @@ impl TunnelSession {
             TunnelFrame::Delivered => channel.sending.deliver()?,
             TunnelFrame::Reset => {
                 channel.end(ChannelAnswer::Reset);
-                channel.due = super::channel::DueChannelFrames::default();
+                // The other end would ignore them.
+                channel.due = DueChannelFrames::default();
             }
-            _ => {}
+            // `handle_frame` has handled these.
+            TunnelFrame::Hello { .. }
+            | TunnelFrame::Open(_)
+            | TunnelFrame::Ping(_)
+            | TunnelFrame::Pong(_)
+            | TunnelFrame::Goodbye(_) => {}
         }
-        self.changed(id);
+        self.queue_changed(id);
         self.forget_if_done(id);
         Ok(())
     }
@@ -183,38 +192,54 @@ impl TunnelSession {
         let Some(state) = self.lanes.get_mut(&lane) else { return false };
         // They are in the order of their numbers.
         let found = state.excess.binary_search(&id);
-        found.is_ok_and(|at| state.excess.remove(at).is_some())
+        found.is_ok_and(|position| state.excess.remove(position).is_some())
     }
 
-    fn handle_answer(&mut self, id: u32, frame: TunnelFrame) -> Result<(), ProtocolViolation> {
+    /// Handles an ACCEPT, with its port, or a REFUSE.
+    fn handle_answer(
+        &mut self,
+        id: u32,
+        answer: Result<u16, (RefuseReason, String)>,
+    ) -> Result<(), ProtocolViolation> {
         let is_own = self.is_own(id);
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
         if !is_own || channel.answer != ChannelAnswer::Waiting || channel.due.open.is_some() {
             return Err(ProtocolViolation("an answer without a request"));
         }
-        match frame {
-            TunnelFrame::Accept(port) => channel.answer = ChannelAnswer::Accepted(port),
-            TunnelFrame::Refuse(why, text) => {
-                channel.end(ChannelAnswer::Refused(why, reason(why, text)))
+        match answer {
+            Ok(port) => channel.answer = ChannelAnswer::Accepted(port),
+            Err((why, text)) => {
+                channel.end(ChannelAnswer::Refused(why, refusal_text(why, text)));
             }
-            _ => {}
         }
-        self.changed(id);
+        self.queue_changed(id);
         self.forget_if_done(id);
         Ok(())
     }
 
     fn handle_data(&mut self, id: u32, bytes: &Bytes) -> Result<(), ProtocolViolation> {
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
+        // The program no longer reads a channel that it has released.
         let keep = !channel.is_released;
         channel.receiving.add(bytes, keep)?;
-        self.changed(id);
+        self.queue_changed(id);
         Ok(())
     }
 }
 
-/// Returns the other end's text, or a default.
-fn reason(why: RefuseReason, text: String) -> String {
+/// Returns whether a frame concerns the session itself, and so has channel 0.
+fn concerns_session(frame: &TunnelFrame) -> bool {
+    matches!(
+        frame,
+        TunnelFrame::Hello { .. }
+            | TunnelFrame::Ping(_)
+            | TunnelFrame::Pong(_)
+            | TunnelFrame::Goodbye(_)
+    )
+}
+
+/// Returns the other end's text about a refusal, or a default.
+fn refusal_text(why: RefuseReason, text: String) -> String {
     if !text.is_empty() {
         return text;
     }

@@ -50,7 +50,7 @@ pub(super) struct LaneState {
     /// Whether the other end has sent its HELLO.
     pub(super) received_hello: bool,
     /// The smallest number for the next channel that the other end opens on this stream.
-    pub(super) next: u32,
+    pub(super) min_next_id: u32,
     /// The number of channels on this stream that are not removed.
     pub(super) channels: usize,
     /// How many channels had ended, on all streams, when the last one on this stream did.
@@ -67,7 +67,7 @@ impl LaneState {
             queues: ChannelQueues::default(),
             must_send_hello: true,
             received_hello: false,
-            next: match side {
+            min_next_id: match side {
                 SessionSide::Client => 2,
                 SessionSide::Server => 1,
             },
@@ -85,7 +85,8 @@ impl LaneState {
 }
 
 impl TunnelSession {
-    /// Adds a stream, which must happen before any other call with it. Returns false if there are too many.
+    /// Adds a stream, once the session [is up](Self::is_up) and before any other call with it. Returns false if there
+    /// are too many.
     pub fn add_lane(&mut self, lane: TunnelLane) -> bool {
         let has_room = self.lanes.len() <= self.limits.lanes && !self.lanes.contains_key(&lane);
         if has_room {

@@ -102,7 +102,7 @@ impl TunnelSession {
             None => frame::encode(id, &TunnelFrame::Finish, into),
         }
         self.queue_data(id);
-        self.changed(id);
+        self.queue_changed(id);
         self.forget_if_done(id);
     }
 }
