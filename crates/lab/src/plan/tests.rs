@@ -9,24 +9,35 @@ use crate::claim::ClaimOutcome;
 use crate::run::{RivalResult, RunResult, RunResults, StreamResult};
 use crate::situation::{self, GridPoint, MappingSetup, live};
 
+/// Options with these changes (`PARAMETER=VALUE`), for the full plan.
+fn full(set: &[&str]) -> PlanOptions {
+    let set = set.iter().map(|change| (*change).to_owned()).collect();
+    PlanOptions { set, ..PlanOptions::default() }
+}
+
+/// The same for `--standard`.
+fn standard(set: &[&str]) -> PlanOptions {
+    PlanOptions { extent: PlanExtent::Standard, ..full(set) }
+}
+
+/// The same for `--quick`.
 fn quick(set: &[&str]) -> PlanOptions {
-    let set = set.iter().map(|text| (*text).to_owned()).collect();
-    PlanOptions { extent: PlanExtent::Quick, set, ..PlanOptions::default() }
+    PlanOptions { extent: PlanExtent::Quick, ..full(set) }
 }
 
-fn standard() -> PlanOptions {
-    PlanOptions { extent: PlanExtent::Standard, ..PlanOptions::default() }
+/// Returns the text of a built-in plan.
+fn shipped_text(name: &str) -> &'static str {
+    shipped().iter().find(|shipped| shipped.name == name).unwrap().text
 }
 
-fn plan(name: &str, options: &PlanOptions) -> Plan {
-    let found = shipped().iter().find(|shipped| shipped.name == name).unwrap();
-    Plan::parse(found.text, options).unwrap()
+fn shipped_plan(name: &str, options: &PlanOptions) -> Plan {
+    Plan::parse(shipped_text(name), options).unwrap()
 }
 
 #[test]
 fn built_in_plans_are_valid_and_named_after_their_files() {
     for shipped in shipped() {
-        for options in [PlanOptions::default(), standard(), quick(&[])] {
+        for options in [full(&[]), standard(&[]), quick(&[])] {
             let plan = Plan::parse(shipped.text, &options)
                 .unwrap_or_else(|error| panic!("{}: {error}", shipped.name));
             assert_eq!(plan.name, shipped.name);
@@ -37,7 +48,7 @@ fn built_in_plans_are_valid_and_named_after_their_files() {
 
 #[test]
 fn the_plan_of_every_key_is_valid() {
-    let plan = Plan::parse(EVERY_KEY, &PlanOptions::default()).unwrap();
+    let plan = Plan::parse(EVERY_KEY, &full(&[])).unwrap();
     assert_eq!((plan.name.as_str(), plan.grid.points.len()), ("keys", 2));
 }
 
@@ -45,7 +56,7 @@ fn the_plan_of_every_key_is_valid() {
 #[test]
 fn every_check_of_a_claim_has_a_description() {
     for shipped in shipped() {
-        let plan = Plan::parse(shipped.text, &PlanOptions::default()).unwrap();
+        let plan = Plan::parse(shipped.text, &full(&[])).unwrap();
         for claim in &plan.claims {
             let nameless = claim.checks.iter().find(|check| check.about.is_empty());
             assert!(nameless.is_none(), "{}, claim {}: {nameless:?}", shipped.name, claim.id);
@@ -65,51 +76,57 @@ fn a_column_has_one_label_in_all_plans() {
 /// Every claim of every plan reads existing points, in the full plan and with `--standard`.
 #[test]
 fn every_claim_can_be_measured() {
-    let all = || [PlanOptions::default(), standard()].into_iter();
-    for (shipped, options) in
-        shipped().iter().flat_map(|plan| all().map(move |options| (plan, options)))
-    {
-        let plan = Plan::parse(shipped.text, &options).unwrap();
-        let stream = StreamResult { bytes: 600_000_000, messages: 400_000, delay_ns: 20_000_000 };
-        let run = |(index, point): (usize, &GridPoint)| {
-            let rival = |name: &String| RivalResult { name: name.clone(), bytes: 1_000_000 };
-            let rivals =
-                point.situation.simulated().into_iter().flat_map(|setup| setup.rival.keys());
-            let rivals = rivals.map(rival).collect();
-            // All points differ, so that nothing is divided by zero.
-            let least = 10.0 + (index * index) as f64 / 1e4;
-            let is_idle = |name: &str| live::MACHINE.iter().any(|(machine, _)| *machine == name);
-            let trials = |(name, _): (&str, &str)| {
-                let unit = if is_idle(name) { 0.0 } else { least };
-                (name.to_owned(), vec![unit, 2.0 * unit, 3.0 * unit])
-            };
-            let columns =
-                point.situation.simulated().is_none().then(|| situation::columns().map(trials));
-            RunResult {
-                streams: vec![stream; 7],
-                rivals,
-                columns: columns.into_iter().flatten().collect(),
-                ..RunResult::default()
+    for shipped in shipped() {
+        for options in [full(&[]), standard(&[])] {
+            let plan = Plan::parse(shipped.text, &options).unwrap();
+            let results = invented_results(&plan);
+            for claim in &plan.claims {
+                let verdict = claim.judge(plan.basis(), &results);
+                let is_open =
+                    [ClaimOutcome::NotMeasured, ClaimOutcome::NotJudged].contains(&verdict.outcome);
+                assert!(!is_open, "{} claim {}: {verdict:?}", plan.name, claim.id);
             }
-        };
-        let runs = |(index, point): (usize, &GridPoint)| {
-            (point.id.clone(), vec![run((index, point)); plan.grid.runs as usize])
-        };
-        let points = plan.grid.points.iter().enumerate().map(runs).collect();
-        let results = RunResults { points, ..RunResults::default() };
-        for claim in &plan.claims {
-            let verdict = claim.judge(plan.basis(), &results);
-            let is_open =
-                [ClaimOutcome::NotMeasured, ClaimOutcome::NotJudged].contains(&verdict.outcome);
-            assert!(!is_open, "{} claim {}: {verdict:?}", plan.name, claim.id);
         }
+    }
+}
+
+/// Returns results with a number for everything that a run of this plan measures.
+fn invented_results(plan: &Plan) -> RunResults {
+    let points = plan.grid.points.iter().enumerate().map(|(index, point)| {
+        let run = invented_run(index, point);
+        (point.id.clone(), vec![run; plan.grid.runs as usize])
+    });
+    RunResults { points: points.collect(), ..RunResults::default() }
+}
+
+fn invented_run(index: usize, point: &GridPoint) -> RunResult {
+    let stream = StreamResult { bytes: 600_000_000, messages: 400_000, delay_ns: 20_000_000 };
+    let simulated = point.situation.simulated();
+    let rivals = simulated.into_iter().flat_map(|setup| setup.rival.keys());
+    let rivals = rivals.map(|name| RivalResult { name: name.clone(), bytes: 1_000_000 });
+    // All points differ, so that nothing is divided by zero.
+    let least = 10.0 + (index * index) as f64 / 1e4;
+    let column = |(name, _): (&str, &str)| {
+        // On a machine that does nothing else, no run counts as disturbed.
+        let is_of_machine = live::MACHINE.iter().any(|(column, _)| *column == name);
+        let unit = if is_of_machine { 0.0 } else { least };
+        (name.to_owned(), vec![unit, 2.0 * unit, 3.0 * unit])
+    };
+    let columns = match simulated {
+        Some(_) => BTreeMap::new(),
+        None => situation::columns().map(column).collect(),
+    };
+    RunResult {
+        streams: vec![stream; 7],
+        rivals: rivals.collect(),
+        columns,
+        ..RunResult::default()
     }
 }
 
 #[test]
 fn live_plans_layer_their_settings() {
-    let options = PlanOptions { extent: PlanExtent::Standard, ..PlanOptions::default() };
-    let plan = plan("h3-loss", &options);
+    let plan = shipped_plan("h3-loss", &standard(&[]));
     assert!(plan.is_live() && plan.grid.runs == 1);
     let setup = |id: &str| {
         let point = plan.grid.points.iter().find(|point| point.id == id).unwrap();
@@ -128,21 +145,17 @@ fn live_plans_layer_their_settings() {
         (live::ClientMemory::Warm, live::ClientStrategy::Race, 200)
     );
     assert_eq!(setup("near_published-race_3pc").strategy, live::ClientStrategy::PublishedRace);
-    let refused = |set: &str| {
-        let options = PlanOptions { set: vec![set.to_owned()], ..PlanOptions::default() };
-        let text = shipped().iter().find(|plan| plan.name == "h3-loss").unwrap().text;
-        Plan::parse(text, &options).unwrap_err().to_string()
-    };
-    assert!(refused("live.trials=0").contains("from 1 to 500"), "{}", refused("live.trials=0"));
-    assert!(refused("live.wey=1").contains("wey"), "{}", refused("live.wey=1"));
+    for (change, expected) in [("live.trials=0", "from 1 to 500"), ("live.wey=1", "wey")] {
+        let error = Plan::parse(shipped_text("h3-loss"), &full(&[change])).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
+/// `he-cache` has points in groups: `--standard` runs some of them at a lower rate, others at two values
+/// of the axis only, and others not at all.
 #[test]
 fn a_shorter_run_takes_groups_of_points() {
-    let hit = |set: &[&str]| {
-        let set = set.iter().map(|text| (*text).to_owned()).collect();
-        plan("he-cache", &PlanOptions { set, ..standard() })
-    };
+    let shorter = |set: &[&str]| shipped_plan("he-cache", &standard(set));
     let rates = |plan: &Plan, scene: &str, curve: &str| -> Vec<(f64, f64)> {
         let rate = |point: &GridPoint| match point.situation.live().unwrap() {
             live::LiveSetup::Cost(setup) => (point.x, setup.rate),
@@ -150,32 +163,27 @@ fn a_shorter_run_takes_groups_of_points() {
         };
         plan.grid.points_of_curve(scene, curve).map(rate).collect()
     };
-    let some = hit(&[]);
+    let some = shorter(&[]);
     assert_eq!(rates(&some, "plain-1", "he-tcp").len(), 6);
     assert_eq!(rates(&some, "tls-1", "he-tcp"), [(0.0, 400.0), (80.0, 400.0)]);
     assert_eq!(rates(&some, "tls-1", "he-50"), []);
-    let all = hit(&["standard.points=[]"]);
-    assert_eq!(all.grid.points.len(), plan("he-cache", &PlanOptions::default()).grid.points.len());
+    let all = shorter(&["standard.points=[]"]);
+    assert_eq!(all.grid.points.len(), shipped_plan("he-cache", &full(&[])).grid.points.len());
     assert_eq!(rates(&all, "tls-1", "he-tcp")[0], (0.0, 1000.0));
-    let chosen = hit(&["sweep.values=[\"30 %\"]"]);
+    let chosen = shorter(&["sweep.values=[\"30 %\"]"]);
     assert_eq!(rates(&chosen, "tls-35", "he-50"), [(30.0, 1000.0)]);
     // A value that a group names is treated like any other.
-    let chosen = hit(&["sweep.values=[\"30 %\", \"80 %\"]"]);
+    let chosen = shorter(&["sweep.values=[\"30 %\", \"80 %\"]"]);
     assert_eq!(rates(&chosen, "tls-1", "he-tcp"), [(30.0, 1000.0), (80.0, 1000.0)]);
 }
 
 #[test]
 fn values_of_the_command_line_reach_every_scene_and_curve() {
     for shipped in shipped() {
-        let all = Plan::parse(shipped.text, &PlanOptions::default()).unwrap().grid;
-        let value = format!(
-            "{:?}",
-            toml::from_str::<toml::Table>(shipped.text).unwrap()["sweep"]["values"][0]
-        );
-        let value = value.trim_start_matches("String(").trim_start_matches("Integer(");
-        let set = vec![format!("sweep.values=[{}]", value.trim_end_matches(')'))];
-        for extent in [PlanExtent::Full, PlanExtent::Standard, PlanExtent::Quick] {
-            let options = PlanOptions { set: set.clone(), extent, ..PlanOptions::default() };
+        let all = Plan::parse(shipped.text, &full(&[])).unwrap().grid;
+        let table: toml::Table = toml::from_str(shipped.text).unwrap();
+        let change = format!("sweep.values=[{}]", table["sweep"]["values"][0]);
+        for options in [full, standard, quick].map(|options| options(&[&change])) {
             let chosen = Plan::parse(shipped.text, &options).unwrap().grid;
             for point in &all.points {
                 let along = chosen.points_of_curve(&point.scene, &point.curve);
@@ -185,21 +193,22 @@ fn values_of_the_command_line_reach_every_scene_and_curve() {
     }
 }
 
+/// The plans for the figures of one paper (Dreibholz et al., PFLDNeT 2010) number its statements
+/// together.
 #[test]
-fn all_thirteen_rows_have_a_claim() {
-    let mut ids: Vec<String> = ["cmt-delay", "cmt-bandwidth", "cmt-three-paths"]
+fn all_thirteen_statements_of_the_paper_have_a_claim() {
+    let mut ids: Vec<u32> = ["cmt-delay", "cmt-bandwidth", "cmt-three-paths"]
         .iter()
-        .flat_map(|name| plan(name, &PlanOptions::default()).claims)
-        .map(|claim| claim.id)
+        .flat_map(|name| shipped_plan(name, &full(&[])).claims)
+        .map(|claim| claim.id.parse().unwrap())
         .collect();
-    ids.sort_by_key(|id| id.parse::<u32>().unwrap());
-    let rows: Vec<String> = (1..=13).map(|row| row.to_string()).collect();
-    assert_eq!(ids, rows);
+    ids.sort_unstable();
+    assert_eq!(ids, Vec::from_iter(1..=13));
 }
 
 #[test]
 fn scenes_curves_and_the_sweep_override_the_plan() {
-    let plan = plan("cmt-delay", &PlanOptions::default());
+    let plan = shipped_plan("cmt-delay", &full(&[]));
     assert_eq!(plan.grid.runs, 24);
     let point = plan.grid.points.iter().find(|point| point.id == "dB75_fixed_224KiB").unwrap();
     assert_eq!(point.situation.simulated().unwrap().path["B"].delay.to_string(), "75 ms");
@@ -212,7 +221,7 @@ fn scenes_curves_and_the_sweep_override_the_plan() {
 #[test]
 fn overrides_take_precedence() {
     let options = quick(&["path.B.delay=33 ms", "time.duration=5 s", "sweep.values=[\"64 KiB\"]"]);
-    let plan = plan("cmt-delay", &options);
+    let plan = shipped_plan("cmt-delay", &options);
     assert_eq!(plan.grid.points.len(), 6);
     for point in &plan.grid.points {
         assert_eq!(point.situation.simulated().unwrap().path["B"].delay.to_string(), "33 ms");
@@ -222,10 +231,9 @@ fn overrides_take_precedence() {
 
 /// Returns the error for `plans/cmt-delay.toml` after a change.
 fn refusal(from: &str, to: &str, set: &[&str]) -> String {
-    let text = shipped()[0].text;
+    let text = shipped_text("cmt-delay");
     assert!(text.contains(from), "{from}");
-    let options = PlanOptions { extent: PlanExtent::Full, ..quick(set) };
-    Plan::parse(&text.replacen(from, to, 1), &options).unwrap_err().to_string()
+    Plan::parse(&text.replacen(from, to, 1), &full(set)).unwrap_err().to_string()
 }
 
 #[test]
@@ -249,27 +257,27 @@ fn errors_name_the_place() {
     assert!(error.contains("dely"), "{error}");
 }
 
-/// The complete plan in `docs/guide/lab.md` is valid.
+/// The first block of TOML in `docs/guide/lab.md` is a complete plan.
 #[test]
 fn the_plan_in_the_manual_is_valid() {
     let manual = include_str!("../../../../docs/guide/lab.md");
-    let begins = manual.find("```toml\n").unwrap() + "```toml\n".len();
-    let length = manual[begins..].find("```").unwrap();
-    let plan = Plan::parse(&manual[begins..begins + length], &PlanOptions::default()).unwrap();
+    let (_, block) = manual.split_once("```toml\n").unwrap();
+    let (text, _) = block.split_once("```").unwrap();
+    let plan = Plan::parse(text, &full(&[])).unwrap();
     assert_eq!((plan.grid.points.len(), plan.claims.len()), (8, 1));
 }
 
 #[test]
 fn text_that_a_terminal_obeys_is_refused() {
-    let found = shipped().iter().find(|shipped| shipped.name == "cmt-delay").unwrap();
-    let escaped = found.text.replacen("title = \"", "title = \"\\u001b[2J", 1);
-    let raw = found.text.replacen("title = \"", "title = \"\u{1b}[2J", 1);
+    let plan = shipped_text("cmt-delay");
+    let escaped = plan.replacen("title = \"", "title = \"\\u001b[2J", 1);
+    let raw = plan.replacen("title = \"", "title = \"\u{1b}[2J", 1);
     for text in [escaped, raw] {
-        let error = Plan::parse(&text, &PlanOptions::default()).unwrap_err().to_string();
+        let error = Plan::parse(&text, &full(&[])).unwrap_err().to_string();
         assert!(error.contains("[2J") && !error.contains('\u{1b}'), "{error}");
     }
     for set in ["title=\u{1b}c", "title='\u{9b}2J'"] {
-        let Err(error) = Plan::parse(found.text, &quick(&[set])) else { panic!("{set:?}") };
+        let Err(error) = Plan::parse(plan, &quick(&[set])) else { panic!("{set:?}") };
         assert!(!error.to_string().contains(['\u{1b}', '\u{9b}']), "{error}");
     }
 }
@@ -281,13 +289,11 @@ fn a_plan_can_be_json() {
         "time": { "warm_up": "1.1 s", "duration": "8 s" },
         "path": { "A": { "rate": "10 Mbit/s", "delay": "10 ms" } },
         "curve": [{ "id": "c", "set": { "path": { "A": { "delay": "3 ms" } } } }] }"#;
-    let plan = Plan::parse(&from_json(json).unwrap(), &PlanOptions::default()).unwrap();
+    let plan = Plan::parse(&from_json(json).unwrap(), &full(&[])).unwrap();
     assert_eq!((plan.grid.points.len(), plan.grid.runs), (2, 2));
     assert_eq!(plan.directory().to_str(), Some("eyas-lab/p"));
-    assert_eq!(
-        self::plan("cmt-delay", &quick(&[])).directory().to_str(),
-        Some("eyas-lab/cmt-delay-quick")
-    );
+    let shorter = shipped_plan("cmt-delay", &quick(&[]));
+    assert_eq!(shorter.directory().to_str(), Some("eyas-lab/cmt-delay-quick"));
     for none in ["[]", "{", r#"{ "name": null }"#] {
         assert!(from_json(none).unwrap_err().to_string().starts_with("not a plan: "), "{none}");
     }
@@ -296,7 +302,7 @@ fn a_plan_can_be_json() {
 /// Published results depend on it: it changes with the plan, never silently.
 #[test]
 fn a_seed_draws_the_same_network_in_every_version() {
-    let plan = plan("cmt-random", &PlanOptions::default());
+    let plan = shipped_plan("cmt-random", &full(&[]));
     let drawn = plan.grid.points[0].situation.random().unwrap().draw(3);
     let expected = "A: 34.5 Mbit/s and 89 Mbit/s back, 3.81 ms and 2.25 ms back, queues 23 packets red and 46.725 kB, loss 1 %; \
                     B: 75.2 Mbit/s and 121 Mbit/s back, 47.9 ms and 28 ms back, queues 167 packets red and 4885.375 kB, loss 0.1 %; \
