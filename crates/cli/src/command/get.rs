@@ -34,7 +34,7 @@ use std::time::{Duration, Instant, SystemTime};
 use eyas_http::Client;
 use url::Url;
 
-use self::content::Given;
+use self::content::RequestInputs;
 use self::cookies::RunCookies;
 use self::facts::TransferFacts;
 use self::retry::{RetriesLeft, RetryCause};
@@ -88,7 +88,7 @@ struct GetRun<'a> {
     common: &'a CommonFlags,
     unfinished: &'a UnfinishedBytes,
     urls: Vec<Url>,
-    given: Given,
+    inputs: RequestInputs,
     /// The format of `-w`.
     format: Option<String>,
     context: RaceContext,
@@ -120,7 +120,7 @@ impl<'a> GetRun<'a> {
         let Some(first) = targets.first() else {
             return Err(Failure::new(FailureKind::Usage, "no URL"));
         };
-        let given = Given::read(&flags.request).await?;
+        let inputs = RequestInputs::read(&flags.request).await?;
         let format = match &flags.output.write_out {
             Some(given) => Some(content::format(given).await?),
             None => None,
@@ -130,7 +130,18 @@ impl<'a> GetRun<'a> {
         let context = client::context(flags, &targets).await?;
         let client = client::client((flags, common), &context, first, cookies.as_ref())?;
         let (heads, client) = (heads.flatten(), Some(client));
-        Ok(Self { flags, common, unfinished, urls, given, format, context, cookies, heads, client })
+        Ok(Self {
+            flags,
+            common,
+            unfinished,
+            urls,
+            inputs,
+            format,
+            context,
+            cookies,
+            heads,
+            client,
+        })
     }
 
     /// Fetches all URLs, one after the other. As in curl, the outcome is that of the last one.

@@ -12,7 +12,7 @@ use eyas_http::{Client, HttpPolicy, Proxy};
 
 use super::cookies::RunCookies;
 use super::failure;
-use super::request::referer;
+use super::request::RefererFlag;
 use crate::command::setting::{self, RaceContext};
 use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, GetFlags, PolicyName, RacePolicy, SourceFlag};
@@ -91,7 +91,7 @@ pub(super) fn client(
         .versions(setting::versions(flags.versions))
         .http2_prior_knowledge(flags.http2_prior_knowledge)
         .redirects(if request.location { request.max_redirs } else { 0 })
-        .referer_of_redirects(referer(request).1)
+        .referer_of_redirects(RefererFlag::parse(request).is_automatic)
         .decompress(request.compressed)
         .proxy(setting::proxy(request.proxy.as_deref(), request.noproxy.as_deref())?);
     #[cfg(unix)]

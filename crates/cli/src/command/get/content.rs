@@ -156,26 +156,26 @@ fn encode(content: &[u8]) -> Vec<u8> {
     percent_encode(content, KEPT).to_string().replace(' ', "+").into_bytes()
 }
 
-/// What all requests of a run send, from the flags and the files that they name. Standard input can be
-/// read only once, and all URLs get the same.
+/// What all requests of a run send, from the flags and the files that they name, read once: standard
+/// input cannot be read again, and all URLs get the same.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(super) struct RequestInputs {
     /// The data of `-d` and its relatives.
     pub(super) data: Option<Vec<u8>>,
     /// The lines of `-H`.
-    pub(super) header: Vec<HeaderLine>,
+    pub(super) header_lines: Vec<HeaderLine>,
 }
 
-impl Given {
+impl RequestInputs {
     pub(super) async fn read(request: &RequestFlags) -> Result<Self, Failure> {
-        let mut header = Vec::new();
+        let mut lines = Vec::new();
         for source in &request.header {
             match source {
-                HeaderSource::Line(line) => header.push(line.clone()),
-                HeaderSource::File(file) => header.extend(header_lines(file).await?),
+                HeaderSource::Line(line) => lines.push(line.clone()),
+                HeaderSource::File(file) => lines.extend(header_lines(file).await?),
             }
         }
-        Ok(Self { data: data(&request.data.0).await?, header })
+        Ok(Self { data: data(&request.data.0).await?, header_lines: lines })
     }
 }
 

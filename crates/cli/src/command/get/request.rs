@@ -1,4 +1,4 @@
-//! Builds the request from the flags.
+//! The request of `eyas get`, built from its flags. Those that curl has mean the same as there.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use http_body::Body as _;
 use url::Url;
 
-use super::content::{Given, RequestContent, upload_url};
+use super::content::{RequestContent, RequestInputs, upload_url};
 use crate::failure::{Failure, FailureKind};
 use crate::flags::{GetFlags, HeaderLine, RequestFlags};
 
@@ -21,26 +21,30 @@ const DEFAULT_USER_AGENT: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
 /// The media type that curl states for the data of `-d`.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Fields whose values are not shown.
+/// Fields whose values `-v` does not show.
 const SECRETS: [HeaderName; 3] = [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE];
 
 /// A request before it is sent.
 pub(super) struct PreparedRequest {
-    /// Its method.
     pub(super) method: Method,
-    /// The URL, without user and password.
+    /// The URL, without user, password and fragment.
     pub(super) url: Url,
-    /// Its headers.
     pub(super) headers: HeaderMap,
-    /// The headers that are not to be added.
+    /// Headers that the client must not add by itself: those of `-H NAME:`.
     omitted: Vec<HeaderName>,
+    /// `None` without content, and once it is sent.
     content: Option<RequestContent>,
 }
 
 impl PreparedRequest {
-    /// Reads the flags, and the files that they name, except what has been read for all requests.
-    pub(super) async fn read(flags: &GetFlags, url: &Url, given: &Given) -> Result<Self, Failure> {
-        let (request, data) = (&flags.request, given.data.as_deref());
+    /// Reads the flags, and the files that they name, except those that `inputs` has read for all
+    /// requests.
+    pub(super) async fn read(
+        flags: &GetFlags,
+        url: &Url,
+        inputs: &RequestInputs,
+    ) -> Result<Self, Failure> {
+        let (request, data) = (&flags.request, inputs.data.as_deref());
         let content = RequestContent::read(request, data.filter(|_| !request.get)).await?;
         let method = match (&request.method, &content) {
             (Some(method), _) => method.clone(),
@@ -57,32 +61,35 @@ impl PreparedRequest {
         let _ = sent_url.set_username("");
         let _ = sent_url.set_password(None);
         sent_url.set_fragment(None);
-        let lines = &given.header;
-        let headers =
-            headers(request, lines, url, matches!(content, Some(RequestContent::Data(_))))?;
-        let omitted = lines.iter().filter(|line| line.value.is_none());
-        let omitted = omitted.map(|line| line.name.clone()).collect();
+        let lines = &inputs.header_lines;
+        let has_data = matches!(content, Some(RequestContent::Data(_)));
+        let headers = request_headers(request, lines, url, has_data)?;
+        let without_value = lines.iter().filter(|line| line.value.is_none());
+        let omitted = without_value.map(|line| line.name.clone()).collect();
         Ok(Self { method, url: sent_url, headers, omitted, content })
     }
 
-    /// Asks for the rest of the body from this offset on.
+    /// Asks for the rest of the body from this offset on, which replaces the range of `-r`. At offset
+    /// 0 that is the whole body, and nothing changes.
     pub(super) fn set_offset(&mut self, offset: u64) {
-        let range = HeaderValue::try_from(format!("bytes={offset}-"));
-        if let (Ok(range), true) = (range, offset > 0) {
+        if offset > 0
+            && let Ok(range) = HeaderValue::try_from(format!("bytes={offset}-"))
+        {
             self.headers.insert(RANGE, range);
         }
     }
 
-    /// Returns how many bytes of content are sent, if that is known.
+    /// Returns how many bytes of content are to be sent: 0 if that is unknown, as for a form, and once
+    /// the request has been sent.
     pub(super) fn content_length(&self) -> u64 {
         match &self.content {
             Some(RequestContent::Data(data)) => data.len() as u64,
             Some(RequestContent::Upload(body)) => body.size_hint().exact().unwrap_or(0),
-            _ => 0,
+            Some(RequestContent::Form(_)) | None => 0,
         }
     }
 
-    /// Sends it, once, within this time.
+    /// Sends it within this time, if there is a limit. Its content can be sent only once.
     pub(super) async fn send(
         &mut self,
         client: &Client,
@@ -111,69 +118,87 @@ fn add_to_query(url: &mut Url, data: &[u8]) {
     url.set_query(Some(&query));
 }
 
-fn headers(
+/// Returns the headers that the flags ask for. The lines of `-H` replace what other flags and the
+/// defaults have set, and lines with the same name are all sent.
+fn request_headers(
     request: &RequestFlags,
     lines: &[HeaderLine],
     url: &Url,
-    with_data: bool,
+    has_data: bool,
 ) -> Result<HeaderMap, Failure> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
-    match request.user_agent.as_deref() {
-        None => drop(headers.insert(USER_AGENT, HeaderValue::from_static(DEFAULT_USER_AGENT))),
-        Some("") => {}
-        Some(name) => drop(headers.insert(USER_AGENT, sendable(name, "-A")?)),
+    let user_agent = match request.user_agent.as_deref() {
+        None => Some(HeaderValue::from_static(DEFAULT_USER_AGENT)),
+        // As in curl, an empty name leaves the header out.
+        Some("") => None,
+        Some(name) => Some(header_value(name, "-A")?),
+    };
+    if let Some(user_agent) = user_agent {
+        headers.insert(USER_AGENT, user_agent);
     }
-    if with_data {
+    if has_data {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(FORM));
     }
-    if let Some(referer) = referer(request).0 {
-        headers.insert(REFERER, sendable(referer, "-e")?);
+    if let Some(referer) = RefererFlag::parse(request).first {
+        headers.insert(REFERER, header_value(referer, "-e")?);
     }
     if let Some(range) = &request.range {
         // As in curl, an offset alone is a range without an end.
         let end = if range.bytes().all(|digit| digit.is_ascii_digit()) { "-" } else { "" };
-        headers.insert(RANGE, sendable(&format!("bytes={range}{end}"), "-r")?);
+        headers.insert(RANGE, header_value(&format!("bytes={range}{end}"), "-r")?);
     }
     if let Some(token) = &request.oauth2_bearer {
-        let mut value = sendable(&format!("Bearer {token}"), "--oauth2-bearer")?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
-    } else if let Some(user) = user(request, url) {
-        let mut value = sendable(&format!("Basic {}", BASE64_STANDARD.encode(&user)), "-u")?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
+        headers.insert(AUTHORIZATION, header_value(&format!("Bearer {token}"), "--oauth2-bearer")?);
+    } else if let Some(credentials) = credentials(request, url) {
+        let encoded = BASE64_STANDARD.encode(&credentials);
+        headers.insert(AUTHORIZATION, header_value(&format!("Basic {encoded}"), "-u")?);
     }
+    // First all are removed, so that a line does not remove another one of its name.
     for line in lines {
         headers.remove(&line.name);
     }
     for line in lines {
         if let Some(value) = &line.value {
-            let mut value = value.clone();
-            value.set_sensitive(SECRETS.contains(&line.name));
-            headers.append(line.name.clone(), value);
+            headers.append(line.name.clone(), value.clone());
         }
+    }
+    for (name, value) in &mut headers {
+        value.set_sensitive(SECRETS.contains(name));
     }
     Ok(headers)
 }
 
-/// Returns the value of `-e`, and whether requests after a redirect name the page before (`;auto`).
-pub(super) fn referer(request: &RequestFlags) -> (Option<&str>, bool) {
-    let Some(given) = request.referer.as_deref() else { return (None, false) };
-    match given.strip_suffix(";auto") {
-        Some(first) => (Some(first).filter(|first| !first.is_empty()), true),
-        None => (Some(given), false),
+/// The parts of `-e`.
+pub(super) struct RefererFlag<'a> {
+    /// The `Referer` of the first request.
+    pub(super) first: Option<&'a str>,
+    /// Whether each request after a redirect names the page before it (`;auto`).
+    pub(super) is_automatic: bool,
+}
+
+impl<'a> RefererFlag<'a> {
+    pub(super) fn parse(request: &'a RequestFlags) -> Self {
+        let text = request.referer.as_deref();
+        match text.and_then(|text| text.strip_suffix(";auto")) {
+            Some(first) => {
+                Self { first: Some(first).filter(|first| !first.is_empty()), is_automatic: true }
+            }
+            None => Self { first: text, is_automatic: false },
+        }
     }
 }
 
-fn sendable(value: &str, flag: &str) -> Result<HeaderValue, Failure> {
+/// Returns a value as a header can have it; the error names its flag.
+fn header_value(value: &str, flag: &str) -> Result<HeaderValue, Failure> {
     let unsendable =
         |_| Failure::new(FailureKind::Usage, format!("the value of {flag} cannot be sent"));
     HeaderValue::from_str(value).map_err(unsendable)
 }
 
-/// Returns `user:password`, from `-u` or else from the URL, where they are percent-encoded.
-fn user(request: &RequestFlags, url: &Url) -> Option<Vec<u8>> {
+/// Returns `user:password` (RFC 7617 §2), from `-u` or else from the URL, where they are
+/// percent-encoded. The password is empty if there is none.
+fn credentials(request: &RequestFlags, url: &Url) -> Option<Vec<u8>> {
     if let Some(user) = &request.user {
         let colon = if user.contains(':') { "" } else { ":" };
         return Some(format!("{user}{colon}").into_bytes());
@@ -197,8 +222,8 @@ mod tests {
         let cli = Cli::try_parse_from(["eyas", "get"].iter().chain(line)).expect("parses");
         let Command::Get(flags) = cli.command else { panic!("the get command") };
         let url = super::super::target::url(&flags.urls.0[0]).expect("a URL");
-        let given = Given::read(&flags.request).await?;
-        PreparedRequest::read(&flags, &url, &given).await
+        let inputs = RequestInputs::read(&flags.request).await?;
+        PreparedRequest::read(&flags, &url, &inputs).await
     }
 
     fn data(request: &PreparedRequest) -> &[u8] {
@@ -286,9 +311,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_offset_is_a_range_without_an_end_and_replaces_that_of_the_flag() {
+        for (range, expected) in [("5", "bytes=5-"), ("5-9", "bytes=5-9")] {
+            let mut request = request(&["-r", range, "https://a/"]).await.expect("reads");
+            request.set_offset(0);
+            assert_eq!(request.headers[RANGE], expected);
+            request.set_offset(7);
+            assert_eq!(request.headers[RANGE], "bytes=7-");
+        }
+    }
+
+    #[tokio::test]
     async fn credentials_come_from_the_flag_or_the_url_and_are_removed_from_it() {
         let flag = request(&["-u", "ada:secret", "https://a/"]).await.expect("reads");
         assert_eq!(flag.headers[AUTHORIZATION], "Basic YWRhOnNlY3JldA==");
+        assert!(flag.headers[AUTHORIZATION].is_sensitive());
         let url = request(&["https://ada:s%65cret@a/"]).await.expect("reads");
         assert_eq!(url.headers[AUTHORIZATION], "Basic YWRhOnNlY3JldA==");
         assert_eq!(url.url.as_str(), "https://a/");

@@ -15,7 +15,7 @@ use super::continuation::{self, RestOfBody};
 use super::facts::{HeadFacts, TransferFacts};
 use super::names::{self, BodyPlace, FileName};
 use super::receiving::BodyReception;
-use super::request::{PreparedRequest, referer};
+use super::request::{PreparedRequest, RefererFlag};
 use super::{GetRun, failure, report};
 use crate::failure::{Failure, FailureKind};
 use crate::flags::ContinueAt;
@@ -152,10 +152,11 @@ impl UrlTransfer<'_> {
         facts: &mut TransferFacts,
     ) -> Result<(PreparedRequest, Response), Failure> {
         let (run, flags) = (self.run, self.run.flags);
-        let mut request = PreparedRequest::read(flags, self.url, &run.given).await?;
+        let mut request = PreparedRequest::read(flags, self.url, &run.inputs).await?;
         request.set_offset(offset);
         facts.method = request.method.clone();
-        facts.referer = referer(&flags.request).0.map(str::to_owned);
+        let referer = RefererFlag::parse(&flags.request);
+        facts.referer = referer.first.map(str::to_owned);
         facts.sent = request.content_length();
         let limit = flags.reach.max_time();
         let limit = limit.map(|limit| limit.saturating_sub(self.began.elapsed()));
@@ -163,7 +164,9 @@ impl UrlTransfer<'_> {
         run.context.warn(run.common);
         facts.total = self.began.elapsed();
         let response = sent.map_err(|error| self.failed(&error))?;
-        if let (Some(hop), (_, true)) = (response.redirected().last(), referer(&flags.request)) {
+        if referer.is_automatic
+            && let Some(hop) = response.redirected().last()
+        {
             facts.referer = Some(hop.from.to_string());
         }
         facts.head = Some(HeadFacts::from_response(&response, self.began.elapsed()));
