@@ -52,7 +52,7 @@ impl FailedAttempt {
     }
 
     /// Returns the attempt that ended with an error of hyper's.
-    pub(crate) fn over_hyper(
+    pub(crate) fn from_hyper(
         error: &hyper::Error,
         unsent: Option<Request<UploadBody>>,
         upload: &UploadProgress,
@@ -66,7 +66,7 @@ impl FailedAttempt {
     }
 
     /// Returns the attempt that ended with a failure of HTTP/3.
-    pub(crate) fn over_http3(
+    pub(crate) fn from_http3(
         failed: &Http3Failure,
         unsent: Option<Request<UploadBody>>,
         upload: &UploadProgress,
@@ -92,7 +92,7 @@ pub(crate) async fn sent(
 ) -> Result<Response<ReceivedBody>, FailedAttempt> {
     let sent = sending.await.map_err(|mut error| {
         let request = error.take_message();
-        FailedAttempt::over_hyper(&error.into_error(), request, upload)
+        FailedAttempt::from_hyper(&error.into_error(), request, upload)
     });
     sent.map(|response| response.map(ReceivedBody::Hyper))
 }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use eyas::race::evidence::FailureCause;
-use eyas_http::serve::malformed::{check_connection_fields, content_length};
+use eyas_http::serve::malformed::{Malformed, check_connection_fields, content_length};
 use eyas_http::{Http3Body, Kind};
 use http::{Method, Response, StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
@@ -29,6 +29,16 @@ pub(crate) enum ReceivedError {
     Http3(#[source] eyas_http::Error),
 }
 
+/// Why a response over HTTP/3 must not be forwarded.
+#[derive(Debug, Error)]
+pub(crate) enum MalformedResponse {
+    #[error(transparent)]
+    Fields(#[from] Malformed),
+    /// The body is not as long as the head says.
+    #[error("{}", .0.detail())]
+    Length(#[source] eyas_http::Error),
+}
+
 /// A body over HTTP/3. The stream below it fails unless it is as long as announced (RFC 9114 §4.1.2).
 #[derive(Debug)]
 pub(crate) struct Http3Received {
@@ -42,14 +52,12 @@ pub(crate) struct Http3Received {
 impl ReceivedBody {
     /// Checks the head of a response over HTTP/3 once more, because a malformed one must not be forwarded (RFC 9114
     /// §4.1.2, §10.3).
-    pub(crate) fn over_http3(
+    pub(crate) fn from_http3(
         response: Response<Http3Body>,
         method: &Method,
-    ) -> Result<Response<Self>, String> {
-        check_connection_fields(Version::HTTP_3, response.headers())
-            .map_err(|malformed| malformed.to_string())?;
-        let announced =
-            content_length(response.headers()).map_err(|malformed| malformed.to_string())?;
+    ) -> Result<Response<Self>, MalformedResponse> {
+        check_connection_fields(Version::HTTP_3, response.headers())?;
+        let announced = content_length(response.headers())?;
         // RFC 9110 §6.4.1: these have no content, whatever their fields say.
         let has_none = method == Method::HEAD
             || matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
@@ -58,10 +66,11 @@ impl ReceivedBody {
         let mut received = Http3Received { body, left, next: None };
         // Most responses without content end with their head.
         received.read_ahead(&mut Context::from_waker(Waker::noop()));
-        if let Some(Err(error)) = &received.next
-            && error.kind() == Kind::BodyLength
+        if let Some(Err(error)) = received
+            .next
+            .take_if(|next| next.as_ref().is_err_and(|error| error.kind() == Kind::BodyLength))
         {
-            return Err(error.detail().to_owned());
+            return Err(MalformedResponse::Length(error));
         }
         Ok(Response::from_parts(head, Self::Http3(Box::new(received))))
     }

@@ -188,15 +188,15 @@ async fn send_over_http3(
             // Without the end of its head the upstream cannot have processed it.
             let is_unsent = failed.kind != Http3FailureKind::TooLarge;
             let unsent = is_unsent.then(|| to_http1(kept.map(|()| upload)));
-            return Err(FailedAttempt::over_http3(&failed, unsent, &progress));
+            return Err(FailedAttempt::from_http3(&failed, unsent, &progress));
         }
     };
     let received = |interim: &Response<()>| interims.receive(interim.status(), interim.headers());
     let response = begun.exchange(upload, received).await;
     let response =
-        response.map_err(|failed| FailedAttempt::over_http3(&failed, None, &progress))?;
-    let checked = ReceivedBody::over_http3(response, &method);
-    checked.map_err(|text| FailedAttempt::new(malformed(text)))
+        response.map_err(|failed| FailedAttempt::from_http3(&failed, None, &progress))?;
+    let checked = ReceivedBody::from_http3(response, &method);
+    checked.map_err(|error| FailedAttempt::new(malformed(error.to_string())))
 }
 
 /// Turns the head of a request into that of HTTP/2 (RFC 9113 §8.3.1) or HTTP/3 (RFC 9114 §4.3.1): the host goes into

@@ -181,7 +181,7 @@ impl Connection {
         if self.is_closed {
             return;
         }
-        if let Err(fault) = self.handle(input) {
+        if let Err(fault) = self.dispatch_input(input) {
             self.close(fault);
         }
     }
@@ -220,7 +220,7 @@ impl Connection {
         self.is_closed
     }
 
-    fn handle(&mut self, input: Input) -> Result<(), ConnectionFault> {
+    fn dispatch_input(&mut self, input: Input) -> Result<(), ConnectionFault> {
         match input {
             Input::Tick => Ok(()),
             Input::Stream { stream, data, fin } => self.handle_stream(stream, data, fin),

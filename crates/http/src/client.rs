@@ -40,6 +40,7 @@ mod policy;
 mod proxied;
 mod proxies;
 mod proxy;
+mod proxy_url_error;
 mod redirect;
 mod report;
 mod request;
@@ -279,7 +280,7 @@ impl Service<Request<Body>> for Client {
             let url = destination::parse(&request.uri().to_string())?;
             let limits = inner.config.limits;
             let answered = exchange::run(&inner, request, url.clone(), limits).await;
-            let (mut response, exchanged) = answered.map_err(|error| error.at(&url))?;
+            let (mut response, exchanged) = answered.map_err(|error| error.with_url(&url))?;
             response.extensions_mut().insert(exchanged.report.info().clone());
             response.extensions_mut().insert(exchanged.url);
             Ok(response)

@@ -98,7 +98,7 @@ impl Connector {
     /// made: the error lists every candidate with its cause of failure.
     pub async fn connect(&self, uri: &Uri) -> Result<Stream, Error> {
         let url = destination::parse(&uri.to_string())?;
-        self.race_to(&url).await.map_err(|error| error.at(&url))
+        self.race_to(&url).await.map_err(|error| error.with_url(&url))
     }
 
     async fn race_to(&self, url: &Url) -> Result<Stream, Error> {

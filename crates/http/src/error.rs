@@ -253,13 +253,13 @@ impl Error {
     }
 
     /// Adds the URL, unless a lower layer has added one.
-    pub(crate) fn at(mut self, url: &url::Url) -> Self {
+    pub(crate) fn with_url(mut self, url: &url::Url) -> Self {
         self.0.url.get_or_insert_with(|| without_password(url));
         self
     }
 
     /// Adds the candidate, unless a lower layer has added one.
-    pub(crate) fn on(mut self, candidate: impl fmt::Display) -> Self {
+    pub(crate) fn with_candidate(mut self, candidate: impl fmt::Display) -> Self {
         self.0.candidate.get_or_insert_with(|| candidate.to_string());
         self
     }
@@ -304,7 +304,7 @@ impl Error {
     }
 
     /// Adds the redirects that were followed before.
-    pub(crate) fn after(mut self, redirected: Vec<Redirect>) -> Self {
+    pub(crate) fn with_redirects(mut self, redirected: Vec<Redirect>) -> Self {
         self.0.redirected = redirected;
         self
     }

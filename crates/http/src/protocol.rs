@@ -84,7 +84,7 @@ impl Sender {
     }
 
     /// Adds what tells, below a byte stream, whether the host at the other end still answers.
-    pub(crate) fn over(mut self, below: Life) -> Self {
+    pub(crate) fn with_life_below(mut self, below: Life) -> Self {
         match &mut self {
             Self::Http1(sender) => sender.below = below,
             Self::Http2(sender) => sender.below = below,
@@ -118,7 +118,7 @@ impl Sender {
         &mut self,
         request: Request<Body>,
     ) -> Result<Response<Body>, SendFailure> {
-        let expected = Expected::of(&request);
+        let expected = Expected::from_request(&request);
         let response = match self {
             Self::Http1(sender) => sender.send(request).await,
             Self::Http2(sender) => sender.send(request).await,

@@ -190,7 +190,7 @@ fn bytes(request: &Request<RequestBody>, count: &str) -> SiteReply {
         }
     };
     let reply = reply::ranged(request.headers(), length, |start, end| {
-        MeteredBody::of(bytes::PatternRange::new(start, end))
+        MeteredBody::from_source(bytes::PatternRange::new(start, end))
     });
     reply::with_type(reply, "application/octet-stream")
 }

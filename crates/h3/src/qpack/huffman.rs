@@ -108,7 +108,7 @@ impl BitReader<'_> {
         }
     }
 
-    fn take(&mut self, count: u32) {
+    fn consume(&mut self, count: u32) {
         self.bits <<= count;
         self.count -= count;
     }
@@ -132,7 +132,7 @@ fn decode_into(encoded: &[u8], out: &mut [u8]) -> Result<usize, HuffmanFault> {
         {
             *place = pair.octets;
             written += usize::from(pair.count);
-            input.take(u32::from(pair.bits));
+            input.consume(u32::from(pair.bits));
         }
         if input.count < MAX_LENGTH as u32 && !input.rest.is_empty() {
             continue;
@@ -155,7 +155,7 @@ fn decode_into(encoded: &[u8], out: &mut [u8]) -> Result<usize, HuffmanFault> {
         let Some(place) = out.get_mut(written) else { return Ok(written) };
         *place = symbol as u8;
         written += 1;
-        input.take(length);
+        input.consume(length);
     }
 }
 

@@ -93,7 +93,7 @@ pub(super) async fn send(
                 if !may_retry || chances.tries >= MAX_TRIES {
                     Counters::count(&inner.counters.failures);
                     return Err(match report {
-                        Some(report) => failure.error.on(&*report),
+                        Some(report) => failure.error.with_candidate(&*report),
                         None => failure.error,
                     });
                 }

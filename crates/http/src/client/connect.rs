@@ -24,7 +24,7 @@ pub(super) async fn open(
             Box::pin(inner.dialler.to_unix_socket(route)).await?
         }
         // Boxed because the future is large and most requests use no proxy.
-        Some(proxy) => Box::pin(inner.dialler.through(proxy, route)).await?,
+        Some(proxy) => Box::pin(inner.dialler.connect_through(proxy, route)).await?,
         None => {
             let sctp_udp = alternatives::sctp_udp_port(inner, route);
             inner.dialler.dial(route, sctp_udp).await?

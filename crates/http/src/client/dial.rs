@@ -212,8 +212,8 @@ impl Dialler {
             Some(quic) => Http3::start(quic, self.tunnels).map(Sender::Http3),
             None => self.start_on_stream(connection).await,
         };
-        let sender = sender.map_err(|error| error.on(&report))?;
-        Ok((sender.over(below), report))
+        let sender = sender.map_err(|error| error.with_candidate(&report))?;
+        Ok((sender.with_life_below(below), report))
     }
 
     async fn start_on_stream(&self, connection: Connection) -> Result<Sender, Error> {

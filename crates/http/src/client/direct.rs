@@ -78,7 +78,7 @@ impl Direct {
     /// The same as for a request of [`Client`](crate::Client) that finds no connection.
     pub async fn open(&self, race: &Policy) -> Result<DirectConnection, Error> {
         let opened = self.0.dialler.connect_unpooled(self.0.target.clone(), race).await;
-        let (sender, report) = opened.map_err(|error| error.at(&self.0.url))?;
+        let (sender, report) = opened.map_err(|error| error.with_url(&self.0.url))?;
         Ok(DirectConnection { sender, report: Arc::new(report), direct: self.clone() })
     }
 }
@@ -142,7 +142,7 @@ impl DirectConnection {
                 if self.sender.is_closed() {
                     self.report.failed(&error);
                 }
-                Err(error.on(&*self.report).at(&self.direct.0.url))
+                Err(error.with_candidate(&*self.report).with_url(&self.direct.0.url))
             }
         }
     }

@@ -66,7 +66,7 @@ async fn follow(
     loop {
         let answered = match send(inner, &mut hop, &limits).await {
             Ok(answered) => answered,
-            Err(error) => return Err(error.at(&hop.url).after(redirected)),
+            Err(error) => return Err(error.with_url(&hop.url).with_redirects(redirected)),
         };
         let (status, fields) = (answered.response.status(), answered.response.headers());
         if limits.redirects == 0 || !redirect::is_redirect(status, fields) {
@@ -76,12 +76,14 @@ async fn follow(
         }
         if redirected.len() == limits.redirects {
             let detail = format!("{} redirects have already been followed", redirected.len());
-            return Err(Error::new(Kind::Redirect, detail).at(&hop.url).after(redirected));
+            return Err(Error::new(Kind::Redirect, detail)
+                .with_url(&hop.url)
+                .with_redirects(redirected));
         }
         let (from, headers) = (hop.url.clone(), answered.response.headers().clone());
         let reason = answered.response.extensions().get::<ReasonPhrase>().cloned();
         if let Err(error) = hop.follow(status, &headers, &rules) {
-            return Err(error.at(&from).after(redirected));
+            return Err(error.with_url(&from).with_redirects(redirected));
         }
         if inner.config.referer_of_redirects {
             set_referer(&mut hop, &from);

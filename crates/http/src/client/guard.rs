@@ -119,7 +119,7 @@ impl Guarded {
     }
 
     fn located(&self, error: Error) -> Error {
-        error.at(&self.url).on(&*self.report)
+        error.with_url(&self.url).with_candidate(&*self.report)
     }
 }
 

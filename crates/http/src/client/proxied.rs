@@ -21,7 +21,7 @@ use crate::{
 
 impl Dialler {
     /// Connects to the route's peer through a proxy.
-    pub(super) async fn through(
+    pub(super) async fn connect_through(
         &self,
         proxy: &ProxyAddress,
         route: &Route,
@@ -56,8 +56,8 @@ impl Dialler {
         } else {
             self.tunnelled(stream, proxy, route).await
         };
-        let sender = sender.map_err(|error| error.on(&report))?;
-        Ok(Dialled { sender: sender.over(below), report, later: None })
+        let sender = sender.map_err(|error| error.with_candidate(&report))?;
+        Ok(Dialled { sender: sender.with_life_below(below), report, later: None })
     }
 
     async fn tunnelled(

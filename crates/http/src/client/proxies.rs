@@ -10,6 +10,7 @@ use ipnet::IpNet;
 use percent_encoding::percent_decode_str;
 
 use super::proxy::{ProxyAddress, ProxyProtocol};
+use super::proxy_url_error::ProxyUrlError;
 use crate::{Error, Kind};
 
 /// The proxies by URL: `http`, `https` or `socks5` (RFC 1928); a `socks5` proxy resolves names
@@ -155,27 +156,26 @@ impl Configured {
     fn address(&self) -> Result<ProxyAddress, Error> {
         let parsed = match &self.text {
             Ok(text) => parse(text),
-            Err(_) => Err("is not text".to_owned()),
+            Err(_) => Err(ProxyUrlError::NotText),
         };
-        parsed.map_err(|why| {
+        parsed.map_err(|error| {
             let what = match self.by {
-                Some(variable) => format!("the proxy URL in {variable} {why}"),
-                None => format!("the proxy URL {why}"),
+                Some(variable) => format!("the proxy URL in {variable} {error}"),
+                None => format!("the proxy URL {error}"),
             };
             Error::new(Kind::Proxy, what)
         })
     }
 }
 
-/// Parses the URL of a proxy. Errors show nothing of it but its scheme and host, because a password
-/// could stand anywhere.
-fn parse(text: &str) -> Result<ProxyAddress, String> {
+/// Parses the URL of a proxy.
+fn parse(text: &str) -> Result<ProxyAddress, ProxyUrlError> {
     if text.trim().is_empty() {
-        return Err("is blank".to_owned());
+        return Err(ProxyUrlError::Blank);
     }
     if let Some(letter) = text.chars().find(|letter| letter.is_whitespace() || letter.is_control())
     {
-        return Err(format!("contains {letter:?}: write it percent-encoded"));
+        return Err(ProxyUrlError::NotEncoded(letter));
     }
     let (protocol, rest) = match text.split_once("://") {
         Some((scheme, rest)) => (protocol(scheme)?, rest),
@@ -183,19 +183,14 @@ fn parse(text: &str) -> Result<ProxyAddress, String> {
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     if !text.contains("://") && rest[..end].ends_with(':') {
-        return Err("is malformed: write it as http://HOST:PORT".to_owned());
+        return Err(ProxyUrlError::NoScheme);
     }
-    if let Some(at) = rest[end..].find('@') {
-        let letter = &rest[end..][..1];
-        debug_assert!(at > 0);
-        return Err(format!(
-            "has {letter:?} in its user or password: write it as %{:02X}",
-            letter.as_bytes()[0]
-        ));
+    if rest[end..].contains('@') {
+        return Err(ProxyUrlError::InCredentials(rest.as_bytes()[end]));
     }
     let (user, host_and_port) = match rest[..end].rsplit_once('@') {
         Some((user, _)) if user.contains('@') => {
-            return Err("has '@' in its user or password: write it as %40".to_owned());
+            return Err(ProxyUrlError::AtInCredentials);
         }
         Some((user, host)) => (Some(user), host),
         None => (None, &rest[..end]),
@@ -208,27 +203,23 @@ fn parse(text: &str) -> Result<ProxyAddress, String> {
     ProxyAddress::new(protocol, host, port, credentials)
 }
 
-fn protocol(scheme: &str) -> Result<ProxyProtocol, String> {
+fn protocol(scheme: &str) -> Result<ProxyProtocol, ProxyUrlError> {
     match scheme.to_ascii_lowercase().as_str() {
         "http" => Ok(ProxyProtocol::Http),
         "https" => Ok(ProxyProtocol::Https),
         "socks5" | "socks5h" => Ok(ProxyProtocol::Socks5),
         // What stands before "://" may be a part of a password.
-        other if other.contains([':', '@']) => {
-            Err("is not a URL: write special characters percent-encoded".to_owned())
-        }
-        other => {
-            Err(format!("names {other:?}, and only http, https and socks5 proxies are supported"))
-        }
+        other if other.contains([':', '@']) => Err(ProxyUrlError::NotUrl),
+        other => Err(ProxyUrlError::Protocol(other.to_owned())),
     }
 }
 
-fn host_and_port_of(text: &str) -> Result<(String, Option<u16>), String> {
+fn host_and_port_of(text: &str) -> Result<(String, Option<u16>), ProxyUrlError> {
     let (host, port) = match text.strip_prefix('[').map(|rest| rest.split_once(']')) {
         Some(Some((host, rest))) if rest.is_empty() || rest.starts_with(':') => {
             (&text[..host.len() + 2], rest.strip_prefix(':'))
         }
-        Some(_) => return Err("has a malformed IPv6 address".to_owned()),
+        Some(_) => return Err(ProxyUrlError::Brackets),
         None => match text.split_once(':') {
             Some((host, port)) => (host, Some(port)),
             None => (text, None),
@@ -240,12 +231,12 @@ fn host_and_port_of(text: &str) -> Result<(String, Option<u16>), String> {
         Some(port) => {
             match port.bytes().all(|digit| digit.is_ascii_digit()).then(|| port.parse()) {
                 Some(Ok(port @ 1..)) => Some(port),
-                _ => return Err("has an invalid port: it is a number from 1 to 65535".to_owned()),
+                _ => return Err(ProxyUrlError::Port),
             }
         }
     };
     if host.is_empty() {
-        return Err("has no host".to_owned());
+        return Err(ProxyUrlError::NoHost);
     }
     // Internationalised names become their A-labels.
     let host = match url::Host::parse(host) {
@@ -255,9 +246,9 @@ fn host_and_port_of(text: &str) -> Result<(String, Option<u16>), String> {
         // A zone, which that crate does not know.
         Err(_) if host.starts_with('[') && host.contains('%') => match parse_host(host) {
             Ok(host) => host.to_string(),
-            Err(error) => return Err(format!("has an invalid host: {error}")),
+            Err(error) => return Err(ProxyUrlError::Zone(error)),
         },
-        Err(error) => return Err(format!("has an invalid host: {error}")),
+        Err(error) => return Err(ProxyUrlError::Host(error)),
     };
     Ok((host, port))
 }

@@ -13,7 +13,7 @@ use hyper_util::{client::legacy::connect::proxy::SocksV5, rt::TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tower_service::Service;
 
-use super::credentials;
+use super::{credentials, proxy_url_error::ProxyUrlError};
 use crate::{Body, Error, Kind, protocol::Http1};
 
 /// How long a proxy may take to answer a CONNECT: 30 s.
@@ -63,7 +63,7 @@ impl ProxyAddress {
         host: String,
         port: Option<u16>,
         credentials: Option<[Vec<u8>; 2]>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ProxyUrlError> {
         let mut address = Self {
             host,
             port: port.unwrap_or(protocol.port()),
@@ -75,13 +75,13 @@ impl ProxyAddress {
         match protocol {
             ProxyProtocol::Http | ProxyProtocol::Https => {
                 let value = credentials::basic(&name, &password);
-                let value = value.ok_or("has a colon in its user, which cannot be sent")?;
+                let value = value.ok_or(ProxyUrlError::ColonInUser)?;
                 address.authorization = Some(value);
             }
             ProxyProtocol::Socks5 => {
                 let text = |part| String::from_utf8(part);
                 let pair = text(name).and_then(|name| Ok((name, text(password)?)));
-                let pair = pair.map_err(|_| "has a user or password that is not UTF-8")?;
+                let pair = pair.map_err(|_| ProxyUrlError::CredentialsNotUtf8)?;
                 address.user = Some(pair);
             }
         }

@@ -94,8 +94,7 @@ impl RequestBuilder {
         let Ok(url) = &mut self.url else { return self };
         let serialised = query
             .serialize(serde_urlencoded::Serializer::new(&mut url.query_pairs_mut()))
-            .map(|_| ())
-            .map_err(|error| error.to_string());
+            .map(|_| ());
         if url.query() == Some("") {
             url.set_query(None);
         }
@@ -108,14 +107,14 @@ impl RequestBuilder {
     /// Sets the body to `form`, serialised as an HTML form (`application/x-www-form-urlencoded`).
     #[cfg(feature = "form")]
     pub fn form<T: serde::Serialize + ?Sized>(self, form: &T) -> Self {
-        let serialised = serde_urlencoded::to_string(form).map_err(|error| error.to_string());
+        let serialised = serde_urlencoded::to_string(form);
         self.serialised_body(serialised.map(Body::from), "application/x-www-form-urlencoded")
     }
 
     /// Sets the body to `value` as JSON (`application/json`).
     #[cfg(feature = "json")]
     pub fn json<T: serde::Serialize + ?Sized>(self, value: &T) -> Self {
-        let serialised = serde_json::to_vec(value).map_err(|error| error.to_string());
+        let serialised = serde_json::to_vec(value);
         self.serialised_body(serialised.map(Body::from), "application/json")
     }
 
@@ -134,7 +133,11 @@ impl RequestBuilder {
 
     /// Sets a serialised body; a content type set by the caller is kept.
     #[cfg(any(feature = "form", feature = "json"))]
-    fn serialised_body(mut self, body: Result<Body, String>, content: &'static str) -> Self {
+    fn serialised_body(
+        mut self,
+        body: Result<Body, impl std::fmt::Display>,
+        content: &'static str,
+    ) -> Self {
         use http::header::CONTENT_TYPE;
         match body {
             Ok(body) => self.body = body,
@@ -188,7 +191,7 @@ impl RequestBuilder {
         exchange::run(self.client.inner(), request, url.clone(), self.limits)
             .await
             .map(Response::new)
-            .map_err(|error| error.at(&url))
+            .map_err(|error| error.with_url(&url))
     }
 
     fn refuse(&mut self, why: &str) {

@@ -136,7 +136,7 @@ impl Response {
         let url = self.exchanged.url.clone();
         let bytes = self.bytes().await?;
         serde_json::from_slice(&bytes)
-            .map_err(|error| Error::from_source(Kind::BodyJson, error).at(&url))
+            .map_err(|error| Error::from_source(Kind::BodyJson, error).with_url(&url))
     }
 
     /// Returns an error if the status is a client or server error (4xx, 5xx), and the response
@@ -148,7 +148,7 @@ impl Response {
         let status = self.status();
         if status.is_client_error() || status.is_server_error() {
             let error = Error::new(Kind::Status, format!("it answered {status}"));
-            return Err(error.with_status(status).at(self.url()));
+            return Err(error.with_status(status).with_url(self.url()));
         }
         Ok(self)
     }

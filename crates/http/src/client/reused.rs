@@ -186,11 +186,11 @@ where
                 ended = sending(self.repeated.as_mut().map(Pin::as_mut)) => Event::Ended(Lane::New, ended),
                 lease = unconstrained(racing(&mut self.race)) => Event::Raced(lease),
                 () = self.vitals.doubted(), if self.core.is_alive() => Event::Doubted,
-                () = at(deadline), if deadline.is_some() => Event::Deadline,
-                () = at(idle_at.map(|(at, _)| at)), if idle_at.is_some() => {
+                () = wait_until(deadline), if deadline.is_some() => Event::Deadline,
+                () = wait_until(idle_at.map(|(at, _)| at)), if idle_at.is_some() => {
                     Event::Idle(idle_at.map_or(Duration::ZERO, |(_, idle)| idle))
                 }
-                () = at(wake_at), if wake_at.is_some() => Event::Tick,
+                () = wait_until(wake_at), if wake_at.is_some() => Event::Tick,
             };
             let input = match event {
                 Event::Ended(which, ended) => {
@@ -365,7 +365,7 @@ async fn racing(race: &mut Option<Lease<'_>>) -> Result<Leased, Error> {
     }
 }
 
-async fn at(time: Option<Instant>) {
+async fn wait_until(time: Option<Instant>) {
     match time {
         // Also while a peer that sends without end uses up the task's budget.
         Some(time) => unconstrained(sleep_until(time)).await,

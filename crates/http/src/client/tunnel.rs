@@ -138,7 +138,7 @@ impl Client {
             match self.try_tunnel(&route, protocol, request.clone(), limit).await {
                 Ok(connected) => return Ok(connected),
                 Err(AskError { stale: true, .. }) if may_repeat => may_repeat = false,
-                Err(missed) => return Err(missed.error.at(&url)),
+                Err(missed) => return Err(missed.error.with_url(&url)),
             }
         }
     }
@@ -171,7 +171,7 @@ impl Client {
             Err(Missed::NoConnection(error)) => Err(missed(error)),
             Err(Missed::NoResponse(report, failure)) => {
                 inner.pool.retire_where(&route.key, |other| std::ptr::eq(other, &*report));
-                Err(missed(failure.error.on(&*report)))
+                Err(missed(failure.error.with_candidate(&*report)))
             }
             Err(Missed::Failed(leased, failure)) => {
                 let (report, reused) = (Arc::clone(leased.report()), leased.reused);
@@ -183,7 +183,10 @@ impl Client {
                 if closed && !reused {
                     report.failed(&failure.error);
                 }
-                Err(AskError { error: failure.error.on(&*report), stale: reused || unsent })
+                Err(AskError {
+                    error: failure.error.with_candidate(&*report),
+                    stale: reused || unsent,
+                })
             }
         }
     }

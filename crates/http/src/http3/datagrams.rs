@@ -54,7 +54,7 @@ impl ConnectionDatagrams {
     }
 
     /// Returns the datagrams of a stream that a client has opened.
-    pub(crate) fn of(&self, stream: u64) -> StreamDatagrams {
+    pub(crate) fn for_stream(&self, stream: u64) -> StreamDatagrams {
         StreamDatagrams { connection: self.clone(), stream }
     }
 }

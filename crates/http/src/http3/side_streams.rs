@@ -74,7 +74,7 @@ impl<Q: QuicConnection> SideStreams<Q> {
                 opened = shared.quic().accept_bidirectional(), if shared.role() == Role::Client => {
                     opened.map(|(send, _)| shared.server_opened(send.id()))
                 }
-                Some(event) = self.events.next() => self.handle(event),
+                Some(event) = self.events.next() => self.handle_event(event),
             };
             if let Err(end) = happened {
                 break end;
@@ -113,7 +113,7 @@ impl<Q: QuicConnection> SideStreams<Q> {
         }));
     }
 
-    fn handle(&mut self, event: SideEvent<Q>) -> Result<(), QuicConnectionEnd> {
+    fn handle_event(&mut self, event: SideEvent<Q>) -> Result<(), QuicConnectionEnd> {
         match event {
             SideEvent::Opened(name, opened) => {
                 let stream = opened?;

@@ -19,7 +19,7 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    pub(super) fn of(request: &Request<Body>) -> Self {
+    pub(super) fn from_request(request: &Request<Body>) -> Self {
         let has = |name| request.headers().contains_key(name);
         Self { is_range: has(RANGE), is_conditional: has(IF_NONE_MATCH) || has(IF_MODIFIED_SINCE) }
     }

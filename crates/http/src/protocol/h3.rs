@@ -168,7 +168,7 @@ impl Http3 {
             }
         };
         let datagrams = self.client.shared().has_datagrams();
-        let datagrams = datagrams.then(|| self.datagrams.of(begun.recv.id()));
+        let datagrams = datagrams.then(|| self.datagrams.for_stream(begun.recv.id()));
         let response = begun.exchange(body, |_| {}).await.map_err(SendFailure::from)?;
         let mut response = response.map(Body::boxed);
         if let Some(datagrams) = datagrams {

@@ -62,7 +62,7 @@ pub(super) struct OpenByTransport {
 }
 
 impl OpenByTransport {
-    fn of(&mut self, transport: Transport) -> &mut usize {
+    fn count_mut(&mut self, transport: Transport) -> &mut usize {
         match transport {
             Transport::Tcp => &mut self.tcp,
             Transport::Mptcp => &mut self.mptcp,
@@ -154,7 +154,7 @@ impl Admission {
         }
         *open.by_peer.entry(peer).or_default() += 1;
         open.total += 1;
-        *open.by_transport.of(transport) += 1;
+        *open.by_transport.count_mut(transport) += 1;
         let number = open.next;
         open.next += 1;
         let (activity, evicted) = (Arc::<Activity>::default(), CancellationToken::new());
@@ -203,7 +203,7 @@ impl Open {
 
     fn release(&mut self, peer: IpAddr, transport: Transport) {
         self.total -= 1;
-        *self.by_transport.of(transport) -= 1;
+        *self.by_transport.count_mut(transport) -= 1;
         if let Some(of_peer) = self.by_peer.get_mut(&peer) {
             *of_peer -= 1;
             if *of_peer == 0 {

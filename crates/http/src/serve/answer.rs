@@ -35,7 +35,7 @@ pub(super) async fn respond(
     mut exchange: Exchange,
     request: Request<RequestBody>,
 ) -> Response<ResponseBody> {
-    let info = RequestInfo::by(shared, &request);
+    let info = RequestInfo::from_request(shared, &request);
     let version = request.version();
     shared.counters.request(version);
     tracing::info!(
@@ -63,7 +63,7 @@ pub(super) async fn respond(
     let fault = shared
         .fault
         .filter(|fault| reply.body().remaining().is_none_or(|length| length > fault.after))
-        .map(|fault| fault.of(version, &link.tear_down));
+        .map(|fault| fault.for_response(version, &link.tear_down));
     let counters = Arc::clone(&shared.counters);
     reply.map(|content| ResponseBody::new(content, fault, counters, exchange, entry))
 }

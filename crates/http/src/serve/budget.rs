@@ -40,7 +40,7 @@ impl Pool {
     }
 
     /// Takes up to `wanted`.
-    fn take(&self, used: &AtomicUsize, wanted: usize) -> usize {
+    fn reserve(&self, used: &AtomicUsize, wanted: usize) -> usize {
         // Two connections may both see the same free bytes; the excess is at most one piece.
         let granted = wanted.min(self.room(used));
         self.add(used, granted);
@@ -113,7 +113,7 @@ pub struct Share {
 impl Share {
     /// Reserves up to `wanted` bytes, but at least [`LEAST_PIECE`].
     pub fn piece(self: &Arc<Self>, wanted: usize) -> Held {
-        let mut bytes = self.budget.bytes.take(&self.bytes, wanted);
+        let mut bytes = self.budget.bytes.reserve(&self.bytes, wanted);
         let least = wanted.min(LEAST_PIECE);
         if bytes < least {
             self.budget.bytes.add(&self.bytes, least - bytes);
@@ -129,14 +129,14 @@ impl Share {
 
     /// Reserves exactly this number of bytes, if available.
     pub fn bytes(self: &Arc<Self>, wanted: usize) -> Option<Held> {
-        let bytes = self.budget.bytes.take(&self.bytes, wanted);
+        let bytes = self.budget.bytes.reserve(&self.bytes, wanted);
         let held = Held { share: Arc::clone(self), bytes };
         (bytes == wanted).then_some(held)
     }
 
     /// Reserves an open file.
     pub fn open_file(self: &Arc<Self>) -> Option<OpenFile> {
-        let granted = self.budget.files.take(&self.files, 1) == 1;
+        let granted = self.budget.files.reserve(&self.files, 1) == 1;
         granted.then(|| OpenFile(Arc::clone(self)))
     }
 

@@ -25,7 +25,7 @@ pub struct FaultConfig {
 
 impl FaultConfig {
     /// Returns what the fault means for a response in this version of HTTP.
-    pub(super) fn of(self, version: Version, tear_down: &Arc<Notify>) -> Fault {
+    pub(super) fn for_response(self, version: Version, tear_down: &Arc<Notify>) -> Fault {
         let kind = match (self.reset, version) {
             (true, Version::HTTP_3) => FaultKind::Break,
             (true, _) => FaultKind::TearDown(Arc::clone(tear_down)),

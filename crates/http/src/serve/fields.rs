@@ -26,7 +26,7 @@ pub(super) struct RequestInfo {
 }
 
 impl RequestInfo {
-    pub(super) fn by<B>(shared: &Shared, request: &Request<B>) -> Self {
+    pub(super) fn from_request<B>(shared: &Shared, request: &Request<B>) -> Self {
         Self {
             version: request.version(),
             is_head: request.method() == Method::HEAD,

@@ -234,7 +234,7 @@ async fn response(
     loop {
         tokio::select! {
             response = &mut response_future => {
-                while let Some(interim) = interims.take() {
+                while let Some(interim) = interims.try_next() {
                     respond.send_informational(interim).ok()?;
                 }
                 return Some(response);

@@ -54,7 +54,7 @@ impl Interims {
 
     /// Returns the next interim response, if there is one: those sent before the final response
     /// must precede it.
-    pub(super) fn take(&mut self) -> Option<Response<()>> {
+    pub(super) fn try_next(&mut self) -> Option<Response<()>> {
         self.0.try_recv().ok()
     }
 }
@@ -76,6 +76,6 @@ mod tests {
             assert!(!send.send(status(code)), "{code}");
         }
         assert_eq!((0..100).filter(|_| send.clone().send(status(103))).count(), MAX_INTERIM);
-        assert_eq!(std::iter::from_fn(|| receiver.take()).count(), MAX_INTERIM);
+        assert_eq!(std::iter::from_fn(|| receiver.try_next()).count(), MAX_INTERIM);
     }
 }

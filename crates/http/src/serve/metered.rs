@@ -37,7 +37,7 @@ impl MeteredBody {
     }
 
     /// Returns a body that reads from this source.
-    pub fn of(source: impl Source + 'static) -> Self {
+    pub fn from_source(source: impl Source + 'static) -> Self {
         Self(Content::Metered(Box::new(source)))
     }
 

@@ -384,7 +384,7 @@ async fn exchange(
     if let Some(datagrams) = datagrams
         && request.extensions().get::<Protocol>().is_some()
     {
-        request.extensions_mut().insert(datagrams.of(recv.id()));
+        request.extensions_mut().insert(datagrams.for_stream(recv.id()));
     }
     let method = request.method().clone();
     let turn = Arc::clone(exchange.turn());
@@ -510,7 +510,7 @@ async fn respond(
         tokio::select! {
             biased;
             response = &mut response_future => {
-                while let Some(interim) = interims.take() {
+                while let Some(interim) = interims.try_next() {
                     send_interim(send, &interim, patience).await?;
                 }
                 return Some(response);

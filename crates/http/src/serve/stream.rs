@@ -207,7 +207,7 @@ async fn connection(
         return;
     }
     // Resetting a connection needs a second handle; only a deliberately faulty server does it.
-    let abort_handle = shared.fault.is_some().then(|| AbortHandle::of(&tcp)).flatten();
+    let abort_handle = shared.fault.is_some().then(|| AbortHandle::from_stream(&tcp)).flatten();
     let lingering = Arc::clone(&shared);
     let evicted = permit.evicted();
     let end = tokio::select! {
@@ -442,14 +442,14 @@ pub(super) struct AbortHandle(socket2::Socket);
 
 impl AbortHandle {
     #[cfg(unix)]
-    fn of(tcp: &TcpStream) -> Option<Self> {
+    fn from_stream(tcp: &TcpStream) -> Option<Self> {
         use std::os::fd::AsFd;
         let handle = tcp.as_fd().try_clone_to_owned().ok()?;
         Some(Self(handle.into()))
     }
 
     #[cfg(not(unix))]
-    fn of(_: &TcpStream) -> Option<Self> {
+    fn from_stream(_: &TcpStream) -> Option<Self> {
         None
     }
 

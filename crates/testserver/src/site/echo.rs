@@ -39,7 +39,7 @@ pub(super) fn respond(peer: &PeerInfo, request: Request<RequestBody>) -> SiteRep
     // Content from a client must not run in a browser as part of this site.
     let sandbox = HeaderValue::from_static("sandbox");
     headers.insert(header::CONTENT_SECURITY_POLICY, sandbox);
-    *reply.body_mut() = MeteredBody::of(EchoBody(request.into_body()));
+    *reply.body_mut() = MeteredBody::from_source(EchoBody(request.into_body()));
     reply
 }
 

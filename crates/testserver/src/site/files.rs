@@ -119,7 +119,7 @@ fn page(listing: ListingBody) -> SiteReply {
     let mut reply = reply::empty(StatusCode::OK);
     let html = HeaderValue::from_static("text/html; charset=utf-8");
     reply.headers_mut().insert(header::CONTENT_TYPE, html);
-    *reply.body_mut() = MeteredBody::of(listing);
+    *reply.body_mut() = MeteredBody::from_source(listing);
     reply
 }
 
@@ -249,7 +249,8 @@ fn file(headers: &HeaderMap, file: LocatedFile, client: &SiteClient) -> SiteRepl
             let headers = if validators.allow_part(headers) { headers } else { &no_headers };
             let media_type = mime_guess::from_path(&file.path).first_or_octet_stream();
             let share = Arc::clone(client.share());
-            let content = |start, end| MeteredBody::of(FileBody::new(file, share, start, end));
+            let content =
+                |start, end| MeteredBody::from_source(FileBody::new(file, share, start, end));
             let media_type = match media_type.type_() {
                 mime_guess::mime::TEXT => format!("{media_type}; charset=utf-8"),
                 _ => media_type.to_string(),
