@@ -74,7 +74,7 @@ def parts(
         return lambda: run(directory, command(options), report)
 
     yield "memory", memory.is_selected(only), lambda: memory.run(report, only)
-    yield "qpack", selected("qpack") or qpack.PEER in only, lambda: qpack.run(h3_example(options), report)
+    yield "qpack", selected("qpack") or bool({*qpack.PEERS} & {*only}), lambda: qpack.run(h3_example(options), report)
     yield "sctp", wants_sctp(only), lambda: sctp(directory, options, report)
     yield "multipath", selected("multipath"), with_command(multipath.run)
     yield "dissimilar", selected("multipath") or "dissimilar" in only, with_command(dissimilar.run)
@@ -135,7 +135,7 @@ def attack_names() -> list[str]:
 def wants_others(only: list[str]) -> bool:
     """Returns whether some of the other cases run."""
     separate = (*NAMES, "dissimilar", "simulated", "lab", "load", "memory", "multipath", "nat", "netem", "perf", *memory.NAMES)
-    separate = (*separate, "qpack", qpack.PEER)
+    separate = (*separate, "qpack", qpack.PEER, "nghttp3")
     separate = (*separate, "hostile", *attack_names())
     return not only or not all(word.startswith("sctp") or word in separate for word in only)
 

@@ -1,12 +1,13 @@
-"""QPACK (RFC 9204) beside ls-qpack, in memory: each decodes what the other encodes.
+"""QPACK (RFC 9204) beside ls-qpack, nghttp3 and quic-go, in memory: each decodes what the other encodes.
 
 The streams of instructions are independent of those of the field sections, as in QUIC: what is delivered next is drawn
 from a fixed seed.
 """
 
 #= rfc9204 §4
-## another implementation (ls-qpack), both ways
+## other implementations (ls-qpack, nghttp3, quic-go), both ways
 
+import os
 import pathlib
 import random
 import subprocess
@@ -17,8 +18,13 @@ from .report import Report
 Field = tuple[bytes, bytes]
 
 PEER = "ls-qpack"
+# Programs with the commands of ours, by the name of what they use: the file in the directory of the peers, and its
+# first arguments. quic-go has no dynamic table.
+PROGRAMS = {"nghttp3": ("nghttp3-qpack",), "quic-go": ("quic-go", "qpack")}
+PEERS = (PEER, *PROGRAMS)
 # The capacity of the dynamic table in bytes, and the number of streams that may be blocked.
 LIMITS = ((0, 0), (4096, 0), (256, 16), (4096, 16))
+WITHOUT_TABLE = LIMITS[:1]
 SECTIONS = 400
 
 REPEATED = [
@@ -28,13 +34,15 @@ REPEATED = [
     (b"accept-encoding", b"gzip, deflate, br, zstd"), (b"cookie", b"session=0123456789abcdef0123456789"),
     (b"sec-fetch-mode", b"navigate"), (b"x-empty", b""), (b"x-bytes", bytes(range(128, 256))),
 ]
+# What must stay a literal on every hop (RFC 9204 §7.1.3).
+SENSITIVE = (b"authorization", b"Basic YWRhOmxvdmU=")
 
 
 class Ends:
-    """Our encoder and decoder, in the example `qpack` of `crates/h3`."""
+    """An encoder and a decoder: ours, in the example `qpack` of `crates/h3`, or those of a program like it."""
 
-    def __init__(self, example: pathlib.Path, capacity: int, blocked: int) -> None:
-        command = [str(example), str(capacity), str(blocked)]
+    def __init__(self, program: pathlib.Path, *arguments: object) -> None:
+        command = [str(program), *map(str, arguments)]
         self.program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, command: str, *arguments: object) -> list[str]:
@@ -57,6 +65,77 @@ class Ends:
 
 def run(example: pathlib.Path, report: Report) -> None:
     """Each direction with each of the limits."""
+    with_lsqpack(example, report)
+    for peer, (file, *first) in PROGRAMS.items():
+        program = pathlib.Path(os.environ["EYAS_PEERS"]) / "bin" / file
+        if not program.exists():
+            report.skip(peer, "qpack", f"{file} is not built: interop/install http3")
+            continue
+        for capacity, blocked in WITHOUT_TABLE if peer == "quic-go" else LIMITS:
+            for name, seed in (("we encode", 1), ("they encode", 2)):
+                case = f"{name}, {capacity} bytes, {blocked} blocked streams"
+                with Ends(example, capacity, blocked) as ours, Ends(program, *first, capacity, blocked) as theirs:
+                    ends = (ours, theirs) if name == "we encode" else (theirs, ours)
+                    try:
+                        report.check(peer, case, True, exchange(*ends, capacity, blocked, random.Random(seed)))
+                    except Exception as error:
+                        report.failed(peer, case, f"{type(error).__name__}: {error}")
+
+
+def exchange(encoding: Ends, decoding: Ends, capacity: int, blocked: int, draw: random.Random) -> str:
+    """Sections from one program to the other; both streams of instructions are delivered in parts."""
+    encoding.ask("limits", capacity, blocked)
+    instructions = acknowledgments = b""
+    waiting: dict[int, list[str]] = {}
+    plain = encoded = was_blocked = 0
+
+    def deliver(count: int) -> None:
+        nonlocal instructions
+        piece, instructions = instructions[:count], instructions[count:]
+        for unblocked in decoding.ask("encoder-stream", piece.hex())[1:]:
+            stream, fields = unblocked.split("=")
+            expect(fields.split(","), waiting.pop(int(stream)))
+
+    def acknowledge(share: float) -> None:
+        nonlocal acknowledgments
+        acknowledgments += bytes.fromhex("".join(decoding.ask("acknowledge")[1:]))
+        count = round(share * len(acknowledgments))
+        piece, acknowledgments = acknowledgments[:count], acknowledgments[count:]
+        encoding.ask("decoder-stream", piece.hex())
+
+    for number, fields in enumerate(sections(draw)):
+        stream = 4 * number
+        words = [*map(text, fields)]
+        if draw.random() < 0.2 and capacity:
+            words.append(f"{text(SENSITIVE)}!")
+        _, section, *more = encoding.ask("encode", stream, *words)
+        instructions += bytes.fromhex("".join(more))
+        plain += sum(len(name) + len(value) for name, value in fields)
+        encoded += (len(section) + len("".join(more))) // 2
+        if draw.random() < 0.6:
+            deliver(draw.randrange(len(instructions) + 1))
+        answer = decoding.ask("decode", stream, section)
+        if answer[0] == "fields":
+            expect(answer[1:], words)
+        else:
+            waiting[stream] = words
+            was_blocked += 1
+            if draw.random() < 0.1:
+                decoding.ask("cancel", stream)
+                del waiting[stream]
+        if draw.random() < 0.7:
+            acknowledge(draw.random())
+    deliver(len(instructions))
+    acknowledge(1)
+    if waiting:
+        raise RuntimeError(f"{len(waiting)} sections are still blocked")
+    if was_blocked and not blocked:
+        raise RuntimeError(f"{was_blocked} streams were blocked, and none may be")
+    return f"{plain} bytes in {encoded}, {was_blocked} of {SECTIONS} sections were blocked"
+
+
+def with_lsqpack(example: pathlib.Path, report: Report) -> None:
+    """ls-qpack is a package for Python, which calls it."""
     try:
         import pylsqpack
     except ImportError:
@@ -174,7 +253,7 @@ def they_encode(pylsqpack, ends: Ends, _counter: Ends, capacity: int, blocked: i
     return f"{plain} bytes in {encoded}, {was_blocked} of {SECTIONS} sections were blocked"
 
 
-def expect(decoded: list[Field], fields: list[Field]) -> None:
+def expect(decoded: list, fields: list) -> None:
     if decoded != fields:
         raise RuntimeError(f"{fields} became {decoded}")
 
