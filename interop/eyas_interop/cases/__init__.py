@@ -2,7 +2,7 @@
 
 from . import (
     application, browser, connect_udp, data_channels, downloads, fetching, gateway, gateway_grpc, gateway_http3,
-    gateway_versions, names, planning, proxied, sctp_behaviour, sctp_crosswise, sctp_functional, sctp_guest,
+    gateway_versions, http3, names, planning, proxied, sctp_behaviour, sctp_crosswise, sctp_functional, sctp_guest,
     sctp_hosts, sctp_lines, sctp_pod, sctp_programs, sctp_service, sctp_sockets, sctp_trapped, servers_before,
     servers_behind, servers_passing, swallowed, tunnel, tunnel_interfaces, tunnel_lines, tunnel_programs,
     tunnel_proxies, unreachable,
@@ -23,6 +23,7 @@ CASES = [
     *gateway_versions.CASES,
     *gateway_grpc.CASES,
     *gateway_http3.CASES,
+    *http3.CASES,
     *servers_behind.CASES,
     *servers_before.CASES,
     *servers_passing.CASES,
