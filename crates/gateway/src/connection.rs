@@ -16,6 +16,7 @@ use crate::interims::RequestInterims;
 use crate::received::ReceivedBody;
 use crate::request_body::UploadBody;
 use crate::share::ConnectionShare;
+use crate::upstream::Upstream;
 
 /// The client connection that a connection belongs to: with the PROXY protocol a single one, otherwise none.
 pub(crate) type ConnectionOwner = Option<(SocketAddr, SocketAddr)>;
@@ -32,6 +33,11 @@ pub(crate) struct WantedConnection {
 }
 
 impl WantedConnection {
+    /// Returns what a WebSocket needs: HTTP/1.1, or HTTP/2 where the upstream has nothing else.
+    pub(crate) fn for_websocket(owner: ConnectionOwner, upstream: &Upstream) -> Self {
+        Self { http1_only: !upstream.is_h2c(), ..Self::new(owner, true) }
+    }
+
     /// Returns what a request needs that may switch to another protocol.
     pub(crate) fn new(owner: ConnectionOwner, switches: bool) -> Self {
         Self { owner, http1_only: switches || owner.is_some(), opened_since: None }

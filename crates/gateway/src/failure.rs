@@ -21,7 +21,9 @@ pub(crate) enum UpstreamFailure {
     #[error("a loop: the upstream leads back to this gateway")]
     Loop,
     /// The request switches to another protocol, which only HTTP/1.1 does.
-    #[error("an h2c:// or h3:// upstream serves no WebSockets and no other upgrades")]
+    #[error(
+        "an h2c:// upstream serves no upgrades but WebSockets, if it offers extended CONNECT, and an h3:// upstream none"
+    )]
     NoUpgrade,
     /// The body of the request failed.
     #[error("{0}")]

@@ -1,5 +1,6 @@
 //! Starts HTTP on connections to the upstream.
 
+use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,14 +9,16 @@ use std::time::Duration;
 use eyas::ConnectionFeedback;
 use eyas_http::proxy_protocol::{self, Addresses};
 use eyas_http::{EarlyAnswer, Http3Sender, Patience};
+use futures_util::FutureExt as _;
 use hyper::client::conn::http1::Builder;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
 use crate::connection::{Http1Connection, UpstreamConnection, WantedConnection};
+use crate::settings::SettingsStream;
 use crate::share::{MAX_STREAMS, SharedSender};
 use crate::shared::SharedGateway;
 use crate::upstream::UpstreamScheme;
@@ -83,7 +86,9 @@ pub(crate) async fn http2(
 ) -> io::Result<UpstreamConnection> {
     let feedback = stream.feedback().clone();
     let header_bytes = u32::try_from(shared.limits.header_bytes).unwrap_or(u32::MAX);
-    let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+    let stream = SettingsStream::new(stream);
+    let settings = stream.signal();
+    let (sender, mut connection) = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .keep_alive_interval(PING_INTERVAL)
         .keep_alive_timeout(PING_INTERVAL)
@@ -95,9 +100,18 @@ pub(crate) async fn http2(
         .map_err(io::Error::other)?;
     let counters = Arc::clone(&shared.counters);
     counters.open.fetch_add(1, Relaxed);
+    let (extended_connect_tx, extended_connect) = watch::channel(None);
     tokio::spawn(async move {
         // Its requests get the error.
-        let _ = connection.await;
+        let _ = poll_fn(|cx| {
+            let ended = connection.poll_unpin(cx);
+            if extended_connect_tx.borrow().is_none() && settings.are_read(cx) {
+                let is_enabled = connection.is_extended_connect_protocol_enabled();
+                extended_connect_tx.send_replace(Some(is_enabled));
+            }
+            ended
+        })
+        .await;
         counters.open.fetch_sub(1, Relaxed);
         drop(permit);
     });
@@ -105,7 +119,8 @@ pub(crate) async fn http2(
     // Where HTTP/3 would be better, the next race is to find out whether it works by now.
     let is_fallback = scheme == UpstreamScheme::Https && shared.allows_http3;
     let until = is_fallback.then(|| Instant::now() + shared.limits.fallback_time);
-    let share = shared.pool.share(SharedSender::Http2(sender), scheme, feedback, until);
+    let sender = SharedSender::Http2(sender, extended_connect);
+    let share = shared.pool.share(sender, scheme, feedback, until);
     share.ok_or_else(|| io::Error::other("no request fits on a new connection"))
 }
 

@@ -19,7 +19,8 @@
 //! | `share` | a stream's share of a connection over HTTP/2 or HTTP/3 | RFC 9113 §5, RFC 9114 §4.1 |
 //! | `forward` | sends a request and waits for its response; retries where that is safe | RFC 9110 §9.2.2 |
 //! | `attempt` | what it means that there was no response | RFC 9110 §9.2.2, RFC 9114 §4.1.1 |
-//! | `websocket`, `tunnel` | WebSockets and other upgraded connections | RFC 6455, RFC 8441 |
+//! | `settings` | whether an upstream over HTTP/2 takes WebSockets | RFC 8441 §3 |
+//! | `websocket`, `tunnel` | WebSockets and other upgraded connections | RFC 6455, RFC 8441, RFC 9220 |
 //! | `failure`, `notices` | why there was no response: for the client, and for the operator | RFC 9110 §15.6 |
 //!
 //! ```no_run
@@ -62,6 +63,7 @@ mod received;
 mod request_body;
 mod response_body;
 mod service;
+mod settings;
 mod share;
 mod shared;
 mod stats;

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use eyas_http::serve::{ConnectProtocol, InterimResponses};
+use eyas_http::serve::InterimResponses;
 use eyas_relay::proxy_status::ErrorType;
 use http::{HeaderValue, Request, Response, StatusCode, header, request};
 use http_body::Body;
+use hyper::ext::Protocol;
 use hyper::upgrade::OnUpgrade;
 use tower_service::Service;
 
@@ -23,7 +24,7 @@ use crate::head::{self, RequestContent};
 use crate::peer::RequestPeer;
 use crate::received::ReceivedBody;
 use crate::request_body::{BoxError, UploadBody, UploadProgress};
-use crate::response_body::ResponseBody;
+use crate::response_body::{ConnectionLease, ResponseBody};
 use crate::shared::SharedGateway;
 use crate::stats::GatewayStats;
 use crate::tunnel;
@@ -128,7 +129,7 @@ where
     if shared.refuses_raw_targets && has_raw_octets(from) {
         return Err(RAW_TARGET);
     }
-    let protocol = from.extensions.remove::<ConnectProtocol>();
+    let protocol = from.extensions.remove::<Protocol>();
     let valid = validate(from, protocol.is_some()).map_err(UpstreamFailure::Refused)?;
     if shared.pseudonym.is_in(&from.headers) {
         return Err(UpstreamFailure::Loop);
@@ -141,21 +142,17 @@ where
         forwarded.extensions_mut().insert(interims);
     }
     let owner = if shared.proxy_protocol { peer.remote.zip(peer.local) } else { None };
-    if let Some(ConnectProtocol(protocol)) = protocol {
-        if &*protocol != "websocket" {
+    if let Some(protocol) = protocol {
+        if !protocol.as_str().eq_ignore_ascii_case("websocket") {
             return Err(UNKNOWN_PROTOCOL);
         }
         let client = UploadBody::new(body, None, UploadProgress::new(false));
-        return open_websocket_on_stream(
-            shared,
-            WantedConnection::new(owner, true),
-            client,
-            forwarded,
-        )
-        .await;
+        let wanted = WantedConnection::for_websocket(owner, &shared.upstream);
+        return open_websocket_on_stream(shared, wanted, client, forwarded).await;
     }
     if let Some(Some(client)) = upgrade {
-        return open_websocket(shared, WantedConnection::new(owner, true), client, forwarded).await;
+        let wanted = WantedConnection::for_websocket(owner, &shared.upstream);
+        return open_websocket(shared, wanted, client, forwarded).await;
     }
     // The case of names, which hyper keeps there: some applications mind it.
     from.extensions.remove::<OnUpgrade>();
@@ -171,7 +168,7 @@ where
     if let (Some((protocols, client)), StatusCode::SWITCHING_PROTOCOLS) =
         (switching, response.status())
     {
-        return switch(shared, (&protocols, client), response);
+        return switch(shared, (&protocols, client), (response, lease));
     }
     if response.status().is_informational() {
         return Err(upgrade_failed("it switched protocols without a request to"));
@@ -190,14 +187,14 @@ where
 fn switch(
     shared: &Arc<SharedGateway>,
     (protocols, client): (&HeaderValue, OnUpgrade),
-    mut response: Response<ReceivedBody>,
+    (mut response, lease): (Response<ReceivedBody>, ConnectionLease),
 ) -> Result<Response<ResponseBody>, UpstreamFailure> {
     let protocol = upgrade::accepted(protocols, response.headers())
         .ok_or_else(|| upgrade_failed("it switched to a protocol that was not requested"))?;
     let upstream = hyper::upgrade::on(&mut response);
     fields::filter_response(response.headers_mut());
     upgrade::request(response.headers_mut(), &protocol);
-    tunnel::open(shared, client, upstream);
+    tunnel::open(shared, client, (upstream, lease));
     Ok(response.map(|_| ResponseBody::generated(Bytes::new())))
 }
 
@@ -259,7 +256,7 @@ const UNKNOWN_PROTOCOL: UpstreamFailure = UpstreamFailure::Refused(RequestReject
     text: "The only supported protocol for CONNECT is websocket.",
 });
 
-/// Opens a WebSocket for a client that used extended CONNECT (RFC 8441 §5), or forwards the upstream's refusal.
+/// Opens a WebSocket for a client that used extended CONNECT (RFC 8441 §5, RFC 9220 §3), or forwards the upstream's refusal.
 async fn open_websocket_on_stream(
     shared: &Arc<SharedGateway>,
     wanted: WantedConnection,
@@ -288,7 +285,7 @@ async fn open_websocket_on_stream(
     fields::filter_response(response.headers_mut());
     response.headers_mut().remove(header::SEC_WEBSOCKET_ACCEPT);
     *response.status_mut() = StatusCode::OK;
-    let download = tunnel::open_on_stream(shared, client, upstream);
+    let download = tunnel::open_on_stream(shared, client, (upstream, lease));
     Ok(response.map(|_| ResponseBody::from_tunnel(download)))
 }
 
@@ -315,6 +312,6 @@ async fn open_websocket(
     fields::filter_response(response.headers_mut());
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    tunnel::open(shared, client, upstream);
+    tunnel::open(shared, client, (upstream, lease));
     Ok(response.map(|_| ResponseBody::generated(Bytes::new())))
 }

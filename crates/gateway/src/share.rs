@@ -5,16 +5,21 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use eyas::ConnectionFeedback;
 use eyas_http::{Http3FailureKind, Http3Sender};
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, Version, header, uri};
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header, uri,
+};
 use hyper::client::conn::http2;
+use hyper::ext::Protocol;
 
 use crate::attempt::{FailedAttempt, malformed, sent};
 use crate::failure::UpstreamFailure;
 use crate::interims::RequestInterims;
 use crate::received::ReceivedBody;
 use crate::request_body::UploadBody;
+use crate::settings::ExtendedConnect;
 use crate::upstream::UpstreamScheme;
 use crate::validation::RequestRejection;
+use crate::websocket;
 
 /// The limit on requests at a time of one connection, which every server should support (RFC 9113 §6.5.2, RFC 9114
 /// §6.1).
@@ -28,7 +33,7 @@ const NO_HOST: UpstreamFailure = UpstreamFailure::Refused(RequestRejection {
 /// The sending side of a connection that many requests share.
 #[derive(Clone, Debug)]
 pub(crate) enum SharedSender {
-    Http2(http2::SendRequest<UploadBody>),
+    Http2(http2::SendRequest<UploadBody>, ExtendedConnect),
     Http3(Http3Sender),
 }
 
@@ -36,7 +41,7 @@ impl SharedSender {
     /// Returns whether it is of no use to a further request.
     pub(crate) fn is_closed(&self) -> bool {
         match self {
-            Self::Http2(sender) => sender.is_closed(),
+            Self::Http2(sender, _) => sender.is_closed(),
             Self::Http3(sender) => sender.is_closed() || sender.is_doubted(),
         }
     }
@@ -127,7 +132,7 @@ impl ConnectionShare {
     /// Waits until a request can be sent.
     pub(crate) async fn ready(&mut self) -> hyper::Result<()> {
         match &mut self.sender {
-            SharedSender::Http2(sender) => sender.ready().await,
+            SharedSender::Http2(sender, _) => sender.ready().await,
             SharedSender::Http3(_) => Ok(()),
         }
     }
@@ -144,7 +149,12 @@ impl ConnectionShare {
         interims: &RequestInterims,
     ) -> Result<Response<ReceivedBody>, FailedAttempt> {
         match &mut self.sender {
-            SharedSender::Http2(sender) => {
+            SharedSender::Http2(sender, extended_connect)
+                if websocket::is_upgrade(request.headers()) =>
+            {
+                open_websocket(sender, (self.scheme, extended_connect), request).await
+            }
+            SharedSender::Http2(sender, _) => {
                 to_multiplexed(&mut request, self.scheme, Version::HTTP_2);
                 let upload = Arc::clone(request.body().progress());
                 let sent = sent(sender.try_send_request(request), &upload).await;
@@ -158,6 +168,45 @@ impl ConnectionShare {
             }
         }
     }
+}
+
+/// Requests a WebSocket by extended CONNECT (RFC 8441 §5), and returns its response in the form of HTTP/1.1.
+async fn open_websocket(
+    sender: &mut http2::SendRequest<UploadBody>,
+    (scheme, extended_connect): (UpstreamScheme, &mut ExtendedConnect),
+    mut request: Request<UploadBody>,
+) -> Result<Response<ReceivedBody>, FailedAttempt> {
+    let known = extended_connect.wait_for(Option::is_some).await.map(|is_enabled| *is_enabled);
+    match known {
+        Ok(Some(true)) => {}
+        Ok(_) => return Err(FailedAttempt::new(UpstreamFailure::NoUpgrade)),
+        Err(_) => {
+            let why = "it closed the connection before it sent its settings";
+            return Err(FailedAttempt::unsent(request, why.to_owned()));
+        }
+    }
+    let fields = request.headers().clone();
+    to_multiplexed(&mut request, scheme, Version::HTTP_2);
+    *request.method_mut() = Method::CONNECT;
+    websocket::to_extended_connect(request.headers_mut());
+    request.extensions_mut().insert(Protocol::from_static("websocket"));
+    let upload = Arc::clone(request.body().progress());
+    let sent = sent(sender.try_send_request(request), &upload).await;
+    let mut response = sent.map_err(|failed| FailedAttempt {
+        unsent: failed.unsent.map(|request| {
+            let mut request = to_http1(*request);
+            request.extensions_mut().remove::<Protocol>();
+            *request.method_mut() = Method::GET;
+            *request.headers_mut() = fields.clone();
+            Box::new(request)
+        }),
+        ..failed
+    })?;
+    if response.status().is_success() {
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        websocket::to_accepted(&fields, response.headers_mut());
+    }
+    Ok(response)
 }
 
 async fn send_over_http3(

@@ -14,15 +14,24 @@ use tokio::io::join;
 use tokio_util::io::StreamReader;
 
 use crate::request_body::UploadBody;
+use crate::response_body::ConnectionLease;
 use crate::shared::SharedGateway;
 use crate::stats::GatewayCounters;
 
-/// Forwards data once both sides are upgraded, until one breaks, both have ended, or the idle time is over.
-pub(crate) fn open(shared: &Arc<SharedGateway>, client: OnUpgrade, upstream: OnUpgrade) {
+/// Forwards data once both sides are upgraded, until one breaks, both have ended, or the idle time is over. The lease of
+/// the upstream's connection lasts as long.
+pub(crate) fn open(
+    shared: &Arc<SharedGateway>,
+    client: OnUpgrade,
+    (upstream, lease): (OnUpgrade, ConnectionLease),
+) {
+    // A body that was not requested is not sent any more.
+    lease.upload.gate.close();
     let shared = Arc::clone(shared);
     tokio::spawn(async move {
         let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) else { return };
         forward(&shared, TokioIo::new(client), TokioIo::new(upstream)).await;
+        drop(lease);
     });
 }
 
@@ -30,14 +39,17 @@ pub(crate) fn open(shared: &Arc<SharedGateway>, client: OnUpgrade, upstream: OnU
 pub(crate) fn open_on_stream(
     shared: &Arc<SharedGateway>,
     client: UploadBody,
-    upstream: OnUpgrade,
+    (upstream, lease): (OnUpgrade, ConnectionLease),
 ) -> PipeBody {
+    // A body that was not requested is not sent any more.
+    lease.upload.gate.close();
     let shared = Arc::clone(shared);
     let (writer, download) = pipe();
     tokio::spawn(async move {
         let reader = StreamReader::new(client.into_data_stream().map_err(io::Error::other));
         let Ok(upstream) = upstream.await else { return };
         forward(&shared, join(reader, writer), TokioIo::new(upstream)).await;
+        drop(lease);
     });
     download
 }

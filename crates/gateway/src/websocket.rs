@@ -38,7 +38,34 @@ pub(crate) fn request_upgrade(headers: &mut HeaderMap) {
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
 }
 
-/// Returns a key, since clients over HTTP/2 have none (RFC 8441 §5), or `None` without randomness.
+/// Returns whether a request has these fields.
+pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
+    headers.get(header::UPGRADE).is_some_and(|protocol| protocol == "websocket")
+}
+
+/// Removes the fields that extended CONNECT does without (RFC 8441 §5).
+pub(crate) fn to_extended_connect(headers: &mut HeaderMap) {
+    for name in [header::CONNECTION, header::UPGRADE, header::SEC_WEBSOCKET_KEY] {
+        headers.remove(name);
+    }
+}
+
+/// Adds the fields with which a server would have accepted a request with these fields over HTTP/1.1.
+pub(crate) fn to_accepted(request: &HeaderMap, headers: &mut HeaderMap) {
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    let accept = request.get(header::SEC_WEBSOCKET_KEY).map(accept);
+    if let Some(Ok(accept)) = accept.map(HeaderValue::try_from) {
+        headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    }
+}
+
+/// Returns the proof that a server has understood a request with this key (RFC 6455 §4.2.2).
+fn accept(key: &HeaderValue) -> String {
+    let hash = Sha1::new().chain_update(key.as_bytes()).chain_update(GUID).finalize();
+    STANDARD.encode(hash)
+}
+
+/// Returns a key, since clients over HTTP/2 and HTTP/3 have none (RFC 8441 §5), or `None` without randomness.
 pub(crate) fn new_key() -> Option<HeaderValue> {
     let mut nonce = [0; 16];
     let random = eyas::rustls::crypto::ring::default_provider().secure_random;
@@ -49,10 +76,9 @@ pub(crate) fn new_key() -> Option<HeaderValue> {
 /// Returns whether a response with 101 accepts the request with this key (RFC 6455 §4.1).
 pub(crate) fn is_accepted(key: Option<&HeaderValue>, headers: &HeaderMap) -> bool {
     let Some(key) = key else { return false };
-    let hash = Sha1::new().chain_update(key.as_bytes()).chain_update(GUID).finalize();
-    let accept = headers.get(header::SEC_WEBSOCKET_ACCEPT);
+    let given = headers.get(header::SEC_WEBSOCKET_ACCEPT);
     fields::list_contains(headers, &header::UPGRADE, "websocket")
-        && accept.is_some_and(|accept| accept.as_bytes() == STANDARD.encode(hash).as_bytes())
+        && given.is_some_and(|given| given.as_bytes() == accept(key).as_bytes())
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@
 //! | `balancers` | clients behind a load balancer, by the PROXY protocol |
 //! | `cleartext` | clients that speak HTTP without TLS to a port with TLS |
 //! | `link` | details of a connection |
+//! | `upgrade` | CONNECT and extended CONNECT over HTTP/2 and HTTP/3 |
 //! | `interim` | interim responses of a service |
 //! | `admission`, `budget`, `limits` | limits per peer and in total |
 //! | `activity`, `pace`, `turn` | timeouts, and which side is responsible for them |
@@ -125,6 +126,7 @@ mod stream;
 mod stream_server;
 mod tls;
 mod turn;
+mod upgrade;
 
 pub use eyas::ServerIdentity;
 
@@ -137,7 +139,7 @@ pub use self::{
     error::ServeError,
     interim::InterimResponses,
     limits::Limits,
-    link::{ConnectProtocol, PeerInfo},
+    link::PeerInfo,
     request_body::{RequestBody, RequestBodyError},
     running::Running,
     server::{Server, ServerBuilder},

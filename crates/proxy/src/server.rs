@@ -282,7 +282,7 @@ fn serve_http(
         server = server.client_certificates(clients);
     }
     let server =
-        server.tunnels(true).extended_connect(true).service(StreamService(Arc::clone(shared)));
+        server.tunnels(true).extended_connect(["*"]).service(StreamService(Arc::clone(shared)));
     match sctp {
         Some(sctp) => server.sctp(sctp).start_on(bound),
         None => server.start_on(bound),

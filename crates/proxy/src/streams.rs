@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use eyas_http::StreamDatagrams;
 use eyas_http::pipe::{PipeBody, PipeBroken, pipe};
-use eyas_http::serve::{ConnectProtocol, PeerInfo, RequestBody};
+use eyas_http::serve::{PeerInfo, RequestBody};
 use eyas_relay::connect_udp::{self, CAPSULE_PROTOCOL, PROTOCOL};
 use eyas_relay::destination::{Destination, RefusedRequest, RequestRefusal};
 use eyas_relay::handshake::{HandshakeProtocol, http_credentials, http_destination};
@@ -27,6 +27,7 @@ use http::header::{
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
+use hyper::ext::Protocol;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::join;
@@ -249,7 +250,8 @@ impl StreamClient<'_> {
                 "over HTTP/2, HTTP/3 and SCTP this proxy supports only CONNECT and CONNECT-UDP";
             return Err(RequestRefusal::Unsupported(why.to_owned()));
         }
-        if let Some(ConnectProtocol(name)) = request.extensions().get() {
+        if let Some(protocol) = request.extensions().get::<Protocol>() {
+            let name = protocol.as_str();
             return Err(RequestRefusal::Unsupported(format!(
                 "CONNECT for {name} is not supported"
             )));
@@ -260,8 +262,8 @@ impl StreamClient<'_> {
 
 /// Returns what a request is for, by its protocol.
 fn tunnel_kind(request: &Request<RequestBody>) -> TunnelKind {
-    let is_udp = match request.extensions().get() {
-        Some(ConnectProtocol(name)) => name.eq_ignore_ascii_case(PROTOCOL),
+    let is_udp = match request.extensions().get::<Protocol>() {
+        Some(protocol) => protocol.as_str().eq_ignore_ascii_case(PROTOCOL),
         None => {
             request.method() == Method::GET
                 && request.extensions().get::<OnUpgrade>().is_some()
@@ -300,7 +302,7 @@ async fn granted(
         }
         responder.send(response).ok()
     };
-    if let Some(upgrade) = request.extensions_mut().remove::<OnUpgrade>() {
+    if let Some(upgrade) = request.extensions_mut().remove::<OnUpgrade>().filter(|_| !has_streams) {
         respond(AnswerBody::Text(None))?;
         let stream = TokioIo::new(upgrade.await.ok()?);
         return Some(ClientStream::Stream(Box::new(stream), disconnect));

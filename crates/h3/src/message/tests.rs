@@ -131,8 +131,8 @@ fn connect_has_an_authority_alone() {
     }
 }
 
-//= rfc9114 §4.4, RFC 9220 §3
-//# extended CONNECT only with the setting
+//= rfc9220 §3
+//# extended CONNECT only with the setting, and with a whole target
 #[test]
 fn extended_connect_needs_the_setting_and_a_whole_target() {
     use PseudoField::*;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use eyas::{ConnectionInfo, RaceRecording};
-use http::{Request, Response, Version};
+use http::{HeaderMap, Request, Response, Version};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{
@@ -43,6 +43,7 @@ pub enum Connected {
 pub struct Tunnel {
     io: Box<dyn TunnelIo>,
     version: Version,
+    headers: HeaderMap,
     report: Arc<ConnectionReport>,
     is_new: bool,
     datagrams: Option<StreamDatagrams>,
@@ -58,6 +59,12 @@ impl Tunnel {
     /// Returns the version of HTTP that carries the tunnel.
     pub fn version(&self) -> Version {
         self.version
+    }
+
+    /// Returns the fields of the response that opened the tunnel, such as the `Sec-WebSocket-Protocol` of a
+    /// WebSocket.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
     }
 
     /// Returns the HTTP Datagrams of the tunnel, if its connection carries them in QUIC DATAGRAM frames
@@ -104,10 +111,11 @@ impl Client {
     }
 
     /// Asks the server at an `https` URL to switch the stream of this request to another protocol,
-    /// such as `connect-udp`: by `Upgrade` over HTTP/1.1 (RFC 9110 §7.8), by extended CONNECT over
+    /// such as `websocket` or `connect-udp`: by `Upgrade` over HTTP/1.1 (RFC 9110 §7.8), by extended CONNECT over
     /// HTTP/2 (RFC 8441) and HTTP/3 (RFC 9220), once the server's settings have arrived. The
-    /// request's URI is absolute; its method is ignored. Over HTTP/3 only `connect-udp` and
-    /// `webtransport` are supported. Otherwise this works like [`connect`](Self::connect).
+    /// request's URI is absolute; its method is ignored. A `websocket` over HTTP/1.1 needs a
+    /// `Sec-WebSocket-Key` of the caller (RFC 6455 §4.1), and over the others it must have none.
+    /// Otherwise this works like [`connect`](Self::connect).
     ///
     /// # Errors
     /// The same as for [`connect`](Self::connect); [`Kind::Protocol`] if the server does not offer
@@ -203,9 +211,10 @@ fn answered(inner: &Inner, route: &Route, leased: Leased, reply: TunnelReply) ->
             drop(use_guard);
             Connected::Refused(response)
         }
-        TunnelReply::Open(io, datagrams) => Connected::Tunnel(Tunnel {
+        TunnelReply::Open(io, headers, datagrams) => Connected::Tunnel(Tunnel {
             io,
             version,
+            headers,
             report,
             is_new,
             datagrams,

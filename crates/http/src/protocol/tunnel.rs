@@ -4,7 +4,7 @@ use std::io;
 
 use futures_util::TryStreamExt as _;
 use http::{
-    HeaderValue, Method, Request, Response, StatusCode,
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
     header::{CONNECTION, UPGRADE},
 };
 use hyper::body::Incoming;
@@ -25,7 +25,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> TunnelIo for T {}
 
 /// A server's answer to a CONNECT or an upgrade.
 pub(crate) enum TunnelReply {
-    Open(Box<dyn TunnelIo>, Option<StreamDatagrams>),
+    Open(Box<dyn TunnelIo>, HeaderMap, Option<StreamDatagrams>),
     Refused(Response<Body>),
 }
 
@@ -102,7 +102,7 @@ async fn tunnel_over_bodies(
     let (mut head, body) = response.into_parts();
     let reader = Box::pin(body.into_stream().map_err(io::Error::other));
     let io = Box::new(join(StreamReader::new(reader), writer));
-    Ok(TunnelReply::Open(io, head.extensions.remove()))
+    Ok(TunnelReply::Open(io, head.headers, head.extensions.remove()))
 }
 
 /// Returns the tunnel if the CONNECT was accepted.
@@ -134,5 +134,6 @@ async fn switched(
 async fn upgraded(mut response: Response<Incoming>) -> Result<TunnelReply, SendFailure> {
     let upgrade = hyper::upgrade::on(&mut response).await;
     let failed = |error| SendFailure::new(Error::from_source(Kind::Protocol, error));
-    Ok(TunnelReply::Open(Box::new(TokioIo::new(upgrade.map_err(failed)?)), None))
+    let io = Box::new(TokioIo::new(upgrade.map_err(failed)?));
+    Ok(TunnelReply::Open(io, response.into_parts().0.headers, None))
 }

@@ -10,12 +10,14 @@ use std::{
 
 use futures_util::FutureExt;
 use http::{HeaderValue, Request, Response, StatusCode, header};
+use hyper::ext::Protocol;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     access::Entry,
     body::ResponseBody,
     content::Content,
-    exchange::Exchange,
+    exchange::{Exchange, OpenExchange},
     fields::{self, RequestInfo},
     link::Link,
     malformed,
@@ -23,9 +25,11 @@ use super::{
     pace::{Pace, Rate},
     reply::{Reply, error, failure, with_server_fields},
     request_body::RequestBody,
+    service::body::ServiceBody,
     shared::Shared,
     stats::Counters,
     turn::Turn,
+    upgrade::TunnelOffer,
 };
 
 /// Answers one request.
@@ -46,14 +50,19 @@ pub(super) async fn respond(
         path = request.uri().path(),
     );
     let mut entry = shared.access_log.as_ref().map(|log| Entry::begin(log, link, &request));
-    let reply = match rejection(shared, link, &request) {
+    let (offer, request) = match exchange.turn().is_tunnel() {
+        true => TunnelOffer::split_request(request),
+        false => (None, request),
+    };
+    let mut reply = match rejection(shared, link, &request) {
         None => call_service(shared, link, exchange.turn(), request).await,
         Some(rejection) => with_server_fields(rejection),
     };
-    let mut reply = fields::complete(shared, &info, reply);
     if reply.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
         exchange.refuse();
     }
+    let (exchange, abandoned) = open_tunnel(link, exchange, offer, &mut reply).await;
+    let mut reply = fields::complete(shared, &info, reply);
     if info.is_head {
         *reply.body_mut() = Content::Empty;
     }
@@ -65,7 +74,36 @@ pub(super) async fn respond(
         .filter(|fault| reply.body().remaining().is_none_or(|length| length > fault.after))
         .map(|fault| fault.for_response(version, &link.tear_down));
     let counters = Arc::clone(&shared.counters);
-    reply.map(|content| ResponseBody::new(content, fault, counters, exchange, entry))
+    reply.map(|content| {
+        let mut body = ResponseBody::new(content, fault, counters, exchange, entry);
+        if let Some(abandoned) = abandoned {
+            body.set_abandoned(abandoned);
+        }
+        body
+    })
+}
+
+/// Opens a tunnel, if one was offered to the service and it has accepted it. Returns what holds the exchange open, and
+/// what is to be cancelled when the client reads no more of a tunnel.
+async fn open_tunnel(
+    link: &Link,
+    exchange: Exchange,
+    offer: Option<TunnelOffer>,
+    reply: &mut Reply,
+) -> (OpenExchange, Option<CancellationToken>) {
+    let turn = Arc::clone(exchange.turn());
+    let Some(offer) = offer.filter(|_| reply.status().is_success()) else {
+        turn.set_tunnel(false);
+        return (OpenExchange::Response { _exchange: exchange }, None);
+    };
+    let exchange = Arc::new(exchange);
+    let accepted = offer.accept(&exchange, !reply.body().has_ended()).await;
+    if let Some(download) = accepted.download {
+        reply.headers_mut().remove(header::CONTENT_LENGTH);
+        let share = Arc::clone(&link.share);
+        *reply.body_mut() = Content::Service(ServiceBody::new(download, share, turn));
+    }
+    (OpenExchange::Tunnel { _exchange: exchange }, Some(accepted.abandoned))
 }
 
 /// Rejects requests that no service should see.
@@ -86,6 +124,13 @@ fn rejection(shared: &Shared, link: &Link, request: &Request<RequestBody>) -> Op
         // The request that follows cannot be trusted either (RFC 9112 §11.2).
         reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         return Some(reply);
+    }
+    if let Some(protocol) = request.extensions().get::<Protocol>()
+        && !shared.offers(protocol)
+    {
+        // RFC 9220 §3.
+        let text = format!("CONNECT for {} is not supported here.", protocol.as_str());
+        return Some(error(StatusCode::NOT_IMPLEMENTED, &text));
     }
     if announced_length(request).is_some_and(|length| length > shared.limits.body_bytes) {
         let limit = shared.limits.body_bytes;

@@ -8,12 +8,13 @@ use std::{
 
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     access::Entry,
     body_error::BodyError,
     content::Content,
-    exchange::Exchange,
+    exchange::OpenExchange,
     fault::{Fault, Trigger},
     piece::{PIECE, Piece},
     stats::Counters,
@@ -26,7 +27,9 @@ pub(super) struct ResponseBody {
     rest: Option<Piece>,
     fault: Option<Trigger>,
     counters: Arc<Counters>,
-    exchange: Option<Exchange>,
+    exchange: Option<OpenExchange>,
+    /// Cancelled if the body of a tunnel is dropped before its end.
+    abandoned: Option<CancellationToken>,
     /// Written to the access log when the body is dropped.
     entry: Option<Entry>,
 }
@@ -36,15 +39,28 @@ impl ResponseBody {
         content: Content,
         fault: Option<Fault>,
         counters: Arc<Counters>,
-        exchange: Exchange,
+        exchange: OpenExchange,
         entry: Option<Entry>,
     ) -> Self {
         let fault = fault.map(Trigger::new);
-        Self { content, rest: None, fault, counters, exchange: Some(exchange), entry }
+        Self {
+            content,
+            rest: None,
+            fault,
+            counters,
+            exchange: Some(exchange),
+            abandoned: None,
+            entry,
+        }
     }
 
-    /// Takes the exchange, to be kept for longer than the body.
-    pub(super) fn take_exchange(&mut self) -> Option<Exchange> {
+    /// Cancels this if the body is dropped before its end.
+    pub(super) fn set_abandoned(&mut self, abandoned: CancellationToken) {
+        self.abandoned = Some(abandoned);
+    }
+
+    /// Takes what holds the exchange open, to be kept for longer than the body.
+    pub(super) fn take_exchange(&mut self) -> Option<OpenExchange> {
         self.exchange.take()
     }
 
@@ -126,6 +142,16 @@ impl ResponseBody {
     /// Returns whether the body has ended. With a pending fault even the last byte is not the end.
     pub(super) fn has_ended(&self) -> bool {
         self.fault.is_none() && self.rest.is_none() && self.content.has_ended()
+    }
+}
+
+impl Drop for ResponseBody {
+    fn drop(&mut self) {
+        if let Some(abandoned) = &self.abandoned
+            && !self.has_ended()
+        {
+            abandoned.cancel();
+        }
     }
 }
 

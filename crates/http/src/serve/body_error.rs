@@ -19,6 +19,9 @@ pub(super) enum BodyError {
     /// The request's body could not be read.
     #[error("reading the request body: {0}")]
     Http3(StreamError),
+    /// The client reads no more of a tunnel.
+    #[error("the client has cancelled the tunnel")]
+    Abandoned,
     /// The request's body is bigger than the server allows.
     #[error("the request body exceeds the limit of {0} bytes")]
     TooLarge(u64),

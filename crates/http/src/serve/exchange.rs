@@ -36,6 +36,15 @@ impl Exchange {
     }
 }
 
+/// What holds an exchange open.
+#[derive(Debug)]
+pub(super) enum OpenExchange {
+    /// The response.
+    Response { _exchange: Exchange },
+    /// Both directions of a tunnel.
+    Tunnel { _exchange: Arc<Exchange> },
+}
+
 impl Drop for Exchange {
     fn drop(&mut self) {
         if !self.is_refused {

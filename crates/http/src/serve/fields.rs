@@ -4,7 +4,6 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Vers
 
 use super::{
     content::Content,
-    link::ConnectProtocol,
     reply::{Reply, failure, with_server_fields},
     shared::Shared,
 };
@@ -32,9 +31,7 @@ impl RequestInfo {
             is_head: request.method() == Method::HEAD,
             // An extended CONNECT has content (RFC 8441 §4), and with tunnels the content is what
             // passes through the tunnel.
-            is_connect: request.method() == Method::CONNECT
-                && !shared.is_tunnel(request)
-                && request.extensions().get::<ConnectProtocol>().is_none(),
+            is_connect: request.method() == Method::CONNECT && !shared.is_tunnel(request),
         }
     }
 }

@@ -15,6 +15,7 @@ use h2::{
     server::{Builder, SendResponse},
 };
 use http::{Request, Response};
+use hyper::ext::Protocol;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::{Duration, Instant, sleep, timeout},
@@ -27,7 +28,7 @@ use super::{
     exchange::Exchange,
     interim::InterimResponses,
     limits::CLOSING_TIME,
-    link::{ConnectProtocol, Link},
+    link::Link,
     pace::{Pace, Rate},
     piece::{Flow, PIECE, Piece},
     request_body::RequestBody,
@@ -173,6 +174,7 @@ async fn serve_request(
     mut respond: SendResponse<Piece>,
 ) {
     let turn = Arc::clone(exchange.turn());
+    let is_extended = request.extensions().get::<h2::ext::Protocol>().is_some();
     let Some(response) = response(&shared, &link, exchange, request, &mut respond).await else {
         return;
     };
@@ -197,7 +199,15 @@ async fn serve_request(
     };
     match poll_fn(|cx| delivery.poll(cx)).await {
         End::Delivered | End::Cancelled => {}
-        End::Failed => delivery.stream.send_reset(Reason::INTERNAL_ERROR),
+        End::Failed => delivery.stream.send_reset(match delivery.turn.is_tunnel() {
+            // RFC 8441 §5: "RST exceptions are represented with the RST_STREAM frame [...] with the CANCEL error
+            // code."
+            true if is_extended => Reason::CANCEL,
+            // RFC 9113 §8.5: "A proxy treats any error in the TCP connection, [...] as a stream error of type
+            // CONNECT_ERROR."
+            true => Reason::CONNECT_ERROR,
+            false => Reason::INTERNAL_ERROR,
+        }),
         End::Stalled => {
             Counters::count(&shared.counters.responses_stalled);
             delivery.stream.send_reset(Reason::CANCEL);
@@ -216,12 +226,10 @@ async fn response(
     let turn = Arc::clone(exchange.turn());
     let (mut limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
     if let Some(protocol) = request.extensions_mut().remove::<h2::ext::Protocol>() {
-        turn.set_tunnel();
-        limit = u64::MAX;
-        request.extensions_mut().insert(ConnectProtocol(protocol.as_str().into()));
+        request.extensions_mut().insert(Protocol::from(protocol.as_str()));
     }
     if shared.is_tunnel(&request) {
-        turn.set_unwatched_tunnel();
+        turn.set_tunnel(true);
         limit = u64::MAX;
     }
     if answer::expects_continue(&request) {
@@ -281,7 +289,7 @@ impl Delivery {
             return Poll::Ready(End::Cancelled);
         }
         let waits_for_service = self.turn.waits_for_service() && self.flow.is_all_taken();
-        if waits_for_service || self.turn.is_unwatched() {
+        if waits_for_service || self.turn.is_tunnel() {
             self.pace.pause();
             return Poll::Pending;
         }

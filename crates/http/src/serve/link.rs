@@ -80,12 +80,6 @@ impl Link {
     }
 }
 
-/// The protocol of an extended CONNECT (RFC 8441 §4, RFC 9220 §3), such as `websocket`. It is in the extensions
-/// of such a request, if the server offers extended CONNECT
-/// ([`ServerBuilder::extended_connect`](super::ServerBuilder::extended_connect)).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConnectProtocol(pub Arc<str>);
-
 /// The client and connection of a request, in the extensions of every request that a service gets.
 /// The version of HTTP is a property of the request itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

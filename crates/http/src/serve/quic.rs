@@ -1,5 +1,6 @@
 //! HTTP/3 over QUIC: accepting and serving connections.
 
+mod receive_window;
 mod vanished;
 mod window;
 
@@ -24,6 +25,7 @@ use rustls_pki_types::CertificateDer;
 use tokio::time::{Instant, sleep, timeout};
 
 use self::{
+    receive_window::ReceiveWindow,
     vanished::vanished,
     window::{INITIAL_WINDOW, SendWindow},
 };
@@ -36,13 +38,14 @@ use super::{
     exchange::Exchange,
     interim::InterimResponses,
     limits::CLOSING_TIME,
-    link::{ConnectProtocol, Link, Negotiated},
+    link::{Link, Negotiated},
     pace::{Pace, Rate},
     piece::{Flow, PIECE},
     request_body::RequestBody,
     shared::Shared,
     stats::Counters,
     tls::Tls,
+    turn::Turn,
 };
 use crate::http3::{
     ConnectionDatagrams, ConnectionEnd, ConnectionOptions, Protocol, Receiving, Sending,
@@ -201,8 +204,8 @@ async fn connection(
     let share = shared.budget.share();
     let options = ConnectionOptions {
         head_bytes: shared.limits.decoded_header_bytes() as u64,
-        extended_connect: shared.extended_connect_http3,
-        datagrams: shared.extended_connect_http3,
+        extended_connect: !shared.extended_connect.is_empty(),
+        datagrams: !shared.extended_connect.is_empty() && shared.tunnels,
     };
     let (http3, streams) = ServerConnection::start(conn.clone(), options);
     let link = Link {
@@ -217,13 +220,17 @@ async fn connection(
         tear_down: Arc::default(),
     };
     let window = Arc::new(SendWindow::new(conn.clone(), Arc::clone(&link.share)));
-    let datagrams = shared.extended_connect_http3.then(|| ConnectionDatagrams::new(conn.clone()));
+    // With tunnels alone, the connection has no limit, and QUIC keeps it open.
+    let receiving = (!shared.tunnels)
+        .then(|| Arc::new(ReceiveWindow::new(conn.clone(), Arc::clone(&link.share))));
+    let datagrams = options.datagrams.then(|| ConnectionDatagrams::new(conn.clone()));
     if let Some(datagrams) = datagrams.clone() {
         // This task ends with the connection.
         shared.tasks.spawn(datagrams.run());
     }
     let link = Arc::new(link);
-    Connection { shared, link, window, conn, http3, datagrams }.run(streams).await;
+    let windows = Windows { sending: window, receiving };
+    Connection { shared, link, windows, conn, http3, datagrams }.run(streams).await;
 }
 
 /// Returns the result of the handshake.
@@ -281,10 +288,18 @@ async fn handshake(
     }
 }
 
+/// The flow control windows of a connection.
+#[derive(Clone)]
+struct Windows {
+    sending: Arc<SendWindow>,
+    /// Set if it is a limit.
+    receiving: Option<Arc<ReceiveWindow>>,
+}
+
 struct Connection {
     shared: Arc<Shared>,
     link: Arc<Link>,
-    window: Arc<SendWindow>,
+    windows: Windows,
     conn: quinn::Connection,
     http3: ServerConnection<quinn::Connection>,
     /// Set if datagrams are offered.
@@ -329,10 +344,10 @@ impl Connection {
         let conn = self.conn.clone();
         // Started here rather than in the task, so that a shutdown in between does not miss it.
         let started = Exchange::begin(&link.activity, link.share.request_slot());
-        let (window, datagrams) = (Arc::clone(&self.window), self.datagrams.clone());
+        let (windows, datagrams) = (self.windows.clone(), self.datagrams.clone());
         self.shared.tasks.spawn(async move {
             tokio::select! {
-                () = exchange((shared, link), (window, datagrams), started, request) => {}
+                () = exchange((shared, link), (windows, datagrams), started, request) => {}
                 // There is no peer left to answer.
                 _ = conn.closed() => {}
             }
@@ -375,14 +390,15 @@ impl Connection {
 
 async fn exchange(
     (shared, link): (Arc<Shared>, Arc<Link>),
-    (window, datagrams): (Arc<SendWindow>, Option<ConnectionDatagrams>),
+    (windows, datagrams): (Windows, Option<ConnectionDatagrams>),
     exchange: Exchange,
     stream: RequestStream,
 ) {
     let RequestStream { mut send, mut recv } = stream;
     let Some(mut request) = request_head(&shared, &mut send, &mut recv).await else { return };
+    let is_extended = request.extensions().get::<Protocol>().is_some();
     if let Some(datagrams) = datagrams
-        && request.extensions().get::<Protocol>().is_some()
+        && is_extended
     {
         request.extensions_mut().insert(datagrams.for_stream(recv.id()));
     }
@@ -407,18 +423,28 @@ async fn exchange(
     let Some(response) = response else {
         return send.reset(ErrorCode::RequestCancelled);
     };
+    let window = &*windows.sending;
     let flow = Flow::default();
     let mut pace = Pace::new(Rate::minimum(&shared.limits));
     let stalled = poll_fn(|cx| {
-        if turn.waits_for_service() || turn.is_unwatched() {
+        if turn.waits_for_service() || turn.is_tunnel() {
             pace.pause();
             return Poll::Pending;
         }
         pace.poll_stalled(cx, || flow.taken() + window.sent_behind(&flow))
     });
+    let receiving =
+        windows.receiving.filter(|_| turn.is_tunnel()).map(|window| window.open_tunnel());
+    let kept_alive = async {
+        match &receiving {
+            Some(receiving) => receiving.keep_alive(Rate::minimum(&shared.limits)).await,
+            None => std::future::pending().await,
+        }
+    };
     let ended = tokio::select! {
         biased;
-        delivered = deliver(&mut send, response, &method, &window, &flow) => Some(delivered),
+        delivered = deliver(&mut send, response, &method, window, &flow) => Some(delivered),
+        () = kept_alive => None,
         () = &mut stopped => Some(Err("the peer cancelled the response".into())),
         () = stalled => None,
     };
@@ -426,15 +452,25 @@ async fn exchange(
         Some(Ok(())) => {}
         Some(Err(error)) => {
             tracing::debug!(error, "HTTP/3 response cut short");
-            send.reset(match turn.is_malformed() {
-                true => ErrorCode::MessageError,
-                false => ErrorCode::InternalError,
-            });
+            send.reset(abort_code(&turn, is_extended));
         }
         None => {
             Counters::count(&shared.counters.responses_stalled);
             send.reset(ErrorCode::RequestCancelled);
         }
+    }
+}
+
+/// Returns why a response is cut short.
+fn abort_code(turn: &Turn, is_extended: bool) -> ErrorCode {
+    match turn.is_tunnel() {
+        _ if turn.is_malformed() => ErrorCode::MessageError,
+        // RFC 9220 §3: "RST exceptions are represented by a stream error of type H3_REQUEST_CANCELLED".
+        true if is_extended => ErrorCode::RequestCancelled,
+        // RFC 9114 §4.4: "A proxy treats any error in the TCP connection, [...] as a stream error of type
+        // H3_CONNECT_ERROR."
+        true => ErrorCode::ConnectError,
+        false => ErrorCode::InternalError,
     }
 }
 
@@ -493,12 +529,10 @@ async fn respond(
     let patience = shared.limits.idle_time;
     let (mut limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
     if let Some(protocol) = request.extensions_mut().remove::<Protocol>() {
-        turn.set_tunnel();
-        limit = u64::MAX;
-        request.extensions_mut().insert(ConnectProtocol(protocol.as_str().into()));
+        request.extensions_mut().insert(hyper::ext::Protocol::from(protocol.as_str()));
     }
     if shared.is_tunnel(&request) {
-        turn.set_unwatched_tunnel();
+        turn.set_tunnel(true);
         limit = u64::MAX;
     }
     let has_length = request.headers().contains_key(http::header::CONTENT_LENGTH);

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    future::Future,
     pin::Pin,
     sync::{Arc, atomic::Ordering::Relaxed},
     task::{Context, Poll, Waker, ready},
@@ -12,8 +13,11 @@ use h2::RecvStream;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::{body_error::BodyError, stats::Counters, turn::Turn};
+use super::{
+    body_error::BodyError, exchange::Exchange, stats::Counters, turn::Turn, upgrade::TunnelBody,
+};
 use crate::http3::Receiving;
 
 /// The body of a request as it arrives. If it is not read, the peer soon stops sending, because its
@@ -28,6 +32,8 @@ pub struct RequestBody {
     checks_rest: bool,
     counters: Arc<Counters>,
     turn: Arc<Turn>,
+    /// The exchange of a tunnel, which lasts as long as either direction.
+    exchange: Option<Arc<Exchange>>,
 }
 
 /// The maximum number of frames that are still checked after the service has dropped a body.
@@ -37,6 +43,27 @@ enum Source {
     Hyper(Incoming),
     Http2(RecvStream),
     Http3(Box<Receiving<quinn::Connection>>),
+    Shared(SharedBody),
+}
+
+/// A body that belongs to a tunnel, which ends when the client abandons its other direction.
+struct SharedBody {
+    tunnel: Arc<TunnelBody>,
+    abandoned: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl SharedBody {
+    fn poll_counted(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match self.tunnel.lock().poll_counted(cx) {
+            Poll::Pending => {
+                self.abandoned.as_mut().poll(cx).map(|()| Some(Err(BodyError::Abandoned)))
+            }
+            polled => polled,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,7 +121,23 @@ impl RequestBody {
 
     fn new(source: Source, limit: u64, counters: Arc<Counters>, turn: Arc<Turn>) -> Self {
         let checks_rest = false;
-        Self { source, state: State::Data, left: limit, limit, checks_rest, counters, turn }
+        let (state, left, exchange) = (State::Data, limit, None);
+        Self { source, state, left, limit, checks_rest, counters, turn, exchange }
+    }
+
+    /// Creates another handle to the body of a tunnel.
+    pub(super) fn shared(tunnel: Arc<TunnelBody>) -> Self {
+        let abandoned = Box::pin(tunnel.abandoned().clone().cancelled_owned());
+        let (limit, counters, turn) = {
+            let body = tunnel.lock();
+            (body.limit, Arc::clone(&body.counters), Arc::clone(&body.turn))
+        };
+        Self::new(Source::Shared(SharedBody { tunnel, abandoned }), limit, counters, turn)
+    }
+
+    /// Holds the exchange of a tunnel open until the body is dropped.
+    pub(super) fn hold_exchange(&mut self, exchange: Arc<Exchange>) {
+        self.exchange = Some(exchange);
     }
 
     /// Returns the turn of its exchange.
@@ -108,6 +151,7 @@ impl RequestBody {
             Source::Hyper(body) => body.size_hint().exact(),
             Source::Http2(body) => body.is_end_stream().then_some(0),
             Source::Http3(_) => None,
+            Source::Shared(shared) => shared.tunnel.lock().length(),
         }
     }
 
@@ -118,6 +162,13 @@ impl RequestBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         if self.state == State::Ended {
             return Poll::Ready(None);
+        }
+        if let Source::Shared(shared) = &mut self.source {
+            let polled = ready!(shared.poll_counted(cx));
+            if !matches!(&polled, Some(Ok(frame)) if frame.is_data()) {
+                self.state = State::Ended;
+            }
+            return Poll::Ready(polled);
         }
         let polled = self.poll_source(cx);
         self.turn.set_request(polled.is_pending());
@@ -160,6 +211,7 @@ impl RequestBody {
                 ready!(Pin::new(body).poll_frame(cx)).map(|frame| frame.map_err(BodyError::from))
             }
             Source::Http2(body) => ready!(poll_http2(body, &mut self.state, cx)),
+            Source::Shared(shared) => return shared.poll_counted(cx),
             Source::Http3(body) => ready!(body.poll_frame(cx)).map(|frame| {
                 frame.map_err(|error| {
                     if error.is_violation() {
@@ -215,6 +267,7 @@ impl Body for RequestBody {
                 Source::Hyper(body) => body.is_end_stream(),
                 Source::Http2(body) => body.is_end_stream(),
                 Source::Http3(_) => false,
+                Source::Shared(shared) => shared.tunnel.lock().is_end_stream(),
             }
     }
 
@@ -222,7 +275,7 @@ impl Body for RequestBody {
         match &self.source {
             Source::Hyper(body) => body.size_hint(),
             // Over HTTP/3 no lower layer enforces the announced length.
-            Source::Http2(_) | Source::Http3(_) => {
+            Source::Http2(_) | Source::Http3(_) | Source::Shared(_) => {
                 self.length().map_or_else(SizeHint::default, SizeHint::with_exact)
             }
         }
@@ -231,6 +284,9 @@ impl Body for RequestBody {
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
+        if matches!(self.source, Source::Shared(_)) {
+            return;
+        }
         self.check_rest();
         self.turn.set_request(false);
         if self.state != State::Ended && !self.is_end_stream() {

@@ -57,7 +57,7 @@ impl Server {
             application: AnyApplication::new(NotFound),
             limits: Limits::default(),
             early_data: false,
-            extended_connect: false,
+            extended_connect: Vec::new(),
             tunnels: false,
             keeps_field_case: false,
             mptcp: false,
@@ -94,7 +94,7 @@ pub struct ServerBuilder {
     application: AnyApplication,
     limits: Limits,
     early_data: bool,
-    extended_connect: bool,
+    extended_connect: Vec<String>,
     tunnels: bool,
     keeps_field_case: bool,
     mptcp: bool,
@@ -215,9 +215,8 @@ impl ServerBuilder {
     ///   yet.
     /// - HTTP/1.1 upgrades (WebSocket, CONNECT) work through `hyper::upgrade::on`. An upgraded
     ///   connection counts until the service drops it, and [`Running::shutdown`] waits for it as
-    ///   for a response, but cannot take it from the service. HTTP/2 and HTTP/3 have no upgrades:
-    ///   for these there is [`extended_connect`](Self::extended_connect). `axum::extract::ws` takes
-    ///   only upgrades of hyper, so its WebSockets come over HTTP/1.1: without `extended_connect`,
+    ///   for a response, but cannot take it from the service. Over HTTP/2 and HTTP/3, WebSockets
+    ///   need [`extended_connect`](Self::extended_connect): without it
     ///   `SETTINGS_ENABLE_CONNECT_PROTOCOL` (RFC 8441 §3) is not sent, and browsers then open them
     ///   on a connection over HTTP/1.1.
     pub fn service<S, B>(mut self, service: S) -> Self
@@ -253,17 +252,28 @@ impl ServerBuilder {
         self
     }
 
-    /// Offers extended CONNECT over HTTP/2 (RFC 8441) to the [`service`](Self::service), which gets
-    /// a request with [`ConnectProtocol`](super::ConnectProtocol) in its extensions, accepts it
-    /// with a 200, and then communicates through both bodies. Idle timeouts do not apply to it.
+    /// Offers extended CONNECT over HTTP/2 (RFC 8441) and HTTP/3 (RFC 9220) for these protocols,
+    /// such as `websocket`, or for all with `*`; others are answered with 501 (RFC 9220 §3). A request
+    /// has its protocol in the extensions, as a [`hyper::ext::Protocol`]. The
+    /// [`service`](Self::service) accepts it with a status of 200 to 299, and then has the stream in
+    /// one of two ways:
     ///
-    /// Over HTTP/3 a request also has [`StreamDatagrams`](crate::StreamDatagrams) in its
-    /// extensions, for datagrams in addition to its stream (RFC 9297 §2.1). Over HTTP/3 (RFC 9220),
-    /// extended CONNECT is offered only together with [`tunnels`](Self::tunnels): the HTTP/3
-    /// library supports only `connect-udp` and `webtransport`, and treats a request for any other
-    /// protocol, such as `websocket`, as malformed, so that clients would not retry it over HTTP/2.
-    pub fn extended_connect(mut self, extended_connect: bool) -> Self {
-        self.extended_connect = extended_connect;
+    /// - through the bodies of the request and of its response ([`pipe`](crate::pipe) makes a body of
+    ///   a stream), whose error resets the stream;
+    /// - through `hyper::upgrade::on`, as over HTTP/1.1, if it has dropped the request's body and
+    ///   responds without content. That is how `axum::extract::ws` works (its feature `http2`).
+    ///
+    /// Idle timeouts do not apply to a stream that was accepted, and over HTTP/3 its connection is
+    /// kept alive. It counts as a request in flight until the service has dropped it.
+    ///
+    /// With [`tunnels`](Self::tunnels), a request over HTTP/3 also has
+    /// [`StreamDatagrams`](crate::StreamDatagrams) in its extensions, for datagrams in addition to
+    /// its stream (RFC 9297 §2.1).
+    pub fn extended_connect<P: Into<String>>(
+        mut self,
+        protocols: impl IntoIterator<Item = P>,
+    ) -> Self {
+        self.extended_connect.extend(protocols.into_iter().map(Into::into));
         self
     }
 
@@ -406,7 +416,7 @@ impl ServerBuilder {
             alt_svc,
             early_data: self.early_data,
             tunnels: self.tunnels,
-            extended_connect_http3: self.extended_connect && self.tunnels,
+            extended_connect: self.extended_connect.clone(),
             fault: self.fault.take(),
             access_log: self.access_log.take(),
             notices: self.notices.take(),
@@ -461,7 +471,7 @@ impl ServerBuilder {
 
     /// Returns the protocol configuration for byte streams.
     fn protocol(&self, limits: &Limits, acceptor: Option<TlsAcceptor>) -> stream::Protocol {
-        let connect_options = (self.extended_connect, self.tunnels);
+        let connect_options = (!self.extended_connect.is_empty(), self.tunnels);
         stream::Protocol::new(
             limits,
             self.versions,

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use http::{HeaderValue, Method, Request, Version};
+use hyper::ext::Protocol;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -33,8 +34,8 @@ pub(super) struct Shared {
     pub(super) early_data: bool,
     /// Whether CONNECT over HTTP/2 and HTTP/3 opens tunnels.
     pub(super) tunnels: bool,
-    /// Whether extended CONNECT is offered over HTTP/3, too.
-    pub(super) extended_connect_http3: bool,
+    /// The protocols that extended CONNECT is offered for over HTTP/2 and HTTP/3; `*` stands for all.
+    pub(super) extended_connect: Vec<String>,
     pub(super) fault: Option<FaultConfig>,
     pub(super) access_log: Option<AccessLog>,
     pub(super) notices: Option<Notices>,
@@ -47,12 +48,18 @@ impl Shared {
         self.counters.snapshot(self.admission.open_by_transport(), &self.budget)
     }
 
-    /// Returns whether this opens a tunnel, as CONNECT over HTTP/2 and HTTP/3 does if tunnels are
-    /// enabled. Over HTTP/1 it is an upgrade.
+    /// Returns whether extended CONNECT is offered for this protocol.
+    pub(super) fn offers(&self, protocol: &Protocol) -> bool {
+        let is_same = |name: &String| name == "*" || name.eq_ignore_ascii_case(protocol.as_str());
+        self.extended_connect.iter().any(is_same)
+    }
+
+    /// Returns whether this opens a tunnel over HTTP/2 or HTTP/3, as CONNECT does if tunnels are
+    /// enabled, and extended CONNECT where it is offered. Over HTTP/1 it is an upgrade.
     pub(super) fn is_tunnel<B>(&self, request: &Request<B>) -> bool {
-        self.tunnels
-            && request.method() == Method::CONNECT
+        request.method() == Method::CONNECT
             && matches!(request.version(), Version::HTTP_2 | Version::HTTP_3)
+            && (self.tunnels || request.extensions().get::<Protocol>().is_some())
     }
 
     /// Resolves when handshakes that are still in progress end, because the server stops.

@@ -20,10 +20,9 @@ pub(super) struct Turn {
     request: AtomicBool,
     /// Bytes of the request's body received.
     received: AtomicU64,
-    /// Both sides may send at any time, so neither is responsible for silence.
+    /// Both sides may send at any time, and leave data unread, so neither is responsible for silence: the
+    /// service alone decides how long the exchange may be without progress.
     tunnel: AtomicBool,
-    /// The service alone decides how long the exchange may be without progress.
-    unwatched: AtomicBool,
     /// The client sends its body after a 100 Continue (RFC 9110 §10.1.1).
     expects_continue: AtomicBool,
     continue_requested: Notify,
@@ -39,7 +38,6 @@ impl Turn {
             request: AtomicBool::new(false),
             received: AtomicU64::new(0),
             tunnel: AtomicBool::new(false),
-            unwatched: AtomicBool::new(false),
             expects_continue: AtomicBool::new(false),
             continue_requested: Notify::new(),
             malformed: AtomicBool::new(false),
@@ -67,25 +65,18 @@ impl Turn {
 
     /// Returns whether the exchange waits for the service alone.
     pub(super) fn waits_for_service(&self) -> bool {
-        let waits_for_peer = self.request.load(Relaxed) && !self.tunnel.load(Relaxed);
+        let waits_for_peer = self.request.load(Relaxed) && !self.is_tunnel();
         self.service.load(Relaxed) && !waits_for_peer
     }
 
-    /// Marks the exchange as a tunnel.
-    pub(super) fn set_tunnel(&self) {
-        self.tunnel.store(true, Relaxed);
+    /// Sets whether the exchange is a tunnel, as it is until the service refuses it.
+    pub(super) fn set_tunnel(&self, is_tunnel: bool) {
+        self.tunnel.store(is_tunnel, Relaxed);
     }
 
-    /// Marks the exchange as a tunnel whose ends may leave data unread for as long as the service
-    /// allows.
-    pub(super) fn set_unwatched_tunnel(&self) {
-        self.set_tunnel();
-        self.unwatched.store(true, Relaxed);
-    }
-
-    /// Returns whether only the service may end an exchange that makes no progress.
-    pub(super) fn is_unwatched(&self) -> bool {
-        self.unwatched.load(Relaxed)
+    /// Returns whether the exchange is a tunnel.
+    pub(super) fn is_tunnel(&self) -> bool {
+        self.tunnel.load(Relaxed)
     }
 
     /// Records received bytes of the request's body.

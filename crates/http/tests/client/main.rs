@@ -37,5 +37,7 @@ mod unexpected;
 #[cfg(feature = "server")]
 mod upgrades;
 mod versions;
+#[cfg(feature = "server")]
+mod websockets;
 #[path = "../wire/mod.rs"]
 mod wire;

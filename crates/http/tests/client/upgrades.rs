@@ -5,7 +5,7 @@ use std::{convert::Infallible, future::poll_fn, time::Duration};
 use eyas_http::{
     Connected, Kind, Server, StreamDatagrams, Versions,
     pipe::{PipeBody, pipe},
-    serve::{ConnectProtocol, RequestBody, Running},
+    serve::{RequestBody, Running},
 };
 use futures_util::TryStreamExt as _;
 use http::{HeaderValue, Request, Response, StatusCode, header};
@@ -24,8 +24,8 @@ type Answer = Response<Either<PipeBody, Full<bytes::Bytes>>>;
 /// Echoes the stream after a request for `connect-udp`, and refuses other requests.
 async fn echo(mut request: Request<RequestBody>) -> Result<Answer, Infallible> {
     let mut response = Response::new(Either::Right(Full::default()));
-    let protocol = match request.extensions().get() {
-        Some(ConnectProtocol(name)) => name.to_string(),
+    let protocol = match request.extensions().get::<hyper::ext::Protocol>() {
+        Some(protocol) => protocol.as_str().to_owned(),
         None => format!("{:?}", request.headers().get(header::UPGRADE)),
     };
     if !protocol.contains("connect-udp") || request.uri().path() != "/echo" {
@@ -65,7 +65,8 @@ async fn echo(mut request: Request<RequestBody>) -> Result<Answer, Infallible> {
 
 async fn start(offers: bool) -> (Running, eyas::ServerIdentity) {
     let identity = identity(&[NAME]);
-    let server = Server::builder().tls(identity.clone()).tunnels(true).extended_connect(offers);
+    let protocols = offers.then_some("connect-udp");
+    let server = Server::builder().tls(identity.clone()).tunnels(true).extended_connect(protocols);
     let running = server.service(tower::service_fn(echo)).start().await.expect("a server");
     (running, identity)
 }

@@ -24,5 +24,7 @@ mod observer;
 #[cfg(feature = "client")]
 mod service;
 #[cfg(feature = "client")]
+mod tunnels;
+#[cfg(feature = "client")]
 #[path = "../wire/mod.rs"]
 mod wire;

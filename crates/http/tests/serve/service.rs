@@ -461,7 +461,8 @@ async fn an_upgraded_connection_counts_until_it_ends() {
 #[tokio::test]
 async fn websockets_over_http2_are_offered_only_on_request() {
     for offers in [false, true] {
-        let running = crate::clients::start(Server::builder().extended_connect(offers)).await;
+        let protocols = offers.then_some("websocket");
+        let running = crate::clients::start(Server::builder().extended_connect(protocols)).await;
         let tls = crate::clients::tls(&running, b"h2").await;
         let (sender, connection) = h2::client::handshake(tls).await.expect("HTTP/2");
         tokio::spawn(connection);

@@ -57,7 +57,7 @@ pub(super) fn configure(
     let gateway =
         gateway.map_err(|cause| Failure::new(FailureKind::Identity, cause.to_string()))?;
     let metrics_source = gateway.clone();
-    let server = server.extended_connect(true).keep_field_case(true);
+    let server = server.extended_connect(["websocket"]).keep_field_case(true);
     let server = server.more_metrics(move |page| metrics_source.stats().write(page));
     Ok((server.service(gateway.clone()), gateway))
 }

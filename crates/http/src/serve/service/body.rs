@@ -67,7 +67,7 @@ pub(in crate::serve) struct ServiceBody {
 
 impl ServiceBody {
     /// Wraps this body, on a connection with this share.
-    pub(super) fn new<B>(body: B, share: Arc<Share>, turn: Arc<Turn>) -> Self
+    pub(in crate::serve) fn new<B>(body: B, share: Arc<Share>, turn: Arc<Turn>) -> Self
     where
         B: Body + Send + 'static,
         B::Error: Into<BoxError>,
