@@ -233,6 +233,71 @@ async fn many_destinations_share_a_connection_of_each_version_that_can() {
     }
 }
 
+/// Starts a server that resets a connection on its first byte.
+async fn resetting() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
+    let address = listener.local_addr().expect("bound");
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read_u8().await;
+            socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a socket");
+        }
+    });
+    address
+}
+
+//= rfc9114 §4.4
+//# CONNECT over HTTP/3 is what it is over HTTP/2: credentials, refusals, and the end of each direction
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refusals_and_ends_are_the_same_over_http2_and_http3() {
+    for versions in [Versions::HTTP_2, Versions::HTTP_3] {
+        let server = greeting().await;
+        let chain = Chain::new(server.port(), "ada:love%3Alace");
+        let over = |via: UpstreamProxy| via.versions(versions);
+        for user in ["ada:wrong", "eve:love%3Alace"] {
+            let to = (chain.port, user);
+            let near = near(chain.trusted.clone(), to, over, ProxyLimits::default());
+            assert_eq!(near.socks("name.test", server.port()).await.1, 1, "{versions:?}");
+            let ClientEnding::Refused(why) = near.report().await.end else { panic!("{user}") };
+            let why = why.to_string();
+            assert!(why.contains("407") && why.contains("name.test"), "{versions:?}: {why}");
+            assert!(!why.contains("wrong") && !why.contains("lace"), "{versions:?}: {why}");
+            let end = chain.far.report().await.end;
+            assert!(matches!(end, ClientEnding::Refused(_)), "{versions:?}: {end:?}");
+        }
+        let near = chain.another_near(over);
+        // Nothing listens at port 1 of this machine.
+        assert_eq!(near.socks("127.0.0.1", 1).await.1, 4, "{versions:?}");
+        assert!(matches!(near.report().await.end, ClientEnding::Refused(_)));
+        assert!(matches!(chain.far.report().await.end, ClientEnding::Refused(_)));
+        // What a client has sent before its end arrives, and so does the answer.
+        let (mut client, code) = near.socks("name.test", server.port()).await;
+        assert_eq!((code, converse(&mut client).await), (0, b"220 hello bytes".to_vec()));
+        assert_eq!(near.report().await.end, ClientEnding::Done, "{versions:?}");
+        assert_eq!(chain.far.report().await.end, ClientEnding::Done, "{versions:?}");
+        // A destination that resets its connection, and a client that does.
+        let (mut client, code) = near.socks("127.0.0.1", resetting().await.port()).await;
+        assert_eq!(code, 0, "{versions:?}");
+        client.write_all(b"x").await.expect("open");
+        let read = tokio::time::timeout(TIMEOUT, client.read_to_end(&mut Vec::new())).await;
+        read.expect("it ends").expect_err("it was reset");
+        let ends = [near.report().await.end, chain.far.report().await.end];
+        assert!(
+            ends.iter().all(|end| matches!(end, ClientEnding::Destination(_))),
+            "{versions:?}: {ends:?}"
+        );
+        let (client, code) = near.socks("name.test", server.port()).await;
+        assert_eq!(code, 0, "{versions:?}");
+        socket2::SockRef::from(&client).set_linger(Some(Duration::ZERO)).expect("a socket");
+        drop(client);
+        let ends = [near.report().await.end, chain.far.report().await.end];
+        assert!(
+            ends.iter().all(|end| matches!(end, ClientEnding::Client(_))),
+            "{versions:?}: {ends:?}"
+        );
+    }
+}
+
 /// A middlebox between two proxies, which forwards TCP, and swallows UDP.
 struct Middlebox {
     port: u16,
