@@ -18,11 +18,11 @@ BODY_TIMEOUT = 120
 class Page:
     """A page as loaded by Chromium."""
 
-    def __init__(self, text: str, sessions: set[str], used_extended_connect: bool, stderr: str) -> None:
+    def __init__(self, text: str, sessions: set[str], websockets: set[str], stderr: str) -> None:
         self.text = text
         self.sessions = sessions
-        # Whether a WebSocket was requested on an HTTP/2 stream (RFC 8441).
-        self.used_extended_connect = used_extended_connect
+        # The kinds of session on whose streams WebSockets were requested (RFC 8441, RFC 9220).
+        self.websockets = websockets
         self.stderr = stderr
 
 
@@ -50,11 +50,12 @@ def chromium(
         f"--ignore-certificate-errors-spki-list={spki}",
         f"--log-net-log={log}",
         f"--origin-to-force-quic-on={host}:{port}" if quic else "--disable-quic",
+        # Off by default; then WebSockets use a connection over HTTP/3 that there is already.
+        "--enable-features=EnableWebsocketsOverHttp3",
         *([] if http2 else ["--disable-http2"]),
         "--dump-dom", url,
     ])
-    used_extended_connect = log.exists() and ":protocol: websocket" in log.read_text(errors="replace")
-    return Page(done.stdout, sessions(log, host), used_extended_connect, done.stderr)
+    return Page(done.stdout, sessions(log, host), sessions(log, ":protocol: websocket"), done.stderr)
 
 
 def chromium_by_socks(url: str, proxy: str, scratch: pathlib.Path, inside: list[str]) -> subprocess.CompletedProcess:
@@ -78,8 +79,8 @@ def load(scratch: pathlib.Path, arguments: list[str], inside: list[str] | None =
         shutil.rmtree(profile, ignore_errors=True)
 
 
-def sessions(log: pathlib.Path, host: str) -> set[str]:
-    """Returns the kinds of session to the host that Chromium's network log shows."""
+def sessions(log: pathlib.Path, text: str) -> set[str]:
+    """Returns the kinds of session with events that contain this, by Chromium's network log."""
     try:
         record = json.loads(log.read_text(errors="replace"))
     except (OSError, ValueError):
@@ -88,7 +89,7 @@ def sessions(log: pathlib.Path, host: str) -> set[str]:
     found = set()
     for event in record["events"]:
         kind = kinds.get(event["source"]["type"], "")
-        if kind in ("QUIC_SESSION", "HTTP2_SESSION") and host in json.dumps(event.get("params", {})):
+        if kind in ("QUIC_SESSION", "HTTP2_SESSION") and text in json.dumps(event.get("params", {})):
             found.add(kind)
     return found
 

@@ -18,6 +18,7 @@ class Received:
     def __init__(self) -> None:
         self.is_offered = False
         self.status = b""
+        self.fields: dict[bytes, bytes] = {}
         self.bytes = b""
         self.end = ""
 
@@ -47,7 +48,8 @@ def run(tls: ssl.SSLSocket, connection: H2Connection, head: list[tuple[str, str]
                 stream = connection.get_next_available_stream_id()
                 connection.send_headers(stream, head)
             elif isinstance(event, ResponseReceived):
-                received.status = dict(event.headers)[b":status"]
+                received.fields = dict(event.headers)
+                received.status = received.fields[b":status"]
                 connection.send_data(stream, data)
             elif isinstance(event, DataReceived):
                 received.bytes += event.data

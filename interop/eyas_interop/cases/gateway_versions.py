@@ -1,9 +1,9 @@
-"""`eyas serve --upstream` with third-party clients: h2spec, libcurl in every version, WebSockets over HTTP/2."""
+"""`eyas serve --upstream` with third-party clients: h2spec, libcurl in every version, WebSockets over HTTP/2 and HTTP/3."""
 
 import re
 import subprocess
 
-from .. import clients, websocket_h2
+from .. import clients, websocket_h2, websocket_h3
 from ..certificates import spki_of
 from ..world import World
 from .case import about
@@ -51,25 +51,35 @@ def with_libcurl(world: World, kind: str) -> None:
             world.report.check("libcurl", name, good, str(lines))
 
 
+# An empty frame of text, with a mask of zeros.
+EMPTY_FRAME = b"\x81\x80\0\0\0\0"
+
+
 def with_websocket(world: World, kind: str) -> None:
     """A frame passes through."""
+    for version, client in (("h2", websocket_h2), ("h3", websocket_h3)):
+        with gateway(world, kind) as running:
+            received = client.connect(running.port, running.certificate, "/chat", EMPTY_FRAME)
+        good = received.is_offered and received.status == b"200" and received.bytes == b"\x81\x05hello"
+        good = good and b"sec-websocket-accept" not in received.fields
+        detail = f"{received.status} {received.bytes} {received.end}"
+        name = f"{kind} behind a gateway, {version}"
+        world.report.check("websocket", name, good and received.end == "ended", detail)
     with gateway(world, kind) as running:
-        # An empty frame of text, with a mask of zeros.
-        received = websocket_h2.connect(running.port, running.certificate, "/chat", b"\x81\x80\0\0\0\0")
-    good = received.is_offered and received.status == b"200" and received.bytes == b"\x81\x05hello"
-    detail = f"{received.status} {received.bytes} {received.end}"
-    world.report.check("websocket", f"{kind} behind a gateway, h2", good and received.end == "ended", detail)
+        other = websocket_h3.connect(running.port, running.certificate, "/chat", b"", protocol="connect-udp")
+    good = (other.status, other.end) == (b"501", "ended")
+    world.report.check("websocket", f"{kind}: another protocol, h3", good, f"{other.status} {other.end}")
 
 
 def with_chromium(world: World, kind: str) -> None:
-    """A page opens a WebSocket; a page over HTTP/2 does so on the same connection."""
+    """A page opens a WebSocket, which over HTTP/2 and HTTP/3 uses the connection of the page."""
     for quic in (False, True):
         with gateway(world, kind) as running:
             spki = spki_of(running.certificate.read_bytes())
             url = f"https://{HOST}:{running.port}/page"
             page = clients.chromium(url, HOST, "127.0.0.1", spki, world.directory, quic)
-        good = "received hello" in page.text and (quic or page.used_extended_connect)
-        detail = f"{page.text.strip()[:60]} {sorted(page.sessions)} {page.used_extended_connect}"
+        good = "received hello" in page.text and page.websockets == {"QUIC_SESSION" if quic else "HTTP2_SESSION"}
+        detail = f"{page.text.strip()[:60]} {sorted(page.sessions)} {sorted(page.websockets)}"
         if not good:
             detail += f" {page.stderr[-300:]}"
         name = f"{kind}: a WebSocket from a page over {'h3' if quic else 'h2'}"
@@ -102,13 +112,13 @@ def case_gateway_libcurl_node(world: World) -> None:
 
 @about("websocket")
 def case_gateway_websocket_h2_python(world: World) -> None:
-    """Over HTTP/2."""
+    """Over HTTP/2 and HTTP/3."""
     with_websocket(world, "python")
 
 
 @about("websocket")
 def case_gateway_websocket_h2_node(world: World) -> None:
-    """Over HTTP/2."""
+    """Over HTTP/2 and HTTP/3."""
     with_websocket(world, "node")
 
 
