@@ -119,6 +119,13 @@ pub enum ConnectionFault {
         /// What the server has sent, or the default if it has sent none.
         received: u64,
     },
+    /// A server accepted 0-RTT, and then does not send a setting that the client remembered.
+    SettingOmitted {
+        /// The identifier of the setting.
+        setting: u64,
+        /// What the client remembered.
+        remembered: u64,
+    },
     /// A GOAWAY with a larger identifier than an earlier one.
     GoAwayGrew {
         /// The earlier identifier.
@@ -185,7 +192,8 @@ impl ConnectionFault {
             Self::SettingRepeated(_)
             | Self::Http2Setting(_)
             | Self::SettingInvalid { .. }
-            | Self::SettingReduced { .. } => ErrorCode::SettingsError,
+            | Self::SettingReduced { .. }
+            | Self::SettingOmitted { .. } => ErrorCode::SettingsError,
             Self::PushStreamNotAllowed
             | Self::PushPromiseNotAllowed
             | Self::GoAwayGrew { .. }
@@ -244,7 +252,7 @@ impl ConnectionFault {
             Self::Http2Setting(_) => http("7.2.4.1"),
             Self::SettingInvalid { setting: 0x08, .. } => Section { rfc: 8441, number: "3" },
             Self::SettingInvalid { .. } => Section { rfc: 9297, number: "2.1.1" },
-            Self::SettingReduced { .. } => http("7.2.4.2"),
+            Self::SettingReduced { .. } | Self::SettingOmitted { .. } => http("7.2.4.2"),
             Self::GoAwayGrew { .. } => http("5.2"),
             Self::GoAwayOfOtherStream(_) => http("7.2.6"),
             Self::PushIdNotAllowed { frame: FrameType::PriorityUpdateOfPush, .. }
@@ -296,6 +304,10 @@ impl fmt::Display for ConnectionFault {
             Self::SettingReduced { setting, remembered, received } => write!(
                 f,
                 "the setting {setting:#x} fell from {remembered} to {received} after 0-RTT was accepted"
+            ),
+            Self::SettingOmitted { setting, remembered } => write!(
+                f,
+                "the setting {setting:#x}, which was {remembered}, is missing after 0-RTT was accepted"
             ),
             Self::GoAwayGrew { from, to } => write!(f, "the ID of GOAWAY grew from {from} to {to}"),
             Self::GoAwayOfOtherStream(id) => {

@@ -99,9 +99,19 @@ impl Settings {
     /// the client with its 0-RTT data" (RFC 9114 §7.2.4.2). The encoder checks the capacity of its table
     /// (RFC 9204 §3.2.3).
     pub(crate) fn check_against(&self, remembered: &Self) -> Result<(), ConnectionFault> {
-        let limit = |settings: &Self| settings.max_field_section_size.unwrap_or(u64::MAX);
+        // "a SETTINGS frame that omits a setting value that the client understands [...] that was previously
+        // specified to have a non-default value": the default of the others is the least.
+        let sizes = match (remembered.max_field_section_size, self.max_field_section_size) {
+            (None, None) => (0, 0),
+            (None, Some(received)) => (u64::MAX, received),
+            (Some(remembered), Some(received)) => (remembered, received),
+            (Some(remembered), None) => {
+                let setting = MAX_FIELD_SECTION_SIZE;
+                return Err(ConnectionFault::SettingOmitted { setting, remembered });
+            }
+        };
         let pairs = [
-            (MAX_FIELD_SECTION_SIZE, limit(remembered), limit(self)),
+            (MAX_FIELD_SECTION_SIZE, sizes.0, sizes.1),
             (QPACK_BLOCKED_STREAMS, remembered.qpack_blocked_streams, self.qpack_blocked_streams),
             (
                 ENABLE_CONNECT_PROTOCOL,

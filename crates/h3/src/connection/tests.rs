@@ -119,7 +119,7 @@ fn reserved_numbers_come_from_the_seed_and_are_ignored() {
 }
 
 //= rfc9114 §7.2.4.2
-//# what was remembered for 0-RTT holds
+//# settings of the accepted 0-RTT are not reduced and not omitted, else H3_SETTINGS_ERROR
 #[test]
 fn settings_after_accepted_early_data_keep_what_was_remembered() {
     let remembered = Settings {
@@ -136,7 +136,8 @@ fn settings_after_accepted_early_data_keep_what_was_remembered() {
     };
     for (new, expected) in [
         (remembered, None),
-        (reduced(|new| new.max_field_section_size = None), None),
+        (reduced(|new| new.max_field_section_size = Some(1001)), None),
+        (reduced(|new| new.max_field_section_size = None), Some(Code::SettingsError)),
         (reduced(|new| new.qpack_blocked_streams = 5), None),
         (reduced(|new| new.max_field_section_size = Some(999)), Some(Code::SettingsError)),
         (reduced(|new| new.qpack_blocked_streams = 3), Some(Code::SettingsError)),
