@@ -3,10 +3,7 @@
 use std::{
     collections::BTreeMap,
     mem,
-    sync::{
-        Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     task::{Context, Poll, Waker},
     time::{Duration, Instant},
 };
@@ -58,7 +55,7 @@ pub(crate) struct Shared<Q> {
     /// The rule that the peer broke, if that is why the connection ends.
     violation: OnceLock<ConnectionFault>,
     /// The identifier in the peer's last GOAWAY (RFC 9114 §5.2).
-    goaway: AtomicU64,
+    goaway: watch::Sender<u64>,
     settings: watch::Sender<PeerSettings>,
 }
 
@@ -130,7 +127,7 @@ impl<Q: QuicConnection> Shared<Q> {
             core: Mutex::new(core),
             work: Notify::new(),
             violation: OnceLock::new(),
-            goaway: AtomicU64::new(NO_GOAWAY),
+            goaway: watch::Sender::new(NO_GOAWAY),
             settings: watch::Sender::new(PeerSettings::Awaited),
         };
         shared.with_core(|_, _| ());
@@ -203,7 +200,7 @@ impl<Q: QuicConnection> Shared<Q> {
             // One from a client has a push ID, and nothing is pushed.
             Event::GoAway { id } if self.role == Role::Client => {
                 // A later one has a lower identifier.
-                self.goaway.fetch_min(id, Ordering::Relaxed);
+                self.goaway.send_replace(id);
             }
             _ => {}
         }
@@ -342,12 +339,19 @@ impl<Q: QuicConnection> Shared<Q> {
 impl<Q: QuicConnection> Shared<Q> {
     /// Returns whether the peer accepts no further requests (RFC 9114 §5.2).
     pub(crate) fn is_going_away(&self) -> bool {
-        self.goaway.load(Ordering::Relaxed) != NO_GOAWAY
+        *self.goaway.borrow() != NO_GOAWAY
     }
 
     /// Returns whether the peer does not process the request on this stream.
     pub(crate) fn excludes(&self, stream: u64) -> bool {
-        stream >= self.goaway.load(Ordering::Relaxed)
+        stream >= *self.goaway.borrow()
+    }
+
+    /// Waits until it is known that the peer does not process the request on this stream.
+    pub(crate) async fn excluded(&self, stream: u64) {
+        let mut goaway = self.goaway.subscribe();
+        // It fails only without the sender, which is here.
+        let _ = goaway.wait_for(|id| stream >= *id).await;
     }
 
     /// Waits for the peer's settings. There are none if the connection ends before.

@@ -193,7 +193,13 @@ impl Http3 {
             }
         };
         let (mut send, recv) = opened.map_err(NotBegun::Failed)?;
-        send.send_request(&head).await.map_err(NotBegun::Failed)?;
+        let sent = tokio::select! {
+            biased;
+            sent = send.send_request(&head) => sent,
+            // The server may never grant what the head needs.
+            () = self.client.shared().excluded(recv.id()) => Err(StreamError::GoingAway),
+        };
+        sent.map_err(NotBegun::Failed)?;
         let method = RequestMethod::from_name(head.method().as_str().as_bytes());
         Ok(Begun { send, recv, method, connection: self.clone(), in_flight })
     }

@@ -1,7 +1,10 @@
 //! Tests of the HTTP/3 client with hostile peers: it returns an error that names the candidate, in
 //! time, and never panics.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use eyas_http::{Body, Error, Kind};
 use http::Method;
@@ -183,4 +186,32 @@ async fn after_a_goaway_requests_use_a_new_connection() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(panics(), before);
+}
+
+//= rfc9114 §5.2
+//# requests with the indicated identifier or greater are unprocessed, and may be sent again at once
+#[tokio::test]
+async fn a_request_that_a_goaway_excludes_is_sent_again_although_its_stream_remains_open() {
+    let before = panics();
+    let is_first = std::sync::Arc::new(AtomicBool::new(true));
+    let peer = Peer::start(move |quic| {
+        let is_first = std::sync::Arc::clone(&is_first);
+        async move {
+            let mut control = open_control(&quic, &settings()).await;
+            let Ok((mut send, _recv)) = quic.accept_bi().await else { return };
+            if is_first.swap(false, Ordering::SeqCst) {
+                let _ = control.write_all(&frame(GOAWAY, &[0])).await;
+            } else {
+                let _ = send.write_all(&[ok(), frame(DATA, b"again")].concat()).await;
+                let _ = send.finish();
+            }
+            // Neither stream is reset.
+            quic.closed().await;
+        }
+    });
+    let client = peer.client().idle_timeout(SOON * 2).build().expect("a client");
+    let again = async { client.get(peer.url()).send().await?.text().await };
+    let again = tokio::time::timeout(SOON, again).await.expect("at once");
+    assert_eq!(again.expect("a response"), "again");
+    assert_eq!((peer.connections(), panics()), (2, before));
 }

@@ -61,12 +61,16 @@ impl ReceivedBody {
     ) -> Result<Response<()>, NoResponse> {
         let limit = InformationalLimit::default();
         loop {
-            let received = self.stream.response(self.method).await;
-            let response = received.map_err(|error| {
-                match self.connection.client.shared().excludes(self.stream.id()) {
-                    true => NoResponse::Stream(StreamError::GoingAway, None),
-                    false => NoResponse::Stream(error, self.watch.cause()),
-                }
+            let (shared, id) = (self.connection.client.shared(), self.stream.id());
+            let received = tokio::select! {
+                biased;
+                received = self.stream.response(self.method) => received,
+                // The server need not reset what it does not process (RFC 9114 §5.2).
+                () = shared.excluded(id) => Err(StreamError::GoingAway),
+            };
+            let response = received.map_err(|error| match shared.excludes(id) {
+                true => NoResponse::Stream(StreamError::GoingAway, None),
+                false => NoResponse::Stream(error, self.watch.cause()),
             })?;
             if !response.status().is_informational() {
                 return Ok(response);
