@@ -90,6 +90,7 @@ use crate::{
     connection_report::ConnectionReport,
     destination,
     pool::{Key, Pool},
+    protocol::Sender,
 };
 
 /// An HTTP client. Cheap to clone; clones share connections, cookies and everything learnt.
@@ -123,9 +124,11 @@ impl Inner {
     }
 
     /// Records a new connection.
-    fn note(&self, key: &Key, report: &ConnectionReport) {
-        if self.config.early_data {
-            self.known.learn(key, report);
+    fn note(&self, key: &Key, report: &ConnectionReport, sender: &Sender) {
+        if self.config.early_data
+            && let Sender::Http3(http3) = sender
+        {
+            self.known.learn(key, report, http3);
         }
     }
 

@@ -30,9 +30,9 @@ mod transport;
 
 use quinn::ConnectionStats;
 
-#[cfg(feature = "client")]
-pub(crate) use self::client::ClientConnection;
 pub use self::datagrams::{HttpDatagrams, StreamDatagrams};
+#[cfg(feature = "client")]
+pub(crate) use self::{client::ClientConnection, connection::ServerSettings};
 pub(crate) use self::{
     connection::ConnectionOptions, datagrams::ConnectionDatagrams, error::StreamError,
     message::Protocol, receiving::Receiving, sending::Sending,

@@ -85,6 +85,8 @@ pub(super) async fn send(
                 return Ok(Answered { reuse, ..answered });
             }
             Err(failed) if early => {
+                // It may be because of what is remembered.
+                inner.known.forget(&route.key);
                 tracing::debug!(error = %failed.failure.error, "retrying an early request without early data");
             }
             Err(Failed { failure, report, reused, sent_body, reuse }) => {

@@ -31,7 +31,7 @@ pub(super) async fn open(
         }
     };
     inner.watch_network();
-    inner.note(&route.key, &report);
+    inner.note(&route.key, &report, &sender);
     let leased = permit
         .opened(sender, Arc::new(report))
         .ok_or_else(|| Error::new(Kind::Closed, "the client was dropped while connecting"))?;
@@ -51,7 +51,7 @@ fn await_better(inner: &Arc<Inner>, key: Key, later: Later) {
             match better {
                 Ok((sender, report)) => {
                     let Some(inner) = weak.upgrade() else { return };
-                    inner.note(&key, &report);
+                    inner.note(&key, &report, &sender);
                     inner.pool.upgrade(&key, sender, Arc::new(report));
                 }
                 Err(error) => tracing::debug!(%error, "the better connection failed"),

@@ -22,6 +22,7 @@ use http_body::Body as _;
 use super::{Inner, redirect::Hop, route::Route};
 use crate::{
     connection_report::ConnectionReport,
+    http3::ServerSettings,
     pool::{Key, Leased, Permit},
     protocol::{Http3, Sender},
 };
@@ -32,13 +33,24 @@ pub(super) const HANDSHAKE_TIME: Duration = Duration::from_millis(500);
 /// The maximum number of origins whose last HTTP/3 address is remembered.
 const MAX_KNOWN: usize = 1024;
 
-/// The addresses at which origins were last reached over HTTP/3, with the races that found them.
+/// What is remembered of the last connection to each origin over HTTP/3, while its session may be resumed.
 #[derive(Default)]
-pub(super) struct Known(Mutex<BTreeMap<Key, (SocketAddr, RaceRecording, ConnectionFeedback)>>);
+pub(super) struct Known(Mutex<BTreeMap<Key, KnownOrigin>>);
+
+#[derive(Clone)]
+struct KnownOrigin {
+    address: SocketAddr,
+    /// The race that found it.
+    recording: RaceRecording,
+    feedback: ConnectionFeedback,
+    /// The server's settings, which bind both ends while 0-RTT data is sent (RFC 9114 §7.2.4.2). If they had not
+    /// arrived the defaults do.
+    settings: ServerSettings,
+}
 
 impl Known {
-    /// Remembers the address at which a race reached the origin over HTTP/3.
-    pub(super) fn learn(&self, key: &Key, report: &ConnectionReport) {
+    /// Remembers a connection to the origin over HTTP/3, which a race has found.
+    pub(super) fn learn(&self, key: &Key, report: &ConnectionReport, http3: &Http3) {
         if !report.info().transport.has_http3() || report.alternative().is_some() {
             return;
         }
@@ -47,12 +59,23 @@ impl Known {
             known.pop_first();
         }
         let (recording, feedback) = report.handles();
-        known.insert(key.clone(), (report.info().remote, recording, feedback));
+        let (address, settings) = (report.info().remote, http3.server_settings());
+        known.insert(key.clone(), KnownOrigin { address, recording, feedback, settings });
     }
 
-    fn lock(
-        &self,
-    ) -> MutexGuard<'_, BTreeMap<Key, (SocketAddr, RaceRecording, ConnectionFeedback)>> {
+    /// Remembers the settings of a connection that has resumed a session, and has another one.
+    fn renew(&self, key: &Key, http3: &Http3) {
+        if let Some(known) = self.lock().get_mut(key) {
+            known.settings = http3.server_settings();
+        }
+    }
+
+    /// Forgets an origin, until it is reached over HTTP/3 again.
+    pub(super) fn forget(&self, key: &Key) {
+        self.lock().remove(key);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, KnownOrigin>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -75,7 +98,9 @@ pub(super) async fn open(
     permit: Permit,
 ) -> Result<Leased, Permit> {
     let known = inner.known.lock().get(&route.key).cloned();
-    let Some((address, recording, feedback)) = known else { return Err(permit) };
+    let Some(KnownOrigin { address, recording, feedback, settings }) = known else {
+        return Err(permit);
+    };
     let candidate = Candidate {
         address,
         transport: Transport::Quic,
@@ -87,7 +112,8 @@ pub(super) async fn open(
     };
     let endpoint = &inner.dialler.endpoint;
     let Some(early) = endpoint.early(&route.host, candidate).await else { return Err(permit) };
-    let Ok(sender) = Http3::start(early.quic().clone(), false) else { return Err(permit) };
+    let resumed = Http3::resume(early.quic().clone(), settings.get().copied());
+    let Ok(sender) = resumed else { return Err(permit) };
     let report =
         ConnectionReport::new(Arc::new(early.info().clone()), feedback.clone(), recording.clone());
     let unshared = permit.unshared(Sender::Http3(sender.clone()), Arc::new(report.sent_early()));
@@ -110,6 +136,9 @@ fn confirm(
         let quic = early.quic().clone();
         match tokio::time::timeout(HANDSHAKE_TIME, early.confirmed()).await {
             Ok(Ok((connection, true))) => {
+                if let Some(inner) = weak.upgrade() {
+                    inner.known.renew(permit.key(), &sender);
+                }
                 let info = connection.shared_info();
                 let report = ConnectionReport::new(info, feedback, recording);
                 drop(permit.opened(Sender::Http3(sender), Arc::new(report)));
@@ -120,7 +149,7 @@ fn confirm(
                 // Fails the request that waits on it, which is then sent again without early data.
                 quic.close(0u32.into(), b"");
                 if let Some(inner) = weak.upgrade() {
-                    inner.known.lock().remove(permit.key());
+                    inner.known.forget(permit.key());
                 }
             }
         }

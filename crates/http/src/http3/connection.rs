@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     mem,
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     task::{Context, Poll, Waker},
     time::{Duration, Instant},
 };
@@ -16,6 +16,7 @@ use eyas_h3::{
     },
     fault::{ConnectionFault, Fault, StreamFault},
     qpack::FieldLine,
+    settings::Settings,
     stream::{Role, StreamId},
 };
 use tokio::sync::{Notify, watch};
@@ -41,7 +42,12 @@ pub(crate) struct ConnectionOptions {
     pub(crate) extended_connect: bool,
     /// HTTP Datagrams (RFC 9297).
     pub(crate) datagrams: bool,
+    /// What a client that sends 0-RTT data remembers of the server (RFC 9114 §7.2.4.2).
+    pub(crate) remembered: Option<Settings>,
 }
+
+/// The settings of a server, once they have arrived.
+pub(crate) type ServerSettings = Arc<OnceLock<Settings>>;
 
 /// What the halves of requests' streams and the side streams share.
 pub(crate) struct Shared<Q> {
@@ -57,6 +63,8 @@ pub(crate) struct Shared<Q> {
     /// The identifier in the peer's last GOAWAY (RFC 9114 §5.2).
     goaway: watch::Sender<u64>,
     settings: watch::Sender<PeerSettings>,
+    /// The peer's settings, which may be remembered for longer than the connection.
+    received: ServerSettings,
 }
 
 /// No GOAWAY has arrived.
@@ -116,7 +124,7 @@ impl<Q: QuicConnection> Shared<Q> {
             // A peer that grants few streams could delay what is necessary with others.
             grease: false,
         };
-        let setup = ConnectionSetup { role, config, seed: 0, remembered: None };
+        let setup = ConnectionSetup { role, config, seed: 0, remembered: options.remembered };
         let connection = Connection::new(setup, Duration::ZERO);
         let core = Core { connection, blocked: BTreeMap::new(), work: Vec::new(), end: None };
         let shared = Self {
@@ -129,6 +137,7 @@ impl<Q: QuicConnection> Shared<Q> {
             violation: OnceLock::new(),
             goaway: watch::Sender::new(NO_GOAWAY),
             settings: watch::Sender::new(PeerSettings::Awaited),
+            received: ServerSettings::default(),
         };
         shared.with_core(|_, _| ());
         shared
@@ -186,7 +195,9 @@ impl<Q: QuicConnection> Shared<Q> {
 
     fn handle_event(&self, core: &mut Core, event: Event) {
         match event {
-            Event::Settings(_) => {
+            Event::Settings(settings) => {
+                // They come once.
+                let _ = self.received.set(settings);
                 self.settings.send_replace(PeerSettings::Known);
             }
             Event::Section { stream, fields } => {
@@ -355,12 +366,17 @@ impl<Q: QuicConnection> Shared<Q> {
     }
 
     /// Waits for the peer's settings. There are none if the connection ends before.
-    pub(crate) async fn peer_settings(&self) -> Option<eyas_h3::settings::Settings> {
+    pub(crate) async fn peer_settings(&self) -> Option<Settings> {
         let mut settings = self.settings.subscribe();
         let known = settings.wait_for(|settings| !matches!(settings, PeerSettings::Awaited)).await;
         matches!(known.as_deref(), Ok(PeerSettings::Known))
             .then(|| self.lock().connection.peer_settings().copied())
             .flatten()
+    }
+
+    /// Returns the peer's settings, once they have arrived.
+    pub(crate) fn received_settings(&self) -> ServerSettings {
+        Arc::clone(&self.received)
     }
 
     /// Returns whether both ends are known to offer HTTP Datagrams (RFC 9297 §2.1.1).

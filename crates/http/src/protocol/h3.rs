@@ -17,6 +17,7 @@ use eyas::race::evidence::FailureCause;
 use eyas_h3::{
     fault::{ConnectionFault, StreamFault},
     message::{MessageFault, RequestMethod},
+    settings::Settings,
 };
 use http::{Request, Response, Version};
 
@@ -34,7 +35,7 @@ use crate::{
     Body, Error, Kind,
     http3::{
         ClientConnection, ConnectionDatagrams, ConnectionOptions, Receiving, Sending,
-        StreamDatagrams, StreamError,
+        ServerSettings, StreamDatagrams, StreamError,
     },
 };
 
@@ -80,14 +81,22 @@ impl Http3 {
     /// Starts HTTP/3 on a QUIC connection. The HTTP/3 connection runs in its own task, which ends
     /// when the last handle is dropped. CONNECT requests can only be sent with `tunnels`.
     pub(crate) fn start(quic: quinn::Connection, tunnels: bool) -> Result<Self, Error> {
-        Self::with_limits(quic, tunnels, MAX_HEAD_BYTES, Patience::CLIENT)
+        Self::with_limits(quic, (tunnels, None), MAX_HEAD_BYTES, Patience::CLIENT)
+    }
+
+    /// Starts it on a connection that sends 0-RTT data, with what is remembered of the server.
+    pub(crate) fn resume(
+        quic: quinn::Connection,
+        remembered: Option<Settings>,
+    ) -> Result<Self, Error> {
+        Self::with_limits(quic, (false, remembered), MAX_HEAD_BYTES, Patience::CLIENT)
     }
 
     /// Starts it with limits on the head of a response, and on the silence of a peer that responses
     /// are expected from.
     fn with_limits(
         quic: quinn::Connection,
-        tunnels: bool,
+        (tunnels, remembered): (bool, Option<Settings>),
         head_bytes: usize,
         patience: Patience,
     ) -> Result<Self, Error> {
@@ -95,7 +104,12 @@ impl Http3 {
             return Err(Error::new(Kind::Protocol, end.to_string()));
         }
         let head_bytes = head_bytes as u64;
-        let options = ConnectionOptions { head_bytes, extended_connect: false, datagrams: tunnels };
+        let options = ConnectionOptions {
+            head_bytes,
+            extended_connect: false,
+            datagrams: tunnels,
+            remembered,
+        };
         let (client, streams) = ClientConnection::start(quic.clone(), options);
         let datagrams = ConnectionDatagrams::new(quic.clone());
         if tunnels {
@@ -119,6 +133,11 @@ impl Http3 {
 
     pub(crate) fn quic(&self) -> &quinn::Connection {
         &self.quic
+    }
+
+    /// Returns the server's settings, once they have arrived.
+    pub(crate) fn server_settings(&self) -> ServerSettings {
+        self.client.shared().received_settings()
     }
 
     pub(crate) fn is_closed(&self) -> bool {

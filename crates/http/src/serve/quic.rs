@@ -97,7 +97,8 @@ pub(super) fn server_config(
     let mut tls = tls.config(alpn)?;
     let limits = &shared.limits;
     if shared.early_data {
-        // QUIC allows no other value to enable early data (RFC 9001 §4.6.1).
+        // QUIC allows no other value to enable early data (RFC 9001 §4.6.1). A session is only resumed with this
+        // configuration, whose settings never change, so those that a client remembers hold (RFC 9114 §7.2.4.2).
         tls.max_early_data_size = u32::MAX;
     }
     let crypto = QuicServerConfig::try_from(tls).map_err(ServeError::identity)?;
@@ -206,6 +207,7 @@ async fn connection(
         head_bytes: shared.limits.decoded_header_bytes() as u64,
         extended_connect: !shared.extended_connect.is_empty(),
         datagrams: !shared.extended_connect.is_empty() && shared.tunnels,
+        remembered: None,
     };
     let (http3, streams) = ServerConnection::start(conn.clone(), options);
     let link = Link {

@@ -38,8 +38,30 @@ impl Peer {
         F: Future<Output = ()> + Send + 'static,
     {
         let identity = identity(&[NAME]);
+        let config = server_config(&identity, 0);
+        Self::start_with(identity, config, act)
+    }
+
+    /// Starts a peer that accepts 0-RTT data.
+    pub(crate) fn start_early<F>(act: impl Fn(quinn::Connection) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let identity = identity(&[NAME]);
+        let config = server_config(&identity, u32::MAX);
+        Self::start_with(identity, config, act)
+    }
+
+    fn start_with<F>(
+        identity: ServerIdentity,
+        config: quinn::ServerConfig,
+        act: impl Fn(quinn::Connection) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let address = (Ipv4Addr::LOCALHOST, 0).into();
-        let endpoint = quinn::Endpoint::server(server_config(&identity), address);
+        let endpoint = quinn::Endpoint::server(config, address);
         let endpoint = endpoint.expect("a free port");
         let port = endpoint.local_addr().expect("an address").port();
         let connections = Arc::<AtomicUsize>::default();
@@ -48,8 +70,14 @@ impl Peer {
             let mut acting = JoinSet::new();
             while let Some(incoming) = endpoint.accept().await {
                 counter.fetch_add(1, Ordering::SeqCst);
-                if let Ok(quic) = incoming.await {
-                    acting.spawn(act(quic));
+                let Ok(connecting) = incoming.accept() else { continue };
+                match connecting.into_0rtt() {
+                    Ok((quic, _)) => drop(acting.spawn(act(quic))),
+                    Err(connecting) => {
+                        if let Ok(quic) = connecting.await {
+                            acting.spawn(act(quic));
+                        }
+                    }
                 }
             }
         });
@@ -119,8 +147,9 @@ impl End {
     }
 }
 
-pub(crate) fn server_config(identity: &ServerIdentity) -> quinn::ServerConfig {
+fn server_config(identity: &ServerIdentity, early_data: u32) -> quinn::ServerConfig {
     let mut tls = identity.server_config().expect("a configuration");
+    tls.max_early_data_size = early_data;
     tls.alpn_protocols = vec![b"h3".to_vec()];
     let tls = quinn::crypto::rustls::QuicServerConfig::try_from(tls).expect("a cipher suite");
     quinn::ServerConfig::with_crypto(Arc::new(tls))

@@ -55,7 +55,7 @@ impl Http3Sender {
         head_bytes: usize,
         patience: Patience,
     ) -> Result<Self, Error> {
-        Http3::with_limits(quic, false, head_bytes, patience).map(Self)
+        Http3::with_limits(quic, (false, None), head_bytes, patience).map(Self)
     }
 
     /// Returns whether no further request can be sent.
