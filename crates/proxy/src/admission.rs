@@ -100,8 +100,21 @@ impl ClientAdmission {
     /// # Errors
     /// Returns the reason, for the client, if a limit is reached.
     pub(crate) fn admit(self: &Arc<Self>, client: IpAddr) -> Result<ClientPermit, String> {
+        self.admit_as(client, None)
+    }
+
+    /// Returns the permit of a pending client, who may be this user.
+    fn admit_as(
+        self: &Arc<Self>,
+        client: IpAddr,
+        user: Option<&str>,
+    ) -> Result<ClientPermit, String> {
         let client = subscriber(client);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody makes room for a client that is refused.
+        if let Some(user) = user {
+            open.check_user(user, self.per_user)?;
+        }
         let of_client = open.by_client.get(&client).copied().unwrap_or_default().all;
         if of_client >= self.per_client && !client.is_loopback() {
             return Err(format!("you have {of_client} connections, which is the limit"));
@@ -133,7 +146,7 @@ impl ClientAdmission {
         client: IpAddr,
         user: Option<&str>,
     ) -> Result<ClientPermit, String> {
-        let mut permit = self.admit(client)?;
+        let mut permit = self.admit_as(client, user)?;
         permit.settle(user)?;
         Ok(permit)
     }
@@ -147,6 +160,9 @@ impl ClientAdmission {
 impl OpenClients {
     /// Frees the place of a pending client, if there is one.
     fn evict(&mut self) -> bool {
+        if self.evicted >= MAX_EVICTED {
+            return false;
+        }
         let most = self.by_client.values().map(|places| places.pending).max().unwrap_or_default();
         let has_most = |client| self.by_client.get(client).is_some_and(|it| it.pending == most);
         let oldest = self.pending.iter().find(|(_, one)| has_most(&one.client));
@@ -157,6 +173,14 @@ impl OpenClients {
             evicted.cancel();
         }
         true
+    }
+
+    fn check_user(&self, user: &str, limit: usize) -> Result<(), String> {
+        let of_user = self.by_user.get(user).copied().unwrap_or_default();
+        match of_user >= limit {
+            true => Err(format!("{user} has {of_user} connections, which is the limit")),
+            false => Ok(()),
+        }
     }
 
     /// Releases the place of a pending client.
@@ -200,11 +224,8 @@ impl ClientPermit {
         }
         self.place = PlaceState::Settled(None);
         let Some(user) = user else { return Ok(()) };
-        let of_user = open.by_user.entry(user.to_owned()).or_default();
-        if *of_user >= self.admission.per_user {
-            return Err(format!("{user} has {of_user} connections, which is the limit"));
-        }
-        *of_user += 1;
+        open.check_user(user, self.admission.per_user)?;
+        *open.by_user.entry(user.to_owned()).or_default() += 1;
         self.place = PlaceState::Settled(Some(user.to_owned()));
         Ok(())
     }
@@ -313,6 +334,33 @@ mod tests {
         assert!(admission.admit_settled(client(1), Some("bob")).is_ok());
         drop(of_ada);
         assert!(admission.admit_settled(client(1), Some("ada")).is_ok());
+    }
+
+    #[test]
+    fn nobody_makes_room_for_a_user_with_too_many_connections() {
+        let admission = admission(4, 4);
+        let client = |host| IpAddr::from([192, 0, 2, host]);
+        let of_ada: Vec<_> = (1..=3)
+            .map(|host| admission.admit_settled(client(host), Some("ada")).expect("a place"))
+            .collect();
+        let pending = admission.admit(client(4)).expect("a place");
+        assert!(admission.admit_settled(client(5), Some("ada")).is_err());
+        assert!(!pending.evicted().is_cancelled());
+        drop(of_ada);
+    }
+
+    #[test]
+    fn only_a_few_that_were_evicted_remain_connected() {
+        let admission = admission(MAX_EVICTED + 4, MAX_EVICTED + 4);
+        let client = |host| IpAddr::from([192, 0, 2, host]);
+        let pending: Vec<_> =
+            (0..12).map(|host| admission.admit(client(host)).expect("a place")).collect();
+        let settled: Vec<_> = (100..120)
+            .filter_map(|host| admission.admit_settled(client(host), None).ok())
+            .collect();
+        assert_eq!(settled.len(), MAX_EVICTED);
+        drop(pending);
+        assert!(admission.admit_settled(client(200), None).is_ok());
     }
 
     proptest! {

@@ -20,8 +20,10 @@ use http::HeaderValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::SemaphorePermit;
-use tokio::time::timeout;
+use tokio::task::yield_now;
+use tokio::time::{sleep, timeout};
 use tokio_rustls::server::TlsStream;
+use tokio_util::sync::CancellationToken;
 
 use crate::admission::ClientPermit;
 use crate::associate::{self, AssociationSetup};
@@ -39,6 +41,8 @@ const READ: usize = 4 * 1024;
 /// How long a client that is answered before its request has ended may go on sending, and may take to
 /// read the answer.
 const REFUSAL_TIME: Duration = Duration::from_secs(5);
+/// The same for a client whose place another one has got: it still has a descriptor.
+const EVICTION_TIME: Duration = Duration::from_millis(100);
 
 /// Serves a client, and reports the outcome. An HTTP/2 connection is passed to `streams`, where each stream
 /// is a client with a report of its own.
@@ -53,7 +57,7 @@ pub(crate) async fn serve(
     let _ = tcp.set_nodelay(true);
     let evicted = permit.evicted();
     let serving = async {
-        match (secured(&shared, tcp, streams.as_ref()).await, &streams) {
+        match (secured(&shared, tcp, streams.as_ref(), &evicted).await, &streams) {
             (Ok(ClientStream::Tls(tls)), Some(streams)) if is_http2(&tls) => Err((tls, streams)),
             (Ok(tcp), _) => Ok(client_state.run(&shared, tcp, &mut permit).await),
             (Err(ending), _) => Ok(ending),
@@ -61,10 +65,8 @@ pub(crate) async fn serve(
     };
     let ending = tokio::select! {
         ending = serving => ending,
-        () = evicted.cancelled() => {
-            let why = "it named no destination before its place was needed for another client";
-            Ok(ClientEnding::Refused(RequestRefusal::TimedOut(why.to_owned())))
-        }
+        // Whoever has named its destination is told why it is not connected.
+        () = async { evicted.cancelled().await; sleep(EVICTION_TIME).await } => Ok(place_needed()),
         () = shared.abort.cancelled() => Ok(ClientEnding::Stopped),
     };
     drop(permit);
@@ -78,6 +80,17 @@ pub(crate) async fn serve(
     }
 }
 
+/// Waits until another client gets the place of this one, and what this one has sent can be read.
+async fn is_evicted(evicted: &CancellationToken) {
+    evicted.cancelled().await;
+    yield_now().await;
+}
+
+fn place_needed() -> ClientEnding {
+    let why = "it named no destination before its place was needed for another client";
+    ClientEnding::Refused(RequestRefusal::TimedOut(why.to_owned()))
+}
+
 fn is_http2(tls: &TlsStream<TcpStream>) -> bool {
     tls.get_ref().1.alpn_protocol() == Some(b"h2")
 }
@@ -87,11 +100,13 @@ async fn secured(
     shared: &SharedProxy,
     tcp: TcpStream,
     streams: Option<&StreamServer>,
+    evicted: &CancellationToken,
 ) -> Result<ClientStream, ClientEnding> {
     let Some(streams) = streams else { return Ok(ClientStream::Plain(tcp)) };
     let handshake = Box::pin(streams.handshake(tcp));
     let accepted = tokio::select! {
         accepted = timeout(shared.limits.handshake_time, handshake) => accepted,
+        () = is_evicted(evicted) => return Err(place_needed()),
         () = shared.drain.cancelled() => return Err(ClientEnding::Stopped),
     };
     match accepted {
@@ -169,9 +184,13 @@ impl ClientState {
         let ip = self.client.ip();
         let authenticate = |given: &ClientCredentials| shared.authenticate(ip, Some(given));
         let reading = read_request(&mut tcp, &mut handshake, authenticate);
+        let evicted = permit.evicted();
         let requested = tokio::select! {
+            // A request that has arrived is answered.
+            biased;
             requested = timeout(shared.limits.handshake_time, reading) => requested,
             () = shared.drain.cancelled() => return ClientEnding::Stopped,
+            () = is_evicted(&evicted) => return place_needed(),
         };
         self.protocol = handshake.protocol();
         self.user = handshake.user().map(str::to_owned);

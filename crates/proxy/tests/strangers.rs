@@ -75,6 +75,31 @@ async fn clients_that_name_no_destination_make_room() {
     assert_eq!(stage.running.stats().over_limit, 0);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_comes_as_its_place_is_needed_is_answered() {
+    let limits = ProxyLimits { connections: 1, ..ProxyLimits::default() };
+    let stage = stage(|proxy| proxy.limits(limits));
+    let to = closing().await;
+    let until_open = async |count| {
+        while stage.running.stats().open != count {
+            tokio::task::yield_now().await;
+        }
+    };
+    for _ in 0..50 {
+        timeout(TIMEOUT, until_open(0)).await.expect("all have left");
+        let mut first = client(&stage).await;
+        timeout(TIMEOUT, until_open(1)).await.expect("it is admitted");
+        let request = format!("CONNECT {to} HTTP/1.1\r\n\r\n");
+        first.write_all(request.as_bytes()).await.expect("writes");
+        // It gets the place, or is turned away.
+        let _other = client(&stage).await;
+        let mut response = Vec::new();
+        let _ = timeout(TIMEOUT, first.read_to_end(&mut response)).await.expect("an end");
+        let response = String::from_utf8_lossy(&response);
+        assert!(response.starts_with("HTTP/1.1 "), "{response:?}");
+    }
+}
+
 //= hostile proxy
 //# guessed passwords
 //= bound: `BURST`, `MAX_ENTRIES`
