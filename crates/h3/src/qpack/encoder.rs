@@ -31,7 +31,7 @@ mod policy;
 const MIN_ENTRIES: u64 = 4;
 
 /// The most octets of the buffer for a section's lines that stay allocated between sections.
-const MAX_IDLE_LINES: usize = 16 << 10;
+const MAX_IDLE_LINES: usize = 128;
 
 /// How an encoder uses what its peer allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,10 +14,10 @@ use core::iter;
 
 use bytes::Bytes;
 
-use crate::qpack::table::{DynamicTable, Entry};
+use crate::qpack::table::{DynamicTable, Entry, reserve_for_one};
 
-/// How many chains there are of each kind.
-const CHAINS: usize = 128;
+/// How many chains there are of each kind: a table of 4 KiB has some 60 entries, and every idle connection has this.
+const CHAINS: usize = 32;
 
 /// A draining entry has less than one part in this many of the capacity before it is evicted
 /// (RFC 9204 §2.1.1.1).
@@ -168,6 +168,7 @@ impl MarkedTable {
             core::mem::swap(newest, &mut older_name);
         }
         let start = self.inserted_octets;
+        reserve_for_one(&mut self.links);
         self.links.push_back(Link { mark, name_mark, older, older_name, start });
         let evicted = self.links.len() as u64 - (self.table.inserted() - self.table.oldest());
         self.links.drain(..evicted as usize);
