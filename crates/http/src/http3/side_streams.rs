@@ -5,6 +5,7 @@ use std::{
     future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
+    task::{Poll, ready},
 };
 
 use bytes::Bytes;
@@ -163,12 +164,18 @@ impl<Q: QuicConnection> SideStreams<Q> {
     }
 
     /// Reads the next bytes of a stream of the peer.
-    fn read(&mut self, mut stream: Q::RecvStream) {
-        self.events.push(Box::pin(async move {
+    fn read(&mut self, stream: Q::RecvStream) {
+        let mut reading = Some(stream);
+        // No async block: of those, each idle connection has three, and each keeps all that it ever holds.
+        self.events.push(Box::pin(poll_fn(move |cx| {
+            let Some(stream) = &mut reading else { return Poll::Pending };
             let mut chunk = [Bytes::new()];
-            let read = poll_fn(|cx| stream.poll_read(cx, &mut chunk)).await;
+            let read = ready!(stream.poll_read(cx, &mut chunk));
             let [chunk] = chunk;
-            SideEvent::Read(stream, read.map(|count| count.map(|_| chunk)))
-        }));
+            let read = read.map(|count| count.map(|_| chunk));
+            reading
+                .take()
+                .map_or(Poll::Pending, |stream| Poll::Ready(SideEvent::Read(stream, read)))
+        })));
     }
 }
