@@ -13,9 +13,19 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     sync::{Notify, oneshot},
+    task::yield_now,
+    time::{Duration, sleep},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::pace::{Progress, Rate};
+
+/// How long a connection that was evicted may take to tell its client that nothing was processed: until then it
+/// still has its descriptor.
+pub(super) const EVICTION_TIME: Duration = Duration::from_millis(100);
+
+/// The claims of a connection that was evicted: no further one can be added.
+const EVICTED: u64 = u64::MAX;
 
 /// The activity of one connection, in counters that timeouts sample periodically, so that a read or
 /// a write costs one addition instead of a clock reading.
@@ -23,10 +33,19 @@ use super::pace::{Progress, Rate};
 pub(super) struct Activity {
     /// Bytes transferred in either direction, if the connection carries one exchange at a time.
     moved: AtomicU64,
-    /// Requests started.
+    /// The requests for which the connection keeps its place, or [`EVICTED`]. Both are decided here, so that no
+    /// request is served on a connection that is cut off.
+    claims: AtomicU64,
+    /// Whether it keeps its place whatever comes.
+    is_settled: AtomicBool,
+    /// Cancelled when another connection gets the place of this one.
+    evicted: CancellationToken,
+    /// Requests started, without those of unknown clients.
     started: AtomicU64,
-    /// Requests in flight.
+    /// Those of them that are in flight.
     open: AtomicU32,
+    /// Exchanges in flight, also those whose requests have not begun or were refused.
+    exchanges: AtomicU32,
     /// Requests whose service is still producing the response, or the next part of it: the peer is
     /// not responsible for the silence.
     working: AtomicU32,
@@ -54,27 +73,83 @@ impl Activity {
         self.moved.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Records the start of a request.
-    pub(super) fn begin(&self) {
+    /// Records the start of a request. Returns false if the connection was evicted: then it must not be served.
+    #[must_use]
+    pub(super) fn begin(&self) -> bool {
+        if self.claims.fetch_update(Relaxed, Relaxed, |claims: u64| claims.checked_add(1)).is_err()
+        {
+            return false;
+        }
         self.started.fetch_add(1, Relaxed);
         self.open.fetch_add(1, Relaxed);
+        true
     }
 
-    /// Returns whether a request has begun on the connection.
-    pub(super) fn has_begun(&self) -> bool {
-        self.started.load(Relaxed) > 0
-    }
-
-    /// Takes back the start of a request.
+    /// Takes back the start of a request, which keeps the place until its exchange ends.
     pub(super) fn forget(&self) {
         self.started.fetch_sub(1, Relaxed);
         self.end();
     }
 
-    /// Records the end of a request's exchange.
+    /// Gives up the place that a request kept.
+    pub(super) fn release(&self) {
+        self.claims.fetch_sub(1, Relaxed);
+    }
+
+    /// Records the end of a request.
     pub(super) fn end(&self) {
-        if self.open.fetch_sub(1, Relaxed) == 1 {
+        self.open.fetch_sub(1, Relaxed);
+    }
+
+    /// Records the start or the end of an exchange.
+    pub(super) fn note_exchange(&self, begins: bool) {
+        if count(&self.exchanges, begins) == 1 && !begins {
             self.ended.notify_waiters();
+        }
+    }
+
+    /// Records that the connection keeps its place from now on.
+    pub(super) fn settle(&self) {
+        self.is_settled.store(true, Relaxed);
+    }
+
+    /// Returns whether the connection keeps its place whatever comes.
+    pub(super) fn is_settled(&self) -> bool {
+        self.is_settled.load(Relaxed)
+    }
+
+    /// Returns whether the connection has no request, and has its place.
+    pub(super) fn may_be_evicted(&self) -> bool {
+        self.claims.load(Relaxed) == 0
+    }
+
+    /// Takes the place of the connection, unless it has a request. It must then close.
+    pub(super) fn evict(&self) -> bool {
+        let is_evicted = self.claims.compare_exchange(0, EVICTED, Relaxed, Relaxed).is_ok();
+        if is_evicted {
+            self.evicted.cancel();
+        }
+        is_evicted
+    }
+
+    /// Returns whether another connection has got the place of this one.
+    pub(super) fn is_evicted(&self) -> bool {
+        self.evicted.is_cancelled()
+    }
+
+    /// Waits until another connection gets the place of this one, and what its client has sent can be read.
+    pub(super) async fn evicted(&self) {
+        self.evicted.cancelled().await;
+        // The runtime looks meanwhile for what has arrived.
+        yield_now().await;
+    }
+
+    /// Waits until the time is over that a connection has after its eviction: none, if nothing was received from
+    /// its client.
+    pub(super) async fn eviction_ends(&self) {
+        self.evicted().await;
+        if self.moved.load(Relaxed) > 0 {
+            sleep(EVICTION_TIME).await;
         }
     }
 
@@ -99,15 +174,15 @@ impl Activity {
     }
 
     /// Returns the number of requests in flight.
-    pub(super) fn open(&self) -> u32 {
+    fn open(&self) -> u32 {
         self.open.load(Relaxed)
     }
 
-    /// Waits until no request is in flight.
+    /// Waits until no exchange is in flight.
     pub(super) async fn answered(&self) {
         loop {
             let ended = self.ended.notified();
-            if self.open() == 0 {
+            if self.exchanges.load(Relaxed) == 0 {
                 return;
             }
             ended.await;
@@ -121,7 +196,7 @@ impl Activity {
         let mut started = self.started.load(Relaxed);
         let mut idle_checks = 0;
         while idle_checks < 2 {
-            tokio::time::sleep(rate.step()).await;
+            sleep(rate.step()).await;
             let now = self.started.load(Relaxed);
             idle_checks = if now == started && self.open() == 0 { idle_checks + 1 } else { 0 };
             started = now;
@@ -141,7 +216,7 @@ impl Activity {
         let mut progress = Progress::default();
         let mut started = self.started.load(Relaxed);
         loop {
-            tokio::time::sleep(rate.step()).await;
+            sleep(rate.step()).await;
             let (now, moved) = (self.started.load(Relaxed), self.moved.load(Relaxed));
             let is_working = self.working.load(Relaxed) > 0 && self.reading.load(Relaxed) == 0;
             if self.open() == 0 || is_working || now != started {
@@ -154,12 +229,9 @@ impl Activity {
     }
 }
 
-fn count(counter: &AtomicU32, up: bool) {
-    if up {
-        counter.fetch_add(1, Relaxed);
-    } else {
-        counter.fetch_sub(1, Relaxed);
-    }
+/// Counts up or down, and returns the previous count.
+fn count(counter: &AtomicU32, up: bool) -> u32 {
+    if up { counter.fetch_add(1, Relaxed) } else { counter.fetch_sub(1, Relaxed) }
 }
 
 /// A byte stream that records its activity, and is returned when it is dropped.

@@ -12,7 +12,6 @@ use std::{
 
 use eyas::sockets::subscriber;
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 
 use super::{Limits, activity::Activity};
 
@@ -88,7 +87,7 @@ struct Open {
     total: usize,
     by_transport: OpenByTransport,
     by_peer: HashMap<IpAddr, usize>,
-    /// Connections that may not have begun a request yet, oldest first.
+    /// Connections that may have nothing to keep their places for, oldest first.
     silent: BTreeMap<u64, SilentConnection>,
     /// Connections that were evicted, and are not closed yet.
     evicted: usize,
@@ -101,7 +100,6 @@ struct SilentConnection {
     peer: IpAddr,
     transport: Transport,
     activity: Arc<Activity>,
-    evicted: CancellationToken,
 }
 
 /// The right to one connection, released on drop.
@@ -112,7 +110,6 @@ pub(super) struct Permit {
     transport: Transport,
     number: u64,
     activity: Arc<Activity>,
-    evicted: CancellationToken,
 }
 
 impl Admission {
@@ -157,11 +154,10 @@ impl Admission {
         *open.by_transport.count_mut(transport) += 1;
         let number = open.next;
         open.next += 1;
-        let (activity, evicted) = (Arc::<Activity>::default(), CancellationToken::new());
-        let (one, other) = (Arc::clone(&activity), evicted.clone());
-        let silent = SilentConnection { peer, transport, activity: one, evicted: other };
+        let activity = Arc::<Activity>::default();
+        let silent = SilentConnection { peer, transport, activity: Arc::clone(&activity) };
         open.silent.insert(number, silent);
-        Some(Permit { admission: Arc::clone(self), peer, transport, number, activity, evicted })
+        Some(Permit { admission: Arc::clone(self), peer, transport, number, activity })
     }
 
     /// Returns the number of open connections.
@@ -180,24 +176,27 @@ impl Admission {
 impl Open {
     /// Frees the place of a connection without a request, of this peer or of any, if there is one.
     fn evict(&mut self, own: Option<IpAddr>) -> bool {
-        self.silent.retain(|_, one| !one.activity.has_begun());
+        self.silent.retain(|_, one| !one.activity.is_settled());
         if self.evicted >= MAX_EVICTED {
             return false;
         }
         let mut by_peer = HashMap::<IpAddr, usize>::new();
-        for one in self.silent.values() {
+        for one in self.silent.values().filter(|one| one.activity.may_be_evicted()) {
             *by_peer.entry(one.peer).or_default() += 1;
         }
         let most = by_peer.values().copied().max();
-        let oldest = self.silent.iter().find(|(_, one)| match own {
-            Some(own) => one.peer == own,
-            None => by_peer.get(&one.peer).copied() == most,
+        // One that has just begun a request keeps its place.
+        let evicted = self.silent.iter().find(|(_, one)| {
+            let is_meant = match own {
+                Some(own) => one.peer == own,
+                None => by_peer.get(&one.peer).copied() == most,
+            };
+            is_meant && one.activity.evict()
         });
-        let Some(number) = oldest.map(|(number, _)| *number) else { return false };
+        let Some(number) = evicted.map(|(number, _)| *number) else { return false };
         let Some(one) = self.silent.remove(&number) else { return false };
         self.release(one.peer, one.transport);
         self.evicted += 1;
-        one.evicted.cancel();
         true
     }
 
@@ -214,14 +213,10 @@ impl Open {
 }
 
 impl Permit {
-    /// Returns the activity of the connection, by which it shows that it has a request.
+    /// Returns the activity of the connection, by which it shows that it has a request, and learns that another
+    /// connection has got its place.
     pub(super) fn activity(&self) -> Arc<Activity> {
         Arc::clone(&self.activity)
-    }
-
-    /// Returns what is cancelled when another connection gets the place of this one, which must then close.
-    pub(super) fn evicted(&self) -> CancellationToken {
-        self.evicted.clone()
     }
 }
 
@@ -229,8 +224,8 @@ impl Drop for Permit {
     fn drop(&mut self) {
         let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.silent.remove(&self.number);
-        // It is cancelled under the lock.
-        if self.evicted.is_cancelled() {
+        // It is evicted under the lock.
+        if self.activity.is_evicted() {
             open.evicted -= 1;
             self.admission.closed.notify_waiters();
         } else {
@@ -252,7 +247,7 @@ mod tests {
         let admission = admission(1, 1);
         let peer = IpAddr::from([192, 0, 2, 1]);
         let first = admission.admit(peer, Transport::Tcp);
-        first.as_ref().expect("a place").activity().begin();
+        assert!(first.as_ref().expect("a place").activity().begin());
         assert!(admission.admit(peer, Transport::Tcp).is_none());
         drop(first);
         assert_eq!(admission.open(), 0);
@@ -295,10 +290,10 @@ mod tests {
         let admit = |host| admission.admit(peer(host), Transport::Tcp);
         let mut open: Vec<_> = [1, 2, 2, 3].into_iter().map(|host| admit(host).unwrap()).collect();
         // The first of the second peer has a request.
-        open[1].activity().begin();
+        assert!(open[1].activity().begin());
         let newcomer = admit(4).expect("a place");
         assert_eq!(
-            open.iter().map(|one| one.evicted().is_cancelled()).collect::<Vec<_>>(),
+            open.iter().map(|one| one.activity().is_evicted()).collect::<Vec<_>>(),
             [true, false, false, false]
         );
         assert_eq!(admission.open(), 4);
@@ -306,7 +301,7 @@ mod tests {
         drop(open.remove(0));
         assert_eq!(admission.open(), 4);
         for one in open.iter().chain([&newcomer]) {
-            one.activity().begin();
+            assert!(one.activity().begin());
         }
         assert!(admit(5).is_none(), "all have requests");
         drop((open, newcomer));

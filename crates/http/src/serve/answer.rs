@@ -58,9 +58,7 @@ pub(super) async fn respond(
         None => call_service(shared, link, exchange.turn(), request).await,
         Some(rejection) => with_server_fields(rejection),
     };
-    if reply.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
-        exchange.refuse();
-    }
+    exchange.note_answer(reply.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED);
     let (exchange, abandoned) = open_tunnel(link, exchange, offer, &mut reply).await;
     let mut reply = fields::complete(shared, &info, reply);
     if info.is_head {
@@ -75,7 +73,7 @@ pub(super) async fn respond(
         .map(|fault| fault.for_response(version, &link.tear_down));
     let counters = Arc::clone(&shared.counters);
     reply.map(|content| {
-        let mut body = ResponseBody::new(content, fault, counters, exchange, entry);
+        let mut body = ResponseBody::new(content, fault, counters, Some(exchange), entry);
         if let Some(abandoned) = abandoned {
             body.set_abandoned(abandoned);
         }
@@ -186,6 +184,18 @@ async fn call_service(
             with_server_fields(too_slow())
         }
     }
+}
+
+/// Returns the answer to a request of HTTP/1 that comes when another connection has got the place of this one.
+/// It was not processed, so any may be sent again (RFC 9110 §15.6.4).
+pub(super) fn evicted(shared: &Shared) -> Response<ResponseBody> {
+    Counters::count(&shared.counters.requests_refused);
+    let detail = "The server needed the place of this connection. Send the request again.";
+    let mut reply = with_server_fields(error(StatusCode::SERVICE_UNAVAILABLE, detail));
+    reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("0"));
+    let counters = Arc::clone(&shared.counters);
+    reply.map(|content| ResponseBody::new(content, None, counters, None, None))
 }
 
 fn too_slow() -> Reply {

@@ -39,19 +39,11 @@ impl ResponseBody {
         content: Content,
         fault: Option<Fault>,
         counters: Arc<Counters>,
-        exchange: OpenExchange,
+        exchange: Option<OpenExchange>,
         entry: Option<Entry>,
     ) -> Self {
         let fault = fault.map(Trigger::new);
-        Self {
-            content,
-            rest: None,
-            fault,
-            counters,
-            exchange: Some(exchange),
-            abandoned: None,
-            entry,
-        }
+        Self { content, rest: None, fault, counters, exchange, abandoned: None, entry }
     }
 
     /// Cancels this if the body is dropped before its end.

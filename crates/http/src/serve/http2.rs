@@ -120,6 +120,7 @@ where
     // Armed once the connection is asked to close.
     let mut deadline = pin!(sleep(Duration::MAX));
     let mut is_closing = false;
+    let (mut evicted, mut is_evicted) = (pin!(link.activity.evicted()), false);
     loop {
         tokio::select! {
             biased;
@@ -133,6 +134,11 @@ where
             },
             () = &mut torn_down => return true,
             () = &mut deadline, if is_closing => return false,
+            // What was read before was refused or has ended. RFC 9113 §6.8: what comes later was not processed.
+            () = &mut evicted, if !is_evicted => {
+                is_evicted = true;
+                conn.abrupt_shutdown(Reason::NO_ERROR);
+            }
             () = &mut idle, if !is_closing => {
                 Counters::count(&shared.counters.timed_out);
                 is_closing = true;
@@ -156,12 +162,13 @@ fn accept_request(
     request: Request<RecvStream>,
     mut respond: SendResponse<Piece>,
 ) {
-    if !link.share.has_request_slot() {
+    let begun = link.share.has_request_slot().then(|| link.share.request_slot());
+    let begun = begun.and_then(|slot| Exchange::awaiting(&link.activity, slot).begin());
+    let Some(exchange) = begun else {
         Counters::count(&shared.counters.requests_refused);
         // RFC 9113 §8.7: the request was not processed and may be retried.
         return respond.send_reset(Reason::REFUSED_STREAM);
-    }
-    let exchange = Exchange::begin(&link.activity, link.share.request_slot());
+    };
     let (shared_task, link) = (Arc::clone(shared), Arc::clone(link));
     shared.tasks.spawn(serve_request(shared_task, link, exchange, request, respond));
 }

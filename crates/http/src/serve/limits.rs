@@ -15,7 +15,9 @@ pub(super) const CLOSING_TIME: Duration = Duration::from_secs(5);
 pub struct Limits {
     /// Open connections, over all transports and addresses: 4096 by default. A further connection
     /// gets the place of one on which no request has begun, if there is one: the oldest of the peer
-    /// that has the most of them. Otherwise it is closed (TCP) or refused (QUIC) at once.
+    /// that has the most of them. A request that comes at that moment is not processed, and its client is told
+    /// so, so that it may send it again: 503 over HTTP/1, REFUSED_STREAM or H3_REQUEST_REJECTED, and GOAWAY.
+    /// Otherwise the further one is closed (TCP) or refused (QUIC) at once.
     pub connections: usize,
     /// Open connections from one IPv4 address or one IPv6 /64: 2048 by default. It keeps one
     /// hostile peer from taking all of [`Self::connections`]. Once half of those are taken, a peer

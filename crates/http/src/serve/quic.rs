@@ -1,5 +1,6 @@
 //! HTTP/3 over QUIC: accepting and serving connections.
 
+mod head;
 mod receive_window;
 mod vanished;
 mod window;
@@ -16,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use eyas_h3::{code::ErrorCode, fault::StreamFault, message::Content};
+use eyas_h3::{code::ErrorCode, message::Content};
 use quinn::{
     TransportConfig, VarInt,
     crypto::rustls::{HandshakeData, QuicServerConfig},
@@ -31,6 +32,7 @@ use self::{
 };
 use super::{
     ServeError, Transport,
+    activity::EVICTION_TIME,
     admission::Permit,
     answer,
     body::ResponseBody,
@@ -49,7 +51,7 @@ use super::{
 };
 use crate::http3::{
     ConnectionDatagrams, ConnectionEnd, ConnectionOptions, Protocol, Receiving, Sending,
-    ServerConnection, SideStreams, StreamError, response_content,
+    ServerConnection, SideStreams, response_content,
 };
 
 /// The number of unidirectional streams that a client may open: control, two for QPACK, and a few
@@ -84,6 +86,9 @@ const GOAWAY_ROUND_TRIPS: u32 = 2;
 
 /// The longest time between a GOAWAY and the close.
 const GOAWAY_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// The shortest time between a GOAWAY and the close, in which a packet is certainly sent.
+const LEAST_GOAWAY_TIME: Duration = Duration::from_millis(10);
 
 /// How much longer QUIC's idle timeout is than the server's own.
 const IDLE_TIMEOUT_MARGIN: Duration = Duration::from_secs(60);
@@ -178,13 +183,7 @@ pub(super) async fn accept(shared: Arc<Shared>, endpoint: quinn::Endpoint) {
         }
         let shared_task = Arc::clone(&shared);
         let port = endpoint.local_addr().ok().map(|address| address.port());
-        shared.tasks.spawn(async move {
-            let evicted = permit.evicted();
-            tokio::select! {
-                () = connection(shared_task, incoming, port, permit) => {}
-                () = evicted.cancelled() => {}
-            }
-        });
+        shared.tasks.spawn(connection(shared_task, incoming, port, permit));
     }
     // From now on no connection is accepted; open ones end by themselves.
     endpoint.set_server_config(None);
@@ -197,11 +196,15 @@ async fn connection(
     permit: Permit,
 ) {
     let is_early = Arc::<AtomicBool>::default();
-    let Some(conn) = handshake(&shared, incoming, &is_early).await else {
+    let activity = permit.activity();
+    let connected = tokio::select! {
+        connected = handshake(&shared, incoming, &is_early) => connected,
+        () = activity.evicted() => None,
+    };
+    let Some(conn) = connected else {
         return Counters::count(&shared.counters.handshakes_failed);
     };
     Counters::count(&shared.counters.handshakes);
-    let activity = permit.activity();
     let share = shared.budget.share();
     let options = ConnectionOptions {
         head_bytes: shared.limits.decoded_header_bytes() as u64,
@@ -316,8 +319,10 @@ impl Connection {
         let mut idle = pin!(self.link.activity.idle(Rate::minimum(&shared.limits)));
         let mut draining = pin!(shared.drain.cancelled());
         let mut stopped = pin!(shared.abort.cancelled());
+        let mut evicted = pin!(self.link.activity.evicted());
         loop {
             tokio::select! {
+                () = &mut evicted => return self.leave(streams).await,
                 end = &mut streams => return tracing::debug!(%end, "HTTP/3 connection ended"),
                 accepted = self.http3.accept() => match accepted {
                     Ok(request) => self.serve(request),
@@ -335,6 +340,28 @@ impl Connection {
         }
     }
 
+    /// Tells the client of a connection that was evicted that nothing was processed (RFC 9114 §5.2).
+    async fn leave(&self, mut streams: Pin<&mut impl Future<Output = ConnectionEnd>>) {
+        self.http3.go_away();
+        let told = timeout(EVICTION_TIME, async {
+            // Those whose heads are not complete are rejected.
+            self.link.activity.answered().await;
+            // An immediate close would overtake the GOAWAY.
+            sleep((self.conn.rtt() * GOAWAY_ROUND_TRIPS).max(LEAST_GOAWAY_TIME)).await;
+        });
+        let mut told = pin!(told);
+        loop {
+            tokio::select! {
+                _ = &mut told => return,
+                _ = &mut streams => return,
+                accepted = self.http3.accept() => match accepted {
+                    Ok(request) => request.reject(),
+                    Err(_) => return,
+                },
+            }
+        }
+    }
+
     /// Serves one request in a separate task, so that requests do not wait for each other.
     fn serve(&self, request: RequestStream) {
         if !self.link.share.has_request_slot() {
@@ -345,11 +372,11 @@ impl Connection {
         let link = Arc::clone(&self.link);
         let conn = self.conn.clone();
         // Started here rather than in the task, so that a shutdown in between does not miss it.
-        let started = Exchange::begin(&link.activity, link.share.request_slot());
+        let awaiting = Exchange::awaiting(&link.activity, link.share.request_slot());
         let (windows, datagrams) = (self.windows.clone(), self.datagrams.clone());
         self.shared.tasks.spawn(async move {
             tokio::select! {
-                () = exchange((shared, link), (windows, datagrams), started, request) => {}
+                () = exchange((shared, link), (windows, datagrams), awaiting, request) => {}
                 // There is no peer left to answer.
                 _ = conn.closed() => {}
             }
@@ -396,8 +423,8 @@ async fn exchange(
     exchange: Exchange,
     stream: RequestStream,
 ) {
-    let RequestStream { mut send, mut recv } = stream;
-    let Some(mut request) = request_head(&shared, &mut send, &mut recv).await else { return };
+    let begun = head::begin(&shared, &link, exchange, stream).await;
+    let Some((mut request, exchange, RequestStream { mut send, recv })) = begun else { return };
     let is_extended = request.extensions().get::<Protocol>().is_some();
     if let Some(datagrams) = datagrams
         && is_extended
@@ -447,7 +474,7 @@ async fn exchange(
         biased;
         delivered = deliver(&mut send, response, &method, window, &flow) => Some(delivered),
         () = kept_alive => None,
-        () = &mut stopped => Some(Err("the peer cancelled the response".into())),
+        () = &mut stopped => return send.reset(ErrorCode::RequestCancelled),
         () = stalled => None,
     };
     match ended {
@@ -473,46 +500,6 @@ fn abort_code(turn: &Turn, is_extended: bool) -> ErrorCode {
         // H3_CONNECT_ERROR."
         true => ErrorCode::ConnectError,
         false => ErrorCode::InternalError,
-    }
-}
-
-/// Waits for the head of a request. Without one the stream has been answered or reset.
-async fn request_head(
-    shared: &Shared,
-    send: &mut Sending<quinn::Connection>,
-    recv: &mut Receiving<quinn::Connection>,
-) -> Option<http::Request<()>> {
-    match timeout(shared.limits.header_read_time, recv.request()).await {
-        Ok(Ok(request)) => return Some(request),
-        // The peer may leave no room for the answer.
-        Ok(Err(error)) => {
-            let refused = timeout(shared.limits.idle_time, refuse(send, &error)).await;
-            refused.unwrap_or_else(|_| send.reset(ErrorCode::RequestRejected));
-        }
-        Err(_) => {
-            Counters::count(&shared.counters.timed_out);
-            send.reset(ErrorCode::RequestIncomplete);
-        }
-    }
-    None
-}
-
-/// Answers a request that cannot be read: what is larger than is accepted with 431 (RFC 6585 §5), the rest with an
-/// error code.
-async fn refuse(send: &mut Sending<quinn::Connection>, error: &StreamError) {
-    tracing::debug!(%error, "HTTP/3 request refused");
-    match error {
-        StreamError::Malformed(StreamFault::FieldSectionTooLarge { .. }) => {}
-        StreamError::Malformed(fault) => return send.reset(fault.code()),
-        StreamError::Excessive => return send.reset(ErrorCode::ExcessiveLoad),
-        // The client has reset the request, and expects no response.
-        _ => return send.reset(ErrorCode::RequestCancelled),
-    }
-    let mut response = http::Response::new(());
-    *response.status_mut() = http::StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-    if send.send_response(&response, Content::Empty).await.is_ok() {
-        // What is left of it is the peer's.
-        let _ = send.finish().await;
     }
 }
 

@@ -124,24 +124,39 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Ar
         };
         let (shared_task, protocol) = (Arc::clone(&shared), protocol.clone());
         shared.tasks.spawn(async move {
-            let (activity, evicted) = (permit.activity(), permit.evicted());
+            let activity = permit.activity();
+            let connection = Arc::clone(&activity);
             // The permit is held until the association has ended completely.
             association.keep_until_ended(permit);
             let transport = Transport::Sctp;
             let info = StreamInfo { remote, local: None, transport, is_encrypted: false, activity };
             let held = association.clone();
-            let serving = serve(shared_task, protocol, association, info);
-            let served = tokio::select! {
-                served = serving => served,
-                // A graceful end would take as long as the peer likes.
-                () = evicted.cancelled() => return held.abort("the place is needed"),
+            let draining = shared_task.drain.clone();
+            let serving = async {
+                if let Err(error) = serve(shared_task, protocol, association, info).await {
+                    tracing::debug!(%remote, %error, "an association ended before it was served");
+                }
+                // One with a request keeps its place until it has ended.
+                if !connection.is_settled() {
+                    tokio::select! {
+                        _ = async { tokio::join!(held.shutdown(), discard(&held)) } => {}
+                        () = draining.cancelled() => {}
+                    }
+                }
             };
-            drop(held);
-            if let Err(error) = served {
-                tracing::debug!(%remote, %error, "an association ended before it was served");
+            tokio::select! {
+                biased;
+                () = serving => {}
+                // A graceful end would take as long as the peer likes.
+                () = connection.eviction_ends() => held.abort("the place is needed"),
             }
         });
     }
+}
+
+/// Reads what nobody needs until the association ends.
+async fn discard(association: &SctpAssociation) {
+    while let Ok(Some(_)) = association.receive().await {}
 }
 
 async fn serve(

@@ -209,17 +209,20 @@ async fn connection(
     // Resetting a connection needs a second handle; only a deliberately faulty server does it.
     let abort_handle = shared.fault.is_some().then(|| AbortHandle::from_stream(&tcp)).flatten();
     let lingering = Arc::clone(&shared);
-    let evicted = permit.evicted();
+    let activity = permit.activity();
+    let mut eviction_ends = pin!(activity.eviction_ends());
     let end = tokio::select! {
+        // What has arrived is read first, so that it is answered.
+        biased;
         end = serve_stream(shared, protocol, tcp, info, abort_handle) => end,
-        () = evicted.cancelled() => return,
+        () = &mut eviction_ends => return,
     };
     if let Some(end) = end {
         let rate = Rate::minimum(&lingering.limits);
         tokio::select! {
             () = lingering::close(rate, &end.stream, end.has_unread_request) => {}
-            // It was answered without a request: the place is needed.
-            () = evicted.cancelled() => {}
+            // It was answered without a request, or because the place is needed.
+            () = &mut eviction_ends => {}
             () = lingering.abort.cancelled() => {}
         }
     }
@@ -349,7 +352,9 @@ where
             // A client that sends nothing, or sends slowly, is idle.
             let idle = link.activity.idle(Rate::minimum(&shared.limits));
             let detected = tokio::select! {
+                biased;
                 detected = preface::detect_http2(io) => detected,
+                () = link.activity.evicted() => return false,
                 () = idle => {
                     Counters::count(&shared.counters.timed_out);
                     return false;
@@ -381,13 +386,17 @@ where
         let (shared, link) = (Arc::clone(shared), Arc::clone(link));
         async move {
             // There is one request at a time, so the limit on connections applies to them too.
-            let exchange = Exchange::begin(&link.activity, link.share.request_slot());
+            let exchange = Exchange::awaiting(&link.activity, link.share.request_slot());
+            let Some(exchange) = exchange.begin() else {
+                link.activity.note_unread_request();
+                return Ok::<_, std::convert::Infallible>(answer::evicted(&shared));
+            };
             let limit = shared.limits.body_bytes;
             let counters = Arc::clone(&shared.counters);
             let turn = Arc::clone(exchange.turn());
             let request = request.map(|body| RequestBody::http1(body, limit, counters, turn));
             let response = answer::respond(&shared, &link, exchange, request).await;
-            Ok::<_, std::convert::Infallible>(response)
+            Ok(response)
         }
     });
     let io = RequestLine::new(io, shared.limits.header_bytes);
@@ -399,6 +408,7 @@ where
     // Armed once the connection is asked to close.
     let mut deadline = pin!(sleep(Duration::MAX));
     let mut is_closing = false;
+    let mut evicted = pin!(link.activity.evicted());
     loop {
         tokio::select! {
             biased;
@@ -410,6 +420,11 @@ where
             }
             () = &mut torn_down => return true,
             () = &mut deadline, if is_closing => return false,
+            // What was complete got 503. The rest may still become so until the connection is dropped.
+            () = &mut evicted, if !is_closing => {
+                is_closing = true;
+                conn.as_mut().graceful_shutdown();
+            }
             why = &mut quiet, if !is_closing => {
                 Counters::count(&shared.counters.timed_out);
                 if why == Quiet::Stalled {

@@ -58,12 +58,14 @@ impl StreamServer {
             return Counters::count(&shared.counters.connections_refused);
         };
         let transport = Transport::Tcp;
-        let (activity, evicted) = (permit.activity(), permit.evicted());
+        let activity = permit.activity();
+        let connection = Arc::clone(&activity);
         let info = StreamInfo { remote, local, transport, is_encrypted: false, activity };
         let protocol = self.protocol.clone().encrypted_below();
         tokio::select! {
+            biased;
             _ = stream::serve_stream(Arc::clone(shared), protocol, stream, info, None) => {}
-            () = evicted.cancelled() => {}
+            () = connection.eviction_ends() => {}
         }
     }
 }

@@ -12,6 +12,8 @@ mod clients;
 #[cfg(feature = "client")]
 mod early_data;
 #[cfg(feature = "client")]
+mod eviction;
+#[cfg(feature = "client")]
 mod field_tables;
 #[cfg(feature = "client")]
 mod http3_errors;
