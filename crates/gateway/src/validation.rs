@@ -119,8 +119,12 @@ fn target(head: &request::Parts) -> Result<String, RequestRejection> {
         return Err(bad("Only http and https are supported."));
     }
     let text = match head.uri.path_and_query() {
-        // RFC 9112 §3.2.1: an empty path, as in http://a?x, is sent as "/".
-        Some(text) if text.as_str().starts_with('?') && head.uri.authority().is_some() => {
+        // RFC 9112 §3.2.1: an empty path, as in http://a?x, is sent as "/". `:path` has one (RFC 9113 §8.3.1).
+        Some(text)
+            if text.as_str().starts_with('?')
+                && head.uri.authority().is_some()
+                && !matches!(head.version, Version::HTTP_2 | Version::HTTP_3) =>
+        {
             return target_text(&format!("/{}", text.as_str())).ok_or(INVALID);
         }
         Some(text) if !text.as_str().is_empty() => text.as_str(),

@@ -5,6 +5,7 @@ mod failures;
 mod http3_fallback;
 mod http3_streams;
 mod multiplexed;
+mod odd_requests;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;
 mod raw_http3;

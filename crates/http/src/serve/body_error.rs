@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+use eyas_h3::message::MessageFault;
+
 use crate::http3::StreamError;
 
 /// Any error.
@@ -22,6 +24,9 @@ pub(super) enum BodyError {
     /// The client reads no more of a tunnel.
     #[error("the client has cancelled the tunnel")]
     Abandoned,
+    /// The request's trailers are malformed, which the h2 crate does not notice.
+    #[error("reading the request's trailers: {0}")]
+    Trailers(MessageFault),
     /// The request's body is bigger than the server allows.
     #[error("the request body exceeds the limit of {0} bytes")]
     TooLarge(u64),

@@ -185,6 +185,10 @@ async fn serve_request(
     let Some(response) = response(&shared, &link, exchange, request, &mut respond).await else {
         return;
     };
+    if turn.is_malformed() {
+        // RFC 9113 §8.1.1.
+        return respond.send_reset(Reason::PROTOCOL_ERROR);
+    }
     let (head, mut body) = response.into_parts();
     let _open = body.take_exchange();
     let has_ended = body.has_ended();
@@ -207,6 +211,7 @@ async fn serve_request(
     match poll_fn(|cx| delivery.poll(cx)).await {
         End::Delivered | End::Cancelled => {}
         End::Failed => delivery.stream.send_reset(match delivery.turn.is_tunnel() {
+            _ if delivery.turn.is_malformed() => Reason::PROTOCOL_ERROR,
             // RFC 8441 §5: "RST exceptions are represented with the RST_STREAM frame [...] with the CANCEL error
             // code."
             true if is_extended => Reason::CANCEL,

@@ -83,8 +83,11 @@ fn check_target<B>(request: &Request<B>) -> Result<(), Malformed> {
     let is_valid = match uri.path_and_query().map(|path| path.as_str()) {
         Some("*") => *method == Method::OPTIONS,
         Some(path) if path.starts_with('/') => true,
-        // An absolute URL without a path, which may have a query.
-        Some(path) => uri.scheme().is_some() && (path.is_empty() || path.starts_with('?')),
+        // An absolute URL without a path, which may have a query. `:path` has one (RFC 9113 §8.3.1).
+        Some(path) => {
+            let is_url = uri.scheme().is_some() && !is_multiplexed(request.version());
+            is_url && (path.is_empty() || path.starts_with('?'))
+        }
         None => uri.scheme().is_some() && has_authority,
     };
     match is_valid {
@@ -217,6 +220,7 @@ mod tests {
             }
         }
         assert!(of("GET", "https://a.example/", Version::HTTP_3, &[("te", b"Trailers")]));
+        assert!(!of("GET", "https://a.example?q", Version::HTTP_2, &[]));
         let host: (&str, &[u8]) = ("host", b"a");
         assert!(of("GET", "/", Version::HTTP_11, &[host, ("connection", b"close")]));
     }

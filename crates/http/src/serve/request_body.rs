@@ -9,6 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use eyas_h3::message::check_trailers;
 use h2::RecvStream;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
@@ -210,7 +211,13 @@ impl RequestBody {
             Source::Hyper(body) => {
                 ready!(Pin::new(body).poll_frame(cx)).map(|frame| frame.map_err(BodyError::from))
             }
-            Source::Http2(body) => ready!(poll_http2(body, &mut self.state, cx)),
+            Source::Http2(body) => {
+                let polled = ready!(poll_http2(body, &mut self.state, cx));
+                if let Some(Err(BodyError::Trailers(_))) = polled {
+                    self.turn.note_malformed();
+                }
+                polled
+            }
             Source::Shared(shared) => return shared.poll_counted(cx),
             Source::Http3(body) => ready!(body.poll_frame(cx)).map(|frame| {
                 frame.map_err(|error| {
@@ -245,7 +252,10 @@ fn poll_http2(
     Poll::Ready(ready!(body.poll_trailers(cx)?).map(trailers))
 }
 
+/// Checks trailers, whose rules are those of HTTP/3 (RFC 9113 §8.2, §8.2.1, §8.2.2).
 fn trailers(fields: HeaderMap) -> Result<Frame<Bytes>, BodyError> {
+    let lines = fields.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
+    check_trailers(lines).map_err(BodyError::Trailers)?;
     Ok(Frame::trailers(fields))
 }
 
