@@ -2,6 +2,7 @@
 
 mod alt_svc;
 mod bodies;
+mod cancellation;
 mod client_certificates;
 #[cfg(feature = "compression")]
 mod compression;

@@ -5,6 +5,8 @@
 mod application;
 mod balancers;
 mod bound_sockets;
+#[cfg(feature = "client")]
+mod cancellation;
 #[cfg(all(feature = "client", feature = "sctp"))]
 mod certificates;
 #[expect(dead_code, reason = "the tests of the site use more of it")]
