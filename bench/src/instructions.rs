@@ -73,7 +73,8 @@ fn instructions(binary: &Path, case: &str, repetitions: u64) -> Result<u64, Stri
     summary(&text).ok_or_else(|| format!("callgrind gave no summary for {case}"))
 }
 
-fn summary(text: &str) -> Option<u64> {
+/// Returns the count of instructions in a file of callgrind.
+pub(crate) fn summary(text: &str) -> Option<u64> {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("summary:").or_else(|| line.strip_prefix("totals:")))?;

@@ -5,6 +5,7 @@
 //! | `http` | time to first byte compared with other clients, in interleaved rounds |
 //! | `python` | the Python package compared with other Python clients, in the same way |
 //! | `bulk` | a large body compared with curl, and the system calls that it costs at each door |
+//! | `h3` | HTTP/3 by eyas-h3 compared with h3, and with QUIC alone |
 //! | `lab` | one sweep on one machine, on executors and in shards |
 //! | `instructions` | instructions per operation of the race engine and of SCTP |
 //! | `relay` | `eyas proxy`, `eyas serve --upstream` and `eyas tunnel` compared with similar programs |
@@ -37,6 +38,7 @@ mod bulk;
 mod cost;
 mod environment;
 mod front;
+mod h3;
 mod http;
 mod instructions;
 mod lab;
@@ -66,6 +68,7 @@ const USAGE: &str = "\
 cargo eyas-bench BENCHMARK [--rounds N] [--quick] [--dry] [--build]
 
   bulk          a large body compared with curl, and the system calls that it costs at each door
+  h3            HTTP/3 by eyas-h3 compared with h3
   http          time to first byte compared with other clients
   instructions  instructions per operation of races and of SCTP
   lab           one sweep on one machine, on executors and in shards
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
     let args: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match args.as_slice() {
         ["bulk", options @ ..] => bulk::main(options),
+        ["h3", options @ ..] => h3::main(options),
         ["http", options @ ..] => http::main(options),
         ["instructions", options @ ..] => instructions::main(options),
         ["lab", options @ ..] => lab::main(options),

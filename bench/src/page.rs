@@ -92,8 +92,8 @@ fn processor() -> String {
 mod tests {
     use super::*;
 
-    const BENCHMARKS: [&str; 9] =
-        ["bulk", "http", "instructions", "lab", "python", "relay", "sctp", "sim", "sockets"];
+    const BENCHMARKS: [&str; 10] =
+        ["bulk", "h3", "http", "instructions", "lab", "python", "relay", "sctp", "sim", "sockets"];
 
     #[test]
     fn only_content_between_the_marks_is_replaced() {

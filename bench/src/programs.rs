@@ -215,7 +215,8 @@ mod tests {
 
     #[test]
     fn all_rust_programs_have_the_same_optimisation() {
-        let rivals = ["reqwest", "plain", "noq", "sctp"].map(|name| format!("bench/rivals/{name}"));
+        let rivals =
+            ["h3", "reqwest", "plain", "noq", "sctp"].map(|name| format!("bench/rivals/{name}"));
         let outside = rivals.iter().map(String::as_str).chain(["bench/simulation"]);
         let manifests = outside.map(|directory| (format!("{directory}/Cargo.toml"), "release"));
         for (manifest, profile) in manifests.chain([("Cargo.toml".to_owned(), OUR_PROFILE)]) {

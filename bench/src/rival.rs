@@ -41,6 +41,14 @@ impl Rival {
         self.query(&format!("{mode} {url}"))
     }
 
+    /// Lets it end by itself, as after its last line.
+    pub(crate) fn end(&mut self) -> Result<(), String> {
+        let ended = |error: std::io::Error| format!("{} has ended: {error}", self.name);
+        writeln!(self.input, "end").and_then(|()| self.input.flush()).map_err(ended)?;
+        let status = self.child.wait().map_err(ended)?;
+        if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", self.name)) }
+    }
+
     /// Returns its process ID.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
