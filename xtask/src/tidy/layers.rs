@@ -57,7 +57,7 @@ const LAYERED: [Layered; 7] = [
         layers: &[
             &["expect", "limits", "peer", "received", "upstream"],
             &["fields", "forwarded"],
-            &["request_body", "upgrade", "validation", "websocket"],
+            &["request_body", "settings", "upgrade", "validation", "websocket"],
             &["attempt", "failure", "interims", "notices", "stats"],
             &["connection", "pool", "share"],
             &["response_body", "shared"],
