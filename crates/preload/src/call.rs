@@ -60,9 +60,9 @@ impl<'a> Call<'a> {
     }
 
     /// Makes the call for a socket.
-    pub(crate) fn on(mut self, fd: c_int, socket: Capability) -> Result<Answer, Errno> {
+    pub(crate) fn send_for(mut self, fd: c_int, socket: Capability) -> Result<Answer, Errno> {
         self.request.capability = socket.rate();
-        let answer = self.make(Some(fd))?;
+        let answer = self.send(Some(fd))?;
         apply_marks(fd, answer.response.marks);
         if answer.response.result < 0 {
             return Err(Errno(-answer.response.result));
@@ -71,7 +71,7 @@ impl<'a> Call<'a> {
     }
 
     /// Makes the call; `fd` determines how long it may wait.
-    pub(crate) fn make(mut self, fd: Option<c_int>) -> Result<Answer, Errno> {
+    pub(crate) fn send(mut self, fd: Option<c_int>) -> Result<Answer, Errno> {
         let data = total(self.data)?;
         let room = total(self.room)?.min(MAX_DATA);
         if data > MAX_DATA || self.name.len() > MAX_SIDE {
@@ -87,7 +87,7 @@ impl<'a> Call<'a> {
         let header = self.request.encode();
         let own = [part(&header), part(self.name), part(self.control)];
         let length = REQUEST + self.name.len() + self.control.len() + data;
-        let mut connection = Connection::take().map_err(connection_error)?;
+        let mut connection = Connection::acquire().map_err(connection_error)?;
         let mut sent = send(connection.fd, Parts::new(&own, self.data, length));
         if sent.is_err_and(|error| error != FAULT) {
             // The connection may have been kept for a long time, and the supervisor, or just the
@@ -252,7 +252,7 @@ pub(crate) fn broken_pipe(error: Errno, flags: c_int) -> Errno {
 }
 
 fn is_supervisor_running() -> bool {
-    match Connection::take() {
+    match Connection::acquire() {
         Ok(connection) => {
             connection.put_back();
             true

@@ -34,7 +34,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Returns an existing connection, or a new one.
-    pub(crate) fn take() -> Result<Self, Errno> {
+    pub(crate) fn acquire() -> Result<Self, Errno> {
         if environment::owns_tables() {
             for slot in 0..MAX_TRACKED {
                 let fd = IDLE[slot].swap(EMPTY, Ordering::Acquire);

@@ -118,7 +118,7 @@ impl SctpListener {
             (_, Ok(DirectAccess::Raw)) => {
                 for address in &addresses {
                     wires.push(Wire::raw_at(*address)?);
-                    let claim = || Claim::take(address.ip(), port);
+                    let claim = || Claim::acquire(address.ip(), port);
                     claims.extend((port != 0).then(claim).transpose()?);
                 }
             }

@@ -52,7 +52,7 @@ fn unannounced() -> MutexGuard<'static, Vec<IpAddr>> {
 pub(super) struct BoundAddresses(Vec<IpAddr>);
 
 impl BoundAddresses {
-    pub(super) fn of(wires: &[Wire]) -> Self {
+    pub(super) fn from_wires(wires: &[Wire]) -> Self {
         let mut bound = Vec::new();
         for wire in wires {
             let ip = wire.local().ip();

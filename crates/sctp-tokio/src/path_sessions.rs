@@ -21,7 +21,7 @@ pub(super) struct PathSessions {
 
 impl PathSessions {
     /// Returns `None` if these sockets do not open sessions for paths.
-    pub(super) fn of(wires: &[Wire]) -> Option<Self> {
+    pub(super) fn from_wires(wires: &[Wire]) -> Option<Self> {
         wires.iter().any(Wire::opens_sessions).then(Self::default)
     }
 

@@ -219,7 +219,7 @@ impl SharedEndpoint {
 
 impl State {
     /// Passes received packets to the protocol; from shared sockets, only our own.
-    pub(super) fn handle(&mut self, now: Duration, input: Input, is_shared: bool) {
+    pub(super) fn handle_input(&mut self, now: Duration, input: Input, is_shared: bool) {
         if let Input::Packets(received) = &input {
             let is_foreign = is_shared && !self.ports.is_ours(received);
             if is_foreign || self.ports.is_late_init_ack(received) {
@@ -286,7 +286,7 @@ impl State {
             self.path_changes.extend(confirmed);
         }
         let Some(slot) = self.slots.get_mut(&id) else { return };
-        slot.handle(event);
+        slot.handle_event(event);
         if slot.is_orphan {
             self.drain_orphan(now, id);
         }

@@ -122,7 +122,7 @@ impl Slot {
     }
 
     /// Records the protocol's events. Readers fetch the data themselves.
-    pub(super) fn handle(&mut self, event: Event) {
+    pub(super) fn handle_event(&mut self, event: Event) {
         match &event {
             Event::Answered => self.stage = Stage::Answered,
             Event::Up { .. } => self.stage = Stage::Up,

@@ -41,7 +41,7 @@ pub(super) fn start(
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
     let watch = (homing == Homing::Multi).then(|| {
-        let bound = BoundAddresses::of(&wires);
+        let bound = BoundAddresses::from_wires(&wires);
         config.addresses = bound.current();
         Watch::new(bound, config.addresses.clone())
     });
@@ -76,7 +76,7 @@ async fn run(shared: Arc<SharedEndpoint>, mut watch: Option<Watch>, _reader: Opt
     let mut buffers = ReceiveBuffers::new();
     let mut arrivals = Arrivals::new();
     let mut outbox = Outbox::default();
-    let mut sessions = PathSessions::of(&shared.wires);
+    let mut sessions = PathSessions::from_wires(&shared.wires);
     let mut source = None;
     loop {
         shared.wires.iter().for_each(|wire| wire.handle_timeout(Instant::now()));
@@ -90,7 +90,7 @@ async fn run(shared: Arc<SharedEndpoint>, mut watch: Option<Watch>, _reader: Opt
             let mut state = shared.lock();
             let is_shared = source.is_some_and(|wire: usize| shared.wires[wire].is_shared());
             for input in arrivals.drain(..) {
-                state.handle(now, input, is_shared);
+                state.handle_input(now, input, is_shared);
             }
             (state.drain(now, &mut outbox.trains), state.take_path_changes())
         };

@@ -97,7 +97,7 @@ impl Wires {
     /// Returns the local addresses that the sockets currently serve, most preferred first; loopback
     /// addresses last, unless sockets are bound to them.
     pub fn addresses(&self) -> Vec<IpAddr> {
-        let mut addresses = BoundAddresses::of(&self.wires).current();
+        let mut addresses = BoundAddresses::from_wires(&self.wires).current();
         for wire in self.wires.iter().filter(|wire| wire.local().ip().is_unspecified()) {
             addresses.push(match wire.local() {
                 SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
@@ -110,7 +110,7 @@ impl Wires {
     /// Returns the state that [`Self::changed`] needs: changes are counted from now on. Must be
     /// called within a tokio runtime.
     pub fn changes(&self) -> AddressChanges {
-        let bound = BoundAddresses::of(&self.wires);
+        let bound = BoundAddresses::from_wires(&self.wires);
         let known = bound.current();
         AddressChanges(Watch::new(bound, known))
     }

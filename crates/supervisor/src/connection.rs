@@ -144,7 +144,7 @@ async fn attempt<S: Service>(
             }
             result = cancelled(stream, requests) => {
                 if result.is_err() {
-                    supervisor.with(|service| service.call_cancelled(call));
+                    supervisor.with_service(|service| service.call_cancelled(call));
                 }
                 result?;
                 return Ok(supervisor.cancel_call(call, libc::EINTR));

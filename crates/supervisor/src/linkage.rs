@@ -34,7 +34,7 @@ pub enum Linkage {
 impl Linkage {
     /// Returns how the program with this name makes its calls; for a script, how its interpreter
     /// does. Returns `None` if the program is not found or is not an ELF file.
-    pub fn of(program: &OsStr) -> Option<Self> {
+    pub fn from_program(program: &OsStr) -> Option<Self> {
         let path = search_path(program)?;
         let mut file = File::open(&path).ok()?;
         let mut line = Vec::new();
@@ -84,8 +84,8 @@ mod tests {
     #[test]
     fn this_test_is_linked_dynamically() {
         let this = std::env::current_exe().unwrap();
-        assert_eq!(Linkage::of(this.as_os_str()), Some(Linkage::Dynamic));
-        assert_eq!(Linkage::of(OsStr::new("sh")), Some(Linkage::Dynamic));
+        assert_eq!(Linkage::from_program(this.as_os_str()), Some(Linkage::Dynamic));
+        assert_eq!(Linkage::from_program(OsStr::new("sh")), Some(Linkage::Dynamic));
     }
 
     #[test]
@@ -93,10 +93,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");
         std::fs::write(&script, "#! /bin/sh -e\n").unwrap();
-        assert_eq!(Linkage::of(script.as_os_str()), Some(Linkage::Dynamic));
+        assert_eq!(Linkage::from_program(script.as_os_str()), Some(Linkage::Dynamic));
         std::fs::write(&script, "#!/nowhere/at/all\n").unwrap();
-        assert_eq!(Linkage::of(script.as_os_str()), None);
+        assert_eq!(Linkage::from_program(script.as_os_str()), None);
         std::fs::write(&script, "not a program").unwrap();
-        assert_eq!(Linkage::of(script.as_os_str()), None);
+        assert_eq!(Linkage::from_program(script.as_os_str()), None);
     }
 }

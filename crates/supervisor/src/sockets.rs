@@ -139,7 +139,7 @@ impl Sockets {
             udp_port: self.wires.udp_port(),
             addresses: self.wires.addresses(),
             up_ms: self.now().as_micros() as f64 / 1e3,
-            ..Status::of(&self.settings, self.calls.stack.status())
+            ..Status::new(&self.settings, self.calls.stack.status())
         }
     }
 
@@ -153,7 +153,7 @@ impl Sockets {
         self.start.elapsed()
     }
 
-    fn handle(&mut self, input: StackInput) {
+    fn handle_input(&mut self, input: StackInput) {
         self.calls.stack.handle_input(self.now(), input);
     }
 
@@ -177,7 +177,7 @@ impl Sockets {
             let arrivals = self.wires.receive_at_once(index, &mut self.buffers);
             for input in arrivals.unwrap_or_default().into_iter().filter_map(input) {
                 any = true;
-                self.handle(input);
+                self.handle_input(input);
             }
         }
         any
@@ -225,11 +225,11 @@ impl Service for Sockets {
                 StackOutput::Transmit(transmit) => {
                     self.has_local_packets |= self.is_looped_back(transmit.remote);
                     let events = self.wires.send(transmit);
-                    events.into_iter().filter_map(input).for_each(|input| self.handle(input));
+                    events.into_iter().filter_map(input).for_each(|input| self.handle_input(input));
                 }
                 StackOutput::OutOfTheBlue(received) => {
                     if self.other_stacks.may_refuse(Instant::now()) {
-                        self.handle(StackInput::Refused(received));
+                        self.handle_input(StackInput::Refused(received));
                     }
                 }
                 StackOutput::Readiness(socket, bits) => {
@@ -299,8 +299,8 @@ async fn watch_addresses((wires, supervisor): CarrierTask) {
 /// Passes packets to the supervisor, and returns whether it still exists.
 fn deliver(supervisor: &Weak<Supervisor<Sockets>>, arrivals: Vec<Arrival>) -> bool {
     let Some(supervisor) = supervisor.upgrade() else { return false };
-    supervisor.with(|sockets| {
-        arrivals.into_iter().filter_map(input).for_each(|input| sockets.handle(input));
+    supervisor.with_service(|sockets| {
+        arrivals.into_iter().filter_map(input).for_each(|input| sockets.handle_input(input));
     });
     true
 }
@@ -320,7 +320,7 @@ fn input(arrival: Arrival) -> Option<StackInput> {
 async fn run_timers(wake: Arc<Notify>, supervisor: Weak<Supervisor<Sockets>>) {
     loop {
         let Some(strong) = supervisor.upgrade() else { return };
-        let due = strong.with(|sockets| sockets.alarm.map(|time| sockets.start + time));
+        let due = strong.with_service(|sockets| sockets.alarm.map(|time| sockets.start + time));
         drop(strong);
         let time = async {
             match due {
@@ -336,9 +336,9 @@ async fn run_timers(wake: Arc<Notify>, supervisor: Weak<Supervisor<Sockets>>) {
         }
         let Some(strong) = supervisor.upgrade() else { return };
         // After this the next due time is reported.
-        strong.with(|sockets| {
+        strong.with_service(|sockets| {
             sockets.alarm = None;
-            sockets.handle(StackInput::Tick);
+            sockets.handle_input(StackInput::Tick);
         });
     }
 }

@@ -35,7 +35,7 @@ pub struct Status {
 
 impl Status {
     /// Creates the state from the settings.
-    pub(crate) fn of(settings: &Settings, stack: StackStatus) -> Self {
+    pub(crate) fn new(settings: &Settings, stack: StackStatus) -> Self {
         let (carrier, peer_udp_port) = match settings.encapsulation {
             Encapsulation::Udp(port) => ("udp", Some(port)),
             Encapsulation::Ip => ("ip", None),

@@ -105,7 +105,7 @@ impl<S: Service> Supervisor<S> {
     }
 
     /// Performs an action on the service, and reports the changes to the programs.
-    pub fn with<T>(&self, action: impl FnOnce(&mut S) -> T) -> T {
+    pub fn with_service<T>(&self, action: impl FnOnce(&mut S) -> T) -> T {
         let mut state = self.lock();
         let result = action(&mut state.service);
         state.pass_on_notices();
@@ -202,7 +202,7 @@ impl<S: Service> Supervisor<S> {
 
     /// Returns whether an association that this call opened is being established.
     pub(crate) fn is_opening(&self, call: &Call, association: i32) -> bool {
-        self.with(|service| service.is_opening(call.socket, association))
+        self.with_service(|service| service.is_opening(call.socket, association))
     }
 
     /// Returns the reply to a call that has opened an association.
@@ -411,7 +411,7 @@ async fn accept<S: Service>(
             Ok((stream, _)) => {
                 let Some(supervisor) = supervisor.upgrade() else { return };
                 let user = stream.peer_cred().map_or(NOBODY, |peer| peer.uid());
-                let Some(place) = quotas.take(user) else {
+                let Some(place) = quotas.acquire(user) else {
                     tracing::warn!(user, "a user has too many connections: one is refused");
                     continue;
                 };

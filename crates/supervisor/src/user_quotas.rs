@@ -43,7 +43,7 @@ impl UserQuotas {
     }
 
     /// Counts a connection, unless the user has too many.
-    pub(crate) fn take(self: &Arc<Self>, user: u32) -> Option<UserPlace> {
+    pub(crate) fn acquire(self: &Arc<Self>, user: u32) -> Option<UserPlace> {
         if is_ours(user) {
             return Some(UserPlace { counted: None });
         }
@@ -91,12 +91,12 @@ mod tests {
     fn a_user_takes_no_places_of_others() {
         let quotas = Arc::new(UserQuotas::new(2, 6));
         let (first, second) = (geteuid().as_raw() + 1, geteuid().as_raw() + 2);
-        let mut places: Vec<_> = (0..5).filter_map(|_| quotas.take(first)).collect();
+        let mut places: Vec<_> = (0..5).filter_map(|_| quotas.acquire(first)).collect();
         assert_eq!(places.len(), 2);
-        assert!(quotas.take(second).is_some());
-        assert!((0..5).all(|_| quotas.take(geteuid().as_raw()).is_some()));
+        assert!(quotas.acquire(second).is_some());
+        assert!((0..5).all(|_| quotas.acquire(geteuid().as_raw()).is_some()));
         places.pop();
-        assert!(quotas.take(first).is_some());
+        assert!(quotas.acquire(first).is_some());
         drop(places);
         assert!(quotas.lock().is_empty());
     }
@@ -112,11 +112,11 @@ mod tests {
         let taken: Vec<usize> = (1..=7)
             .map(|user| {
                 let before = places.len();
-                places.extend((0..256).map_while(|_| quotas.take(owner + user)));
+                places.extend((0..256).map_while(|_| quotas.acquire(owner + user)));
                 places.len() - before
             })
             .collect();
         assert_eq!(taken, [64, 64, 32, 16, 8, 4, 2]);
-        assert!((0..64).all(|_| quotas.take(owner).is_some()));
+        assert!((0..64).all(|_| quotas.acquire(owner).is_some()));
     }
 }

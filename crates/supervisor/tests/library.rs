@@ -30,7 +30,7 @@ fn run(program: &str) -> Vec<u64> {
     let status = under(program, &library, &supervisor).status().unwrap();
     assert!(status.success(), "{program}: {status}");
     runtime.block_on(supervisor.until_unused());
-    supervisor.with(|echo| echo.closed.clone())
+    supervisor.with_service(|echo| echo.closed.clone())
 }
 
 fn under(program: &str, library: &Library, supervisor: &Arc<Supervisor<Echo>>) -> Command {
@@ -134,13 +134,13 @@ fn a_program_that_is_killed_leaves_no_socket() {
     let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
     let library = Library::new().unwrap();
     let mut child = under("endless", &library, &supervisor).spawn().unwrap();
-    while supervisor.with(|echo| echo.closed.is_empty()) {
+    while supervisor.with_service(|echo| echo.closed.is_empty()) {
         std::thread::sleep(Duration::from_millis(5));
     }
     child.kill().unwrap();
     child.wait().unwrap();
     runtime.block_on(supervisor.until_unused());
-    assert_eq!(supervisor.with(|echo| echo.closed.len()), 2);
+    assert_eq!(supervisor.with_service(|echo| echo.closed.len()), 2);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_program_gets_errors_without_its_supervisor() {
         let _runtime_context = runtime.enter();
         let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
         let child = under("abandoned", &library, &supervisor).spawn().unwrap();
-        while supervisor.with(|echo| echo.closed.is_empty()) {
+        while supervisor.with_service(|echo| echo.closed.is_empty()) {
             std::thread::sleep(Duration::from_millis(5));
         }
         child
@@ -171,12 +171,12 @@ fn a_service_that_ends_hangs_up_on_its_programs() {
     let supervisor = Supervisor::start(Echo::default(), &place).unwrap();
     let library = Library::new().unwrap();
     let mut child = under("ended", &library, &supervisor).spawn().unwrap();
-    while supervisor.with(|echo| echo.closed.is_empty()) {
+    while supervisor.with_service(|echo| echo.closed.is_empty()) {
         std::thread::sleep(Duration::from_millis(5));
     }
     supervisor.end();
     assert!(!path.exists());
     let status = child.wait().unwrap();
     assert!(status.success(), "{status}");
-    assert_eq!(supervisor.with(|echo| echo.closed.clone()), [2, 1]);
+    assert_eq!(supervisor.with_service(|echo| echo.closed.clone()), [2, 1]);
 }

@@ -55,7 +55,7 @@ impl Run {
     /// Waits until the program has closed a socket, which is how programs signal that they are
     /// ready.
     fn until_ready(&self) {
-        while self.supervisor.with(|echo| echo.closed.is_empty()) {
+        while self.supervisor.with_service(|echo| echo.closed.is_empty()) {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -68,7 +68,7 @@ impl Run {
             self.supervisor.until_unused().await;
             status
         });
-        (status, self.supervisor.with(|echo| echo.closed.clone()))
+        (status, self.supervisor.with_service(|echo| echo.closed.clone()))
     }
 }
 

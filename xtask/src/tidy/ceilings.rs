@@ -26,7 +26,7 @@ const CEILINGS: [(&str, Counts); 21] = [
     ("crates/cli/", counts(4, 13)),
     ("crates/eyas/", counts(0, 2)),
     ("crates/gateway/", counts(0, 11)),
-    ("crates/http/", counts(0, 12)),
+    ("crates/http/", counts(0, 11)),
     ("crates/lab/", counts(0, 6)),
     ("crates/load/", counts(0, 1)),
     ("crates/netem/", counts(4, 1)),

@@ -10,7 +10,7 @@ const FILE: &str = "xtask/src/tidy/plain_names.rs";
 
 /// The most of each kind.
 const CEILING: NameCounts =
-    NameCounts { one_word_types: 13, one_word_functions: 29, prepositions: 26, light_verbs: 18 };
+    NameCounts { one_word_types: 13, one_word_functions: 28, prepositions: 0, light_verbs: 1 };
 
 /// Counts the names of these sources, which are given with their paths.
 pub(super) fn check(sources: &BTreeMap<String, String>) -> Vec<Finding> {

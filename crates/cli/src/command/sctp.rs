@@ -63,7 +63,7 @@ async fn finish_unless_interrupted(
 /// Waits until the last associations have ended, but not for ever.
 async fn until_associations_end(supervisor: &Supervisor<Sockets>) {
     let until = Instant::now() + GRACE;
-    while Instant::now() < until && supervisor.with(|sockets| sockets.associations() > 0) {
+    while Instant::now() < until && supervisor.with_service(|sockets| sockets.associations() > 0) {
         sleep(RECHECK_AFTER).await;
     }
 }

@@ -22,7 +22,7 @@ unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_in
     let mut call = Call::new(Op::Socket);
     (call.request.a, call.request.b, call.request.c) = (domain, kind & !KIND_FLAGS, protocol);
     call.close_on_exec = kind & libc::SOCK_CLOEXEC != 0;
-    let created = call.make(None).map_err(|error| match error {
+    let created = call.send(None).map_err(|error| match error {
         // Like a kernel without SCTP, because that is the situation without the supervisor.
         Errno(libc::ECONNRESET | libc::ECONNREFUSED | libc::ENOENT) => Errno(libc::EPROTONOSUPPORT),
         error => error,
@@ -91,7 +91,7 @@ unsafe fn accept_sctp(
     }
     let mut call = Call::waiting(Op::Accept, fd, 0, (libc::SO_RCVTIMEO, Errno(libc::EAGAIN)));
     call.close_on_exec = flags & libc::SOCK_CLOEXEC != 0;
-    let created = call.on(fd, socket).and_then(|created| {
+    let created = call.send_for(fd, socket).and_then(|created| {
         let fd = descriptor(&created, flags & libc::SOCK_NONBLOCK != 0)?;
         // SAFETY: guaranteed by the caller.
         let result = unsafe { copy_name(created.response.peer(), name, length) };
@@ -131,7 +131,7 @@ fn report_close(socket: Capability, is_waiting: bool) {
     call.request.capability = socket.rate();
     call.request.blocks = if is_waiting { blocks::YES } else { blocks::NO };
     // If this fails, the supervisor still learns of it from the kernel.
-    let _ = call.make(None);
+    let _ = call.send(None);
     // SAFETY: as above.
     unsafe { *errno = previous };
 }

@@ -19,7 +19,7 @@ unsafe extern "C" fn bind(fd: c_int, name: *const sockaddr, length: socklen_t) -
     let bound = unsafe { name_of(name, length) }.and_then(|name| {
         let mut call = Call::new(Op::Bind);
         call.name = name;
-        call.on(fd, socket)
+        call.send_for(fd, socket)
     });
     answer(bound.map(|_| 0)) as c_int
 }
@@ -35,7 +35,7 @@ unsafe extern "C" fn connect(fd: c_int, name: *const sockaddr, length: socklen_t
         let on_timeout = (libc::SO_SNDTIMEO, Errno(libc::EINPROGRESS));
         let mut call = Call::waiting(Op::Connect, fd, 0, on_timeout);
         call.name = name;
-        call.on(fd, socket)
+        call.send_for(fd, socket)
     });
     answer(connected.map(|_| 0)) as c_int
 }
@@ -62,7 +62,7 @@ unsafe extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
 fn call_with_number(op: Op, fd: c_int, socket: Capability, argument: c_int) -> c_int {
     let mut call = Call::new(op);
     call.request.a = argument;
-    answer(call.on(fd, socket).map(|_| 0)) as c_int
+    answer(call.send_for(fd, socket).map(|_| 0)) as c_int
 }
 
 #[unsafe(no_mangle)]
@@ -97,7 +97,7 @@ unsafe fn write_name(
     if name.is_null() || length.is_null() {
         return answer(Err(Errno(libc::EFAULT))) as c_int;
     }
-    let result = Call::new(op).on(fd, socket).and_then(|answer| {
+    let result = Call::new(op).send_for(fd, socket).and_then(|answer| {
         // SAFETY: guaranteed by the caller.
         unsafe { copy_name(answer.response.peer(), name, length)? };
         Ok(0)

@@ -70,7 +70,7 @@ unsafe fn get(
     let data = [part(old_value)];
     let room = [iovec { iov_base: value, iov_len: room }];
     (call.data, call.room) = (&data, &room);
-    let answer = call.on(fd, socket)?;
+    let answer = call.send_for(fd, socket)?;
     // SAFETY: guaranteed by the caller.
     unsafe { *length = answer.response.data };
     if peels_off(level, option) {
@@ -145,7 +145,7 @@ unsafe fn set(
         return Err(Errno(libc::EFAULT));
     }
     call.data = &data;
-    Ok(i64::from(call.on(fd, socket)?.response.result))
+    Ok(i64::from(call.send_for(fd, socket)?.response.result))
 }
 
 #[unsafe(no_mangle)]
@@ -162,7 +162,7 @@ unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -
     };
     let mut call = Call::new(Op::Ioctl);
     call.request.a = request as c_int;
-    let result = call.on(fd, socket).map(|answer| {
+    let result = call.send_for(fd, socket).map(|answer| {
         if !argument.is_null() {
             // SAFETY: both requests have a pointer to an int.
             unsafe { argument.cast::<c_int>().write_unaligned(answer.response.result) };

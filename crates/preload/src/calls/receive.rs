@@ -26,7 +26,7 @@ fn receive_message(
     call.request.a = if does_not_wait { flags | libc::MSG_DONTWAIT } else { flags };
     call.request.b = total(room)?.min(c_int::MAX as usize) as c_int;
     call.room = room;
-    call.on(fd, socket)
+    call.send_for(fd, socket)
 }
 
 /// Receives into a single piece of memory.

@@ -26,7 +26,7 @@ fn send_message(
     let mut call = Call::waiting(Op::Send, fd, flags, on_timeout);
     call.request.a = flags;
     (call.name, call.control, call.data) = (name, control, data);
-    match call.on(fd, socket) {
+    match call.send_for(fd, socket) {
         Ok(sent) => Ok(i64::from(sent.response.result)),
         Err(error) => Err(broken_pipe(error, flags)),
     }

@@ -66,7 +66,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+fn write_at(bytes: &mut [u8], at: usize, value: &[u8]) {
     if let Some(field) = bytes.get_mut(at..at + value.len()) {
         field.copy_from_slice(value);
     }

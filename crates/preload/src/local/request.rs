@@ -1,6 +1,6 @@
 //! A call of a program, as sent by the library.
 
-use super::{MAX_DATA, MAX_SIDE, VERSION, i32_at, put, u32_at, u64_at};
+use super::{MAX_DATA, MAX_SIDE, VERSION, i32_at, u32_at, u64_at, write_at};
 
 /// The size of a request's header; name, control and data follow.
 pub const REQUEST: usize = 56;
@@ -128,17 +128,17 @@ impl Request {
     #[must_use]
     pub fn encode(&self) -> [u8; REQUEST] {
         let mut bytes = [0; REQUEST];
-        put(&mut bytes, 0, &VERSION.to_ne_bytes());
-        put(&mut bytes, 4, &(self.op as u32).to_ne_bytes());
-        put(&mut bytes, 8, &self.blocks.to_ne_bytes());
-        put(&mut bytes, 16, &self.key.to_ne_bytes());
-        put(&mut bytes, 24, &self.capability.to_ne_bytes());
-        put(&mut bytes, 32, &self.a.to_ne_bytes());
-        put(&mut bytes, 36, &self.b.to_ne_bytes());
-        put(&mut bytes, 40, &self.c.to_ne_bytes());
-        put(&mut bytes, 44, &self.name.to_ne_bytes());
-        put(&mut bytes, 48, &self.control.to_ne_bytes());
-        put(&mut bytes, 52, &self.data.to_ne_bytes());
+        write_at(&mut bytes, 0, &VERSION.to_ne_bytes());
+        write_at(&mut bytes, 4, &(self.op as u32).to_ne_bytes());
+        write_at(&mut bytes, 8, &self.blocks.to_ne_bytes());
+        write_at(&mut bytes, 16, &self.key.to_ne_bytes());
+        write_at(&mut bytes, 24, &self.capability.to_ne_bytes());
+        write_at(&mut bytes, 32, &self.a.to_ne_bytes());
+        write_at(&mut bytes, 36, &self.b.to_ne_bytes());
+        write_at(&mut bytes, 40, &self.c.to_ne_bytes());
+        write_at(&mut bytes, 44, &self.name.to_ne_bytes());
+        write_at(&mut bytes, 48, &self.control.to_ne_bytes());
+        write_at(&mut bytes, 52, &self.data.to_ne_bytes());
         bytes
     }
 

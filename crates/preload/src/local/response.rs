@@ -1,6 +1,6 @@
 //! The result of a call.
 
-use super::{VERSION, i32_at, put, u32_at};
+use super::{VERSION, i32_at, u32_at, write_at};
 
 /// The size of a response before its data: everything of a received message except its content, so
 /// that it can be read with one system call.
@@ -70,7 +70,7 @@ impl Response {
     #[must_use]
     pub fn with_peer(mut self, peer: &[u8]) -> Self {
         let length = peer.len().min(MAX_PEER);
-        put(&mut self.peer, 0, &peer[..length]);
+        write_at(&mut self.peer, 0, &peer[..length]);
         self.peer_length = length as u32;
         self
     }
@@ -79,7 +79,7 @@ impl Response {
     #[must_use]
     pub fn with_control(mut self, control: &[u8]) -> Self {
         if control.len() <= MAX_CONTROL {
-            put(&mut self.control, 0, control);
+            write_at(&mut self.control, 0, control);
             self.control_length = control.len() as u32;
         }
         self
@@ -101,15 +101,15 @@ impl Response {
     #[must_use]
     pub fn encode(&self) -> [u8; RESPONSE] {
         let mut bytes = [0; RESPONSE];
-        put(&mut bytes, 0, &VERSION.to_ne_bytes());
-        put(&mut bytes, 4, &self.result.to_ne_bytes());
-        put(&mut bytes, 8, &self.marks.to_ne_bytes());
-        put(&mut bytes, 12, &self.flags.to_ne_bytes());
-        put(&mut bytes, 16, &self.data.to_ne_bytes());
-        put(&mut bytes, 20, &self.peer_length.to_ne_bytes());
-        put(&mut bytes, 24, &self.control_length.to_ne_bytes());
-        put(&mut bytes, HEADER, &self.peer);
-        put(&mut bytes, HEADER + MAX_PEER, &self.control);
+        write_at(&mut bytes, 0, &VERSION.to_ne_bytes());
+        write_at(&mut bytes, 4, &self.result.to_ne_bytes());
+        write_at(&mut bytes, 8, &self.marks.to_ne_bytes());
+        write_at(&mut bytes, 12, &self.flags.to_ne_bytes());
+        write_at(&mut bytes, 16, &self.data.to_ne_bytes());
+        write_at(&mut bytes, 20, &self.peer_length.to_ne_bytes());
+        write_at(&mut bytes, 24, &self.control_length.to_ne_bytes());
+        write_at(&mut bytes, HEADER, &self.peer);
+        write_at(&mut bytes, HEADER + MAX_PEER, &self.control);
         bytes
     }
 

@@ -28,7 +28,7 @@ impl Claim {
     ///
     /// # Errors
     /// [`io::ErrorKind::AddrInUse`] if it is claimed, there or at all addresses of the family.
-    pub(crate) fn take(ip: IpAddr, port: u16) -> io::Result<Self> {
+    pub(crate) fn acquire(ip: IpAddr, port: u16) -> io::Result<Self> {
         let taken = || {
             let what = format!("another listener already uses port {port} for SCTP over IP");
             io::Error::new(io::ErrorKind::AddrInUse, what)
@@ -75,21 +75,24 @@ mod tests {
     const ALL_V6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
     fn is_refused(ip: IpAddr, port: u16) -> bool {
-        Claim::take(ip, port).is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+        Claim::acquire(ip, port).is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
     }
 
     #[test]
     fn a_port_has_one_listener() {
         // Ports that no other test claims, whatever their process.
         let port = 1 + (std::process::id() % 30_000) as u16;
-        let first = Claim::take(ONE, port).unwrap();
+        let first = Claim::acquire(ONE, port).unwrap();
         assert!(is_refused(ONE, port));
         assert!(is_refused(ALL, port), "all addresses include this one");
-        let others =
-            [Claim::take(OTHER, port), Claim::take(ALL_V6, port), Claim::take(ONE, port + 1)];
+        let others = [
+            Claim::acquire(OTHER, port),
+            Claim::acquire(ALL_V6, port),
+            Claim::acquire(ONE, port + 1),
+        ];
         assert!(others.iter().all(Result::is_ok));
         drop((first, others));
-        let all = Claim::take(ALL, port).unwrap();
+        let all = Claim::acquire(ALL, port).unwrap();
         assert!(is_refused(ONE, port));
         drop(all);
         assert!(!is_refused(ONE, port));

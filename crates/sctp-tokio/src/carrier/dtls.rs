@@ -141,7 +141,7 @@ impl Shared {
     }
 
     /// Handles everything that a socket without unencrypted traffic received.
-    fn handle(&self, arrivals: Arrivals) {
+    fn handle_arrivals(&self, arrivals: Arrivals) {
         let mut inner = self.lock();
         for input in arrivals {
             match input {
@@ -449,7 +449,7 @@ impl DtlsCarrier {
         let mut datagrams = Arrivals::new();
         let received = self.udp.receive(socket, buffers, &mut datagrams);
         // Datagrams without a session are dropped: no unencrypted packets are expected here.
-        self.shared.handle(datagrams);
+        self.shared.handle_arrivals(datagrams);
         self.drain_inbox(socket, arrivals);
         received
     }

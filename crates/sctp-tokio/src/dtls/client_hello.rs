@@ -46,7 +46,7 @@ impl<'a> ClientHello<'a> {
     pub(super) fn read(datagram: &'a [u8]) -> Option<Self> {
         let mut record = Reader { bytes: datagram, at: 0 };
         let (content_type, version) = (record.u8()?, record.u16()?);
-        let (epoch, _) = (record.u16()?, record.take(6)?);
+        let (epoch, _) = (record.u16()?, record.next_range(6)?);
         let is_handshake = content_type == HANDSHAKE && version >> 8 == 0xfe && epoch == 0;
         if !is_handshake || usize::from(record.u16()?) != datagram.len() - RECORD_HEADER {
             return None;
@@ -58,15 +58,15 @@ impl<'a> ClientHello<'a> {
             return None;
         }
         let mut fields = Reader { bytes: body, at: 0 };
-        let (version, _random) = (fields.u16()?, fields.take(32)?);
+        let (version, _random) = (fields.u16()?, fields.next_range(32)?);
         let session = fields.u8()?;
-        fields.take(session.into())?;
+        fields.next_range(session.into())?;
         let cookie = fields.u8()?;
-        let cookie = fields.take(cookie.into())?;
+        let cookie = fields.next_range(cookie.into())?;
         let suites = fields.u16()?;
-        let suites = fields.take(suites.into())?;
+        let suites = fields.next_range(suites.into())?;
         let compression = fields.u8()?;
-        fields.take(compression.into())?;
+        fields.next_range(compression.into())?;
         let hello = Self { body, message_seq, cookie, suites, fixed_end: fields.at };
         (version == DTLS_1_2 && hello.extensions_are_complete()).then_some(hello)
     }
@@ -100,7 +100,7 @@ impl<'a> ClientHello<'a> {
         std::iter::from_fn(move || {
             let group = reader.u16()?;
             let key = reader.u16()?;
-            reader.take(key.into())?;
+            reader.next_range(key.into())?;
             Some(group)
         })
     }
@@ -112,7 +112,7 @@ impl<'a> ClientHello<'a> {
         std::iter::from_fn(move || {
             let kind = reader.u16()?;
             let length = reader.u16()?;
-            Some((kind, &body[reader.take(length.into())?]))
+            Some((kind, &body[reader.next_range(length.into())?]))
         })
     }
 
@@ -184,13 +184,13 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn take(&mut self, length: usize) -> Option<Range<usize>> {
+    fn next_range(&mut self, length: usize) -> Option<Range<usize>> {
         let end = self.at.checked_add(length).filter(|end| *end <= self.bytes.len())?;
         Some(std::mem::replace(&mut self.at, end)..end)
     }
 
     fn number(&mut self, length: usize) -> Option<usize> {
-        let range = self.take(length)?;
+        let range = self.next_range(length)?;
         Some(self.bytes[range].iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte)))
     }
 

@@ -114,7 +114,7 @@ pub enum DtlsEndReason {
 }
 
 impl DtlsEndReason {
-    fn of(error: &dimpl::Error) -> Self {
+    fn from_error(error: &dimpl::Error) -> Self {
         match error {
             dimpl::Error::Timeout(_) => Self::TimedOut,
             dimpl::Error::ConnectionClosed => Self::Closed,
@@ -327,7 +327,7 @@ impl Session {
             return;
         }
         if let Err(error) = action(&mut self.dtls) {
-            self.stage = Stage::Over(DtlsEndReason::of(&error));
+            self.stage = Stage::Over(DtlsEndReason::from_error(&error));
             return;
         }
         self.drain(out);

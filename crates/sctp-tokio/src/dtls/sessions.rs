@@ -251,13 +251,13 @@ impl Sessions {
     }
 
     /// Returns the sessions with this address.
-    fn to(&self, remote: SocketAddr) -> impl Iterator<Item = (&SessionPath, &Entry)> {
+    fn sessions_to(&self, remote: SocketAddr) -> impl Iterator<Item = (&SessionPath, &Entry)> {
         let path = |local| SessionPath { remote, local };
         self.all.range(path(None)..=path(Some(IpAddr::V6(Ipv6Addr::from_bits(u128::MAX)))))
     }
 
     fn paths_to(&self, remote: SocketAddr) -> Vec<SessionPath> {
-        self.to(remote).map(|(path, _)| *path).collect()
+        self.sessions_to(remote).map(|(path, _)| *path).collect()
     }
 
     /// Closes the sessions with an address that the peer no longer has.

@@ -254,14 +254,14 @@ impl Shared {
     pub(super) fn end(&self, reason: LossReason) {
         let mut state = self.lock();
         if !matches!(state.slot.stage, Stage::Ended(_)) {
-            state.slot.handle(Event::Lost(reason));
+            state.slot.handle_event(Event::Lost(reason));
         }
         drop(state);
         self.wake.notify_one();
     }
 
     /// Passes what was received to its readers.
-    pub(super) fn handle(&self, received: Received) {
+    pub(super) fn handle_received(&self, received: Received) {
         let mut state = self.lock();
         let event = match received {
             Received::Data(info, data, ends) => {
@@ -283,7 +283,7 @@ impl Shared {
             // The waiter checks again, and subscribes again if there is more to send.
             let _ = options::subscribe(&self.socket.socket(), false);
         }
-        state.slot.handle(event);
+        state.slot.handle_event(event);
     }
 }
 

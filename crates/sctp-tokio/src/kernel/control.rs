@@ -36,12 +36,16 @@ pub(super) fn for_message(info: &SendInfo) -> Vec<u8> {
         flags |= SCTP_SACK_IMMEDIATELY;
     }
     let mut control = Vec::new();
-    put(&mut control, SCTP_SNDINFO, &send_info(info.stream, flags, info.ppid, info.context));
+    append_message(
+        &mut control,
+        SCTP_SNDINFO,
+        &send_info(info.stream, flags, info.ppid, info.context),
+    );
     if let Some((policy, value)) = policy(info.reliability) {
         let mut bytes = [0; 8];
         bytes[..2].copy_from_slice(&policy.to_ne_bytes());
         bytes[4..].copy_from_slice(&value.to_ne_bytes());
-        put(&mut control, SCTP_PRINFO, &bytes);
+        append_message(&mut control, SCTP_PRINFO, &bytes);
     }
     control
 }
@@ -49,7 +53,7 @@ pub(super) fn for_message(info: &SendInfo) -> Vec<u8> {
 /// Returns the control message for aborting the association.
 pub(super) fn for_abort() -> Vec<u8> {
     let mut control = Vec::new();
-    put(&mut control, SCTP_SNDINFO, &send_info(StreamId(0), SCTP_ABORT, Ppid(0), 0));
+    append_message(&mut control, SCTP_SNDINFO, &send_info(StreamId(0), SCTP_ABORT, Ppid(0), 0));
     control
 }
 
@@ -76,7 +80,7 @@ fn policy(reliability: MessageReliability) -> Option<(u16, u32)> {
 }
 
 /// Appends one control message: length, level, type and data, as `CMSG_DATA` would place it.
-fn put(control: &mut Vec<u8>, kind: c_int, data: &[u8]) {
+fn append_message(control: &mut Vec<u8>, kind: c_int, data: &[u8]) {
     const WORD: usize = size_of::<usize>();
     let length = WORD + 2 * size_of::<c_int>() + data.len();
     control.extend_from_slice(&length.to_ne_bytes());

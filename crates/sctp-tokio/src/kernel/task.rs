@@ -49,7 +49,7 @@ enum Next {
 }
 
 impl Interest {
-    fn of(shared: &Shared, is_at_end: bool) -> Next {
+    fn next(shared: &Shared, is_at_end: bool) -> Next {
         let state = shared.lock();
         let slot = &state.slot;
         if matches!(slot.stage, Stage::Ended(_)) {
@@ -75,7 +75,7 @@ async fn run(shared: Arc<Shared>) {
     let mut buffer = vec![0; READ_SIZE];
     let mut is_at_end = false;
     loop {
-        let interest = match Interest::of(&shared, is_at_end) {
+        let interest = match Interest::next(&shared, is_at_end) {
             Next::Over => break,
             Next::Orphan => {
                 close_orphan(&shared, &mut buffer).await;
@@ -95,11 +95,11 @@ async fn run(shared: Arc<Shared>) {
                 if writable.is_err() {
                     break;
                 }
-                shared.lock().slot.handle(Event::Writable);
+                shared.lock().slot.handle_event(Event::Writable);
             }
             () = tokio::time::sleep(END_POLL), if is_at_end => {
                 if options::status(&shared.socket.socket(), |_| PathId(0)).is_none() {
-                    shared.lock().slot.handle(Event::Closed);
+                    shared.lock().slot.handle_event(Event::Closed);
                 }
             }
         }
@@ -113,10 +113,10 @@ fn read(shared: &Shared, buffer: &mut [u8]) -> bool {
     for _ in 0..BATCH {
         match shared.socket.try_receive(buffer) {
             Ok(Received::End) => {
-                shared.handle(Received::End);
+                shared.handle_received(Received::End);
                 return true;
             }
-            Ok(received) => shared.handle(received),
+            Ok(received) => shared.handle_received(received),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
             Err(error) => {
                 shared.end(reason(&error));
@@ -139,7 +139,7 @@ async fn close_orphan(shared: &Shared, buffer: &mut [u8]) {
             match shared.socket.try_receive(buffer) {
                 Ok(Received::Data(..)) => {}
                 Ok(Received::End) => return,
-                Ok(notification) => shared.handle(notification),
+                Ok(notification) => shared.handle_received(notification),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return,
             }

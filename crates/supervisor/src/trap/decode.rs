@@ -98,7 +98,7 @@ impl SupervisorRequest {
         Self { header: Request::new(op), name, control, data, timeout: None, delivery }
     }
 
-    fn on(op: Op, socket: Capability, delivery: Delivery) -> Self {
+    fn for_socket(op: Op, socket: Capability, delivery: Delivery) -> Self {
         let mut request = Self::new(op, delivery);
         request.header.capability = socket.rate();
         request
@@ -196,7 +196,7 @@ impl Reader<'_> {
     }
 
     fn request(&self, op: Op, delivery: Delivery) -> SupervisorRequest {
-        SupervisorRequest::on(op, self.socket, delivery)
+        SupervisorRequest::for_socket(op, self.socket, delivery)
     }
 
     fn number(&self, op: Op) -> SupervisorRequest {

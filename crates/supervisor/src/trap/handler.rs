@@ -70,7 +70,9 @@ impl Handler {
     /// Answers one call.
     pub(super) async fn serve(&self, notification: &seccomp_notif) {
         let call = Call { number: notification.data.nr.into(), arguments: notification.data.args };
-        let Some(thread) = Thread::of(&self.listener, notification.id, notification.pid) else {
+        let Some(thread) =
+            Thread::from_notification(&self.listener, notification.id, notification.pid)
+        else {
             // The thread has ended, or must not be inspected, so its descriptors are not SCTP
             // sockets of ours.
             let _ = self.listener.pass(notification.id);

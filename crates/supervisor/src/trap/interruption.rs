@@ -32,15 +32,16 @@ impl Signals {
         })
     }
 
-    fn of(thread: c_int) -> Option<Self> {
+    fn from_thread(thread: c_int) -> Option<Self> {
         Self::parse(&std::fs::read_to_string(format!("/proc/{thread}/status")).ok()?)
     }
 }
 
 /// Returns the result of the call of a thread if a signal interrupts it.
 pub(super) fn errno(thread: c_int) -> Option<Errno> {
-    let signals = Signals::of(thread)?;
-    let main_thread = (signals.process != thread).then(|| Signals::of(signals.process)).flatten();
+    let signals = Signals::from_thread(thread)?;
+    let main_thread =
+        (signals.process != thread).then(|| Signals::from_thread(signals.process)).flatten();
     decide(&signals, main_thread.as_ref())
 }
 

@@ -43,7 +43,7 @@ pub(super) struct Thread {
 
 impl Thread {
     /// Returns the thread that made a call, if the call still waits.
-    pub(super) fn of(listener: &Arc<Listener>, call: u64, id: u32) -> Option<Self> {
+    pub(super) fn from_notification(listener: &Arc<Listener>, call: u64, id: u32) -> Option<Self> {
         let id = Pid::from_raw(i32::try_from(id).ok()?)?;
         let process = pidfd_open(id, PidfdFlags::from_bits_retain(THREAD))
             .or_else(|_| pidfd_open(process_of(id)?, PidfdFlags::empty()))

@@ -42,7 +42,7 @@ pub(super) async fn run(flags: &SctpServeFlags, common: &CommonFlags) -> Result<
     announce(
         &path,
         flags.library.as_deref(),
-        &supervisor.with(|supervisor| supervisor.status()),
+        &supervisor.with_service(|supervisor| supervisor.status()),
         common,
     )?;
     interruption.next().await;

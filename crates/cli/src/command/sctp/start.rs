@@ -64,7 +64,7 @@ pub(super) fn start(
 
 /// Returns whether a preloaded library cannot intercept the calls of a program.
 fn needs_trap(program: &OsStr) -> bool {
-    matches!(Linkage::of(program), Some(Linkage::Static | Linkage::Go | Linkage::Musl))
+    matches!(Linkage::from_program(program), Some(Linkage::Static | Linkage::Go | Linkage::Musl))
 }
 
 /// Returns the value for preloading the library before those that the user preloads already.

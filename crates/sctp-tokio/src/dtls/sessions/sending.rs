@@ -121,7 +121,7 @@ impl Sessions {
         if !is_server || peer.is_none() {
             return None;
         }
-        let others = self.to(path.remote).filter(|(_, entry)| is_usable(entry));
+        let others = self.sessions_to(path.remote).filter(|(_, entry)| is_usable(entry));
         others.max_by_key(|(_, entry)| entry.last_heard).map(|(path, _)| *path)
     }
 
