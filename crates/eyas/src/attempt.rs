@@ -52,7 +52,7 @@ pub(crate) mod tls;
 /// The candidate to try, and what the transport needs beyond it.
 pub(crate) struct CandidateAttempt {
     pub(crate) candidate: Candidate,
-    pub(crate) server_name: Result<ServerName<'static>, String>,
+    pub(crate) server_name: Result<ServerName<'static>, UnverifiableName>,
     pub(crate) initial_rtt: Option<Duration>,
     /// The origin of the times in [`ConnectionTimings`].
     pub(crate) origin: Instant,
@@ -103,11 +103,17 @@ impl AttemptReporter {
     }
 }
 
+/// The error of a host whose certificate could not be verified, because no certificate has such a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a name that a certificate can be verified for")]
+pub(crate) struct UnverifiableName(String);
+
 /// Returns the name that the peer's certificate must be valid for.
-pub(crate) fn server_name(host: &TargetHost) -> Result<ServerName<'static>, String> {
+pub(crate) fn server_name(host: &TargetHost) -> Result<ServerName<'static>, UnverifiableName> {
     match host {
-        TargetHost::Name(name) => ServerName::try_from(name.clone())
-            .map_err(|_| format!("`{name}` is not a name that a certificate can be verified for")),
+        TargetHost::Name(name) => {
+            ServerName::try_from(name.clone()).map_err(|_| UnverifiableName(name.clone()))
+        }
         TargetHost::Literal(ip, _) => Ok(ServerName::IpAddress((*ip).into())),
     }
 }

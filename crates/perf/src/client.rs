@@ -1,11 +1,13 @@
 //! The client: one test over a connection.
 
 use std::future::Future;
+use std::io;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use eyas::race::candidate::AddressOrigin;
+use eyas::race::evidence::AttemptFailure;
 use eyas::{Candidate, Connection, ConnectionInfo, Endpoint, Security, TargetHost};
 use eyas_sctp_tokio::protocol::identifier::StreamId;
 use futures_util::future::try_join_all;
@@ -39,7 +41,7 @@ pub struct TestConnector {
 }
 
 impl TestConnector {
-    async fn connect(&self, first: &ConnectionInfo) -> Result<Connection, String> {
+    async fn connect(&self, first: &ConnectionInfo) -> Result<Connection, AttemptFailure> {
         let is_secured = first.security != Security::None;
         let candidate = Candidate {
             address: first.remote,
@@ -50,8 +52,7 @@ impl TestConnector {
             priority: None,
             origin: AddressOrigin::Caller,
         };
-        let attempt = self.endpoint.attempt(&self.host, candidate, first.rtt);
-        attempt.await.map_err(|failure| failure.to_string())
+        self.endpoint.attempt(&self.host, candidate, first.rtt).await
     }
 }
 
@@ -113,6 +114,19 @@ impl PerfTest {
     }
 }
 
+/// Why a channel could not be opened.
+#[derive(Debug, thiserror::Error)]
+enum ChannelError {
+    /// The connection or the stream of an association failed.
+    #[error(transparent)]
+    Attempt(#[from] AttemptFailure),
+    #[error(transparent)]
+    Quic(#[from] eyas::quinn::ConnectionError),
+    /// The server was not told whose channel it is.
+    #[error(transparent)]
+    Attach(#[from] io::Error),
+}
+
 /// Opens and attaches channels.
 struct ChannelOpener<'a> {
     source: ChannelSource,
@@ -124,27 +138,23 @@ impl ChannelOpener<'_> {
     /// Opens channel 0 and those for data, at once.
     async fn attach_all(&self, grant: TestGrant) -> Result<Vec<TestChannel>, TestFailure> {
         let each = (0..=grant.request.streams).map(|number| self.attach(grant, number));
-        try_join_all(each).await.map_err(TestFailure::Channel)
+        try_join_all(each).await.map_err(|error| TestFailure::Channel(error.to_string()))
     }
 
-    async fn attach(&self, grant: TestGrant, number: u16) -> Result<TestChannel, String> {
+    async fn attach(&self, grant: TestGrant, number: u16) -> Result<TestChannel, ChannelError> {
         let mut channel = match &self.source {
             ChannelSource::Connections => {
                 TestChannel::from_connection(self.connector.connect(self.first).await?, None)
             }
-            ChannelSource::Quic(quic) => {
-                let opened = quic.open_bi().await;
-                TestChannel::from_quic(opened.map_err(|error| error.to_string())?)
-            }
+            ChannelSource::Quic(quic) => TestChannel::from_quic(quic.open_bi().await?),
             ChannelSource::Sctp(streams, _) => {
                 // The control channel is stream 0.
-                let opened = streams.stream(StreamId(number + 1)).await;
-                TestChannel::from_stream(opened.map_err(|failure| failure.to_string())?)
+                TestChannel::from_stream(streams.stream(StreamId(number + 1)).await?)
             }
         };
         let frame = PerfFrame::Attach(grant.token, number);
-        let written = write_frame(&mut channel.stream, &frame).await;
-        written.map_err(|error| error.to_string()).map(|()| channel)
+        write_frame(&mut channel.stream, &frame).await?;
+        Ok(channel)
     }
 }
 

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas::sockets::subscriber;
+use thiserror::Error;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -65,6 +66,21 @@ pub(crate) struct ClientPermit {
     evicted: CancellationToken,
 }
 
+/// Why a client is turned away, as the client is told.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum AdmissionDenial {
+    /// There are that many connections from its address.
+    #[error("you have {0} connections, which is the limit")]
+    ClientLimit(usize),
+    /// There are that many in total, and none of them is pending.
+    #[error("the proxy has {0} connections, which is the limit")]
+    ProxyLimit(usize),
+    #[error("the proxy needed your place for another client")]
+    Evicted,
+    #[error("{user} has {open} connections, which is the limit")]
+    UserLimit { user: String, open: usize },
+}
+
 #[derive(Debug)]
 enum PlaceState {
     /// That of a pending client with this number, unless it was evicted.
@@ -98,8 +114,8 @@ impl ClientAdmission {
     /// Returns the permit for one more connection, which is pending.
     ///
     /// # Errors
-    /// Returns the reason, for the client, if a limit is reached.
-    pub(crate) fn admit(self: &Arc<Self>, client: IpAddr) -> Result<ClientPermit, String> {
+    /// If a limit is reached.
+    pub(crate) fn admit(self: &Arc<Self>, client: IpAddr) -> Result<ClientPermit, AdmissionDenial> {
         self.admit_as(client, None)
     }
 
@@ -108,7 +124,7 @@ impl ClientAdmission {
         self: &Arc<Self>,
         client: IpAddr,
         user: Option<&str>,
-    ) -> Result<ClientPermit, String> {
+    ) -> Result<ClientPermit, AdmissionDenial> {
         let client = subscriber(client);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         // Nobody makes room for a client that is refused.
@@ -117,10 +133,10 @@ impl ClientAdmission {
         }
         let of_client = open.by_client.get(&client).copied().unwrap_or_default().all;
         if of_client >= self.per_client && !client.is_loopback() {
-            return Err(format!("you have {of_client} connections, which is the limit"));
+            return Err(AdmissionDenial::ClientLimit(of_client));
         }
         if open.total >= self.connections && !open.evict() {
-            return Err(format!("the proxy has {} connections, which is the limit", open.total));
+            return Err(AdmissionDenial::ProxyLimit(open.total));
         }
         let (number, evicted) = (open.next, CancellationToken::new());
         open.next += 1;
@@ -140,12 +156,12 @@ impl ClientAdmission {
     /// Returns the permit for a client that has named its destination already, as this user if it had to be one.
     ///
     /// # Errors
-    /// Returns the reason, for the client, if a limit is reached.
+    /// If a limit is reached.
     pub(crate) fn admit_settled(
         self: &Arc<Self>,
         client: IpAddr,
         user: Option<&str>,
-    ) -> Result<ClientPermit, String> {
+    ) -> Result<ClientPermit, AdmissionDenial> {
         let mut permit = self.admit_as(client, user)?;
         permit.settle(user)?;
         Ok(permit)
@@ -175,10 +191,10 @@ impl OpenClients {
         true
     }
 
-    fn check_user(&self, user: &str, limit: usize) -> Result<(), String> {
+    fn check_user(&self, user: &str, limit: usize) -> Result<(), AdmissionDenial> {
         let of_user = self.by_user.get(user).copied().unwrap_or_default();
         match of_user >= limit {
-            true => Err(format!("{user} has {of_user} connections, which is the limit")),
+            true => Err(AdmissionDenial::UserLimit { user: user.to_owned(), open: of_user }),
             false => Ok(()),
         }
     }
@@ -212,12 +228,12 @@ impl ClientPermit {
     /// be one.
     ///
     /// # Errors
-    /// Returns the reason, for the client, if it has been evicted or the user has too many connections.
-    pub(crate) fn settle(&mut self, user: Option<&str>) -> Result<(), String> {
+    /// If it has been evicted, or the user has too many connections.
+    pub(crate) fn settle(&mut self, user: Option<&str>) -> Result<(), AdmissionDenial> {
         let PlaceState::Pending(number) = self.place else { return Ok(()) };
         let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.pending.remove(&number).is_none() {
-            return Err("the proxy needed your place for another client".to_owned());
+            return Err(AdmissionDenial::Evicted);
         }
         if let Some(places) = open.by_client.get_mut(&self.client) {
             places.pending -= 1;

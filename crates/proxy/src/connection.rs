@@ -209,9 +209,9 @@ impl ClientState {
             }
         };
         self.destination = request.destination().cloned();
-        if let Err(why) = permit.settle(self.user.as_deref()) {
-            let refused =
-                RefusedRequest::new(ErrorType::ConnectionLimitReached, RequestRefusal::Failed(why));
+        if let Err(denial) = permit.settle(self.user.as_deref()) {
+            let why = RequestRefusal::Failed(denial.to_string());
+            let refused = RefusedRequest::new(ErrorType::ConnectionLimitReached, why);
             return refuse(&mut tcp, &handshake, refused).await;
         }
         let ended = match request.clone() {

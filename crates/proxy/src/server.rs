@@ -310,10 +310,10 @@ async fn accept(shared: Arc<SharedProxy>, listener: TcpListener, streams: Option
                 let serving = connection::serve(Arc::clone(&shared), tcp, client, with);
                 shared.tasks.spawn(serving);
             }
-            Err(why) => {
+            Err(denial) => {
                 shared.counters.over_limit();
                 if throttle.permits() {
-                    shared.notify(format!("{client} was turned away: {why}"));
+                    shared.notify(format!("{client} was turned away: {denial}"));
                 }
             }
         }

@@ -133,10 +133,10 @@ async fn serve(shared: Arc<SharedProxy>, request: Request<RequestBody>, responde
     shared.counters.accepted();
     let mut permit = match shared.admission.admit(client.ip()) {
         Ok(permit) => permit,
-        Err(why) => {
+        Err(denial) => {
             shared.counters.over_limit();
             let status = (StatusCode::SERVICE_UNAVAILABLE, ErrorType::ConnectionLimitReached);
-            let _ = responder.send(text(status, &why));
+            let _ = responder.send(text(status, &denial.to_string()));
             return;
         }
     };
@@ -175,8 +175,8 @@ impl StreamClient<'_> {
             Err(why) => return refuse(responder, why.into()),
         };
         self.client_state.destination = Some(destination.clone());
-        if let Err(why) = permit.settle(self.client_state.user.as_deref()) {
-            let why = RequestRefusal::Failed(why);
+        if let Err(denial) = permit.settle(self.client_state.user.as_deref()) {
+            let why = RequestRefusal::Failed(denial.to_string());
             return refuse(responder, RefusedRequest::new(ErrorType::ConnectionLimitReached, why));
         }
         match kind {

@@ -13,10 +13,10 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use eyas::KeyFingerprint;
-use eyas::race::target::{TargetHost, parse_port};
+use eyas::race::target::{TargetError, TargetHost, parse_port};
+use eyas::{KeyFingerprint, KeyFingerprintError};
 use eyas_relay::destination::Destination;
-use eyas_relay::rules::{DestinationRules, RulePattern};
+use eyas_relay::rules::{DestinationRules, PatternError, RulePattern};
 use ipnet::IpNet;
 
 use crate::frame::UnixPath;
@@ -52,7 +52,49 @@ pub struct KeyFileError {
     /// The number of the line, from 1.
     pub line: usize,
     /// What is wrong with it.
-    pub what: String,
+    pub what: KeyLineError,
+}
+
+/// What is wrong with a line of a file of keys.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyLineError {
+    /// It ends before the key.
+    #[error("there is no key")]
+    NoKey,
+    /// This stands in the place of the key.
+    #[error("{0:?} is not a key: {1}")]
+    Key(String, KeyFingerprintError),
+    /// The name of the server has no port.
+    #[error("HOST:PORT is missing")]
+    NoServer,
+    /// The server's host.
+    #[error("{0}")]
+    Host(#[from] TargetError),
+    /// The server's port.
+    #[error("{0:?} is not a port")]
+    Port(String),
+    /// An option without a value in quotation marks.
+    #[error("{0:?} is not an option: write name=\"value\"")]
+    Unquoted(String),
+    /// An option with this name.
+    #[error("there is no option {0:?}")]
+    Option(String),
+    /// The path of a Unix socket.
+    #[error("{0:?} is too long")]
+    LongPath(String),
+    /// What may be opened.
+    #[error("{0:?}: {1}")]
+    Pattern(String, PatternError),
+    /// The port in where to listen.
+    #[error("{0:?}: {1:?} is not a port")]
+    ListenPort(String, String),
+    /// What should be a network of packets.
+    #[error("{0:?} is neither an address nor a network")]
+    Network(String),
+    /// An address with a prefix length, and its network.
+    #[error("{0:?} is an address in a network: write {1}")]
+    AddressInNetwork(String, IpNet),
 }
 
 /// The keys that may connect, with their permissions.
@@ -132,17 +174,18 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .map(|(index, line)| (index + 1, line))
 }
 
-fn authorized(line: &str) -> Result<(KeyFingerprint, KeyGrant), String> {
+fn authorized(line: &str) -> Result<(KeyFingerprint, KeyGrant), KeyLineError> {
     let (options, rest) = match line.starts_with("SHA256:") {
         true => ("", line),
-        false => split_outside_quotes(line, ' ').ok_or("there is no key")?,
+        false => split_outside_quotes(line, ' ').ok_or(KeyLineError::NoKey)?,
     };
     let (key, name) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
-    let key = key.parse().map_err(|error| format!("{key:?} is not a key: {error}"))?;
+    let key = parse_key(key)?;
     let (mut open, mut listen, mut networks) =
         (None::<Vec<RulePattern>>, None::<Vec<_>>, Vec::new());
     let (mut open_unix, mut listen_unix) = (Vec::new(), Vec::new());
-    let unix = |path: &str| UnixPath::parse(path).ok_or_else(|| format!("{path:?} is too long"));
+    let unix =
+        |path: &str| UnixPath::parse(path).ok_or_else(|| KeyLineError::LongPath(path.to_owned()));
     let mut left = Some(options).filter(|options| !options.is_empty());
     while let Some(options) = left {
         let (option, more) = match split_outside_quotes(options, ',') {
@@ -152,8 +195,7 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, KeyGrant), String> {
         left = more;
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
-        let value =
-            value.ok_or_else(|| format!("{option:?} is not an option: write name=\"value\""))?;
+        let value = value.ok_or_else(|| KeyLineError::Unquoted(option.to_owned()))?;
         match name.to_ascii_lowercase().as_str() {
             "permit-open" => {
                 let open = open.get_or_insert_default();
@@ -161,7 +203,10 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, KeyGrant), String> {
                     open_unix.push(unix(value)?);
                 } else if value != "none" {
                     let value = value.strip_suffix(":*").unwrap_or(value);
-                    open.push(value.parse().map_err(|error| format!("{value:?}: {error}"))?);
+                    let pattern = value.parse();
+                    open.push(
+                        pattern.map_err(|error| KeyLineError::Pattern(value.to_owned(), error))?,
+                    );
                 }
             }
             "permit-listen" => {
@@ -174,14 +219,15 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, KeyGrant), String> {
             }
             "permit-tun" if value == "none" => {}
             "permit-tun" => networks.push(network(value)?),
-            other => return Err(format!("there is no option {other:?}")),
+            other => return Err(KeyLineError::Option(other.to_owned())),
         }
     }
     let open_unix = open.is_some().then_some(open_unix);
     let open = match open {
         None => DestinationRules::default(),
         Some(allow) => {
-            let deny = vec!["*".parse().map_err(|_| "no pattern")?];
+            let all = "*".parse();
+            let deny = vec![all.map_err(|error| KeyLineError::Pattern("*".to_owned(), error))?];
             DestinationRules { allow, deny, ..DestinationRules::default() }
         }
     };
@@ -190,28 +236,35 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, KeyGrant), String> {
     Ok((key, KeyGrant { name, open, open_unix, listen, listen_unix, networks }))
 }
 
+fn parse_key(text: &str) -> Result<KeyFingerprint, KeyLineError> {
+    text.parse().map_err(|error| KeyLineError::Key(text.to_owned(), error))
+}
+
 /// Parses `ADDRESS` or `ADDRESS/BITS`. Bits beyond the prefix must be 0, since otherwise it is probably a mistake.
-fn network(text: &str) -> Result<IpNet, String> {
+fn network(text: &str) -> Result<IpNet, KeyLineError> {
     let network = match text.contains('/') {
         true => text.parse::<IpNet>().ok(),
         false => text.parse::<IpAddr>().ok().map(IpNet::from),
     };
-    let network = network.ok_or_else(|| format!("{text:?} is neither an address nor a network"))?;
+    let network = network.ok_or_else(|| KeyLineError::Network(text.to_owned()))?;
     match network.trunc() == network {
         true => Ok(network),
-        false => Err(format!("{text:?} is an address in a network: write {}", network.trunc())),
+        false => Err(KeyLineError::AddressInNetwork(text.to_owned(), network.trunc())),
     }
 }
 
 /// Parses `[ADDRESS:]PORT`, with `*` for any.
-fn parse_place(text: &str) -> Result<(Option<String>, Option<u16>), String> {
+fn parse_place(text: &str) -> Result<(Option<String>, Option<u16>), KeyLineError> {
     let (address, port) = match text.rsplit_once(':') {
         Some((address, port)) => (Some(address), port),
         None => (Some("localhost"), text),
     };
     let port = match port {
         "*" => None,
-        port => Some(parse_port(port).ok_or_else(|| format!("{text:?}: {port:?} is not a port"))?),
+        port => {
+            let invalid = || KeyLineError::ListenPort(text.to_owned(), port.to_owned());
+            Some(parse_port(port).ok_or_else(invalid)?)
+        }
     };
     Ok((address.filter(|address| *address != "*").map(plain), port))
 }
@@ -275,13 +328,12 @@ impl KnownHosts {
     /// Returns the first invalid line.
     pub fn parse(text: &str) -> Result<Self, KeyFileError> {
         let read = |line: &str| {
-            let (host, key) = line.split_once(char::is_whitespace).ok_or("there is no key")?;
-            let (host, port) = host.rsplit_once(':').ok_or("HOST:PORT is missing")?;
-            let host = TargetHost::parse(host).map_err(|error| error.to_string())?;
-            let port = parse_port(port).ok_or_else(|| format!("{port:?} is not a port"))?;
-            let key = key.split_whitespace().next().unwrap_or_default();
-            let key = key.parse().map_err(|error| format!("{key:?} is not a key: {error}"))?;
-            Ok::<_, String>((HostName::new(host, port), key))
+            let (host, key) = line.split_once(char::is_whitespace).ok_or(KeyLineError::NoKey)?;
+            let (host, port) = host.rsplit_once(':').ok_or(KeyLineError::NoServer)?;
+            let host = TargetHost::parse(host)?;
+            let port = parse_port(port).ok_or_else(|| KeyLineError::Port(port.to_owned()))?;
+            let key = parse_key(key.split_whitespace().next().unwrap_or_default())?;
+            Ok::<_, KeyLineError>((HostName::new(host, port), key))
         };
         let mut hosts = Vec::new();
         for (line, text) in lines(text) {

@@ -87,8 +87,8 @@ async fn start<'a>(
     let source = local.unwrap_or(routed);
     let endpoint = &socket.endpoint;
     info.local = endpoint.local_addr().ok().map(|bound| SocketAddr::new(source, bound.port()));
-    let name = attempt.server_name.as_ref().map_err(|detail| {
-        failure(FailureCause::Certificate, EvidenceLevel::Started, detail.clone())
+    let name = attempt.server_name.as_ref().map_err(|error| {
+        failure(FailureCause::Certificate, EvidenceLevel::Started, error.to_string())
     })?;
     let rejection = QuicRejection::default();
     let config = client_config(attempt, connector, early_data, &rejection)?;

@@ -107,10 +107,9 @@ async fn secure(
         return Ok(EstablishedTransport { transport, info, read_ahead: Bytes::new() });
     }
     let config = connector.stream_tls(&attempt.candidate.alpn);
-    let name = attempt
-        .server_name
-        .clone()
-        .map_err(|detail| failure(FailureCause::Certificate, EvidenceLevel::Transport, detail))?;
+    let name = attempt.server_name.clone().map_err(|error| {
+        failure(FailureCause::Certificate, EvidenceLevel::Transport, error.to_string())
+    })?;
     let role = Role::Client(config.into(), name);
     let tls = role.secure(stream).await?;
     info.timings.security = Some(attempt.origin.elapsed());

@@ -23,10 +23,9 @@ pub(super) async fn run(
     connector: &EndpointConnector,
     reporter: &AttemptReporter,
 ) -> Result<EstablishedTransport, AttemptFailure> {
-    let name = attempt
-        .server_name
-        .clone()
-        .map_err(|detail| failure(FailureCause::Certificate, EvidenceLevel::Started, detail))?;
+    let name = attempt.server_name.clone().map_err(|error| {
+        failure(FailureCause::Certificate, EvidenceLevel::Started, error.to_string())
+    })?;
     let DtlsConnector { verifier, identity, has_certificate } = connector
         .dtls()
         .map_err(|error| failure(FailureCause::Local, EvidenceLevel::Started, error.to_string()))?;

@@ -27,7 +27,7 @@ pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
     let name = attempt
         .server_name
         .clone()
-        .map_err(|detail| failure(FailureCause::Certificate, reached, detail))?;
+        .map_err(|error| failure(FailureCause::Certificate, reached, error.to_string()))?;
     handshake(&TlsConnector::from(config), name, stream, reached).await
 }
 

@@ -26,8 +26,8 @@ impl Endpoint {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let name = server_name(host).map_err(|detail| {
-            failure(FailureCause::Certificate, EvidenceLevel::Transport, detail)
+        let name = server_name(host).map_err(|error| {
+            failure(FailureCause::Certificate, EvidenceLevel::Transport, error.to_string())
         })?;
         let config = self.shared.connector.stream_tls(alpn);
         tls::handshake(&TlsConnector::from(config), name, stream, EvidenceLevel::Transport).await

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use eyas_race::target::TargetHost as RaceHost;
+use eyas_race::target::{TargetError, TargetHost as RaceHost};
 use rustls_pki_types::ServerName;
 use url::{Host, Url};
 
@@ -37,7 +37,8 @@ impl HttpsUrl {
         // Do not show a password.
         let shown = if url.contains('@') { "the URL of the DNS server" } else { url };
         let unusable = |why: &str| Error::Resolver(format!("{shown}: {why}"));
-        let (without_zone, zone) = without_zone(url).map_err(|error| unusable(&error))?;
+        let (without_zone, zone) =
+            without_zone(url).map_err(|error| unusable(&error.to_string()))?;
         let parsed = Url::parse(&without_zone).map_err(|error| unusable(&error.to_string()))?;
         if !parsed.username().is_empty() || parsed.password().is_some() {
             return Err(unusable(
@@ -81,10 +82,10 @@ impl HttpsUrl {
 }
 
 /// Takes the zone of a link-local address out of a URL, and returns its interface.
-fn without_zone(url: &str) -> Result<(Cow<'_, str>, u32), String> {
+fn without_zone(url: &str) -> Result<(Cow<'_, str>, u32), TargetError> {
     let authority = url.find("://").map_or(0, |at| at + 3);
     let Some(at) = in_url(url, authority) else { return Ok((url.into(), 0)) };
-    match parse_host(&url[at.clone()]).map_err(|error| error.to_string())? {
+    match parse_host(&url[at.clone()])? {
         RaceHost::Literal(ip, zone) => {
             let address = RaceHost::Literal(ip, 0);
             Ok((format!("{}{address}{}", &url[..at.start], &url[at.end..]).into(), zone))
