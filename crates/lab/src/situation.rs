@@ -25,7 +25,7 @@ mod setup;
 
 use serde::{Deserialize, Serialize};
 
-pub use association::{AssociationSetup, MappingSetup, ProfileName, ReceiveOrderName};
+pub use association::{AssociationSetup, MappingSetup, ReceiveOrderName};
 pub use bound::{LinkBound, PayloadBound, SteadyPhase};
 pub(crate) use error::RandomSetupError;
 pub use error::{AssociationSetupError, PathSetupError, SetupError};

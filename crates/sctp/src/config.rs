@@ -15,6 +15,7 @@ use crate::scheduler::SchedulerFactory;
 pub use crate::scheduler::kind::SchedulerKind;
 
 mod multipath;
+mod options;
 mod profile;
 mod selection;
 mod windows;
@@ -23,6 +24,7 @@ pub use multipath::{
     BufferSplitting, BurstLimit, ChunkRescheduling, CucVersion, FlightCap, MultipathConfig,
     NrSackPolicy, PathOrder, RtxPolicy, SackPath, StreamMapping, StreamPreference,
 };
+pub use options::{AssociationOptions, ProfileName};
 pub use profile::{MultipathProfile, ProfileChoice};
 pub use selection::AlgorithmSelection;
 pub use windows::{IdleWindow, InitialThreshold, InitialWindow, RttSampling, WindowAccounting};

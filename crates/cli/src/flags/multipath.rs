@@ -3,8 +3,9 @@
 use std::str::FromStr;
 
 use eyas_emulator::units::{ByteSize, in_words_of_the_file};
-use eyas_lab::situation::AssociationSetup;
-use eyas_sctp_tokio::protocol::config::{AssociationConfig, MultipathConfig};
+use eyas_sctp_tokio::protocol::config::{
+    AssociationConfig, AssociationOptions, MultipathConfig, SchedulerKind,
+};
 use serde_json::{Map, Value};
 
 /// The options, with the names of a plan's `association`.
@@ -41,7 +42,7 @@ pub(super) const MIN_BUFFER: u32 = 4096;
 /// How all paths are used at once. Options that are not given have their defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct MultipathOptions {
-    setup: AssociationSetup,
+    options: AssociationOptions,
 }
 
 impl MultipathOptions {
@@ -49,12 +50,12 @@ impl MultipathOptions {
     pub(crate) fn apply(&self, config: &mut AssociationConfig) {
         config.multipath = Some(MultipathConfig::default());
         config.extensions.nr_sack = true;
-        self.setup.apply(config);
+        self.options.apply(config);
     }
 
     /// Returns whether this option is given.
     pub(crate) fn has(&self, name: &str) -> bool {
-        serde_json::to_value(&self.setup).is_ok_and(|given| given.get(name).is_some())
+        serde_json::to_value(&self.options).is_ok_and(|given| given.get(name).is_some())
     }
 }
 
@@ -67,10 +68,10 @@ pub(crate) enum MultipathError {
     UnknownName(String),
     #[error("{0} is given twice")]
     Twice(String),
-    /// What a plan would say about the value.
+    /// What is wrong with the value.
     #[error("{name}: {cause}")]
     Value { name: String, cause: String },
-    /// What a plan would say about all of them.
+    /// What is wrong with all of them together.
     #[error("{0}")]
     Together(String),
     #[error("mapping: '{0}' is not {MAPPINGS}")]
@@ -105,9 +106,9 @@ impl FromStr for MultipathOptions {
             }
             // One at a time, so that the error names it.
             let one = Map::from_iter([(name.clone(), typed(&name, value.trim())?)]);
-            let checked = serde_json::from_value::<AssociationSetup>(Value::Object(one.clone()));
+            let checked = serde_json::from_value::<AssociationOptions>(Value::Object(one.clone()));
             checked.map_err(|cause| match name.as_str() {
-                // Plans can name the path of each stream, too.
+                // The path of each stream could not be given.
                 "mapping" => MultipathError::Mapping(value.to_owned()),
                 _ => {
                     let cause = in_words_of_the_file(&cause);
@@ -119,30 +120,39 @@ impl FromStr for MultipathOptions {
             }
             options.extend(one);
         }
-        let setup = serde_json::from_value::<AssociationSetup>(Value::Object(options));
-        let setup =
-            setup.map_err(|cause| MultipathError::Together(in_words_of_the_file(&cause)))?;
-        check(&setup)?;
-        Ok(Self { setup })
+        let options = serde_json::from_value::<AssociationOptions>(Value::Object(options));
+        let options =
+            options.map_err(|cause| MultipathError::Together(in_words_of_the_file(&cause)))?;
+        check(&options)?;
+        Ok(Self { options })
     }
 }
 
-/// Checks values that a plan may have, but an association on a network cannot.
-fn check(setup: &AssociationSetup) -> Result<(), MultipathError> {
-    if let Some(ByteSize(bytes)) = setup.buffer
+/// Checks values that an option may have, but not one of the command.
+fn check(options: &AssociationOptions) -> Result<(), MultipathError> {
+    if let Some(bytes) = options.buffer
         && u32::try_from(bytes).ok().is_none_or(|bytes| bytes < MIN_BUFFER)
     {
         return Err(MultipathError::Buffer(bytes));
     }
-    // Schedulers are all that this checks.
-    setup.check().map_err(|_| MultipathError::Scheduler)
+    match options.scheduler {
+        Some(SchedulerKind::Priority | SchedulerKind::WeightedFairQueueing) => {
+            Err(MultipathError::Scheduler)
+        }
+        _ => Ok(()),
+    }
 }
 
-/// Returns a value as plans have it: a boolean, a number, a size or another text.
+/// Returns a value as the options have it: a boolean, a number or a text.
 fn typed(name: &str, text: &str) -> Result<Value, MultipathError> {
     match name {
         "buffer" => {
-            Ok(text.parse::<u64>().map_or(text.into(), |count| format!("{count} bytes").into()))
+            let bytes =
+                text.parse::<usize>().or_else(|_| text.parse::<ByteSize>().map(|size| size.0));
+            bytes.map(Value::from).map_err(|cause| {
+                let (name, cause) = (name.to_owned(), cause.to_string());
+                MultipathError::Value { name, cause }
+            })
         }
         "flight_cap" => match text.parse::<u16>() {
             Ok(percent @ (0 | 100..)) => Ok(percent.into()),
@@ -218,7 +228,8 @@ mod tests {
 
     #[test]
     fn every_option_of_a_plan_is_known_or_left_out_on_purpose() {
-        let error = serde_json::from_str::<AssociationSetup>("{\"none\": 1}").unwrap_err();
+        let error = serde_json::from_str::<eyas_lab::situation::AssociationSetup>("{\"none\": 1}");
+        let error = error.unwrap_err();
         let error = error.to_string();
         let listed = error.split_once("expected one of").expect(&error).1;
         let of_plans: Vec<&str> = listed.split('`').skip(1).step_by(2).collect();

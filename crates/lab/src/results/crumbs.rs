@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use eyas_sctp::config::ProfileName;
 use eyas_sctp::message::largest_in_packet;
 
 use crate::plan::Plan;
-use crate::situation::{ProfileName, SimulationSetup};
+use crate::situation::SimulationSetup;
 
 /// The SCTP packet of a simulated path: an MTU of 1,500 bytes, less the header of IPv4.
 const PACKET: usize = 1480;

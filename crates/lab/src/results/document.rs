@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use eyas_sctp::config::{MultipathProfile, ProfileChoice};
+use eyas_sctp::config::{MultipathProfile, ProfileChoice, ProfileName};
 use serde::{Deserialize, Serialize};
 
 use super::ResultsError;
@@ -18,8 +18,8 @@ use crate::printable::{make_printable, printable};
 use crate::run::{PacketCourse, RunResult, RunResults};
 use crate::simulation::ACCESS_QUEUE;
 use crate::situation::{
-    GridAxis, GridPoint, MappingSetup, NamedLabel, PacketMode, ProfileName, RandomSetup,
-    SimulationSetup, Situation, live,
+    GridAxis, GridPoint, MappingSetup, NamedLabel, PacketMode, RandomSetup, SimulationSetup,
+    Situation, live,
 };
 use crate::statistics::{IntervalMethod, SampleSummary, TrialStatistic, percentile};
 

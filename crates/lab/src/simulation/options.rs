@@ -1,12 +1,12 @@
 //! Converts the association of a plan to the options of `eyas-sctp`.
 
 use eyas_sctp::config::{
-    AssociationConfig, FlightCap, MultipathConfig, MultipathProfile, ReceiveOrder, StreamMapping,
+    AssociationConfig, AssociationOptions, MultipathConfig, ReceiveOrder, StreamMapping,
     StreamPreference,
 };
 use eyas_sctp::identifier::StreamId;
 
-use crate::situation::{AssociationSetup, MappingSetup, ProfileName, ReceiveOrderName};
+use crate::situation::{AssociationSetup, MappingSetup, ReceiveOrderName};
 
 /// Returns the configuration of an association over these paths, which are numbered in this order.
 pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> AssociationConfig {
@@ -20,65 +20,42 @@ pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> 
     config
 }
 
-impl AssociationSetup {
-    /// Changes the options that are given; all paths are used if those of `config` are. A mapping by
-    /// a table needs the names of paths, and `only` is left to the caller.
-    pub fn apply(&self, config: &mut AssociationConfig) {
-        apply(self, config, config.outbound_streams, &[]);
-    }
-}
-
 fn apply(setup: &AssociationSetup, config: &mut AssociationConfig, streams: u16, paths: &[&str]) {
-    if setup.profile == ProfileName::Pfldnet2010 {
-        MultipathProfile::Pfldnet2010.apply(config);
-    }
-    if let Some(buffer) = setup.buffer {
-        config.send_buffer = buffer.0;
-        config.receive_buffer = buffer.0;
-    }
-    set_if_some(&mut config.extensions.nr_sack, setup.nr_sack);
-    set_if_some(&mut config.extensions.interleaving, setup.interleaving);
-    set_if_some(&mut config.congestion_control, setup.congestion_control.map(Into::into));
-    set_if_some(&mut config.loss_detection, setup.loss_detection);
-    set_if_some(&mut config.scheduler, setup.scheduler.map(Into::into));
+    options(setup).apply(config);
     if let Some(name) = setup.receive_order {
         config.receive_order = receive_order(name, &setup.priorities);
     }
     if let Some(multipath) = config.multipath.as_mut() {
         multipath.preferences = preferences(setup);
-        apply_multipath(multipath, setup, streams, paths);
+        if let Some(mapping) = &setup.mapping {
+            multipath.mapping = stream_mapping(mapping, streams, paths);
+        }
     }
 }
 
-fn apply_multipath(
-    multipath: &mut MultipathConfig,
-    setup: &AssociationSetup,
-    streams: u16,
-    paths: &[&str],
-) {
-    if let Some(mapping) = &setup.mapping {
-        multipath.mapping = stream_mapping(mapping, streams, paths);
-    }
-    set_if_some(&mut multipath.sender_splitting, setup.sender_splitting);
-    set_if_some(&mut multipath.receiver_splitting, setup.receiver_splitting);
-    set_if_some(&mut multipath.rtx_policy, setup.rtx_policy);
-    set_if_some(&mut multipath.path_order, setup.path_order);
-    set_if_some(&mut multipath.sack_path, setup.sack_path);
-    set_if_some(&mut multipath.cuc, setup.cuc);
-    set_if_some(&mut multipath.split_fast_retransmit, setup.split_fast_retransmit);
-    set_if_some(&mut multipath.delayed_ack, setup.delayed_ack);
-    set_if_some(&mut multipath.nr_sack, setup.nr_sack_policy);
-    set_if_some(&mut multipath.burst, setup.burst);
-    set_if_some(&mut multipath.rescheduling, setup.rescheduling);
-    if let Some(percent) = setup.flight_cap {
-        multipath.flight_cap = (percent > 0).then_some(FlightCap { percent });
-    }
-}
-
-/// Sets an option, unless the plan leaves it open.
-fn set_if_some<T>(option: &mut T, value: Option<T>) {
-    if let Some(value) = value {
-        *option = value;
+/// Returns the options that need no names of paths and no values of streams.
+fn options(setup: &AssociationSetup) -> AssociationOptions {
+    AssociationOptions {
+        profile: Some(setup.profile),
+        buffer: setup.buffer.map(|buffer| buffer.0),
+        mapping: None,
+        nr_sack: setup.nr_sack,
+        congestion_control: setup.congestion_control,
+        loss_detection: setup.loss_detection,
+        scheduler: setup.scheduler,
+        sender_splitting: setup.sender_splitting,
+        receiver_splitting: setup.receiver_splitting,
+        rtx_policy: setup.rtx_policy,
+        path_order: setup.path_order,
+        sack_path: setup.sack_path,
+        flight_cap: setup.flight_cap,
+        cuc: setup.cuc,
+        split_fast_retransmit: setup.split_fast_retransmit,
+        delayed_ack: setup.delayed_ack,
+        nr_sack_policy: setup.nr_sack_policy,
+        burst: setup.burst,
+        rescheduling: setup.rescheduling,
+        interleaving: setup.interleaving,
     }
 }
 

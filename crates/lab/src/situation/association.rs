@@ -5,7 +5,7 @@ use std::fmt;
 use eyas_emulator::units::{ByteSize, TimeSpan};
 use eyas_sctp::config::{
     BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, CucVersion,
-    LossDetection, NrSackPolicy, PathOrder, RtxPolicy, SackPath, SchedulerKind,
+    LossDetection, NrSackPolicy, PathOrder, ProfileName, RtxPolicy, SackPath, SchedulerKind,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -184,17 +184,6 @@ impl<'de> de::Visitor<'de> for MappingVisitor {
             false => Ok(MappingSetup::Table(names)),
         }
     }
-}
-
-/// The source of options that a plan does not set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProfileName {
-    /// The library's defaults.
-    #[default]
-    Default,
-    /// The choices of the authors of the paper (Dreibholz et al. 2010).
-    Pfldnet2010,
 }
 
 /// Which of several messages the receiving application gets first.

@@ -89,6 +89,8 @@ impl Default for MultipathConfig {
 /// Which path is used for the messages of a stream. If the path of a stream does not work, the
 /// stream uses any other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum StreamMapping {
     /// Whichever path has space takes the next message of the next stream: every stream is spread
@@ -97,6 +99,7 @@ pub enum StreamMapping {
     RoundRobin,
     /// By a table of streams and paths; a path is given by its position in the order of paths,
     /// starting at zero. Streams that are not listed use round-robin.
+    #[cfg_attr(feature = "serde", serde(skip))]
     Table(Vec<(StreamId, usize)>),
     /// The path at position `stream mod paths`.
     Modulo,
