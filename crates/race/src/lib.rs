@@ -15,7 +15,7 @@
 //! | [`io`] | the interface: inputs and outputs | |
 //! | [`resolve`] | from DNS answers to service information | HEv3 §4, RFC 9460 |
 //! | [`plan`] | what to try, in which order and when, with reasons | HEv3 §5, RFC 6724 |
-//! | [`reason`] | why a candidate is ranked where it is | |
+//! | `reason` | why a candidate is ranked where it is: [`plan::PlanReason`] | |
 //! | [`network`] | families with a route, sources, NAT64 | HEv3 §4.1 |
 //! | [`nat64`] | IPv4 addresses embedded in IPv6 addresses | RFC 6052 |
 //! | [`race`] | which attempts to start, when, and which one won | HEv3 §6, RFC 9621 §4 |
@@ -50,7 +50,7 @@ pub mod network;
 pub mod plan;
 pub mod policy;
 pub mod race;
-pub mod reason;
+mod reason;
 pub mod report;
 pub mod resolve;
 mod seed;

@@ -31,6 +31,7 @@ use crate::candidate::Candidate;
 use crate::io::NetworkView;
 use crate::memory::{MemoryVerdict, MemoryView};
 use crate::policy::Policy;
+use crate::reason::ReasonKind;
 use crate::resolve::ServiceInfo;
 use crate::target::Target;
 
@@ -47,7 +48,7 @@ mod tests;
 
 pub(crate) use second_try::{PROCESSING_TIME, patience_for};
 
-pub use crate::reason::{AddressRule, PlanReason, RecordFault};
+pub use crate::reason::PlanReason;
 
 /// The maximum number of candidates in a plan; those of the least preferred addresses are left out.
 pub const MAX_CANDIDATES: usize = 256;
@@ -181,7 +182,7 @@ pub fn plan(request: &PlanRequest<'_>) -> Plan {
     if found.drafts.is_empty()
         && let Some(mut last) = found.take_unroutable()
     {
-        last.reasons.push(PlanReason::LastResort);
+        last.reasons.push(PlanReason(ReasonKind::LastResort));
         found.drafts.push(last);
     }
     let assessed = remembered::assess(request, found.drafts);

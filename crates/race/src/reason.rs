@@ -20,9 +20,13 @@ mod tests;
 
 /// A reason. `Display` writes it as a sentence; its serialised form has its kind in `reason`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PlanReason(pub(crate) ReasonKind);
+
+/// The kinds of reasons. They change with the rules of the plan, so that users get only the sentence and the JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum PlanReason {
+pub(crate) enum ReasonKind {
     /// The memory knows that it works.
     KnownGood {
         /// The remembered round-trip time.
@@ -319,7 +323,7 @@ pub enum PlanReason {
 /// The rules of RFC 6724 §6 that apply here, and the two that HEv3 §5.3 inserts between 8 and 9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum AddressRule {
+pub(crate) enum AddressRule {
     /// Rule 1: avoid unusable destinations.
     Unusable,
     /// Rule 2: prefer matching scope.
@@ -345,7 +349,7 @@ pub enum AddressRule {
 /// Faults of HTTPS records that are well-formed on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum RecordFault {
+pub(crate) enum RecordFault {
     /// `mandatory` lists itself, or a key that is not present (RFC 9460 §8).
     Mandatory,
     /// `no-default-alpn` without `alpn` (RFC 9460 §7.1.1).

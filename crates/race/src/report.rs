@@ -13,6 +13,7 @@ use crate::evidence::EvidenceLevel;
 use crate::io::{CloseReason, RaceFailure, RaceInput, RaceOutput};
 use crate::plan::{Plan, PlanReason};
 use crate::race::{AttemptState, Race, RaceAttempt};
+use crate::reason::ReasonKind;
 use crate::trace::{ReplayDivergence, Trace, TraceEvent, replay};
 
 mod json;
@@ -198,7 +199,7 @@ fn plan_with_unstarted(race: &Race) -> Plan {
     for entry in &mut plan.entries {
         let tried = |attempt: &RaceAttempt| attempt.candidate.is_same_attempt(&entry.candidate);
         if !race.attempts().iter().any(tried) {
-            entry.reasons.push(PlanReason::NotStarted);
+            entry.reasons.push(PlanReason(ReasonKind::NotStarted));
         }
     }
     plan

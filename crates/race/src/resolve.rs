@@ -25,7 +25,7 @@ use crate::io::NetworkView;
 use crate::memory::MemoryView;
 use crate::policy::Policy;
 use crate::race::RaceSetup;
-use crate::reason::PlanReason;
+use crate::reason::{PlanReason, ReasonKind};
 use crate::target::{Target, TargetHost};
 
 mod chain;
@@ -225,15 +225,18 @@ impl RaceResolution {
         let mut notes: Vec<PlanReason> =
             self.questions.iter().flat_map(|question| question.notes()).collect();
         if self.records_unavailable(chain) {
-            notes.push(PlanReason::RecordsUnavailable { name: chain.owner.clone() });
+            notes.push(PlanReason(ReasonKind::RecordsUnavailable { name: chain.owner.clone() }));
         }
         if service::relies_on_records(self, chain) {
-            notes.push(PlanReason::OnlyWithEch { name: chain.owner.clone() });
+            notes.push(PlanReason(ReasonKind::OnlyWithEch { name: chain.owner.clone() }));
         }
         notes.extend(chain.notes.iter().cloned());
         let names = names::referenced(&chain.records, self.name()).count();
         if names > MAX_NAMES {
-            notes.push(PlanReason::TooManyNames { used: MAX_NAMES, ignored: names - MAX_NAMES });
+            notes.push(PlanReason(ReasonKind::TooManyNames {
+                used: MAX_NAMES,
+                ignored: names - MAX_NAMES,
+            }));
         }
         notes
     }

@@ -9,7 +9,7 @@ use super::destination::{self, DestinationRank};
 use super::interleave::interleave;
 use crate::candidate::{AddressFamily, AddressOrigin, Candidate, Transport};
 use crate::memory::MemoryVerdict;
-use crate::reason::PlanReason;
+use crate::reason::{PlanReason, ReasonKind};
 use crate::resolve::{ServiceAddress, ServiceInfo};
 
 /// An address and its position among those of the service.
@@ -63,11 +63,13 @@ pub(super) fn order<'a>(
         let previous = ordered.last().map(|previous| AddressFamily::from_ip(previous.address.ip));
         let reason = match (previous, *last_rank) {
             (Some(family), _) if family != AddressFamily::from_ip(address.ip) => {
-                Some(PlanReason::FamilyTurn { family: AddressFamily::from_ip(address.ip) })
+                Some(PlanReason(ReasonKind::FamilyTurn {
+                    family: AddressFamily::from_ip(address.ip),
+                }))
             }
-            (Some(_), Some(better)) => {
-                Some(PlanReason::AddressRule { rule: destination::rule_between(&better, &rank) })
-            }
+            (Some(_), Some(better)) => Some(PlanReason(ReasonKind::AddressRule {
+                rule: destination::rule_between(&better, &rank),
+            })),
             _ => None,
         };
         *last_rank = Some(rank);

@@ -9,7 +9,7 @@ use crate::candidate::{AddressFamily, AddressOrigin, AlpnName, Candidate, Securi
 use crate::io::UnavailableTransport;
 use crate::nat64;
 use crate::policy::{Policy, SctpSecurity};
-use crate::reason::PlanReason;
+use crate::reason::{PlanReason, ReasonKind};
 use crate::resolve::{ServiceInfo, ServiceKind};
 use crate::target::TargetService;
 
@@ -63,9 +63,10 @@ pub(super) fn find(request: &PlanRequest<'_>) -> FoundCandidates {
         }
     }
     if found.ignored > 0 {
-        found
-            .notes
-            .push(PlanReason::TooManyCandidates { used: MAX_CANDIDATES, ignored: found.ignored });
+        found.notes.push(PlanReason(ReasonKind::TooManyCandidates {
+            used: MAX_CANDIDATES,
+            ignored: found.ignored,
+        }));
     }
     found
 }
@@ -111,9 +112,9 @@ fn add_service(
 /// Returns why the service is not available over the transport in general, if so.
 fn unavailable(request: &PlanRequest<'_>, transport: Transport) -> Option<PlanReason> {
     if !request.target.service.is_spoken_over(transport) {
-        Some(PlanReason::NotSpoken { transport })
+        Some(PlanReason(ReasonKind::NotSpoken { transport }))
     } else if transport.has_own_security() && request.target.security == Security::None {
-        Some(PlanReason::AlwaysSecure { transport })
+        Some(PlanReason(ReasonKind::AlwaysSecure { transport }))
     } else {
         None
     }
@@ -139,11 +140,15 @@ fn offer(
     let has_records = records.peek().is_some();
     let is_fallback = only_http3 && service.priority().is_none();
     if has_records && transport.has_http3() && !is_fallback && !records.any(lists) {
-        return Err(PlanReason::NotInAnyRecord { transport, wanted });
+        return Err(PlanReason(ReasonKind::NotInAnyRecord { transport, wanted }));
     }
     if service.priority().is_some() && !lists(service) {
         let name = service.name.clone();
-        return Err(PlanReason::NotInRecord { name, transport, listed: service.alpn.clone() });
+        return Err(PlanReason(ReasonKind::NotInRecord {
+            name,
+            transport,
+            listed: service.alpn.clone(),
+        }));
     }
     Ok(wanted)
 }
@@ -247,9 +252,10 @@ fn add(
         found.drafts.push(draft);
         return;
     }
-    draft
-        .reasons
-        .insert(0, PlanReason::NoRoute { family: AddressFamily::from_ip(ordered.address.ip) });
+    draft.reasons.insert(
+        0,
+        PlanReason(ReasonKind::NoRoute { family: AddressFamily::from_ip(ordered.address.ip) }),
+    );
     // Without any route at all, the driver may be wrong about routes: try everything.
     if request.network.is_offline() {
         found.drafts.push(draft);
@@ -267,16 +273,17 @@ fn not_tried(
 ) -> Option<PlanReason> {
     let (network, transport) = (request.network, candidate.transport);
     if !network.admits(request.policy.only_family, ordered.address.ip) {
-        return Some(PlanReason::FamilyNotAllowed {
+        return Some(PlanReason(ReasonKind::FamilyNotAllowed {
             family: AddressFamily::from_ip(candidate.address.ip()),
-        });
+        }));
     }
     if let Err(reason) = offer {
         return Some(reason.clone());
     }
     let lacking = network.lacking.iter().find(|lacking| lacking.transport == transport);
-    lacking
-        .map(|UnavailableTransport { why, .. }| PlanReason::Lacking { transport, why: why.clone() })
+    lacking.map(|UnavailableTransport { why, .. }| {
+        PlanReason(ReasonKind::Lacking { transport, why: why.clone() })
+    })
 }
 
 /// Returns whether a service without a record is nevertheless one that records lead to.
@@ -297,22 +304,22 @@ fn service_reasons(
     match service.kind {
         ServiceKind::Record(priority) => {
             let shuffled = records().filter(|other| *other == priority).count() > 1;
-            reasons.push(PlanReason::Service { name: name(), priority, shuffled });
+            reasons.push(PlanReason(ReasonKind::Service { name: name(), priority, shuffled }));
         }
         _ if is_beside_records(request, service) => {
-            reasons.push(PlanReason::BesideRecords { name: name() });
+            reasons.push(PlanReason(ReasonKind::BesideRecords { name: name() }));
         }
-        ServiceKind::Alias => reasons.push(PlanReason::Alias { name: name() }),
+        ServiceKind::Alias => reasons.push(PlanReason(ReasonKind::Alias { name: name() })),
         ServiceKind::Origin if records().next().is_some() => {
-            reasons.push(PlanReason::NoRecordLeadsHere { name: name() });
+            reasons.push(PlanReason(ReasonKind::NoRecordLeadsHere { name: name() }));
         }
         ServiceKind::Origin => {}
     }
     if request.policy.rely_on_ech && service.ech.is_some() {
-        reasons.push(PlanReason::Ech);
+        reasons.push(PlanReason(ReasonKind::Ech));
     }
     if is_http(request) && transport.has_http3() && service.priority().is_none() {
-        reasons.push(PlanReason::QuicUnannounced);
+        reasons.push(PlanReason(ReasonKind::QuicUnannounced));
     }
     reasons
 }
@@ -327,12 +334,14 @@ fn wire_address(
     let given = ordered.address;
     reasons.extend(ordered.reason.clone());
     match given.origin {
-        AddressOrigin::Hint => reasons.push(PlanReason::Hint { name: service.name.clone() }),
-        AddressOrigin::DeniedHint => {
-            reasons.push(PlanReason::DeniedHint { name: service.name.clone() })
+        AddressOrigin::Hint => {
+            reasons.push(PlanReason(ReasonKind::Hint { name: service.name.clone() }))
         }
-        AddressOrigin::Literal => reasons.push(PlanReason::Literal),
-        AddressOrigin::Localhost => reasons.push(PlanReason::Localhost),
+        AddressOrigin::DeniedHint => {
+            reasons.push(PlanReason(ReasonKind::DeniedHint { name: service.name.clone() }))
+        }
+        AddressOrigin::Literal => reasons.push(PlanReason(ReasonKind::Literal)),
+        AddressOrigin::Localhost => reasons.push(PlanReason(ReasonKind::Localhost)),
         _ => {}
     }
     match given.ip {
@@ -351,7 +360,7 @@ fn wire_address(
             let Some((address, (prefix, prefix_len))) = translation else {
                 return (SocketAddr::new(given.ip, service.port), given.origin.clone());
             };
-            reasons.push(PlanReason::Synthesised { from: ip, prefix, prefix_len });
+            reasons.push(PlanReason(ReasonKind::Synthesised { from: ip, prefix, prefix_len }));
             (SocketAddr::new(IpAddr::V6(address), service.port), AddressOrigin::Synthesised)
         }
     }

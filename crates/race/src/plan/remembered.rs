@@ -12,7 +12,7 @@ use super::interleave::interleave;
 use super::{CandidateDraft, PlanRequest};
 use crate::candidate::{AddressFamily, Transport};
 use crate::memory::{MemoryVerdict, path_port};
-use crate::reason::PlanReason;
+use crate::reason::{PlanReason, ReasonKind};
 use crate::seed;
 
 /// A candidate with its verdict from the memory.
@@ -104,23 +104,26 @@ fn classify(request: &PlanRequest<'_>, draft: &mut CandidateDraft) -> CandidateC
     let (transport, address) = (draft.candidate.transport, draft.candidate.address);
     let (class, reason) = match draft.verdict {
         MemoryVerdict::Unknown => return CandidateClass::Untried,
-        MemoryVerdict::Good { rtt } => (CandidateClass::Good, PlanReason::KnownGood { rtt }),
+        MemoryVerdict::Good { rtt } => {
+            (CandidateClass::Good, PlanReason(ReasonKind::KnownGood { rtt }))
+        }
         MemoryVerdict::Bad { cause, until } => {
             let retest_in = until.saturating_sub(request.now);
-            (CandidateClass::Bad, PlanReason::KnownBad { cause, retest_in })
+            (CandidateClass::Bad, PlanReason(ReasonKind::KnownBad { cause, retest_in }))
         }
         MemoryVerdict::RetestDue { cause, .. } => {
-            (CandidateClass::Retest, PlanReason::RetestDue { cause })
+            (CandidateClass::Retest, PlanReason(ReasonKind::RetestDue { cause }))
         }
         MemoryVerdict::NetworkBad { silent_hosts, probe_one_in } => {
             let draw = seed::draw(request.seed, b"probe of a silent network");
             let is_probe = draw.is_multiple_of(u64::from(probe_one_in.max(1)));
             if is_probe {
-                draft.reasons.insert(0, PlanReason::Probe { one_in: probe_one_in });
+                draft.reasons.insert(0, PlanReason(ReasonKind::Probe { one_in: probe_one_in }));
             }
             let (family, port) =
                 (AddressFamily::from_ip(address.ip()), path_port(&draft.candidate));
-            let silent = PlanReason::NetworkSilent { transport, family, port, silent_hosts };
+            let silent =
+                PlanReason(ReasonKind::NetworkSilent { transport, family, port, silent_hosts });
             (if is_probe { CandidateClass::Retest } else { CandidateClass::Bad }, silent)
         }
     };
@@ -179,6 +182,6 @@ fn mark_more_preferred(assessed: &mut [AssessedCandidate]) {
     });
     if let Some(more_preferred) = more_preferred {
         more_preferred.retest = true;
-        more_preferred.draft.reasons.insert(0, PlanReason::MoreWanted { than, family });
+        more_preferred.draft.reasons.insert(0, PlanReason(ReasonKind::MoreWanted { than, family }));
     }
 }

@@ -8,6 +8,7 @@ use super::second_try::{PROCESSING_TIME, WaitTimes};
 use super::{CandidateDraft, PlanEntry, PlanReason};
 use crate::candidate::{Candidate, Transport};
 use crate::policy::{ATTEMPT_DELAY_FLOOR, Policy};
+use crate::reason::ReasonKind;
 
 /// With a single sample, the first retransmission is sent after three round trips: SRTT + 4 ×
 /// SRTT/2 (RFC 6298 §2.2; RFC 9002 §6.2.1 gives the same). A later attempt has no reason to start
@@ -58,7 +59,7 @@ pub(super) fn entries(
     for block in assessed.chunk_by_mut(|previous, next| previous.block() == next.block()) {
         let base = last.map(|last| {
             let (delay, rtt) = attempt_delay(policy, last.rtt);
-            (last.start.saturating_add(delay), PlanReason::AttemptDelay { delay, rtt })
+            (last.start.saturating_add(delay), PlanReason(ReasonKind::AttemptDelay { delay, rtt }))
         });
         let beside = remembered.filter(|remembered: &RememberedCandidate| {
             block.first().is_some_and(|first| first.draft.position.block() == remembered.position)
@@ -128,7 +129,10 @@ fn schedule_lanes(
         let (mut start, mut reason) = match previous {
             Some((same, last)) if same == transport => {
                 let (delay, rtt) = attempt_delay(policy, last.rtt);
-                (last.start.saturating_add(delay), PlanReason::AttemptDelay { delay, rtt })
+                (
+                    last.start.saturating_add(delay),
+                    PlanReason(ReasonKind::AttemptDelay { delay, rtt }),
+                )
             }
             Some((of, _)) => {
                 let (delay, reason) = head_start(wait_times, (of, opener_rtt), &assessed.draft);
@@ -158,8 +162,8 @@ fn schedule_lanes(
 /// Returns why the very first attempt uses this transport.
 fn choice(policy: &Policy, transport: Transport) -> PlanReason {
     match policy.rank(transport) {
-        Some(0) => PlanReason::FirstChoice { transport },
-        _ => PlanReason::NextChoice { transport },
+        Some(0) => PlanReason(ReasonKind::FirstChoice { transport }),
+        _ => PlanReason(ReasonKind::NextChoice { transport }),
     }
 }
 
@@ -190,7 +194,7 @@ fn head_start(
     next: &CandidateDraft,
 ) -> (Duration, PlanReason) {
     let min = wait_times.head_start;
-    let plain = (min, PlanReason::HeadStart { of, delay: min, rtt: None });
+    let plain = (min, PlanReason(ReasonKind::HeadStart { of, delay: min, rtt: None }));
     let Some(rtt) = rtt.filter(|_| !wait_times.is_lossy) else { return plain };
     let needs = rtt.saturating_add(RTT_MARGIN);
     if needs <= min || needs > REMEMBERED_HEAD_START_MAX {
@@ -200,9 +204,12 @@ fn head_start(
         && needs > min.saturating_add(next_needs)
     {
         let other = next.candidate.transport;
-        return (min, PlanReason::HeadStartCut { of, delay: min, rtt, other, needs: next_needs });
+        return (
+            min,
+            PlanReason(ReasonKind::HeadStartCut { of, delay: min, rtt, other, needs: next_needs }),
+        );
     }
-    (needs, PlanReason::HeadStart { of, delay: needs, rtt: Some(rtt) })
+    (needs, PlanReason(ReasonKind::HeadStart { of, delay: needs, rtt: Some(rtt) }))
 }
 
 /// Returns how long the handshakes of this candidate take according to its remembered round-trip

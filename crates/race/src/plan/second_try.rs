@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::{PlanReason, PlanRequest};
 use crate::policy::ATTEMPT_DELAY_FLOOR;
+use crate::reason::ReasonKind;
 
 /// How many round trips to wait for an attempt: one for its answer, and the rest for a busy server
 /// and for varying round-trip times, as in the probe timeout (RFC 9002 §6.2.1).
@@ -51,7 +52,10 @@ pub(super) fn wait_times(request: &PlanRequest<'_>) -> WaitTimes {
             let until_complete = second_try_delay.saturating_add(HANDSHAKE_ALLOWANCE);
             let head_start = policy.head_start.max(policy.lossy_head_start.min(until_complete));
             let second_tries = policy.second_tries;
-            (head_start, Some(PlanReason::NetworkLoses { loss, head_start, second_tries }))
+            (
+                head_start,
+                Some(PlanReason(ReasonKind::NetworkLoses { loss, head_start, second_tries })),
+            )
         }
         _ => (policy.head_start, None),
     };

@@ -11,7 +11,7 @@ use super::{AttemptPurpose, Race, RaceAttempt, RaceStage};
 use crate::evidence::FailureCause;
 use crate::plan::{PROCESSING_TIME, patience_for};
 use crate::policy::ATTEMPT_DELAY_FLOOR;
-use crate::reason::PlanReason;
+use crate::reason::{PlanReason, ReasonKind};
 
 /// A second try that is due at some time.
 struct DueSecondTry {
@@ -160,7 +160,7 @@ impl Race {
         let first = &self.attempts[due.first];
         let Some(purpose) = first.purpose() else { return };
         let mut reasons = first.reasons.clone();
-        reasons.push(PlanReason::SecondTry { after: due.after });
+        reasons.push(PlanReason(ReasonKind::SecondTry { after: due.after }));
         let initial_rtt = self.heard_from_host(first).rtt;
         let retry =
             RaceAttempt { second_try_of: Some(first.id), reasons, initial_rtt, ..first.clone() };

@@ -19,53 +19,53 @@ fn name() -> String {
 fn of_memory() -> Vec<(PlanReason, &'static str)> {
     let (transport, family) = (Transport::Quic, AddressFamily::V6);
     vec![
-        (PlanReason::KnownGood { rtt: None }, "worked recently on this network"),
+        (PlanReason(ReasonKind::KnownGood { rtt: None }), "worked recently on this network"),
         (
-            PlanReason::KnownGood { rtt: Some(ms(31)) },
+            PlanReason(ReasonKind::KnownGood { rtt: Some(ms(31)) }),
             "worked recently on this network, round trip 31 ms",
         ),
         (
-            PlanReason::KnownBad {
+            PlanReason(ReasonKind::KnownBad {
                 cause: FailureCause::Silent,
                 retest_in: Duration::from_secs(241),
-            },
+            }),
             "was silent recently; retest in 4 min",
         ),
         (
-            PlanReason::RetestDue { cause: FailureCause::Refused },
+            PlanReason(ReasonKind::RetestDue { cause: FailureCause::Refused }),
             "refused earlier; due for a retest beside a working connection",
         ),
         (
-            PlanReason::NetworkSilent { transport, family, port: 443, silent_hosts: 5 },
+            PlanReason(ReasonKind::NetworkSilent { transport, family, port: 443, silent_hosts: 5 }),
             "quic to port 443 over IPv6 has been silent on this network for 5 other hosts",
         ),
         (
-            PlanReason::NetworkSilent {
+            PlanReason(ReasonKind::NetworkSilent {
                 transport: Transport::Sctp,
                 family,
                 port: 0,
                 silent_hosts: 3,
-            },
+            }),
             "sctp over IPv6 has been silent on this network for 3 other hosts",
         ),
         (
-            PlanReason::Probe { one_in: 4 },
+            PlanReason(ReasonKind::Probe { one_in: 4 }),
             "one race in 4 probes it again beside a working connection",
         ),
         (
-            PlanReason::NetworkLoses {
+            PlanReason(ReasonKind::NetworkLoses {
                 loss: HandshakeLoss { sent_again: 3, handshakes: 16 },
                 head_start: ms(100),
                 second_tries: 3,
-            },
+            }),
             "this network loses packets (3 of the last 16 handshakes retransmitted): the head start is at least 100 ms, and an unanswered attempt is repeated up to 3 times",
         ),
         (
-            PlanReason::MoreWanted { than: Transport::Tcp, family: AddressFamily::V4 },
+            PlanReason(ReasonKind::MoreWanted { than: Transport::Tcp, family: AddressFamily::V4 }),
             "tcp over IPv4 works, but this one is preferred and untried: tried beside the working connection",
         ),
-        (PlanReason::NotStarted, "not started: the race was over"),
-        (PlanReason::LastResort, "tried anyway, because nothing else is left"),
+        (PlanReason(ReasonKind::NotStarted), "not started: the race was over"),
+        (PlanReason(ReasonKind::LastResort), "tried anyway, because nothing else is left"),
     ]
 }
 
@@ -76,44 +76,47 @@ fn all() -> Vec<(PlanReason, &'static str)> {
 fn of_order() -> Vec<(PlanReason, &'static str)> {
     let transport = Transport::Quic;
     vec![
-        (PlanReason::FirstChoice { transport }, "quic is the most preferred transport"),
-        (PlanReason::NextChoice { transport }, "quic is the most preferred transport left"),
+        (PlanReason(ReasonKind::FirstChoice { transport }), "quic is the most preferred transport"),
         (
-            PlanReason::HeadStart { of: transport, delay: ms(80), rtt: Some(ms(40)) },
+            PlanReason(ReasonKind::NextChoice { transport }),
+            "quic is the most preferred transport left",
+        ),
+        (
+            PlanReason(ReasonKind::HeadStart { of: transport, delay: ms(80), rtt: Some(ms(40)) }),
             "quic is preferred and gets a head start of 80 ms, from a round trip of 40 ms",
         ),
         (
-            PlanReason::HeadStartCut {
+            PlanReason(ReasonKind::HeadStartCut {
                 of: transport,
                 delay: ms(50),
                 rtt: ms(100),
                 other: Transport::Tcp,
                 needs: ms(2),
-            },
+            }),
             "quic is preferred, but with a round trip of 100 ms its head start is only 50 ms: \
              tcp needs no more than 2 ms",
         ),
         (
-            PlanReason::AttemptDelay { delay: ms(1500), rtt: Some(ms(500)) },
+            PlanReason(ReasonKind::AttemptDelay { delay: ms(1500), rtt: Some(ms(500)) }),
             "starts 1500 ms after the previous attempt, from a round trip of 500 ms",
         ),
         (
-            PlanReason::SecondTry { after: ms(100) },
+            PlanReason(ReasonKind::SecondTry { after: ms(100) }),
             "tried again beside attempts that had been unanswered for 100 ms",
         ),
         (
-            PlanReason::Service { name: name(), priority: 1, shuffled: true },
+            PlanReason(ReasonKind::Service { name: name(), priority: 1, shuffled: true }),
             "HTTPS record for example.com with priority 1, chosen at random among equals",
         ),
         (
-            PlanReason::Alias { name: name() },
+            PlanReason(ReasonKind::Alias { name: name() }),
             "address of the alias example.com, which has no HTTPS record",
         ),
         (
-            PlanReason::BesideRecords { name: name() },
+            PlanReason(ReasonKind::BesideRecords { name: name() }),
             "ignores the HTTPS records of example.com, as if there were none: tried after those that they name",
         ),
-        (PlanReason::Ech, "its record has an ECH configuration, which is required"),
+        (PlanReason(ReasonKind::Ech), "its record has an ECH configuration, which is required"),
     ]
 }
 
@@ -121,36 +124,46 @@ fn of_addresses() -> Vec<(PlanReason, &'static str)> {
     let transport = Transport::Quic;
     vec![
         (
-            PlanReason::AddressRule { rule: AddressRule::Precedence },
+            PlanReason(ReasonKind::AddressRule { rule: AddressRule::Precedence }),
             "after the previous address: its precedence is lower (RFC 6724 rule 6)",
         ),
         (
-            PlanReason::FamilyTurn { family: AddressFamily::V4 },
+            PlanReason(ReasonKind::FamilyTurn { family: AddressFamily::V4 }),
             "IPv4's turn: the families alternate",
         ),
         (
-            PlanReason::DeniedHint { name: name() },
+            PlanReason(ReasonKind::DeniedHint { name: name() }),
             "hint of the HTTPS record, although example.com itself has no such address: tried last",
         ),
         (
-            PlanReason::Synthesised {
+            PlanReason(ReasonKind::Synthesised {
                 from: Ipv4Addr::new(192, 0, 2, 1),
                 prefix: crate::nat64::WELL_KNOWN_PREFIX.0,
                 prefix_len: 96,
-            },
+            }),
             "represents 192.0.2.1 through the network's NAT64 prefix 64:ff9b::/96",
         ),
-        (PlanReason::Literal, "the address was given"),
-        (PlanReason::Localhost, "localhost is this machine; DNS is not queried"),
-        (PlanReason::NoRoute { family: AddressFamily::V6 }, "this network has no IPv6 route"),
-        (PlanReason::FamilyNotAllowed { family: AddressFamily::V6 }, "IPv6 was not requested"),
+        (PlanReason(ReasonKind::Literal), "the address was given"),
+        (PlanReason(ReasonKind::Localhost), "localhost is this machine; DNS is not queried"),
         (
-            PlanReason::NotInRecord { name: name(), transport, listed: vec!["h2".into()] },
+            PlanReason(ReasonKind::NoRoute { family: AddressFamily::V6 }),
+            "this network has no IPv6 route",
+        ),
+        (
+            PlanReason(ReasonKind::FamilyNotAllowed { family: AddressFamily::V6 }),
+            "IPv6 was not requested",
+        ),
+        (
+            PlanReason(ReasonKind::NotInRecord {
+                name: name(),
+                transport,
+                listed: vec!["h2".into()],
+            }),
             "the HTTPS record for example.com lists h2, none of which is supported over quic here",
         ),
-        (PlanReason::NotSpoken { transport }, "the target does not support quic"),
+        (PlanReason(ReasonKind::NotSpoken { transport }), "the target does not support quic"),
         (
-            PlanReason::AlwaysSecure { transport },
+            PlanReason(ReasonKind::AlwaysSecure { transport }),
             "quic always encrypts, but an unencrypted connection was requested",
         ),
     ]
@@ -160,42 +173,47 @@ fn of_limits() -> Vec<(PlanReason, &'static str)> {
     let record_type = RecordType::Aaaa;
     vec![
         (
-            PlanReason::TooManyAddresses { name: name(), record_type, used: 64, ignored: 9936 },
+            PlanReason(ReasonKind::TooManyAddresses {
+                name: name(),
+                record_type,
+                used: 64,
+                ignored: 9936,
+            }),
             "AAAA answer for example.com: 64 addresses are used, 9936 more are not",
         ),
         (
-            PlanReason::NotUnicast { name: name(), record_type, ignored: 2 },
+            PlanReason(ReasonKind::NotUnicast { name: name(), record_type, ignored: 2 }),
             "AAAA answer for example.com: 2 ignored: not unicast addresses",
         ),
         (
-            PlanReason::TooManyCandidates { used: 256, ignored: 44 },
+            PlanReason(ReasonKind::TooManyCandidates { used: 256, ignored: 44 }),
             "there are 300 candidates: 256 are used",
         ),
         (
-            PlanReason::MalformedRecord { name: name(), fault: RecordFault::Port },
+            PlanReason(ReasonKind::MalformedRecord { name: name(), fault: RecordFault::Port }),
             "HTTPS record of example.com ignored: its port is 0",
         ),
         (
-            PlanReason::AliasLoop { name: name() },
+            PlanReason(ReasonKind::AliasLoop { name: name() }),
             "the aliases of the HTTPS records lead back to example.com: the host's own addresses \
              are used",
         ),
         (
-            PlanReason::AliasTooLong { followed: 8, name: name() },
+            PlanReason(ReasonKind::AliasTooLong { followed: 8, name: name() }),
             "the aliases of the HTTPS records go on after 8, at example.com: the host's own \
              addresses are used",
         ),
         (
-            PlanReason::AliasToNothing { name: name() },
+            PlanReason(ReasonKind::AliasToNothing { name: name() }),
             "the HTTPS record of example.com says that the service is not available: its own addresses are tried anyway",
         ),
         (
-            PlanReason::OnlyWithEch { name: name() },
+            PlanReason(ReasonKind::OnlyWithEch { name: name() }),
             "every HTTPS record of example.com has an ECH configuration, which is relied on: \
              nothing is tried without one",
         ),
         (
-            PlanReason::RecordsUnavailable { name: name() },
+            PlanReason(ReasonKind::RecordsUnavailable { name: name() }),
             "DNS is protected and the HTTPS records of example.com are unavailable: connecting without them would weaken ECH",
         ),
     ]
@@ -215,7 +233,9 @@ fn reasons_survive_json_under_their_names() {
         assert!(json.starts_with(r#"{"reason":""#), "{json}");
         assert_eq!(serde_json::from_str::<PlanReason>(&json).unwrap(), reason);
     }
-    let json = serde_json::to_string(&PlanReason::NoRoute { family: AddressFamily::V6 }).unwrap();
+    let json =
+        serde_json::to_string(&PlanReason(ReasonKind::NoRoute { family: AddressFamily::V6 }))
+            .unwrap();
     assert_eq!(json, r#"{"reason":"no-route","family":"v6"}"#);
 }
 
@@ -223,7 +243,7 @@ fn reasons_survive_json_under_their_names() {
 #[test]
 fn durations_are_rounded_in_sentences() {
     let text = |retest_in| {
-        let reason = PlanReason::KnownBad { cause: FailureCause::Tls, retest_in };
+        let reason = PlanReason(ReasonKind::KnownBad { cause: FailureCause::Tls, retest_in });
         reason.to_string().rsplit("retest in ").next().map(String::from)
     };
     let cases = [

@@ -2,7 +2,7 @@
 
 use core::{fmt, time::Duration};
 
-use super::{AddressRule, PlanReason, RecordFault};
+use super::{AddressRule, PlanReason, ReasonKind, RecordFault};
 use crate::candidate::{AddressFamily, AlpnName};
 use crate::evidence::FailureCause;
 
@@ -64,11 +64,11 @@ impl<T: fmt::Display> fmt::Display for CommaSeparated<'_, T> {
 
 impl fmt::Display for PlanReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_memory(f)
+        self.0.write_memory(f)
     }
 }
 
-impl PlanReason {
+impl ReasonKind {
     /// Writes what the memory knows, and its consequences.
     fn write_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -145,8 +145,12 @@ fn an_untried_candidate_says_so() {
     ready(&mut recorder, 0, 20);
     let report = RaceReport::from_trace(recorder.trace()).unwrap();
     assert_eq!(report.attempts.len(), 1, "quic won within its head start");
-    let not_started: Vec<bool> =
-        report.plan.entries.iter().map(|e| e.reasons.contains(&PlanReason::NotStarted)).collect();
+    let not_started: Vec<bool> = report
+        .plan
+        .entries
+        .iter()
+        .map(|e| e.reasons.contains(&PlanReason(ReasonKind::NotStarted)))
+        .collect();
     assert_eq!(not_started, [false, true]);
     let last = report.plan.entries[1].reasons.last().unwrap();
     assert_eq!(last.to_string(), "not started: the race was over");
@@ -157,5 +161,11 @@ fn during_the_race_every_candidate_may_still_be_tried() {
     let recorder = early_recorder();
     let report = RaceReport::from_trace(recorder.trace()).unwrap();
     assert_eq!((report.attempts.len(), report.plan.entries.len()), (1, 2));
-    assert!(report.plan.entries.iter().all(|e| !e.reasons.contains(&PlanReason::NotStarted)));
+    assert!(
+        report
+            .plan
+            .entries
+            .iter()
+            .all(|e| !e.reasons.contains(&PlanReason(ReasonKind::NotStarted)))
+    );
 }

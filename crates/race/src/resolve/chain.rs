@@ -6,7 +6,7 @@ use super::filter::FilteredAnswer;
 use super::record::{RecordMeaning, ServiceRecord, interpret};
 use super::{MAX_ALIASES, is_negative};
 use crate::dns::DnsFailure;
-use crate::reason::PlanReason;
+use crate::reason::{PlanReason, ReasonKind};
 
 /// The chain of aliases, as far as it is known from the answers.
 #[derive(Clone, Debug)]
@@ -76,11 +76,12 @@ impl AliasChain {
                 RecordMeaning::Alias(target) => target,
             };
             if target == first || chain.aliases.contains(&target) {
-                return chain.broken(PlanReason::AliasLoop { name: target });
+                return chain.broken(PlanReason(ReasonKind::AliasLoop { name: target }));
             }
             if chain.aliases.len() == MAX_ALIASES {
                 let name = target;
-                return chain.broken(PlanReason::AliasTooLong { followed: MAX_ALIASES, name });
+                return chain
+                    .broken(PlanReason(ReasonKind::AliasTooLong { followed: MAX_ALIASES, name }));
             }
             chain.aliases.push(target.clone());
             chain.owner = target;

@@ -4,7 +4,7 @@ use alloc::{vec, vec::Vec};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::dns::{DnsFailure, DnsQuery, DnsRecords, HttpsRecord, RecordType};
-use crate::reason::PlanReason;
+use crate::reason::{PlanReason, ReasonKind};
 
 /// The maximum number of addresses used per name and family.
 pub const MAX_ADDRESSES: usize = 64;
@@ -83,14 +83,23 @@ impl FilteredAnswer {
         let record_type = query.record_type;
         if self.not_unicast > 0 {
             let ignored = self.not_unicast;
-            notes.push(PlanReason::NotUnicast { name: name(), record_type, ignored });
+            notes.push(PlanReason(ReasonKind::NotUnicast { name: name(), record_type, ignored }));
         }
         let ignored = self.ignored;
         if ignored > 0 && record_type == RecordType::Https {
-            notes.push(PlanReason::TooManyRecords { name: name(), used: MAX_RECORDS, ignored });
+            notes.push(PlanReason(ReasonKind::TooManyRecords {
+                name: name(),
+                used: MAX_RECORDS,
+                ignored,
+            }));
         } else if ignored > 0 {
             let used = MAX_ADDRESSES;
-            notes.push(PlanReason::TooManyAddresses { name: name(), record_type, used, ignored });
+            notes.push(PlanReason(ReasonKind::TooManyAddresses {
+                name: name(),
+                record_type,
+                used,
+                ignored,
+            }));
         }
         notes
     }

@@ -7,7 +7,7 @@ use super::filter::MAX_ECH;
 use super::names::target_name;
 use crate::candidate::AlpnName;
 use crate::dns::{HttpsRecord, RecordType};
-use crate::reason::{PlanReason, RecordFault};
+use crate::reason::{PlanReason, ReasonKind, RecordFault};
 use crate::seed;
 
 /// `SvcParamKey` of `mandatory` itself, which it must not list.
@@ -95,12 +95,12 @@ fn alias(
     for record in records.iter().filter(|record| record.priority == 0) {
         let name = || owner.into();
         if record.target.is_empty() || record.target == "." {
-            notes.push(PlanReason::AliasToNothing { name: name() });
+            notes.push(PlanReason(ReasonKind::AliasToNothing { name: name() }));
         } else if let Some(target) = target_name(&record.target) {
             targets.push(target);
         } else {
             let fault = RecordFault::Target;
-            notes.push(PlanReason::MalformedRecord { name: name(), fault });
+            notes.push(PlanReason(ReasonKind::MalformedRecord { name: name(), fault }));
         }
     }
     match targets.into_iter().min_by_key(|target| seed::draw(seed, target.as_bytes())) {
@@ -110,7 +110,7 @@ fn alias(
 }
 
 fn service(owner: &str, record: &HttpsRecord) -> Result<ServiceRecord, PlanReason> {
-    let malformed = |fault| PlanReason::MalformedRecord { name: owner.into(), fault };
+    let malformed = |fault| PlanReason(ReasonKind::MalformedRecord { name: owner.into(), fault });
     let unknown: Vec<u16> = record
         .mandatory
         .iter()
@@ -119,7 +119,7 @@ fn service(owner: &str, record: &HttpsRecord) -> Result<ServiceRecord, PlanReaso
         .take(MAX_KEYS_LISTED)
         .collect();
     if !unknown.is_empty() {
-        return Err(PlanReason::MandatoryUnknown { name: owner.into(), keys: unknown });
+        return Err(PlanReason(ReasonKind::MandatoryUnknown { name: owner.into(), keys: unknown }));
     }
     if !record.mandatory.iter().all(|key| is_present(record, *key)) {
         return Err(malformed(RecordFault::Mandatory));

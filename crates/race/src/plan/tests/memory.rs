@@ -8,6 +8,7 @@ use crate::evidence::{AttemptFailure, Evidence, EvidenceLevel, FailureCause, Tru
 use crate::memory::{Memory, MemoryConfig};
 use crate::plan::{Plan, PlanReason};
 use crate::policy::Policy;
+use crate::reason::ReasonKind;
 use crate::target::TargetHost;
 use crate::vocabulary::{TestedResolution, dual_stack, https, ms, timetable};
 
@@ -130,8 +131,8 @@ fn what_works_goes_first_and_the_preferred_one_is_tried_beside_it() {
     );
     assert!(plan.entries[0].from_memory && !plan.entries[1].from_memory);
     assert_eq!(plan.entries[0].initial_rtt, Some(ms(20)));
-    assert!(matches!(plan.entries[0].reasons[0], PlanReason::KnownGood { .. }));
-    assert!(matches!(plan.entries[1].reasons[0], PlanReason::MoreWanted { .. }));
+    assert!(matches!(plan.entries[0].reasons[0], PlanReason(ReasonKind::KnownGood { .. })));
+    assert!(matches!(plan.entries[1].reasons[0], PlanReason(ReasonKind::MoreWanted { .. })));
 }
 
 /// The most preferred works, so there is nothing to test.
@@ -250,7 +251,8 @@ fn the_network_is_probed_by_some_races() {
     for seed in 0..400 {
         learnt.ladder.seed = seed;
         let plan = learnt.plan_after(60);
-        let probes = |reason: &PlanReason| matches!(reason, PlanReason::Probe { one_in: 4 });
+        let probes =
+            |reason: &PlanReason| matches!(reason, PlanReason(ReasonKind::Probe { one_in: 4 }));
         probing += plan
             .entries
             .iter()

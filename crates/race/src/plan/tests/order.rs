@@ -6,6 +6,7 @@ use core::time::Duration;
 use crate::candidate::{Security, Transport};
 use crate::plan::{MAX_CANDIDATES, Plan, PlanReason};
 use crate::policy::{Policy, SctpSecurity};
+use crate::reason::ReasonKind;
 use crate::target::{Target, TargetHost};
 use crate::vocabulary::{TestedResolution, addresses, dual_stack, https, ms, timetable};
 
@@ -138,7 +139,7 @@ fn each_transport_has_the_requested_security() {
     );
     let clear = plan(none);
     assert_eq!(securities(&clear), [(Tcp, none), (Mptcp, none), (Sctp, none), (SctpUdp, none)]);
-    assert_eq!(clear.notes, [PlanReason::AlwaysSecure { transport: Quic }]);
+    assert_eq!(clear.notes, [PlanReason(ReasonKind::AlwaysSecure { transport: Quic })]);
 }
 
 /// RFC 3436 and RFC 8261 are equivalent: the caller chooses one, or tries both, each transport once
@@ -223,5 +224,8 @@ fn candidates_are_bounded() {
     };
     assert_eq!(over(Transport::Quic), over(Transport::Tcp));
     let ignored = 32 * 64 * 2 - MAX_CANDIDATES;
-    assert!(plan.notes.contains(&PlanReason::TooManyCandidates { used: MAX_CANDIDATES, ignored }));
+    assert!(
+        plan.notes
+            .contains(&PlanReason(ReasonKind::TooManyCandidates { used: MAX_CANDIDATES, ignored }))
+    );
 }

@@ -13,6 +13,7 @@ use crate::memory::{Memory, MemoryConfig};
 use crate::plan::interleave::interleave;
 use crate::plan::{MAX_CANDIDATES, Plan, PlanReason, PlanRequest, plan};
 use crate::policy::{ATTEMPT_DELAY_FLOOR, Policy};
+use crate::reason::ReasonKind;
 use crate::resolve::{RaceResolution, ServiceAddress, ServiceInfo};
 use crate::target::{TargetHost, TargetService};
 use crate::vocabulary::{dual_stack, https, ipv4_only, ipv6_only, nat64, network};
@@ -303,8 +304,8 @@ proptest! {
         if plan.entries.is_empty() {
             for dropped in &plan.dropped {
                 let is_forbidden = dropped.reasons.iter().any(|reason| match reason {
-                    PlanReason::NotInRecord { .. } | PlanReason::NotInAnyRecord { .. } => !has_fallback,
-                    reason => matches!(reason, PlanReason::FamilyNotAllowed { .. }),
+                    PlanReason(ReasonKind::NotInRecord { .. }) | PlanReason(ReasonKind::NotInAnyRecord { .. }) => !has_fallback,
+                    reason => matches!(reason, PlanReason(ReasonKind::FamilyNotAllowed { .. })),
                 });
                 prop_assert!(is_forbidden, "{:?}", dropped);
             }
@@ -332,7 +333,7 @@ proptest! {
     #[test]
     fn good_goes_before_bad(world in world()) {
         let (_, plan) = resolve_and_plan(&world, &[0]);
-        let is_bad = |reason: &PlanReason| matches!(reason, PlanReason::KnownBad { .. });
+        let is_bad = |reason: &PlanReason| matches!(reason, PlanReason(ReasonKind::KnownBad { .. }));
         let first_bad = plan.entries.iter().position(|entry| entry.reasons.iter().any(is_bad));
         let last_good = plan.entries.iter().rposition(|entry| entry.from_memory);
         if let (Some(bad), Some(good)) = (first_bad, last_good) {

@@ -5,6 +5,7 @@ use alloc::{string::String, vec, vec::Vec};
 use crate::candidate::Transport;
 use crate::plan::PlanReason;
 use crate::policy::Policy;
+use crate::reason::ReasonKind;
 use crate::target::{Target, TargetService};
 use crate::vocabulary::{TestedResolution, addresses, dual_stack, https, ipv4_only, timetable};
 
@@ -81,7 +82,7 @@ fn equal_priorities_are_shuffled_by_the_seed() {
 fn without_records_quic_is_tried_on_the_same_port() {
     let plan = with_seed(1).answers(&["example.com A 192.0.2.1"]).plan();
     assert_eq!(timetable(&plan), ["0 quic 192.0.2.1", "50 tcp 192.0.2.1"]);
-    assert!(plan.entries[0].reasons.contains(&PlanReason::QuicUnannounced));
+    assert!(plan.entries[0].reasons.contains(&PlanReason(ReasonKind::QuicUnannounced)));
     assert_eq!(plan.entries[0].candidate.alpn, ["h3"]);
     assert_eq!(plan.entries[1].candidate.alpn, ["h2", "http/1.1"]);
 }
@@ -95,8 +96,10 @@ fn without_h3_in_any_record_quic_is_dropped() {
         .plan();
     assert_eq!(timetable(&plan), ["0 tcp 192.0.2.1"]);
     assert_eq!(plan.dropped.len(), 1);
-    let expected =
-        PlanReason::NotInAnyRecord { transport: Transport::Quic, wanted: vec!["h3".into()] };
+    let expected = PlanReason(ReasonKind::NotInAnyRecord {
+        transport: Transport::Quic,
+        wanted: vec!["h3".into()],
+    });
     assert_eq!(plan.dropped[0].reasons, [expected]);
     assert_eq!(plan.dropped[0].candidate.transport, Transport::Quic);
 }
@@ -119,7 +122,7 @@ fn each_record_decides_for_its_own_service() {
     let dropped: Vec<_> = plan.dropped.iter().map(|dropped| dropped.candidate.transport).collect();
     assert_eq!(dropped, [Transport::Tcp, Transport::Quic]);
     for dropped in &plan.dropped {
-        assert!(matches!(dropped.reasons[..], [PlanReason::NotInRecord { .. }]));
+        assert!(matches!(dropped.reasons[..], [PlanReason(ReasonKind::NotInRecord { .. })]));
     }
 }
 
@@ -154,7 +157,7 @@ fn a_service_without_a_common_protocol_is_not_tried() {
         .plan();
     assert_eq!(timetable(&plan), ["0 tcp 192.0.2.1"], "the host itself, to which no record leads");
     assert_eq!(plan.dropped.len(), 1);
-    assert_eq!(plan.notes, [PlanReason::NotSpoken { transport: Transport::Quic }]);
+    assert_eq!(plan.notes, [PlanReason(ReasonKind::NotSpoken { transport: Transport::Quic })]);
 }
 
 /// A record that arrives late replaces what was assumed without it.
@@ -184,7 +187,7 @@ fn what_is_the_same_on_the_wire_is_tried_once() {
 }
 
 fn beside_records() -> PlanReason {
-    PlanReason::BesideRecords { name: "example.com".into() }
+    PlanReason(ReasonKind::BesideRecords { name: "example.com".into() })
 }
 
 //= rfc9460 §3
@@ -238,7 +241,10 @@ fn a_quic_only_client_still_tries_a_host_whose_records_list_only_h2() {
         .plan();
     assert_eq!(timetable(&plan), ["0 quic 192.0.2.1"]);
     let reasons = &plan.entries[0].reasons;
-    assert!(reasons.contains(&beside_records()) && reasons.contains(&PlanReason::QuicUnannounced));
+    assert!(
+        reasons.contains(&beside_records())
+            && reasons.contains(&PlanReason(ReasonKind::QuicUnannounced))
+    );
 }
 
 //= rfc9460 §3

@@ -6,7 +6,7 @@ use crate::evidence::{Evidence, EvidenceLevel, NetworkId, TrustContext};
 use crate::io::{AttemptId, RaceInput, RaceOutput};
 use crate::memory::{Memory, MemoryConfig};
 use crate::policy::Policy;
-use crate::reason::PlanReason;
+use crate::reason::{PlanReason, ReasonKind};
 use crate::target::TargetHost;
 
 fn quic_only() -> Policy {
@@ -101,8 +101,9 @@ fn on_a_lossy_network_the_preferred_transport_gets_more_time_and_a_second_try() 
         lines,
         ["0 start 0 quic 192.0.2.1", "100 start 1 quic 192.0.2.1", "120 start 2 tcp 192.0.2.1"]
     );
-    let is_loss_note =
-        |reason: &PlanReason| matches!(reason, PlanReason::NetworkLoses { second_tries: 3, .. });
+    let is_loss_note = |reason: &PlanReason| {
+        matches!(reason, PlanReason(ReasonKind::NetworkLoses { second_tries: 3, .. }))
+    };
     assert!(scene.race.plan().notes.iter().any(is_loss_note));
 }
 

@@ -16,6 +16,7 @@ use crate::memory::{
 use crate::plan::PlanReason;
 use crate::policy::{ATTEMPT_DELAY_FLOOR, LoserPolicy, Policy};
 use crate::race::{AttemptState, RaceSetup};
+use crate::reason::ReasonKind;
 use crate::target::{TargetHost, TargetService};
 use crate::trace::replay;
 
@@ -447,7 +448,7 @@ proptest! {
         let bound = policy.lossy_head_start.max(ms(100));
         for entry in &race.plan().entries {
             for reason in &entry.reasons {
-                let PlanReason::HeadStart { delay, .. } = reason else { continue };
+                let PlanReason(ReasonKind::HeadStart { delay, .. }) = reason else { continue };
                 prop_assert!(*delay >= policy.head_start && *delay <= bound, "{reason:?}");
                 if race.plan().is_lossy {
                     prop_assert!(*delay <= policy.lossy_head_start, "{reason:?}");

@@ -2,7 +2,7 @@
 
 use crate::dns::DnsFailure;
 use crate::policy::Policy;
-use crate::reason::PlanReason;
+use crate::reason::{PlanReason, ReasonKind};
 use crate::vocabulary::{TestedResolution, addresses, dual_stack, https};
 
 fn relying() -> TestedResolution {
@@ -131,7 +131,10 @@ fn if_all_records_have_ech_nothing_bypasses_them() {
         let ladder = ladder.answers(&ECH).answers(&A);
         let plan = ladder.plan();
         assert_eq!(addresses(&plan), ["192.0.2.7"]);
-        assert_eq!(plan.notes, [PlanReason::OnlyWithEch { name: "example.com".into() }]);
+        assert_eq!(
+            plan.notes,
+            [PlanReason(ReasonKind::OnlyWithEch { name: "example.com".into() })]
+        );
     }
     let ladder = TestedResolution::for_network(dual_stack()).answers(&ECH).answers(&A);
     assert_eq!(addresses(&ladder.plan()), ["192.0.2.7", "192.0.2.1"]);

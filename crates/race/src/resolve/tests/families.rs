@@ -4,7 +4,7 @@ use crate::candidate::{AddressFamily, AddressOrigin};
 use crate::dns::DnsFailure;
 use crate::io::NetworkView;
 use crate::policy::Policy;
-use crate::reason::PlanReason;
+use crate::reason::{PlanReason, ReasonKind};
 use crate::vocabulary::{TestedResolution, dual_stack, https, ipv6_only, nat64, network};
 
 //= hev3 -04 §8.3
@@ -104,7 +104,7 @@ fn the_only_family_allowed_is_queried_and_tried() {
         .answers(&["example.com A 192.0.2.1"])
         .starts_with(&["192.0.2.1"]);
     let dropped = ladder.plan().dropped;
-    let excluded = PlanReason::FamilyNotAllowed { family: AddressFamily::V6 };
+    let excluded = PlanReason(ReasonKind::FamilyNotAllowed { family: AddressFamily::V6 });
     assert!(dropped.iter().any(|dropped| dropped.reasons == [excluded.clone()]));
 }
 

@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 
 use crate::candidate::{AddressOrigin, Security, Transport};
 use crate::policy::Policy;
-use crate::reason::PlanReason;
+use crate::reason::{PlanReason, ReasonKind};
 use crate::target::{Target, TargetHost};
 use crate::vocabulary::{TestedResolution, dual_stack, https, ipv6_only, nat64, network};
 
@@ -16,7 +16,7 @@ fn literals_start_at_once() {
             .starts_with(&[address]);
         let plan = ladder.plan();
         assert!(plan.entries.iter().all(|entry| entry.candidate.origin == AddressOrigin::Literal));
-        assert!(plan.entries[0].reasons.contains(&PlanReason::Literal));
+        assert!(plan.entries[0].reasons.contains(&PlanReason(ReasonKind::Literal)));
     }
 }
 
@@ -37,7 +37,7 @@ fn localhost_is_never_queried() {
             .starts_with(&["::1", "127.0.0.1"]);
         let entry = &ladder.plan().entries[0];
         assert_eq!(entry.candidate.origin, AddressOrigin::Localhost);
-        assert!(entry.reasons.contains(&PlanReason::Localhost));
+        assert!(entry.reasons.contains(&PlanReason(ReasonKind::Localhost)));
     }
 }
 
@@ -60,7 +60,7 @@ fn a_literal_without_a_route_is_tried_as_a_last_resort() {
     let ladder = TestedResolution::new(https("192.0.2.1", 443), ipv6_only(), Policy::default(), 1);
     let plan = ladder.plan();
     assert_eq!(plan.entries.len(), 1);
-    assert!(plan.entries[0].reasons.contains(&PlanReason::LastResort));
+    assert!(plan.entries[0].reasons.contains(&PlanReason(ReasonKind::LastResort)));
     assert_eq!(plan.dropped.len(), 1);
 }
 

@@ -5,7 +5,7 @@ use alloc::{format, string::ToString, vec, vec::Vec};
 use crate::candidate::AddressOrigin;
 use crate::dns::{DnsAnswer, DnsFailure, QueryId, RecordType};
 use crate::policy::Policy;
-use crate::reason::{PlanReason, RecordFault};
+use crate::reason::{PlanReason, ReasonKind, RecordFault};
 use crate::resolve::{MAX_ADDRESSES, MAX_ECH, MAX_NAMES, MAX_QUESTIONS, MAX_RECORDS, ServiceKind};
 use crate::vocabulary::{TestedResolution, addresses, dual_stack, https, ipv4_only, ms, records};
 
@@ -77,7 +77,7 @@ fn empty_answers_do_not_remove_the_only_hint() {
         .waits_for(50)
         .fails("svc.example AAAA -", DnsFailure::NoSuchName)
         .starts_with(&["192.0.2.1"]);
-    let denied = PlanReason::DeniedHint { name: "svc.example".into() };
+    let denied = PlanReason(ReasonKind::DeniedHint { name: "svc.example".into() });
     assert!(ladder.plan().entries[0].reasons.contains(&denied));
 }
 
@@ -160,7 +160,8 @@ fn a_record_with_unknown_mandatory_keys_is_ignored() {
             "example.com HTTPS 2 b.example. alpn=h2 mandatory=1 key7 ipv4hint=192.0.2.2",
         ])
         .starts_with(&["192.0.2.2"]);
-    let note = PlanReason::MandatoryUnknown { name: "example.com".into(), keys: vec![7] };
+    let note =
+        PlanReason(ReasonKind::MandatoryUnknown { name: "example.com".into(), keys: vec![7] });
     assert_eq!(ladder.resolution.notes(), core::slice::from_ref(&note));
     assert_eq!(ladder.plan().notes, [note]);
 }
@@ -183,7 +184,7 @@ fn records_that_contradict_themselves_are_ignored() {
             .answers(&[&format!("example.com HTTPS {data}")])
             .answers(&["example.com A 192.0.2.1"])
             .starts_with(&["192.0.2.1"]);
-        let note = PlanReason::MalformedRecord { name: "example.com".into(), fault };
+        let note = PlanReason(ReasonKind::MalformedRecord { name: "example.com".into(), fault });
         assert_eq!(ladder.resolution.notes(), [note], "{data}");
         assert_eq!(ladder.resolution.services()[0].kind, ServiceKind::Origin, "{data}");
     }
@@ -229,12 +230,12 @@ fn ten_thousand_addresses_are_bounded_and_reported() {
         .answers(&["example.com HTTPS -"])
         .answers(&lines);
     assert_eq!(addresses(&ladder.plan()).len(), MAX_ADDRESSES);
-    let note = PlanReason::TooManyAddresses {
+    let note = PlanReason(ReasonKind::TooManyAddresses {
         name: "example.com".into(),
         record_type: RecordType::Aaaa,
         used: MAX_ADDRESSES,
         ignored: 10_000 - MAX_ADDRESSES,
-    };
+    });
     assert_eq!(ladder.plan().notes, [note]);
 }
 
