@@ -130,11 +130,11 @@
 //! | the same, §4 | CMT/RP | `congestion/cmt_rp_v1.rs`, `congestion/cmt_rp_v2.rs` |
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![forbid(unsafe_code)]
-// Much of the parts is for `internals` alone, and some lints are about what is public. With the feature
-// all of them hold.
+// These lints are about what is public, which the parts are with `internals` alone. With the feature all of them
+// hold.
 #![cfg_attr(
     not(feature = "internals"),
-    allow(dead_code, unfulfilled_lint_expectations, unreachable_pub, unused_imports)
+    allow(unfulfilled_lint_expectations, unreachable_pub, unused_imports)
 )]
 
 extern crate alloc;

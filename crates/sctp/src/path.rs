@@ -184,6 +184,7 @@ impl Path {
     }
 
     /// Returns the state of path MTU discovery.
+    #[cfg(any(test, feature = "internals"))]
     #[must_use]
     pub fn mtu_state(&self) -> MtuState {
         self.mtu.state()

@@ -61,7 +61,7 @@ use crate::event::Event;
 use crate::identifier::{PathId, StreamId};
 use crate::message::Message;
 use crate::serial::{Mid, Ssn, Tsn};
-use crate::wire::{CauseCode, GapBlock};
+use crate::wire::GapBlock;
 
 /// A TSN that does not wrap.
 pub(crate) type TsnPosition = u64;
@@ -105,17 +105,6 @@ pub enum DataViolation {
     WrongKind,
     /// A fragment that contradicts those before it.
     Inconsistent,
-}
-
-impl DataViolation {
-    /// Returns the cause code of the ABORT (RFC 9260 §3.3.10).
-    #[must_use]
-    pub const fn cause_code(self) -> CauseCode {
-        match self {
-            Self::NoUserData(_) => CauseCode::NO_USER_DATA,
-            Self::WrongKind | Self::Inconsistent => CauseCode::PROTOCOL_VIOLATION,
-        }
-    }
 }
 
 /// The receiving side of an association.
@@ -285,15 +274,10 @@ impl AssociationReceiver {
     }
 
     /// Returns the highest TSN that has arrived.
+    #[cfg(any(test, feature = "internals"))]
     #[must_use]
     pub fn highest_tsn(&self) -> Tsn {
         tsn_at(self.tracking.highest())
-    }
-
-    /// Returns whether something is missing below the highest TSN.
-    #[must_use]
-    pub fn has_gap(&self) -> bool {
-        self.tracking.has_gap()
     }
 
     /// How many streams the peer may send on.

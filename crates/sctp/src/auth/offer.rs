@@ -76,6 +76,7 @@ impl AuthOffer {
     }
 
     /// Returns whether it is empty.
+    #[cfg(any(test, feature = "internals"))]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

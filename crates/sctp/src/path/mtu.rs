@@ -110,6 +110,7 @@ impl PathMtu {
         usize::from(self.current)
     }
 
+    #[cfg(any(test, feature = "internals"))]
     pub(super) fn state(&self) -> MtuState {
         self.state
     }

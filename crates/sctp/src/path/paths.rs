@@ -351,6 +351,7 @@ impl AssociationPaths {
     }
 
     /// Returns the consecutive errors on all paths together.
+    #[cfg(any(test, feature = "internals"))]
     #[must_use]
     pub fn errors(&self) -> u32 {
         self.errors

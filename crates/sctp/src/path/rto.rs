@@ -64,6 +64,7 @@ impl RetransmissionTimeout {
     }
 
     /// Returns the latest RTT measured.
+    #[cfg(any(test, feature = "internals"))]
     #[must_use]
     pub fn latest(&self) -> Option<Duration> {
         known(self.latest)

@@ -73,12 +73,14 @@ impl AssociationReceiver {
     }
 
     /// Returns when SACKs are sent.
+    #[cfg(any(test, feature = "internals"))]
     #[must_use]
     pub fn sack_policy(&self) -> SackPolicy {
         self.acknowledgement.policy
     }
 
     /// Changes when SACKs are sent.
+    #[cfg(any(test, feature = "internals"))]
     pub fn set_sack_policy(&mut self, policy: SackPolicy) {
         self.acknowledgement.policy = policy;
     }
@@ -89,6 +91,7 @@ impl AssociationReceiver {
     }
 
     /// Requests an immediate SACK.
+    #[cfg(any(test, feature = "internals"))]
     pub fn request_sack(&mut self) {
         self.acknowledgement.request_now();
     }

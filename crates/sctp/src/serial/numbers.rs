@@ -7,6 +7,7 @@ macro_rules! serial_number {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         pub struct $name(pub $integer);
 
+        #[cfg_attr(not(feature = "internals"), expect(dead_code, reason = "not every kind needs all"))]
         impl $name {
             /// Returns the next number.
             #[must_use]

@@ -241,6 +241,7 @@ impl ErrorCause {
     }
 
     /// Returns the types of the missing parameters, if that is the cause.
+    #[cfg(any(test, feature = "internals"))]
     pub fn missing(&self) -> impl Iterator<Item = ParameterType> + '_ {
         let types = match self {
             Self::MissingMandatoryParameter { types } => &types[..],

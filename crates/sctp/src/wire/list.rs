@@ -21,6 +21,7 @@ macro_rules! element_list {
             }
 
             /// Returns whether the list is empty.
+            #[cfg(any(test, feature = "internals"))]
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.0.is_empty()

@@ -84,6 +84,7 @@ impl PacketParser {
     ///
     /// # Errors
     /// If the packet is too short or its checksum is not acceptable.
+    #[cfg(any(test, feature = "internals"))]
     pub fn parse(
         contents: &Bytes,
         check: ChecksumKind,

@@ -63,6 +63,7 @@ pub struct DataFlags {
 
 impl DataFlags {
     /// A whole ordered message.
+    #[cfg(any(test, feature = "internals"))]
     pub const WHOLE: Self = Self { unordered: false, begin: true, end: true, immediate: false };
 
     /// Decodes the flags of the chunk's header.

@@ -68,6 +68,7 @@ impl StreamList {
     }
 
     /// Returns whether the list is empty, which stands for all streams.
+    #[cfg(any(test, feature = "internals"))]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
