@@ -22,13 +22,14 @@ struct Library {
 
 const DEFAULT: &[&[&str]] = &[&[]];
 
-const LIBRARIES: [Library; 5] = [
+const LIBRARIES: [Library; 6] = [
     Library {
         package: "eyas-sctp",
         folder: "crates/sctp",
         features: &[&[], &["--no-default-features"]],
     },
     Library { package: "eyas-sctp-tokio", folder: "crates/sctp-tokio", features: DEFAULT },
+    Library { package: "eyas-host", folder: "crates/host", features: DEFAULT },
     Library { package: "eyas-race", folder: "crates/race", features: DEFAULT },
     Library { package: "eyas", folder: "crates/eyas", features: DEFAULT },
     Library { package: "eyas-http", folder: "crates/http", features: DEFAULT },
