@@ -139,8 +139,8 @@ mod tests {
 
     #[test]
     fn options_that_are_not_given_stay() {
-        let mut config = AssociationConfig::default();
-        config.multipath = Some(MultipathConfig::default());
+        let multipath = Some(MultipathConfig::default());
+        let mut config = AssociationConfig { multipath, ..AssociationConfig::default() };
         let before = config.multipath.clone();
         AssociationOptions::default().apply(&mut config);
         assert_eq!(config.multipath, before);
