@@ -27,7 +27,7 @@ use crate::request_body::{BoxError, UploadBody, UploadProgress};
 use crate::response_body::{ConnectionLease, ResponseBody};
 use crate::shared::SharedGateway;
 use crate::stats::GatewayStats;
-use crate::tunnel;
+use crate::tunnel::{self, UpstreamTunnel};
 use crate::upgrade;
 use crate::validation::{BodyFraming, RequestRejection, ValidRequest, has_raw_octets, validate};
 use crate::websocket;
@@ -194,7 +194,7 @@ fn switch(
     let upstream = hyper::upgrade::on(&mut response);
     fields::filter_response(response.headers_mut());
     upgrade::request(response.headers_mut(), &protocol);
-    tunnel::open(shared, client, (upstream, lease));
+    tunnel::open(shared, client, UpstreamTunnel { upgrade: upstream, lease });
     Ok(response.map(|_| ResponseBody::generated(Bytes::new())))
 }
 
@@ -285,7 +285,8 @@ async fn open_websocket_on_stream(
     fields::filter_response(response.headers_mut());
     response.headers_mut().remove(header::SEC_WEBSOCKET_ACCEPT);
     *response.status_mut() = StatusCode::OK;
-    let download = tunnel::open_on_stream(shared, client, (upstream, lease));
+    let download =
+        tunnel::open_on_stream(shared, client, UpstreamTunnel { upgrade: upstream, lease });
     Ok(response.map(|_| ResponseBody::from_tunnel(download)))
 }
 
@@ -312,6 +313,6 @@ async fn open_websocket(
     fields::filter_response(response.headers_mut());
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    tunnel::open(shared, client, (upstream, lease));
+    tunnel::open(shared, client, UpstreamTunnel { upgrade: upstream, lease });
     Ok(response.map(|_| ResponseBody::generated(Bytes::new())))
 }

@@ -152,7 +152,7 @@ impl ConnectionShare {
             SharedSender::Http2(sender, extended_connect)
                 if websocket::is_upgrade(request.headers()) =>
             {
-                open_websocket(sender, (self.scheme, extended_connect), request).await
+                open_websocket(sender, self.scheme, extended_connect, request).await
             }
             SharedSender::Http2(sender, _) => {
                 to_multiplexed(&mut request, self.scheme, Version::HTTP_2);
@@ -173,7 +173,8 @@ impl ConnectionShare {
 /// Requests a WebSocket by extended CONNECT (RFC 8441 §5), and returns its response in the form of HTTP/1.1.
 async fn open_websocket(
     sender: &mut http2::SendRequest<UploadBody>,
-    (scheme, extended_connect): (UpstreamScheme, &mut ExtendedConnect),
+    scheme: UpstreamScheme,
+    extended_connect: &mut ExtendedConnect,
     mut request: Request<UploadBody>,
 ) -> Result<Response<ReceivedBody>, FailedAttempt> {
     let known = extended_connect.wait_for(Option::is_some).await.map(|is_enabled| *is_enabled);

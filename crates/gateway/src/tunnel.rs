@@ -18,13 +18,16 @@ use crate::response_body::ConnectionLease;
 use crate::shared::SharedGateway;
 use crate::stats::GatewayCounters;
 
+/// The upstream's side of a tunnel.
+pub(crate) struct UpstreamTunnel {
+    pub(crate) upgrade: OnUpgrade,
+    pub(crate) lease: ConnectionLease,
+}
+
 /// Forwards data once both sides are upgraded, until one breaks, both have ended, or the idle time is over. The lease of
 /// the upstream's connection lasts as long.
-pub(crate) fn open(
-    shared: &Arc<SharedGateway>,
-    client: OnUpgrade,
-    (upstream, lease): (OnUpgrade, ConnectionLease),
-) {
+pub(crate) fn open(shared: &Arc<SharedGateway>, client: OnUpgrade, upstream: UpstreamTunnel) {
+    let UpstreamTunnel { upgrade: upstream, lease } = upstream;
     // A body that was not requested is not sent any more.
     lease.upload.gate.close();
     let shared = Arc::clone(shared);
@@ -39,8 +42,9 @@ pub(crate) fn open(
 pub(crate) fn open_on_stream(
     shared: &Arc<SharedGateway>,
     client: UploadBody,
-    (upstream, lease): (OnUpgrade, ConnectionLease),
+    upstream: UpstreamTunnel,
 ) -> PipeBody {
+    let UpstreamTunnel { upgrade: upstream, lease } = upstream;
     // A body that was not requested is not sent any more.
     lease.upload.gate.close();
     let shared = Arc::clone(shared);

@@ -42,7 +42,7 @@ impl Servers {
         let upstream = RecordingUpstream::start().await;
         let url = format!("http://{}", upstream.address).parse().expect("an upstream");
         let gateway = Gateway::builder(url).build().expect("a gateway");
-        let builder = || Server::builder().extended_connect(true).service(gateway.clone());
+        let builder = || Server::builder().extended_connect(["websocket"]).service(gateway.clone());
         let plain = builder().plain().start().await.expect("a server");
         let secure = builder().start().await.expect("a server");
         Self { upstream, plain, secure, http3: None }

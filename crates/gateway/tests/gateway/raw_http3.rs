@@ -137,9 +137,9 @@ pub(crate) fn head(fields: &[(&str, &str)]) -> Vec<u8> {
     // No dynamic table; each field is a literal with a literal name (RFC 9204 §4.5.1, §4.5.6).
     let mut section = vec![0, 0];
     for (name, value) in fields {
-        integer(&mut section, (0x20, 3), name.len());
+        integer(&mut section, 0x20, 3, name.len());
         section.extend_from_slice(name.as_bytes());
-        integer(&mut section, (0x00, 7), value.len());
+        integer(&mut section, 0x00, 7, value.len());
         section.extend_from_slice(value.as_bytes());
     }
     frame(0x01, &section)
@@ -151,7 +151,7 @@ pub(crate) fn data(payload: &[u8]) -> Vec<u8> {
 }
 
 /// Encodes an integer with a prefix of so many bits (RFC 7541 §5.1).
-fn integer(to: &mut Vec<u8>, (first, bits): (u8, u32), value: usize) {
+fn integer(to: &mut Vec<u8>, first: u8, bits: u32, value: usize) {
     let most = (1 << bits) - 1;
     if value < most {
         to.push(first | u8::try_from(value).expect("small"));

@@ -1,31 +1,31 @@
 //! HTTP/3 over QUIC: accepting and serving connections.
 
+mod exchange;
 mod head;
 mod receive_window;
 mod vanished;
 mod window;
 
 use std::{
-    future::{Future, poll_fn},
+    future::Future,
     net::{SocketAddr, UdpSocket},
     pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
-    task::Poll,
     time::Duration,
 };
 
-use eyas_h3::{code::ErrorCode, message::Content};
 use quinn::{
     TransportConfig, VarInt,
     crypto::rustls::{HandshakeData, QuicServerConfig},
 };
 use rustls_pki_types::CertificateDer;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use self::{
+    exchange::{RequestContext, exchange},
     receive_window::ReceiveWindow,
     vanished::vanished,
     window::{INITIAL_WINDOW, SendWindow},
@@ -34,36 +34,22 @@ use super::{
     ServeError, Transport,
     activity::EVICTION_TIME,
     admission::Permit,
-    answer,
-    body::ResponseBody,
-    budget::LEAST_PIECE,
     exchange::Exchange,
-    interim::InterimResponses,
     limits::CLOSING_TIME,
     link::{Link, Negotiated},
-    pace::{Pace, Rate},
-    piece::{Flow, PIECE},
-    request_body::RequestBody,
+    pace::Rate,
     shared::Shared,
     stats::Counters,
     tls::Tls,
     turn::Turn,
 };
 use crate::http3::{
-    ConnectionDatagrams, ConnectionEnd, ConnectionOptions, Protocol, Receiving, Sending,
-    ServerConnection, SideStreams, response_content,
+    ConnectionDatagrams, ConnectionEnd, ConnectionOptions, ServerConnection, SideStreams,
 };
 
 /// The number of unidirectional streams that a client may open: control, two for QPACK, and a few
 /// of reserved types (RFC 9114 §6.2.3).
 const UNIDIRECTIONAL_STREAMS: u32 = 8;
-
-/// The size of a DATA frame for a slow peer. Progress is counted in frames accepted by quinn, so
-/// even a slow peer must be able to receive one in time.
-const MIN_FRAME_BYTES: usize = 16 * 1024;
-
-/// A frame that is accepted within this time doubles the size of the next one.
-const FAST_SEND_TIME: Duration = Duration::from_secs(1);
 
 /// The number of unread bytes of request bodies that a connection buffers, over all streams. They
 /// are read only when there is room for their effects, so this limits what a peer can make a
@@ -301,6 +287,16 @@ struct Windows {
     receiving: Option<Arc<ReceiveWindow>>,
 }
 
+impl Windows {
+    /// Holds the window of a tunnel open and its connection alive, until this is dropped.
+    async fn keep_tunnel(&self, turn: &Turn, rate: Rate) {
+        match self.receiving.as_ref().filter(|_| turn.is_tunnel()) {
+            Some(window) => window.open_tunnel().keep_alive(rate).await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
 struct Connection {
     shared: Arc<Shared>,
     link: Arc<Link>,
@@ -373,10 +369,15 @@ impl Connection {
         let conn = self.conn.clone();
         // Started here rather than in the task, so that a shutdown in between does not miss it.
         let awaiting = Exchange::awaiting(&link.activity, link.share.request_slot());
-        let (windows, datagrams) = (self.windows.clone(), self.datagrams.clone());
+        let context = RequestContext {
+            shared,
+            link,
+            windows: self.windows.clone(),
+            datagrams: self.datagrams.clone(),
+        };
         self.shared.tasks.spawn(async move {
             tokio::select! {
-                () = exchange((shared, link), (windows, datagrams), awaiting, request) => {}
+                () = exchange(context, awaiting, request) => {}
                 // There is no peer left to answer.
                 _ = conn.closed() => {}
             }
@@ -415,191 +416,4 @@ impl Connection {
             }
         }
     }
-}
-
-async fn exchange(
-    (shared, link): (Arc<Shared>, Arc<Link>),
-    (windows, datagrams): (Windows, Option<ConnectionDatagrams>),
-    exchange: Exchange,
-    stream: RequestStream,
-) {
-    let begun = head::begin(&shared, &link, exchange, stream).await;
-    let Some((mut request, exchange, RequestStream { mut send, recv })) = begun else { return };
-    let is_extended = request.extensions().get::<Protocol>().is_some();
-    if let Some(datagrams) = datagrams
-        && is_extended
-    {
-        request.extensions_mut().insert(datagrams.for_stream(recv.id()));
-    }
-    let method = request.method().clone();
-    let turn = Arc::clone(exchange.turn());
-    // Writes report it too, but there are none while a service produces nothing.
-    let stopped = send.stopped();
-    let mut stopped = pin!(async {
-        if let Ok(None) = stopped.await {
-            std::future::pending::<()>().await;
-        }
-    });
-    let response = tokio::select! {
-        biased;
-        response = respond(&shared, &link, exchange, request, (&mut send, recv)) => response,
-        () = &mut stopped => None,
-    };
-    if turn.is_malformed() {
-        // RFC 9114 §4.1.2.
-        return send.reset(ErrorCode::MessageError);
-    }
-    let Some(response) = response else {
-        return send.reset(ErrorCode::RequestCancelled);
-    };
-    let window = &*windows.sending;
-    let flow = Flow::default();
-    let mut pace = Pace::new(Rate::minimum(&shared.limits));
-    let stalled = poll_fn(|cx| {
-        if turn.waits_for_service() || turn.is_tunnel() {
-            pace.pause();
-            return Poll::Pending;
-        }
-        pace.poll_stalled(cx, || flow.taken() + window.sent_behind(&flow))
-    });
-    let receiving =
-        windows.receiving.filter(|_| turn.is_tunnel()).map(|window| window.open_tunnel());
-    let kept_alive = async {
-        match &receiving {
-            Some(receiving) => receiving.keep_alive(Rate::minimum(&shared.limits)).await,
-            None => std::future::pending().await,
-        }
-    };
-    let ended = tokio::select! {
-        biased;
-        delivered = deliver(&mut send, response, &method, window, &flow) => Some(delivered),
-        () = kept_alive => None,
-        () = &mut stopped => return send.reset(ErrorCode::RequestCancelled),
-        () = stalled => None,
-    };
-    match ended {
-        Some(Ok(())) => {}
-        Some(Err(error)) => {
-            tracing::debug!(error, "HTTP/3 response cut short");
-            send.reset(abort_code(&turn, is_extended));
-        }
-        None => {
-            Counters::count(&shared.counters.responses_stalled);
-            send.reset(ErrorCode::RequestCancelled);
-        }
-    }
-}
-
-/// Returns why a response is cut short.
-fn abort_code(turn: &Turn, is_extended: bool) -> ErrorCode {
-    match turn.is_tunnel() {
-        _ if turn.is_malformed() => ErrorCode::MessageError,
-        // RFC 9220 §3: "RST exceptions are represented by a stream error of type H3_REQUEST_CANCELLED".
-        true if is_extended => ErrorCode::RequestCancelled,
-        // RFC 9114 §4.4: "A proxy treats any error in the TCP connection, [...] as a stream error of type
-        // H3_CONNECT_ERROR."
-        true => ErrorCode::ConnectError,
-        false => ErrorCode::InternalError,
-    }
-}
-
-/// Returns the response to a request, unless the peer has disconnected.
-async fn respond(
-    shared: &Arc<Shared>,
-    link: &Link,
-    exchange: Exchange,
-    mut request: http::Request<()>,
-    (send, recv): (&mut Sending<quinn::Connection>, Receiving<quinn::Connection>),
-) -> Option<http::Response<ResponseBody>> {
-    let turn = Arc::clone(exchange.turn());
-    if answer::expects_continue(&request) {
-        turn.expect_continue();
-    }
-    let patience = shared.limits.idle_time;
-    let (mut limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
-    if let Some(protocol) = request.extensions_mut().remove::<Protocol>() {
-        request.extensions_mut().insert(hyper::ext::Protocol::from(protocol.as_str()));
-    }
-    if shared.is_tunnel(&request) {
-        turn.set_tunnel(true);
-        limit = u64::MAX;
-    }
-    let has_length = request.headers().contains_key(http::header::CONTENT_LENGTH);
-    let body = RequestBody::http3(recv, has_length, limit, counters, Arc::clone(&turn));
-    let (interim_responses, mut interims) = InterimResponses::new();
-    request.extensions_mut().insert(interim_responses);
-    let mut response_future = pin!(answer::respond(shared, link, exchange, request.map(|()| body)));
-    loop {
-        tokio::select! {
-            biased;
-            response = &mut response_future => {
-                while let Some(interim) = interims.try_next() {
-                    send_interim(send, &interim, patience).await?;
-                }
-                return Some(response);
-            }
-            () = turn.continue_requested() => {
-                send_interim(send, &answer::continue_response(), patience).await?;
-            }
-            interim = interims.next() => {
-                send_interim(send, &interim, patience).await?;
-            }
-        }
-    }
-}
-
-/// Sends an informational response, unless the peer leaves no room for it.
-async fn send_interim(
-    send: &mut Sending<quinn::Connection>,
-    response: &http::Response<()>,
-    patience: Duration,
-) -> Option<()> {
-    timeout(patience, send.send_response(response, Content::Interim)).await.ok()?.ok()
-}
-
-type DeliveryError = Box<dyn std::error::Error + Send + Sync>;
-
-/// Sends a response and waits until the peer has acknowledged it.
-async fn deliver(
-    send: &mut Sending<quinn::Connection>,
-    response: http::Response<ResponseBody>,
-    method: &http::Method,
-    window: &SendWindow,
-    flow: &Flow,
-) -> Result<(), DeliveryError> {
-    let (head, mut body) = response.into_parts();
-    let _open = body.take_exchange();
-    let head = http::Response::from_parts(head, ());
-    let content = match body.is_faulty() {
-        true => Content::Any,
-        false => response_content(&head, method),
-    };
-    send.send_response(&head, content).await?;
-    // quinn does not report the peer's window, so begin with small pieces in case the peer accepts
-    // nothing.
-    let mut room = LEAST_PIECE;
-    let mut size = MIN_FRAME_BYTES;
-    while let Some(piece) = body.piece(room).await {
-        let mut piece = piece?;
-        while !piece.is_empty() {
-            let (frame, started) = (piece.split_to(size), Instant::now());
-            send.send_data(frame.bytes()).await?;
-            size = if started.elapsed() < FAST_SEND_TIME {
-                (size * 2).min(PIECE)
-            } else {
-                MIN_FRAME_BYTES
-            };
-            flow.record_taken(frame.len());
-            window.sent(frame.len());
-        }
-        room = (room * 4).min(PIECE);
-    }
-    let trailers = body.take_trailers();
-    drop(body);
-    flow.end();
-    if let Some(trailers) = trailers {
-        send.send_trailers(&trailers).await?;
-    }
-    send.finish().await?;
-    Ok(())
 }

@@ -4,7 +4,7 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
     task::{Context, Poll, Waker, ready},
 };
 
@@ -14,11 +14,9 @@ use h2::RecvStream;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
-use tokio_util::sync::WaitForCancellationFutureOwned;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::{
-    body_error::BodyError, exchange::Exchange, stats::Counters, turn::Turn, upgrade::TunnelBody,
-};
+use super::{body_error::BodyError, exchange::Exchange, stats::Counters, turn::Turn};
 use crate::http3::Receiving;
 
 /// The body of a request as it arrives. If it is not read, the peer soon stops sending, because its
@@ -45,6 +43,29 @@ enum Source {
     Http2(RecvStream),
     Http3(Box<Receiving<quinn::Connection>>),
     Shared(SharedBody),
+}
+
+/// The body of a request that may become one direction of a tunnel.
+pub(super) struct TunnelBody {
+    body: Mutex<RequestBody>,
+    /// Cancelled when the client reads no more of the other direction.
+    abandoned: CancellationToken,
+}
+
+impl TunnelBody {
+    pub(super) fn new(body: RequestBody) -> Self {
+        Self { body: body.into(), abandoned: CancellationToken::new() }
+    }
+
+    /// Locks the body for one poll.
+    pub(super) fn lock(&self) -> MutexGuard<'_, RequestBody> {
+        self.body.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what is cancelled when the client reads no more of the other direction.
+    pub(super) fn abandoned(&self) -> &CancellationToken {
+        &self.abandoned
+    }
 }
 
 /// A body that belongs to a tunnel, which ends when the client abandons its other direction.

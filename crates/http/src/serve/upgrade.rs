@@ -7,7 +7,7 @@ use std::{
     future::Future,
     io,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll, Waker},
 };
 
@@ -25,7 +25,10 @@ use tokio::{
 };
 use tokio_util::{io::StreamReader, sync::CancellationToken};
 
-use super::{exchange::Exchange, request_body::RequestBody};
+use super::{
+    exchange::Exchange,
+    request_body::{RequestBody, TunnelBody},
+};
 use crate::pipe::{PipeBody, PipeWriter, pipe};
 
 /// hyper makes an [`OnUpgrade`] only for a request that it has read, so it reads this one.
@@ -33,25 +36,6 @@ const REQUEST: &[u8] = b"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n";
 
 /// The end of a head (RFC 9112 §2.1).
 const HEAD_END: &[u8] = b"\r\n\r\n";
-
-/// The body of a request that may become one direction of a tunnel.
-pub(super) struct TunnelBody {
-    body: Mutex<RequestBody>,
-    /// Cancelled when the client reads no more of the other direction.
-    abandoned: CancellationToken,
-}
-
-impl TunnelBody {
-    /// Locks the body for one poll.
-    pub(super) fn lock(&self) -> MutexGuard<'_, RequestBody> {
-        self.body.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns what is cancelled when the client reads no more of the other direction.
-    pub(super) fn abandoned(&self) -> &CancellationToken {
-        &self.abandoned
-    }
-}
 
 /// A request that a service may accept as a tunnel.
 pub(super) struct TunnelOffer {
@@ -65,8 +49,7 @@ impl TunnelOffer {
         request: Request<RequestBody>,
     ) -> (Option<Self>, Request<RequestBody>) {
         let (mut head, body) = request.into_parts();
-        let abandoned = CancellationToken::new();
-        let body = Arc::new(TunnelBody { body: body.into(), abandoned });
+        let body = Arc::new(TunnelBody::new(body));
         let mut upgrade = None;
         if head.extensions.get::<Protocol>().is_some()
             && let Some((offer, service_end)) = UpgradeOffer::new()
@@ -84,7 +67,7 @@ impl TunnelOffer {
         exchange: &Arc<Exchange>,
         has_content: bool,
     ) -> AcceptedTunnel {
-        let abandoned = self.body.abandoned.clone();
+        let abandoned = self.body.abandoned().clone();
         self.body.lock().hold_exchange(Arc::clone(exchange));
         // A service that still has the body of the request reads it itself.
         let is_body_free = Arc::strong_count(&self.body) == 1;
