@@ -1,6 +1,7 @@
 //! Serves one client, from its handshake to its report.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -16,12 +17,13 @@ use eyas_relay::handshake::ClientCredentials;
 use eyas_relay::handshake::{HandshakeProtocol, HandshakeRequest, HandshakeStep, ProxyHandshake};
 use eyas_relay::proxy_status::ErrorType;
 use eyas_relay::rules::ClientRules;
+use futures_util::FutureExt as _;
 use http::HeaderValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::SemaphorePermit;
 use tokio::task::yield_now;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Sleep, sleep, timeout};
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
@@ -57,7 +59,7 @@ pub(crate) async fn serve(
     let _ = tcp.set_nodelay(true);
     let evicted = permit.evicted();
     let serving = async {
-        match (secured(&shared, tcp, streams.as_ref(), &evicted).await, &streams) {
+        match (secured(&shared, tcp, streams.as_ref(), &permit).await, &streams) {
             (Ok(ClientStream::Tls(tls)), Some(streams)) if is_http2(&tls) => Err((tls, streams)),
             (Ok(tcp), _) => Ok(client_state.run(&shared, tcp, &mut permit).await),
             (Err(ending), _) => Ok(ending),
@@ -66,7 +68,7 @@ pub(crate) async fn serve(
     let ending = tokio::select! {
         ending = serving => ending,
         // Whoever has named its destination is told why it is not connected.
-        () = async { evicted.cancelled().await; sleep(EVICTION_TIME).await } => Ok(place_needed()),
+        () = evicted.cancelled().then(|()| eviction_ends()) => Ok(place_needed()),
         () = shared.abort.cancelled() => Ok(ClientEnding::Stopped),
     };
     drop(permit);
@@ -86,6 +88,12 @@ async fn is_evicted(evicted: &CancellationToken) {
     yield_now().await;
 }
 
+/// Waits until the time is over that a client has whose place another one has got.
+fn eviction_ends() -> Pin<Box<Sleep>> {
+    // Boxed, because every connection would otherwise keep room for it.
+    Box::pin(sleep(EVICTION_TIME))
+}
+
 fn place_needed() -> ClientEnding {
     let why = "it named no destination before its place was needed for another client";
     ClientEnding::Refused(RequestRefusal::TimedOut(why.to_owned()))
@@ -100,13 +108,14 @@ async fn secured(
     shared: &SharedProxy,
     tcp: TcpStream,
     streams: Option<&StreamServer>,
-    evicted: &CancellationToken,
+    permit: &ClientPermit,
 ) -> Result<ClientStream, ClientEnding> {
     let Some(streams) = streams else { return Ok(ClientStream::Plain(tcp)) };
+    let evicted = permit.evicted();
     let handshake = Box::pin(streams.handshake(tcp));
     let accepted = tokio::select! {
         accepted = timeout(shared.limits.handshake_time, handshake) => accepted,
-        () = is_evicted(evicted) => return Err(place_needed()),
+        () = is_evicted(&evicted) => return Err(place_needed()),
         () = shared.drain.cancelled() => return Err(ClientEnding::Stopped),
     };
     match accepted {
@@ -184,13 +193,15 @@ impl ClientState {
         let ip = self.client.ip();
         let authenticate = |given: &ClientCredentials| shared.authenticate(ip, Some(given));
         let reading = read_request(&mut tcp, &mut handshake, authenticate);
-        let evicted = permit.evicted();
-        let requested = tokio::select! {
-            // A request that has arrived is answered.
-            biased;
-            requested = timeout(shared.limits.handshake_time, reading) => requested,
-            () = shared.drain.cancelled() => return ClientEnding::Stopped,
-            () = is_evicted(&evicted) => return place_needed(),
+        let requested = {
+            let evicted = permit.evicted();
+            tokio::select! {
+                // A request that has arrived is answered.
+                biased;
+                requested = timeout(shared.limits.handshake_time, reading) => requested,
+                () = shared.drain.cancelled() => return ClientEnding::Stopped,
+                () = is_evicted(&evicted) => return place_needed(),
+            }
         };
         self.protocol = handshake.protocol();
         self.user = handshake.user().map(str::to_owned);
