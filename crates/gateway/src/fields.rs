@@ -258,7 +258,9 @@ mod tests {
             ("x-hop", "1"),
         ]);
         filter_response(&mut response);
-        assert_eq!(names_of(&response), ["content-length", "set-cookie"]);
+        let mut kept = names_of(&response);
+        kept.sort_unstable();
+        assert_eq!(kept, ["content-length", "set-cookie"]);
     }
 
     #[test]
