@@ -99,9 +99,12 @@ pub(super) fn open_tun(name: &str, kind: TunKind) -> io::Result<OwnedFd> {
 /// Schedules the calling thread before all ordinary ones: first in, first out, with the lowest
 /// real-time priority (sched(7)).
 pub(super) fn use_real_time_priority() -> io::Result<()> {
-    let priority = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the structure outlives the call, and 0 is the calling thread.
-    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) } {
+    // The only member of the kernel's `struct sched_param`. musl's function always fails with ENOSYS, and its structure
+    // has more members.
+    let priority: libc::c_int = 1;
+    let parameters = &raw const priority;
+    // SAFETY: the number outlives the call, which only reads it, and 0 is the calling thread.
+    match unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, parameters) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use libc::{c_int, c_ulong, seccomp_notif, seccomp_notif_addfd, seccomp_notif_resp};
+use libc::{Ioctl, c_int, seccomp_notif, seccomp_notif_addfd, seccomp_notif_resp};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// Receives stopped calls.
@@ -98,9 +98,9 @@ impl Listener {
         self.control(libc::SECCOMP_IOCTL_NOTIF_ADDFD, (&raw mut request).cast())
     }
 
-    fn control(&self, request: c_ulong, argument: *mut libc::c_void) -> io::Result<c_int> {
+    fn control(&self, request: Ioctl, argument: *mut libc::c_void) -> io::Result<c_int> {
         // SAFETY: each caller passes the structure of the request, which is live.
-        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, argument) };
+        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), request, argument) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
     }
 }
