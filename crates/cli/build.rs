@@ -1,4 +1,4 @@
-//! Tells the program which commit it was built from, if git knows; so it does for the Python package.
+//! Tells the program which commit it was built from, if git knows, and for which target; the Python package uses it, too.
 
 use std::process::Command;
 
@@ -20,4 +20,6 @@ fn main() {
         .or_else(|| git(&["rev-parse", "--short=12", "HEAD"]))
         .unwrap_or_else(|| "unknown".to_owned());
     println!("cargo::rustc-env=EYAS_COMMIT={commit}");
+    let target = std::env::var("TARGET").unwrap_or_else(|_| "unknown".to_owned());
+    println!("cargo::rustc-env=EYAS_TARGET={target}");
 }

@@ -9,6 +9,7 @@
 //! | `timeline` | a race as a picture |
 //! | `terminal` | colours, widths, and formatting of durations and sizes |
 //! | `output` | writing bodies completely or not at all; progress; messages about failures |
+//! | `version` | what `--version --verbose` says |
 //! | `failure` | kinds of failure and their exit codes |
 
 #![warn(clippy::print_stdout, clippy::print_stderr, reason = "they panic if nobody reads them")]
@@ -21,10 +22,11 @@ mod race_report;
 mod shape;
 mod terminal;
 mod timeline;
+mod version;
 
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use failure::{Failure, FailureKind};
 use flags::{Cli, Command};
@@ -48,6 +50,9 @@ fn main() -> ExitCode {
 /// Prints help, the version, or what is wrong with the command line.
 fn usage(error: &clap::Error) -> ExitCode {
     let json = std::env::args_os().any(|argument| argument == "--json");
+    if error.kind() == ErrorKind::DisplayVersion {
+        return print_version(error, json);
+    }
     if error.use_stderr() && json {
         let text = error.to_string();
         let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
@@ -62,6 +67,17 @@ fn usage(error: &clap::Error) -> ExitCode {
         true => ExitCode::from(FailureKind::Usage.exit_code()),
         false => ExitCode::SUCCESS,
     }
+}
+
+/// Prints the version, or with `--verbose` or `--json` what the build depended on as well.
+fn print_version(error: &clap::Error, json: bool) -> ExitCode {
+    let arguments = std::env::args_os().skip(1).filter_map(|argument| argument.into_string().ok());
+    let printed = match json {
+        true => output::object(&version::to_json()),
+        false if version::is_verbose(arguments) => output::text(&version::description()),
+        false => output::text(&error.to_string()),
+    };
+    if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Returns the most likely correction of a command or flag that does not exist.

@@ -32,11 +32,9 @@ use crate::flags::{
 };
 use crate::output;
 use crate::terminal::{OutputStyle, Paint, PaintedLine};
+use crate::version::COMMIT;
 use shard::ShardAssignment;
 use work::RunWatcher;
-
-/// The commit that this program was built from, or `unknown`.
-const COMMIT: &str = env!("EYAS_COMMIT");
 
 /// The name by which the plan with every key is shown. It is no experiment, and cannot be run.
 const KEYS: &str = "keys";

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 
 use crate::ports::own_port;
-use crate::stage::{DnsStub, Eyas};
+use crate::stage::{DnsStub, Eyas, validate};
 
 /// Runs a command line that fails with this code, and returns its standard error.
 fn stderr_of(line: &str, code: i32) -> String {
@@ -197,4 +197,22 @@ fn an_empty_plan_and_an_empty_memory_have_a_reason() {
     let state = tempfile::tempdir().expect("a directory");
     let page = Eyas::new("memory forget a.test").state(state.path()).run().exits(0).out;
     assert_eq!(page, "Nothing was remembered.\n");
+}
+
+#[test]
+fn the_version_says_what_it_was_built_from_if_that_is_requested() {
+    let version = format!("eyas {}\n", env!("CARGO_PKG_VERSION"));
+    for line in ["--version", "-V"] {
+        assert_eq!(Eyas::new(line).run().exits(0).out, version, "{line}");
+    }
+    let object = Eyas::new("--version --json").run().exits(0).json();
+    validate("version", &object);
+    for line in ["--version --verbose", "--version -v", "-Vv", "-vV"] {
+        let text = Eyas::new(line).run().exits(0).out;
+        assert!(text.starts_with(&version), "{line}: {text}");
+        for name in ["commit", "target"] {
+            let value = object[name].as_str().expect("a text");
+            assert!(text.contains(&format!("\n{name}: {value}\n")), "{line}: {text}");
+        }
+    }
 }
