@@ -14,7 +14,7 @@ fn units() -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("the units are there");
     let mut units: Vec<_> = entries.map(|entry| entry.expect("readable").path()).collect();
     units.sort();
-    assert_eq!(units.len(), 5, "{units:?}");
+    assert_eq!(units.len(), 6, "{units:?}");
     units
 }
 
