@@ -22,7 +22,8 @@ struct Library {
 
 const DEFAULT: &[&[&str]] = &[&[]];
 
-const LIBRARIES: [Library; 6] = [
+const LIBRARIES: [Library; 19] = [
+    Library { package: "eyas-race", folder: "crates/race", features: DEFAULT },
     Library {
         package: "eyas-sctp",
         folder: "crates/sctp",
@@ -30,9 +31,21 @@ const LIBRARIES: [Library; 6] = [
     },
     Library { package: "eyas-sctp-tokio", folder: "crates/sctp-tokio", features: DEFAULT },
     Library { package: "eyas-host", folder: "crates/host", features: DEFAULT },
-    Library { package: "eyas-race", folder: "crates/race", features: DEFAULT },
+    Library { package: "eyas-sockets", folder: "crates/sockets", features: DEFAULT },
+    Library { package: "eyas-netem", folder: "crates/netem", features: DEFAULT },
+    Library { package: "eyas-h3", folder: "crates/h3", features: DEFAULT },
     Library { package: "eyas", folder: "crates/eyas", features: DEFAULT },
     Library { package: "eyas-http", folder: "crates/http", features: DEFAULT },
+    Library { package: "eyas-emulator", folder: "crates/emulator", features: DEFAULT },
+    Library { package: "eyas-relay", folder: "crates/relay", features: DEFAULT },
+    Library { package: "eyas-proxy", folder: "crates/proxy", features: DEFAULT },
+    Library { package: "eyas-gateway", folder: "crates/gateway", features: DEFAULT },
+    Library { package: "eyas-tunnel", folder: "crates/tunnel", features: DEFAULT },
+    Library { package: "eyas-load", folder: "crates/load", features: DEFAULT },
+    Library { package: "eyas-perf", folder: "crates/perf", features: DEFAULT },
+    Library { package: "eyas-lab", folder: "crates/lab", features: DEFAULT },
+    Library { package: "eyas-supervisor", folder: "crates/supervisor", features: DEFAULT },
+    Library { package: "eyas-testserver", folder: "crates/testserver", features: DEFAULT },
 ];
 
 /// Compares the lists of the named packages, or of all, with their public items; `--bless` writes the lists.
