@@ -38,8 +38,10 @@ class WebSocketClient(QuicConnectionProtocol):
         if isinstance(event, HeadersReceived):
             self.received.fields = dict(event.headers)
             self.received.status = self.received.fields[b":status"]
-            self.http.send_data(self.stream, self.data, end_stream=False)
-            self.transmit()
+            # A refused one is over.
+            if self.received.status == b"200":
+                self.http.send_data(self.stream, self.data, end_stream=False)
+                self.transmit()
         elif isinstance(event, DataReceived):
             self.received.bytes += event.data
         if isinstance(event, HeadersReceived | DataReceived) and event.stream_ended:
