@@ -57,7 +57,6 @@ mod tests {
             ("--version -v", true),
             ("--version --verbose", true),
             ("-Vv", true),
-            ("-vV", true),
             ("get --version", false),
         ] {
             let arguments = line.split(' ').map(str::to_owned);
