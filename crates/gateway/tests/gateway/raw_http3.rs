@@ -151,7 +151,7 @@ pub(crate) fn data(payload: &[u8]) -> Vec<u8> {
 }
 
 /// Encodes an integer with a prefix of so many bits (RFC 7541 §5.1).
-fn integer(to: &mut Vec<u8>, first: u8, bits: u32, value: usize) {
+pub(crate) fn integer(to: &mut Vec<u8>, first: u8, bits: u32, value: usize) {
     let most = (1 << bits) - 1;
     if value < most {
         to.push(first | u8::try_from(value).expect("small"));

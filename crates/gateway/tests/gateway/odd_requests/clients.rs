@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::request::OddRequest;
+use crate::raw_http3::integer;
 
 /// What a client is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,28 +35,13 @@ pub(crate) async fn http1(address: SocketAddr, request: &[u8]) -> Answer {
     }
 }
 
-/// Appends an integer with a prefix of so many bits (RFC 7541 §5.1).
-fn prefixed(to: &mut Vec<u8>, first: u8, bits: u32, value: usize) {
-    let most = (1 << bits) - 1;
-    if value < most {
-        return to.push(first | value as u8);
-    }
-    to.push(first | most as u8);
-    let mut rest = value - most;
-    while rest >= 0x80 {
-        to.push(rest as u8 | 0x80);
-        rest >>= 7;
-    }
-    to.push(rest as u8);
-}
-
 /// Encodes fields without tables: HPACK (RFC 7541 §6.2.2).
 fn hpack(fields: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in fields {
         block.push(0);
         for text in [name, value] {
-            prefixed(&mut block, 0, 7, text.len());
+            integer(&mut block, 0, 7, text.len());
             block.extend(text);
         }
     }
@@ -66,9 +52,9 @@ fn hpack(fields: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
 fn qpack(fields: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
     let mut section = vec![0, 0];
     for (name, value) in fields {
-        prefixed(&mut section, 0x20, 3, name.len());
+        integer(&mut section, 0x20, 3, name.len());
         section.extend(name);
-        prefixed(&mut section, 0, 7, value.len());
+        integer(&mut section, 0, 7, value.len());
         section.extend(value);
     }
     section
