@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_crate_without_a_list_is_refused() {
         assert!(main(&["--fast"]).is_err_and(|why| why.contains("--bless")));
-        assert!(main(&["eyas-netem"]).is_err_and(|why| why.contains("eyas-http")));
+        assert!(main(&["eyas-cli"]).is_err_and(|why| why.contains("eyas-http")));
     }
 
     #[test]
