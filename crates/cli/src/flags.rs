@@ -354,9 +354,10 @@ const REPLAY_EXAMPLES: &str = "\
 Examples:
   eyas race --trace bug.jsonl example.org   record
   eyas replay bug.jsonl                     draw it again, and check it
+  eyas replay --svg race.svg bug.jsonl      the picture for a page
 
-A trace contains names and addresses that you connected to: check it before you
-share it.";
+A trace contains names and addresses that you connected to, and so does the
+picture: check them before you share them.";
 
 /// Flags of `eyas replay`.
 #[derive(Args, Clone, Debug)]
@@ -366,4 +367,7 @@ pub(crate) struct ReplayFlags {
     /// Explain for each candidate why it was ranked where it was
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Also write the picture as SVG to FILE, with colours for light and dark pages
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
 }

@@ -1,10 +1,11 @@
 //! A race as a picture: one lane for each attempt, time from left to right.
 //!
-//! Drawing is a pure function of its input and of the [style](crate::terminal::OutputStyle), so
-//! that a picture can be compared in a test.
+//! Drawing is a pure function of its input and, in a terminal, of the
+//! [style](crate::terminal::OutputStyle), so that a picture can be compared in a test.
 
 mod draw;
 mod scale;
+mod svg;
 
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use eyas::race::evidence::EvidenceLevel;
 use crate::terminal::Paint;
 
 pub(crate) use draw::{draw, draw_titled, legend};
+pub(crate) use svg::svg;
 
 /// The lanes to draw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -127,7 +127,7 @@ pub(crate) fn draw_titled(
     for lane in &timeline.lanes {
         let mut line = PaintedLine::new();
         line.pad_to(INDENT);
-        line.push(lane.paint, shortened(&lane.name, names, glyphs));
+        line.push(lane.paint, shortened(&lane.name, names, glyphs.ellipsis));
         line.pad_to(left);
         bar(&mut line, lane, &scale, glyphs);
         line.pad_to(left + scale.columns + 1);
@@ -139,7 +139,7 @@ pub(crate) fn draw_titled(
 
 /// Shortens names that are too long in the middle: both ends of an address distinguish it from
 /// others.
-fn shortened(name: &str, room: usize, glyphs: &PictureGlyphs) -> String {
+pub(super) fn shortened(name: &str, room: usize, ellipsis: char) -> String {
     let length = columns(name);
     if length <= room || room < 3 {
         return name.to_owned();
@@ -148,7 +148,7 @@ fn shortened(name: &str, room: usize, glyphs: &PictureGlyphs) -> String {
     let head = room - 1 - tail;
     let start: String = name.chars().take(head).collect();
     let end: String = name.chars().skip(length - tail).collect();
-    format!("{start}{}{end}", glyphs.ellipsis)
+    format!("{start}{ellipsis}{end}")
 }
 
 /// Returns the numbers above the bars.

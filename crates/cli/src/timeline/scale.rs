@@ -1,4 +1,4 @@
-//! Maps time to columns, and the numbers above them.
+//! Maps time to columns, and the numbers above a picture.
 
 use std::time::Duration;
 
@@ -50,6 +50,12 @@ impl TimeScale {
 
     /// Returns column and text of each number above the picture; the last one includes the unit.
     pub(super) fn ticks(&self) -> Vec<(usize, String)> {
+        let times = self.tick_times().into_iter();
+        times.filter_map(|(time, text)| Some((self.column(time)?, text))).collect()
+    }
+
+    /// Returns time and text of each number above the picture; the last one includes the unit.
+    pub(super) fn tick_times(&self) -> Vec<(Duration, String)> {
         let step = self.step();
         let (divisor, unit) = match self.span.as_secs_f64() {
             s if s >= 5.0 => (1e9, "s"),
@@ -66,7 +72,7 @@ impl TimeScale {
             .filter_map(|nanos| {
                 let time = Duration::from_nanos(u64::try_from(nanos).ok()?);
                 let text = format!("{:.decimals$}", nanos as f64 / divisor);
-                Some((self.column(time)?, if nanos == 0 { "0".to_owned() } else { text }))
+                Some((time, if nanos == 0 { "0".to_owned() } else { text }))
             })
             .collect();
         if let Some((_, text)) = ticks.last_mut() {

@@ -154,3 +154,21 @@ fn the_legend_fits() {
         assert!(columns(&text) <= 80, "{text}");
     }
 }
+
+#[test]
+fn a_picture_for_pages_shows_the_same_lanes() {
+    insta::assert_snapshot!(svg("Race to <https://a.test/>", &late_switch()));
+}
+
+#[test]
+fn a_picture_for_pages_keeps_within_its_edges() {
+    for timeline in [udp_dropped(), late_switch(), RaceTimeline::default()] {
+        let picture = svg("Race", &timeline);
+        let places = picture.split(" x=\"").skip(1).filter_map(|rest| rest.split_once('"'));
+        for (x, _) in places {
+            let x: f64 = x.parse().expect("a number");
+            assert!((-9.0..=480.0).contains(&x), "{x} in {picture}");
+        }
+        assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
+    }
+}

@@ -129,6 +129,10 @@ fn a_recorded_race_replays_as_it_ran() {
     assert_eq!(replayed["winner"], raced["winner"]);
     assert_eq!(replayed["attempts"], raced["attempts"]);
     assert!(replay().arg("--explain").run().exits(0).out.contains("all as recorded"));
+    replay().arg("--svg").arg("race.svg").run().exits(0);
+    let picture = std::fs::read_to_string(peer.directory().join("race.svg")).expect("it is there");
+    assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{picture}");
+    assert_eq!(replay().arg("--svg").arg("/no/such/folder/race.svg").run().exits(23).out, "",);
 
     let path = peer.directory().join("race.jsonl");
     let text = std::fs::read_to_string(&path).expect("it is there");
