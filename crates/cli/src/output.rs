@@ -18,7 +18,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::terminal::{OutputStyle, PaintedLine, shown_json};
+use crate::flags::ColorChoice;
+use crate::terminal::{OutputStyle, Paint, PaintedLine, shown_json};
 
 pub(crate) use body::{BodySink, unbuffered_stdout};
 pub(crate) use destination::{AtomicFile, ExistingPart};
@@ -66,4 +67,11 @@ pub(crate) fn object(value: &Value) -> Result<(), Failure> {
 pub(crate) fn print_to_stderr(lines: &[PaintedLine], style: OutputStyle) {
     let text: String = lines.iter().map(|line| line.to_text(style.colour) + "\n").collect();
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Prints a problem that the run goes on with, or what may surprise its user, to standard error.
+pub(crate) fn notice(color: ColorChoice, text: impl AsRef<str>) {
+    let line =
+        PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(Paint::Plain, text.as_ref());
+    print_to_stderr(&[line], OutputStyle::of_stderr(color));
 }

@@ -46,7 +46,6 @@ use super::{target, until_interrupted};
 use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, GetFlags};
 use crate::output::{self, UnfinishedBytes};
-use crate::terminal::{OutputStyle, Paint, PaintedLine};
 
 /// How long the client, stopped by `--max-time`, may take to return its more informative error.
 const CLIENT_ERROR_GRACE: Duration = Duration::from_millis(250);
@@ -230,9 +229,7 @@ impl<'a> GetRun<'a> {
     }
 
     fn warn(&self, text: &str) {
-        let line =
-            PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(Paint::Plain, text);
-        output::print_to_stderr(&[line], OutputStyle::of_stderr(self.common.color));
+        output::notice(self.common.color, text);
     }
 
     /// Prints what `-w` wants.

@@ -168,9 +168,7 @@ async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, F
         .map_err(|cause| Failure::new(FailureKind::Listen, cause.to_string()))?;
     if let Some(why) = listener.sctp_missing() {
         let text = format!("no SCTP inside UDP: {why}; choose another with --sctp-udp-port");
-        let line =
-            PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(Paint::Plain, text);
-        output::print_to_stderr(&[line], plain(common));
+        output::notice(common.color, text);
     }
     if flags.verbose && !common.json {
         let text = format!("listening on {}", listener.local_addr());

@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | `mod` | the proxy, and the report of its address |
 //! | `run` | a command with its own proxy |
+//! | `bypass` | programs that connect past it |
 //! | `enclosed` | a command in its own network namespace |
 //! | `lines` | a line for each connection |
 
+mod bypass;
 #[cfg(target_os = "linux")]
 mod enclosed;
 mod lines;
@@ -229,13 +231,8 @@ fn builder(
     let (allow, deny) = (options.allow.clone(), options.deny.clone());
     let rules = DestinationRules { allow, deny, ..DestinationRules::default() };
     let color = common.color;
-    let notice = move |text: String| {
-        let line =
-            PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(Paint::Plain, text);
-        output::print_to_stderr(&[line], OutputStyle::of_stderr(color));
-    };
     let builder = Proxy::builder(endpoint).policy(policy).rules(rules).limits(limits(options));
-    let builder = builder.notices(notice);
+    let builder = builder.notices(move |text| output::notice(color, text));
     Ok(match &options.via {
         Some(via) => builder.via(via.clone().sctp(options.via_sctp)),
         None => builder,

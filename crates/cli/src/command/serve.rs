@@ -50,8 +50,11 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
     let mut passed = service::sockets()?;
     let descriptors = DescriptorShares::raised();
     let mut builder = builder(flags, common, passed.as_ref())?;
-    builder =
-        builder.notices(move |text| notice(color, text)).limits(limits(flags, descriptors, color));
+    builder = builder.notices(move |text| output::notice(color, text)).limits(limits(
+        flags,
+        descriptors,
+        color,
+    ));
     let mut gateway = None;
     if let Some(upstream) = &flags.upstream {
         let configured = gateway::configure(builder, upstream, flags, (common, descriptors))?;
@@ -59,7 +62,7 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
     }
     let mut log = None;
     if let Some(path) = &flags.log {
-        let opened = ServeLog::open(path, common, move |text| notice(color, text))?;
+        let opened = ServeLog::open(path, common, move |text| output::notice(color, text))?;
         builder = builder.access_log(opened.writer(flags.log_format));
         log = Some(opened);
     }
@@ -119,15 +122,9 @@ fn limits(flags: &ServeFlags, descriptors: DescriptorShares, color: ColorChoice)
         }
     };
     if let Some(text) = DescriptorShares::lowered(wanted, limits.connections, "clients") {
-        notice(color, text);
+        output::notice(color, text);
     }
     limits
-}
-
-/// Prints a problem of the server itself, or of its upstream.
-fn notice(color: ColorChoice, text: String) {
-    let line = PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(Paint::Plain, text);
-    output::print_to_stderr(&[line], OutputStyle::of_stderr(color));
 }
 
 fn builder(
@@ -160,7 +157,7 @@ fn builder(
     }
     let identities = files::identities(flags)?;
     for warning in files::expired(flags, &identities) {
-        notice(common.color, warning);
+        output::notice(common.color, warning);
     }
     builder = match identities.is_empty() {
         _ if flags.plain => builder.plain(),
@@ -291,8 +288,7 @@ fn warn(common: &CommonFlags, running: &Running) {
     let Some(why) = running.sctp_missing() else { return };
     let what = if running.sctp().is_none() { "no SCTP" } else { "no SCTP inside UDP" };
     let text = format!("{what}: {why}; --sctp-udp-port chooses another port, 0 a free one");
-    let line = PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(Paint::Plain, text);
-    output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
+    output::notice(common.color, text);
 }
 
 /// Returns how clients find SCTP inside UDP, if it is not at its usual port.

@@ -1,7 +1,10 @@
 //! Tests of `eyas proxy`, alone and with unmodified programs.
 
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -102,6 +105,45 @@ fn python_finds_the_proxy() {
     let run = Eyas::new("proxy run --explain python3 -c").arg(program).run().exits(0);
     assert_eq!(run.out, "5\n");
     assert!(run.err.contains(&format!("{}  tcp", plain.address)), "{}", run.err);
+}
+
+fn program(path: &Path, text: &str) {
+    fs::write(path, text).expect("a file");
+    fs::set_permissions(path, Permissions::from_mode(0o755)).expect("a mode");
+}
+
+/// A stand-in for Node that prints this version, and connects to nothing.
+fn node(folder: &Path, version: &str) {
+    program(&folder.join("node"), &format!("#!/bin/sh\necho {version}\n"));
+}
+
+#[test]
+fn a_program_that_connects_past_the_proxy_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = || format!("{}:/usr/bin:/bin", folder.path().display());
+    node(folder.path(), "v20.20.2");
+    let run = Eyas::new("proxy run -- node tool.js").env("PATH", path()).run().exits(0);
+    assert!(run.err.contains("Node v20.20.2 reads no proxy variables"), "{}", run.err);
+    assert!(run.err.contains("--all-traffic"), "{}", run.err);
+    // A script finds its Node as it does without eyas.
+    let script = folder.path().join("tool");
+    program(&script, "#!/usr/bin/env node\n");
+    let run = Eyas::new("proxy run -- tool").env("PATH", path()).run().exits(0);
+    assert!(run.err.contains("Node v20.20.2 reads no proxy variables"), "{}", run.err);
+    node(folder.path(), "v24.5.0");
+    let run = Eyas::new("proxy run -- node tool.js").env("PATH", path()).run().exits(0);
+    assert_eq!(run.err, "");
+}
+
+#[test]
+fn who_wants_to_know_is_told_that_the_proxy_was_not_used() {
+    let unused = "sh made no connection through the proxy";
+    let run = Eyas::new("proxy run --explain -- sh -c true").run().exits(0);
+    assert!(run.err.contains(unused) && run.err.contains("--all-traffic"), "{}", run.err);
+    let run = Eyas::new("proxy run -- sh -c").arg("exit 7").run().exits(7);
+    assert!(run.err.contains(unused), "{}", run.err);
+    let run = Eyas::new("proxy run -- sh -c true").run().exits(0);
+    assert_eq!(run.err, "");
 }
 
 /// As with `eyas proxy run --explain … 2>&1 | head`.

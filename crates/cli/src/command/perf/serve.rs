@@ -97,9 +97,7 @@ fn announce(
     let missing = listener.sctp_missing();
     if let Some(why) = missing {
         let text = format!("no SCTP inside UDP: {why}; choose another with --sctp-udp-port");
-        let line =
-            PaintedLine::new().with_span(Paint::Warn, "eyas: ").with_span(Paint::Plain, text);
-        output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
+        output::notice(common.color, text);
     }
     let key =
         identity.and_then(|identity| KeyFingerprint::from_certificate(identity.certificate()));

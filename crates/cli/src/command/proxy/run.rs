@@ -1,18 +1,21 @@
 //! `eyas proxy run`: a command with its own proxy.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use eyas_proxy::ProxyLimits;
+use tokio::task::JoinHandle;
 
 use super::lines::{OutputStream, ReportLines};
-use super::{NamespacePreparation, builder, failure, limits};
+use super::{NamespacePreparation, builder, bypass, failure, limits};
 use crate::command::child::{SignalForwarder, exit_code, start_failure};
 use crate::command::descriptors::{DescriptorShares, raise_limit, with_limit};
 use crate::failure::{Failure, FailureKind};
-use crate::flags::{CommonFlags, ProxyRunFlags};
+use crate::flags::{ColorChoice, CommonFlags, ProxyRunFlags};
+use crate::output;
 
 /// The variables in which programs find a proxy for URLs: curl, wget, git, pip, Go, Cargo, Deno and
 /// many more. curl reads the first one only in lower case.
@@ -68,12 +71,35 @@ pub(super) async fn run(
         let child = with_limit(limit_of_command, || command.kill_on_drop(true).spawn());
         (None, child.map_err(|cause| start_failure(program, &cause))?)
     };
+    let warning = (!flags.all_traffic).then(|| warn(program.clone(), common.color));
     let status = signals.wait(&mut child).await.map_err(failed)?;
     drop(enclosed);
+    let clients = running.stats().accepted;
     // Connections that the command has left open would not be read any more.
     running.shutdown().await;
     lines.finish();
+    if let Some(warning) = warning {
+        let was_warned = warning.await.unwrap_or_default();
+        if clients == 0 && !was_warned && wants_to_know(status, flags) {
+            output::notice(common.color, bypass::unused(program));
+        }
+    }
     Ok(ExitCode::from(exit_code(status)))
+}
+
+/// Tells the user, while the command runs, that it will connect past the proxy, if that is known. The task returns
+/// whether it has.
+fn warn(program: OsString, color: ColorChoice) -> JoinHandle<bool> {
+    tokio::spawn(async move {
+        let Some(text) = bypass::warning(&program).await else { return false };
+        output::notice(color, text);
+        true
+    })
+}
+
+/// Returns whether somebody would like to know that the proxy was not used: not a script whose command has succeeded.
+fn wants_to_know(status: ExitStatus, flags: &ProxyRunFlags) -> bool {
+    flags.destinations.explain || !status.success() || std::io::stderr().is_terminal()
 }
 
 /// Returns the variables with which the command finds the proxy.

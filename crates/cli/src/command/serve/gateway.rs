@@ -10,6 +10,7 @@ use crate::command::descriptors::DescriptorShares;
 use crate::command::setting;
 use crate::failure::{Failure, FailureKind};
 use crate::flags::{CommonFlags, ServeFlags};
+use crate::output;
 
 /// Returns the number of clients that are wanted, and the limits of the server for them: a third of the descriptors, as
 /// each client has a connection to the upstream, and that may take two attempts.
@@ -43,7 +44,7 @@ pub(super) fn configure(
         .proxy_protocol(flags.proxy_protocol)
         .http3(!flags.upstream_no_h3)
         .refuse_raw_targets(flags.refuse_raw_targets)
-        .notices(move |text| super::notice(color, text));
+        .notices(move |text| output::notice(color, text));
     for network in &flags.trusted_proxy {
         builder = builder.trust(*network);
     }
