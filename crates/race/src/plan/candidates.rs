@@ -97,6 +97,7 @@ fn add_service(
             (*rank, *transport, offer(request, service, *transport, only_http3))
         })
         .collect();
+    found.drafts.reserve((addresses.len() * offers.len()).min(MAX_CANDIDATES));
     for ordered in addresses {
         for (rank, transport, offer) in &offers {
             let position = position(request, service, at, *rank, &ordered);

@@ -137,7 +137,7 @@ fn classify(request: &PlanRequest<'_>, draft: &mut CandidateDraft) -> CandidateC
 /// all connections would stay with the other family.
 fn alternating(assessed: Vec<AssessedCandidate>, count: usize) -> Vec<AssessedCandidate> {
     let mut all = Vec::with_capacity(assessed.len());
-    let mut alike: Vec<AssessedCandidate> = Vec::new();
+    let mut alike: Vec<AssessedCandidate> = Vec::with_capacity(assessed.len());
     let is_second = |candidate: &AssessedCandidate| candidate.draft.position.second_family;
     for candidate in assessed {
         if alike.last().is_some_and(|last| last.alternation() != candidate.alternation()) {
