@@ -13,10 +13,48 @@ const SCALE: u64 = 5040;
 /// it would monopolize them until it has caught up.
 const MAX_BEHIND: u64 = 32 * 1024 * SCALE;
 
+/// A stream with the virtual time at which its next turn starts.
+type StreamStart = (u64, StreamSlot);
+
+/// Streams by their starts. The first is kept apart: most associations send on one stream at a time, which then never
+/// enters the tree.
+#[derive(Debug, Default)]
+struct StartOrder {
+    first: Option<StreamStart>,
+    /// Empty without a first one, and later than it.
+    others: BTreeSet<StreamStart>,
+}
+
+impl StartOrder {
+    fn insert(&mut self, start: StreamStart) {
+        match self.first {
+            Some(first) if first <= start => {
+                self.others.insert(start);
+            }
+            former => {
+                self.first = Some(start);
+                self.others.extend(former);
+            }
+        }
+    }
+
+    fn remove(&mut self, start: StreamStart) {
+        if self.first == Some(start) {
+            self.first = self.others.pop_first();
+        } else {
+            self.others.remove(&start);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &StreamStart> {
+        self.first.iter().chain(&self.others)
+    }
+}
+
 /// Streams in the order of the virtual time at which their next turn starts.
 #[derive(Debug, Default)]
 pub(super) struct VirtualTime {
-    order: BTreeSet<(u64, StreamSlot)>,
+    order: StartOrder,
     /// By slot.
     clocks: Vec<StreamClock>,
     /// The start of the last turn.
@@ -70,7 +108,7 @@ impl VirtualTime {
         if turn.bytes > 0 {
             self.now = self.now.max(start);
         }
-        self.order.remove(&(start, turn.stream));
+        self.order.remove((start, turn.stream));
         if !turn.ends_stream {
             self.order.insert((next, turn.stream));
         }
@@ -78,5 +116,30 @@ impl VirtualTime {
 
     pub(super) fn set_weight(&mut self, stream: StreamSlot, weight: u16) {
         self.clock(stream).weight = weight.max(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_order_is_that_of_a_set(changes in prop::collection::vec((any::<bool>(), 0..4_u64, 0..6_u16), 0..60)) {
+            let (mut order, mut model) = (StartOrder::default(), BTreeSet::new());
+            for (inserts, time, slot) in changes {
+                let start = (time, StreamSlot(slot));
+                if inserts && !model.contains(&start) {
+                    order.insert(start);
+                    model.insert(start);
+                } else {
+                    order.remove(start);
+                    model.remove(&start);
+                }
+                prop_assert!(order.iter().eq(&model));
+            }
+        }
     }
 }
