@@ -53,7 +53,7 @@ mod connection;
 mod descriptor;
 mod library;
 mod linkage;
-#[path = "../../preload/src/local/mod.rs"]
+#[path = "../preload/local/mod.rs"]
 pub mod local;
 mod place;
 mod random;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
 use super::links::resolve;
+use crate::run::workspace;
 
 /// Folders each of whose files is a program.
 const OF_PROGRAMS: [&str; 4] = ["tests", "benches", "examples", "fuzz_targets"];
@@ -30,8 +31,15 @@ pub(super) fn check(sources: &BTreeMap<String, String>) -> Vec<Finding> {
 fn included<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = String> + 'a {
     text.split("#[path = \"").skip(1).filter_map(move |rest| {
         let (path, _) = rest.split_once('"')?;
-        resolve(file, path)
+        resolve(file, path).map(|path| followed(&path).unwrap_or(path))
     })
+}
+
+/// Returns the file that a path through a link leads to.
+fn followed(path: &str) -> Option<String> {
+    let root = workspace().canonicalize().ok()?;
+    let file = root.join(path).canonicalize().ok()?;
+    Some(file.strip_prefix(root).ok()?.to_str()?.to_owned())
 }
 
 #[cfg(test)]
@@ -57,5 +65,11 @@ mod tests {
         assert_eq!(found(&[("crates/a/tests/common/mod.rs", "")]), []);
         let includes = "#[path = \"../../b/src/c/mod.rs\"]\nmod c;\n";
         assert_eq!(found(&[("crates/b/src/c/mod.rs", ""), ("crates/a/src/lib.rs", includes)]), []);
+        let through_a_link = "#[path = \"../preload/local/mod.rs\"]\npub mod local;\n";
+        let sources = [
+            ("crates/preload/src/local/mod.rs", ""),
+            ("crates/supervisor/src/lib.rs", through_a_link),
+        ];
+        assert_eq!(found(&sources), []);
     }
 }

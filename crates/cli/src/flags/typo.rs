@@ -53,7 +53,7 @@ fn without_far_suggestions(mut error: Error) -> Error {
 
 /// Returns whether this is a flag that curl has and eyas has not, rather than a misspelt one.
 fn is_of_curl(given: &str) -> bool {
-    const PAGE: &str = include_str!("../../../../docs/guide/curl.md");
+    const PAGE: &str = include_str!("../../docs/guide/curl.md");
     let flag = given.split(['=', ' ']).next().unwrap_or_default();
     let missing = PAGE.split_once("## What eyas has not").map_or("", |(_, missing)| missing);
     let mut words =

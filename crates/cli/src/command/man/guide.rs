@@ -16,7 +16,7 @@ macro_rules! guides {
         [$(GuideSource {
             folder: $folder,
             topic: $topic,
-            text: include_str!(concat!("../../../../../docs/", $folder, "/", $topic, ".md")),
+            text: include_str!(concat!("../../../docs/", $folder, "/", $topic, ".md")),
         }),*]
     };
 }
