@@ -76,6 +76,7 @@ mod native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::interpreter::claim(module.py())?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         super::finalization::register(module)
     }
 }

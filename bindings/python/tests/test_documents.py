@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
+import eyas
 import pytest
 from helpers import DOCUMENTS, Server, examples, with_port
 
@@ -10,6 +13,10 @@ EXAMPLES = [
     for document in DOCUMENTS
     for number, example in enumerate(examples(document), 1)
 ]
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert eyas.__version__ == version("eyas")
 
 
 def test_there_are_examples() -> None:

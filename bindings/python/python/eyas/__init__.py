@@ -76,6 +76,8 @@ from ._streams import open_connection
 from ._timeout import Timeout
 from . import sctp
 
+__version__ = _native.__version__
+
 __all__ = [
     "AssociationClosed",
     "AssociationLost",
@@ -122,6 +124,7 @@ __all__ = [
     "TotalTimeout",
     "Winner",
     "WriteError",
+    "__version__",
     "aplan",
     "arace",
     "create_connection",

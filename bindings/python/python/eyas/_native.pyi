@@ -33,6 +33,8 @@ __all__ = [
     "race",
 ]
 
+__version__: str
+
 @final
 class Endpoint:
     def __new__(
