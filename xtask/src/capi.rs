@@ -50,7 +50,7 @@ pub(crate) fn main(args: &[&str]) -> Result<(), String> {
     let options = parse(args)?;
     let built = build(options.dev)?;
     if let Some(prefix) = options.install {
-        install(&built, &prefix)?;
+        install(&built, &prefix, &prefix.to_string_lossy())?;
         println!("eyas is installed in {}", prefix.display());
         return Ok(());
     }
@@ -85,8 +85,8 @@ fn build(dev: bool) -> Result<PathBuf, String> {
     Ok(target().join(if dev { "debug" } else { "release" }))
 }
 
-/// Installs everything below a prefix, as a package does.
-fn install(built: &Path, prefix: &Path) -> Result<(), String> {
+/// Installs everything below a prefix, as a package does; `described_as` is the prefix as pkg-config is told.
+pub(crate) fn install(built: &Path, prefix: &Path, described_as: &str) -> Result<(), String> {
     let package = workspace().join(PACKAGE);
     let library = prefix.join("lib");
     let full = format!("libeyas.so.{VERSION}");
@@ -105,7 +105,7 @@ fn install(built: &Path, prefix: &Path) -> Result<(), String> {
     let text = fs::read_to_string(&template).map_err(|error| file_error(&template, &error))?;
     let described = library.join("pkgconfig/eyas.pc");
     make_directory_of(&described)?;
-    let text = text.replace("@PREFIX@", &prefix.to_string_lossy());
+    let text = text.replace("@PREFIX@", described_as);
     let text = text.replace("@VERSION@", VERSION).replace("@PRIVATE@", STATIC);
     fs::write(&described, text).map_err(|error| file_error(&described, &error))
 }
@@ -116,7 +116,7 @@ fn test(built: &Path) -> Result<(), String> {
     if prefix.exists() {
         fs::remove_dir_all(&prefix).map_err(|error| file_error(&prefix, &error))?;
     }
-    install(built, &prefix)?;
+    install(built, &prefix, &prefix.to_string_lossy())?;
     let installed = Installed { prefix, directory };
     installed.check_exports()?;
     let programs = sources()?;
@@ -270,7 +270,7 @@ mod tests {
         }
         // Twice, because an installation replaces an earlier one.
         for _ in 0..2 {
-            install(built.path(), prefix.path()).unwrap();
+            install(built.path(), prefix.path(), &prefix.path().to_string_lossy()).unwrap();
         }
         for name in
             ["include/eyas.h", "lib/libeyas.so.0", "lib/libeyas.so", "share/man/man3/eyas.3"]

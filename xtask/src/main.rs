@@ -9,6 +9,7 @@
 //! | `conformance` | what documents require, with the tests that show it |
 //! | `capi` | the C library: built, installed, and its examples run |
 //! | `python` | the Python package: its wheel, and its tests |
+//! | `dist` | what a release hands out, made and tried in clean roots |
 //! | `differential` | the decisions of races, here and in another revision |
 //! | `sockets` | random calls on SCTP sockets, for as long as requested |
 //! | `finding` | what is wrong in a file, and where |
@@ -19,6 +20,7 @@ mod capi;
 mod ci;
 mod conformance;
 mod differential;
+mod dist;
 mod finding;
 mod names;
 mod python;
@@ -47,6 +49,9 @@ cargo xtask COMMAND
   python [--build] [--dev]
                         build the Python wheel, which includes the command, into target/python/wheels,
                         and test it; with --build only build it, with --dev without optimisation
+  dist [--only PART]... [--arch ARCH]... [--make | --try]
+                        make all packages of a release in target/dist/out, and run each in a root that has
+                        nothing else
   differential --base REVISION [--worlds N] [--from N]
                         compare the decisions of races in random worlds, here and in another revision
   sockets [--minutes N] [--fuzz N]
@@ -65,6 +70,7 @@ fn main() -> ExitCode {
         ["names", folders @ ..] => names::main(folders),
         ["capi", options @ ..] => capi::main(options),
         ["python", options @ ..] => python::main(options),
+        ["dist", options @ ..] => dist::main(options),
         ["differential", options @ ..] => differential::main(options),
         ["sockets", options @ ..] => sockets::main(options),
         ["help" | "--help" | "-h"] => {

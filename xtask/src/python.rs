@@ -11,9 +11,9 @@ use crate::run::{check, command, output, target, works, workspace};
 /// The tool that builds wheels.
 const MATURIN: &str = "maturin==1.16.0";
 /// The package.
-const PACKAGE: &str = "bindings/python";
+pub(crate) const PACKAGE: &str = "bindings/python";
 /// Files copied into the wheel as they are: `scripts` below it are commands.
-const DATA: &str = "bindings/python/eyas.data";
+pub(crate) const DATA: &str = "bindings/python/eyas.data";
 /// Checks that a Python can create environments and is new enough.
 const IS_GOOD: &str = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))";
 /// Prints the version of a Python, if it can create environments.

@@ -1,0 +1,79 @@
+//! The command, linked statically, and what belongs to it: man pages, completions, licences.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::archive::{compressed, files, tar_gz};
+use super::materials::third_party_licences;
+use super::platform::Platform;
+use super::{Release, VERSION, copied, created, emptied, file_error, written};
+use crate::run::{check, command, output, workspace};
+
+/// The largest size of the command in bytes.
+const MAX_COMMAND_BYTES: u64 = 20 * 1000 * 1000;
+/// The shells with completions, and what each calls the file.
+const SHELLS: [(&str, &str); 4] =
+    [("bash", "eyas"), ("zsh", "_eyas"), ("fish", "eyas.fish"), ("powershell", "eyas.ps1")];
+/// What every package contains of the repository.
+pub(super) const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+
+/// Returns the command for a platform; builds it unless that is done.
+pub(super) fn command_for(release: &Release, platform: &Platform) -> Result<PathBuf, String> {
+    let built = release.tools.build(release, "eyas-cli", &platform.musl(), "")?.join("eyas");
+    let bytes = fs::metadata(&built).map_err(|error| file_error(&built, &error))?.len();
+    println!("{}: {:.1} MB", built.display(), bytes as f64 / 1e6);
+    if bytes > MAX_COMMAND_BYTES {
+        let most = MAX_COMMAND_BYTES / 1_000_000;
+        return Err(format!("{} has {bytes} bytes, more than {most} MB", built.display()));
+    }
+    Ok(built)
+}
+
+/// Makes an archive with the command for each platform.
+pub(super) fn archives(release: &Release) -> Result<(), String> {
+    for platform in &release.platforms {
+        let name = format!("eyas-{VERSION}-{}-linux", platform.arch);
+        let directory = emptied(&release.stage.join(name))?;
+        copied(&command_for(release, platform)?, &directory.join("eyas"))?;
+        let pages = pages(release)?;
+        for (folder, below) in [("man", "man"), ("completions", "completions")] {
+            for file in files(&pages.join(folder))? {
+                copied(&file, &directory.join(below).join(name_of(&file)))?;
+            }
+        }
+        copied(&workspace().join("README.md"), &directory.join("README.md"))?;
+        licences_into(&directory)?;
+        tar_gz(release, &directory)?;
+    }
+    Ok(())
+}
+
+/// Puts our licences, and those of all that is linked, into a directory.
+pub(super) fn licences_into(directory: &Path) -> Result<(), String> {
+    for licence in LICENCES {
+        copied(&workspace().join(licence), &directory.join(licence))?;
+    }
+    written(&directory.join("THIRD-PARTY-LICENSES"), third_party_licences()?)
+}
+
+/// Makes the man pages (compressed, in `man`) and completions (in `completions`), by running the command.
+pub(super) fn pages(release: &Release) -> Result<PathBuf, String> {
+    let pages = release.stage.join("pages");
+    let eyas = command_for(release, release.host()?)?;
+    let man = emptied(&pages.join("man"))?;
+    let eyas = eyas.to_string_lossy();
+    check(command(&eyas, &["man", "--out"]).arg(&man))?;
+    for page in files(&man)? {
+        compressed(&page)?;
+    }
+    let completions = created(&pages.join("completions"))?;
+    for (shell, file) in SHELLS {
+        let text = output(&mut command(&eyas, &["completions", shell]))?;
+        written(&completions.join(file), text)?;
+    }
+    Ok(pages)
+}
+
+fn name_of(file: &Path) -> PathBuf {
+    file.file_name().map(PathBuf::from).unwrap_or_default()
+}
