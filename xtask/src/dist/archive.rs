@@ -22,22 +22,19 @@ pub(super) fn tar<S: AsRef<OsStr>>(
 }
 
 /// Packs a directory, under its own name, into `NAME.tar.gz` of the release.
-pub(super) fn tar_gz(release: &Release, directory: &Path) -> Result<PathBuf, String> {
+pub(super) fn tar_gz(release: &Release, directory: &Path) -> Result<(), String> {
     let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
         return Err(format!("{} cannot be packed", directory.display()));
     };
     let packed = release.out.join(format!("{}.tar", name.to_string_lossy()));
     tar(release, parent, &[name], &packed)?;
-    compressed(&packed)
+    compressed(&[&packed])
 }
 
-/// Replaces a file by a compressed one, whose name ends with `.gz`.
-pub(super) fn compressed(file: &Path) -> Result<PathBuf, String> {
-    // Without its name and time.
-    check(command("gzip", &["--force", "--no-name", "-9"]).arg(file))?;
-    let mut name = file.as_os_str().to_owned();
-    name.push(".gz");
-    Ok(PathBuf::from(name))
+/// Replaces each file by a compressed one, whose name ends with `.gz`.
+pub(super) fn compressed(files: &[impl AsRef<OsStr>]) -> Result<(), String> {
+    // Without their names and times.
+    check(command("gzip", &["--force", "--no-name", "-9"]).args(files))
 }
 
 /// Removes the files of the release whose names begin and end as given: those of an earlier attempt.

@@ -69,9 +69,7 @@ pub(super) fn pages(release: &Release) -> Result<PathBuf, String> {
     let man = emptied(&pages.join("man"))?;
     let eyas = eyas.to_string_lossy();
     check(command(&eyas, &["man", "--out"]).arg(&man))?;
-    for page in files(&man)? {
-        compressed(&page)?;
-    }
+    compressed(&files(&man)?)?;
     let completions = created(&pages.join("completions"))?;
     for (shell, file) in SHELLS {
         let text = output(&mut command(&eyas, &["completions", shell]))?;

@@ -43,7 +43,8 @@ fn manifest(release: &Release, platform: &Platform, layout: &Path) -> Result<Val
     let packed = layer(release, platform)?;
     let contents = fs::read(&packed).map_err(|error| file_error(&packed, &error))?;
     let contents_digest = digest(&contents);
-    let layer = add(layout, &read(&compressed(&packed)?)?)?;
+    compressed(&[&packed])?;
+    let layer = add(layout, &read(&packed.with_extension("tar.gz"))?)?;
     if layer.size > MAX_IMAGE_BYTES {
         let most = MAX_IMAGE_BYTES / 1_000_000;
         return Err(format!(

@@ -1,9 +1,9 @@
 //! Each package installed in a root that has nothing else, where the command then runs its demo and a race.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
@@ -11,6 +11,8 @@ use super::platform::{OLDEST_GLIBC, Platform};
 use super::{Release, VERSION, copied, created, emptied, file_error, written};
 use crate::run::{check, command, output, works};
 
+/// The program that runs another one in a root.
+const CHROOT: &str = "/usr/sbin/chroot";
 /// What a login gives.
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 /// Fetches a page with the Python package.
@@ -143,7 +145,7 @@ pub(super) fn image(release: &Release) -> Result<(), String> {
     let user = config["config"]["User"].as_str().unwrap_or_default().to_owned();
     in_root(&root, |arguments| {
         let mut run = command("env", &["-i"]);
-        run.args(&environment).args(["chroot", &format!("--userspec={user}")]).arg(&root);
+        run.args(&environment).args([CHROOT, &format!("--userspec={user}")]).arg(&root);
         run.args(&entry).args(arguments);
         run
     })
@@ -233,8 +235,10 @@ fn in_root(root: &Path, eyas: impl Fn(&[&str]) -> Command) -> Result<(), String>
 
 /// `eyas serve` in a root.
 struct TrialServer {
-    process: std::process::Child,
+    process: Child,
     url: String,
+    /// Open as long as it runs: it ends when nobody reads what it prints.
+    _output: Lines<BufReader<ChildStdout>>,
 }
 
 impl TrialServer {
@@ -254,7 +258,9 @@ impl TrialServer {
             )
         });
         match address {
-            Some(address) => Ok(Self { process, url: format!("https://{address}/") }),
+            Some(address) => {
+                Ok(Self { process, url: format!("https://{address}/"), _output: lines })
+            }
             None => {
                 let _ = process.kill();
                 let _ = process.wait();
@@ -276,7 +282,7 @@ impl Drop for TrialServer {
 fn chroot(root: &Path, environment: &[&str], program: &str, arguments: &[&str]) -> Command {
     let mut run = command("env", &["-i", "HOME=/tmp", "LANG=C.UTF-8"]);
     run.arg(format!("PATH={PATH}")).args(environment);
-    run.arg("chroot").arg(root).arg(program).args(arguments);
+    run.arg(CHROOT).arg(root).arg(program).args(arguments);
     run
 }
 
@@ -285,7 +291,9 @@ fn every_file(root: &Path) -> Result<Vec<String>, String> {
     let list =
         output(command("find", &[] as &[&str]).arg(root).args(["-xdev", "-not", "-type", "d"]))?;
     let own = ["/var/lib/dpkg/", "/var/lib/rpm/", "/var/log/", "/tmp/"];
-    let kept = |path: &&str| !own.iter().any(|part| path.contains(part));
+    // The user stays, and what adds it keeps the former lists of users.
+    let is_backup = |path: &str| path.contains("/etc/") && path.ends_with('-');
+    let kept = |path: &&str| !own.iter().any(|part| path.contains(part)) && !is_backup(path);
     Ok(list.lines().filter(kept).map(str::to_owned).collect())
 }
 
