@@ -42,6 +42,14 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
         .map_err(|cause| Failure::write("standard output", &cause))
 }
 
+/// Writes text to a file, once it is complete.
+pub(crate) fn file(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut file = AtomicFile::create(path)?;
+    let written = file.write_all(text.as_bytes());
+    written.map_err(|cause| Failure::write(&path.display().to_string(), &cause))?;
+    file.finish()
+}
+
 /// Writes text to a file that only this user may read, once it is complete; a file that exists keeps
 /// its permissions.
 pub(crate) fn private_file(path: &Path, text: &str) -> Result<(), Failure> {

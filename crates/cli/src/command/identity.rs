@@ -3,7 +3,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use eyas::{
@@ -15,7 +14,7 @@ use rustls_pki_types::PrivateKeyDer;
 use super::setting;
 use crate::failure::{Failure, FailureKind};
 use crate::flags::PassphraseFlags;
-use crate::output::AtomicFile;
+use crate::output;
 
 /// Names the variable of the environment with the passphrase of private keys.
 const PASSPHRASE: &str = "EYAS_PASS";
@@ -96,9 +95,7 @@ fn save_certificate(pem: &str, path: &Path) -> Result<(), Failure> {
             Failure::new(FailureKind::Write, text).hint("choose another file, or remove that one")
         );
     }
-    let mut file = AtomicFile::create(path)?;
-    file.write_all(pem.as_bytes()).map_err(|cause| Failure::write(&name, &cause))?;
-    file.finish()
+    output::file(path, pem)
 }
 
 fn may_be_replaced(path: &Path) -> bool {

@@ -1,13 +1,11 @@
 //! `eyas replay`: replays a recorded race.
 
-use std::io::Write as _;
-
 use eyas::race::report::{PlanJson, RaceJson};
 use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, ReplayFlags};
-use crate::output::{self, AtomicFile};
+use crate::output;
 use crate::race_report::{self, ReplayedRace, explanation};
 use crate::shape::value;
 use crate::terminal::{OutputStyle, Paint, PaintedLine, counted};
@@ -18,11 +16,7 @@ pub(crate) fn run(flags: &ReplayFlags, common: &CommonFlags) -> Result<(), Failu
     let race_report = ReplayedRace::from_trace(race_report::read(&flags.file)?)?;
     if let Some(path) = &flags.svg {
         let title = format!("Race to {}", race_report.trace.header.setup.target);
-        let picture = timeline::svg(&title, &race_report.picture_with_dns());
-        let mut file = AtomicFile::create(path)?;
-        let written = file.write_all(picture.as_bytes());
-        written.map_err(|cause| Failure::write(&path.display().to_string(), &cause))?;
-        file.finish()?;
+        output::file(path, &timeline::svg(&title, &race_report.picture_with_dns()))?;
     }
     if common.json {
         let target = race_report.trace.header.setup.target.to_string();

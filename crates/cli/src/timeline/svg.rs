@@ -25,13 +25,8 @@ const BAR: f64 = 14.0;
 const NAME_MAX: usize = 32;
 /// The average width of a letter.
 const LETTER: f64 = 7.5;
-/// The phases of an attempt and what each is called, from the first on.
-const PHASES: [(&str, &str); 4] = [
-    ("waiting", "waiting"),
-    ("answered", "answered"),
-    ("transport", "transport"),
-    ("secure", "secure"),
-];
+/// The phases of an attempt, from the first on: words of the legend and classes of the style.
+const PHASES: [&str; 4] = ["waiting", "answered", "transport", "secure"];
 /// The colours: those of a page in the light, then those in the dark.
 const STYLE: &str = "<style>\n\
     svg { color: #1f2328; background: #ffffff } .dim { fill: #59636e } .grid { stroke: #d1d9e0 }\n\
@@ -161,12 +156,12 @@ fn mark(end: LaneEnd, x: f64, y: f64) -> String {
 
 /// Draws what shades and marks mean, from this height on; returns its own height.
 fn legend(top: f64) -> (String, f64) {
-    let shade = |(class, meaning): (&str, &'static str)| {
+    let shade = |phase: &'static str| {
         (
             format!(
-                "<rect class=\"stream {class}\" x=\"-9\" y=\"-7\" width=\"18\" height=\"{BAR}\"/>"
+                "<rect class=\"stream {phase}\" x=\"-9\" y=\"-7\" width=\"18\" height=\"{BAR}\"/>"
             ),
-            meaning,
+            phase,
         )
     };
     let ends = [
@@ -208,7 +203,7 @@ const fn phase(level: EvidenceLevel) -> &'static str {
         EvidenceLevel::Transport => 2,
         EvidenceLevel::Security | EvidenceLevel::FirstByte | EvidenceLevel::FullPacket => 3,
     };
-    PHASES[index].0
+    PHASES[index]
 }
 
 const fn outcome(end: LaneEnd) -> &'static str {
