@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use crate::run::{check, command, output, target, works, workspace};
+use crate::run::{check, command, file_error, output, target, works, workspace};
 
 /// The package.
 const PACKAGE: &str = "crates/capi";
@@ -238,10 +238,6 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
 fn make_directory_of(file: &Path) -> Result<(), String> {
     let directory = file.parent().unwrap_or(file);
     fs::create_dir_all(directory).map_err(|error| file_error(directory, &error))
-}
-
-fn file_error(path: &Path, error: &std::io::Error) -> String {
-    format!("{}: {error}", path.display())
 }
 
 #[cfg(test)]

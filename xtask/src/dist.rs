@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 
 use self::platform::{PLATFORMS, Platform};
 use self::tools::DistTools;
-use crate::run::{command, output, target, workspace};
+use crate::run::{command, file_error, output, target, workspace};
 
 /// The version of all packages.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -217,10 +217,6 @@ fn written(path: &Path, content: impl AsRef<[u8]>) -> Result<(), String> {
 fn text_of(path: &str) -> Result<String, String> {
     let path = workspace().join(path);
     fs::read_to_string(&path).map_err(|error| file_error(&path, &error))
-}
-
-fn file_error(path: &Path, error: &std::io::Error) -> String {
-    format!("{}: {error}", path.display())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::run::{check, command, output, target, works, workspace};
+use crate::run::{check, command, file_error, output, target, works, workspace};
 
 /// The tool that builds wheels.
 const MATURIN: &str = "maturin==1.16.0";
@@ -194,10 +194,6 @@ fn pyright(python: &Path, tests: &str) -> Result<(), String> {
     }
     let args = ["-m", "pyright", "--project", PACKAGE, "--pythonpath"];
     check(command(&python.to_string_lossy(), &args).arg(python))
-}
-
-fn file_error(path: &Path, error: &std::io::Error) -> String {
-    format!("{}: {error}", path.display())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Starting programs and reading their output.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Returns the directory of the workspace, whatever directory the command was started in.
@@ -85,4 +85,9 @@ pub(crate) fn tracked_files() -> Result<Vec<String>, String> {
     files.sort();
     files.dedup();
     Ok(files)
+}
+
+/// Returns what failed with a file, as text.
+pub(crate) fn file_error(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}", path.display())
 }

@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 use super::{Release, file_error};
 use crate::run::{check, command};
 
@@ -40,8 +42,8 @@ pub(super) fn compressed(files: &[impl AsRef<OsStr>]) -> Result<(), String> {
 /// Removes the files of the release whose names begin and end as given: those of an earlier attempt.
 pub(super) fn clear(release: &Release, prefix: &str, suffix: &str) -> Result<(), String> {
     for path in files(&release.out)? {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        if name.is_some_and(|name| name.starts_with(prefix) && name.ends_with(suffix)) {
+        let name = name_of(&path);
+        if name.starts_with(prefix) && name.ends_with(suffix) {
             fs::remove_file(&path).map_err(|error| file_error(&path, &error))?;
         }
     }
@@ -55,4 +57,14 @@ pub(super) fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
     paths.retain(|path| path.is_file());
     paths.sort();
     Ok(paths)
+}
+
+/// Returns the name of a file without its folder.
+pub(super) fn name_of(file: &Path) -> String {
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Returns the SHA-256 of bytes in hexadecimal digits.
+pub(super) fn sha256(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }

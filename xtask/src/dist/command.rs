@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::archive::{compressed, files, tar_gz};
+use super::archive::{compressed, files, name_of, tar_gz};
 use super::materials::third_party_licences;
 use super::platform::Platform;
 use super::{Release, VERSION, copied, created, emptied, file_error, written};
@@ -37,11 +37,11 @@ pub(super) fn command_for(release: &Release, platform: &Platform) -> Result<Path
 
 /// Makes an archive with the command for each platform.
 pub(super) fn archives(release: &Release) -> Result<(), String> {
+    let pages = pages(release)?;
     for platform in &release.platforms {
         let name = format!("eyas-{VERSION}-{}-linux", platform.arch);
         let directory = emptied(&release.stage.join(name))?;
         copied(&command_for(release, platform)?, &directory.join("eyas"))?;
-        let pages = pages(release)?;
         for (folder, below) in [("man", "man"), ("completions", "completions")] {
             for file in files(&pages.join(folder))? {
                 copied(&file, &directory.join(below).join(name_of(&file)))?;
@@ -76,8 +76,4 @@ pub(super) fn pages(release: &Release) -> Result<PathBuf, String> {
         written(&completions.join(file), text)?;
     }
     Ok(pages)
-}
-
-fn name_of(file: &Path) -> PathBuf {
-    file.file_name().map(PathBuf::from).unwrap_or_default()
 }

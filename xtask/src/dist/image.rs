@@ -5,9 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
-use super::archive::{compressed, tar};
+use super::archive::{compressed, sha256, tar};
 use super::command::{command_for, licences_into};
 use super::platform::Platform;
 use super::{Release, VERSION, copied, created, emptied, file_error, written};
@@ -139,8 +138,7 @@ fn add(layout: &Path, content: &[u8]) -> Result<Blob, String> {
 }
 
 fn digest(content: &[u8]) -> String {
-    let digits: String = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{digits}")
+    format!("sha256:{}", sha256(content))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {

@@ -5,9 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
-use super::archive::files;
+use super::archive::{files, name_of, sha256};
 use super::{Release, VERSION, file_error, written};
 use crate::run::{command, output};
 
@@ -32,9 +31,10 @@ pub(super) fn make(release: &Release) -> Result<(), String> {
     super::copied(&installer, &release.out.join("install.sh"))?;
     let mut lines = String::new();
     for path in files(&release.out)? {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = name_of(&path);
         if name != CHECKSUMS {
-            lines += &format!("{}  {name}\n", checksum(&path)?);
+            let content = fs::read(&path).map_err(|error| file_error(&path, &error))?;
+            lines += &format!("{}  {name}\n", sha256(&content));
         }
     }
     written(&release.out.join(CHECKSUMS), lines)
@@ -49,12 +49,6 @@ pub(super) fn print(release: &Release) -> Result<(), String> {
         println!("  {:>8.2} MB  {name}", bytes as f64 / 1e6);
     }
     Ok(())
-}
-
-/// Returns the SHA-256 of a file in hexadecimal digits.
-pub(super) fn checksum(path: &Path) -> Result<String, String> {
-    let content = fs::read(path).map_err(|error| file_error(path, &error))?;
-    Ok(Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Returns the licence texts of all crates that the command is made of, each text once.

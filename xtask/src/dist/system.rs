@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::archive::{clear, files};
+use super::archive::{clear, files, name_of};
 use super::command::{command_for, licences_into, pages};
 use super::platform::Platform;
 use super::{Release, VERSION, copied, emptied};
@@ -18,8 +18,9 @@ pub(super) fn make(release: &Release) -> Result<(), String> {
     for (kind, _) in KINDS {
         clear(release, "eyas", &format!(".{kind}"))?;
     }
+    let pages = pages(release)?;
     for platform in &release.platforms {
-        let stage = stage(release, platform)?;
+        let stage = stage(release, platform, &pages)?;
         for (kind, completions) in KINDS {
             let arguments = ["package", "--config", "dist/packages/nfpm.yaml", "--packager", kind];
             let mut nfpm = command(&nfpm.to_string_lossy(), &arguments);
@@ -33,10 +34,9 @@ pub(super) fn make(release: &Release) -> Result<(), String> {
 }
 
 /// Lays out what the packages contain.
-fn stage(release: &Release, platform: &Platform) -> Result<PathBuf, String> {
+fn stage(release: &Release, platform: &Platform, pages: &Path) -> Result<PathBuf, String> {
     let stage = emptied(&release.stage.join(format!("system-{}", platform.arch)))?;
     copied(&command_for(release, platform)?, &stage.join("eyas"))?;
-    let pages = pages(release)?;
     for page in files(&pages.join("man"))? {
         let section = if name_of(&page).contains(".7.") { "man7" } else { "man1" };
         copied(&page, &stage.join(section).join(name_of(&page)))?;
@@ -49,8 +49,4 @@ fn stage(release: &Release, platform: &Platform) -> Result<PathBuf, String> {
     }
     licences_into(&super::created(&stage.join("doc"))?)?;
     Ok(stage)
-}
-
-fn name_of(file: &Path) -> String {
-    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
