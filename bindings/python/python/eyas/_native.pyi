@@ -18,6 +18,7 @@ __all__ = [
     "RawResponse",
     "RawSctpListener",
     "Upload",
+    "__version__",
     "aassociate",
     "aconnect",
     "aplan",
