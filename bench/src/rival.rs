@@ -1,4 +1,16 @@
 //! A client that runs rounds: it reads a line `MODE URL` and writes a line with milliseconds.
+//!
+//! It is started with the PEM file of the trusted certificate authority and the addresses of the hosts, as
+//! `HOST:PORT:ADDRESS,ADDRESS`, so that DNS takes no time. Its answers to lines of standard input are:
+//!
+//! - `h1 URL`, `h2 URL`, `h3 URL`: milliseconds from the start of the request to the head of the response.
+//! - `race URL`: the same, when the client may choose between HTTP/3 and HTTP over TCP (eyas, libcurl, niquests).
+//! - `later URL`: the same, after an earlier `race` with this server (eyas, libcurl, niquests).
+//! - `many MODE N URL`: milliseconds for N rounds, one after another; `*` in the URL is the number (eyas, plain, noq).
+//! - `hold MODE N URL`: N, once N connections are open and have each answered once; `*` as above (eyas, plain, noq).
+//! - `drop`: 0, once they are closed (eyas, plain, noq).
+//!
+//! Failures are `error` and the reason.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

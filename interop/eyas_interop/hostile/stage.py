@@ -1,4 +1,20 @@
-"""What attacks share: a monitored victim, honest clients, and the bounds."""
+"""What attacks share: a monitored victim, honest clients, and the bounds.
+
+An attack is a program with a docstring that describes it, and the service that other clients must get meanwhile:
+
+    from eyas_interop.hostile.stage import Stage, main
+
+    def attack(stage: Stage) -> None:
+        server = stage.serve("--plain")                       # eyas serve, on free ports
+        with stage.attacked(server, ("/bytes/1000",), memory=50):  # honest clients, MiB above the start
+            ...                                               # the attack, some seconds
+
+    if __name__ == "__main__":
+        main(attack)
+
+After the block, `attacked` checks that the server runs, the bounds, and that honest clients got all they requested;
+`check` and `within` report further checks. `watched` takes the id of any process.
+"""
 
 import argparse
 import contextlib

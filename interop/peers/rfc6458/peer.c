@@ -1,8 +1,18 @@
 /* An SCTP peer with the socket API of usrsctp, or with -DKERNEL with that of Linux.
  *
- *   peer connect|listen [--local A,B] [--remote A,B] [--port P] [--local-port P] [--udp LOCAL,REMOTE]
- *        [--streams N] [--echo] [--interleave] [--multipath] [--untuned] [--buffer BYTES] [--arrivals] [--stay SECONDS]
- *        STEP...
+ *   peer connect|listen [OPTION]... STEP...
+ *
+ *   --local A,B, --remote A,B    addresses; two of them for two paths
+ *   --port P, --local-port P     SCTP port of the listener, and of the connecting side
+ *   --udp LOCAL,REMOTE           inside UDP (RFC 6951) with these ports
+ *   --streams N                  streams to send on
+ *   --echo                       sends everything back
+ *   --interleave                 I-DATA (RFC 8260)
+ *   --multipath                  data on all paths at once (CMT-SCTP); usrsctp
+ *   --untuned                    the stack's default timers
+ *   --buffer BYTES               send and receive buffer
+ *   --arrivals                   prints a line with the number of received bytes after each message
+ *   --stay SECONDS               answers packets for so long after the report; Linux does by itself
  *
  * Steps are executed in order; meanwhile everything that arrives is received
  * and checked.

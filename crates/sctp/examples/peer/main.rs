@@ -1,13 +1,15 @@
 //! A peer on plain sockets, for the interop runs: an endpoint, a thread, and no runtime.
 //!
 //! ```text
-//! peer connect|listen [--local A,B] [--remote A,B] [--port P] [--local-port P]
-//!      [--udp LOCAL,REMOTE] [--streams N] [--echo] [--interleave] [--asconf] [--zero-checksum]
-//!      [--multipath] [--stay SECONDS] STEP...
+//! peer connect|listen [OPTION]... STEP...
 //! ```
 //!
-//! Without `--udp` it uses raw sockets, which requires root. The steps, the contents of the
-//! messages and the line of JSON at the end are those of `interop/peers`.
+//! The options and steps are those of `interop/peers/rfc6458/peer.c`, without `--untuned`, `--buffer`, `--arrivals` and
+//! `pour`. Only here are `--asconf` (dynamic addresses, RFC 5061), `--zero-checksum` (RFC 9653; also in pion's peer), and
+//! the step `restart`, which forgets the association and connects again from the same port.
+//!
+//! Without `--udp` it uses raw sockets, which requires root. The contents of the messages and the line of JSON at the
+//! end are those of `interop/peers`.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
