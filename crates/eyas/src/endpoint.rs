@@ -301,6 +301,13 @@ impl Endpoint {
         self.shared.network.view().await
     }
 
+    /// Returns a readable name of the current network, its interfaces and their gateways, such as
+    /// `wlan0 via 192.168.1.1`. Two networks can have the same name.
+    pub async fn network_name(&self) -> String {
+        let view = self.network_view().await;
+        self.network().final_id(&view.id).1.unwrap_or_default()
+    }
+
     pub(crate) fn network(&self) -> &CurrentNetwork {
         &self.shared.network
     }

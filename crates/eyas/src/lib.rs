@@ -14,6 +14,7 @@
 //! | [`sockets`] | TCP and UDP on one port number, for servers with accept loops of their own | RFC 9622 §7.2 |
 //! | [`MemoryStore`] | what earlier races learnt, in one file for several processes | RFC 9622 §6 |
 //! | [`Resolver`] | DNS, with one query per record type | HEv3 §4 |
+//! | [`ServerExamination`], [`ServerAnswer`] | what each name server lets through | RFC 9460, RFC 7766, RFC 7050 |
 //! | [`SecurityParameters`], [`ServerIdentity`], [`KeyFingerprint`] | trust and own certificates | RFC 9622 §6.3 |
 //! | `EarlyConnection` | a request in the first flight of QUIC | RFC 9001 §4.6 |
 //! | `SctpStreams` | further streams of an SCTP association, and messages beside them | RFC 3436 |
@@ -132,7 +133,7 @@ pub use memory_store::MemoryStore;
 pub use preconnection::Preconnection;
 pub use private_key::{private_key_from_encrypted_pem, private_key_from_pem};
 pub use race_counts::{AttemptCounts, RaceCounts};
-pub use resolver::{NameSource, Resolver};
+pub use resolver::{NameSource, Resolver, ServerAnswer, ServerExamination};
 #[cfg(feature = "sctp")]
 pub use sctp::SctpStreams;
 pub use security::{KeyFingerprint, KeyFingerprintError, SecurityParameters};

@@ -26,6 +26,7 @@ mod pref64;
 
 use advertisements::{AdvertisedPrefix, HeldPrefixes, RouterAdvertisements};
 use identity::NetworkIdentity;
+pub(crate) use pref64::prefixes as nat64_prefixes;
 
 /// How long a snapshot is valid if the kernel does not report changes.
 const RECHECK_AFTER: Duration = Duration::from_secs(2);

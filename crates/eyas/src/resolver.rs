@@ -24,6 +24,7 @@ use crate::{Error, Target};
 
 #[cfg(feature = "encrypted-dns")]
 mod encrypted;
+mod examination;
 mod name_servers;
 mod name_source;
 mod overrides;
@@ -35,6 +36,7 @@ use name_servers::{FoundRecords, NameServers, QueryTransport, ServerOptions};
 use overrides::{AddressOverrides, normalised};
 use system::SystemResolver;
 
+pub use examination::{ServerAnswer, ServerExamination};
 pub use name_source::NameSource;
 
 /// How long a server that the caller names may take to answer before the query is retried.

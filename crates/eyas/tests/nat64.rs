@@ -100,6 +100,11 @@ fn the_networks_own_name_server_knows_the_prefix() {
             start_name_server(OTHER, Some(ADVERTISED));
             let other = Resolver::server(OTHER.parse().unwrap());
             let nobody = Resolver::server("[::1]:9".parse().unwrap());
+            let resolver = Resolver::system();
+            let examined = resolver.examine_servers("ipv4only.arpa", 443, PATIENCE / 10);
+            let prefixes: Vec<_> =
+                examined.await.iter().map(|server| server.nat64_prefixes()).collect();
+            assert_eq!(prefixes, [[PREFIX]]);
             let listener = std::net::TcpListener::bind("[2001:db8:64::c612:8]:0").unwrap();
             let port = listener.local_addr().unwrap().port();
             let known = vec!["198.18.0.8".parse().unwrap()];

@@ -11,7 +11,7 @@ use eyas_race::nat64::{PREFIX_LENGTHS, extract};
 use crate::Resolver;
 
 /// A prefix and its length, in bits.
-pub(super) type Ipv6Prefix = (Ipv6Addr, u8);
+pub(crate) type Ipv6Prefix = (Ipv6Addr, u8);
 
 /// The IPv4 addresses of `ipv4only.arpa` (RFC 7050 §2.2).
 const WELL_KNOWN: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
@@ -53,7 +53,8 @@ pub(super) async fn discover(network: &Resolver, named: &Resolver) -> (Vec<Ipv6P
     }
 }
 
-pub(super) fn prefixes(addresses: &[Ipv6Addr]) -> Vec<Ipv6Prefix> {
+/// Returns the prefixes of the addresses that a DNS64 has made for `ipv4only.arpa` (RFC 7050 §3).
+pub(crate) fn prefixes(addresses: &[Ipv6Addr]) -> Vec<Ipv6Prefix> {
     let mut prefixes: Vec<Ipv6Prefix> = Vec::new();
     for address in addresses {
         // Longest first: a short prefix could match by chance in the bits of a longer one.

@@ -9,7 +9,7 @@
 //! | what is not understood is left to getaddrinfo(3) | `hostLookupOrder` of Go |
 //! | `localhost` is this host | RFC 6761 §6.3 |
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -122,6 +122,11 @@ impl SystemResolver {
                 .map(|found| FoundRecords { records: Ok(found), is_authentic: false }),
         };
         found.unwrap_or_else(|failure| FoundRecords { records: Err(failure), is_authentic: false })
+    }
+
+    /// Returns the name servers of the configuration.
+    pub(super) fn servers(&self) -> Vec<SocketAddr> {
+        self.conf().servers.clone()
     }
 
     /// Passes on a query of somebody else to the name servers of the configuration.

@@ -35,6 +35,28 @@ async fn a_nonsensical_answer_is_malformed() {
     assert_eq!(failure(Response::Nonsense).await, DnsFailure::Malformed);
 }
 
+#[tokio::test]
+async fn each_answer_of_a_server_is_examined_by_itself() {
+    for (response, expected) in [
+        (Response::NoData, DnsFailure::NoData),
+        (Response::ServerFailure, DnsFailure::ServerFailure),
+        (Response::Nothing, DnsFailure::Timeout),
+    ] {
+        let server = dns::serve(response).await;
+        let resolver = Resolver::server(server.address);
+        let limit = std::time::Duration::from_millis(500);
+        let found = wait(resolver.examine_servers("host.example", 8443, limit)).await;
+        let [found] = found.try_into().expect("one server");
+        assert_eq!(found.server, server.address);
+        for answer in [&found.a, &found.aaaa, &found.https] {
+            assert_eq!(answer.records, Err(expected.clone()), "{found:?}");
+        }
+        // It does not listen there.
+        assert_eq!(found.over_tcp.records, Err(DnsFailure::Unreachable));
+        assert_eq!(found.nat64_prefixes(), []);
+    }
+}
+
 /// `1 . alpn=h2,\255\254,h3`: the second identifier is not text, which is allowed.
 const NOT_TEXT: &[u8] = &[0, 1, 0, 0, 1, 0, 9, 2, b'h', b'2', 2, 0xff, 0xfe, 2, b'h', b'3'];
 
