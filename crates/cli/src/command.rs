@@ -5,6 +5,7 @@ mod child;
 mod completions;
 mod demo;
 mod descriptors;
+mod doctor;
 mod get;
 mod identity;
 mod interruption;
@@ -76,6 +77,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Load(flags) => on_runtime(load::run(*flags, common)),
         Command::Replay(flags) => replay::run(&flags, &common),
         Command::Demo(flags) => on_runtime(until_interrupted(demo::run(&flags, &common))),
+        Command::Doctor(flags) => on_runtime(until_interrupted(doctor::run(&flags, &common))),
         Command::Get(flags) => on_one_thread(get::run(&flags, &common)),
         Command::Race(flags) => match flags.count {
             Some(count) => on_runtime(race::run_series(&flags, count, &common)),

@@ -61,6 +61,8 @@ pub(crate) enum FailureKind {
     NotJudged,
     /// The emulator could not do its work.
     Emulator,
+    /// Something that was examined is broken.
+    Broken,
     /// The command exists but cannot be run.
     NotExecutable,
     /// The command was not found.
@@ -77,7 +79,7 @@ pub(crate) enum FailureKind {
 
 impl FailureKind {
     /// All kinds, in the order of their codes.
-    pub(crate) const ALL: [Self; 30] = [
+    pub(crate) const ALL: [Self; 31] = [
         Self::Usage,
         Self::Url,
         Self::Dns,
@@ -102,6 +104,7 @@ impl FailureKind {
         Self::Emulator,
         Self::Undecided,
         Self::NotJudged,
+        Self::Broken,
         Self::NotExecutable,
         Self::NotFound,
         Self::HungUp,
@@ -142,6 +145,7 @@ impl FailureKind {
             Self::Undecided => 114,
             Self::NotJudged => 115,
             Self::Emulator => 113,
+            Self::Broken => 116,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
             Self::HungUp => 129,
@@ -178,6 +182,7 @@ impl FailureKind {
             Self::Undecided => "undecided",
             Self::NotJudged => "not-judged",
             Self::Emulator => "emulator",
+            Self::Broken => "broken",
             Self::NotExecutable => "not-executable",
             Self::NotFound => "not-found",
             Self::HungUp => "hung-up",
@@ -230,6 +235,7 @@ impl FailureKind {
             Self::Emulator => {
                 "The emulator cannot be started, or has ended (subcommands netem and lab)."
             }
+            Self::Broken => "Something that was examined is broken (subcommand doctor).",
             Self::NotExecutable => {
                 "The command exists but cannot be run (netem, proxy), as in a shell: no permission, a directory."
             }

@@ -2,6 +2,7 @@
 //! from the definitions in this module. Flags that curl has too have curl's names.
 
 mod choice;
+mod doctor;
 mod error;
 mod form;
 mod generate;
@@ -34,6 +35,7 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub(crate) use choice::{ChoiceFlags, PolicyName, RacePolicy, VersionFlags};
+pub(crate) use doctor::DoctorFlags;
 pub(crate) use form::{FieldContent, FormField};
 pub(crate) use generate::ManFlags;
 #[cfg(test)]
@@ -124,6 +126,8 @@ Examples:
   eyas get -v https://example.org/  the same, and draw how the race ran
   eyas race --all example.org       which transports get through, and why
                                     not the others?
+  eyas doctor example.org           what is broken on this machine and
+                                    network, and what to do about it
   eyas pipe sctp+tcp://host:5000    standard input and output over what works
   eyas plan example.org             what would be tried, when, and why
   eyas memory                       what eyas has learnt about your networks
@@ -185,6 +189,9 @@ pub(crate) enum Command {
     /// Needs no network, writes no files, and ends within ten seconds.
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoFlags),
+    /// Find out what this machine and network let through, and what to do about the rest
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(Box<DoctorFlags>),
     /// Fetch a URL over the best transport that works
     #[command(after_help = get::EXAMPLES)]
     Get(Box<GetFlags>),

@@ -1,4 +1,4 @@
-//! The `eyas` command: race, get, pipe, plan, perf, memory, serve, proxy, tunnel, sctp, lab, netem, replay, demo.
+//! The `eyas` command: race, get, pipe, plan, perf, memory, doctor, serve, proxy, tunnel, sctp, lab, netem, replay, demo.
 //!
 //! | module | purpose |
 //! | --- | --- |

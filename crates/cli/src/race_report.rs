@@ -15,6 +15,7 @@ use eyas::race::trace::{Trace, replay};
 
 use crate::failure::{Failure, FailureKind};
 
+pub(crate) use failure::certificate_hint;
 pub(crate) use file::{read, write};
 pub(crate) use lines::{explanation, name_source, plan_lines, source_line};
 pub(crate) use picture::paint;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use eyas::race::candidate::{AddressFamily, Transport};
 use eyas::race::memory;
-use eyas::race::policy::{Policy, PolicyError};
+use eyas::race::policy::{Policy, PolicyError, SctpSecurity};
 use eyas::race::target::{Target, TargetError, TargetHost, TargetService};
 use eyas::zone::parse_host;
 use eyas::{
@@ -253,6 +253,20 @@ fn policy_failure(cause: &PolicyError, deadline_flag: &str) -> Failure {
         other => other,
     };
     Failure::new(FailureKind::Usage, format!("{flags} must be {bound}"))
+}
+
+/// Lets every candidate of a race finish, over all transports that the service can use, whatever is remembered.
+pub(crate) fn let_all_finish(policy: &mut Policy, target: &Target) {
+    policy.exhaustive = true;
+    policy.ignore_memory = true;
+    policy.sctp_security = SctpSecurity::Both;
+    // The transports of a target that names them are used as given.
+    if matches!(target.service, TargetService::Http { .. }) {
+        let rest = Transport::ALL.into_iter();
+        let rest: Vec<_> =
+            rest.filter(|transport| !policy.transports.contains(transport)).collect();
+        policy.transports.extend(rest);
+    }
 }
 
 /// Returns the transports of a listener, with or without security.

@@ -56,7 +56,7 @@ pub(crate) enum RacePolicy {
 }
 
 /// How to choose between candidates.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Choosing")]
 pub(crate) struct ChoiceFlags {
     /// Preferred transport: quic, tcp, mptcp, sctp (over IP or UDP) or sctp-udp [default: quic]

@@ -43,6 +43,21 @@ pub(crate) struct ReachFlags {
 }
 
 impl ReachFlags {
+    /// Returns flags that restrict nothing, with this UDP port of the peer for SCTP.
+    pub(crate) const fn with_sctp_udp_port(sctp_udp_port: u16) -> Self {
+        Self {
+            ipv4: false,
+            ipv6: false,
+            resolve: Vec::new(),
+            connect_to: Vec::new(),
+            dns_server: None,
+            doh_url: None,
+            sctp_udp_port,
+            connect_timeout: None,
+            max_time: None,
+        }
+    }
+
     /// Returns when to give up connecting, if the user said so. As in curl, 0 is no limit.
     pub(crate) fn connect_timeout(&self) -> Option<Duration> {
         self.connect_timeout.filter(|limit| !limit.is_zero())

@@ -260,6 +260,7 @@ fn help_reads_well_on_eighty_columns() {
         "proxy",
         "load",
         "perf",
+        "doctor",
         "lab",
         "netem",
         "replay",

@@ -33,7 +33,7 @@ impl ReplayedRace {
     }
 
     /// Returns the attempts, except those that were repeated in a later turn.
-    fn last_turns(&self) -> impl Iterator<Item = &AttemptReport> {
+    pub(crate) fn last_turns(&self) -> impl Iterator<Item = &AttemptReport> {
         let attempts = self.report.attempts.iter().enumerate().filter(|(index, attempt)| {
             let later = &self.report.attempts[index + 1..];
             attempt.outcome != AttemptOutcome::Closed
@@ -115,7 +115,8 @@ impl ReplayedRace {
         }
     }
 
-    fn failed(&self, attempt: &AttemptReport) -> Option<&AttemptFailure> {
+    /// Returns how an attempt failed, if it did.
+    pub(crate) fn failed(&self, attempt: &AttemptReport) -> Option<&AttemptFailure> {
         self.race.attempts().iter().find(|candidate| candidate.id.0 == attempt.id)?.failure()
     }
 }

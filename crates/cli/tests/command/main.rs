@@ -6,6 +6,7 @@ mod all_traffic_dns;
 #[cfg(unix)]
 mod curl;
 mod demo;
+mod doctor;
 mod faults;
 mod generate;
 mod get;

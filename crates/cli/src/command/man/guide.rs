@@ -24,6 +24,7 @@ macro_rules! guides {
 const GUIDES: &[GuideSource] = &guides![
     "reference" / "alt-svc",
     "guide" / "curl",
+    "guide" / "doctor",
     "guide" / "gateway",
     "guide" / "http",
     "reference" / "json",

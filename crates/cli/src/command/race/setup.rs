@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use eyas::race::candidate::Transport;
-use eyas::race::policy::{Policy, SctpSecurity};
-use eyas::race::target::{Target, TargetService};
+use eyas::race::policy::Policy;
+use eyas::race::target::Target;
 use eyas::{Connection, NameSource};
 use eyas_sctp_tokio::SctpAssociation;
 use eyas_sctp_tokio::protocol::endpoint::PathStatus;
@@ -44,16 +43,7 @@ impl RacePreparation {
         let context = RaceContext::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
         let mut policy = setting::policy(flags.policy, &flags.choice, &flags.reach, &target)?;
         if flags.all || flags.count.is_some() {
-            policy.exhaustive = true;
-            policy.ignore_memory = true;
-            policy.sctp_security = SctpSecurity::Both;
-            // The transports of a target that names them are used as given.
-            if matches!(target.service, TargetService::Http { .. }) {
-                let rest = Transport::ALL.into_iter();
-                let rest: Vec<_> =
-                    rest.filter(|transport| !policy.transports.contains(transport)).collect();
-                policy.transports.extend(rest);
-            }
+            setting::let_all_finish(&mut policy, &target);
             if flags.reach.connect_timeout().is_none() && flags.reach.max_time().is_none() {
                 policy.deadline = ALL_DEADLINE;
             }

@@ -1,7 +1,8 @@
 //! A DNS server on loopback with a few names.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 
 const TYPE_A: u16 = 1;
@@ -17,10 +18,17 @@ pub(crate) struct DnsStub {
 impl DnsStub {
     /// Starts a server with these names.
     pub(crate) fn start(names: &[(&str, Ipv4Addr)]) -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+        let (socket, listener) = bind();
         let address = socket.local_addr().expect("an address");
         let names: BTreeMap<String, Ipv4Addr> =
             names.iter().map(|(name, address)| ((*name).to_owned(), *address)).collect();
+        let known = names.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                // A client may end the connection at any time.
+                let _ = answer_stream(stream, &known);
+            }
+        });
         thread::spawn(move || {
             let mut packet = [0; 1500];
             while let Ok((length, client)) = socket.recv_from(&mut packet) {
@@ -38,6 +46,28 @@ impl DnsStub {
         let address = socket.local_addr().expect("an address");
         (Self { address }, socket)
     }
+}
+
+/// Returns a UDP and a TCP socket with the same port.
+fn bind() -> (UdpSocket, TcpListener) {
+    loop {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+        let address = socket.local_addr().expect("an address");
+        if let Ok(listener) = TcpListener::bind(address) {
+            return (socket, listener);
+        }
+    }
+}
+
+/// Answers one query over TCP: its length is before each message (RFC 1035 §4.2.2).
+fn answer_stream(mut stream: TcpStream, names: &BTreeMap<String, Ipv4Addr>) -> std::io::Result<()> {
+    let mut length = [0; 2];
+    stream.read_exact(&mut length)?;
+    let mut query = vec![0; u16::from_be_bytes(length).into()];
+    stream.read_exact(&mut query)?;
+    let Some(answer) = answer(&query, names) else { return Ok(()) };
+    let length = u16::try_from(answer.len()).expect("a short answer");
+    stream.write_all(&[&length.to_be_bytes()[..], &answer].concat())
 }
 
 /// Returns a response with the header, the question, and one A record if the name and type are
