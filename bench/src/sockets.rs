@@ -2,7 +2,10 @@
 //!
 //! One is our own, in C, and one is iperf3. For comparison, the same messages are sent with usrsctp's own
 //! API, and with the eyas driver for Rust; everything over UDP on loopback, between two processes, each of
-//! which has its own `eyas sctp run` process where it is used. A round is one run of each.
+//! which has its own `eyas sctp run` process where it is used. A round is one run of each. Beside `receive` and
+//! `send` (see `sctp::programs`), the one in C has `echo` and `ping` for round trips of 64 bytes, `hold` and `open` for
+//! simultaneous associations, `turns` and `churn` for consecutive ones, and `tcp`, both ends of a TCP connection in one
+//! process.
 //!
 //! | module | purpose |
 //! | --- | --- |

@@ -1,6 +1,7 @@
 """The runner: sets everything up, runs every case, and tears everything down."""
 
 import argparse
+import ast
 import contextlib
 import functools
 import pathlib
@@ -22,11 +23,16 @@ from .network import Network, NoNamespaces
 from .process import READY_TIMEOUT, Peer
 from .report import Report, Skip
 from .sctp import memory
+from .sctp import run as sctp_run
 from .sctp.run import NAMES
-from .sctp.run import run as run_sctp
 from .timing import Timings
 from .world import World
 
+# The parts that are no lists of cases: the word for `--only`, and the module.
+PARTS = {
+    "memory": memory, "qpack": qpack, "sctp": sctp_run, "multipath": multipath, "dissimilar": dissimilar,
+    "simulated": simulated, "load": load, "lab": lab, "nat": nat, "netem": netem, "perf": perf,
+}
 # Run in parallel with the other cases: some SCTP peers and then the attacks, and the cases of programs for a
 # kernel's SCTP, selected by the beginning of their names.
 PARALLEL_PEERS = ("usrsctp", "pion")
@@ -40,6 +46,9 @@ def main() -> int:
     # However the run is ended, the namespaces are removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = parse()
+    if options.list:
+        show_cases()
+        return 0
     report = Report(options.strict)
     times = Timings()
     with tempfile.TemporaryDirectory(prefix="eyas-interop-") as directory, contextlib.ExitStack() as cleanup:
@@ -146,7 +155,7 @@ def sctp(directory: pathlib.Path, options: argparse.Namespace, report: Report) -
     if not example:
         example = build("--package", "eyas-sctp", "--example", "peer") / "examples" / "peer"
     rest = [name for name in NAMES if name not in PARALLEL_PEERS]
-    run_sctp(directory, example, command(options), report, options.only or rest)
+    sctp_run.run(directory, example, command(options), report, options.only or rest)
 
 
 def h3_example(options: argparse.Namespace) -> pathlib.Path:
@@ -184,15 +193,31 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", action="append", default=[], help="cases with this word in their name")
     parser.add_argument("--strict", action="store_true", help="a missed target of a measurement is a failure")
     parser.add_argument("--keep", action="store_true", help="keep the logs in ./interop-logs")
+    parser.add_argument("--list", action="store_true", help="only list the cases")
     options = parser.parse_args()
     if options.eyas:
         options.eyas = options.eyas.resolve()
     return options
 
 
+def show_cases() -> None:
+    """Prints the cases: the words for `--only`, and the first sentence of each one's description."""
+    documents = [(name, part.__doc__) for name, part in PARTS.items()]
+    documents += [(f"{case.peer} {name_of(case)}", getattr(case, "func", case).__doc__) for case in CASES]
+    attacks = hostile.programs([])
+    documents += [(f"hostile {attack.stem}", ast.get_docstring(ast.parse(attack.read_text()))) for attack in attacks]
+    for words, document in documents:
+        paragraph = " ".join(document.partition("\n\n")[0].split())
+        print(f"{words:<40} {paragraph.partition('. ')[0]}")
+
+
+def name_of(case: Callable) -> str:
+    return case.__name__.removeprefix("case_")
+
+
 def run(world: World, only: list[str], times: Timings) -> None:
     for case in CASES:
-        peer, name = case.peer, case.__name__.removeprefix("case_")
+        peer, name = case.peer, name_of(case)
         if not is_selected(peer, name, only):
             continue
         with times.of(f"others: {name}"):
