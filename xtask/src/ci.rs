@@ -4,6 +4,7 @@
 //! installed is reported as skipped, never as passed.
 
 mod fuzz;
+mod platforms;
 mod steps;
 
 use std::time::{Duration, Instant};

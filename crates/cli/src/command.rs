@@ -1,6 +1,7 @@
 //! One file for each subcommand, and shared parts: targets, settings, Ctrl-C.
 
-#[cfg(unix)]
+#[cfg(not(target_os = "linux"))]
+mod absent;
 mod child;
 mod completions;
 mod demo;
@@ -21,7 +22,6 @@ mod paths;
 mod perf;
 mod pipe;
 mod plan;
-#[cfg(unix)]
 mod proxy;
 mod race;
 mod replay;
@@ -31,7 +31,6 @@ mod serve;
 mod service;
 mod setting;
 mod target;
-#[cfg(unix)]
 mod tunnel;
 
 use std::future::Future;
@@ -50,25 +49,13 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         #[cfg(target_os = "linux")]
         Command::Netem(flags) => return netem::run(flags, &common),
         #[cfg(not(target_os = "linux"))]
-        Command::Netem(_) => {
-            Err(Failure::new(FailureKind::Emulator, "network namespaces require Linux"))
-        }
-        #[cfg(unix)]
+        Command::Netem(_) => Err(absent::failure("eyas netem", absent::NAMESPACES)),
         Command::Proxy(flags) => return proxy::run(&flags, &common),
-        #[cfg(not(unix))]
-        Command::Proxy(_) => {
-            Err(Failure::new(FailureKind::Listen, "the proxy is not available on this system"))
-        }
         #[cfg(target_os = "linux")]
         Command::Sctp(flags) => return on_one_thread(sctp::run(&flags, &common)),
         #[cfg(not(target_os = "linux"))]
-        Command::Sctp(_) => Err(Failure::new(FailureKind::Listen, "preloading requires Linux")),
-        #[cfg(unix)]
+        Command::Sctp(_) => Err(absent::failure("eyas sctp", absent::SUPERVISOR)),
         Command::Tunnel(flags) => on_runtime(tunnel::run(&flags, &common)),
-        #[cfg(not(unix))]
-        Command::Tunnel(_) => {
-            Err(Failure::new(FailureKind::Listen, "tunnels are not available on this system"))
-        }
         Command::Completions { shell } => completions::run(shell),
         Command::Man(flags) => man::run(&flags),
         Command::Memory(flags) => memory::run(&flags, &common),

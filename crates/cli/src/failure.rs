@@ -17,6 +17,8 @@ pub(crate) enum FailureKind {
     Usage,
     /// The URL or target is malformed.
     Url,
+    /// This system lacks what it needs.
+    Absent,
     /// The name could not be resolved.
     Dns,
     /// No candidate answered, or all refused.
@@ -79,9 +81,10 @@ pub(crate) enum FailureKind {
 
 impl FailureKind {
     /// All kinds, in the order of their codes.
-    pub(crate) const ALL: [Self; 31] = [
+    pub(crate) const ALL: [Self; 32] = [
         Self::Usage,
         Self::Url,
+        Self::Absent,
         Self::Dns,
         Self::Connect,
         Self::Partial,
@@ -123,6 +126,7 @@ impl FailureKind {
         match self {
             Self::Usage => 2,
             Self::Url => 3,
+            Self::Absent => 4,
             Self::Dns => 6,
             Self::Connect => 7,
             Self::Partial => 18,
@@ -160,6 +164,7 @@ impl FailureKind {
         match self {
             Self::Usage => "usage",
             Self::Url => "url",
+            Self::Absent => "absent",
             Self::Dns => "dns",
             Self::Connect => "connect",
             Self::Partial => "partial",
@@ -197,6 +202,7 @@ impl FailureKind {
         match self {
             Self::Usage => "The command line is invalid.",
             Self::Url => "The URL or target is malformed, or its scheme is not http or https.",
+            Self::Absent => "This system lacks what the command needs, such as network namespaces.",
             Self::Dns => "The name could not be resolved: unknown host, no DNS, server failure.",
             Self::Connect => "No candidate could be connected to: refused, unreachable.",
             Self::Partial => "The body ended early: fewer bytes than announced, or no end.",

@@ -58,9 +58,7 @@ pub(crate) use netem::{
 pub(crate) use paths::PathFlags;
 pub(crate) use perf::{PerfAction, PerfFlags, PerfServeFlags};
 pub(crate) use pipe::{MessageFlags, PipeFlags};
-pub(crate) use proxy::ProxyFlags;
-#[cfg(unix)]
-pub(crate) use proxy::{ProxyAction, ProxyDestinationFlags, ProxyRunFlags};
+pub(crate) use proxy::{ProxyAction, ProxyDestinationFlags, ProxyFlags, ProxyRunFlags};
 pub(crate) use reach::{PassphraseFlags, ReachFlags, TrustFlags};
 pub(crate) use sctp::SctpFlags;
 #[cfg(target_os = "linux")]
@@ -68,11 +66,9 @@ pub(crate) use sctp::{
     SctpAction, SctpCarrierFlags, SctpRunFlags, SctpServeFlags, SctpStatusFlags,
 };
 pub(crate) use serve::{LogFormat, ServeFlags};
-pub(crate) use tunnel::TunnelFlags;
-#[cfg(unix)]
-pub(crate) use tunnel::{
-    TunFlags, TunnelAction, TunnelKeyFlags, TunnelServeFlags, TunnelStatusFlags,
-};
+#[cfg(target_os = "linux")]
+pub(crate) use tunnel::TunnelStatusFlags;
+pub(crate) use tunnel::{TunFlags, TunnelAction, TunnelFlags, TunnelKeyFlags, TunnelServeFlags};
 pub(crate) use typo::nearest;
 pub(crate) use values::{ConnectTo, DnsServer, HeaderLine, ListenAddresses, ResolveFlag, header};
 
@@ -218,7 +214,10 @@ pub(crate) enum Command {
     /// Tunnel connections to and from another host, like ssh -L, -R and -D
     #[command(after_help = tunnel::EXAMPLES)]
     Tunnel(Box<TunnelFlags>),
-    /// Give programs SCTP sockets where the kernel has none
+    /// Give programs SCTP sockets where the kernel has none (Linux only)
+    ///
+    /// Their calls are served through the dynamic linker of glibc or musl, or by seccomp notifications, which other
+    /// systems lack: there it fails with exit code 4.
     #[command(after_help = sctp::EXAMPLES)]
     Sctp(SctpFlags),
     /// Generate load on a server at a given rate, over any transport
@@ -230,7 +229,9 @@ pub(crate) enum Command {
     /// Run simulated or live experiments, and judge published claims
     #[command(after_help = lab::EXAMPLES)]
     Lab(LabFlags),
-    /// Run any command behind a bad network: delay, loss, rate, middleboxes
+    /// Run any command behind a bad network: delay, loss, rate, middleboxes (Linux only)
+    ///
+    /// Its hosts are network namespaces, which other systems lack: there it fails with exit code 4.
     #[command(after_help = netem::EXAMPLES)]
     Netem(NetemFlags),
     /// Replay a recorded race and check that every decision is the same

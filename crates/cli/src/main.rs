@@ -18,6 +18,7 @@ mod command;
 mod failure;
 mod flags;
 mod output;
+mod private_file;
 mod race_report;
 mod shape;
 mod terminal;

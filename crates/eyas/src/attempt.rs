@@ -33,7 +33,6 @@ use opening::RaceOpening;
 
 pub(crate) mod event;
 mod first_byte;
-pub(crate) mod mptcp;
 pub(crate) mod opening;
 #[cfg(feature = "quic")]
 pub(crate) mod quic;

@@ -15,10 +15,10 @@ use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio_rustls::TlsStream;
 
-use crate::attempt::mptcp;
 use crate::connection_info::ConnectionInfo;
 use crate::feedback::ConnectionFeedback;
 use crate::graceful_close;
+use crate::kernel_tcp;
 #[cfg(feature = "quic")]
 use crate::quic_stream::QuicStream;
 #[cfg(feature = "sctp")]
@@ -145,7 +145,7 @@ impl ByteStream {
 
     pub(crate) fn tcp_status(&mut self) -> Option<TcpStatus> {
         if self.guard.is_none() {
-            self.guard = self.tcp().map(TcpGuard::new);
+            self.guard = self.tcp().and_then(TcpGuard::new);
         }
         self.guard.as_ref().map(TcpGuard::status)
     }
@@ -153,7 +153,7 @@ impl ByteStream {
     /// Returns whether MPTCP fell back to TCP since the connection was handed over.
     fn has_fallen_back(&self) -> bool {
         self.info.transport == Transport::Mptcp
-            && self.tcp().is_some_and(|stream| !mptcp::is_in_use(stream))
+            && self.tcp().is_some_and(|stream| !kernel_tcp::is_mptcp(stream))
     }
 
     pub(crate) fn transport(&self) -> &ByteTransport {

@@ -4,12 +4,12 @@
 use std::io;
 use std::net::SocketAddr;
 
+use eyas_host::errno;
 use eyas_host::fault::{HostFault, SocketCall};
 use eyas_host::icmp::{IcmpCause, IcmpReport};
 use eyas_race::evidence::{
     AttemptFailure, CertificateFailure, CertificateFault, EvidenceLevel, FailureCause,
 };
-use nix::libc;
 use rustls::{AlertDescription, InvalidMessage};
 
 use crate::security::certificate_fault;
@@ -88,8 +88,8 @@ fn host_failure(fault: HostFault, error: &io::Error, reached: EvidenceLevel) -> 
 /// value.
 pub(crate) fn connect_failure(error: &io::Error) -> AttemptFailure {
     let cause = match error.raw_os_error() {
-        Some(libc::EACCES | libc::ENONET | libc::EOPNOTSUPP) => FailureCause::Unreachable,
-        Some(libc::ENOPROTOOPT | libc::EPROTO) => FailureCause::Refused,
+        Some(errno::EACCES | errno::ENONET | errno::EOPNOTSUPP) => FailureCause::Unreachable,
+        Some(errno::ENOPROTOOPT | errno::EPROTO) => FailureCause::Refused,
         _ => return io_failure(error, EvidenceLevel::Started),
     };
     failure(cause, EvidenceLevel::Started, error.to_string())
@@ -113,20 +113,20 @@ pub(crate) fn icmp_failure(report: &IcmpReport) -> AttemptFailure {
 
 fn errno_cause(code: i32, reached: EvidenceLevel) -> FailureCause {
     match code {
-        libc::ECONNREFUSED => FailureCause::Refused,
-        libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EHOSTDOWN | libc::ENONET => {
+        errno::ECONNREFUSED => FailureCause::Refused,
+        errno::ENETUNREACH | errno::EHOSTUNREACH | errno::EHOSTDOWN | errno::ENONET => {
             FailureCause::Unreachable
         }
-        libc::ETIMEDOUT => FailureCause::Silent,
-        libc::ECONNRESET | libc::ECONNABORTED | libc::EPIPE | libc::ENOTCONN => {
+        errno::ETIMEDOUT => FailureCause::Silent,
+        errno::ECONNRESET | errno::ECONNABORTED | errno::EPIPE | errno::ENOTCONN => {
             if reached == EvidenceLevel::Started {
                 FailureCause::Refused
             } else {
                 FailureCause::Reset
             }
         }
-        libc::EACCES | libc::ENOPROTOOPT | libc::EOPNOTSUPP => FailureCause::Unsupported,
-        libc::EPROTO | libc::EMSGSIZE => FailureCause::Protocol,
+        errno::EACCES | errno::ENOPROTOOPT | errno::EOPNOTSUPP => FailureCause::Unsupported,
+        errno::EPROTO | errno::EMSGSIZE => FailureCause::Protocol,
         _ => FailureCause::Local,
     }
 }

@@ -58,8 +58,10 @@
 //! `eyas_http` adds the events of requests. [`Endpoint::races`] and [`Endpoint::attempts`] count.
 //!
 //! Dropping a future, an [`Initiation`], a [`Connection`] or a [`Listener`] closes everything that
-//! it had open. The crate runs on Linux, inside a tokio runtime.
+//! it had open. The crate runs inside a tokio runtime, on Linux, FreeBSD, macOS
+//! and Windows; what a platform lacks is a candidate that is left out with its reason, an error that says so, or `None`.
 
+pub use eyas_host as host;
 pub use eyas_race as race;
 /// The SCTP implementation, for programs that speak SCTP themselves.
 #[cfg(feature = "sctp")]
@@ -89,6 +91,7 @@ mod feedback;
 mod graceful_close;
 mod identity;
 mod initiation;
+mod kernel_tcp;
 mod limit;
 mod listener;
 mod local_addresses;

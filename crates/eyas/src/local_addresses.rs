@@ -4,8 +4,9 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use nix::sys::socket::{setsockopt, sockopt::IpBindAddressNoPort};
 use socket2::Socket;
+
+use crate::kernel_tcp;
 
 /// Addresses of both families, used in turn. For a family without any, routing decides.
 #[derive(Debug, Default)]
@@ -38,8 +39,9 @@ impl LocalAddresses {
     pub(crate) fn bind(&self, socket: &Socket, peer: SocketAddr) -> io::Result<()> {
         let Some(address) = self.for_peer(peer).next() else { return Ok(()) };
         // The port is chosen when the peer is known, so that a connection to another peer may
-        // already use it. Kernels without support for that (MPTCP before Linux 6.0) choose it now.
-        let _ = setsockopt(socket, IpBindAddressNoPort, &true);
+        // already use it. Kernels without support for that (MPTCP before Linux 6.0, and others than Linux) choose it
+        // now.
+        kernel_tcp::choose_port_late(socket);
         socket.bind(&SocketAddr::new(address, 0).into())
     }
 

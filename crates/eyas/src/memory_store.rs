@@ -13,6 +13,8 @@ use eyas_race::target::TargetHost;
 mod file;
 #[cfg(feature = "sqlite")]
 mod inspection;
+#[cfg(feature = "sqlite")]
+mod platform;
 mod secret;
 #[cfg(feature = "sqlite")]
 mod set_aside;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use eyas_host::addresses::{OwnAddress, usable_addresses};
+use eyas_host::interfaces;
 use eyas_host::routes::HostRoute;
 use eyas_host::watcher::NetworkWatcher;
 use eyas_race::candidate::Transport;
@@ -18,6 +19,7 @@ use tokio::sync::{Notify, watch};
 use crate::Resolver;
 use crate::abort_on_drop::AbortOnDrop;
 use crate::built_in;
+use crate::kernel_tcp;
 use crate::memory_store::InstallationSecret;
 
 mod advertisements;
@@ -218,8 +220,8 @@ impl CurrentNetwork {
         if !pref64::is_needed(view) {
             return (Vec::new(), None);
         }
-        let name = |index| nix::net::if_::if_indextoname(index).ok()?.into_string().ok();
-        let (advertised, until) = self.lock().advertised.prefixes(Instant::now(), routes, name);
+        let (advertised, until) =
+            self.lock().advertised.prefixes(Instant::now(), routes, interfaces::name);
         if !advertised.is_empty() {
             return (advertised, until);
         }
@@ -354,15 +356,13 @@ fn lacking() -> Vec<UnavailableTransport> {
 }
 
 /// Returns why this machine does not allow the transport, if so.
-#[cfg(feature = "sctp")]
 fn refused(transport: Transport) -> Option<&'static str> {
-    (transport == Transport::Sctp).then(|| eyas_sctp_tokio::direct_access().err()).flatten()
-}
-
-/// Returns why this machine does not allow the transport, if so.
-#[cfg(not(feature = "sctp"))]
-fn refused(_: Transport) -> Option<&'static str> {
-    None
+    match transport {
+        Transport::Mptcp => kernel_tcp::MPTCP_ABSENT,
+        #[cfg(feature = "sctp")]
+        Transport::Sctp => eyas_sctp_tokio::direct_access().err(),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use nix::libc;
+use eyas_host::errno;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::attempt::mptcp;
+use crate::kernel_tcp;
 use crate::tcp_status;
 
 mod throttle;
@@ -47,7 +47,7 @@ pub enum StreamProtocol {
 /// Returns whether this connection uses Multipath TCP (RFC 8684): false for plain TCP and for
 /// connections that fell back to it. Requires Linux 5.16 or later; false on other kernels.
 pub fn speaks_mptcp(stream: &TcpStream) -> bool {
-    mptcp::is_in_use(stream)
+    kernel_tcp::is_mptcp(stream)
 }
 
 /// Returns approximately how many bytes that were written to this connection its peer has not
@@ -84,7 +84,7 @@ pub fn exhausted(error: &io::Error) -> String {
 
 /// Returns whether an error means that this process, or the system, has no descriptors left.
 pub fn is_out_of_descriptors(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+    matches!(error.raw_os_error(), Some(errno::EMFILE | errno::ENFILE))
 }
 
 /// The sockets bound at one address.
@@ -175,13 +175,14 @@ fn listen(address: SocketAddr, protocol: StreamProtocol, v6_only: bool) -> io::R
     let socket = |protocol| socket(address, Type::STREAM, protocol, v6_only);
     let socket = match protocol {
         StreamProtocol::Tcp => socket(Protocol::TCP),
-        StreamProtocol::Mptcp => socket(Protocol::MPTCP),
+        StreamProtocol::Mptcp => kernel_tcp::mptcp().and_then(socket),
         StreamProtocol::MptcpIfPossible => {
-            socket(Protocol::MPTCP).or_else(|_| socket(Protocol::TCP))
+            kernel_tcp::mptcp().and_then(socket).or_else(|_| socket(Protocol::TCP))
         }
     }?;
-    if address.port() != 0 {
-        // A restarted server must not wait for the connections of its previous process.
+    // A restarted server must not wait for the connections of its previous process. Windows never has it wait, and
+    // would let another program take the port over.
+    if address.port() != 0 && !cfg!(windows) {
         socket.set_reuse_address(true)?;
     }
     socket.bind(&address.into())?;

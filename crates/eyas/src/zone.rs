@@ -7,9 +7,8 @@
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::ops::Range;
 
+use eyas_host::interfaces;
 use eyas_race::target::{TargetError, TargetHost, parse_port};
-use nix::ifaddrs::getifaddrs;
-use nix::net::if_::{if_indextoname, if_nametoindex};
 
 /// Parses a host as [`TargetHost::parse`] does, with zones by the name or number of an interface of this
 /// host.
@@ -72,21 +71,15 @@ pub fn with_scope(ip: IpAddr, port: u16, scope: u32) -> SocketAddr {
 
 /// Returns the name of the interface with this index, if there is one.
 pub fn interface_name(index: u32) -> Option<String> {
-    // nix returns an empty name, and no error, if there is none.
-    if_indextoname(index).ok()?.into_string().ok().filter(|name| !name.is_empty())
+    interfaces::name(index)
 }
 
 /// Returns the addresses of the interface with this name, without link-local ones, from which few
 /// peers are reached. Empty if there is no such interface.
 pub fn interface_addresses(name: &str) -> Vec<IpAddr> {
-    let Ok(all) = getifaddrs() else { return Vec::new() };
-    let of_this = all.filter(|one| one.interface_name == name);
-    let sockets = of_this.filter_map(|one| one.address);
-    let addresses = sockets.filter_map(|socket| {
-        let v4 = socket.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
-        v4.or_else(|| socket.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
-    });
-    addresses.filter(|ip| !matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local())).collect()
+    let mut addresses = interfaces::addresses(name);
+    addresses.retain(|ip| !matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local()));
+    addresses
 }
 
 fn exists(index: u32) -> bool {
@@ -97,7 +90,7 @@ fn exists(index: u32) -> bool {
 fn index_of(zone: &str) -> Option<u32> {
     // A name may be percent-encoded in a URL (RFC 6874 §2), as that of an alias such as `eth0%3A1`.
     let decoded = percent_decoded(zone);
-    let by_name = if_nametoindex(decoded.as_str()).ok();
+    let by_name = interfaces::index(decoded.as_str());
     by_name.or_else(|| zone.parse().ok().filter(|index| exists(*index)))
 }
 
@@ -126,7 +119,7 @@ mod tests {
 
     /// The index of the loopback interface, which every namespace has.
     fn loopback() -> u32 {
-        if_nametoindex("lo").expect("lo")
+        interfaces::index("lo").expect("lo")
     }
 
     #[test]

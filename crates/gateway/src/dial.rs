@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use eyas::Initiation;
+use eyas::host::unix_socket::UnixStream;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::evidence::{self, EvidenceLevel, FailureCause};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Target, TargetHost, TargetService};
 use eyas_relay::proxy_status::ErrorType;
-use tokio::net::UnixStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout};
 

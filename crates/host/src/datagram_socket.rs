@@ -5,7 +5,6 @@
 //! writability is awaited on a separate registration, created anew each time.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -29,12 +28,13 @@ pub struct DatagramSocket {
 }
 
 impl DatagramSocket {
-    /// Enables reports. Must be called inside a tokio runtime.
+    /// Enables reports, where the platform has any ([`icmp::ABSENT`]). Must be called inside a tokio
+    /// runtime.
     ///
     /// # Errors
     /// If the socket is not one of IPv4 or IPv6, or the runtime does not accept it.
     pub fn new(socket: Socket) -> io::Result<Self> {
-        icmp::enable_reports(&socket, socket.domain()?)?;
+        icmp::enable_existing_reports(&socket)?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket: UdpSocket::from_std(socket.into())? })
     }
@@ -87,7 +87,7 @@ impl DatagramSocket {
     pub fn take_reports(&self, limit: usize, mut take: impl FnMut(IcmpReport)) -> io::Result<()> {
         let read = || -> io::Result<()> {
             for _ in 0..limit {
-                if let Some(report) = icmp::read(self)? {
+                if let Some(report) = icmp::read(&self.get())? {
                     take(report);
                 }
             }
@@ -136,12 +136,6 @@ impl DatagramSocket {
                 Ok(())
             }
         }
-    }
-}
-
-impl AsFd for DatagramSocket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
     }
 }
 

@@ -8,7 +8,22 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use nix::libc;
+use crate::errno;
+
+#[cfg(not(any(target_os = "linux", target_os = "android", windows)))]
+mod bsd;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod linux;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(not(any(target_os = "linux", target_os = "android", windows)))]
+use bsd as platform;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use linux as platform;
+use platform::{MORE_DESCRIPTORS, MORE_HOST_DESCRIPTORS, MORE_PORTS};
+#[cfg(windows)]
+use windows as platform;
 
 /// The call that returned an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,26 +82,26 @@ impl HostFault {
         peer: Option<SocketAddr>,
     ) -> Option<Self> {
         Some(match (error.raw_os_error()?, call) {
-            (libc::EMFILE, _) => Self::ProcessDescriptors,
-            (libc::ENFILE, _) => Self::HostDescriptors,
-            (libc::ENOBUFS | libc::ENOMEM, _) => Self::NoMemory,
-            (libc::ENETDOWN | libc::ENODEV | libc::ENXIO, _) => Self::NoInterface,
+            (errno::EMFILE, _) => Self::ProcessDescriptors,
+            (errno::ENFILE, _) => Self::HostDescriptors,
+            (errno::ENOBUFS | errno::ENOMEM, _) => Self::NoMemory,
+            (errno::ENETDOWN | errno::ENODEV | errno::ENXIO, _) => Self::NoInterface,
             (code, _) if lacks_support(code) => Self::Unsupported,
-            (libc::ENOPROTOOPT | libc::EOPNOTSUPP, SocketCall::Open | SocketCall::Bind) => {
+            (errno::ENOPROTOOPT | errno::EOPNOTSUPP, SocketCall::Open | SocketCall::Bind) => {
                 Self::Unsupported
             }
-            (libc::EPERM | libc::EACCES, SocketCall::Open) => Self::NoPrivilege,
-            (libc::EACCES, SocketCall::Bind) => Self::PrivilegedPort,
+            (errno::EPERM | errno::EACCES, SocketCall::Open) => Self::NoPrivilege,
+            (errno::EACCES, SocketCall::Bind) => Self::PrivilegedPort,
             // A router's ICMPv6 error (RFC 4443 §3.1, code 1) is EACCES too, but it is pending.
-            (libc::EACCES, SocketCall::Connect | SocketCall::Send) | (libc::EPERM, _) => {
+            (errno::EACCES, SocketCall::Connect | SocketCall::Send) | (errno::EPERM, _) => {
                 Self::Forbidden
             }
-            (libc::EADDRNOTAVAIL, SocketCall::Bind) => Self::ForeignAddress,
+            (errno::EADDRNOTAVAIL, SocketCall::Bind) => Self::ForeignAddress,
             // Linux returns EAGAIN if `connect` finds no port for a UDP socket.
-            (libc::EADDRNOTAVAIL, _) | (libc::EAGAIN, SocketCall::Connect) => Self::NoLocalPort,
-            (libc::EADDRINUSE, _) => Self::PortInUse,
-            (libc::EINVAL, _) if peer.is_some_and(needs_scope) => Self::NoScope,
-            (libc::EINVAL, SocketCall::Connect | SocketCall::Send) => Self::NotSent,
+            (errno::EADDRNOTAVAIL, _) | (errno::EAGAIN, SocketCall::Connect) => Self::NoLocalPort,
+            (errno::EADDRINUSE, _) => Self::PortInUse,
+            (errno::EINVAL, _) if peer.is_some_and(needs_scope) => Self::NoScope,
+            (errno::EINVAL, SocketCall::Connect | SocketCall::Send) => Self::NotSent,
             (code, _) if may_come_from_the_peer(code) => return None,
             _ => Self::Other,
         })
@@ -98,8 +113,11 @@ impl fmt::Display for HostFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoLocalPort => {
-                "this host has no free local port, or no address, for this destination; let \
-                 connections end, widen net.ipv4.ip_local_port_range, or check its addresses"
+                return write!(
+                    f,
+                    "this host has no free local port, or no address, for this destination; let \
+                     connections end, {MORE_PORTS}, or check its addresses"
+                );
             }
             Self::ForeignAddress => {
                 "the local address is not one of this host; choose one that it has"
@@ -124,11 +142,13 @@ impl fmt::Display for HostFault {
             }
             Self::NoInterface => "an interface of this host is down; bring it up",
             Self::ProcessDescriptors => {
-                "this host allows the program no more open files; close some or raise the limit \
-                 (ulimit -n)"
+                return write!(
+                    f,
+                    "this host allows the program no more open files; {MORE_DESCRIPTORS}"
+                );
             }
             Self::HostDescriptors => {
-                "this host has too many open files; close some or raise fs.file-max"
+                return write!(f, "this host has too many open files; {MORE_HOST_DESCRIPTORS}");
             }
             Self::NoMemory => {
                 "this host has no memory or buffers left for it; free some, or try again later"
@@ -150,12 +170,12 @@ impl fmt::Display for HostFault {
 const fn lacks_support(code: i32) -> bool {
     matches!(
         code,
-        libc::EAFNOSUPPORT
-            | libc::EPFNOSUPPORT
-            | libc::EPROTONOSUPPORT
-            | libc::ESOCKTNOSUPPORT
-            | libc::EPROTOTYPE
-            | libc::ENOSYS
+        errno::EAFNOSUPPORT
+            | errno::EPFNOSUPPORT
+            | errno::EPROTONOSUPPORT
+            | errno::ESOCKTNOSUPPORT
+            | errno::EPROTOTYPE
+            | errno::ENOSYS
     )
 }
 
@@ -163,22 +183,22 @@ const fn lacks_support(code: i32) -> bool {
 const fn may_come_from_the_peer(code: i32) -> bool {
     matches!(
         code,
-        libc::ECONNREFUSED
-            | libc::ECONNRESET
-            | libc::ECONNABORTED
-            | libc::EPIPE
-            | libc::ENOTCONN
-            | libc::ETIMEDOUT
-            | libc::EPROTO
-            | libc::EMSGSIZE
+        errno::ECONNREFUSED
+            | errno::ECONNRESET
+            | errno::ECONNABORTED
+            | errno::EPIPE
+            | errno::ENOTCONN
+            | errno::ETIMEDOUT
+            | errno::EPROTO
+            | errno::EMSGSIZE
             // ICMP errors; a missing route is a property of the network, which the memory knows.
-            | libc::ENETUNREACH
-            | libc::EHOSTUNREACH
-            | libc::EHOSTDOWN
-            | libc::ENONET
-            | libc::EACCES
-            | libc::ENOPROTOOPT
-            | libc::EOPNOTSUPP
+            | errno::ENETUNREACH
+            | errno::EHOSTUNREACH
+            | errno::EHOSTDOWN
+            | errno::ENONET
+            | errno::EACCES
+            | errno::ENOPROTOOPT
+            | errno::EOPNOTSUPP
     )
 }
 
@@ -209,43 +229,43 @@ mod tests {
         use HostFault::*;
         let same = |fault| [Some(fault); 5];
         let rows = [
-            (libc::EMFILE, same(ProcessDescriptors)),
-            (libc::ENFILE, same(HostDescriptors)),
-            (libc::ENOBUFS, same(NoMemory)),
-            (libc::ENOMEM, same(NoMemory)),
-            (libc::ENETDOWN, same(NoInterface)),
-            (libc::ENODEV, same(NoInterface)),
-            (libc::ENXIO, same(NoInterface)),
-            (libc::EAFNOSUPPORT, same(Unsupported)),
-            (libc::EPROTONOSUPPORT, same(Unsupported)),
-            (libc::ESOCKTNOSUPPORT, same(Unsupported)),
-            (libc::EPROTOTYPE, same(Unsupported)),
-            (libc::ENOPROTOOPT, [Some(Unsupported), Some(Unsupported), None, None, None]),
-            (libc::EOPNOTSUPP, [Some(Unsupported), Some(Unsupported), None, None, None]),
-            (libc::EPERM, {
+            (errno::EMFILE, same(ProcessDescriptors)),
+            (errno::ENFILE, same(HostDescriptors)),
+            (errno::ENOBUFS, same(NoMemory)),
+            (errno::ENOMEM, same(NoMemory)),
+            (errno::ENETDOWN, same(NoInterface)),
+            (errno::ENODEV, same(NoInterface)),
+            (errno::ENXIO, same(NoInterface)),
+            (errno::EAFNOSUPPORT, same(Unsupported)),
+            (errno::EPROTONOSUPPORT, same(Unsupported)),
+            (errno::ESOCKTNOSUPPORT, same(Unsupported)),
+            (errno::EPROTOTYPE, same(Unsupported)),
+            (errno::ENOPROTOOPT, [Some(Unsupported), Some(Unsupported), None, None, None]),
+            (errno::EOPNOTSUPP, [Some(Unsupported), Some(Unsupported), None, None, None]),
+            (errno::EPERM, {
                 let no = Some(Forbidden);
                 [Some(NoPrivilege), no, no, no, no]
             }),
-            (libc::EACCES, {
+            (errno::EACCES, {
                 let no = Some(Forbidden);
                 [Some(NoPrivilege), Some(PrivilegedPort), no, no, None]
             }),
-            (libc::EADDRNOTAVAIL, {
+            (errno::EADDRNOTAVAIL, {
                 let no = Some(NoLocalPort);
                 [no, Some(ForeignAddress), no, no, no]
             }),
-            (libc::EADDRINUSE, same(PortInUse)),
-            (libc::EAGAIN, {
+            (errno::EADDRINUSE, same(PortInUse)),
+            (errno::EAGAIN, {
                 let other = Some(Other);
                 [other, other, Some(NoLocalPort), other, other]
             }),
-            (libc::EINVAL, {
+            (errno::EINVAL, {
                 let (other, not) = (Some(Other), Some(NotSent));
                 [other, other, not, not, other]
             }),
-            (libc::EINTR, same(Other)),
-            (libc::EBADF, same(Other)),
-            (libc::EIO, same(Other)),
+            (errno::EINTR, same(Other)),
+            (errno::EBADF, same(Other)),
+            (errno::EIO, same(Other)),
         ];
         for (code, wanted) in rows {
             let found = CALLS.map(|call| fault(code, call));
@@ -256,13 +276,13 @@ mod tests {
     #[test]
     fn errors_that_a_peer_or_a_router_can_cause_are_no_faults_of_this_host() {
         for code in [
-            libc::ECONNREFUSED,
-            libc::ECONNRESET,
-            libc::ETIMEDOUT,
-            libc::EPIPE,
-            libc::ENETUNREACH,
-            libc::EHOSTUNREACH,
-            libc::EHOSTDOWN,
+            errno::ECONNREFUSED,
+            errno::ECONNRESET,
+            errno::ETIMEDOUT,
+            errno::EPIPE,
+            errno::ENETUNREACH,
+            errno::EHOSTUNREACH,
+            errno::EHOSTDOWN,
         ] {
             assert_eq!(CALLS.map(|call| fault(code, call)), [None; 5], "{code}");
         }
@@ -272,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_link_local_address_without_a_scope_says_what_is_missing() {
-        let invalid = io::Error::from_raw_os_error(libc::EINVAL);
+        let invalid = io::Error::from_raw_os_error(errno::EINVAL);
         let of = |peer: &str| {
             HostFault::from_error(
                 &invalid,

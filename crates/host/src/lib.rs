@@ -7,8 +7,16 @@
 //! | [`datagram_socket`] | a UDP or raw socket of the runtime that reports them | |
 //! | [`fault`] | errors of system calls that this host is to blame for | |
 //! | [`addresses`] | the addresses of this host, and the one that routing would choose | RFC 6724 §4 |
+//! | [`interfaces`] | its interfaces by name and by number | RFC 4007 §11 |
 //! | [`routes`] | its routes | |
-//! | [`watcher`] | changes of links, addresses and routes | rtnetlink(7) |
+//! | [`neighbours`] | the hardware addresses of its gateways | |
+//! | [`watcher`] | changes of links, addresses and routes | rtnetlink(7), route(4) |
+//! | [`limits`] | the descriptors that a process may have, and its CPU time | getrlimit(2), getrusage(2) |
+//! | [`unix_socket`] | sockets of the file system | unix(7) |
+//! | [`errno`] | error numbers by their POSIX names, on every platform | |
+//!
+//! Each has one file for each platform below it: Linux has all of it; on FreeBSD, macOS and Windows ICMP errors have no
+//! senders ([`icmp::ABSENT`]), and routes are those of the interfaces.
 //!
 //! A client that learns of an ICMP error at once need not wait for a timeout:
 //!
@@ -29,12 +37,19 @@
 
 pub mod addresses;
 pub mod datagram_socket;
+pub mod errno;
 pub mod fault;
 pub mod icmp;
+pub mod interfaces;
+pub mod limits;
+#[cfg(windows)]
+pub mod name_servers;
+pub mod neighbours;
 pub mod routes;
+pub mod unix_socket;
 pub mod watcher;
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 #[path = "../../eyas/tests/namespace/mod.rs"]
 mod test_namespace;
 

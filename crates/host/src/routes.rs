@@ -1,6 +1,17 @@
-//! The kernel's routes, as `/proc/net/route` and `/proc/net/ipv6_route` list them.
+//! The kernel's routes: all of them on Linux; elsewhere those through the gateways of interfaces, and to the networks on
+//! their links.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod linux;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod other;
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use linux as platform;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+use other as platform;
 
 /// `RTF_UP` of `linux/route.h`.
 const UP: u32 = 0x0001;
@@ -33,10 +44,7 @@ impl HostRoute {
 
 /// Returns every usable route of both families; none if the kernel does not list them.
 pub fn read() -> Vec<HostRoute> {
-    let table = |path| std::fs::read_to_string(path).unwrap_or_default();
-    let mut routes = parse_v4(&table("/proc/net/route"));
-    routes.extend(parse_v6(&table("/proc/net/ipv6_route")));
-    routes
+    platform::read()
 }
 
 /// Parses a table like `/proc/net/route`; lines that are no usable route are skipped.

@@ -50,7 +50,6 @@ mod reused;
 mod route;
 mod stats;
 mod tunnel;
-#[cfg(unix)]
 mod unix_socket;
 
 use std::{

@@ -39,7 +39,6 @@
 //! [`run()`] creates threads, which start in the network namespace of its caller and on the cores
 //! that the caller is pinned to: an experiment enters a namespace on a thread and runs the load
 //! there.
-#![cfg(target_os = "linux")]
 
 mod arrivals;
 mod attempts;

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use eyas::race::candidate::Transport;
@@ -14,6 +13,7 @@ use eyas_http::serve::{
     AltSvcPolicy, ClientCertificates, SctpService, ServeError, Server, StreamServer,
 };
 use eyas_relay::accept::accept_next;
+use eyas_relay::device::DeviceHandle;
 use eyas_relay::handshake::MAX_HEAD;
 use eyas_relay::rules::DestinationRules;
 use eyas_relay::via::UpstreamProxy;
@@ -399,7 +399,7 @@ impl RunningProxy {
     /// If they cannot be registered with the runtime.
     pub fn intercept(
         &self,
-        device: OwnedFd,
+        device: DeviceHandle,
         listeners: Vec<std::net::TcpListener>,
     ) -> io::Result<()> {
         crate::interception::start(Arc::clone(&self.shared), device, listeners)

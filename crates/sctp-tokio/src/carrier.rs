@@ -16,12 +16,20 @@
 //! Sockets here never block. A [`Wire`] is one socket of one address family.
 
 mod access;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod claim;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[path = "carrier/claim/absent.rs"]
 mod claim;
 mod dtls;
 mod fragmentation;
 mod icmp;
 mod marking;
 mod owner;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod raw;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[path = "carrier/raw/absent.rs"]
 mod raw;
 mod source_cache;
 mod udp;
@@ -42,6 +50,8 @@ use rustls_pki_types::CertificateDer;
 use socket2::Socket;
 use tokio::io::Ready;
 
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) use access::NOT_DIRECT;
 pub use access::{DirectAccess, direct_access};
 pub(crate) use claim::Claim;
 use dtls::DtlsCarrier;
@@ -56,6 +66,7 @@ use crate::dtls::{DtlsIdentity, Opening, Role, SessionPath};
 /// The default UDP port for SCTP over UDP (RFC 6951 §5.1).
 pub const ENCAPSULATION_PORT: u16 = 9899;
 /// SCTP's number among the protocols of IP.
+#[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) const IPPROTO_SCTP: i32 = 132;
 /// The size of the kernel's buffers, in bytes; the kernel may grant less.
 const SOCKET_BUFFER: usize = 4 * 1024 * 1024;

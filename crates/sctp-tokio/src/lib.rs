@@ -99,7 +99,11 @@
 //! it is for, so neither direction depends on addresses. DTLS over SCTP (RFC 6083) is missing: no
 //! well-maintained library exports keys the way that it needs.
 //!
-//! The crate runs on Linux, inside a tokio runtime.
+//! # Platforms
+//!
+//! The crate runs inside a tokio runtime. SCTP inside UDP and inside DTLS runs everywhere; directly over IP, by raw
+//! sockets or through the kernel, on Linux only ([`direct_access`] says why not elsewhere). There too, packets have no
+//! DSCP, hop limit or mark of their own, and ICMP errors are not heard, so a path fails by its timers alone.
 
 pub use eyas_sctp as protocol;
 
@@ -110,6 +114,10 @@ mod dtls;
 mod error;
 #[cfg(feature = "json")]
 mod json;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod kernel;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[path = "kernel/absent.rs"]
 mod kernel;
 mod listener;
 mod messages;

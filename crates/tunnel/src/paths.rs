@@ -9,6 +9,18 @@ use eyas::race::candidate::Transport;
 use eyas::{Connection, ConnectionInfo, quinn};
 use eyas_sctp_tokio::protocol::endpoint::PathStatus;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod linux;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod other;
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use linux as platform;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+use other as platform;
+
+use platform::{of_tcp, tcp_signs};
+
 /// A snapshot of a path. The counts are of data that this end sends.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -177,74 +189,4 @@ fn of_quic(quic: &quinn::Connection, only: PathReading) -> PathReading {
         lost: stats.path.lost_bytes,
         ..only
     }
-}
-
-#[cfg(target_os = "linux")]
-fn of_tcp(socket: &socket2::Socket, only: PathReading) -> PathReading {
-    use nix::sys::socket::getsockopt;
-
-    let Ok(info) = getsockopt(socket, tcp::Info) else { return only };
-    let number = |at: usize| u64::from(info[at]);
-    let mss = number(tcp::SEGMENT);
-    PathReading {
-        rtt: Some(Duration::from_micros(number(tcp::RTT))),
-        window: Some(number(tcp::WINDOW) * mss),
-        delivered: tcp::acknowledged(&info),
-        lost: number(tcp::RETRANSMITTED) * mss,
-        ..only
-    }
-}
-
-/// Returns the bytes acknowledged so far, and the round-trip time.
-#[cfg(target_os = "linux")]
-fn tcp_signs(socket: &socket2::Socket) -> (Option<u64>, Option<Duration>) {
-    let info = nix::sys::socket::getsockopt(socket, tcp::Info).ok();
-    let rtt = info.map(|info| Duration::from_micros(info[tcp::RTT].into()));
-    (info.map(|info| tcp::acknowledged(&info)), rtt)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn tcp_signs(_: &socket2::Socket) -> (Option<u64>, Option<Duration>) {
-    (None, None)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn of_tcp(_: &socket2::Socket, only: PathReading) -> PathReading {
-    only
-}
-
-/// `struct tcp_info` of `linux/tcp.h`, in words of four octets. For an MPTCP socket it is about the first subflow.
-#[cfg(target_os = "linux")]
-mod tcp {
-    use nix::{getsockopt_impl, libc, sockopt_impl};
-
-    /// `tcpi_snd_mss`.
-    pub(crate) const SEGMENT: usize = 4;
-    /// `tcpi_rtt`, in microseconds.
-    pub(crate) const RTT: usize = 17;
-    /// `tcpi_snd_cwnd`, in segments.
-    pub(crate) const WINDOW: usize = 20;
-    /// `tcpi_total_retrans`, in segments.
-    pub(crate) const RETRANSMITTED: usize = 25;
-    /// `tcpi_bytes_acked`, two words.
-    const ACKNOWLEDGED: usize = 30;
-
-    pub(crate) fn acknowledged(info: &[u32; 34]) -> u64 {
-        // The two halves are in native byte order.
-        let [low, high] = match cfg!(target_endian = "big") {
-            false => [ACKNOWLEDGED, ACKNOWLEDGED + 1],
-            true => [ACKNOWLEDGED + 1, ACKNOWLEDGED],
-        };
-        u64::from(info[low]) | u64::from(info[high]) << 32
-    }
-
-    // The part that every kernel since 4.1 has.
-    sockopt_impl!(
-        /// The kernel's information about a TCP connection.
-        Info,
-        GetOnly,
-        libc::IPPROTO_TCP,
-        libc::TCP_INFO,
-        [u32; 34]
-    );
 }

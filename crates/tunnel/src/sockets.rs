@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use eyas::host::unix_socket::UnixStream;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use eyas::race::target::TargetError;
@@ -16,7 +17,7 @@ use eyas_relay::copy::{self, ByteCounts, CopyEnd, CopyUntil};
 use eyas_relay::destination::Destination;
 use eyas_relay::permitted::PermittedRace;
 use eyas_relay::rules::{ClientRules, DestinationRules};
-use tokio::net::{TcpListener, UnixStream};
+use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use crate::forward::{ListenAt, ListenPlace};

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::platforms::{self, PURE_CRATES};
 use super::{Outcome, Step, fuzz};
 use crate::run::{check, command, output, works};
 
@@ -13,8 +14,6 @@ const PROPERTY_REJECTS: &str = "100000";
 const FETCH_SECONDS: &str = "60";
 /// A target without an operating system, for which the pure crates must compile.
 const BARE_TARGET: &str = "x86_64-unknown-none";
-/// The crates that must compile for it.
-const PURE_CRATES: [&str; 5] = ["eyas-race", "eyas-sctp", "eyas-netem", "eyas-sockets", "eyas-h3"];
 
 /// Every step, in the order of running.
 pub(crate) const STEPS: &[Step] = &[
@@ -47,11 +46,18 @@ pub(crate) const STEPS: &[Step] = &[
 ];
 
 /// Steps that take too long to run each time: only by name.
-pub(crate) const ON_REQUEST: &[Step] = &[Step {
-    name: "feature-tests",
-    about: "the tests of each crate without features, and with each feature on its own",
-    run: feature_tests,
-}];
+pub(crate) const ON_REQUEST: &[Step] = &[
+    Step {
+        name: "feature-tests",
+        about: "the tests of each crate without features, and with each feature on its own",
+        run: feature_tests,
+    },
+    Step {
+        name: "platforms",
+        about: "the packages compile for every platform that they are for",
+        run: platforms::run,
+    },
+];
 
 fn cargo(line: &str) -> Result<Outcome, String> {
     let words: Vec<_> = line.split(' ').collect();

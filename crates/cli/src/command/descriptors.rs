@@ -1,6 +1,6 @@
 //! The limit of descriptors of this process, and what servers may do within it.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use eyas::host::limits;
 
 /// Descriptors that do not depend on clients: the standard streams, the runtime's, listeners and UDP sockets at some
 /// addresses, metrics, logs, the memory.
@@ -11,24 +11,17 @@ const OWN: usize = 48;
 const ATTEMPTS_SHARE: usize = 8;
 const MAX_ATTEMPTS: usize = 1024;
 
-/// Raises the limit of descriptors to the maximum allowed without privileges: every connection, and
-/// every socket of a program, needs one. Processes started afterwards inherit this limit. Returns the limit before.
-pub(super) fn raise_limit() -> Rlimit {
-    let before = getrlimit(Resource::Nofile);
-    // With a lower limit, whatever finds no descriptor fails and reports it.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: before.maximum, ..before });
-    before
-}
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 
-/// Starts a process with the limit of before [`raise_limit`]: some programs assume that all their descriptors fit into
-/// an `fd_set`, and others close each possible one.
-pub(super) fn with_limit<T>(limit: Rlimit, start: impl FnOnce() -> T) -> T {
-    let raised = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, limit);
-    let started = start();
-    let _ = setrlimit(Resource::Nofile, raised);
-    started
-}
+#[cfg(unix)]
+use unix as platform;
+#[cfg(windows)]
+use windows as platform;
+
+pub(super) use platform::{raise_limit, with_limit};
 
 /// The descriptors that a server divides among its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +41,7 @@ impl DescriptorShares {
 
     /// Divides what the current limit allows.
     pub(super) fn now() -> Self {
-        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let limit = limits::descriptors().unwrap_or(u64::MAX);
         Self::from_limit(usize::try_from(limit).unwrap_or(usize::MAX))
     }
 

@@ -74,6 +74,10 @@ pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
 fn enable_networks() -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     eyas_emulator::become_root().map_err(super::netem::emulator_failure)?;
+    #[cfg(not(target_os = "linux"))]
+    return Err(super::absent::failure("a live experiment", super::absent::NAMESPACES)
+        .hint("experiments in virtual time run everywhere"));
+    #[cfg(target_os = "linux")]
     Ok(())
 }
 

@@ -16,7 +16,6 @@ mod run;
 
 use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -38,6 +37,7 @@ use crate::flags::{
     CommonFlags, ListenAddresses, ProxyAction, ProxyDestinationFlags, ProxyFlags, ProxyRunFlags,
 };
 use crate::output;
+use crate::private_file;
 use crate::terminal::{OutputStyle, Paint, PaintedLine};
 
 /// The port at loopback that is served without `--listen`.
@@ -79,11 +79,14 @@ impl NamespacePreparation {
 }
 
 #[cfg(not(target_os = "linux"))]
+use super::absent;
+
+#[cfg(not(target_os = "linux"))]
 impl NamespacePreparation {
     fn runtime(flags: &ProxyRunFlags) -> Result<Self, Failure> {
         match flags.all_traffic {
             false => Ok(Self {}),
-            true => Err(Failure::new(FailureKind::Emulator, "network namespaces require Linux")
+            true => Err(absent::failure("eyas proxy run --all-traffic", absent::NAMESPACES)
                 .hint("without --all-traffic the command finds the proxy by its environment")),
         }
     }
@@ -94,7 +97,7 @@ impl NamespacePreparation {
         _: std::process::Command,
         _: &[u16],
     ) -> Result<(std::convert::Infallible, tokio::process::Child), Failure> {
-        Err(Failure::new(FailureKind::Emulator, "network namespaces require Linux"))
+        Err(absent::failure("eyas proxy run --all-traffic", absent::NAMESPACES))
     }
 }
 
@@ -258,8 +261,7 @@ fn users(path: &Path, common: &CommonFlags) -> Result<ProxyUsers, Failure> {
     // Before it is read, which waits for a pipe.
     ownership::check(path)?;
     let text = ownership::read_to_string(path).map_err(|cause| Failure::read(&file, &cause))?;
-    let is_open = |mode: u32| mode & 0o077 != 0;
-    if fs::metadata(path).is_ok_and(|found| is_open(found.permissions().mode())) {
+    if fs::metadata(path).is_ok_and(|found| private_file::is_open_to_others(&found)) {
         let text = format!("eyas: others can read the passwords in {file}: chmod 600 {file}");
         print_to_stderr(common, Paint::Warn, &text);
     }

@@ -10,6 +10,10 @@
 //! | `activation` | sockets from the service manager |
 
 mod activation;
+#[cfg(unix)]
+mod notify;
+#[cfg(windows)]
+#[path = "service/notify/absent.rs"]
 mod notify;
 mod signals;
 mod watch;

@@ -414,7 +414,11 @@ pub(crate) fn memory_location(choice: Option<&MemoryChoice>) -> MemoryLocation {
     match choice.cloned().or_else(MemoryChoice::from_env) {
         Some(MemoryChoice::None) => MemoryLocation::Nowhere,
         Some(MemoryChoice::File(path)) => MemoryLocation::File(path),
-        None => match default_memory(variable("XDG_STATE_HOME"), variable("HOME")) {
+        None => match default_memory(
+            variable("XDG_STATE_HOME")
+                .or_else(|| variable("LOCALAPPDATA").filter(|_| cfg!(windows))),
+            variable("HOME"),
+        ) {
             Some(path) => MemoryLocation::File(path),
             None => MemoryLocation::Unknown,
         },

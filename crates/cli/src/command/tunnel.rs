@@ -50,10 +50,9 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
         #[cfg(target_os = "linux")]
         Some(TunnelAction::Status(flags)) => status::run(flags, common).await,
         #[cfg(not(target_os = "linux"))]
-        Some(TunnelAction::Status(_)) => Err(Failure::new(
-            FailureKind::Usage,
-            "the status of tunnels is only available on Linux",
-        )),
+        Some(TunnelAction::Status(_)) => {
+            Err(super::absent::failure("eyas tunnel status", super::absent::CONTROL))
+        }
         None => connect::run(flags, common).await,
     }
 }

@@ -128,7 +128,7 @@ pub(crate) enum TunnelAction {
     /// Generate a key, and print the line that authorizes it
     #[command(after_help = KEYGEN_EXAMPLES)]
     Keygen(TunnelKeyFlags),
-    /// Show this user's tunnels: lines, rates, losses, connections; live on a terminal
+    /// Show this user's tunnels: lines, rates, losses, connections; live on a terminal (Linux only)
     #[command(after_help = STATUS_EXAMPLES)]
     Status(TunnelStatusFlags),
 }
@@ -152,7 +152,8 @@ pub(crate) struct TunnelKeyFlags {
 /// A network interface whose packets go through the tunnel.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TunFlags {
-    /// Create this interface, and exchange IP packets with that of the other end; requires root
+    /// Create this interface, and exchange IP packets with that of the other end; requires root and
+    /// Linux
     #[arg(long, value_name = "NAME", requires = "tun_address", help_heading = "Interface")]
     pub(crate) tun: Option<String>,
     /// Addresses of the interface, each with its prefix length

@@ -8,6 +8,7 @@ use eyas::race::trace::{HeaderVersion, MAX_STEPS, Trace, TraceHeader, TraceStep}
 use serde_json::error::Category;
 
 use crate::failure::{Failure, FailureKind};
+use crate::private_file;
 
 /// The longest line of a trace that is read; the largest DNS response is far below it.
 const MAX_LINE: u64 = 1 << 20;
@@ -21,11 +22,7 @@ pub(crate) fn write(path: &Path, trace: &Trace) -> Result<(), Failure> {
 fn write_lines(path: &Path, trace: &Trace) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
+    private_file::set_private(&mut options);
     let mut out = io::BufWriter::new(options.open(path)?);
     serde_json::to_writer(&mut out, &trace.header)?;
     for step in &trace.steps {

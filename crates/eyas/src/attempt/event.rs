@@ -6,9 +6,9 @@ use bytes::Bytes;
 use eyas_race::candidate::Transport;
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
 
-use super::mptcp;
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
+use crate::kernel_tcp;
 
 /// An event that an attempt reports to its driver.
 pub(crate) enum AttemptEvent {
@@ -36,7 +36,7 @@ impl EstablishedTransport {
     /// of later packets; the kernel then continues without them (RFC 8684 §3.7).
     pub(crate) fn has_fallen_back(&mut self) -> bool {
         let fell_back = self.info.transport == Transport::Mptcp
-            && self.transport.tcp().is_some_and(|stream| !mptcp::is_in_use(stream));
+            && self.transport.tcp().is_some_and(|stream| !kernel_tcp::is_mptcp(stream));
         if fell_back {
             self.info.transport = Transport::Tcp;
             self.info.fell_back = true;

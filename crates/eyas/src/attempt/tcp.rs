@@ -8,13 +8,14 @@ use bytes::Bytes;
 use eyas_host::fault::SocketCall;
 use eyas_race::candidate::{Security, Transport};
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
-use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
+use socket2::{Domain, Socket, TcpKeepalive};
 
 use super::event::{AttemptEvent, EstablishedTransport};
-use super::{AttemptReporter, CandidateAttempt, mptcp, tcp_connect, tls};
+use super::{AttemptReporter, CandidateAttempt, tcp_connect, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connector::EndpointConnector;
 use crate::failure::open_failure;
+use crate::kernel_tcp;
 use crate::tcp_status::KEEP_ALIVE_AFTER;
 
 /// The time between two probes.
@@ -54,7 +55,7 @@ pub(super) async fn run(
     info.rtt = rtt;
     info.local = stream.local_addr().ok();
     if wants_mptcp {
-        let is_mptcp = mptcp::is_in_use(&stream);
+        let is_mptcp = kernel_tcp::is_mptcp(&stream);
         info.transport = if is_mptcp { Transport::Mptcp } else { Transport::Tcp };
         if is_planned && !is_mptcp {
             info.fell_back = true;
@@ -82,20 +83,17 @@ pub(super) async fn run(
 
 /// Opens a socket for a connection to `address`.
 fn open(address: SocketAddr, mptcp: bool, fast_open: bool) -> io::Result<Socket> {
-    let protocol = if mptcp { Protocol::MPTCP } else { Protocol::TCP };
-    let socket =
-        Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(protocol))?;
+    let socket = kernel_tcp::open(Domain::for_address(address), mptcp)?;
     socket.set_tcp_nodelay(true)?;
     let keep_alive = TcpKeepalive::new()
         .with_time(KEEP_ALIVE_AFTER)
         .with_interval(KEEP_ALIVE_INTERVAL)
         .with_retries(KEEP_ALIVE_TRIES);
     socket.set_tcp_keepalive(&keep_alive)?;
-    // MPTCP sockets of some kernels do not have it, and wait longer then.
-    let _ = socket.set_tcp_user_timeout(Some(USER_TIMEOUT));
+    // MPTCP sockets of some kernels do not have it, nor do other systems, and wait longer then.
+    let _ = kernel_tcp::set_user_timeout(&socket, USER_TIMEOUT);
     if fast_open {
-        use nix::sys::socket::{setsockopt, sockopt::TcpFastOpenConnect};
-        setsockopt(&socket, TcpFastOpenConnect, &true)?;
+        kernel_tcp::enable_fast_open(&socket)?;
     }
     Ok(socket)
 }

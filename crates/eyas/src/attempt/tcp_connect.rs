@@ -7,6 +7,8 @@
 //! connection is established, because the kernel would fail its next system call with whatever a
 //! router reported about a single packet (RFC 5461 §4).
 //!
+//! Other systems end a pending connect with the error alone.
+//!
 //! MPTCP sockets cannot enable reports (Linux 6.18: `EOPNOTSUPP`). An ICMP error from a router
 //! still ends their connect at once, but without the router's address; one that arrives during the
 //! call ends it after a second, over IPv4 too.
@@ -14,11 +16,11 @@
 use std::io;
 use std::net::SocketAddr;
 
+use eyas_host::errno;
 use eyas_host::fault::SocketCall;
 use eyas_host::icmp::{self, IcmpReport};
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
-use nix::libc;
-use socket2::{Domain, Socket};
+use socket2::{Domain, SockRef, Socket};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
@@ -30,7 +32,7 @@ pub(super) async fn connect(socket: Socket, peer: SocketAddr) -> Result<TcpStrea
     let family = Domain::for_address(peer);
     let reports_enabled = icmp::enable_reports(&socket, family).is_ok();
     match socket.connect(&peer.into()) {
-        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
+        Err(error) if error.raw_os_error() != Some(errno::EINPROGRESS) => {
             return Err(send_failure(&error, SocketCall::Connect, peer));
         }
         Ok(()) | Err(_) => {}
@@ -60,7 +62,7 @@ pub(super) async fn connect(socket: Socket, peer: SocketAddr) -> Result<TcpStrea
 /// Returns the first meaningful report.
 fn icmp_report(stream: &TcpStream) -> Option<IcmpReport> {
     loop {
-        match icmp::read(stream) {
+        match icmp::read(&SockRef::from(stream)) {
             Ok(None) => {}
             Ok(report) => return report,
             Err(_) => return None,
@@ -74,7 +76,7 @@ fn disable_reports(
     family: Domain,
     mut had_error: bool,
 ) -> io::Result<TcpStream> {
-    icmp::disable_reports(&stream, family)?;
+    icmp::disable_reports(&SockRef::from(&stream), family)?;
     // A report that arrived before that is still returned by the next call.
     if let Some(error) = stream.take_error()? {
         if !icmp::is_icmp_report(&error) {

@@ -1,9 +1,9 @@
 use std::io;
 
+use eyas_host::errno;
 use eyas_host::fault::{HostFault, SocketCall};
 use eyas_host::icmp::{IcmpCause, IcmpReport};
 use eyas_race::evidence::{CertificateFailure, CertificateFault, EvidenceLevel, FailureCause};
-use nix::libc;
 use rustls::{AlertDescription, CertificateError};
 use rustls_pki_types::{ServerName, UnixTime};
 
@@ -17,19 +17,19 @@ fn cause(code: i32, reached: EvidenceLevel) -> FailureCause {
 
 #[test]
 fn kernel_errors_are_classified() {
-    assert_eq!(cause(libc::ECONNREFUSED, EvidenceLevel::Started), FailureCause::Refused);
-    assert_eq!(cause(libc::ENETUNREACH, EvidenceLevel::Started), FailureCause::Unreachable);
-    assert_eq!(cause(libc::EHOSTUNREACH, EvidenceLevel::Started), FailureCause::Unreachable);
-    assert_eq!(cause(libc::ETIMEDOUT, EvidenceLevel::Started), FailureCause::Silent);
-    assert_eq!(cause(libc::ECONNRESET, EvidenceLevel::Transport), FailureCause::Reset);
-    assert_eq!(cause(libc::ECONNRESET, EvidenceLevel::Started), FailureCause::Refused);
-    assert_eq!(cause(libc::EMFILE, EvidenceLevel::Started), FailureCause::Local);
-    assert_eq!(cause(libc::EADDRNOTAVAIL, EvidenceLevel::Started), FailureCause::Local);
-    assert_eq!(cause(libc::EINVAL, EvidenceLevel::Started), FailureCause::Local);
-    assert_eq!(cause(libc::EPERM, EvidenceLevel::Started), FailureCause::Local);
-    assert_eq!(cause(libc::EPROTONOSUPPORT, EvidenceLevel::Started), FailureCause::Unsupported);
+    assert_eq!(cause(errno::ECONNREFUSED, EvidenceLevel::Started), FailureCause::Refused);
+    assert_eq!(cause(errno::ENETUNREACH, EvidenceLevel::Started), FailureCause::Unreachable);
+    assert_eq!(cause(errno::EHOSTUNREACH, EvidenceLevel::Started), FailureCause::Unreachable);
+    assert_eq!(cause(errno::ETIMEDOUT, EvidenceLevel::Started), FailureCause::Silent);
+    assert_eq!(cause(errno::ECONNRESET, EvidenceLevel::Transport), FailureCause::Reset);
+    assert_eq!(cause(errno::ECONNRESET, EvidenceLevel::Started), FailureCause::Refused);
+    assert_eq!(cause(errno::EMFILE, EvidenceLevel::Started), FailureCause::Local);
+    assert_eq!(cause(errno::EADDRNOTAVAIL, EvidenceLevel::Started), FailureCause::Local);
+    assert_eq!(cause(errno::EINVAL, EvidenceLevel::Started), FailureCause::Local);
+    assert_eq!(cause(errno::EPERM, EvidenceLevel::Started), FailureCause::Local);
+    assert_eq!(cause(errno::EPROTONOSUPPORT, EvidenceLevel::Started), FailureCause::Unsupported);
     let refused =
-        io_failure(&io::Error::from_raw_os_error(libc::ECONNREFUSED), EvidenceLevel::Started);
+        io_failure(&io::Error::from_raw_os_error(errno::ECONNREFUSED), EvidenceLevel::Started);
     assert_eq!(refused.to_string(), "refused: nothing is listening on this port");
 }
 
@@ -102,12 +102,12 @@ fn every_fault_of_this_host_is_remembered_by_nobody_and_says_whose_it_is() {
 fn a_filtered_connect_tells_this_host_from_a_router() {
     let peer = ([192, 0, 2, 1], 80).into();
     let at_once =
-        send_failure(&io::Error::from_raw_os_error(libc::EACCES), SocketCall::Connect, peer);
+        send_failure(&io::Error::from_raw_os_error(errno::EACCES), SocketCall::Connect, peer);
     assert_eq!(at_once.cause, FailureCause::Local);
     let cause = |code| connect_failure(&io::Error::from_raw_os_error(code)).cause;
-    assert_eq!(cause(libc::EACCES), FailureCause::Unreachable);
-    assert_eq!(cause(libc::ENOPROTOOPT), FailureCause::Refused);
-    assert_eq!(cause(libc::ECONNREFUSED), FailureCause::Refused);
+    assert_eq!(cause(errno::EACCES), FailureCause::Unreachable);
+    assert_eq!(cause(errno::ENOPROTOOPT), FailureCause::Refused);
+    assert_eq!(cause(errno::ECONNREFUSED), FailureCause::Refused);
 }
 
 #[test]

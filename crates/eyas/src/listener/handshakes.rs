@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::net::IpAddr;
 
-use nix::sys::resource::{Resource, getrlimit};
+use eyas_host::limits;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::sockets::subscriber;
@@ -39,7 +39,7 @@ struct InProgress {
 impl ListenerHandshakes {
     /// Creates the limit for one transport.
     pub(super) fn new() -> Self {
-        let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
+        let descriptors = limits::descriptors().unwrap_or(u64::MAX);
         let share = usize::try_from(descriptors).unwrap_or(usize::MAX) / SHARE;
         Self::with_limit(share.clamp(MIN_HANDSHAKES, MAX_HANDSHAKES))
     }

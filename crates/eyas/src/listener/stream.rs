@@ -11,9 +11,10 @@ use tokio_rustls::TlsAcceptor;
 
 use super::handshakes::ListenerHandshakes;
 use super::{AcceptContext, HANDSHAKE_TIMEOUT, since};
-use crate::attempt::{mptcp, tls};
+use crate::attempt::tls;
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
+use crate::kernel_tcp;
 use crate::sockets::ReportThrottle;
 use crate::{Connection, ConnectionFeedback};
 
@@ -74,7 +75,7 @@ async fn handshake(
 ) -> io::Result<Connection> {
     let start = Instant::now();
     stream.set_nodelay(true)?;
-    let transport = if mptcp::is_in_use(&stream) { Transport::Mptcp } else { Transport::Tcp };
+    let transport = if kernel_tcp::is_mptcp(&stream) { Transport::Mptcp } else { Transport::Tcp };
     let mut info = ConnectionInfo::accepted(transport, stream.local_addr().ok(), remote);
     let Some(acceptor) = tls else {
         return Ok(Connection::new(
@@ -86,7 +87,7 @@ async fn handshake(
     };
     let stream = acceptor.accept(stream).await?;
     // A device may have removed the options from packets after the handshake of the transport.
-    if info.transport == Transport::Mptcp && !mptcp::is_in_use(stream.get_ref().0) {
+    if info.transport == Transport::Mptcp && !kernel_tcp::is_mptcp(stream.get_ref().0) {
         info.transport = Transport::Tcp;
     }
     info.timings.security = since(start);

@@ -10,7 +10,8 @@ use eyas_race::memory::{
 };
 use eyas_race::target::TargetHost;
 
-use super::inspection::{self, FileError, FileId, FileInspection};
+use super::inspection::{self, FileError, FileInspection};
+use super::platform::FileId;
 use super::set_aside::set_aside;
 use super::sqlite::SqliteFile;
 use super::{InstallationSecret, ObservedOutcome};
@@ -96,7 +97,7 @@ impl MemoryFile {
         let sqlite = SqliteFile::open(&file.path, secret, config, now)?;
         self.secret = sqlite.secret()?;
         self.sqlite = Some(sqlite);
-        Ok(file.is_open_to_others().then(|| {
+        Ok(file.is_open_to_others.then(|| {
             format!(
                 "memory file {} can be read by other users; chmod 600 keeps it to you",
                 self.path.display()

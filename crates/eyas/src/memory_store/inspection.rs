@@ -7,14 +7,13 @@
 
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use nix::unistd::geteuid;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::platform::{self, FileId};
 
 /// "eyas", so that another program's file is recognised as such.
 pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"eyas");
@@ -57,40 +56,21 @@ impl From<io::Error> for FileError {
     }
 }
 
-/// Identifies a file independently of its name: device and inode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileId(u64, u64);
-
-impl FileId {
-    /// Returns the identity of the file with this name, if there is one.
-    pub(super) fn from_path(path: &Path) -> Option<Self> {
-        std::fs::symlink_metadata(path).ok().map(|metadata| Self::from(&metadata))
-    }
-}
-
-impl From<&Metadata> for FileId {
-    fn from(metadata: &Metadata) -> Self {
-        Self(metadata.dev(), metadata.ino())
-    }
-}
-
 /// A file that may be opened as a memory.
 #[derive(Debug)]
 pub(super) struct UsableFile {
     /// The path without symbolic links.
     pub(super) path: PathBuf,
     pub(super) id: FileId,
-    mode: u32,
+    /// Whether other users can read the file, which is a browsing history.
+    pub(super) is_open_to_others: bool,
 }
 
 impl UsableFile {
-    fn new(path: PathBuf, metadata: &Metadata) -> Self {
-        Self { path, id: metadata.into(), mode: metadata.mode() }
-    }
-
-    /// Returns whether other users can read the file, which is a browsing history.
-    pub(super) const fn is_open_to_others(&self) -> bool {
-        self.mode & 0o077 != 0
+    /// Describes the file at this path; `None` if it has just been removed.
+    fn new(path: PathBuf, metadata: &Metadata) -> Option<Self> {
+        let id = FileId::of_file(&path, metadata)?;
+        Some(Self { path, id, is_open_to_others: platform::is_open_to_others(metadata) })
     }
 }
 
@@ -128,8 +108,7 @@ pub(super) fn inspect(path: &Path) -> Result<FileInspection, FileError> {
     if !metadata.is_file() {
         return not_ours("it is not a regular file");
     }
-    let user = geteuid();
-    if metadata.uid() != user.as_raw() && !user.is_root() {
+    if platform::is_of_another_user(&metadata) {
         return not_ours("it belongs to another user");
     }
     for suffix in COMPANION_SUFFIXES {
@@ -138,7 +117,7 @@ pub(super) fn inspect(path: &Path) -> Result<FileInspection, FileError> {
     if metadata.len() > 0 {
         check_header(&path)?;
     }
-    Ok(FileInspection::Usable(UsableFile::new(path, &metadata)))
+    Ok(UsableFile::new(path, &metadata).map_or(FileInspection::Missing, FileInspection::Usable))
 }
 
 /// Creates an empty file for its owner only, and its directory. SQLite gives its companion files
@@ -148,9 +127,9 @@ pub(super) fn create(path: &Path) -> Result<UsableFile, FileError> {
         && !parent.as_os_str().is_empty()
         && !parent.exists()
     {
-        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        platform::create_directory(parent)?;
     }
-    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+    match platform::create_file(path) {
         Ok(_) => {}
         // Another process was faster: check its file like any other.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -233,11 +212,11 @@ fn unexpected_companion(path: &Path, suffix: &str) -> FileError {
 /// this process. `immutable` keeps it from changing the file and its companions.
 fn check_header(path: &Path) -> Result<(), FileError> {
     let mut uri = String::from("file:");
-    for byte in path.as_os_str().as_bytes() {
+    for byte in platform::uri_path(path) {
         // Writing to a string cannot fail.
         let _ = match byte {
-            b'/' | b'.' | b'-' | b'_' => write!(uri, "{}", char::from(*byte)),
-            byte if byte.is_ascii_alphanumeric() => write!(uri, "{}", char::from(*byte)),
+            b'/' | b'.' | b'-' | b'_' | b':' => write!(uri, "{}", char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => write!(uri, "{}", char::from(byte)),
             byte => write!(uri, "%{byte:02x}"),
         };
     }

@@ -1,12 +1,12 @@
 //! Renames a memory that cannot be used, so that a new one can take its place and nothing is lost.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::inspection::{COMPANION_SUFFIXES, FileId, companion};
+use super::inspection::{COMPANION_SUFFIXES, companion};
+use super::platform::{self, FileId};
 
 /// The maximum number of names that are tried for one second.
 const MAX_NAMES: u32 = 1_000;
@@ -24,7 +24,7 @@ pub(super) fn set_aside(
     now: Duration,
 ) -> io::Result<Option<PathBuf>> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let directory = File::open(parent.unwrap_or(Path::new(".")))?;
+    let directory = platform::open_lock(parent.unwrap_or(Path::new(".")), path)?;
     // Held until the end: otherwise, of two processes that detect the same damage, the second would
     // set aside the first one's new file as well.
     lock(&directory)?;
@@ -74,7 +74,7 @@ fn reserve_name(path: &Path, now: Duration) -> io::Result<PathBuf> {
         {
             continue;
         }
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside) {
+        match platform::create_file(&aside) {
             Ok(_) => return Ok(aside),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),

@@ -10,7 +10,8 @@ use eyas_race::evidence::{
 use eyas_race::memory::{MemoryConfig, MemoryEntry, MemoryVerdict};
 use eyas_race::target::TargetHost;
 
-use super::inspection::{FileId, companion};
+use super::inspection::companion;
+use super::platform::FileId;
 use super::set_aside::set_aside;
 use super::{MemoryStore, ObservedOutcome, now};
 

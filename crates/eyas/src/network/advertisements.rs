@@ -8,9 +8,9 @@ use std::io;
 use std::net::Ipv6Addr;
 use std::time::{Duration, Instant};
 
+use eyas_host::errno;
 use eyas_host::routes::HostRoute;
 use eyas_host::watcher::subscribed;
-use nix::libc;
 use tokio::net::UdpSocket;
 
 use super::pref64::{Ipv6Prefix, masked};
@@ -55,7 +55,7 @@ impl RouterAdvertisements {
         match self.0.recv(&mut message).await {
             Ok(len) => Ok(parse(message.get(..len).unwrap_or_default())),
             // Some were lost; routers repeat them.
-            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(Vec::new()),
+            Err(error) if error.raw_os_error() == Some(errno::ENOBUFS) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }

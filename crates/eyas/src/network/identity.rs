@@ -1,8 +1,9 @@
 //! Identifies the network: a fingerprint of default routes and gateways (a PvD of RFC 7556).
 
 use std::fmt::Write;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
+use eyas_host::neighbours;
 use eyas_host::routes::{self, HostRoute};
 use eyas_race::evidence::NetworkId;
 
@@ -34,13 +35,12 @@ pub(super) struct NetworkIdentity {
 
 impl NetworkIdentity {
     pub(super) fn read(secret: &InstallationSecret) -> Self {
-        let neighbours = std::fs::read_to_string("/proc/net/arp").unwrap_or_default();
-        Self::from_routes(routes::read(), &neighbours, secret)
+        Self::from_routes(routes::read(), neighbours::hardware_address, secret)
     }
 
     pub(super) fn from_routes(
         routes: Vec<HostRoute>,
-        neighbours: &str,
+        hardware_address: impl FnOnce(Ipv4Addr, &str) -> Option<String>,
         secret: &InstallationSecret,
     ) -> Self {
         let mut defaults: Vec<&HostRoute> = [true, false]
@@ -69,9 +69,8 @@ impl NetworkIdentity {
             Some(IpAddr::V4(gateway)) => Some((gateway, route.interface.as_str())),
             _ => None,
         });
-        let hardware = gateway.and_then(|(gateway, interface)| {
-            hardware_address(neighbours, &gateway.to_string(), interface)
-        });
+        let hardware =
+            gateway.and_then(|(gateway, interface)| hardware_address(gateway, interface));
         let is_provisional = gateway.is_some() && hardware.is_none();
         let hash = |text: &str| NetworkId(secret.name("network", text.as_bytes()).into());
         let provisional_id = hash(&base);
@@ -126,21 +125,6 @@ fn exists_on_every_network(route: &HostRoute) -> bool {
         }
         IpAddr::V4(destination) => destination.is_link_local() || destination.is_loopback(),
     }
-}
-
-/// Reads `/proc/net/arp`: address, type, flags, hardware address, mask, device.
-fn hardware_address(neighbours: &str, gateway: &str, interface: &str) -> Option<String> {
-    neighbours.lines().skip(1).find_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        match fields[..] {
-            [address, _, _, hardware, _, device]
-                if address == gateway && device == interface && hardware != "00:00:00:00:00:00" =>
-            {
-                Some(hardware.to_owned())
-            }
-            _ => None,
-        }
-    })
 }
 
 /// Returns the gateway of each interface, IPv4 first, such as `wlan0 via 192.168.1.1`; the on-link

@@ -1,5 +1,6 @@
 use std::net::{IpAddr, Ipv6Addr};
 
+use eyas_host::neighbours::parse;
 use eyas_host::routes::{HostRoute, parse_v4, parse_v6};
 use eyas_race::evidence::NetworkId;
 use eyas_race::io::{NetworkView, SourceAddress};
@@ -26,7 +27,8 @@ IP address HW type Flags HW address Mask Device
 192.0.2.9 0x1 0x2 02:fc:00:00:00:09 * eth0";
 
 fn identity(routes: Vec<HostRoute>, neighbours: &str) -> NetworkIdentity {
-    NetworkIdentity::from_routes(routes, neighbours, &InstallationSecret::for_process())
+    let secret = InstallationSecret::for_process();
+    NetworkIdentity::from_routes(routes, |gateway, on| parse(neighbours, gateway, on), &secret)
 }
 
 fn network() -> CurrentNetwork {
@@ -51,7 +53,9 @@ fn the_gateway_distinguishes_networks() {
 /// possible to find those behind an identity in a trace by trying them all.
 #[test]
 fn an_identity_means_nothing_to_another_installation() {
-    let with_secret = |secret| NetworkIdentity::from_routes(parse_v4(V4), NEIGHBOURS, &secret);
+    let hardware_address = |gateway, on: &str| parse(NEIGHBOURS, gateway, on);
+    let with_secret =
+        |secret| NetworkIdentity::from_routes(parse_v4(V4), hardware_address, &secret);
     let (first, second) =
         (with_secret(InstallationSecret::random()), with_secret(InstallationSecret::random()));
     assert_ne!(first.id(), second.id());

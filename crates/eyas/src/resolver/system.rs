@@ -7,12 +7,14 @@
 //! | files are read again when they have changed | resolv.conf(5), glibc since 2.26 |
 //! | all record types of a name come from the same searched name | `res_search` of glibc with both families |
 //! | what is not understood is left to getaddrinfo(3) | `hostLookupOrder` of Go |
+//! | macOS and Windows answer themselves for addresses | mDNSResponder, `getaddrinfo` of Winsock |
 //! | `localhost` is this host | RFC 6761 §6.3 |
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use eyas_host::interfaces;
 use eyas_race::candidate::AddressFamily;
 use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
 use eyas_race::policy::AddressTable;
@@ -26,6 +28,7 @@ mod host_resolver;
 mod hosts;
 mod in_flight;
 mod nsswitch;
+mod platform;
 mod resolv_conf;
 mod search;
 
@@ -50,6 +53,8 @@ pub(super) struct SystemResolver {
     /// Whether every line of the hosts file with a name counts.
     every_line: WatchedFile<bool>,
     resolv_conf: WatchedFile<ResolvConf>,
+    /// Where they are not in a file.
+    name_servers: platform::NameServers,
     switch: WatchedFile<NameSwitch>,
     address_table: WatchedFile<Option<Arc<AddressTable>>>,
     surroundings: ProcessSurroundings,
@@ -92,6 +97,7 @@ impl SystemResolver {
             hosts: WatchedFile::new(hosts::PATH),
             every_line: WatchedFile::new(host_conf),
             resolv_conf: WatchedFile::new(resolv_conf::PATH),
+            name_servers: platform::NameServers::new(),
             switch: WatchedFile::new(nsswitch::PATH),
             address_table: WatchedFile::new(gai_conf::PATH),
             surroundings,
@@ -307,10 +313,11 @@ impl SystemResolver {
     }
 
     fn conf(&self) -> Arc<ResolvConf> {
+        if let Some(conf) = self.name_servers.current() {
+            return conf;
+        }
         self.resolv_conf.current(|contents| {
-            ResolvConf::parse(contents.unwrap_or_default(), &self.surroundings, |name| {
-                nix::net::if_::if_nametoindex(name).ok()
-            })
+            ResolvConf::parse(contents.unwrap_or_default(), &self.surroundings, interfaces::index)
         })
     }
 
@@ -355,6 +362,9 @@ impl SystemConfiguration {
         }
         if host == "localhost" || host.ends_with(".localhost") {
             return AnsweringSource::Loopback;
+        }
+        if let Some(why) = platform::RESOLVES_ITSELF {
+            return AnsweringSource::HostResolver(why.to_owned());
         }
         match order {
             SourceOrder::HostResolver { because, .. } => {

@@ -224,7 +224,6 @@ impl ClientBuilder {
 
     /// Connects to this socket of the file system, whatever the host of a URL is. Nothing is then raced,
     /// and no proxy is used.
-    #[cfg(unix)]
     pub fn unix_socket(mut self, path: impl AsRef<Path>) -> Self {
         self.config.unix_socket = Some(path.as_ref().into());
         self

@@ -19,7 +19,6 @@ pub(super) async fn open(
     permit: Permit,
 ) -> Result<Leased, Error> {
     let Dialled { sender, report, later } = match &route.proxy {
-        #[cfg(unix)]
         _ if inner.dialler.unix_socket.is_some() => {
             Box::pin(inner.dialler.to_unix_socket(route)).await?
         }

@@ -2,8 +2,11 @@
 
 use std::{net::Ipv4Addr, sync::Arc};
 
-use eyas::{ConnectionFeedback, ConnectionInfo, RaceRecording, race::candidate::Transport};
-use tokio::{net::UnixStream, time::Instant};
+use eyas::{
+    ConnectionFeedback, ConnectionInfo, RaceRecording, host::unix_socket::UnixStream,
+    race::candidate::Transport,
+};
+use tokio::time::Instant;
 
 use super::{
     dial::{Dialled, Dialler},

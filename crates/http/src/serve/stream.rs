@@ -456,16 +456,8 @@ fn record_error(shared: &Shared, error: &hyper::Error) {
 pub(super) struct AbortHandle(socket2::Socket);
 
 impl AbortHandle {
-    #[cfg(unix)]
     fn from_stream(tcp: &TcpStream) -> Option<Self> {
-        use std::os::fd::AsFd;
-        let handle = tcp.as_fd().try_clone_to_owned().ok()?;
-        Some(Self(handle.into()))
-    }
-
-    #[cfg(not(unix))]
-    fn from_stream(_: &TcpStream) -> Option<Self> {
-        None
+        socket2::SockRef::from(tcp).try_clone().ok().map(Self)
     }
 
     /// Makes closing the last handle reset the connection from now on (RFC 9293 §3.10.5, abort).

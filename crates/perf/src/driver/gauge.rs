@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use eyas::host::limits::{self, CpuTime};
 use eyas::{TcpStatus, quinn};
 use eyas_sctp_tokio::SctpAssociation;
 use eyas_sctp_tokio::protocol::endpoint::PathStatus;
-use nix::sys::resource::{UsageWho, getrusage};
 
 use super::channel::{ChannelSource, TestChannel};
 
@@ -59,10 +59,6 @@ fn lost_packets(path: &PathStatus) -> u64 {
 
 /// Returns the CPU time of this process so far, in user and kernel mode.
 pub(crate) fn cpu_time() -> Option<Duration> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
-    let spent = [usage.user_time(), usage.system_time()].map(|time| {
-        let seconds = Duration::from_secs(u64::try_from(time.tv_sec()).ok()?);
-        Some(seconds + Duration::from_micros(u64::try_from(time.tv_usec()).ok()?))
-    });
-    Some(spent[0]? + spent[1]?)
+    let CpuTime { user, system } = limits::cpu_time()?;
+    Some(user + system)
 }

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use eyas::race::dns::{DnsFailure, DnsQuery, QueryId};
 use eyas::race::target::TargetHost;
 use eyas_relay::accept::accept_next;
 use eyas_relay::destination::{Destination, RequestRefusal};
-use eyas_relay::device::{MAX_PACKET, PacketDevice};
+use eyas_relay::device::{DeviceHandle, MAX_PACKET, PacketDevice};
 use eyas_relay::handshake::HandshakeProtocol;
 use eyas_relay::packet::UnreachableCause;
 use futures_util::StreamExt as _;
@@ -65,7 +64,7 @@ struct InterceptionState {
 /// Starts to serve the packets of the device, until the proxy ends.
 pub(crate) fn start(
     shared: Arc<SharedProxy>,
-    device: OwnedFd,
+    device: DeviceHandle,
     listeners: Vec<std::net::TcpListener>,
 ) -> io::Result<()> {
     let (mut ports, mut bound) = ([0; 2], Vec::new());

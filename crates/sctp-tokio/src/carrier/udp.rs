@@ -4,7 +4,7 @@ use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use eyas_sctp::io::{Ecn, Fragmentation, Input, Marking, Received, Transmit};
+use eyas_sctp::io::{Ecn, Fragmentation, Input, Received, Transmit};
 use quinn_udp::{EcnCodepoint, RecvMeta, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -87,7 +87,7 @@ impl UdpCarrier {
         contents: &[u8],
         segment: usize,
     ) -> io::Result<()> {
-        if transmit.marking != Marking::default() {
+        if marking::applies(transmit) {
             let is_ipv4 = transmit.remote.is_ipv4();
             let mut packets = contents.chunks(segment.max(1));
             return packets.try_for_each(|one| marking::send(socket, is_ipv4, transmit, one));

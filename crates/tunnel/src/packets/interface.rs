@@ -2,11 +2,10 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::Bytes;
-use eyas_relay::device::{MAX_PACKET, PacketDevice};
+use eyas_relay::device::{DeviceHandle, MAX_PACKET, PacketDevice};
 use eyas_relay::packet::{UnreachableCause, unreachable_if_host};
 use eyas_sctp_tokio::UnannouncedAddresses;
 use ipnet::IpNet;
@@ -86,7 +85,7 @@ impl TunnelInterface {
     ///
     /// # Errors
     /// If the device cannot be registered with the runtime.
-    pub fn new(device: OwnedFd, config: InterfaceConfig) -> io::Result<Self> {
+    pub fn new(device: DeviceHandle, config: InterfaceConfig) -> io::Result<Self> {
         let addresses = config.addresses.iter().map(IpNet::addr);
         let shared = Arc::new(SharedInterface {
             device: PacketDevice::new(device)?,

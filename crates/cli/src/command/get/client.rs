@@ -94,7 +94,6 @@ pub(super) fn client(
         .referer_of_redirects(RefererFlag::parse(request).is_automatic)
         .decompress(request.compressed)
         .proxy(setting::proxy(request.proxy.as_deref(), request.noproxy.as_deref())?);
-    #[cfg(unix)]
     if let Some(path) = &request.unix_socket {
         builder = builder.unix_socket(path).proxy(Proxy::none());
     }

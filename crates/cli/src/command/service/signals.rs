@@ -1,57 +1,20 @@
 //! Signals to a server.
 
-use std::fs::File;
-use std::io;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 
-use tokio::signal::unix::{SignalKind, signal};
-
-use super::super::interruption::is_ignored;
+#[cfg(unix)]
+pub(super) use unix::ServiceSignals;
+#[cfg(windows)]
+pub(super) use windows::ServiceSignals;
 
 /// What a signal means to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ServiceSignal {
-    /// SIGINT, SIGTERM, or SIGHUP because its terminal was closed.
+    /// SIGINT, SIGTERM, or SIGHUP because its terminal was closed; on Windows all that there is.
     Stop,
     /// SIGHUP of an operator, a service manager or logrotate.
     Reload,
-}
-
-/// Receives signals from its creation on.
-pub(super) struct ServiceSignals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-    hang_up: tokio::signal::unix::Signal,
-    /// Whether it ends with its terminal.
-    has_terminal: bool,
-}
-
-impl ServiceSignals {
-    pub(super) fn listen() -> io::Result<Self> {
-        // nohup ignores the signal so that a program outlives its terminal.
-        let outlives = is_ignored(SignalKind::hangup().as_raw_value());
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
-            has_terminal: !outlives && has_terminal(),
-        })
-    }
-
-    /// Waits for the next signal. Cancel-safe.
-    pub(super) async fn next(&mut self) -> ServiceSignal {
-        tokio::select! {
-            _ = self.interrupt.recv() => ServiceSignal::Stop,
-            _ = self.terminate.recv() => ServiceSignal::Stop,
-            _ = self.hang_up.recv() => match self.has_terminal && !has_terminal() {
-                true => ServiceSignal::Stop,
-                false => ServiceSignal::Reload,
-            },
-        }
-    }
-}
-
-/// Returns whether this process has a controlling terminal. The kernel takes it away before it sends
-/// SIGHUP because the terminal was closed.
-fn has_terminal() -> bool {
-    File::open("/dev/tty").is_ok()
 }

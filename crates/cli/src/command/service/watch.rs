@@ -2,8 +2,17 @@
 //! changed to lead elsewhere, as certbot and Kubernetes do.
 
 use std::fs;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as platform;
+#[cfg(windows)]
+use windows as platform;
 
 /// Distinguishes a changed file from an unchanged one, without needing a descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,11 +20,7 @@ pub(in crate::command) struct FileStamp([i128; 5]);
 
 impl FileStamp {
     pub(in crate::command) fn from_path(path: &Path) -> Option<Self> {
-        // Reading a pipe changes its times.
-        let found = fs::metadata(path).ok().filter(|found| !found.file_type().is_fifo())?;
-        let changed = (i128::from(found.ctime()) << 32) | i128::from(found.ctime_nsec());
-        let modified = (i128::from(found.mtime()) << 32) | i128::from(found.mtime_nsec());
-        Some(Self([found.dev().into(), found.ino().into(), found.size().into(), changed, modified]))
+        platform::stamp(&fs::metadata(path).ok()?).map(Self)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use eyas::{KeyFingerprint, ServerIdentity};
 
 use crate::failure::{Failure, FailureKind};
+use crate::private_file;
 
 /// The directory below the configuration directory.
 const DIRECTORY: &str = "eyas/tunnel";
@@ -22,7 +22,10 @@ pub(super) fn path_or_default(given: Option<&Path>, name: &str) -> Result<PathBu
     let variable = |name: &str| {
         std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute())
     };
-    let base = variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")));
+    let of_windows = || variable("APPDATA").filter(|_| cfg!(windows));
+    let base = variable("XDG_CONFIG_HOME")
+        .or_else(of_windows)
+        .or_else(|| Some(variable("HOME")?.join(".config")));
     base.map(|base| base.join(DIRECTORY).join(name)).ok_or_else(|| {
         Failure::new(
             FailureKind::Identity,
@@ -40,7 +43,7 @@ pub(super) fn read_key(path: &Path) -> Result<Option<ServerIdentity>, Failure> {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(cause) => return Err(unusable(path, &cause)),
     };
-    if found.permissions().mode() & 0o077 != 0 {
+    if private_file::is_open_to_others(&found) {
         return Err(Failure::new(
             FailureKind::Identity,
             format!("others can read the key in {name}"),
@@ -102,9 +105,10 @@ pub(super) fn fingerprint(identity: &ServerIdentity) -> Result<KeyFingerprint, F
 
 fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result<fs::File> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        private_file::create_directory(directory)?;
     }
-    options.mode(0o600).open(path)
+    private_file::set_private(options);
+    options.open(path)
 }
 
 pub(super) fn unusable(path: &Path, cause: &impl std::fmt::Display) -> Failure {
@@ -113,6 +117,8 @@ pub(super) fn unusable(path: &Path, cause: &impl std::fmt::Display) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

@@ -1,7 +1,6 @@
 //! The interface whose packets go through a tunnel.
 
-use std::os::fd::OwnedFd;
-
+use eyas_relay::device::DeviceHandle;
 use eyas_tunnel::packets::{InterfaceConfig, MAX_ADDRESSES, TunnelInterface};
 use ipnet::IpNet;
 
@@ -65,7 +64,7 @@ fn check(config: &InterfaceConfig) -> Result<(), Failure> {
 }
 
 #[cfg(target_os = "linux")]
-fn device(config: &InterfaceConfig) -> Result<OwnedFd, Failure> {
+fn device(config: &InterfaceConfig) -> Result<DeviceHandle, Failure> {
     let plain = |networks: &[IpNet]| {
         networks.iter().map(|network| (network.addr(), network.prefix_len())).collect()
     };
@@ -80,6 +79,6 @@ fn device(config: &InterfaceConfig) -> Result<OwnedFd, Failure> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn device(_: &InterfaceConfig) -> Result<OwnedFd, Failure> {
-    Err(Failure::new(FailureKind::Usage, "interfaces are only supported on Linux"))
+fn device(_: &InterfaceConfig) -> Result<DeviceHandle, Failure> {
+    Err(crate::command::absent::failure("eyas tunnel --tun", crate::command::absent::TUN))
 }

@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use eyas_host::addresses::source_address_for;
+use eyas_host::errno;
 use eyas_host::fault::SocketCall;
-use nix::libc;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 
@@ -74,7 +74,7 @@ pub(super) async fn connected(server: SocketAddr) -> Result<TcpStream, ServerTro
     let tcp = TcpStream::connect(server).await.map_err(|error| {
         // A router's report is EACCES, too (RFC 4443 §3.1, code 1).
         let is_reported =
-            error.raw_os_error() == Some(libc::EACCES) && source_address_for(server).is_ok();
+            error.raw_os_error() == Some(errno::EACCES) && source_address_for(server).is_ok();
         ServerTrouble::from_error(
             &error,
             if is_reported { SocketCall::Pending } else { SocketCall::Connect },

@@ -5,8 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use eyas_host::addresses::source_address_for;
+use eyas_host::errno;
 use eyas_host::fault::{HostFault, SocketCall};
-use nix::libc;
 
 use super::ServerTrouble;
 
@@ -29,14 +29,14 @@ impl ServerTrouble {
             {
                 Self::OfThisHost(HostTrouble { code, fault, server })
             }
-            Some(libc::ETIMEDOUT) => Self::Silent,
+            Some(errno::ETIMEDOUT) => Self::Silent,
             _ => Self::Unreachable,
         }
     }
 }
 
 const fn has_no_route(code: i32) -> bool {
-    matches!(code, libc::ENETUNREACH | libc::EHOSTUNREACH)
+    matches!(code, errno::ENETUNREACH | errno::EHOSTUNREACH)
 }
 
 /// Returns whether this host has no route to the server. Its own answer comes from connecting a socket for datagrams,
@@ -70,14 +70,14 @@ mod tests {
             ServerTrouble::from_error(&io::Error::from_raw_os_error(code), call, server)
         };
         for (code, call, word) in [
-            (libc::EMFILE, SocketCall::Open, "ulimit -n"),
-            (libc::ENFILE, SocketCall::Bind, "fs.file-max"),
-            (libc::EADDRNOTAVAIL, SocketCall::Connect, "no free local port"),
-            (libc::EAGAIN, SocketCall::Connect, "no free local port"),
-            (libc::EPERM, SocketCall::Pending, "firewall"),
-            (libc::EACCES, SocketCall::Connect, "firewall"),
-            (libc::ENOBUFS, SocketCall::Pending, "memory"),
-            (libc::EAFNOSUPPORT, SocketCall::Open, "address family"),
+            (errno::EMFILE, SocketCall::Open, "ulimit -n"),
+            (errno::ENFILE, SocketCall::Bind, "fs.file-max"),
+            (errno::EADDRNOTAVAIL, SocketCall::Connect, "no free local port"),
+            (errno::EAGAIN, SocketCall::Connect, "no free local port"),
+            (errno::EPERM, SocketCall::Pending, "firewall"),
+            (errno::EACCES, SocketCall::Connect, "firewall"),
+            (errno::ENOBUFS, SocketCall::Pending, "memory"),
+            (errno::EAFNOSUPPORT, SocketCall::Open, "address family"),
         ] {
             let ServerTrouble::OfThisHost(trouble) = of(code, call) else {
                 panic!("{code} {call:?}")
@@ -86,12 +86,12 @@ mod tests {
             assert!(text.contains(word) && text.contains("127.0.0.1:53"), "{text}");
         }
         for (code, call, trouble) in [
-            (libc::ECONNREFUSED, SocketCall::Pending, ServerTrouble::Unreachable),
-            (libc::ECONNRESET, SocketCall::Pending, ServerTrouble::Unreachable),
-            (libc::EHOSTUNREACH, SocketCall::Pending, ServerTrouble::Unreachable),
-            (libc::EACCES, SocketCall::Pending, ServerTrouble::Unreachable),
-            (libc::ENETUNREACH, SocketCall::Connect, ServerTrouble::Unreachable),
-            (libc::ETIMEDOUT, SocketCall::Pending, ServerTrouble::Silent),
+            (errno::ECONNREFUSED, SocketCall::Pending, ServerTrouble::Unreachable),
+            (errno::ECONNRESET, SocketCall::Pending, ServerTrouble::Unreachable),
+            (errno::EHOSTUNREACH, SocketCall::Pending, ServerTrouble::Unreachable),
+            (errno::EACCES, SocketCall::Pending, ServerTrouble::Unreachable),
+            (errno::ENETUNREACH, SocketCall::Connect, ServerTrouble::Unreachable),
+            (errno::ETIMEDOUT, SocketCall::Pending, ServerTrouble::Silent),
         ] {
             assert_eq!(of(code, call), trouble, "{code} {call:?}: there is a route to this server");
         }

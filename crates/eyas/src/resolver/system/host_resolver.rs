@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use dns_lookup::{AddrInfoHints, LookupError, LookupErrorKind};
 use eyas_race::candidate::AddressFamily;
 use eyas_race::dns::DnsFailure;
-use nix::libc;
+use socket2::{Domain, Type};
 use tokio::sync::{Semaphore, oneshot};
 
 /// The maximum number of lookups at once in this process. Each blocks a thread for as long as the
@@ -37,13 +37,16 @@ pub(super) async fn look_up(name: String, family: Option<AddressFamily>) -> Look
 }
 
 fn call(name: &str, family: Option<AddressFamily>) -> LookupResult {
+    /// `AF_UNSPEC`, on every platform.
+    const EITHER: i32 = 0;
     let address = match family {
-        None => libc::AF_UNSPEC,
-        Some(AddressFamily::V4) => libc::AF_INET,
-        Some(AddressFamily::V6) => libc::AF_INET6,
+        None => EITHER,
+        Some(AddressFamily::V4) => Domain::IPV4.into(),
+        Some(AddressFamily::V6) => Domain::IPV6.into(),
     };
     // One entry for each address, instead of one for each type of socket.
-    let hints = AddrInfoHints { address, socktype: libc::SOCK_STREAM, ..AddrInfoHints::default() };
+    let hints =
+        AddrInfoHints { address, socktype: Type::STREAM.into(), ..AddrInfoHints::default() };
     let found = dns_lookup::getaddrinfo(Some(name), None, Some(hints)).map_err(|error| {
         tracing::debug!(name, error = ?error.kind(), "getaddrinfo");
         classify(&error)

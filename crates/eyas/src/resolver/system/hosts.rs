@@ -8,7 +8,8 @@ use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
 use super::super::MAX_RECORDS;
 
 /// Where it is.
-pub(super) const PATH: &str = "/etc/hosts";
+pub(super) const PATH: &str =
+    if cfg!(windows) { r"C:\Windows\System32\drivers\etc\hosts" } else { "/etc/hosts" };
 
 /// Where it stands whether every line with a name counts, or only the first (host.conf(5)).
 pub(super) const HOST_CONF_PATH: &str = "/etc/host.conf";

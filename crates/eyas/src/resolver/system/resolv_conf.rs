@@ -68,7 +68,7 @@ impl ProcessSurroundings {
 
 /// Returns the host's own name, or nothing if the kernel does not say it.
 pub(super) fn own_host_name() -> String {
-    nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    dns_lookup::get_hostname().unwrap_or_default()
 }
 
 /// The configuration.

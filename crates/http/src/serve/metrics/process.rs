@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use nix::sys::resource::{UsageWho, getrusage};
+use eyas::host::limits::{CpuTime, cpu_time};
 
 /// The resources that this process has used or holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,16 +22,12 @@ pub(super) struct Process {
 impl Process {
     /// Reads the current values; `None` if the system does not provide them.
     pub(super) fn read() -> Option<Self> {
-        let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+        let CpuTime { user, system } = cpu_time()?;
+        // Only Linux lists the rest.
         let status = fs::read_to_string("/proc/self/status").ok()?;
-        let time = |time: nix::sys::time::TimeVal| {
-            let (seconds, micros) = (time.tv_sec(), time.tv_usec());
-            Duration::from_secs(seconds.try_into().unwrap_or(0))
-                + Duration::from_micros(micros.try_into().unwrap_or(0))
-        };
         Some(Self {
-            user: time(usage.user_time()),
-            system: time(usage.system_time()),
+            user,
+            system,
             // In kB, which are KiB here (proc_pid_status(5)).
             resident: field(&status, "VmRSS:")?.saturating_mul(1024),
             threads: field(&status, "Threads:")?,

@@ -1,6 +1,9 @@
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 
+use socket2::SockRef;
+
 use super::*;
+use crate::icmp::{disable_reports, enable_reports, is_icmp_report};
 
 fn error(origin: u8, errno: i32, kind: u8, code: u8, info: u32) -> libc::sock_extended_err {
     libc::sock_extended_err {
@@ -42,13 +45,13 @@ fn reports_are_classified_as_in_the_rfcs() {
 fn a_report_has_cause_sender_and_quoted_packet() {
     for ip in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
         let socket = UdpSocket::bind((ip, 0)).unwrap();
-        enable_reports(&socket, Domain::for_address((ip, 0).into())).unwrap();
+        enable_reports(&SockRef::from(&socket), Domain::for_address((ip, 0).into())).unwrap();
         // The discard port of this host, where nothing is listening.
         let unused = SocketAddr::new(ip, 9);
         socket.send_to(b"hello", unused).unwrap();
         assert!(is_icmp_report(&socket.recv(&mut [0; 1]).unwrap_err()));
         socket.set_nonblocking(true).unwrap();
-        let report = read(&socket).unwrap().unwrap();
+        let report = read(&SockRef::from(&socket)).unwrap().unwrap();
         let quoted = Some(Bytes::from_static(b"hello"));
         let expected = IcmpReport {
             remote: unused,
@@ -61,7 +64,7 @@ fn a_report_has_cause_sender_and_quoted_packet() {
             report.to_string(),
             format!("nothing is listening on this port (ICMP from {ip})")
         );
-        disable_reports(&socket, Domain::for_address((ip, 0).into())).unwrap();
-        assert_eq!(read(&socket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        disable_reports(&SockRef::from(&socket), Domain::for_address((ip, 0).into())).unwrap();
+        assert_eq!(read(&SockRef::from(&socket)).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 }
