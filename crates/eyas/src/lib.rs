@@ -135,6 +135,8 @@ pub use listener::{ListenParameters, Listener};
 pub use memory_store::MemoryStore;
 pub use preconnection::Preconnection;
 pub use private_key::{private_key_from_encrypted_pem, private_key_from_pem};
+#[cfg(feature = "quic")]
+pub use quic_sockets::serve_quic;
 pub use race_counts::{AttemptCounts, RaceCounts};
 pub use resolver::{NameSource, Resolver, ServerAnswer, ServerExamination};
 #[cfg(feature = "sctp")]

@@ -110,6 +110,26 @@ impl Drop for SharedSocket {
     }
 }
 
+/// Creates a QUIC endpoint that serves on this socket. Must be called inside a tokio runtime.
+///
+/// # Errors
+/// If the system refuses the socket an option that QUIC cannot do without.
+pub fn serve_quic(
+    socket: std::net::UdpSocket,
+    endpoint: quinn::EndpointConfig,
+    server: quinn::ServerConfig,
+) -> io::Result<quinn::Endpoint> {
+    let runtime = Arc::new(quinn::TokioRuntime);
+    // quinn's own sockets do not work where Windows lacks an option (`eyas_host::udp_offload`).
+    #[cfg(windows)]
+    {
+        let socket = Arc::new(QuicSocket::new(socket.into(), Arc::default())?);
+        quinn::Endpoint::new_with_abstract_socket(endpoint, Some(server), socket, runtime)
+    }
+    #[cfg(not(windows))]
+    quinn::Endpoint::new(endpoint, Some(server), socket, runtime)
+}
+
 /// Replaces a socket: discards what is sent, and never receives anything.
 #[derive(Debug)]
 struct NullSocket;

@@ -285,40 +285,52 @@ impl SecurityParameters {
             TrustSource::AnyCertificate => Ok(Arc::new(verifier::AcceptAny::new(provider))),
             TrustSource::Keys(keys) => Ok(Arc::new(key::PinnedKeyVerifier::new(provider, keys))),
             TrustSource::Platform => {
-                let inner = self.platform_verifier(provider);
+                let inner = self.platform_verifier(provider)?;
                 let added = self.added_roots.clone();
                 Ok(Arc::new(verifier::accepting_anchors(inner, added, true)))
             }
             TrustSource::Roots(roots) => {
-                let mut store = RootCertStore::empty();
-                for root in roots.iter().chain(&self.added_roots) {
-                    store.add(root.clone()).map_err(unusable_root)?;
-                }
-                let store = Arc::new(store);
-                let inner =
-                    WebPkiServerVerifier::builder_with_provider(store, Arc::clone(provider))
-                        .build()
-                        .map_err(|error| Error::Security(error.to_string()))?;
-                let anchors = roots.iter().chain(&self.added_roots).cloned().collect();
+                let anchors: Vec<_> = roots.iter().chain(&self.added_roots).cloned().collect();
+                let inner = roots_verifier(provider, &anchors)?;
                 Ok(Arc::new(verifier::accepting_anchors(inner, anchors, false)))
             }
         }
     }
 
     /// Returns the platform's verifier. A machine without a trust store is an error only when it is
-    /// needed.
-    fn platform_verifier(&self, provider: &Arc<CryptoProvider>) -> Arc<dyn ServerCertVerifier> {
+    /// needed: where roots were added, they count alone.
+    fn platform_verifier(
+        &self,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ServerCertVerifier>, Error> {
         let roots = self.added_roots.iter().cloned();
         let verifier =
             rustls_platform_verifier::Verifier::new_with_extra_roots(roots, Arc::clone(provider));
         match verifier {
-            Ok(verifier) => Arc::new(verifier),
+            Ok(verifier) => Ok(Arc::new(verifier)),
             Err(error) => {
                 tracing::warn!(%error, "the platform's trust store cannot be used");
-                Arc::new(verifier::AcceptNone::new(provider, error.to_string()))
+                match &self.added_roots[..] {
+                    [] => Ok(Arc::new(verifier::AcceptNone::new(provider, error.to_string()))),
+                    added => Ok(roots_verifier(provider, added)?),
+                }
             }
         }
     }
+}
+
+/// Returns a verifier that trusts these roots alone.
+fn roots_verifier(
+    provider: &Arc<CryptoProvider>,
+    roots: &[CertificateDer<'static>],
+) -> Result<Arc<WebPkiServerVerifier>, Error> {
+    let mut store = RootCertStore::empty();
+    for root in roots {
+        store.add(root.clone()).map_err(unusable_root)?;
+    }
+    WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
+        .build()
+        .map_err(|error| Error::Security(error.to_string()))
 }
 
 fn unusable_root(error: rustls::Error) -> Error {

@@ -139,5 +139,5 @@ impl DatagramSocket {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;

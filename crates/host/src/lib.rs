@@ -5,6 +5,7 @@
 //! | --- | --- | --- |
 //! | [`icmp`] | ICMP errors about packets that a socket has sent | RFC 792, RFC 4443, ip(7) |
 //! | [`datagram_socket`] | a UDP or raw socket of the runtime that reports them | |
+//! | [`udp_offload`] | trains of datagrams and ECN, as far as the system has them | udp(7) |
 //! | [`fault`] | errors of system calls that this host is to blame for | |
 //! | [`addresses`] | the addresses of this host, and the one that routing would choose | RFC 6724 §4 |
 //! | [`interfaces`] | its interfaces by name and by number | RFC 4007 §11 |
@@ -46,6 +47,7 @@ pub mod limits;
 pub mod name_servers;
 pub mod neighbours;
 pub mod routes;
+pub mod udp_offload;
 pub mod unix_socket;
 pub mod watcher;
 

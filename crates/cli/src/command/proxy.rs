@@ -81,6 +81,10 @@ impl NamespacePreparation {
 #[cfg(not(target_os = "linux"))]
 use super::absent;
 
+/// A network of the command's own, of which there is none here.
+#[cfg(not(target_os = "linux"))]
+enum Enclosure {}
+
 #[cfg(not(target_os = "linux"))]
 impl NamespacePreparation {
     fn runtime(flags: &ProxyRunFlags) -> Result<Self, Failure> {
@@ -96,7 +100,7 @@ impl NamespacePreparation {
         _: &RunningProxy,
         _: std::process::Command,
         _: &[u16],
-    ) -> Result<(std::convert::Infallible, tokio::process::Child), Failure> {
+    ) -> Result<(Enclosure, tokio::process::Child), Failure> {
         Err(absent::failure("eyas proxy run --all-traffic", absent::NAMESPACES))
     }
 }

@@ -28,7 +28,7 @@ use crate::output;
 use crate::terminal::{OutputStyle, Paint, PaintedLine, time};
 
 /// The name of the memory file below the state directory.
-const MEMORY_FILE: &str = "eyas/memory.sqlite";
+const MEMORY_FILE: [&str; 2] = ["eyas", "memory.sqlite"];
 
 /// The size of the send and receive buffers if several paths are used concurrently.
 const MULTIPATH_BUFFER: usize = 4 << 20;
@@ -429,7 +429,8 @@ pub(crate) fn memory_location(choice: Option<&MemoryChoice>) -> MemoryLocation {
 fn default_memory(state: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
     let state = state.filter(|path| path.is_absolute());
     let home = home.filter(|path| path.is_absolute());
-    Some(state.or_else(|| home.map(|home| home.join(".local/state")))?.join(MEMORY_FILE))
+    let state = state.or_else(|| home.map(|home| home.join(".local/state")))?;
+    Some(state.join(MEMORY_FILE.iter().collect::<PathBuf>()))
 }
 
 #[cfg(test)]

@@ -72,6 +72,7 @@ fn association(paths: &PathFlags) -> AssociationConfig {
 
 /// What `eyas tunnel status` shows of this process in addition to its sessions.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no status"))]
 struct TunnelInfo {
     role: &'static str,
     name: String,

@@ -91,6 +91,7 @@ pub(crate) struct LinkFlags {
 
 impl LinkFlags {
     /// Returns the keys and values for both directions.
+    #[cfg(target_os = "linux")]
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [
             ("rate", &self.rate),

@@ -64,6 +64,9 @@ impl FileReplacement {
         let writable = existing.map(|_| is_writable(&target)).transpose()?.flatten();
         target.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
         let (file, temporary) = temporary(&target).map_err(|cause| without_path(&cause))?;
+        // Only Unix has an owner and a mode that a new file could keep.
+        #[cfg(not(unix))]
+        let _ = existing;
         #[cfg(unix)]
         let kept = match existing {
             Some(existing) if !copy_owner_and_mode(&file, existing)? => writable,
@@ -104,7 +107,10 @@ impl FileReplacement {
             false => self.temporary.persist(&self.target),
         };
         moved.map_err(|failed| failed.error)?;
-        on_disk(File::open(directory_of(&self.target)).and_then(|directory| directory.sync_all()))
+        // Elsewhere directories cannot be opened as files, and their entries are written with the file.
+        #[cfg(unix)]
+        on_disk(File::open(directory_of(&self.target)).and_then(|directory| directory.sync_all()))?;
+        Ok(())
     }
 }
 

@@ -89,7 +89,8 @@ fn open(address: SocketAddr, mptcp: bool, fast_open: bool) -> io::Result<Socket>
         .with_time(KEEP_ALIVE_AFTER)
         .with_interval(KEEP_ALIVE_INTERVAL)
         .with_retries(KEEP_ALIVE_TRIES);
-    socket.set_tcp_keepalive(&keep_alive)?;
+    // Windows has the number of tries since version 10 1703 alone; a connection works without.
+    let _ = socket.set_tcp_keepalive(&keep_alive);
     // MPTCP sockets of some kernels do not have it, nor do other systems, and wait longer then.
     let _ = kernel_tcp::set_user_timeout(&socket, USER_TIMEOUT);
     if fast_open {

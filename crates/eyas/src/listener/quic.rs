@@ -12,6 +12,7 @@ use super::{AcceptContext, HANDSHAKE_TIMEOUT, ListenParameters, since};
 use crate::attempt::quic::describe;
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::{ConnectionInfo, ConnectionTimings};
+use crate::quic_sockets::serve_quic;
 use crate::quic_stream::{QuicStream, StreamRole};
 use crate::{Connection, ConnectionFeedback, Error};
 
@@ -31,8 +32,7 @@ pub(super) fn endpoint(
         config.transport_config(Arc::clone(transport));
     }
     let endpoint = identity.quic_endpoint_config(socket.local_addr()?);
-    let runtime = Arc::new(quinn::TokioRuntime);
-    Ok(quinn::Endpoint::new(endpoint, Some(config), socket, runtime)?)
+    Ok(serve_quic(socket, endpoint, config)?)
 }
 
 pub(super) async fn accept_all(endpoint: quinn::Endpoint, context: AcceptContext) {

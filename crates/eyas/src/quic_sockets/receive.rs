@@ -11,7 +11,8 @@ use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::{array, iter};
 
-use quinn::udp::{RecvMeta, UdpSocketState};
+use eyas_host::udp_offload::UdpOffload;
+use quinn::udp::RecvMeta;
 use socket2::Socket;
 
 /// The number of datagrams that fit into one of quinn's buffers.
@@ -51,14 +52,14 @@ fn train_buffer() -> Box<[u8]> {
 impl ReceivedTrains {
     /// Reads as many trains as there is memory for. Must be called only when none of the last ones
     /// is left.
-    pub(super) fn receive(&mut self, state: &UdpSocketState, socket: &Socket) -> io::Result<()> {
+    pub(super) fn receive(&mut self, offload: &UdpOffload, socket: &Socket) -> io::Result<()> {
         let capacity = self.memory.len();
         let mut meta = [RecvMeta::default(); MAX_TRAINS];
         let mut memory = self.memory.iter_mut();
         let mut slices: [IoSliceMut<'_>; MAX_TRAINS] = array::from_fn(|_| {
             IoSliceMut::new(memory.next().map_or(&mut [], |buffer| &mut buffer[..]))
         });
-        let count = state.recv(socket.into(), &mut slices[..capacity], &mut meta[..capacity])?;
+        let count = offload.receive(socket, &mut slices[..capacity], &mut meta[..capacity])?;
         let trains = meta.iter().take(count).enumerate();
         self.pending.clear();
         self.pending.extend(trains.map(|(memory, meta)| TrainRest { memory, at: 0, meta: *meta }));

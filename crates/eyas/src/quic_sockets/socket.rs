@@ -11,8 +11,9 @@ use std::task::{Context, Poll, ready};
 
 use eyas_host::datagram_socket::DatagramSocket;
 use eyas_host::fault::SocketCall;
+use eyas_host::udp_offload::UdpOffload;
 use eyas_race::evidence::FailureCause;
-use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
+use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use socket2::Socket;
 
@@ -30,7 +31,7 @@ pub(super) struct QuicSocket {
     socket: Arc<DatagramSocket>,
     /// The local address, cached because every connection queries it.
     local: SocketAddr,
-    state: UdpSocketState,
+    offload: UdpOffload,
     /// Whether the last send failed because the socket was full.
     full: AtomicBool,
     received: Mutex<ReceivedTrains>,
@@ -41,7 +42,7 @@ pub(super) struct QuicSocket {
 impl QuicSocket {
     /// Creates a socket. Must be called inside a tokio runtime.
     pub(super) fn new(socket: Socket, unanswered: Arc<UnansweredAttempts>) -> io::Result<Self> {
-        let state = UdpSocketState::new((&socket).into())?;
+        let offload = UdpOffload::new(&socket)?;
         let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
         let socket = Arc::new(DatagramSocket::new(socket)?);
         let reports = {
@@ -54,7 +55,7 @@ impl QuicSocket {
         Ok(Self {
             socket,
             local,
-            state,
+            offload,
             full: AtomicBool::new(false),
             received: Mutex::default(),
             unanswered,
@@ -80,7 +81,7 @@ impl AsyncUdpSocket for QuicSocket {
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         let socket = self.socket.get();
-        match self.socket.send(|| self.state.try_send((&*socket).into(), transmit)) {
+        match self.socket.send(|| self.offload.send(&socket, transmit)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.full.store(true, Ordering::Relaxed);
                 Err(error)
@@ -106,7 +107,7 @@ impl AsyncUdpSocket for QuicSocket {
                 return Poll::Ready(Ok(count));
             }
             let socket = self.socket.get();
-            ready!(self.socket.poll_read(cx, || trains.receive(&self.state, &socket)))?;
+            ready!(self.socket.poll_read(cx, || trains.receive(&self.offload, &socket)))?;
             trains.sources().for_each(|from| self.unanswered.answered(from));
         }
     }
@@ -116,11 +117,11 @@ impl AsyncUdpSocket for QuicSocket {
     }
 
     fn may_fragment(&self) -> bool {
-        self.state.may_fragment()
+        self.offload.may_fragment()
     }
 
     fn max_transmit_segments(&self) -> usize {
-        self.state.max_gso_segments()
+        self.offload.max_gso_segments()
     }
 
     fn max_receive_segments(&self) -> usize {

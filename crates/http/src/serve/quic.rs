@@ -135,8 +135,7 @@ pub(super) fn endpoint(
         Some(identity) => identity.quic_endpoint_config(address),
         None => quinn::EndpointConfig::default(),
     };
-    let runtime = Arc::new(quinn::TokioRuntime);
-    quinn::Endpoint::new(endpoint, Some(config), socket, runtime).map_err(ServeError::Endpoint)
+    eyas::serve_quic(socket, endpoint, config).map_err(ServeError::Endpoint)
 }
 
 type RequestStream = crate::http3::RequestStream<quinn::Connection>;

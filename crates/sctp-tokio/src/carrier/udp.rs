@@ -4,8 +4,8 @@ use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use eyas_host::udp_offload::{self, EcnCodepoint, RecvMeta, UdpOffload};
 use eyas_sctp::io::{Ecn, Fragmentation, Input, Received, Transmit};
-use quinn_udp::{EcnCodepoint, RecvMeta, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{Arrivals, ReceiveBuffers, fragmentation, marking};
@@ -13,7 +13,7 @@ use super::{Arrivals, ReceiveBuffers, fragmentation, marking};
 /// The state of a UDP socket for SCTP, apart from the socket itself.
 #[derive(Debug)]
 pub(super) struct UdpCarrier {
-    state: UdpSocketState,
+    offload: UdpOffload,
 }
 
 pub(super) fn open(address: SocketAddr) -> io::Result<(Socket, UdpCarrier)> {
@@ -29,7 +29,7 @@ pub(super) fn open(address: SocketAddr) -> io::Result<(Socket, UdpCarrier)> {
 impl UdpCarrier {
     /// Configures a socket that was opened elsewhere.
     pub(super) fn new(socket: &Socket) -> io::Result<Self> {
-        Ok(Self { state: UdpSocketState::new(socket.into())? })
+        Ok(Self { offload: UdpOffload::new(socket)? })
     }
 
     pub(super) fn send(&self, socket: &Socket, transmit: &Transmit) -> io::Result<()> {
@@ -41,8 +41,7 @@ impl UdpCarrier {
                 contents.chunks(segment).try_for_each(send)
             });
         }
-        // It becomes 1 for good if the network card turns out not to segment trains.
-        let train = segment.saturating_mul(self.state.max_gso_segments().max(1));
+        let train = segment.saturating_mul(self.offload.max_gso_segments().max(1));
         let mut parts = transmit.contents.chunks(train);
         parts.try_for_each(|part| self.send_train(socket, transmit, part, segment))
     }
@@ -92,14 +91,14 @@ impl UdpCarrier {
             let mut packets = contents.chunks(segment.max(1));
             return packets.try_for_each(|one| marking::send(socket, is_ipv4, transmit, one));
         }
-        let transmit = quinn_udp::Transmit {
+        let transmit = udp_offload::Transmit {
             destination: transmit.remote,
             ecn: EcnCodepoint::from_bits(transmit.ecn.bits()),
             contents,
             segment_size: (contents.len() > segment).then_some(segment),
             src_ip: transmit.local,
         };
-        self.state.try_send(socket.into(), &transmit)
+        self.offload.send(socket, &transmit)
     }
 
     pub(super) fn receive(
@@ -112,7 +111,7 @@ impl UdpCarrier {
         let trains = {
             let mut slices: Vec<IoSliceMut<'_>> =
                 buffers.0.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
-            self.state.recv(socket.into(), &mut slices, &mut meta)?
+            self.offload.receive(socket, &mut slices, &mut meta)?
         };
         for (meta, buffer) in meta.iter().zip(&buffers.0).take(trains) {
             // An empty datagram is not an SCTP packet.

@@ -16,5 +16,6 @@ pub(super) enum ServiceSignal {
     /// SIGINT, SIGTERM, or SIGHUP because its terminal was closed; on Windows all that there is.
     Stop,
     /// SIGHUP of an operator, a service manager or logrotate.
+    #[cfg_attr(windows, expect(dead_code, reason = "there is no such signal"))]
     Reload,
 }

@@ -10,7 +10,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::private_file;
 
 /// The directory below the configuration directory.
-const DIRECTORY: &str = "eyas/tunnel";
+const DIRECTORY: [&str; 2] = ["eyas", "tunnel"];
 /// The name in the certificate around a key, which is irrelevant: only the key counts.
 const PLACEHOLDER_NAME: &str = "tunnel.invalid";
 
@@ -26,7 +26,7 @@ pub(super) fn path_or_default(given: Option<&Path>, name: &str) -> Result<PathBu
     let base = variable("XDG_CONFIG_HOME")
         .or_else(of_windows)
         .or_else(|| Some(variable("HOME")?.join(".config")));
-    base.map(|base| base.join(DIRECTORY).join(name)).ok_or_else(|| {
+    base.map(|base| base.join(DIRECTORY.iter().collect::<PathBuf>()).join(name)).ok_or_else(|| {
         Failure::new(
             FailureKind::Identity,
             format!("neither XDG_CONFIG_HOME nor HOME is set: no {name}"),

@@ -7,24 +7,24 @@ use super::*;
 /// quinn's buffers for datagrams of 1,472 bytes.
 const BUFFER: usize = 1472 * SEGMENTS;
 
-/// Two sockets, and the state of the second.
-fn pair() -> (Socket, Socket, UdpSocketState) {
+/// Two sockets, and the offload of the second.
+fn pair() -> (Socket, Socket, UdpOffload) {
     let open = || Socket::from(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     let (sender, receiver) = (open(), open());
-    let state = UdpSocketState::new((&receiver).into()).unwrap();
-    (sender, receiver, state)
+    let offload = UdpOffload::new(&receiver).unwrap();
+    (sender, receiver, offload)
 }
 
 /// Sends a train, or single datagrams if the kernel does not support trains.
 fn send(from: &Socket, to: &Socket, contents: &[u8], segment: usize) {
-    let state = UdpSocketState::new(from.into()).unwrap();
+    let offload = UdpOffload::new(from).unwrap();
     let destination = to.local_addr().unwrap().as_socket().unwrap();
-    let train = state.max_gso_segments().max(1) * segment;
+    let train = offload.max_gso_segments().max(1) * segment;
     for part in contents.chunks(train) {
         let segment_size = (part.len() > segment).then_some(segment);
         let transmit =
             Transmit { destination, ecn: None, contents: part, segment_size, src_ip: None };
-        state.try_send(from.into(), &transmit).unwrap();
+        offload.send(from, &transmit).unwrap();
     }
 }
 
@@ -49,13 +49,13 @@ fn datagrams(trains: &mut ReceivedTrains, buffers: usize) -> Vec<Vec<u8>> {
 fn a_train_is_split_into_its_datagrams() {
     let contents: Vec<u8> = (0..60_000_u32).flat_map(|at| at.to_be_bytes()[2..].to_vec()).collect();
     for (segment, bytes, buffers) in [(1452, 60_000, 32), (1200, 47_000, 2), (60, 3_000, 1)] {
-        let (sender, receiver, state) = pair();
+        let (sender, receiver, offload) = pair();
         let mut trains = ReceivedTrains::default();
         let sent = &contents[..bytes];
         send(&sender, &receiver, sent, segment);
         let mut received = Vec::new();
         while received.len() < bytes.div_ceil(segment) {
-            trains.receive(&state, &receiver).unwrap();
+            trains.receive(&offload, &receiver).unwrap();
             assert!(
                 trains.sources().all(|from| Some(from) == sender.local_addr().unwrap().as_socket())
             );
@@ -68,14 +68,14 @@ fn a_train_is_split_into_its_datagrams() {
 
 #[test]
 fn memory_grows_with_what_arrives_and_no_further() {
-    let (sender, receiver, state) = pair();
+    let (sender, receiver, offload) = pair();
     let mut trains = ReceivedTrains::default();
     let mut capacities = Vec::new();
     for at in 0..40_u8 {
         // Of different lengths, so that they do not form a train.
         send(&sender, &receiver, &vec![at; 100 + usize::from(at)], 1452);
     }
-    while trains.receive(&state, &receiver).is_ok() {
+    while trains.receive(&offload, &receiver).is_ok() {
         capacities.push(trains.memory.len());
         assert!(!datagrams(&mut trains, 32).is_empty());
     }
@@ -85,13 +85,13 @@ fn memory_grows_with_what_arrives_and_no_further() {
 
 #[test]
 fn an_oversized_datagram_is_skipped() {
-    let (sender, receiver, state) = pair();
+    let (sender, receiver, offload) = pair();
     let mut trains = ReceivedTrains::default();
     send(&sender, &receiver, &vec![1; BUFFER + 1], BUFFER + 1);
     send(&sender, &receiver, b"hello", 5);
     let mut received = Vec::new();
     while received.is_empty() {
-        trains.receive(&state, &receiver).unwrap();
+        trains.receive(&offload, &receiver).unwrap();
         received = datagrams(&mut trains, 4);
     }
     assert_eq!(received, [b"hello".to_vec()]);

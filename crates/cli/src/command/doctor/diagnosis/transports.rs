@@ -209,9 +209,12 @@ pub(super) fn quic(findings: &DoctorFindings) -> TopicVerdict {
 /// Returns the verdict about Multipath TCP.
 pub(super) fn mptcp(findings: &DoctorFindings) -> TopicVerdict {
     if let Some(why) = &findings.machine.no_mptcp {
-        return TopicVerdict::absent(format!(
-            "this kernel has none ({why}); where it is only off, sysctl net.mptcp.enabled=1"
-        ));
+        return TopicVerdict::absent(match cfg!(target_os = "linux") {
+            true => format!(
+                "this kernel has none ({why}); where it is only off, sysctl net.mptcp.enabled=1"
+            ),
+            false => why.clone(),
+        });
     }
     let tried = findings
         .host
