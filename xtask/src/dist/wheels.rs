@@ -6,7 +6,7 @@ use super::archive::clear;
 use super::command::command_for;
 use super::platform::{OLDEST_GLIBC, Platform};
 use super::tools::PROFILE;
-use super::{Release, copied};
+use super::{Release, copied, emptied};
 use crate::python::{DATA, PACKAGE};
 use crate::run::{check, workspace};
 
@@ -26,6 +26,12 @@ pub(super) fn make(release: &Release) -> Result<(), String> {
 
 /// Packs the sources, from which pip builds the module where no wheel fits.
 pub(super) fn sources(release: &Release) -> Result<(), String> {
+    // The folder for the command has to be in the sources, too, and there is no command in them.
+    let folder = emptied(&workspace().join(DATA))?;
+    copied(
+        &workspace().join(PACKAGE).join("README.md"),
+        &folder.join("data/share/doc/eyas/README.md"),
+    )?;
     let mut maturin = release.tools.run_python(&["-m", "maturin", "sdist"]);
     release.tools.lend(&mut maturin, release);
     maturin.arg("--manifest-path").arg(Path::new(PACKAGE).join("Cargo.toml"));
