@@ -3,6 +3,7 @@
 //! Each step prints its name, its duration and its CPU time; a table follows at the end. A step whose tool is not
 //! installed is reported as skipped, never as passed.
 
+pub(crate) mod emulated;
 mod fuzz;
 mod platforms;
 mod steps;

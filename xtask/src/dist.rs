@@ -22,7 +22,7 @@ mod image;
 mod library;
 mod materials;
 mod npm;
-mod platform;
+pub(crate) mod platform;
 mod system;
 mod tools;
 mod trial;

@@ -27,6 +27,7 @@ mod python;
 mod run;
 mod sockets;
 mod tidy;
+mod trial_server;
 
 use std::process::ExitCode;
 

@@ -5,9 +5,12 @@
 //! to build scripts. A target or zig that is missing is installed if `CI=true` or skipped aloud otherwise; what cannot be
 //! had is skipped, too.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use super::Outcome;
+use crate::dist::platform::OLDEST_GLIBC;
 use crate::run::{check, command, output, target, works};
 
 /// What has to compile for a target of rustc.
@@ -17,6 +20,9 @@ struct Platform {
     /// Whether a package has C in it.
     has_c: bool,
 }
+
+/// Why there is no zig.
+pub(super) const NO_ZIG: &str = "zig is missing: pip install ziglang cargo-zigbuild";
 
 /// The crates that need no operating system.
 pub(super) const PURE_CRATES: [&str; 5] =
@@ -55,7 +61,7 @@ const fn command_for(target: &'static str) -> Platform {
 
 /// Checks each platform, and prints a line for each at the end.
 pub(super) fn run() -> Result<Outcome, String> {
-    let must = std::env::var_os("CI").is_some_and(|value| value == "true");
+    let must = must_be_complete();
     let zig = zig(must);
     let mut lines = Vec::new();
     let (mut failed, mut skipped) = (Vec::new(), Vec::new());
@@ -88,11 +94,26 @@ pub(super) fn run() -> Result<Outcome, String> {
     }
 }
 
+/// Returns whether what is missing is installed, as on machines for checks.
+pub(super) fn must_be_complete() -> bool {
+    std::env::var_os("CI").is_some_and(|value| value == "true")
+}
+
 /// Returns why the platform cannot be checked here, if so.
 fn missing(platform: &Platform, has_zig: bool, must: bool) -> Option<String> {
-    let target = platform.target;
     if platform.has_c && !has_zig {
-        return Some("zig is missing: pip install ziglang cargo-zigbuild".into());
+        return Some(NO_ZIG.into());
+    }
+    missing_target(platform.target, must)
+}
+
+/// Returns why nothing can be compiled for the target, if so.
+pub(super) fn missing_target(target: &str, must: bool) -> Option<String> {
+    // The command with musl contains a library for programs with glibc.
+    if let Some(kernel) = target.strip_suffix("-musl")
+        && let Some(why) = missing_target(&format!("{kernel}-gnu"), must)
+    {
+        return Some(why);
     }
     let installed = output(&mut command("rustup", &["target", "list", "--installed"]));
     if installed.is_ok_and(|list| list.lines().any(|line| line.trim() == target)) {
@@ -106,18 +127,30 @@ fn missing(platform: &Platform, has_zig: bool, must: bool) -> Option<String> {
 
 fn check_platform(platform: &Platform, zig: Option<&str>) -> Result<(), String> {
     let mut check_all = match (platform.has_c, zig) {
-        (true, Some(zig)) => command(zig, &["check"]),
+        (true, Some(zig)) => with_zig(zig, &["check"]),
         _ => command("cargo", &["check"]),
     };
     check_all.args(["--locked", "--target", platform.target]);
     for package in platform.packages {
         check_all.args(["-p", package]);
     }
-    check(&mut check_all)
+    // No warning of ours; those of dependencies are capped.
+    check(check_all.env("RUSTFLAGS", "-D warnings"))
+}
+
+/// Returns a command with cargo-zigbuild, which build scripts find, too.
+pub(super) fn with_zig(zig: &str, arguments: &[&str]) -> Command {
+    let mut with_zig = command(zig, arguments);
+    if let Some(folder) = Path::new(zig).parent().filter(|folder| folder.is_absolute()) {
+        let path = std::env::var("PATH").unwrap_or_default();
+        with_zig.env("PATH", format!("{}:{path}", folder.display()));
+    }
+    with_zig.env("EYAS_PRELOAD_GLIBC", OLDEST_GLIBC);
+    with_zig
 }
 
 /// Returns the program cargo-zigbuild. If it must be there, it is installed in the target directory.
-fn zig(must: bool) -> Option<String> {
+pub(super) fn zig(must: bool) -> Option<String> {
     const PROGRAM: &str = "cargo-zigbuild";
     if works(PROGRAM, &["--version"]) {
         return Some(PROGRAM.into());

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::platforms::{self, PURE_CRATES};
-use super::{Outcome, Step, fuzz};
+use super::{Outcome, Step, emulated, fuzz};
 use crate::run::{check, command, output, works};
 
 /// The number of cases of each property test (the tests' own default is 256).
@@ -56,6 +56,11 @@ pub(crate) const ON_REQUEST: &[Step] = &[
         name: "platforms",
         about: "the packages compile for every platform that they are for",
         run: platforms::run,
+    },
+    Step {
+        name: "emulated",
+        about: "the command for Windows under Wine, that for 64-bit ARM under qemu-user, and tests there",
+        run: emulated::run,
     },
 ];
 

@@ -19,7 +19,7 @@ pub(super) const PLATFORMS: &[Platform] = &[
 
 /// The oldest glibc that wheels and libraries work with: that of CentOS 7, Debian 8 and manylinux2014. Rust's
 /// standard library needs it as well (and Linux 3.2).
-pub(super) const OLDEST_GLIBC: &str = "2.17";
+pub(crate) const OLDEST_GLIBC: &str = "2.17";
 
 impl Platform {
     /// Returns the target that links libc statically.

@@ -1,15 +1,15 @@
 //! Each package installed in a root that has nothing else, where the command then runs its demo and a race.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use super::platform::{OLDEST_GLIBC, Platform};
 use super::{Release, VERSION, copied, created, emptied, file_error, written};
 use crate::run::{check, command, output, works};
+use crate::trial_server::TrialServer;
 
 /// The program that runs another one in a root.
 const CHROOT: &str = "/usr/sbin/chroot";
@@ -225,57 +225,12 @@ pub(super) fn library(release: &Release) -> Result<(), String> {
 }
 
 /// Runs the demo and a race with a command that is installed; what is given starts it with arguments.
-fn in_root(root: &Path, eyas: impl Fn(&[&str]) -> Command) -> Result<(), String> {
+pub(super) fn in_root(root: &Path, eyas: impl Fn(&[&str]) -> Command) -> Result<(), String> {
     println!("in {}:", root.display());
     check(&mut eyas(&["--version"]))?;
     check(eyas(&["demo"]).stdout(Stdio::null()))?;
     let server = TrialServer::start(&mut eyas(&[]))?;
     check(&mut eyas(&["race", "--insecure", &server.url]))
-}
-
-/// `eyas serve` in a root.
-struct TrialServer {
-    process: Child,
-    url: String,
-    /// Open as long as it runs: it ends when nobody reads what it prints.
-    _output: Lines<BufReader<ChildStdout>>,
-}
-
-impl TrialServer {
-    fn start(eyas: &mut Command) -> Result<Self, String> {
-        eyas.args(["serve", "--listen", "127.0.0.1:0", "--no-sctp", "--json"]);
-        let started = eyas.stdout(Stdio::piped()).spawn();
-        let mut process =
-            started.map_err(|error| format!("the server cannot be started: {error}"))?;
-        let mut lines = BufReader::new(process.stdout.take().ok_or("no output")?).lines();
-        let address = lines.by_ref().find_map(|line| {
-            Some(
-                line.ok()?
-                    .trim()
-                    .strip_prefix("\"address\": \"")?
-                    .trim_end_matches("\",")
-                    .to_owned(),
-            )
-        });
-        match address {
-            Some(address) => {
-                Ok(Self { process, url: format!("https://{address}/"), _output: lines })
-            }
-            None => {
-                let _ = process.kill();
-                let _ = process.wait();
-                Err("the server did not say where it listens".into())
-            }
-        }
-    }
-}
-
-impl Drop for TrialServer {
-    fn drop(&mut self) {
-        // With a signal that Node passes on: it is only the parent of the server.
-        let _ = check(&mut command("kill", &[self.process.id().to_string()]));
-        let _ = self.process.wait();
-    }
 }
 
 /// Returns a command that runs in a root, with the environment of a login.
