@@ -8,6 +8,7 @@
 //! | `archive` | files that are the same bytes whenever and wherever they are packed |
 //! | `system` | packages of Debian and Fedora |
 //! | `image` | the container image |
+//! | `windows` | the command for Windows |
 //! | `npm` | packages of Node |
 //! | `wheels` | packages of Python |
 //! | `library` | the C library |
@@ -27,6 +28,7 @@ mod system;
 mod tools;
 mod trial;
 mod wheels;
+mod windows;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,6 +55,7 @@ const PARTS: &[Part] = &[
     Part { name: "archive", make: command::archives, attempt: trial::archives },
     Part { name: "system", make: system::make, attempt: trial::system },
     Part { name: "image", make: image::make, attempt: trial::image },
+    Part { name: "windows", make: windows::make, attempt: windows::attempt },
     Part { name: "npm", make: npm::make, attempt: trial::npm },
     Part { name: "wheels", make: wheels::make, attempt: trial::wheels },
     Part { name: "sdist", make: wheels::sources, attempt: trial::sdist },
@@ -94,6 +97,11 @@ impl Release {
             stage: created(&directory.join("stage"))?,
             tools: DistTools::open(&directory.join("tools"))?,
         })
+    }
+
+    /// Returns whether there are packages for Windows, which are for one processor only.
+    fn has_windows(&self) -> bool {
+        self.platforms.iter().any(|platform| platform.arch == windows::ARCH)
     }
 
     /// Returns the platform of this machine, whose command can be run here.

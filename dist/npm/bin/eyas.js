@@ -8,7 +8,7 @@ const { constants } = require("node:os");
 const name = `@eyas/${process.platform}-${process.arch}`;
 let command;
 try {
-  command = require.resolve(`${name}/bin/eyas`);
+  command = require.resolve(`${name}/bin/eyas${process.platform === "win32" ? ".exe" : ""}`);
 } catch {
   console.error(
     `eyas: the package ${name} is not installed. Either there is none for this platform, or optional ` +
@@ -19,7 +19,9 @@ try {
 
 const child = spawn(command, process.argv.slice(2), { stdio: "inherit" });
 // What the terminal sends goes to the child as well; what is sent to this process alone has to be passed on.
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"]) {
+const everywhere = ["SIGINT", "SIGTERM", "SIGHUP"];
+const others = process.platform === "win32" ? [] : ["SIGQUIT", "SIGUSR1", "SIGUSR2"];
+for (const signal of [...everywhere, ...others]) {
   process.on(signal, () => {
     // A terminal has already told the child.
     if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);

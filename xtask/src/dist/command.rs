@@ -14,14 +14,18 @@ use crate::run::{check, command, output, workspace};
 const WANTED_COMMAND_BYTES: u64 = 20 * 1000 * 1000;
 const MAX_COMMAND_BYTES: u64 = 34 * 1000 * 1000;
 /// The shells with completions, and what each calls the file.
-const SHELLS: [(&str, &str); 4] =
+pub(super) const SHELLS: [(&str, &str); 4] =
     [("bash", "eyas"), ("zsh", "_eyas"), ("fish", "eyas.fish"), ("powershell", "eyas.ps1")];
 /// What every package contains of the repository.
 pub(super) const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Returns the command for a platform; builds it unless that is done.
 pub(super) fn command_for(release: &Release, platform: &Platform) -> Result<PathBuf, String> {
-    let built = release.tools.build(release, "eyas-cli", &platform.musl(), "")?.join("eyas");
+    checked_command(release.tools.build(release, "eyas-cli", &platform.musl(), "")?.join("eyas"))
+}
+
+/// Says how large the command is, and refuses one that is too large.
+pub(super) fn checked_command(built: PathBuf) -> Result<PathBuf, String> {
     let bytes = fs::metadata(&built).map_err(|error| file_error(&built, &error))?.len();
     let megabytes = bytes as f64 / 1e6;
     println!("{}: {megabytes:.1} MB", built.display());

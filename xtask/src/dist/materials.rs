@@ -113,7 +113,7 @@ fn component(one: &LinkedCrate) -> Value {
     component
 }
 
-/// Returns all crates of others that are linked into the command under Linux, sorted.
+/// Returns all crates of others that are linked into the command under Linux or Windows, sorted.
 fn linked_crates() -> Result<Vec<LinkedCrate>, String> {
     let arguments = [
         "tree",
@@ -126,6 +126,8 @@ fn linked_crates() -> Result<Vec<LinkedCrate>, String> {
         "none",
         "--target",
         "x86_64-unknown-linux-musl",
+        "--target",
+        "x86_64-pc-windows-gnu",
         "--format",
         "{p}",
     ];

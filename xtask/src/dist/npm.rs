@@ -1,60 +1,78 @@
 //! Packages of Node: `eyas`, which starts the command, and one with the command for each platform, of which npm
 //! installs the one whose `os` and `cpu` fit. Nothing runs at installation.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::archive::clear;
+use super::archive::{clear, name_of};
 use super::command::{LICENCES, command_for};
-use super::platform::Platform;
-use super::{Release, VERSION, copied, emptied, text_of, written};
+use super::{Release, VERSION, copied, emptied, text_of, windows, written};
 use crate::run::{check, command, workspace};
 
 /// The template of the package that users name.
 const TEMPLATE: &str = "dist/npm";
 
+/// A package with the command for one platform.
+struct CommandPackage {
+    /// Node's names of the system and the processor, and how people call the system.
+    os: &'static str,
+    cpu: &'static str,
+    system: &'static str,
+    /// The command.
+    program: PathBuf,
+}
+
 /// Makes all packages.
 pub(super) fn make(release: &Release) -> Result<(), String> {
     clear(release, "eyas-", ".tgz")?;
+    let mut packages = Vec::new();
     for platform in &release.platforms {
-        pack_platform(release, platform)?;
+        let program = command_for(release, platform)?;
+        packages.push(CommandPackage { os: "linux", cpu: platform.node, system: "Linux", program });
+    }
+    if release.has_windows() {
+        let program = windows::command_for(release)?;
+        packages.push(CommandPackage { os: "win32", cpu: "x64", system: "Windows", program });
+    }
+    for package in &packages {
+        package.pack(release)?;
     }
     let directory = emptied(&release.stage.join("npm"))?;
     for file in ["bin/eyas.js", "README.md"] {
         copied(&workspace().join(TEMPLATE).join(file), &directory.join(file))?;
     }
     let mut package = template()?;
-    let platforms = release.platforms.iter().map(|one| (name_of(one), json!(VERSION)));
+    let platforms = packages.iter().map(|one| (one.name(), json!(VERSION)));
     package.insert("optionalDependencies".into(), Value::Object(platforms.collect()));
     pack(release, &directory, package)
 }
 
-/// Returns the name of the package for a platform.
-fn name_of(platform: &Platform) -> String {
-    format!("@eyas/linux-{}", platform.node)
-}
-
-/// Makes the package with the command for a platform.
-fn pack_platform(release: &Release, platform: &Platform) -> Result<(), String> {
-    let directory = emptied(&release.stage.join(format!("npm-{}", platform.node)))?;
-    copied(&command_for(release, platform)?, &directory.join("bin/eyas"))?;
-    let mut package = template()?;
-    let about = format!("The command eyas for Linux on {}", platform.node);
-    for (field, value) in [
-        ("name", json!(name_of(platform))),
-        ("description", json!(about)),
-        ("os", json!(["linux"])),
-        ("cpu", json!([platform.node])),
-        ("preferUnplugged", json!(true)),
-    ] {
-        package.insert(field.into(), value);
+impl CommandPackage {
+    fn name(&self) -> String {
+        format!("@eyas/{}-{}", self.os, self.cpu)
     }
-    // The file is looked up by its path: only the package that users name has a command.
-    package.remove("bin");
-    let readme = format!("# {}\n\n{about}: a part of the package `eyas`.\n", name_of(platform));
-    written(&directory.join("README.md"), readme)?;
-    pack(release, &directory, package)
+
+    fn pack(&self, release: &Release) -> Result<(), String> {
+        let directory = emptied(&release.stage.join(format!("npm-{}-{}", self.os, self.cpu)))?;
+        copied(&self.program, &directory.join("bin").join(name_of(&self.program)))?;
+        let mut package = template()?;
+        let about = format!("The command eyas for {} on {}", self.system, self.cpu);
+        for (field, value) in [
+            ("name", json!(self.name())),
+            ("description", json!(about)),
+            ("os", json!([self.os])),
+            ("cpu", json!([self.cpu])),
+            ("preferUnplugged", json!(true)),
+        ] {
+            package.insert(field.into(), value);
+        }
+        // The file is looked up by its path: only the package that users name has a command.
+        package.remove("bin");
+        let readme = format!("# {}\n\n{about}: a part of the package `eyas`.\n", self.name());
+        written(&directory.join("README.md"), readme)?;
+        pack(release, &directory, package)
+    }
 }
 
 /// Returns the fields that all packages have.

@@ -38,6 +38,11 @@ impl DistTools {
         command(&self.python().to_string_lossy(), arguments)
     }
 
+    /// Returns a command with cargo-zigbuild.
+    pub(super) fn run_zigbuild(&self, arguments: &[&str]) -> Command {
+        command(&self.directory.join("bin/cargo-zigbuild").to_string_lossy(), arguments)
+    }
+
     /// Returns the program that makes packages for Debian and Fedora.
     pub(super) fn nfpm(&self) -> Result<PathBuf, String> {
         let bin = self.directory.join("go");
