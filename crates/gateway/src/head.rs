@@ -65,7 +65,8 @@ pub(crate) fn for_upstream(
 
 /// Sets the framing of the body.
 pub(crate) fn frame<B>(request: &mut Request<B>, content: RequestContent) {
-    let anticipates_content = [Method::POST, Method::PUT, Method::PATCH].contains(request.method());
+    let anticipates_content =
+        [Method::POST, Method::PUT, Method::PATCH, Method::QUERY].contains(request.method());
     let headers = request.headers_mut();
     match content {
         // RFC 9110 §8.6: a method that anticipates content announces that there is none.

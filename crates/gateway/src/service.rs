@@ -242,7 +242,9 @@ where
     let mut upload = UploadBody::new(body, announced, progress);
     // An HTTP/2 or HTTP/3 stream may end with the head, or a moment later. Methods that usually have no content
     // wait for that, so that the upstream does not get an empty chunked body.
-    let is_rarely_sent = forwarded.method().is_safe() || forwarded.method() == http::Method::DELETE;
+    let method = forwarded.method();
+    let is_rarely_sent =
+        (method.is_safe() && method != http::Method::QUERY) || method == http::Method::DELETE;
     let waits = content == RequestContent::None
         || (content == RequestContent::Open && is_rarely_sent && !valid.expects_continue);
     if waits && upload.is_empty().await.map_err(UpstreamFailure::Upload)? {

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `/` (without a directory), `/eyas` | a page that shows the protocol that it was loaded over |
 //! | `/bytes/N` | N bytes, at most [`MAX_BYTES`], each of them the [`pattern_byte`] of its offset |
-//! | `/echo` | GET: the request's head as JSON; POST, PUT, PATCH, DELETE: the body, streamed back |
+//! | `/echo` | GET: the request's head as JSON; QUERY, POST, PUT, PATCH, DELETE: the body, streamed back |
 //! | `/slow?ms=N` | an answer after N milliseconds, at most [`MAX_SLOW`] |
 //! | `/status/CODE` | a response with that status, 200 to 599 |
 //! | `/redirect/N` | a chain of N redirections, at most [`MAX_REDIRECTS`] |

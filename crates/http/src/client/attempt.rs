@@ -139,7 +139,7 @@ async fn once(
     let mut first = Some(hop.body.take().unwrap_or_default());
     hop.body = first.as_ref().and_then(Body::try_clone);
     let mut second = hop.body.as_ref().and_then(Body::try_clone);
-    let may_repeat = second.is_some() && is_idempotent(&hop.method);
+    let may_repeat = second.is_some() && hop.method.is_idempotent();
     let conditions = reused::Conditions { inner, route, limits, may_repeat };
     let (method, fields) = (&hop.method, (&hop.headers, &hop.omitted));
     let host = hop.url.host_str().unwrap_or_default();
@@ -225,14 +225,9 @@ fn may_retry_after(
     }
     // RFC 9112 §9.3.1. Also if a part of a head had arrived: RFC 9110 §9.2.2 allows it until "the client
     // is able to read the server's response".
-    let allowed = reused && is_idempotent(&hop.method) && !chances.repeated;
+    let allowed = reused && hop.method.is_idempotent() && !chances.repeated;
     chances.repeated |= allowed;
     allowed
-}
-
-/// Returns whether the method is idempotent (RFC 9110 §9.2.2).
-fn is_idempotent(method: &Method) -> bool {
-    matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }
 
 fn request(

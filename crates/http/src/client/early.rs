@@ -16,7 +16,6 @@ use eyas::{
     ConnectionFeedback, EarlyConnection, RaceRecording,
     race::candidate::{AddressOrigin, Candidate, Security, Transport},
 };
-use http::Method;
 use http_body::Body as _;
 
 use super::{Inner, redirect::Hop, route::Route};
@@ -86,7 +85,7 @@ pub(super) fn is_allowed(inner: &Inner, hop: &Hop, route: &Route) -> bool {
         && inner.config.versions.http3
         && route.key.https
         && route.proxy.is_none()
-        && [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE].contains(&hop.method)
+        && hop.method.is_safe()
         && hop.body.as_ref().is_some_and(|body| body.is_end_stream())
 }
 

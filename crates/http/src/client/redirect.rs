@@ -180,6 +180,8 @@ mod tests {
             (302, Method::HEAD, Method::HEAD),
             (303, Method::PUT, Method::GET),
             (303, Method::HEAD, Method::HEAD),
+            (301, Method::QUERY, Method::QUERY),
+            (303, Method::QUERY, Method::GET),
             (307, Method::POST, Method::POST),
             (308, Method::POST, Method::POST),
         ] {

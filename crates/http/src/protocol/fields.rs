@@ -79,7 +79,7 @@ pub(super) fn set_content_length(request: &mut Request<Body>) {
 }
 
 fn is_body_expected(method: &http::Method) -> bool {
-    matches!(method.as_str(), "POST" | "PUT" | "PATCH")
+    matches!(method.as_str(), "POST" | "PUT" | "PATCH" | "QUERY")
 }
 
 /// Returns the `origin-form` (RFC 9112 §3.2.1): only path and query.

@@ -114,6 +114,7 @@ async fn methods_that_anticipate_content_say_that_there_is_none() {
             (Method::POST, Some("0")),
             (Method::PUT, Some("0")),
             (Method::PATCH, Some("0")),
+            (Method::QUERY, Some("0")),
             (Method::GET, None),
             (Method::HEAD, None),
             (Method::DELETE, None),

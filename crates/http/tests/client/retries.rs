@@ -102,7 +102,7 @@ fn is_complete(seen: &[u8]) -> bool {
 #[tokio::test]
 async fn an_idempotent_request_is_retried_once_on_a_stale_connection() {
     let endings = [Ending::Close, Ending::Reset, Ending::Partial];
-    let methods = [Method::GET, Method::PUT, Method::DELETE];
+    let methods = [Method::GET, Method::PUT, Method::DELETE, Method::QUERY];
     for (method, ending) in methods.iter().flat_map(|method| endings.map(|ending| (method, ending)))
     {
         let server = Stale::ending(1, ending).await;

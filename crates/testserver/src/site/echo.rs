@@ -22,8 +22,15 @@ use super::{
 /// A client that sends without reading is slowed down to its own reading rate, because nothing is
 /// buffered here.
 pub(super) fn respond(peer: &PeerInfo, request: Request<RequestBody>) -> SiteReply {
-    const ALLOWED: [Method; 6] =
-        [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    const ALLOWED: [Method; 7] = [
+        Method::GET,
+        Method::HEAD,
+        Method::QUERY,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+    ];
     if let Some(refusal) = reply::refusal(&request, &ALLOWED) {
         return refusal;
     }
