@@ -97,7 +97,8 @@ impl EmulatedMachine {
         for package in PURE_CRATES {
             tests.args(["-p", package]);
         }
-        tests.env("PROPTEST_CASES", PROPERTY_CASES);
+        // What is emulated has to be optimised, or simulations take an hour.
+        tests.env("PROPTEST_CASES", PROPERTY_CASES).env("CARGO_PROFILE_DEV_OPT_LEVEL", "2");
         check(tests.env(runner, self.runner).envs(environment))
     }
 
