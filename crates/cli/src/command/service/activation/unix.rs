@@ -91,7 +91,7 @@ fn add(all: &mut Vec<BoundAddress>, socket: Socket) -> Result<(), PassedSocketEr
     let bound = &mut all[place];
     match kind {
         Type::STREAM if bound.tcp.is_none() => {
-            if !socket.is_listener()? {
+            if !is_listener(&socket)? {
                 return Err(PassedSocketError::Connection);
             }
             bound.tcp = Some(tokio::net::TcpListener::from_std(TcpListener::from(socket))?);
@@ -101,4 +101,15 @@ fn add(all: &mut Vec<BoundAddress>, socket: Socket) -> Result<(), PassedSocketEr
         _ => return Err(PassedSocketError::OtherType),
     }
     Ok(())
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn is_listener(socket: &Socket) -> io::Result<bool> {
+    socket.is_listener()
+}
+
+/// Apple's systems do not tell (`SO_ACCEPTCONN`): accepting fails there.
+#[cfg(target_vendor = "apple")]
+fn is_listener(_: &Socket) -> io::Result<bool> {
+    Ok(true)
 }
