@@ -5,7 +5,7 @@
 
 pub(crate) mod emulated;
 mod fuzz;
-mod platforms;
+pub(crate) mod platforms;
 mod steps;
 
 use std::time::{Duration, Instant};

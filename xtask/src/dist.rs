@@ -25,7 +25,7 @@ mod materials;
 mod npm;
 pub(crate) mod platform;
 mod system;
-mod tools;
+pub(crate) mod tools;
 mod trial;
 mod wheels;
 mod windows;

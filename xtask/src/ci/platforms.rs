@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use super::Outcome;
 use crate::dist::platform::OLDEST_GLIBC;
+use crate::dist::tools::ZIG_FROM_PYPI;
 use crate::run::{check, command, output, target, works};
 
 /// What has to compile for a target of rustc.
@@ -139,7 +140,7 @@ fn check_platform(platform: &Platform, zig: Option<&str>) -> Result<(), String> 
 }
 
 /// Returns a command with cargo-zigbuild, which build scripts find, too.
-pub(super) fn with_zig(zig: &str, arguments: &[&str]) -> Command {
+pub(crate) fn with_zig(zig: &str, arguments: &[&str]) -> Command {
     let mut with_zig = command(zig, arguments);
     if let Some(folder) = Path::new(zig).parent().filter(|folder| folder.is_absolute()) {
         let path = std::env::var("PATH").unwrap_or_default();
@@ -166,8 +167,7 @@ pub(super) fn zig(must: bool) -> Option<String> {
     let folder = folder.display().to_string();
     check(&mut command("python3", &["-m", "venv", &folder])).ok()?;
     let pip = format!("{folder}/bin/pip");
-    check(&mut command(&pip, &["install", "--quiet", "ziglang==0.17.1", "cargo-zigbuild==0.24.1"]))
-        .ok()?;
+    check(command(&pip, &["install", "--quiet"]).args(ZIG_FROM_PYPI)).ok()?;
     works(&program, &["--version"]).then_some(program)
 }
 

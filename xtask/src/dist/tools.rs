@@ -7,10 +7,10 @@ use super::platform::OLDEST_GLIBC;
 use super::{Release, created};
 use crate::run::{check, command, target, workspace};
 
-/// A C compiler and linker for every platform, what lets cargo use it, the maker of wheels, and the root
-/// certificates that Mozilla's browsers trust.
-const FROM_PYPI: [&str; 4] =
-    ["ziglang==0.17.1", "cargo-zigbuild==0.24.1", "maturin==1.16.0", "certifi==2026.10.19.post1"];
+/// A C compiler and linker for every platform, and what lets cargo use it.
+pub(crate) const ZIG_FROM_PYPI: [&str; 2] = ["ziglang==0.17.1", "cargo-zigbuild==0.24.1"];
+/// The maker of wheels, and the root certificates that Mozilla's browsers trust.
+const MORE_FROM_PYPI: [&str; 2] = ["maturin==1.16.0", "certifi==2026.10.19.post1"];
 /// The maker of packages for Debian and Fedora.
 const NFPM: &str = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0";
 /// The profile in `Cargo.toml` of everything that is handed out.
@@ -29,7 +29,7 @@ impl DistTools {
             check(command("python3", &["-m", "venv"]).arg(directory))?;
         }
         let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-        check(tools.run_python(&install).args(FROM_PYPI))?;
+        check(tools.run_python(&install).args(ZIG_FROM_PYPI).args(MORE_FROM_PYPI))?;
         Ok(tools)
     }
 
@@ -38,9 +38,9 @@ impl DistTools {
         command(&self.python().to_string_lossy(), arguments)
     }
 
-    /// Returns a command with cargo-zigbuild.
-    pub(super) fn run_zigbuild(&self, arguments: &[&str]) -> Command {
-        command(&self.directory.join("bin/cargo-zigbuild").to_string_lossy(), arguments)
+    /// Returns the program cargo-zigbuild.
+    pub(super) fn zigbuild(&self) -> String {
+        self.directory.join("bin/cargo-zigbuild").to_string_lossy().into_owned()
     }
 
     /// Returns the program that makes packages for Debian and Fedora.

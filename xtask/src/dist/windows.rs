@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use super::command::{LICENCES, SHELLS, checked_command, licences_into, pages};
-use super::{Release, VERSION, copied, created, emptied};
+use super::{Release, VERSION, copied, emptied};
 use crate::ci::emulated::wine_prefix;
+use crate::ci::platforms::with_zig;
 use crate::run::{check, command, works, workspace};
 
 /// The processor.
@@ -68,9 +69,10 @@ pub(super) fn attempt(release: &Release) -> Result<(), String> {
             return Err(format!("{licence} is not in the archive"));
         }
     }
-    let environment = wine_prefix(|arguments| release.tools.run_zigbuild(arguments))?;
+    let zig = release.tools.zigbuild();
+    let environment = wine_prefix(|arguments| with_zig(&zig, arguments))?;
     let program = directory.join(COMMAND);
-    super::trial::in_root(&created(&root)?, |arguments| {
+    super::trial::in_root(&root, |arguments| {
         let mut wine = command("wine", &[&program]);
         wine.args(arguments).envs(environment.iter().cloned());
         wine
