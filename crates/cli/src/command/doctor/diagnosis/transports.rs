@@ -95,16 +95,27 @@ fn bad_certificate(attempt: &AttemptFinding, fault: CertificateFault) -> TopicVe
     )
 }
 
+/// Returns the attempt that came furthest, its cause, and how far it came; or the verdict, where that is not what decides.
+fn unready(
+    findings: &DoctorFindings,
+    transport: Transport,
+) -> Result<(&AttemptFinding, FailureCause, EvidenceLevel), TopicVerdict> {
+    match outcome(findings, transport) {
+        TransportOutcome::Unknown(why) => Err(TopicVerdict::unknown(why)),
+        TransportOutcome::Untried => Err(untried(findings)),
+        TransportOutcome::Ready(attempt) => Err(ready(attempt)),
+        TransportOutcome::Failed(attempt, _, _, Some(fault)) => {
+            Err(bad_certificate(attempt, fault))
+        }
+        TransportOutcome::Failed(attempt, cause, reached, None) => Ok((attempt, cause, reached)),
+    }
+}
+
 /// Returns the verdict about TCP, and TLS over it.
 pub(super) fn tcp(findings: &DoctorFindings) -> TopicVerdict {
-    let (attempt, cause, reached) = match outcome(findings, Transport::Tcp) {
-        TransportOutcome::Unknown(why) => return TopicVerdict::unknown(why),
-        TransportOutcome::Untried => return untried(findings),
-        TransportOutcome::Ready(attempt) => return ready(attempt),
-        TransportOutcome::Failed(attempt, _, _, Some(fault)) => {
-            return bad_certificate(attempt, fault);
-        }
-        TransportOutcome::Failed(attempt, cause, reached, None) => (attempt, cause, reached),
+    let (attempt, cause, reached) = match unready(findings, Transport::Tcp) {
+        Ok(failed) => failed,
+        Err(verdict) => return verdict,
     };
     let address = attempt.address;
     let is_up = reached >= EvidenceLevel::Transport;
@@ -162,14 +173,9 @@ fn is_named(host: &HostFindings, transport: Transport) -> bool {
 
 /// Returns the verdict about QUIC.
 pub(super) fn quic(findings: &DoctorFindings) -> TopicVerdict {
-    let (attempt, cause, reached) = match outcome(findings, Transport::Quic) {
-        TransportOutcome::Unknown(why) => return TopicVerdict::unknown(why),
-        TransportOutcome::Untried => return untried(findings),
-        TransportOutcome::Ready(attempt) => return ready(attempt),
-        TransportOutcome::Failed(attempt, _, _, Some(fault)) => {
-            return bad_certificate(attempt, fault);
-        }
-        TransportOutcome::Failed(attempt, cause, reached, None) => (attempt, cause, reached),
+    let (attempt, cause, reached) = match unready(findings, Transport::Quic) {
+        Ok(failed) => failed,
+        Err(verdict) => return verdict,
     };
     let expectation = findings.host.as_ref().and_then(expectation_of_quic);
     let (address, port) = (attempt.address, attempt.address.port());
