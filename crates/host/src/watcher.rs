@@ -20,8 +20,6 @@ use linux as platform;
 #[cfg(unix)]
 use messages::Notifications;
 #[cfg(windows)]
-use windows as platform;
-#[cfg(windows)]
 use windows::Notifications;
 
 /// Receives notifications of changes of links, addresses and routes.
@@ -35,7 +33,15 @@ pub struct NetworkWatcher(Notifications);
 /// # Errors
 /// If the kernel refuses it, as in some sandboxes, or is not Linux.
 pub fn subscribed(groups: u32) -> io::Result<UdpSocket> {
-    platform::subscribed(groups)
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        platform::subscribed(groups)
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        let _ = groups;
+        Err(io::Error::new(io::ErrorKind::Unsupported, "netlink is a facility of Linux"))
+    }
 }
 
 impl NetworkWatcher {

@@ -12,7 +12,3 @@ pub(super) fn subscribe() -> io::Result<UdpSocket> {
     socket.set_nonblocking(true)?;
     UdpSocket::from_std(socket.into())
 }
-
-pub(super) fn subscribed(_: u32) -> io::Result<UdpSocket> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "netlink is a facility of Linux"))
-}

@@ -6,8 +6,6 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::net::UdpSocket;
-
 use crate::addresses::{OwnAddress, usable_addresses};
 use crate::routes::{self, HostRoute};
 
@@ -59,10 +57,6 @@ impl Notifications {
         *known = now;
         is_other
     }
-}
-
-pub(super) fn subscribed(_: u32) -> io::Result<UdpSocket> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "netlink is a facility of Linux"))
 }
 
 #[cfg(test)]

@@ -15,6 +15,30 @@ mod stamp;
 
 use stamp::FileStamp;
 
+/// What tells two states of a path apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PathStamp {
+    Absent(io::ErrorKind),
+    Present(FileStamp),
+}
+
+impl PathStamp {
+    fn from_metadata(found: io::Result<&Metadata>) -> Self {
+        match found {
+            Err(error) => Self::Absent(error.kind()),
+            Ok(file) => Self::Present(FileStamp::from_metadata(file)),
+        }
+    }
+
+    /// Returns whether a change after `now` cannot have this stamp.
+    fn is_settled(&self, now: Duration) -> bool {
+        let Self::Present(stamp) = self else { return true };
+        let Some(changed) = stamp.changed() else { return true };
+        // The clock of another host, or one that was set back, says nothing.
+        changed > now || now - changed > SETTLING
+    }
+}
+
 /// The number of octets that are read of a file; lists of blocked names have a few megabytes.
 const MAX_OCTETS: u64 = 64 << 20;
 
@@ -31,7 +55,7 @@ pub(super) struct WatchedFile<T> {
 /// What was read.
 #[derive(Debug)]
 struct FileSnapshot<T> {
-    stamp: FileStamp,
+    stamp: PathStamp,
     /// Whether every later change has another stamp.
     is_settled: bool,
     value: Arc<T>,
@@ -49,14 +73,14 @@ impl<T: PartialEq> WatchedFile<T> {
         let found = std::fs::metadata(&self.path);
         if let Some(read) = state.as_ref()
             && read.is_settled
-            && read.stamp == FileStamp::from_metadata(found.as_ref().map_err(copy))
+            && read.stamp == PathStamp::from_metadata(found.as_ref().map_err(copy))
         {
             return Arc::clone(&read.value);
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (stamp, contents) = match found.and_then(|found| self.read(&found)) {
-            Ok((metadata, contents)) => (FileStamp::from_metadata(Ok(&metadata)), Ok(contents)),
-            Err(error) => (FileStamp::from_metadata(Err(copy(&error))), Err(error)),
+            Ok((metadata, contents)) => (PathStamp::from_metadata(Ok(&metadata)), Ok(contents)),
+            Err(error) => (PathStamp::from_metadata(Err(copy(&error))), Err(error)),
         };
         let value = parse(contents.as_deref().map_err(copy));
         let value = match state.take() {
