@@ -81,6 +81,7 @@ impl DnsOptions {
 /// Locks a memory file for this process, which was forked from one that may have it open. SQLite believes that it has
 /// this lock since then ("do not open an SQLite database connection, then fork", sqlite.org/howtocorrupt.html), but the
 /// kernel gives locks to a process only. It keeps the parent from deleting the write-ahead log in use here.
+#[cfg(unix)]
 fn hold(path: &Path) {
     if let Ok(file) = std::fs::File::open(path) {
         // Another process may be deleting the log at this moment. SQLite opens a new one then.
@@ -89,6 +90,10 @@ fn hold(path: &Path) {
         std::mem::forget(file);
     }
 }
+
+/// Windows forks no processes.
+#[cfg(not(unix))]
+fn hold(_: &Path) {}
 
 /// An [`eyas::Endpoint`].
 #[pyclass(frozen, module = "eyas._native")]

@@ -27,8 +27,10 @@ pub(super) fn make(release: &Release) -> Result<(), String> {
     let list = serde_json::to_string_pretty(&bill_of_materials(release)?)
         .map_err(|error| error.to_string())?;
     written(&release.out.join(format!("eyas-{VERSION}.cdx.json")), list + "\n")?;
-    let installer = crate::run::workspace().join("dist/install.sh");
-    super::copied(&installer, &release.out.join("install.sh"))?;
+    for installer in ["install.sh", "install.ps1"] {
+        let source = crate::run::workspace().join("dist").join(installer);
+        super::copied(&source, &release.out.join(installer))?;
+    }
     let mut lines = String::new();
     for path in files(&release.out)? {
         let name = name_of(&path);

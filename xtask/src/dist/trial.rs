@@ -19,6 +19,15 @@ const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 const FETCH_IN_PYTHON: &str = "import sys, eyas
 response = eyas.get(sys.argv[1], verify=False)
 print('eyas', eyas.__version__, response.http_version, 'over', response.info.transport)";
+/// Fails unless a wheel has all that a Python for Windows needs: there is none here that could install it.
+const WHEEL_FOR_WINDOWS: &str = "import sys, zipfile
+wheel = zipfile.ZipFile(sys.argv[1])
+module = wheel.read('eyas/_native.pyd')
+wanted = [b'PyInit__native\\0', b'python3.dll\\0']
+missing = [name for name in wanted if name not in module]
+missing += {'eyas/__init__.py', 'eyas/py.typed'} - set(wheel.namelist())
+missing += ['the command'] * (not any(name.endswith('scripts/eyas.exe') for name in wheel.namelist()))
+sys.exit(f'not in the wheel for Windows: {missing}' if missing else 0)";
 
 /// The archive: by the installer, into a root without any other file.
 pub(super) fn archives(release: &Release) -> Result<(), String> {
@@ -178,21 +187,30 @@ pub(super) fn wheels(release: &Release) -> Result<(), String> {
     let platform = release.host()?;
     let root = emptied(&release.stage.join("root-wheel"))?;
     check(command("python3", &["-m", "venv"]).arg(&root))?;
-    let tag = format!("manylinux_{}_{}", OLDEST_GLIBC.replace('.', "_"), platform.arch);
-    let wheel = super::archive::files(&release.out)?
-        .into_iter()
-        .find(|path| {
-            path.extension().is_some_and(|ending| ending == "whl")
-                && path.to_string_lossy().contains(&tag)
-        })
-        .ok_or_else(|| format!("there is no wheel for {tag}"))?;
+    let manylinux = format!("manylinux_{}_{}", OLDEST_GLIBC.replace('.', "_"), platform.arch);
+    let wheel = wheel_for(release, &manylinux)?;
     let python = root.join("bin/python").to_string_lossy().into_owned();
     let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"];
     check(command(&python, &install).arg(&wheel))?;
     let eyas = root.join("bin/eyas").to_string_lossy().into_owned();
     in_root(&root, |arguments| command(&eyas, arguments))?;
     let server = TrialServer::start(&mut command(&eyas, &[] as &[&str]))?;
-    check(&mut command(&python, &["-c", FETCH_IN_PYTHON, &server.url]))
+    check(&mut command(&python, &["-c", FETCH_IN_PYTHON, &server.url]))?;
+    if release.has_windows() {
+        let wheel = wheel_for(release, "win_amd64")?;
+        check(release.tools.run_python(&["-c", WHEEL_FOR_WINDOWS]).arg(wheel))?;
+    }
+    Ok(())
+}
+
+/// Returns the wheel with a tag in its name.
+fn wheel_for(release: &Release, tag: &str) -> Result<PathBuf, String> {
+    let mut wheels = super::archive::files(&release.out)?.into_iter();
+    let fits = |path: &PathBuf| {
+        path.extension().is_some_and(|ending| ending == "whl")
+            && path.to_string_lossy().contains(tag)
+    };
+    wheels.find(fits).ok_or_else(|| format!("there is no wheel for {tag}"))
 }
 
 /// The sources of the Python package: pip builds the module from them, with the tools that are here.

@@ -1,4 +1,4 @@
-//! The command for Windows, on x86-64: an archive, and the package of Node. They are tried under Wine.
+//! The command for Windows, on x86-64, as an archive, which is tried under Wine.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::run::{check, command, works, workspace};
 /// The processor.
 pub(super) const ARCH: &str = "x86_64";
 /// The target of rustc.
-const TARGET: &str = "x86_64-pc-windows-gnu";
+pub(super) const TARGET: &str = "x86_64-pc-windows-gnu";
 /// What the command is called there.
 const COMMAND: &str = "eyas.exe";
 /// Packs a directory as a zip file whose bytes depend on the contents alone: sorted, all from 1980.
