@@ -1,6 +1,7 @@
 //! Name servers that misbehave, and what comes out.
 
 use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
@@ -67,18 +68,24 @@ async fn a_port_without_a_server_is_noticed_at_once() {
 
 #[tokio::test]
 async fn a_silent_server_is_asked_after_the_others_for_a_while() {
-    let (first, second) = (Server::start(silent, true).await, Server::start(good, true).await);
+    // Of one name: repetitions of an earlier query may still be on their way.
+    static ABOUT_B: AtomicUsize = AtomicUsize::new(0);
+    fn counting(asked: &Asked) -> Vec<Act> {
+        let is_b = asked.name().eq_ignore_ascii_case(b"\x01b\x04test\0");
+        ABOUT_B.fetch_add(usize::from(is_b), Ordering::SeqCst);
+        silent(asked)
+    }
+    let (first, second) = (Server::start(counting, true).await, Server::start(good, true).await);
     let timeout = Duration::from_millis(300);
     let options = ServerOptions { timeout, ..options() };
     let servers = NameServers::new([first.address, second.address], options);
     assert_eq!(servers.query("a.test", RecordType::A).await.records, found());
-    let before = first.count();
-    assert!(before > 0, "in the order of the configuration");
+    assert!(first.count() > 0, "in the order of the configuration");
     assert_eq!(servers.query("b.test", RecordType::A).await.records, found());
-    assert_eq!(first.count(), before);
+    assert_eq!(ABOUT_B.load(Ordering::SeqCst), 0);
     servers.forget();
     assert_eq!(servers.query("b.test", RecordType::A).await.records, found());
-    assert!(first.count() > before, "on another network it may be another server");
+    assert!(ABOUT_B.load(Ordering::SeqCst) > 0, "on another network it may be another server");
 }
 
 /// It may be the only one that knows the names of its network.
