@@ -122,6 +122,8 @@ pub(crate) struct ConnectionShape {
     pub(crate) address: String,
     /// The version of the security protocol, such as `TLSv1.3`.
     pub(crate) protocol: Option<String>,
+    /// The group of TLS's key exchange, such as `X25519MLKEM768`.
+    pub(crate) key_exchange: Option<&'static str>,
     /// The negotiated application protocol, such as `h2`.
     pub(crate) alpn: Option<String>,
     /// The round-trip time of the handshake.

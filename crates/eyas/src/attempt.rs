@@ -46,6 +46,7 @@ pub(crate) mod sctp;
 mod sctp_dtls;
 pub(crate) mod tcp;
 mod tcp_connect;
+mod tcp_hello;
 pub(crate) mod tls;
 
 /// The candidate to try, and what the transport needs beyond it.

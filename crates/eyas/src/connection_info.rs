@@ -25,6 +25,10 @@ pub struct ConnectionInfo {
     pub protocol: Option<&'static str>,
     /// The negotiated cipher suite, such as `TLS13_AES_128_GCM_SHA256`.
     pub cipher_suite: Option<String>,
+    /// The group of TLS's key exchange, such as `X25519MLKEM768`, of all groups the only one that
+    /// holds against quantum computers; `None` where it is not known: without TLS, in DTLS, and on
+    /// QUIC listeners.
+    pub key_exchange: Option<&'static str>,
     /// The local address; its IP address is unspecified if the transport does not report it.
     pub local: Option<SocketAddr>,
     /// The peer's address.
@@ -55,6 +59,7 @@ impl ConnectionInfo {
             security: Security::None,
             protocol: None,
             cipher_suite: None,
+            key_exchange: None,
             local: None,
             remote,
             alpn: None,

@@ -17,6 +17,7 @@ use crate::local_addresses::LocalAddresses;
 use crate::network::CurrentNetwork;
 #[cfg(feature = "quic")]
 use crate::quic_sockets::QuicSockets;
+use crate::short_hello_peers::ShortHelloPeers;
 use crate::{Error, SecurityParameters};
 
 /// The maximum number of cached configurations of one kind; a program offers few lists of
@@ -27,6 +28,7 @@ const MAX_CONFIGS: usize = 8;
 pub(crate) struct EndpointConnector {
     stream_tls: ClientConfig,
     stream_configs: ConfigCache<Arc<ClientConfig>>,
+    short_hellos: ShortHelloConnector,
     #[cfg(feature = "quic")]
     quic: QuicConnector,
     #[cfg(feature = "sctp")]
@@ -39,6 +41,15 @@ pub(crate) struct EndpointConnector {
     fast_open: bool,
     mptcp: bool,
     local_addresses: LocalAddresses,
+}
+
+/// How an endpoint connects where a ClientHello of two packets does not get through.
+#[derive(Debug, Default)]
+struct ShortHelloConnector {
+    /// `None` if every ClientHello fits into one packet, or has to be of two.
+    tls: Option<ClientConfig>,
+    configs: ConfigCache<Arc<ClientConfig>>,
+    peers: ShortHelloPeers,
 }
 
 /// What the DTLS sessions of an endpoint use.
@@ -73,9 +84,12 @@ impl EndpointConnector {
         local_addresses: LocalAddresses,
     ) -> Result<Self, Error> {
         let verifier = security.server_verifier()?;
+        let stream_tls = security.stream_config(Arc::clone(&verifier))?;
+        let short_hello = security.short_hello_config(&stream_tls, Arc::clone(&verifier))?;
         Ok(Self {
-            stream_tls: security.stream_config(Arc::clone(&verifier))?,
+            stream_tls,
             stream_configs: ConfigCache::default(),
+            short_hellos: ShortHelloConnector { tls: short_hello, ..Default::default() },
             #[cfg(feature = "quic")]
             quic: QuicConnector {
                 // Separate, because a TLS session over TCP must not be resumed over QUIC.
@@ -100,6 +114,21 @@ impl EndpointConnector {
 
     pub(crate) fn stream_tls(&self, alpn: &[AlpnName]) -> Arc<ClientConfig> {
         self.stream_configs.get(alpn, || Arc::new(with_alpn(&self.stream_tls, alpn)))
+    }
+
+    /// Returns the same for a ClientHello that fits into one packet, unless the first does.
+    pub(crate) fn stream_tls_with_short_hello(
+        &self,
+        alpn: &[AlpnName],
+    ) -> Option<Arc<ClientConfig>> {
+        let short = &self.short_hellos;
+        let tls = short.tls.as_ref()?;
+        Some(short.configs.get(alpn, || Arc::new(with_alpn(tls, alpn))))
+    }
+
+    /// Returns the peers that need such a ClientHello.
+    pub(crate) fn short_hello_peers(&self) -> &ShortHelloPeers {
+        &self.short_hellos.peers
     }
 
     /// Returns the TLS configuration of QUIC attempts that offer these protocols.

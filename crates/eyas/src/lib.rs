@@ -110,6 +110,7 @@ mod resolver;
 mod sctp;
 mod security;
 mod shared_journal;
+mod short_hello_peers;
 pub mod sockets;
 #[cfg(feature = "quic")]
 mod stateless_reset;
@@ -141,7 +142,7 @@ pub use race_counts::{AttemptCounts, RaceCounts};
 pub use resolver::{NameSource, Resolver, ServerAnswer, ServerExamination};
 #[cfg(feature = "sctp")]
 pub use sctp::SctpStreams;
-pub use security::{KeyFingerprint, KeyFingerprintError, SecurityParameters};
+pub use security::{KeyFingerprint, KeyFingerprintError, SecurityParameters, crypto_provider};
 pub use tcp_status::{TcpProbe, TcpReading, TcpStatus};
 
 pub use eyas_race::candidate::{AlpnName, Candidate, Security, Transport};

@@ -40,6 +40,7 @@ pub struct ListenParameters {
     security: Option<ServerIdentity>,
     /// The keys that clients may have; `None` requests no client certificates.
     client_keys: Option<ClientKeys>,
+    requires_post_quantum: bool,
     alpn: Vec<AlpnName>,
     notices: ListenerNotices,
     /// quinn's defaults if `None`.
@@ -64,6 +65,7 @@ impl ListenParameters {
             transports: vec![Transport::Tcp],
             security: None,
             client_keys: None,
+            requires_post_quantum: false,
             alpn: Vec::new(),
             notices: ListenerNotices::default(),
             #[cfg(feature = "quic")]
@@ -105,6 +107,14 @@ impl ListenParameters {
         allowed: impl Fn(&KeyFingerprint) -> bool + Send + Sync + 'static,
     ) -> Self {
         self.client_keys = Some(ClientKeys(Arc::new(allowed)));
+        self
+    }
+
+    /// Requires the key exchange X25519MLKEM768 (RFC 10024) of clients that use TLS or QUIC. DTLS,
+    /// which has nothing of the kind, is not affected.
+    #[must_use]
+    pub fn require_post_quantum(mut self) -> Self {
+        self.requires_post_quantum = true;
         self
     }
 
@@ -181,8 +191,8 @@ impl ListenParameters {
     /// Returns the TLS configuration that all transports share.
     fn server_config(&self, identity: &ServerIdentity) -> Result<rustls::ServerConfig, Error> {
         match &self.client_keys {
-            Some(clients) => identity.server_config_for(clients),
-            None => identity.server_config(),
+            Some(clients) => identity.server_config_for(clients, self.requires_post_quantum),
+            None => identity.config_for_all(self.requires_post_quantum),
         }
     }
 

@@ -8,7 +8,7 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::{
-    CertificateError, ClientConfig, KeyLogFile, RootCertStore, SupportedCipherSuite,
+    CertificateError, ClientConfig, KeyLogFile, NamedGroup, RootCertStore, SupportedCipherSuite,
     SupportedProtocolVersion,
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -17,6 +17,7 @@ use crate::Error;
 
 mod fault_text;
 mod key;
+mod key_exchange;
 mod name;
 mod rejections;
 mod signatures;
@@ -25,6 +26,9 @@ mod verifier;
 
 pub(crate) use key::{ClientKeyVerifier, ClientKeys};
 pub use key::{KeyFingerprint, KeyFingerprintError};
+pub use key_exchange::crypto_provider;
+pub(crate) use key_exchange::provider_and_versions;
+pub(crate) use key_exchange::recorded_call;
 #[cfg(feature = "sctp")]
 pub(crate) use rejections::keeping;
 #[cfg(feature = "quic")]
@@ -53,6 +57,7 @@ pub struct SecurityParameters {
     versions: Vec<&'static SupportedProtocolVersion>,
     /// All suites of the provider if empty.
     suites: Vec<SupportedCipherSuite>,
+    requires_post_quantum: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -88,6 +93,7 @@ impl SecurityParameters {
             key_log: false,
             versions: Vec::new(),
             suites: Vec::new(),
+            requires_post_quantum: false,
         }
     }
 
@@ -198,21 +204,56 @@ impl SecurityParameters {
         self
     }
 
+    /// Requires the key exchange X25519MLKEM768 (RFC 10024) of TLS and QUIC servers, and therefore TLS
+    /// 1.3. Without this it is preferred: a server that lacks it gets X25519, and so does one that
+    /// does not answer a ClientHello of two packets over TCP, which somebody who drops packets can
+    /// bring about. DTLS, which has nothing of the kind, is not affected.
+    #[must_use]
+    pub fn require_post_quantum(mut self) -> Self {
+        self.requires_post_quantum = true;
+        self
+    }
+
     /// Returns a configuration without ALPN for streams; each call creates a separate resumption
     /// store. `verifier` is the result of [`server_verifier`](Self::server_verifier).
     pub(crate) fn stream_config(
         &self,
         verifier: Arc<dyn ServerCertVerifier>,
     ) -> Result<ClientConfig, Error> {
-        let mut provider = rustls::crypto::ring::default_provider();
+        self.config(self.stream_provider(), self.stream_versions(), verifier)
+    }
+
+    /// Returns the same as `long`, which is the result of that, but for a ClientHello of one packet,
+    /// with the same sessions. `None` if `long` already has that, or if X25519MLKEM768 is required.
+    pub(crate) fn short_hello_config(
+        &self,
+        long: &ClientConfig,
+        verifier: Arc<dyn ServerCertVerifier>,
+    ) -> Result<Option<ClientConfig>, Error> {
+        let has_tls13 = self.stream_versions().contains(&&rustls::version::TLS13);
+        if self.requires_post_quantum || !has_tls13 {
+            return Ok(None);
+        }
+        let mut provider = self.stream_provider();
+        provider.kx_groups.retain(|group| group.name() != NamedGroup::X25519MLKEM768);
+        let mut config = self.config(provider, self.stream_versions(), verifier)?;
+        config.resumption = long.resumption.clone();
+        Ok(Some(config))
+    }
+
+    fn stream_provider(&self) -> CryptoProvider {
+        let (mut provider, _) = provider_and_versions(self.requires_post_quantum);
         if !self.suites.is_empty() {
             provider.cipher_suites.clone_from(&self.suites);
         }
-        let versions = match self.versions.is_empty() {
-            true => rustls::DEFAULT_VERSIONS,
-            false => &self.versions,
-        };
-        self.config(provider, versions, verifier)
+        provider
+    }
+
+    fn stream_versions(&self) -> &[&'static SupportedProtocolVersion] {
+        match &self.versions[..] {
+            [] => provider_and_versions(self.requires_post_quantum).1,
+            versions => versions,
+        }
     }
 
     /// Returns the same for protocols that choose versions and suites themselves: QUIC, encrypted
@@ -222,7 +263,8 @@ impl SecurityParameters {
         &self,
         verifier: Arc<dyn ServerCertVerifier>,
     ) -> Result<ClientConfig, Error> {
-        self.config(rustls::crypto::ring::default_provider(), rustls::DEFAULT_VERSIONS, verifier)
+        let (provider, versions) = provider_and_versions(self.requires_post_quantum);
+        self.config(provider, versions, verifier)
     }
 
     fn config(
@@ -255,7 +297,7 @@ impl SecurityParameters {
     /// Returns the verifier of server certificates, for any transport. Creating it reads and parses
     /// every root: once is enough for an endpoint.
     pub(crate) fn server_verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, Error> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(crypto_provider());
         let inner = self.trust_verifier(&provider)?;
         Ok(Arc::new(rejections::recording(inner)))
     }

@@ -42,6 +42,8 @@ class ConnectionInfo:
     protocol: str | None
     #: The negotiated cipher suite.
     cipher_suite: str | None
+    #: The group of TLS's key exchange, such as `X25519MLKEM768`, if it is known.
+    key_exchange: str | None
     #: The local address and port.
     local: str | None
     #: The peer's address and port.

@@ -12,7 +12,7 @@ use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use quinn::crypto::rustls::HandshakeData;
 use rustls_pki_types::CertificateDer;
 
-use super::quic_tls::{ObservedClientConfig, QuicRejection};
+use super::quic_tls::{ObservedClientConfig, QuicObservation};
 use super::{AttemptReporter, CandidateAttempt, EstablishedTransport, quic_failure};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
@@ -44,20 +44,20 @@ pub(super) async fn run(
     reporter: &AttemptReporter,
 ) -> Result<EstablishedTransport, AttemptFailure> {
     let start_time = Instant::now();
-    let StartedQuic { mut connecting, mut info, socket, mut pending, rejection } =
+    let StartedQuic { mut connecting, mut info, socket, mut pending, observation } =
         start(&attempt, connector, false).await?;
     pending.unless_failed(connecting.handshake_data()).await?.map_err(|error| {
-        quic_failure::handshake_failure(&error, EvidenceLevel::Started, &rejection)
+        quic_failure::handshake_failure(&error, EvidenceLevel::Started, &observation)
     })?;
     drop(pending);
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;
     reporter.progress(EvidenceLevel::Transport, Some(start_time.elapsed())).await;
     let connection = connecting.await.map_err(|error| {
-        quic_failure::handshake_failure(&error, EvidenceLevel::Transport, &rejection)
+        quic_failure::handshake_failure(&error, EvidenceLevel::Transport, &observation)
     })?;
     socket.mark_connected();
-    Ok(established(connection, info, attempt.origin))
+    Ok(established(connection, info, attempt.origin, &observation))
 }
 
 /// An attempt whose first packet has been sent.
@@ -67,7 +67,7 @@ struct StartedQuic<'a> {
     info: ConnectionInfo,
     socket: &'a SharedSocket,
     pending: PendingAttempt,
-    rejection: QuicRejection,
+    observation: QuicObservation,
 }
 
 /// Sends the first packet.
@@ -90,13 +90,13 @@ async fn start<'a>(
     let name = attempt.server_name.as_ref().map_err(|error| {
         failure(FailureCause::Certificate, EvidenceLevel::Started, error.to_string())
     })?;
-    let rejection = QuicRejection::default();
-    let config = client_config(attempt, connector, early_data, &rejection)?;
+    let observation = QuicObservation::default();
+    let config = client_config(attempt, connector, early_data, &observation)?;
     let pending = socket.unanswered.register(peer);
     let connecting = endpoint
         .connect_with(config, peer, &name.to_str())
         .map_err(|error| quic_failure::start_failure(&error))?;
-    Ok(StartedQuic { connecting, info, socket, pending, rejection })
+    Ok(StartedQuic { connecting, info, socket, pending, observation })
 }
 
 /// Returns the result once the handshake is complete.
@@ -104,11 +104,13 @@ fn established(
     connection: quinn::Connection,
     mut info: ConnectionInfo,
     origin: Instant,
+    observation: &QuicObservation,
 ) -> EstablishedTransport {
     info.timings.security = Some(origin.elapsed());
     info.rtt = Some(connection.rtt());
     info.security = Security::Tls;
     info.protocol = Some("TLSv1.3");
+    info.key_exchange = observation.group().and_then(|group| group.as_str());
     describe(&mut info, &connection);
     let transport = ByteTransport::Quic(Box::new(QuicStream::new(connection, StreamRole::Client)));
     EstablishedTransport { transport, info, read_ahead: Bytes::new() }
@@ -121,7 +123,7 @@ pub(crate) struct EarlyQuic {
     accepted: quinn::ZeroRttAccepted,
     origin: Instant,
     pending: PendingAttempt,
-    rejection: QuicRejection,
+    observation: QuicObservation,
 }
 
 /// Resumes a session with 0-RTT, if there is one that allows it.
@@ -132,14 +134,14 @@ pub(crate) async fn early(
     if !connector.early_data() {
         return None;
     }
-    let StartedQuic { connecting, mut info, socket, pending, rejection } =
+    let StartedQuic { connecting, mut info, socket, pending, observation } =
         start(attempt, connector, true).await.ok()?;
     let (connection, accepted) = connecting.into_0rtt().ok()?;
     socket.mark_connected();
     info.security = Security::Tls;
     info.protocol = Some("TLSv1.3");
     info.alpn = attempt.candidate.alpn.first().cloned();
-    Some(EarlyQuic { connection, info, accepted, origin: attempt.origin, pending, rejection })
+    Some(EarlyQuic { connection, info, accepted, origin: attempt.origin, pending, observation })
 }
 
 impl EarlyQuic {
@@ -156,10 +158,14 @@ impl EarlyQuic {
             }
         };
         if let Some(error) = self.connection.close_reason() {
-            let rejection = &self.rejection;
-            return Err(quic_failure::handshake_failure(&error, EvidenceLevel::Started, rejection));
+            let observation = &self.observation;
+            return Err(quic_failure::handshake_failure(
+                &error,
+                EvidenceLevel::Started,
+                observation,
+            ));
         }
-        Ok((established(self.connection, self.info, self.origin), accepted))
+        Ok((established(self.connection, self.info, self.origin, &self.observation), accepted))
     }
 }
 
@@ -167,7 +173,7 @@ fn client_config(
     attempt: &CandidateAttempt,
     connector: &EndpointConnector,
     early_data: bool,
-    rejection: &QuicRejection,
+    observation: &QuicObservation,
 ) -> Result<quinn::ClientConfig, AttemptFailure> {
     if let Some(config) = &attempt.quic_config {
         return Ok(config.clone());
@@ -175,7 +181,7 @@ fn client_config(
     let tls = connector.quic_tls(&attempt.candidate.alpn, early_data).map_err(|error| {
         failure(FailureCause::Unsupported, EvidenceLevel::Started, error.to_string())
     })?;
-    let tls = ObservedClientConfig::new(tls, rejection.clone());
+    let tls = ObservedClientConfig::new(tls, observation.clone());
     let mut config = quinn::ClientConfig::new(Arc::new(tls));
     config.token_store(connector.quic_tokens());
     let mut transport = transport();

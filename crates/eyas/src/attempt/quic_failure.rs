@@ -5,7 +5,7 @@ use eyas_race::evidence::{
 };
 use quinn::{ConnectError, ConnectionError, TransportErrorCode};
 
-use super::quic_tls::QuicRejection;
+use super::quic_tls::QuicObservation;
 use crate::failure::{alert_cause, alert_fault, alert_name, failure};
 use crate::security::CertificateRejection;
 
@@ -28,10 +28,10 @@ pub(super) fn start_failure(error: &ConnectError) -> AttemptFailure {
 pub(super) fn handshake_failure(
     error: &ConnectionError,
     reached: EvidenceLevel,
-    rejection: &QuicRejection,
+    observation: &QuicObservation,
 ) -> AttemptFailure {
     let failure = connection_failure(error, reached);
-    match (error, rejection.get()) {
+    match (error, observation.rejection()) {
         (ConnectionError::TransportError(_), Some(rejection)) => rejection
             .clone()
             .explain(AttemptFailure { cause: FailureCause::Certificate, ..failure }),
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_rejection_here_decides_whatever_the_alert() {
-        let rejection = QuicRejection::from_rejection(CertificateRejection::undescribed(
+        let rejection = QuicObservation::from_rejection(CertificateRejection::undescribed(
             CertificateFault::Expired,
         ));
         // `decrypt_error` is sent for an invalid signature of a certificate, too.

@@ -1,4 +1,4 @@
-//! TLS of a QUIC client that tells why it has rejected the server's certificate.
+//! TLS of a QUIC client that tells its key exchange, and why it has rejected the server's certificate.
 //!
 //! quinn passes on the alert of a failed handshake and the text of rustls's error, but not the error
 //! itself; several faults of a certificate share an alert, and some share theirs with faults of
@@ -14,33 +14,46 @@ use quinn::crypto::{
 use quinn::{ConnectError, ConnectionId, Side};
 use quinn_proto::TransportError;
 use quinn_proto::transport_parameters::TransportParameters;
+use rustls::NamedGroup;
 
-use crate::security::{CertificateRejection, observed_call};
+use crate::security::{CertificateRejection, observed_call, recorded_call};
 
-/// Why the certificate of one connection was rejected, once it was.
+/// What the handshake of one connection has shown so far, which quinn does not tell.
 #[derive(Clone, Debug, Default)]
-pub(super) struct QuicRejection(Arc<OnceLock<CertificateRejection>>);
+pub(super) struct QuicObservation(Arc<ObservedHandshake>);
 
-impl QuicRejection {
+#[derive(Debug, Default)]
+struct ObservedHandshake {
+    rejection: OnceLock<CertificateRejection>,
+    group: OnceLock<NamedGroup>,
+}
+
+impl QuicObservation {
     #[cfg(test)]
     pub(super) fn from_rejection(rejection: CertificateRejection) -> Self {
-        Self(Arc::new(OnceLock::from(rejection)))
+        Self(Arc::new(ObservedHandshake { rejection: rejection.into(), ..Default::default() }))
     }
 
-    pub(super) fn get(&self) -> Option<&CertificateRejection> {
-        self.0.get()
+    /// Returns why the certificate was rejected, once it was.
+    pub(super) fn rejection(&self) -> Option<&CertificateRejection> {
+        self.0.rejection.get()
+    }
+
+    /// Returns the group of the key exchange, once it is complete.
+    pub(super) fn group(&self) -> Option<NamedGroup> {
+        self.0.group.get().copied()
     }
 }
 
 /// The TLS configuration of one connection.
 pub(super) struct ObservedClientConfig {
     tls: Arc<QuicClientConfig>,
-    rejection: QuicRejection,
+    observation: QuicObservation,
 }
 
 impl ObservedClientConfig {
-    pub(super) fn new(tls: Arc<QuicClientConfig>, rejection: QuicRejection) -> Self {
-        Self { tls, rejection }
+    pub(super) fn new(tls: Arc<QuicClientConfig>, observation: QuicObservation) -> Self {
+        Self { tls, observation }
     }
 }
 
@@ -52,21 +65,27 @@ impl ClientConfig for ObservedClientConfig {
         params: &TransportParameters,
     ) -> Result<Box<dyn Session>, ConnectError> {
         let session = Arc::clone(&self.tls).start_session(version, server_name, params)?;
-        Ok(Box::new(ObservedSession { session, rejection: self.rejection.clone() }))
+        Ok(Box::new(ObservedSession { session, observation: self.observation.clone() }))
     }
 }
 
 struct ObservedSession {
     session: Box<dyn Session>,
-    rejection: QuicRejection,
+    observation: QuicObservation,
 }
 
 impl Session for ObservedSession {
     fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
-        let (result, rejection) = observed_call(|| self.session.read_handshake(buf));
+        let ((result, rejection), group) =
+            recorded_call(|| observed_call(|| self.session.read_handshake(buf)));
+        let seen = &self.observation.0;
         if let (Err(_), Some(rejection)) = (&result, rejection) {
             // The first one ends the handshake.
-            let _ = self.rejection.0.set(rejection);
+            let _ = seen.rejection.set(rejection);
+        }
+        if let Some(group) = group {
+            // There is one exchange in a handshake.
+            let _ = seen.group.set(group);
         }
         result
     }

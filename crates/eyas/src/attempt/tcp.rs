@@ -9,8 +9,10 @@ use eyas_host::fault::SocketCall;
 use eyas_race::candidate::{Security, Transport};
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
 use socket2::{Domain, Socket, TcpKeepalive};
+use tokio::net::TcpStream;
 
 use super::event::{AttemptEvent, EstablishedTransport};
+use super::tcp_hello::{self, SecuredTcp};
 use super::{AttemptReporter, CandidateAttempt, tcp_connect, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connector::EndpointConnector;
@@ -37,13 +39,7 @@ pub(super) async fn run(
     let wants_mptcp = is_planned || connector.mptcp();
     let fast_open = attempt.is_unraced && connector.fast_open();
     let start = Instant::now();
-    let local_addresses = connector.local_addresses();
-    let socket = open(attempt.candidate.address, wants_mptcp, fast_open)
-        .map_err(|error| open_failure(&error, SocketCall::Open))?;
-    local_addresses
-        .bind(&socket, attempt.candidate.address)
-        .map_err(|error| open_failure(&error, SocketCall::Bind))?;
-    let stream = tcp_connect::connect(socket, attempt.candidate.address).await?;
+    let stream = connected(&attempt, connector, wants_mptcp, fast_open).await?;
     // With TCP Fast Open the call returns before the peer has responded, so there is no round-trip
     // time.
     let rtt = (!fast_open).then(|| start.elapsed());
@@ -71,14 +67,34 @@ pub(super) async fn run(
             read_ahead: Bytes::new(),
         }),
         Security::Tls => {
-            let config = connector.stream_tls(&attempt.candidate.alpn);
-            let stream = tls::connect(stream, config, &attempt, reached).await?;
+            // Without MPTCP and Fast Open, which devices remove or drop as well.
+            let reopen = || connected(&attempt, connector, false, false);
+            let SecuredTcp { stream, note } =
+                tcp_hello::secure(stream, &attempt, connector, reached, rtt, reopen).await?;
+            info.reasons.extend(note.map(str::to_owned));
             info.timings.security = Some(attempt.origin.elapsed());
             tls::describe(&mut info, stream.get_ref().1);
             let transport = ByteTransport::Tls(Box::new(stream.into()));
             Ok(EstablishedTransport { transport, info, read_ahead: Bytes::new() })
         }
     }
+}
+
+/// Connects a socket.
+async fn connected(
+    attempt: &CandidateAttempt,
+    connector: &EndpointConnector,
+    mptcp: bool,
+    fast_open: bool,
+) -> Result<TcpStream, AttemptFailure> {
+    let address = attempt.candidate.address;
+    let socket =
+        open(address, mptcp, fast_open).map_err(|error| open_failure(&error, SocketCall::Open))?;
+    connector
+        .local_addresses()
+        .bind(&socket, address)
+        .map_err(|error| open_failure(&error, SocketCall::Bind))?;
+    tcp_connect::connect(socket, address).await
 }
 
 /// Opens a socket for a connection to `address`.

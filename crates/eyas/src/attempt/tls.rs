@@ -1,10 +1,14 @@
 //! TLS 1.3 and 1.2 over a byte stream (RFC 8446, RFC 5246).
 
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use eyas_race::candidate::Security;
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
-use rustls::{ClientConfig, CommonState, ProtocolVersion};
+use rustls::{AlertDescription, ClientConfig, CommonState, ProtocolVersion};
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
@@ -12,7 +16,7 @@ use tokio_rustls::TlsConnector;
 use super::CandidateAttempt;
 use crate::connection_info::ConnectionInfo;
 use crate::failure::{failure, io_failure};
-use crate::security::{explained, observed};
+use crate::security::{explained, observed, recorded_call};
 
 /// The note on a connection for which DNS returned an ECH configuration (RFC 9848).
 pub(super) const ECH_NOT_USED: &str = "DNS offers Encrypted ClientHello, but the cryptography of \
@@ -31,6 +35,45 @@ pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
     handshake(&TlsConnector::from(config), name, stream, reached).await
 }
 
+/// A handshake that failed.
+pub(super) struct HandshakeFailure {
+    failure: AttemptFailure,
+    /// Whether the peer may have ended it for the size of the ClientHello.
+    pub(super) may_be_due_to_size: bool,
+}
+
+impl HandshakeFailure {
+    pub(super) fn into_failure(self) -> AttemptFailure {
+        self.failure
+    }
+}
+
+/// The same, and notes in `answered` once the server has answered the ClientHello.
+pub(super) async fn connect_observed<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    config: Arc<ClientConfig>,
+    attempt: &CandidateAttempt,
+    reached: EvidenceLevel,
+    answered: &AtomicBool,
+) -> Result<tokio_rustls::client::TlsStream<S>, HandshakeFailure> {
+    let name = attempt.server_name.clone().map_err(|error| HandshakeFailure {
+        failure: failure(FailureCause::Certificate, reached, error.to_string()),
+        may_be_due_to_size: false,
+    })?;
+    let mut connecting = pin!(observed(TlsConnector::from(config).connect(name, stream)));
+    let (result, rejection) = poll_fn(|context| {
+        // With the server's share in its first message the exchange is complete.
+        let (polled, group) = recorded_call(|| connecting.as_mut().poll(context));
+        answered.fetch_or(group.is_some(), Ordering::Relaxed);
+        polled
+    })
+    .await;
+    result.map_err(|error| HandshakeFailure {
+        may_be_due_to_size: may_be_due_to_size(&error),
+        failure: explained(io_failure(&error, reached), rejection),
+    })
+}
+
 /// Establishes TLS over a stream with a server of this name.
 pub(crate) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
     connector: &TlsConnector,
@@ -40,6 +83,29 @@ pub(crate) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> Result<tokio_rustls::client::TlsStream<S>, AttemptFailure> {
     let (result, rejection) = observed(connector.connect(name, stream)).await;
     result.map_err(|error| explained(io_failure(&error, reached), rejection))
+}
+
+/// Returns whether a server that takes the first packet of a ClientHello for all of it may have caused this error: it
+/// closes or resets the connection, or sends one of the alerts about messages that cannot be parsed.
+fn may_be_due_to_size(error: &io::Error) -> bool {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::AlertReceived(alert)) => matches!(
+            alert,
+            AlertDescription::DecodeError
+                | AlertDescription::IllegalParameter
+                | AlertDescription::UnexpectedMessage
+                | AlertDescription::RecordOverflow
+                | AlertDescription::InternalError
+        ),
+        Some(_) => false,
+        None => matches!(
+            error.kind(),
+            io::ErrorKind::UnexpectedEof
+                | io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::BrokenPipe
+        ),
+    }
 }
 
 /// Writes the results of the handshake into `info`.
@@ -54,6 +120,8 @@ pub(crate) fn describe(info: &mut ConnectionInfo, session: &CommonState) {
         .negotiated_cipher_suite()
         .and_then(|suite| suite.suite().as_str())
         .map(str::to_owned);
+    info.key_exchange =
+        session.negotiated_key_exchange_group().and_then(|group| group.name().as_str());
     info.alpn = session.alpn_protocol().map(|name| String::from_utf8_lossy(name).into_owned());
     info.peer_certificates = session.peer_certificates().unwrap_or_default().to_vec();
 }

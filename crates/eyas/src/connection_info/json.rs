@@ -19,6 +19,8 @@ pub struct ConnectionInfoJson {
     protocol: Option<&'static str>,
     /// The negotiated cipher suite.
     cipher_suite: Option<String>,
+    /// The group of TLS's key exchange.
+    key_exchange: Option<&'static str>,
     /// The local address and port.
     local: Option<String>,
     /// The peer's address and port.
@@ -58,6 +60,7 @@ impl From<&ConnectionInfo> for ConnectionInfoJson {
             security: info.security.name(),
             protocol: info.protocol,
             cipher_suite: info.cipher_suite.clone(),
+            key_exchange: info.key_exchange,
             local: info.local.map(|local| local.to_string()),
             remote: info.remote.to_string(),
             alpn: info.alpn.clone(),

@@ -24,6 +24,39 @@ fn candidate(address: SocketAddr, transport: Transport) -> Candidate {
     }
 }
 
+#[tokio::test]
+async fn a_listener_can_require_what_holds_against_quantum_computers() {
+    use eyas::rustls::{ClientConfig, RootCertStore, crypto::ring, version};
+
+    let identity = ServerIdentity::self_signed(["localhost"]).unwrap();
+    let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap())
+        .security(identity.clone())
+        .require_post_quantum();
+    let listener = Listener::bind(parameters).await.unwrap();
+    let address = listener.local_addr();
+    let accepting = tokio::spawn(async move { listener.accept().await });
+
+    let mut roots = RootCertStore::empty();
+    roots.add(identity.certificate().clone()).unwrap();
+    let without = ClientConfig::builder_with_provider(ring::default_provider().into())
+        .with_protocol_versions(&[&version::TLS13, &version::TLS12])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let connector = tokio_rustls::TlsConnector::from(std::sync::Arc::new(without));
+    wait(connector.connect("localhost".try_into().unwrap(), stream)).await.unwrap_err();
+
+    let security = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
+    let endpoint = Endpoint::builder().security(security).build().unwrap();
+    let host = TargetHost::Name("localhost".into());
+    let wanted = Candidate { alpn: vec![], ..candidate(address, Transport::Tcp) };
+    let connection = wait(endpoint.attempt(&host, wanted, None)).await.unwrap();
+    assert_eq!(connection.info().key_exchange, Some("X25519MLKEM768"));
+    let accepted = wait(accepting).await.unwrap();
+    assert_eq!(accepted.info().key_exchange, Some("X25519MLKEM768"));
+}
+
 //= hostile tunnel
 //# strangers who begin a handshake and stay silent
 //= bound: `MAX_HANDSHAKES`, `SHARE` of the descriptors; who has most is evicted

@@ -21,3 +21,4 @@ mod restarted;
 #[cfg(feature = "sctp")]
 mod sctp;
 mod security;
+mod short_hello;

@@ -53,6 +53,26 @@ async fn ping(connection: &mut Connection) -> io::Result<()> {
 }
 
 #[tokio::test]
+async fn the_key_exchange_holds_against_quantum_computers_if_the_server_has_that() {
+    use eyas::rustls::crypto::ring::kx_group::{SECP256R1, X25519};
+
+    let own = Credentials::of(NAME);
+    for transport in TRANSPORTS {
+        for (groups, negotiated) in [
+            (eyas::crypto_provider().kx_groups, "X25519MLKEM768"),
+            (vec![X25519], "X25519"),
+            // After a HelloRetryRequest (RFC 8446 §4.1.4).
+            (vec![SECP256R1], "secp256r1"),
+        ] {
+            let server = Server::start(own.config_with_groups(groups));
+            let mut connection = connect(&endpoint(own.trusted()), &server, transport).await;
+            assert_eq!(connection.info().key_exchange, Some(negotiated), "{transport}");
+            ping(&mut connection).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_client_certificate_is_sent_if_requested() {
     let (own, client) = (Credentials::of(NAME), Credentials::of("client.example"));
     for transport in TRANSPORTS {

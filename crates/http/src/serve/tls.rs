@@ -85,7 +85,7 @@ impl Tls {
         identities: &[ServerIdentity],
         clients: Option<&ClientCertificates>,
     ) -> Result<Self, ServeError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(eyas::crypto_provider());
         let first = identities.first().cloned().ok_or(ServeError::NoOwnIdentity)?;
         let current = Arc::new(Current(RwLock::new(ByName::new(identities, &provider)?.into())));
         let are_several = identities.len() > 1;
@@ -97,7 +97,7 @@ impl Tls {
         resolver: Arc<dyn ResolvesServerCert>,
         clients: Option<&ClientCertificates>,
     ) -> Result<Self, ServeError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(eyas::crypto_provider());
         Self::new(Certificates::Resolved(resolver), clients, provider)
     }
 

@@ -25,6 +25,7 @@ pub(super) fn connection(response: &Response) -> ConnectionShape {
         security: info.security.name(),
         address: info.remote.to_string(),
         protocol: info.protocol.map(str::to_owned),
+        key_exchange: info.key_exchange,
         alpn: info.alpn.clone(),
         rtt_ms: info.rtt.map(millis),
         reasons: info.reasons.clone(),
@@ -122,7 +123,8 @@ fn connection_line(info: &ConnectionInfo) -> PaintedLine {
     let mut line = PaintedLine::new().with_span(Paint::Dim, "* ");
     line.push(Paint::Good, info.transport.to_string());
     line.push(Paint::Plain, format!(" {}", info.remote));
-    let parts = [info.protocol, info.alpn.as_deref(), info.cipher_suite.as_deref()];
+    let parts =
+        [info.protocol, info.alpn.as_deref(), info.cipher_suite.as_deref(), info.key_exchange];
     for part in parts.into_iter().flatten() {
         line.push(Paint::Dim, format!("  {part}"));
     }

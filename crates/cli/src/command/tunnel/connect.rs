@@ -202,7 +202,7 @@ impl<'a> ClientSetup<'a> {
     async fn endpoint(&self, keys: &[KeyFingerprint]) -> Result<Endpoint, Failure> {
         let security = SecurityParameters::platform()
             .with_client_certificate(self.identity.chain().to_vec(), self.identity.private_key())
-            .with_tls_versions([&eyas::rustls::version::TLS13])
+            .require_post_quantum()
             .without_resumption();
         let security = match keys {
             [] => security.accept_any_certificate(),

@@ -111,6 +111,7 @@ async fn listeners(
         .transports(setting::served_transports(true))
         .security(identity)
         .client_keys(move |key| authorized.grant(key).is_some())
+        .require_post_quantum()
         .notices(move |text| printer.warn("exhausted", text))
         .with_alpn([ALPN])
         .sctp_addresses(flags.paths.local_address.iter().copied())

@@ -8,6 +8,8 @@ use eyas::SecurityParameters;
 use eyas::sockets::{self, StreamProtocol, WantedSockets};
 use quinn::crypto::rustls::QuicServerConfig;
 use rustls::RootCertStore;
+use rustls::crypto::ring::default_provider;
+use rustls::crypto::{CryptoProvider, SupportedKxGroup};
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions, WebPkiClientVerifier};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -44,7 +46,19 @@ impl Credentials {
 
     /// TLS 1.3 without client certificates, or with this one required.
     pub(crate) fn config(&self, client: Option<&Self>) -> rustls::ServerConfig {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        self.config_with(eyas::crypto_provider(), client)
+    }
+
+    /// TLS 1.3 with these groups for the key exchange.
+    pub(crate) fn config_with_groups(
+        &self,
+        kx_groups: Vec<&'static dyn SupportedKxGroup>,
+    ) -> rustls::ServerConfig {
+        self.config_with(CryptoProvider { kx_groups, ..default_provider() }, None)
+    }
+
+    fn config_with(&self, provider: CryptoProvider, client: Option<&Self>) -> rustls::ServerConfig {
+        let provider = Arc::new(provider);
         let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&rustls::version::TLS13])
             .unwrap();

@@ -1,0 +1,309 @@
+//! The key exchange of TLS 1.3, with X25519MLKEM768 (RFC 10024) first: what was recorded today cannot be read by a quantum
+//! computer of tomorrow, and is as safe as with X25519 alone if ML-KEM should fall.
+//!
+//! X25519 is ring's, and ML-KEM-768 (FIPS 203) that of libcrux. RFC 10024 concatenates their shares and their secrets.
+
+use std::cell::Cell;
+
+use libcrux_ml_kem::mlkem768::{
+    self, MlKem768Ciphertext, MlKem768PrivateKey, MlKem768PublicKey, validate_public_key,
+};
+use rustls::crypto::ring::{default_provider, kx_group};
+use rustls::crypto::{
+    ActiveKeyExchange, CompletedKeyExchange, CryptoProvider, GetRandomFailed, SharedSecret,
+    SupportedKxGroup,
+};
+use rustls::ffdhe_groups::FfdheGroup;
+use rustls::{Error, NamedGroup, PeerMisbehaved, ProtocolVersion, SupportedProtocolVersion};
+
+/// The sizes of an encapsulation key and of a ciphertext of ML-KEM-768, in bytes (FIPS 203 §8, table 3). In a share
+/// they come first, and that of X25519 follows.
+const KEY_SIZE: usize = 1184;
+const CIPHERTEXT_SIZE: usize = 1088;
+
+/// "MUST … abort with an illegal_parameter alert": for a share that is none.
+const BAD_SHARE: Error = Error::PeerMisbehaved(PeerMisbehaved::InvalidKeyShare);
+
+thread_local! {
+    /// The group whose exchange was completed last by this thread.
+    static COMPLETED: Cell<Option<NamedGroup>> = const { Cell::new(None) };
+}
+
+/// Returns the cryptography of all connections: ring's, with the key exchange X25519MLKEM768 (RFC 10024) as the most
+/// preferred one in TLS 1.3, also of QUIC. A client sends a share of X25519 beside it, so that a server without it
+/// answers as fast as before.
+///
+/// ```
+/// use eyas::rustls::NamedGroup;
+///
+/// let groups = eyas::crypto_provider().kx_groups;
+/// assert_eq!(groups[0].name(), NamedGroup::X25519MLKEM768);
+/// assert_eq!(groups[1].name(), NamedGroup::X25519);
+/// ```
+pub fn crypto_provider() -> CryptoProvider {
+    CryptoProvider {
+        kx_groups: vec![
+            &X25519MlKem768,
+            &OBSERVED_GROUPS[0],
+            &OBSERVED_GROUPS[1],
+            &OBSERVED_GROUPS[2],
+        ],
+        ..default_provider()
+    }
+}
+
+/// Returns the same, or only what holds against quantum computers, with the versions of TLS that can do that.
+pub(crate) fn provider_and_versions(
+    requires_post_quantum: bool,
+) -> (CryptoProvider, &'static [&'static SupportedProtocolVersion]) {
+    static TLS13_ALONE: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
+    let mut provider = crypto_provider();
+    if !requires_post_quantum {
+        return (provider, rustls::DEFAULT_VERSIONS);
+    }
+    provider.kx_groups.retain(|group| group.name() == NamedGroup::X25519MLKEM768);
+    (provider, &TLS13_ALONE)
+}
+
+/// Calls a function, and returns the group whose exchange it has completed beside its result: QUIC libraries do not
+/// tell.
+pub(crate) fn recorded_call<R>(call: impl FnOnce() -> R) -> (R, Option<NamedGroup>) {
+    COMPLETED.set(None);
+    let result = call();
+    (result, COMPLETED.take())
+}
+
+/// X25519MLKEM768.
+#[derive(Debug)]
+struct X25519MlKem768;
+
+impl SupportedKxGroup for X25519MlKem768 {
+    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
+        let classical = kx_group::X25519.start()?;
+        let (secret, key) = mlkem768::generate_key_pair(random()?).into_parts();
+        let share = [&key.as_slice()[..], classical.pub_key()].concat();
+        Ok(Box::new(ActiveX25519MlKem768 { classical, secret, share }))
+    }
+
+    fn start_and_complete(&self, share: &[u8]) -> Result<CompletedKeyExchange, Error> {
+        let (key, classical) = share.split_first_chunk::<KEY_SIZE>().ok_or(BAD_SHARE)?;
+        let key = MlKem768PublicKey::from(key);
+        // "The server MUST perform the encapsulation key check described in Section 7.2 of [FIPS203]."
+        if !validate_public_key(&key) {
+            return Err(BAD_SHARE);
+        }
+        let (ciphertext, secret) = mlkem768::encapsulate(&key, random()?);
+        let classical = kx_group::X25519.start_and_complete(classical)?;
+        let share = [&ciphertext.as_slice()[..], &classical.pub_key].concat();
+        let secret = combined(secret, &classical.secret);
+        COMPLETED.set(Some(self.name()));
+        Ok(CompletedKeyExchange { group: self.name(), pub_key: share, secret })
+    }
+
+    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
+        None
+    }
+
+    fn name(&self) -> NamedGroup {
+        NamedGroup::X25519MLKEM768
+    }
+
+    fn usable_for_version(&self, version: ProtocolVersion) -> bool {
+        version == ProtocolVersion::TLSv1_3
+    }
+}
+
+/// A client's half of an exchange.
+struct ActiveX25519MlKem768 {
+    classical: Box<dyn ActiveKeyExchange>,
+    secret: MlKem768PrivateKey,
+    share: Vec<u8>,
+}
+
+impl ActiveKeyExchange for ActiveX25519MlKem768 {
+    fn complete(self: Box<Self>, share: &[u8]) -> Result<SharedSecret, Error> {
+        let (ciphertext, classical) =
+            share.split_first_chunk::<CIPHERTEXT_SIZE>().ok_or(BAD_SHARE)?;
+        let secret = mlkem768::decapsulate(&self.secret, &MlKem768Ciphertext::from(ciphertext));
+        let secret = combined(secret, &self.classical.complete(classical)?);
+        COMPLETED.set(Some(NamedGroup::X25519MLKEM768));
+        Ok(secret)
+    }
+
+    fn hybrid_component(&self) -> Option<(NamedGroup, &[u8])> {
+        Some((self.classical.group(), self.classical.pub_key()))
+    }
+
+    fn complete_hybrid_component(self: Box<Self>, share: &[u8]) -> Result<SharedSecret, Error> {
+        COMPLETED.set(Some(self.classical.group()));
+        self.classical.complete(share)
+    }
+
+    fn pub_key(&self) -> &[u8] {
+        &self.share
+    }
+
+    fn group(&self) -> NamedGroup {
+        NamedGroup::X25519MLKEM768
+    }
+}
+
+/// A group of ring, which records the exchanges that it completes.
+#[derive(Debug)]
+struct ObservedGroup(&'static dyn SupportedKxGroup);
+
+/// Those of ring's default.
+static OBSERVED_GROUPS: [ObservedGroup; 3] = [
+    ObservedGroup(kx_group::X25519),
+    ObservedGroup(kx_group::SECP256R1),
+    ObservedGroup(kx_group::SECP384R1),
+];
+
+impl SupportedKxGroup for ObservedGroup {
+    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
+        Ok(Box::new(ActiveObserved(self.0.start()?)))
+    }
+
+    fn start_and_complete(&self, share: &[u8]) -> Result<CompletedKeyExchange, Error> {
+        let completed = self.0.start_and_complete(share)?;
+        COMPLETED.set(Some(self.name()));
+        Ok(completed)
+    }
+
+    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
+        self.0.ffdhe_group()
+    }
+
+    fn name(&self) -> NamedGroup {
+        self.0.name()
+    }
+
+    fn usable_for_version(&self, version: ProtocolVersion) -> bool {
+        self.0.usable_for_version(version)
+    }
+}
+
+/// A client's half of an exchange whose completion is recorded.
+struct ActiveObserved(Box<dyn ActiveKeyExchange>);
+
+impl ActiveKeyExchange for ActiveObserved {
+    fn complete(self: Box<Self>, share: &[u8]) -> Result<SharedSecret, Error> {
+        let group = self.0.group();
+        let secret = self.0.complete(share)?;
+        COMPLETED.set(Some(group));
+        Ok(secret)
+    }
+
+    fn pub_key(&self) -> &[u8] {
+        self.0.pub_key()
+    }
+
+    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
+        self.0.ffdhe_group()
+    }
+
+    fn group(&self) -> NamedGroup {
+        self.0.group()
+    }
+}
+
+/// Returns the secret of both exchanges, that of ML-KEM first.
+fn combined(post_quantum: [u8; 32], classical: &SharedSecret) -> SharedSecret {
+    SharedSecret::from([&post_quantum, classical.secret_bytes()].concat())
+}
+
+fn random<const N: usize>() -> Result<[u8; N], GetRandomFailed> {
+    let mut bytes = [0; N];
+    default_provider().secure_random.fill(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share_of_client() -> Box<dyn ActiveKeyExchange> {
+        X25519MlKem768.start().unwrap()
+    }
+
+    //= rfc10024 §4.1
+    //# When the X25519MLKEM768 group is negotiated, the client's key_exchange value is the
+    //# concatenation of the client's ML-KEM-768 encapsulation key and the client's X25519
+    //# ephemeral share. The size of the client share is 1216 bytes.
+    #[test]
+    fn both_ends_get_the_secret_of_ml_kem_and_then_that_of_x25519() {
+        let client = share_of_client();
+        assert_eq!(client.pub_key().len(), 1216);
+        let server = X25519MlKem768.start_and_complete(client.pub_key()).unwrap();
+        assert_eq!(server.pub_key.len(), 1120);
+        let (secret, group) = recorded_call(|| client.complete(&server.pub_key).unwrap());
+        assert_eq!(secret.secret_bytes().len(), 64);
+        assert_eq!(secret.secret_bytes(), server.secret.secret_bytes());
+        assert_eq!(group, Some(NamedGroup::X25519MLKEM768));
+    }
+
+    #[test]
+    fn a_server_without_ml_kem_answers_the_share_of_x25519() {
+        let client = share_of_client();
+        let (group, share) = client.hybrid_component().unwrap();
+        assert_eq!((group, &client.pub_key()[KEY_SIZE..]), (NamedGroup::X25519, share));
+        let server = OBSERVED_GROUPS[0].start_and_complete(share).unwrap();
+        let (secret, group) =
+            recorded_call(|| client.complete_hybrid_component(&server.pub_key).unwrap());
+        assert_eq!(secret.secret_bytes(), server.secret.secret_bytes());
+        assert_eq!(group, Some(NamedGroup::X25519));
+    }
+
+    //= rfc10024 §4.2
+    //# For all groups, the server MUST perform the encapsulation key check described in
+    //# Section 7.2 of [FIPS203] on the client's encapsulation key, and abort with an
+    //# illegal_parameter alert if it fails.
+    #[test]
+    fn a_server_refuses_shares_that_are_none() {
+        let client = share_of_client();
+        let share = client.pub_key();
+        let refused = |share: &[u8]| X25519MlKem768.start_and_complete(share).map(drop);
+        for length in [0, 1, KEY_SIZE - 1, KEY_SIZE, share.len() - 1] {
+            assert_eq!(refused(&share[..length]), Err(BAD_SHARE), "{length} bytes");
+        }
+        assert_eq!(refused(&[share, &[0]].concat()), Err(BAD_SHARE), "a byte more");
+        // A coefficient of 4095, which is no residue of 3329.
+        let mut no_residue = share.to_vec();
+        no_residue[..2].copy_from_slice(&[0xff, 0xff]);
+        assert_eq!(refused(&no_residue), Err(BAD_SHARE));
+    }
+
+    //= rfc10024 §4.2
+    //# For all groups, the client MUST check if the ciphertext length matches the selected
+    //# group, and abort with an illegal_parameter alert if it fails.
+    #[test]
+    fn a_client_refuses_shares_that_are_none() {
+        let server = X25519MlKem768.start_and_complete(share_of_client().pub_key()).unwrap();
+        let refused = |share: &[u8]| share_of_client().complete(share).map(drop);
+        for length in [0, 32, CIPHERTEXT_SIZE - 1, CIPHERTEXT_SIZE, server.pub_key.len() - 1] {
+            assert_eq!(refused(&server.pub_key[..length]), Err(BAD_SHARE), "{length} bytes");
+        }
+        assert_eq!(refused(&[&server.pub_key[..], &[0]].concat()), Err(BAD_SHARE));
+    }
+
+    //= rfc10024 §4.3
+    //# As specified in [RFC8446], both client and server MUST check whether the computed
+    //# X25519 shared secret is the all-zero value and abort if so.
+    #[test]
+    fn a_share_of_small_order_is_refused() {
+        let mut share = share_of_client().pub_key().to_vec();
+        share[KEY_SIZE..].fill(0);
+        assert_eq!(X25519MlKem768.start_and_complete(&share).map(drop), Err(BAD_SHARE));
+    }
+
+    /// Implicit rejection (FIPS 203 §6.3): a changed ciphertext gives another secret, no error.
+    #[test]
+    fn a_changed_ciphertext_gives_another_secret() {
+        let client = share_of_client();
+        let mut server = X25519MlKem768.start_and_complete(client.pub_key()).unwrap();
+        server.pub_key[0] ^= 1;
+        let secret = client.complete(&server.pub_key).unwrap();
+        assert_ne!(secret.secret_bytes(), server.secret.secret_bytes());
+        assert_eq!(secret.secret_bytes()[32..], server.secret.secret_bytes()[32..]);
+    }
+}

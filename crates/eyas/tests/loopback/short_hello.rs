@@ -1,0 +1,192 @@
+//! A ClientHello of two packets that a device or the server does not take.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
+use eyas::race::evidence::{AttemptFailure, FailureCause};
+use eyas::race::target::TargetHost;
+use eyas::rustls::crypto::ring::kx_group::{SECP256R1, X25519};
+use eyas::{Connection, Endpoint, SecurityParameters};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use crate::common::tls::{Credentials, Server};
+use crate::common::{NAME, wait};
+
+/// The largest segment of TCP over IPv6 in a tunnel, in bytes: no ClientHello with a share of ML-KEM fits.
+const SEGMENT: usize = 1220;
+/// The header of a TLS record: a type, a version, a length.
+const RECORD_HEADER: usize = 5;
+/// A fatal alert, decode_error (RFC 8446 §6).
+const DECODE_ERROR: &[u8] = &[21, 3, 3, 0, 2, 2, 50];
+
+/// What becomes of a ClientHello of two packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fate {
+    /// The connection is closed.
+    Closed,
+    /// The second packet is dropped, again and again.
+    Dropped,
+    /// The server takes the first packet for all of it.
+    Misread,
+    /// It passes late, as every other one does.
+    Slow,
+    /// It passes.
+    Passed,
+}
+
+/// A device in front of a server.
+struct Device {
+    address: SocketAddr,
+    /// The number of connections through it.
+    connections: Arc<AtomicUsize>,
+    _tasks: JoinSet<()>,
+}
+
+impl Device {
+    async fn start(server: SocketAddr, fate: Fate) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&connections);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut streams = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::SeqCst);
+                streams.spawn(pass(stream, server, fate));
+            }
+        });
+        Self { address, connections, _tasks: tasks }
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+}
+
+/// Relays a connection whose ClientHello the device takes.
+async fn pass(mut client: TcpStream, server: SocketAddr, fate: Fate) {
+    let mut header = [0; RECORD_HEADER];
+    client.read_exact(&mut header).await.unwrap();
+    let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
+    if fate == Fate::Slow {
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+    }
+    if RECORD_HEADER + length > SEGMENT {
+        let mut hello = vec![0; length];
+        match fate {
+            Fate::Closed => {
+                client.read_exact(&mut hello).await.unwrap();
+                return;
+            }
+            Fate::Dropped => return std::future::pending().await,
+            Fate::Misread => {
+                client.read_exact(&mut hello).await.unwrap();
+                client.write_all(DECODE_ERROR).await.unwrap();
+                return;
+            }
+            Fate::Slow | Fate::Passed => {}
+        }
+    }
+    let mut server = TcpStream::connect(server).await.unwrap();
+    server.write_all(&header).await.unwrap();
+    let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+}
+
+async fn attempt(endpoint: &Endpoint, address: SocketAddr) -> Result<Connection, AttemptFailure> {
+    let wanted = Candidate {
+        address,
+        transport: Transport::Tcp,
+        security: Security::Tls,
+        alpn: vec!["h2".into()],
+        ech: None,
+        priority: None,
+        origin: AddressOrigin::Caller,
+    };
+    wait(endpoint.attempt(&TargetHost::Name(NAME.into()), wanted, None)).await
+}
+
+fn endpoint(security: SecurityParameters) -> Endpoint {
+    Endpoint::builder().security(security).build().unwrap()
+}
+
+fn is_shortened(connection: &Connection) -> bool {
+    connection.info().reasons.iter().any(|reason| reason.contains("two packets"))
+}
+
+#[tokio::test]
+async fn one_of_one_packet_follows_and_is_the_first_from_then_on() {
+    let own = Credentials::of(NAME);
+    for fate in [Fate::Closed, Fate::Dropped, Fate::Misread] {
+        let server = Server::start(own.config(None));
+        let device = Device::start(server.address, fate).await;
+        let endpoint = endpoint(own.trusted());
+        let first = attempt(&endpoint, device.address).await.unwrap();
+        assert_eq!(first.info().key_exchange, Some("X25519"), "{fate:?}");
+        assert!(is_shortened(&first), "{:?}", first.info().reasons);
+        assert_eq!(device.connections(), 2, "{fate:?}");
+        drop(first);
+        let later = attempt(&endpoint, device.address).await.unwrap();
+        assert!(is_shortened(&later), "{:?}", later.info().reasons);
+        assert_eq!(device.connections(), 3, "{fate:?}: the memory is used");
+    }
+}
+
+#[tokio::test]
+async fn a_slow_server_is_not_taken_for_one_that_cannot() {
+    let own = Credentials::of(NAME);
+    let server = Server::start(own.config(None));
+    let device = Device::start(server.address, Fate::Slow).await;
+    let endpoint = endpoint(own.trusted());
+    for connections in [2, 4] {
+        let connection = attempt(&endpoint, device.address).await.unwrap();
+        assert_eq!(connection.info().key_exchange, Some("X25519MLKEM768"));
+        assert_eq!(device.connections(), connections);
+    }
+}
+
+#[tokio::test]
+async fn what_must_hold_against_quantum_computers_fails() {
+    let own = Credentials::of(NAME);
+    let server = Server::start(own.config(None));
+    let device = Device::start(server.address, Fate::Closed).await;
+    let endpoint = endpoint(own.trusted().require_post_quantum());
+    let failure = attempt(&endpoint, device.address).await.unwrap_err();
+    assert_eq!((failure.cause, device.connections()), (FailureCause::Reset, 1));
+    let direct = attempt(&endpoint, server.address).await.unwrap();
+    assert_eq!(direct.info().key_exchange, Some("X25519MLKEM768"));
+    drop(direct);
+    let without = Server::start(own.config_with_groups(vec![X25519, SECP256R1]));
+    let failure = attempt(&endpoint, without.address).await.unwrap_err();
+    assert_eq!(failure.cause, FailureCause::Tls, "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_both_is_tried_twice_and_named_for_the_first() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let closing = tokio::spawn(async move {
+        for _ in 0..2 {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            assert_ne!(stream.read(&mut [0; 4096]).await.unwrap(), 0);
+        }
+    });
+    let own = Credentials::of(NAME);
+    let failure = attempt(&endpoint(own.trusted()), address).await.unwrap_err();
+    assert_eq!(failure.cause, FailureCause::Reset);
+    wait(closing).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_trusted_is_not_asked_twice() {
+    let (own, other) = (Credentials::of(NAME), Credentials::of(NAME));
+    let server = Server::start(own.config(None));
+    let device = Device::start(server.address, Fate::Passed).await;
+    let failure = attempt(&endpoint(other.trusted()), device.address).await.unwrap_err();
+    assert_eq!((failure.cause, device.connections()), (FailureCause::Certificate, 1));
+}
