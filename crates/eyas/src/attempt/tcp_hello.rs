@@ -18,11 +18,15 @@ use tokio_rustls::client::TlsStream;
 use super::CandidateAttempt;
 use super::tls::{self, HandshakeFailure};
 use crate::connector::EndpointConnector;
+use crate::tcp_status::TcpGuard;
 
-/// How long a server may take to answer, at least, and in round trips: it computes for a millisecond, and lost packets
-/// are sent again after 200.
+/// How long the server's host may leave a ClientHello unacknowledged, at least, and in round trips: what was lost is sent
+/// again after a few.
 const MIN_PATIENCE: Duration = Duration::from_secs(1);
 const PATIENCE_ROUND_TRIPS: u32 = 4;
+/// How long a server may take to answer one that has arrived, or of which the system does not tell. It may be busy.
+const SERVER_PATIENCE: Duration = Duration::from_secs(5);
+
 /// The note on a connection that was not secured with the larger ClientHello.
 const SHORTENED: &str = "a ClientHello of two packets, with X25519MLKEM768, did not get through to this server, and \
      one with X25519 alone did: a quantum computer could read what was recorded";
@@ -75,6 +79,7 @@ async fn with_second_hello(
     patience: Duration,
     again: Option<impl Future<Output = Result<TlsStream<TcpStream>, AttemptFailure>>>,
 ) -> Result<(TlsStream<TcpStream>, bool), AttemptFailure> {
+    let guard = TcpGuard::new(&stream);
     let answered = AtomicBool::new(false);
     let is_answered = || answered.load(Ordering::Relaxed);
     let mut first = pin!(tls::connect_observed(stream, long, attempt, reached, &answered));
@@ -83,7 +88,7 @@ async fn with_second_hello(
     };
     let ended = tokio::select! {
         result = &mut first => Some(result),
-        () = tokio::time::sleep(patience) => None,
+        () = out_of_patience(guard, patience) => None,
     };
     let ended = match ended {
         None if is_answered() => Some(first.as_mut().await),
@@ -110,5 +115,14 @@ async fn with_second_hello(
                 Err(_) => Ok((first.await.map_err(HandshakeFailure::into_failure)?, false)),
             },
         },
+    }
+}
+
+/// Waits until a server has had time to answer. The stream that the guard is for must not be closed before.
+async fn out_of_patience(guard: Option<TcpGuard>, patience: Duration) {
+    tokio::time::sleep(patience).await;
+    let reading = guard.and_then(|guard| guard.status().read());
+    if !reading.is_some_and(|reading| reading.has_unacknowledged) {
+        tokio::time::sleep(SERVER_PATIENCE.saturating_sub(patience)).await;
     }
 }
