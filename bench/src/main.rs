@@ -12,6 +12,7 @@
 //! | `sctp` | messages over an association compared with other stacks, in interleaved rounds |
 //! | `sockets` | programs for the kernel's SCTP under `eyas sctp run`, compared with usrsctp's API and our driver |
 //! | `sim` | the cost of a simulated second compared with ns-3 |
+//! | `tls` | handshakes with the cryptography of eyas, compared with ring alone and aws-lc-rs |
 //! | `cost` | CPU and memory per connection compared with plain hyper and quinn, and noq |
 //! | `scenario` | requests of all clients in all scenarios, in turn |
 //! | `programs` | where the programs are, and how they are installed and started |
@@ -58,6 +59,7 @@ mod sim;
 mod sockets;
 mod statistics;
 mod tables;
+mod tls;
 mod transfer;
 mod verdict;
 mod versions;
@@ -77,6 +79,7 @@ cargo eyas-bench BENCHMARK [--rounds N] [--quick] [--dry] [--build]
   sctp          messages over SCTP compared with other stacks
   sim           the cost of a simulated second compared with ns-3
   sockets       programs for the kernel's SCTP under eyas sctp run
+  tls           handshakes with the cryptography of eyas, compared with others
 
   --rounds N    how often each program is measured, where the benchmark has rounds
   --quick       measure little, only to check that everything works; writes nothing
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         ["sctp", options @ ..] => sctp::main(options),
         ["sim", options @ ..] => sim::main(options),
         ["sockets", options @ ..] => sockets::main(options),
+        ["tls", options @ ..] => tls::main(options),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())

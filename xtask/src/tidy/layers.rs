@@ -113,6 +113,7 @@ const LAYERED: [Layered; 7] = [
                 "sctp",
                 "sim",
                 "sockets",
+                "tls",
             ],
         ],
     },
