@@ -90,31 +90,25 @@ async fn with_second_hello(
         result = &mut first => Some(result),
         () = out_of_patience(guard, patience) => None,
     };
-    let ended = match ended {
-        None if is_answered() => Some(first.as_mut().await),
-        ended => ended,
-    };
     let mut second = pin!(again);
-    match ended {
-        Some(Ok(stream)) => Ok((stream, false)),
-        Some(Err(failed)) if failed.may_be_due_to_size && !is_answered() => {
-            // What the first one met says more, should both fail.
-            Ok((second.await.map_err(|_| failed.into_failure())?, true))
-        }
-        Some(Err(failed)) => Err(failed.into_failure()),
+    let ended = match ended {
+        Some(result) => result,
+        None if is_answered() => first.await,
         None => tokio::select! {
-            result = &mut first => match result {
-                Ok(stream) => Ok((stream, false)),
-                Err(failed) if failed.may_be_due_to_size && !is_answered() => {
-                    Ok((second.await.map_err(|_| failed.into_failure())?, true))
-                }
-                Err(failed) => Err(failed.into_failure()),
-            },
-            result = &mut second => match result {
+            result = &mut first => result,
+            result = &mut second => return match result {
                 Ok(stream) => Ok((stream, !is_answered())),
                 Err(_) => Ok((first.await.map_err(HandshakeFailure::into_failure)?, false)),
             },
         },
+    };
+    match ended {
+        Ok(stream) => Ok((stream, false)),
+        Err(failed) if failed.may_be_due_to_size && !is_answered() => {
+            // What the first one met says more, should both fail.
+            Ok((second.await.map_err(|_| failed.into_failure())?, true))
+        }
+        Err(failed) => Err(failed.into_failure()),
     }
 }
 

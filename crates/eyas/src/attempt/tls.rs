@@ -28,11 +28,9 @@ pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
     attempt: &CandidateAttempt,
     reached: EvidenceLevel,
 ) -> Result<tokio_rustls::client::TlsStream<S>, AttemptFailure> {
-    let name = attempt
-        .server_name
-        .clone()
-        .map_err(|error| failure(FailureCause::Certificate, reached, error.to_string()))?;
-    handshake(&TlsConnector::from(config), name, stream, reached).await
+    let answered = AtomicBool::new(false);
+    let connecting = connect_observed(stream, config, attempt, reached, &answered);
+    connecting.await.map_err(HandshakeFailure::into_failure)
 }
 
 /// A handshake that failed.
