@@ -92,8 +92,19 @@ fn processor() -> String {
 mod tests {
     use super::*;
 
-    const BENCHMARKS: [&str; 10] =
-        ["bulk", "h3", "http", "instructions", "lab", "python", "relay", "sctp", "sim", "sockets"];
+    const BENCHMARKS: [&str; 11] = [
+        "bulk",
+        "h3",
+        "http",
+        "instructions",
+        "lab",
+        "python",
+        "relay",
+        "sctp",
+        "sim",
+        "sockets",
+        "tls",
+    ];
 
     #[test]
     fn only_content_between_the_marks_is_replaced() {
