@@ -33,9 +33,9 @@ pub(crate) struct WantedConnection {
 }
 
 impl WantedConnection {
-    /// Returns what a WebSocket needs: HTTP/1.1, or HTTP/2 where the upstream has nothing else.
+    /// Returns what a WebSocket needs: HTTP/1.1, or HTTP/2 or HTTP/3 where the upstream has nothing else.
     pub(crate) fn for_websocket(owner: ConnectionOwner, upstream: &Upstream) -> Self {
-        Self { http1_only: !upstream.is_h2c(), ..Self::new(owner, true) }
+        Self { http1_only: !upstream.has_no_http1(), ..Self::new(owner, true) }
     }
 
     /// Returns what a request needs that may switch to another protocol.

@@ -20,9 +20,9 @@ pub(crate) enum UpstreamFailure {
     /// The request was forwarded in a loop.
     #[error("a loop: the upstream leads back to this gateway")]
     Loop,
-    /// The request switches to another protocol, which only HTTP/1.1 does.
+    /// The request switches to another protocol, which HTTP/2 and HTTP/3 have only for WebSockets, and not every server.
     #[error(
-        "an h2c:// upstream serves no upgrades but WebSockets, if it offers extended CONNECT, and an h3:// upstream none"
+        "an h2c:// or h3:// upstream serves no upgrades but WebSockets, if it offers extended CONNECT"
     )]
     NoUpgrade,
     /// The body of the request failed.

@@ -16,11 +16,13 @@
 //! | `interims` | informational responses | RFC 9110 §15.2 |
 //! | `dial`, `handshake`, `pool` | new and kept connections to the upstream | RFC 9112 §9 |
 //! | `connection` | a connection to the upstream, and what a request needs of it | RFC 9112 §9 |
+//! | `multiplexed` | the head of a request on a stream of HTTP/2 or HTTP/3 | RFC 9113 §8.3.1, RFC 9114 §4.3.1 |
 //! | `share` | a stream's share of a connection over HTTP/2 or HTTP/3 | RFC 9113 §5, RFC 9114 §4.1 |
 //! | `forward` | sends a request and waits for its response; retries where that is safe | RFC 9110 §9.2.2 |
 //! | `attempt` | what it means that there was no response | RFC 9110 §9.2.2, RFC 9114 §4.1.1 |
 //! | `settings` | whether an upstream over HTTP/2 takes WebSockets | RFC 8441 §3 |
-//! | `websocket`, `tunnel` | WebSockets and other upgraded connections | RFC 6455, RFC 8441, RFC 9220 |
+//! | `websocket`, `websocket_stream` | WebSockets over HTTP/1.1, and on a stream to the upstream | RFC 6455, RFC 8441, RFC 9220 |
+//! | `tunnel` | upgraded connections | RFC 9110 §7.8 |
 //! | `failure`, `notices` | why there was no response: for the client, and for the operator | RFC 9110 §15.6 |
 //!
 //! ```no_run
@@ -56,6 +58,7 @@ mod handshake;
 mod head;
 mod interims;
 mod limits;
+mod multiplexed;
 mod notices;
 mod peer;
 mod pool;
@@ -72,6 +75,7 @@ mod upgrade;
 mod upstream;
 mod validation;
 mod websocket;
+mod websocket_stream;
 
 pub use builder::{GatewayBuilder, GatewayError};
 pub use forwarded::{NetworkError, TrustedNetwork};

@@ -5,6 +5,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use eyas::race::evidence::FailureCause;
+use eyas_http::pipe::PipeWriter;
 use eyas_http::serve::malformed::{Malformed, check_connection_fields, content_length};
 use eyas_http::{Http3Body, Kind};
 use http::{Method, Response, StatusCode, Version};
@@ -18,6 +19,8 @@ pub(crate) enum ReceivedBody {
     /// Over HTTP/1.1 or HTTP/2.
     Hyper(Incoming),
     Http3(Box<Http3Received>),
+    /// One direction of a WebSocket that was requested over HTTP/3, and the writer of the other.
+    WebSocket(Box<Http3Received>, PipeWriter),
 }
 
 /// Why a body was not completed.
@@ -58,10 +61,15 @@ impl ReceivedBody {
     ) -> Result<Response<Self>, MalformedResponse> {
         check_connection_fields(Version::HTTP_3, response.headers())?;
         let announced = content_length(response.headers())?;
+        let opens_tunnel = method == Method::CONNECT && response.status().is_success();
         // RFC 9110 §6.4.1: these have no content, whatever their fields say.
         let has_none = method == Method::HEAD
             || matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        let left = if has_none { Some(0) } else { announced };
+        let left = match opens_tunnel {
+            true => None,
+            false if has_none => Some(0),
+            false => announced,
+        };
         let (head, body) = response.into_parts();
         let mut received = Http3Received { body, left, next: None };
         // Most responses without content end with their head.
@@ -73,6 +81,14 @@ impl ReceivedBody {
             return Err(MalformedResponse::Length(error));
         }
         Ok(Response::from_parts(head, Self::Http3(Box::new(received))))
+    }
+
+    /// Adds the writer of what the client sends, to a response that opens a WebSocket.
+    pub(crate) fn with_websocket_upload(self, upload: PipeWriter) -> Self {
+        match self {
+            Self::Http3(received) => Self::WebSocket(received, upload),
+            other => other,
+        }
     }
 
     /// Lets what is left of the request be sent although the response is complete. Over HTTP/1.1 and HTTP/2 hyper
@@ -87,7 +103,7 @@ impl ReceivedBody {
     pub(crate) fn cause(&self) -> Option<FailureCause> {
         match self {
             Self::Hyper(_) => None,
-            Self::Http3(received) => received.body.cause(),
+            Self::Http3(received) | Self::WebSocket(received, _) => received.body.cause(),
         }
     }
 }
@@ -132,21 +148,23 @@ impl Body for ReceivedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, ReceivedError>>> {
         match &mut *self {
             Self::Hyper(body) => Pin::new(body).poll_frame(cx).map_err(ReceivedError::Hyper),
-            Self::Http3(received) => received.poll(cx),
+            Self::Http3(received) | Self::WebSocket(received, _) => received.poll(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Hyper(body) => body.is_end_stream(),
-            Self::Http3(received) => received.next.is_none() && received.body.is_end_stream(),
+            Self::Http3(received) | Self::WebSocket(received, _) => {
+                received.next.is_none() && received.body.is_end_stream()
+            }
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Hyper(body) => body.size_hint(),
-            Self::Http3(received) => {
+            Self::Http3(received) | Self::WebSocket(received, _) => {
                 received.left.map_or_else(SizeHint::default, SizeHint::with_exact)
             }
         }

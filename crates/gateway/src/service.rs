@@ -187,15 +187,15 @@ where
 fn switch(
     shared: &Arc<SharedGateway>,
     (protocols, client): (&HeaderValue, OnUpgrade),
-    (mut response, lease): (Response<ReceivedBody>, ConnectionLease),
+    (response, lease): (Response<ReceivedBody>, ConnectionLease),
 ) -> Result<Response<ResponseBody>, UpstreamFailure> {
     let protocol = upgrade::accepted(protocols, response.headers())
         .ok_or_else(|| upgrade_failed("it switched to a protocol that was not requested"))?;
-    let upstream = hyper::upgrade::on(&mut response);
+    let (mut response, upstream) = UpstreamTunnel::from_response(response, lease);
     fields::filter_response(response.headers_mut());
     upgrade::request(response.headers_mut(), &protocol);
-    tunnel::open(shared, client, UpstreamTunnel { upgrade: upstream, lease });
-    Ok(response.map(|_| ResponseBody::generated(Bytes::new())))
+    tunnel::open(shared, client, upstream);
+    Ok(response.map(|()| ResponseBody::generated(Bytes::new())))
 }
 
 const RAW_TARGET: UpstreamFailure = UpstreamFailure::Refused(RequestRejection {
@@ -283,13 +283,12 @@ async fn open_websocket_on_stream(
     if !websocket::is_accepted(Some(&key), response.headers()) {
         return Err(upgrade_failed("it switched to something other than WebSocket"));
     }
-    let upstream = hyper::upgrade::on(&mut response);
+    let (mut response, upstream) = UpstreamTunnel::from_response(response, lease);
     fields::filter_response(response.headers_mut());
     response.headers_mut().remove(header::SEC_WEBSOCKET_ACCEPT);
     *response.status_mut() = StatusCode::OK;
-    let download =
-        tunnel::open_on_stream(shared, client, UpstreamTunnel { upgrade: upstream, lease });
-    Ok(response.map(|_| ResponseBody::from_tunnel(download)))
+    let download = tunnel::open_on_stream(shared, client, upstream);
+    Ok(response.map(|()| ResponseBody::from_tunnel(download)))
 }
 
 /// Opens a WebSocket, or forwards the upstream's refusal.
@@ -311,10 +310,10 @@ async fn open_websocket(
     if !websocket::is_accepted(key.as_ref(), response.headers()) {
         return Err(upgrade_failed("it switched to something other than WebSocket"));
     }
-    let upstream = hyper::upgrade::on(&mut response);
+    let (mut response, upstream) = UpstreamTunnel::from_response(response, lease);
     fields::filter_response(response.headers_mut());
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    tunnel::open(shared, client, UpstreamTunnel { upgrade: upstream, lease });
-    Ok(response.map(|_| ResponseBody::generated(Bytes::new())))
+    tunnel::open(shared, client, upstream);
+    Ok(response.map(|()| ResponseBody::generated(Bytes::new())))
 }

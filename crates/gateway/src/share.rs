@@ -4,22 +4,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use eyas::ConnectionFeedback;
+use eyas_http::pipe::pipe;
 use eyas_http::{Http3FailureKind, Http3Sender};
-use http::{
-    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header, uri,
-};
+use http::{Request, Response, StatusCode, Version};
 use hyper::client::conn::http2;
-use hyper::ext::Protocol;
 
 use crate::attempt::{FailedAttempt, malformed, sent};
 use crate::failure::UpstreamFailure;
 use crate::interims::RequestInterims;
+use crate::multiplexed::{to_http1, to_multiplexed};
 use crate::received::ReceivedBody;
-use crate::request_body::UploadBody;
+use crate::request_body::{UploadBody, UploadProgress};
 use crate::settings::ExtendedConnect;
 use crate::upstream::UpstreamScheme;
 use crate::validation::RequestRejection;
 use crate::websocket;
+use crate::websocket_stream::StreamWebSocket;
 
 /// The limit on requests at a time of one connection, which every server should support (RFC 9113 §6.5.2, RFC 9114
 /// §6.1).
@@ -148,20 +148,26 @@ impl ConnectionShare {
         mut request: Request<UploadBody>,
         interims: &RequestInterims,
     ) -> Result<Response<ReceivedBody>, FailedAttempt> {
+        let is_websocket = websocket::is_upgrade(request.headers());
         match &mut self.sender {
-            SharedSender::Http2(sender, extended_connect)
-                if websocket::is_upgrade(request.headers()) =>
-            {
-                open_websocket(sender, self.scheme, extended_connect, request).await
+            SharedSender::Http2(sender, extended_connect) if is_websocket => {
+                let offered = extended_connect.wait_for(Option::is_some).await;
+                let offered = offered.ok().and_then(|offered| *offered);
+                let websocket = StreamWebSocket::request(&mut request, offered)?;
+                websocket.answered(send_over_http2(sender, self.scheme, request).await)
             }
-            SharedSender::Http2(sender, _) => {
-                to_multiplexed(&mut request, self.scheme, Version::HTTP_2);
-                let upload = Arc::clone(request.body().progress());
-                let sent = sent(sender.try_send_request(request), &upload).await;
-                sent.map_err(|failed| FailedAttempt {
-                    unsent: failed.unsent.map(|request| Box::new(to_http1(*request))),
-                    ..failed
-                })
+            SharedSender::Http2(sender, _) => send_over_http2(sender, self.scheme, request).await,
+            SharedSender::Http3(sender) if is_websocket => {
+                let offered = sender.offers_extended_connect().await;
+                let websocket = StreamWebSocket::request(&mut request, offered)?;
+                let (upload, body) = pipe();
+                *request.body_mut() = UploadBody::new(body, None, UploadProgress::new(false));
+                let streams = &self.stream.0;
+                let sent = send_over_http3(sender, self.scheme, (request, streams), interims).await;
+                websocket.answered(sent.map(|response| match response.status().is_success() {
+                    true => response.map(|received| received.with_websocket_upload(upload)),
+                    false => response,
+                }))
             }
             SharedSender::Http3(sender) => {
                 send_over_http3(sender, self.scheme, (request, &self.stream.0), interims).await
@@ -170,44 +176,18 @@ impl ConnectionShare {
     }
 }
 
-/// Requests a WebSocket by extended CONNECT (RFC 8441 §5), and returns its response in the form of HTTP/1.1.
-async fn open_websocket(
+async fn send_over_http2(
     sender: &mut http2::SendRequest<UploadBody>,
     scheme: UpstreamScheme,
-    extended_connect: &mut ExtendedConnect,
     mut request: Request<UploadBody>,
 ) -> Result<Response<ReceivedBody>, FailedAttempt> {
-    let known = extended_connect.wait_for(Option::is_some).await.map(|is_enabled| *is_enabled);
-    match known {
-        Ok(Some(true)) => {}
-        Ok(_) => return Err(FailedAttempt::new(UpstreamFailure::NoUpgrade)),
-        Err(_) => {
-            let why = "it closed the connection before it sent its settings";
-            return Err(FailedAttempt::unsent(request, why.to_owned()));
-        }
-    }
-    let fields = request.headers().clone();
     to_multiplexed(&mut request, scheme, Version::HTTP_2);
-    *request.method_mut() = Method::CONNECT;
-    websocket::to_extended_connect(request.headers_mut());
-    request.extensions_mut().insert(Protocol::from_static("websocket"));
     let upload = Arc::clone(request.body().progress());
     let sent = sent(sender.try_send_request(request), &upload).await;
-    let mut response = sent.map_err(|failed| FailedAttempt {
-        unsent: failed.unsent.map(|request| {
-            let mut request = to_http1(*request);
-            request.extensions_mut().remove::<Protocol>();
-            *request.method_mut() = Method::GET;
-            *request.headers_mut() = fields.clone();
-            Box::new(request)
-        }),
+    sent.map_err(|failed| FailedAttempt {
+        unsent: failed.unsent.map(|request| Box::new(to_http1(*request))),
         ..failed
-    })?;
-    if response.status().is_success() {
-        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-        websocket::to_accepted(&fields, response.headers_mut());
-    }
-    Ok(response)
+    })
 }
 
 async fn send_over_http3(
@@ -249,65 +229,9 @@ async fn send_over_http3(
     checked.map_err(|error| FailedAttempt::new(malformed(error.to_string())))
 }
 
-/// Turns the head of a request into that of HTTP/2 (RFC 9113 §8.3.1) or HTTP/3 (RFC 9114 §4.3.1): the host goes into
-/// the target, and the end of the stream ends the body.
-fn to_multiplexed(request: &mut Request<UploadBody>, scheme: UpstreamScheme, version: Version) {
-    let host = request.headers_mut().remove(header::HOST);
-    request.headers_mut().remove(header::TRANSFER_ENCODING);
-    // hyper does not report a 100 Continue of HTTP/2.
-    if version == Version::HTTP_2 && request.headers_mut().remove(header::EXPECT).is_some() {
-        request.body().progress().gate.open();
-    }
-    let mut parts = std::mem::take(request.uri_mut()).into_parts();
-    parts.scheme = Some(if scheme.is_secure() { uri::Scheme::HTTPS } else { uri::Scheme::HTTP });
-    parts.authority = host.as_ref().and_then(|host| host.as_bytes().try_into().ok());
-    *request.uri_mut() = Uri::from_parts(parts).unwrap_or_default();
-    *request.version_mut() = version;
-}
-
-/// Turns it back.
-fn to_http1(mut request: Request<UploadBody>) -> Request<UploadBody> {
-    let parts = std::mem::take(request.uri_mut()).into_parts();
-    let host = parts.authority.and_then(|host| HeaderValue::from_str(host.as_str()).ok());
-    let is_open = !http_body::Body::is_end_stream(request.body())
-        && !request.headers().contains_key(header::CONTENT_LENGTH);
-    let fields = std::mem::take(request.headers_mut());
-    let headers: &mut HeaderMap = request.headers_mut();
-    headers.extend(host.map(|host| (header::HOST, host)));
-    headers.extend(fields);
-    if is_open {
-        headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
-    }
-    *request.uri_mut() = parts.path_and_query.map_or_else(Uri::default, Uri::from);
-    *request.version_mut() = Version::HTTP_11;
-    request
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_request_that_was_not_sent_on_a_stream_is_what_it_was() {
-        for version in [Version::HTTP_2, Version::HTTP_3] {
-            for (framing, value) in [("content-length", "0"), ("x", "y")] {
-                let request = || {
-                    let request = Request::put("/p?q").header("host", "a.example:81");
-                    request.header(framing, value).body(UploadBody::none()).expect("a request")
-                };
-                let mut sent = request();
-                to_multiplexed(&mut sent, UpstreamScheme::H2c, version);
-                assert_eq!(
-                    (sent.uri().to_string(), sent.version()),
-                    ("http://a.example:81/p?q".to_owned(), version)
-                );
-                assert!(!sent.headers().contains_key(header::HOST));
-                let (back, expected) = (to_http1(sent), request());
-                assert_eq!((back.uri(), back.version()), (expected.uri(), expected.version()));
-                assert_eq!(back.headers(), expected.headers());
-            }
-        }
-    }
 
     #[test]
     fn the_limit_follows_what_the_peer_allows() {

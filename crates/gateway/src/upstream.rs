@@ -125,11 +125,6 @@ impl fmt::Display for Upstream {
 }
 
 impl Upstream {
-    /// Returns whether it is spoken to with HTTP/2 in the clear.
-    pub(crate) const fn is_h2c(&self) -> bool {
-        matches!(self.0, UpstreamAddress::Host { scheme: UpstreamScheme::H2c, .. })
-    }
-
     /// Returns whether it is never spoken to with HTTP/1.1.
     pub(crate) const fn has_no_http1(&self) -> bool {
         matches!(

@@ -35,7 +35,7 @@ pub use self::datagrams::{HttpDatagrams, StreamDatagrams};
 pub(crate) use self::{client::ClientConnection, connection::ServerSettings};
 pub(crate) use self::{
     connection::ConnectionOptions, datagrams::ConnectionDatagrams, error::StreamError,
-    message::Protocol, receiving::Receiving, sending::Sending,
+    receiving::Receiving, sending::Sending,
 };
 #[cfg(feature = "server")]
 pub(crate) use self::{

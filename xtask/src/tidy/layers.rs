@@ -57,8 +57,8 @@ const LAYERED: [Layered; 7] = [
         layers: &[
             &["expect", "limits", "peer", "received", "upstream"],
             &["fields", "forwarded"],
-            &["request_body", "settings", "upgrade", "validation", "websocket"],
-            &["attempt", "failure", "interims", "notices", "stats"],
+            &["multiplexed", "request_body", "settings", "upgrade", "validation", "websocket"],
+            &["attempt", "failure", "interims", "notices", "stats", "websocket_stream"],
             &["connection", "pool", "share"],
             &["response_body", "shared"],
             &["dial", "forward", "handshake", "head", "tunnel"],

@@ -88,27 +88,6 @@ async fn streams_and_trailers_pass_to_an_upstream_over_http2_and_http3() {
     }
 }
 
-#[tokio::test]
-async fn an_upstream_without_http1_has_no_websockets() {
-    for scheme in ["h2c", "h3"] {
-        without_websockets(scheme).await;
-    }
-}
-
-async fn without_websockets(scheme: &str) {
-    let upstream = echoing(|server| server.plain()).await;
-    let url = format!("{scheme}://{}", upstream.local_addr());
-    let gateway = Gateway::builder(url.parse().expect("an upstream")).build().expect("a gateway");
-    let server = Server::builder().plain().service(gateway.clone());
-    let stage = Stage::of(server.start().await.expect("a server"), gateway);
-    let upgrade = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    let mut client = stage.send(upgrade).await;
-    let mut answer = [0; 12];
-    tokio::io::AsyncReadExt::read_exact(&mut client, &mut answer).await.expect("an answer");
-    assert_eq!(&answer, b"HTTP/1.1 501");
-}
-
 /// Starts a server at this address, that counts its requests.
 async fn counting(address: SocketAddr, count: Arc<AtomicUsize>) -> Running {
     let service = service_fn(move |_: Request<RequestBody>| {

@@ -13,8 +13,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::stage::{Stage, TIMEOUT};
 
-/// SETTINGS on the control stream (RFC 9114 §6.2.1, §7.2.4): a request's head has at most 2,000 bytes (§7.2.4.1).
-const CONTROL: [u8; 6] = [0x00, 0x04, 3, 0x06, 0x47, 0xd0];
+/// SETTINGS on the control stream (RFC 9114 §6.2.1, §7.2.4): a request's head has at most 2,000 bytes (§7.2.4.1), and may
+/// be an extended CONNECT (RFC 9220 §3).
+const CONTROL: [u8; 8] = [0x00, 0x04, 5, 0x06, 0x47, 0xd0, 0x08, 1];
 
 /// Codes of RFC 9114 §8.1.
 pub(crate) const NO_ERROR: u32 = 0x100;

@@ -4,9 +4,10 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use base64::Engine as _;
+use eyas::SecurityParameters;
 use eyas_gateway::Gateway;
 use eyas_http::pipe::{PipeBody, pipe};
-use eyas_http::serve::{RequestBody, Server};
+use eyas_http::serve::{RequestBody, Running, Server};
 use eyas_http::{Connected, Tunnel, Versions};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
@@ -15,6 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinHandle;
 use tower::service_fn;
 
+use crate::raw_http3::{REQUEST_CANCELLED, RawStage, data, head};
 use crate::stage::{EACH_VERSION, OK, Stage, TIMEOUT, Upstream};
 
 #[tokio::test]
@@ -375,16 +377,39 @@ async fn repeat(request: Request<RequestBody>) -> Result<Response<PipeBody>, Inf
     Ok(response.expect("a response"))
 }
 
-//= rfc9220 RFC 8441 §3, §5
+/// A gateway over TLS before an upstream over HTTP/2 or HTTP/3 alone, with this service and these protocols.
+async fn before_streams(scheme: &str, protocols: &[&'static str]) -> (Stage, Running) {
+    let upstream = Server::builder().extended_connect(protocols.iter().copied());
+    let upstream = if scheme == "h2c" { upstream.plain() } else { upstream.names(["localhost"]) };
+    let upstream = upstream.service(service_fn(repeat)).start().await.expect("a server");
+    let url = format!("{scheme}://localhost:{}", upstream.local_addr().port());
+    let mut gateway = Gateway::builder(url.parse().expect("an upstream"));
+    if let Some(identity) = upstream.identity() {
+        let roots = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
+        gateway = gateway.security(roots);
+    }
+    let gateway = gateway.build().expect("a gateway");
+    let server = Server::builder().extended_connect(["websocket"]).service(gateway.clone());
+    (Stage::of(server.start().await.expect("a server"), gateway), upstream)
+}
+
+//= rfc9220 §3, RFC 8441 §3, §5
 //# extended CONNECT only once the setting has arrived; no `Sec-WebSocket-Key` and `-Accept`
 #[tokio::test]
 async fn a_websocket_passes_to_an_upstream_over_http2() {
-    let upstream = Server::builder().plain().extended_connect(["websocket"]);
-    let upstream = upstream.service(service_fn(repeat)).start().await.expect("a server");
-    let url = format!("h2c://{}", upstream.local_addr());
-    let gateway = Gateway::builder(url.parse().expect("an upstream")).build().expect("a gateway");
-    let server = Server::builder().extended_connect(["websocket"]).service(gateway.clone());
-    let stage = Stage::of(server.start().await.expect("a server"), gateway.clone());
+    passes_to_an_upstream_over("h2c").await;
+}
+
+//= rfc9220 §3
+//# a WebSocket on a stream to an upstream: its fields, both directions, the end and the reset of each
+#[tokio::test]
+async fn a_websocket_passes_to_an_upstream_over_http3() {
+    passes_to_an_upstream_over("h3").await;
+}
+
+async fn passes_to_an_upstream_over(scheme: &str) {
+    let (stage, _upstream) = before_streams(scheme, &["websocket"]).await;
+    let gateway = stage.gateway.clone();
     let url = format!("https://localhost:{}/chat?a", stage.running.local_addr().port());
     for version in EACH_VERSION {
         let client = crate::stage::client(&stage, version);
@@ -413,8 +438,10 @@ async fn a_websocket_passes_to_an_upstream_over_http2() {
             if breaks {
                 tunnel.write_all(b"!").await.expect("open");
                 let read = tokio::time::timeout(TIMEOUT, tunnel.read_to_end(&mut rest)).await;
-                // hyper, the gateway's client, takes the CANCEL of RFC 8441 for an end.
-                let _ = read.expect("in time");
+                // hyper takes the CANCEL of RFC 8441 for an end, as the gateway's client, and as the test's.
+                let is_end = scheme == "h2c" || version.http2;
+                let read = read.expect("in time");
+                assert!(read.is_err() || is_end, "{version:?}: {read:?}");
                 assert_eq!(rest, b"", "{version:?}");
             } else {
                 tunnel.write_all(b"the rest").await.expect("open");
@@ -433,4 +460,67 @@ async fn a_websocket_passes_to_an_upstream_over_http2() {
         }
     }
     assert_eq!(gateway.stats().connections, 1, "they share it");
+}
+
+#[tokio::test]
+async fn an_upstream_without_websockets_on_streams_is_501() {
+    for scheme in ["h2c", "h3"] {
+        let (stage, _upstream) = before_streams(scheme, &[]).await;
+        let url = format!("https://localhost:{}/chat?a", stage.running.local_addr().port());
+        for version in EACH_VERSION {
+            let client = crate::stage::client(&stage, version);
+            let request = http::Request::get(&url)
+                .header("sec-websocket-version", "13")
+                .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+                .body(())
+                .expect("a request");
+            let answer = client.upgrade(&url, "websocket", request, TIMEOUT).await;
+            let Connected::Refused(response) = answer.expect("an answer") else {
+                panic!("{scheme} {version:?}")
+            };
+            assert_eq!(response.status(), 501, "{scheme} {version:?}");
+        }
+        assert_eq!(stage.gateway.stats().tunnels, 0);
+    }
+}
+
+//= rfc9220 §3
+//# a reset, and the disappearance of the client, end both directions with H3_REQUEST_CANCELLED
+#[tokio::test]
+async fn what_breaks_one_side_of_a_websocket_over_http3_resets_the_other() {
+    let mut raw = RawStage::new(100, |gateway| gateway).await;
+    let request = "GET /chat HTTP/1.1\r\nHost: a.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    // The length means nothing there (RFC 9110 §9.3.6).
+    let accepted = head(&[(":status", "200"), ("content-length", "3")]);
+    for resets in [false, true] {
+        let mut client = Upstream { stream: raw.stage.send(request).await, read: Vec::new() };
+        let mut upstream = raw.request().await;
+        upstream.write(&accepted).await;
+        let answer = client.head().await.to_lowercase();
+        assert!(answer.starts_with("http/1.1 101 "), "{answer}");
+        assert!(answer.contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="), "{answer}");
+        assert!(!answer.contains("content-length"), "{answer}");
+        client.send("hello").await;
+        upstream.until(b"hello").await;
+        upstream.write(&data(b"back again")).await;
+        client.until("back again").await;
+        if resets {
+            upstream.send.reset(REQUEST_CANCELLED.into()).expect("open");
+            assert_eq!(client.end().await, "");
+        } else {
+            socket2::SockRef::from(&client.stream).set_linger(Some(Duration::ZERO)).expect("set");
+            drop(client);
+        }
+        // The other direction is not ended as if it were complete.
+        assert_eq!(upstream.reset().await, REQUEST_CANCELLED.into());
+    }
+    // A refusal passes as any response does.
+    let mut client = Upstream { stream: raw.stage.send(request).await, read: Vec::new() };
+    let mut upstream = raw.request().await;
+    let refusal = head(&[(":status", "403"), ("content-length", "2")]);
+    upstream.respond(&[refusal, data(b"no")].concat()).await;
+    assert!(client.head().await.starts_with("HTTP/1.1 403 "));
+    client.until("no").await;
+    assert_eq!(raw.stage.gateway.stats().tunnels, 0);
 }

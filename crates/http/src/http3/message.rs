@@ -8,22 +8,6 @@ use eyas_h3::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-/// The protocol of an extended CONNECT (RFC 9220 §3), in the extensions of its request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Protocol(pub(super) Box<str>);
-
-impl Protocol {
-    /// Returns the protocol with this name, which must be a token (RFC 9110 §7.8).
-    #[cfg(feature = "client")]
-    pub(crate) fn parse(name: &str) -> Option<Self> {
-        eyas_h3::message::is_token(name.as_bytes()).then(|| Self(name.into()))
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 /// The most fields that the http crate can hold.
 const MAX_FIELDS: u64 = 1 << 15;
 
@@ -82,6 +66,7 @@ pub(super) fn invalid(field: PseudoField) -> StreamFault {
 mod tests {
     use eyas_h3::message::{Content, RequestMethod, RequestOptions};
     use http::{Method, Request, Response};
+    use hyper::ext::Protocol;
 
     use super::*;
     use crate::http3::{
@@ -130,7 +115,7 @@ mod tests {
             head.headers_mut().append("x", "1".parse().expect("a value"));
             head.headers_mut().append("x", "2".parse().expect("a value"));
             if let Some(protocol) = protocol {
-                head.extensions_mut().insert(Protocol::parse(protocol).expect("a token"));
+                head.extensions_mut().insert(Protocol::from_static(protocol));
             }
             let fields = request_fields(&head);
             assert_eq!(pseudo_fields(&fields), expected, "{method} {uri}");
@@ -141,7 +126,6 @@ mod tests {
             assert_eq!(found, protocol);
             assert_eq!(content == Content::Tunnel, method == "CONNECT");
         }
-        assert_eq!(Protocol::parse("not a token"), None);
     }
 
     #[test]

@@ -7,17 +7,13 @@ use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
     header::{CONNECTION, UPGRADE},
 };
-use hyper::body::Incoming;
+use hyper::{body::Incoming, ext::Protocol};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, join};
 use tokio_util::io::StreamReader;
 
 use super::{SendFailure, Sender, wire_body};
-use crate::{
-    Body, Error, Kind,
-    http3::{Protocol, StreamDatagrams},
-    pipe::pipe,
-};
+use crate::{Body, Error, Kind, http3::StreamDatagrams, pipe::pipe};
 
 /// The byte stream of a tunnel.
 pub(crate) trait TunnelIo: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -71,15 +67,22 @@ impl Sender {
                 switched(response, protocol).await
             }
             Self::Http2(sender) => {
-                request.extensions_mut().insert(hyper::ext::Protocol::from(protocol));
+                request.extensions_mut().insert(Protocol::from(protocol));
                 connected(sender.exchange(request.map(|()| Body::empty())).await?).await
             }
             Self::Http3(sender) => {
-                let name = Protocol::parse(protocol).ok_or_else(|| unknown(protocol))?;
-                request.extensions_mut().insert(name);
+                request.extensions_mut().insert(stream_protocol(protocol)?);
                 tunnel_over_bodies(sender, request).await
             }
         }
+    }
+}
+
+/// Returns the protocol with this name, which must be a token (RFC 9110 §7.8).
+fn stream_protocol(name: &str) -> Result<Protocol, SendFailure> {
+    match eyas_h3::message::is_token(name.as_bytes()) {
+        true => Ok(Protocol::from(name)),
+        false => Err(unknown(name)),
     }
 }
 
@@ -136,4 +139,18 @@ async fn upgraded(mut response: Response<Incoming>) -> Result<TunnelReply, SendF
     let failed = |error| SendFailure::new(Error::from_source(Kind::Protocol, error));
     let io = Box::new(TokioIo::new(upgrade.map_err(failed)?));
     Ok(TunnelReply::Open(io, response.into_parts().0.headers, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_protocol_is_a_token() {
+        assert_eq!(
+            stream_protocol("websocket").ok().as_ref().map(Protocol::as_str),
+            Some("websocket")
+        );
+        assert!(stream_protocol("not a token").is_err());
+    }
 }

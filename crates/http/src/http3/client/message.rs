@@ -9,16 +9,17 @@ use http::{
     Method, Request, Response, StatusCode, Version,
     uri::{Authority, PathAndQuery},
 };
+use hyper::ext::Protocol;
 
-use crate::http3::message::{
-    Protocol, SentField, announced_length, header_fields, headers, invalid, pairs,
-};
+use crate::http3::message::{SentField, announced_length, header_fields, headers, invalid, pairs};
 
-/// Returns the fields of a request with an absolute URI, or with an authority for CONNECT.
+/// Returns the fields of a request with an absolute URI, or with an authority for CONNECT. An extended one (RFC 9220 §3)
+/// has its protocol in the extensions.
 pub(in crate::http3) fn request_fields(head: &Request<()>) -> Vec<SentField<'_>> {
     let uri = head.uri();
-    let protocol = head.extensions().get::<Protocol>();
-    let is_plain_connect = *head.method() == Method::CONNECT && protocol.is_none();
+    let is_connect = *head.method() == Method::CONNECT;
+    let protocol = head.extensions().get::<Protocol>().filter(|_| is_connect);
+    let is_plain_connect = is_connect && protocol.is_none();
     let path = uri.path_and_query().map_or("", PathAndQuery::as_str);
     let pseudo_fields = [
         (":method", Some(head.method().as_str())),

@@ -9,10 +9,9 @@ use http::{
     HeaderMap, Method, Request, Response, StatusCode, Uri, Version,
     uri::{Authority, PathAndQuery, Scheme},
 };
+use hyper::ext::Protocol;
 
-use crate::http3::message::{
-    Protocol, SentField, announced_length, header_fields, headers, invalid, pairs,
-};
+use crate::http3::message::{SentField, announced_length, header_fields, headers, invalid, pairs};
 
 /// Parses the head of a request. Returns also what follows it.
 pub(in crate::http3) fn parse_request(
@@ -39,7 +38,7 @@ pub(in crate::http3) fn parse_request(
     *request.uri_mut() = Uri::from_parts(uri).map_err(|_| invalid(PseudoField::Path))?;
     if let Some(protocol) = head.protocol {
         let protocol = std::str::from_utf8(protocol).map_err(|_| invalid(PseudoField::Protocol))?;
-        request.extensions_mut().insert(Protocol(protocol.into()));
+        request.extensions_mut().insert(Protocol::from(protocol));
     }
     *request.headers_mut() = headers(lines)?;
     *request.version_mut() = Version::HTTP_3;

@@ -74,8 +74,16 @@ impl Http3Sender {
         async move { drop(quic.closed().await) }
     }
 
+    /// Waits for the server's settings, and returns whether it takes extended CONNECT (RFC 9220 §3), or `None` if the
+    /// connection ended before.
+    pub async fn offers_extended_connect(&self) -> Option<bool> {
+        let settings = self.0.client.shared().peer_settings().await;
+        settings.map(|settings| settings.extended_connect)
+    }
+
     /// Opens the stream of a request with an absolute URI, and sends its head. If the peer allows no further stream at
-    /// present, this either waits, or fails without having sent anything.
+    /// present, this either waits, or fails without having sent anything. An extended CONNECT has its protocol in the
+    /// extensions, as a [`hyper::ext::Protocol`].
     ///
     /// # Errors
     /// It was not sent as a whole.

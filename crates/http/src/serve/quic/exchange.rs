@@ -3,11 +3,12 @@
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use eyas_h3::{code::ErrorCode, message::Content};
+use hyper::ext::Protocol;
 use tokio::time::{Instant, timeout};
 
 use super::{RequestStream, Windows, head, window::SendWindow};
 use crate::{
-    http3::{ConnectionDatagrams, Protocol, Receiving, Sending, response_content},
+    http3::{ConnectionDatagrams, Receiving, Sending, response_content},
     serve::{
         answer,
         body::ResponseBody,
@@ -129,9 +130,6 @@ async fn respond(
     }
     let patience = shared.limits.idle_time;
     let (mut limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
-    if let Some(protocol) = request.extensions_mut().remove::<Protocol>() {
-        request.extensions_mut().insert(hyper::ext::Protocol::from(protocol.as_str()));
-    }
     if shared.is_tunnel(&request) {
         turn.set_tunnel(true);
         limit = u64::MAX;
