@@ -7,10 +7,7 @@ use std::{
     io,
 };
 
-use eyas::{
-    ConnectError, Error,
-    race::{evidence::FailureCause, io::RaceFailure},
-};
+use eyas::{ConnectError, Error, race::io::RaceFailure};
 use eyas_sctp_tokio::SctpError;
 
 use crate::{
@@ -75,7 +72,7 @@ impl From<ConnectError> for Failure {
             (RaceFailure::NoAddress(_), _) => EYAS_DNS,
             (RaceFailure::Cancelled, _) => EYAS_CANCELLED,
             _ if error.certificate().is_some() => EYAS_CERTIFICATE,
-            (_, Some(FailureCause::Certificate | FailureCause::Tls)) => EYAS_TLS,
+            (_, Some(cause)) if cause.is_of_security() => EYAS_TLS,
             (RaceFailure::Deadline(_), _) => EYAS_TIMEOUT,
             _ => EYAS_CONNECT,
         };

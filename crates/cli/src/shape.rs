@@ -124,6 +124,8 @@ pub(crate) struct ConnectionShape {
     pub(crate) protocol: Option<String>,
     /// The group of TLS's key exchange, such as `X25519MLKEM768`.
     pub(crate) key_exchange: Option<&'static str>,
+    /// What became of Encrypted ClientHello: `accepted`, `turned-off`, `grease`.
+    pub(crate) ech: Option<&'static str>,
     /// The negotiated application protocol, such as `h2`.
     pub(crate) alpn: Option<String>,
     /// The round-trip time of the handshake.

@@ -11,6 +11,7 @@
 //! | QUIC | to attempts towards the address that the report names, while nobody there has answered: anyone can forge one (`quic_sockets/unanswered.rs`) |
 //! | SCTP | to the association whose verification tag the report quotes (RFC 9260 §10) |
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Candidate, Security, Transport};
@@ -27,7 +28,9 @@ use tokio::sync::oneshot;
 use crate::connection_info::{ConnectionInfo, ConnectionTimings};
 use crate::connector::EndpointConnector;
 use crate::driver_event::DriverEvent;
-use crate::failure::failure;
+use crate::ech::EchAttempt;
+use crate::failure::{failure, io_failure};
+use crate::security::{CertificateRejection, explained};
 use event::{AttemptEvent, EstablishedTransport};
 use opening::RaceOpening;
 
@@ -38,8 +41,6 @@ pub(crate) mod opening;
 pub(crate) mod quic;
 #[cfg(feature = "quic")]
 pub(crate) mod quic_failure;
-#[cfg(feature = "quic")]
-mod quic_tls;
 #[cfg(feature = "sctp")]
 pub(crate) mod sctp;
 #[cfg(feature = "sctp")]
@@ -52,6 +53,8 @@ pub(crate) mod tls;
 /// The candidate to try, and what the transport needs beyond it.
 pub(crate) struct CandidateAttempt {
     pub(crate) candidate: Candidate,
+    /// How its ClientHello is encrypted.
+    pub(crate) ech: EchAttempt,
     pub(crate) server_name: Result<ServerName<'static>, UnverifiableName>,
     pub(crate) initial_rtt: Option<Duration>,
     /// The origin of the times in [`ConnectionTimings`].
@@ -128,7 +131,7 @@ impl CandidateAttempt {
         let (until_first_byte, origin) = (self.until_first_byte, self.origin);
         let mut attempt = self;
         let opening = attempt.opening.take();
-        let mut established = attempt.establish(connector, reporter).await?;
+        let mut established = attempt.establish_with_ech(connector, reporter).await?;
         if let Some(opening) = opening {
             opening.exchange(&mut established, origin, reporter).await?;
         } else if until_first_byte {
@@ -142,8 +145,73 @@ impl CandidateAttempt {
         Ok(established)
     }
 
+    /// Connects, and once more if the server asks for another way to encrypt the ClientHello, or for none.
+    async fn establish_with_ech(
+        mut self,
+        connector: &EndpointConnector,
+        reporter: &AttemptReporter,
+    ) -> Result<EstablishedTransport, AttemptFailure> {
+        self.ech = self.first_ech(connector)?;
+        loop {
+            match self.establish(connector, reporter).await {
+                Ok(mut established) => {
+                    established.info.ech = self.ech.outcome();
+                    established.info.reasons.extend(self.ech.note().map(str::to_owned));
+                    return Ok(established);
+                }
+                Err(failure) if !self.ech.advance()? => return Err(failure),
+                Err(failure) => tracing::debug!(%failure, "trying again with another ECH offer"),
+            }
+        }
+    }
+
+    /// Returns how the first ClientHello is encrypted.
+    pub(crate) fn first_ech(
+        &self,
+        connector: &EndpointConnector,
+    ) -> Result<EchAttempt, AttemptFailure> {
+        #[cfg(feature = "quic")]
+        if self.quic_config.is_some() {
+            // The caller's own TLS.
+            return Ok(EchAttempt::default());
+        }
+        let has_tls13_alone =
+            self.candidate.transport.has_own_security() || connector.has_tls13_alone();
+        let Candidate { security, ech, .. } = &self.candidate;
+        EchAttempt::begin(*security, ech.as_deref(), connector.ech(), has_tls13_alone)
+    }
+
+    /// Returns the failure of a handshake over a stream.
+    fn failed_handshake(
+        &self,
+        error: &io::Error,
+        reached: EvidenceLevel,
+        rejection: Option<CertificateRejection>,
+    ) -> AttemptFailure {
+        tls::tls_error(error).into_iter().for_each(|error| self.ech.observe(error));
+        let failure = io_failure(error, reached);
+        let failure = self.explained_by_ech(failure, rejection.as_ref());
+        explained(failure, rejection)
+    }
+
+    /// Returns a failure whose cause is ECH, if a certificate was rejected that is for its public name: then something
+    /// else than the server has answered (RFC 9849 §6.1.7).
+    fn explained_by_ech(
+        &self,
+        failure: AttemptFailure,
+        rejection: Option<&CertificateRejection>,
+    ) -> AttemptFailure {
+        let own = self.server_name.as_ref().ok();
+        match rejection.zip(own) {
+            Some((rejection, own)) if !rejection.is_of(own) => {
+                rejection.explain_broken_ech(failure)
+            }
+            _ => failure,
+        }
+    }
+
     async fn establish(
-        self,
+        &mut self,
         connector: &EndpointConnector,
         reporter: &AttemptReporter,
     ) -> Result<EstablishedTransport, AttemptFailure> {
@@ -177,13 +245,9 @@ impl CandidateAttempt {
 
     /// Returns what is known about the connection before the first packet.
     fn info(&self) -> ConnectionInfo {
-        let reasons = match self.candidate.ech {
-            Some(_) => vec![tls::ECH_NOT_USED.to_owned()],
-            None => Vec::new(),
-        };
         let Candidate { transport, address, .. } = self.candidate;
         let timings =
             ConnectionTimings { started: self.origin.elapsed(), ..ConnectionTimings::default() };
-        ConnectionInfo { timings, reasons, ..ConnectionInfo::new(transport, address) }
+        ConnectionInfo { timings, ..ConnectionInfo::new(transport, address) }
     }
 }

@@ -86,15 +86,17 @@ impl ConnectError {
             .into_iter()
             .map(|(_, failure)| failure.map_or(FailureCause::Deadline, |failure| failure.cause));
         causes.min_by_key(|cause| match cause {
-            FailureCause::Certificate => 0,
-            FailureCause::Tls => 1,
-            FailureCause::Protocol => 2,
-            FailureCause::Reset => 3,
-            FailureCause::Refused => 4,
-            FailureCause::Unreachable => 5,
-            FailureCause::Silent => 6,
-            FailureCause::Deadline => 7,
-            _ => 8,
+            FailureCause::EchBroken => 0,
+            FailureCause::Ech => 1,
+            FailureCause::Certificate => 2,
+            FailureCause::Tls => 3,
+            FailureCause::Protocol => 4,
+            FailureCause::Reset => 5,
+            FailureCause::Refused => 6,
+            FailureCause::Unreachable => 7,
+            FailureCause::Silent => 8,
+            FailureCause::Deadline => 9,
+            _ => 10,
         })
     }
 }
@@ -164,6 +166,8 @@ impl ConnectError {
 
     fn write_advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let advice = match self.cause() {
+            Some(FailureCause::EchBroken) => "check whether a device on the path intercepts TLS",
+            Some(FailureCause::Ech) => "check the ECH configuration in its HTTPS record",
             Some(FailureCause::Certificate) => "check the certificate presented to the peer",
             Some(FailureCause::Tls | FailureCause::Protocol) => {
                 "check that the port serves the expected protocol"

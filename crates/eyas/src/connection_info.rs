@@ -9,6 +9,8 @@ use eyas_race::candidate::{AlpnName, Candidate, Security, Transport};
 use eyas_race::evidence::AttemptFailure;
 use rustls_pki_types::CertificateDer;
 
+use crate::ech::EchOutcome;
+
 pub use self::json::ConnectionInfoJson;
 
 /// What a connection is, its addresses, and why it was chosen.
@@ -29,6 +31,8 @@ pub struct ConnectionInfo {
     /// holds against quantum computers; `None` where it is not known: without TLS, in DTLS, and on
     /// QUIC listeners.
     pub key_exchange: Option<&'static str>,
+    /// What became of Encrypted ClientHello (RFC 9849); `None` if it was not offered, or on listeners.
+    pub ech: Option<EchOutcome>,
     /// The local address; its IP address is unspecified if the transport does not report it.
     pub local: Option<SocketAddr>,
     /// The peer's address.
@@ -60,6 +64,7 @@ impl ConnectionInfo {
             protocol: None,
             cipher_suite: None,
             key_exchange: None,
+            ech: None,
             local: None,
             remote,
             alpn: None,

@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use eyas_race::candidate::AlpnName;
 #[cfg(feature = "sctp")]
 use eyas_sctp_tokio::{DtlsIdentity, SctpConnector};
-#[cfg(feature = "quic")]
-use quinn::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig};
 use rustls::ClientConfig;
-#[cfg(feature = "sctp")]
 use rustls::client::danger::ServerCertVerifier;
 
+use crate::ech::{EchOffer, EchParameters};
 use crate::local_addresses::LocalAddresses;
 #[cfg(feature = "quic")]
 use crate::network::CurrentNetwork;
 #[cfg(feature = "quic")]
 use crate::quic_sockets::QuicSockets;
+#[cfg(feature = "quic")]
+use crate::quic_tls::QuicClientTls;
 use crate::short_hello_peers::ShortHelloPeers;
 use crate::{Error, SecurityParameters};
 
@@ -34,9 +34,7 @@ pub(crate) struct EndpointConnector {
     #[cfg(feature = "sctp")]
     sctp: SctpConnector,
     /// The verifier that all configurations use.
-    #[cfg(feature = "sctp")]
     verifier: Arc<dyn ServerCertVerifier>,
-    #[cfg(feature = "sctp")]
     security: SecurityParameters,
     fast_open: bool,
     mptcp: bool,
@@ -50,6 +48,13 @@ struct ShortHelloConnector {
     tls: Option<ClientConfig>,
     configs: ConfigCache<Arc<ClientConfig>>,
     peers: ShortHelloPeers,
+}
+
+/// The configurations of TLS over a stream.
+pub(crate) struct StreamTls {
+    pub(crate) tls: Arc<ClientConfig>,
+    /// That for a ClientHello that fits into one packet, unless the first does, or must not.
+    pub(crate) short: Option<Arc<ClientConfig>>,
 }
 
 /// What the DTLS sessions of an endpoint use.
@@ -67,8 +72,8 @@ pub(crate) struct DtlsConnector {
 #[cfg(feature = "quic")]
 struct QuicConnector {
     tls: ClientConfig,
-    /// Indexed by whether early data is allowed.
-    configs: [ConfigCache<Arc<QuicClientConfig>>; 2],
+    /// Indexed by whether early data is allowed, and whether ECH is pretended (GREASE).
+    configs: [[ConfigCache<Arc<QuicClientTls>>; 2]; 2],
     tokens: Arc<dyn quinn::TokenStore>,
     early_data: bool,
     sockets: QuicSockets,
@@ -85,7 +90,7 @@ impl EndpointConnector {
     ) -> Result<Self, Error> {
         let verifier = security.server_verifier()?;
         let stream_tls = security.stream_config(Arc::clone(&verifier))?;
-        let short_hello = security.short_hello_config(&stream_tls, Arc::clone(&verifier))?;
+        let short_hello = security.short_hello_config(&stream_tls, Arc::clone(&verifier), None)?;
         Ok(Self {
             stream_tls,
             stream_configs: ConfigCache::default(),
@@ -102,9 +107,7 @@ impl EndpointConnector {
             },
             #[cfg(feature = "sctp")]
             sctp: SctpConnector::default(),
-            #[cfg(feature = "sctp")]
             verifier,
-            #[cfg(feature = "sctp")]
             security: security.clone(),
             fast_open,
             mptcp,
@@ -112,18 +115,30 @@ impl EndpointConnector {
         })
     }
 
-    pub(crate) fn stream_tls(&self, alpn: &[AlpnName]) -> Arc<ClientConfig> {
-        self.stream_configs.get(alpn, || Arc::new(with_alpn(&self.stream_tls, alpn)))
+    /// Returns the configurations for streams to a server that is offered this. Those with a key of the server are made
+    /// for each attempt: such keys change by the hour.
+    pub(crate) fn stream_tls(&self, alpn: &[AlpnName], ech: &EchOffer) -> Result<StreamTls, Error> {
+        let Some(mode) = ech.mode() else {
+            let tls = self.stream_configs.get(alpn, || Arc::new(with_alpn(&self.stream_tls, alpn)));
+            let short = &self.short_hellos;
+            let create = |tls| short.configs.get(alpn, || Arc::new(with_alpn(tls, alpn)));
+            return Ok(StreamTls { tls, short: short.tls.as_ref().map(create) });
+        };
+        let (security, verifier) = (&self.security, || Arc::clone(&self.verifier));
+        let tls = security.stream_ech_config(&self.stream_tls, verifier(), mode.clone())?;
+        let short = security.short_hello_config(&tls, verifier(), Some(mode))?;
+        let with_alpn = |tls| Arc::new(with_alpn(&tls, alpn));
+        Ok(StreamTls { tls: with_alpn(tls), short: short.map(with_alpn) })
     }
 
-    /// Returns the same for a ClientHello that fits into one packet, unless the first does.
-    pub(crate) fn stream_tls_with_short_hello(
-        &self,
-        alpn: &[AlpnName],
-    ) -> Option<Arc<ClientConfig>> {
-        let short = &self.short_hellos;
-        let tls = short.tls.as_ref()?;
-        Some(short.configs.get(alpn, || Arc::new(with_alpn(tls, alpn))))
+    /// Returns how ECH is used.
+    pub(crate) fn ech(&self) -> &EchParameters {
+        self.security.ech()
+    }
+
+    /// Returns whether TLS over streams offers TLS 1.3 alone.
+    pub(crate) fn has_tls13_alone(&self) -> bool {
+        self.security.has_tls13_alone()
     }
 
     /// Returns the peers that need such a ClientHello.
@@ -131,18 +146,33 @@ impl EndpointConnector {
         &self.short_hellos.peers
     }
 
-    /// Returns the TLS configuration of QUIC attempts that offer these protocols.
+    /// Returns the TLS configuration of QUIC attempts that offer these protocols to a server that is offered this.
     #[cfg(feature = "quic")]
     pub(crate) fn quic_tls(
         &self,
         alpn: &[AlpnName],
+        ech: &EchOffer,
         early_data: bool,
-    ) -> Result<Arc<QuicClientConfig>, NoInitialCipherSuite> {
-        self.quic.configs[usize::from(early_data)].try_get(alpn, || {
-            let mut tls = with_alpn(&self.quic.tls, alpn);
+    ) -> Result<Arc<QuicClientTls>, Error> {
+        let (quic, verifier) = (&self.quic, || Arc::clone(&self.verifier));
+        let create = |ech: &EchOffer| {
+            let mut tls = match ech.mode() {
+                None => with_alpn(&quic.tls, alpn),
+                Some(mode) => {
+                    let tls = self.security.quic_ech_config(&quic.tls, verifier(), mode)?;
+                    with_alpn(&tls, alpn)
+                }
+            };
             tls.enable_early_data = early_data;
-            QuicClientConfig::try_from(tls).map(Arc::new)
-        })
+            QuicClientTls::new(tls).map(Arc::new)
+        };
+        let is_grease = matches!(ech, EchOffer::Grease);
+        match ech {
+            EchOffer::Encrypted(..) => create(ech),
+            EchOffer::Nothing | EchOffer::Grease => quic.configs[usize::from(early_data)]
+                [usize::from(is_grease)]
+            .try_get(alpn, || create(ech)),
+        }
     }
 
     /// Returns the tokens that servers gave for later connections (RFC 9000 §8.1.3).

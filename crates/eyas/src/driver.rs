@@ -24,6 +24,7 @@ use crate::attempt::opening::RaceOpening;
 use crate::attempt::{AttemptReporter, CandidateAttempt, server_name};
 use crate::clock::RaceClock;
 use crate::driver_event::DriverEvent;
+use crate::ech::EchAttempt;
 use crate::events;
 use crate::memory_store::ObservedOutcome;
 use crate::preconnection::{AllowedAddresses, PeerParameters};
@@ -318,6 +319,7 @@ impl RaceDriver {
         let host = self.options.peer.certificate_host.as_ref().unwrap_or(&setup.target.host);
         let attempt = CandidateAttempt {
             candidate,
+            ech: EchAttempt::default(),
             server_name: server_name(host),
             initial_rtt,
             origin: self.clock.origin(),

@@ -16,6 +16,7 @@ use eyas_sctp_tokio::protocol::config::AssociationConfig;
 
 use crate::attempt::{AttemptReporter, CandidateAttempt, server_name};
 use crate::connector::EndpointConnector;
+use crate::ech::EchAttempt;
 use crate::limit::{AttemptLimit, DEFAULT_ATTEMPTS};
 use crate::local_addresses::LocalAddresses;
 use crate::network::CurrentNetwork;
@@ -334,6 +335,7 @@ impl Endpoint {
     ) -> Result<Connection, AttemptFailure> {
         let attempt = CandidateAttempt {
             candidate,
+            ech: EchAttempt::default(),
             server_name: server_name(host),
             initial_rtt,
             origin: Instant::now(),

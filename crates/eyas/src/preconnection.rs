@@ -18,7 +18,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::clock::RaceClock;
-use crate::{ConnectError, Connection, Endpoint, Initiation, Resolver};
+use crate::{ConnectError, Connection, EchPolicy, Endpoint, Initiation, Resolver};
 
 /// How long a dry run waits for DNS.
 const PLAN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -290,6 +290,10 @@ pub(crate) fn setup(
     if policy.address_table.is_none() {
         policy.address_table = endpoint.resolver().address_table();
     }
+    let ech = endpoint.connector().ech();
+    // With configurations of its own, it does not need those of records.
+    policy.rely_on_ech |=
+        target.security != Security::None && ech.policy != EchPolicy::Off && ech.given.is_none();
     RaceSetup {
         view: endpoint.memory().view(&network.id, &target.host, trust),
         target,

@@ -5,15 +5,16 @@ use std::sync::Arc;
 #[cfg(feature = "sctp")]
 use eyas_sctp_tokio::DtlsIdentity;
 use rustls::client::danger::ServerCertVerifier;
-use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::client::{EchMode, Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::{
-    CertificateError, ClientConfig, KeyLogFile, NamedGroup, RootCertStore, SupportedCipherSuite,
-    SupportedProtocolVersion,
+    CertificateError, ClientConfig, KeyLogFile, NamedGroup, ProtocolVersion, RootCertStore,
+    SupportedCipherSuite, SupportedProtocolVersion,
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::Error;
+use crate::ech::EchParameters;
+use crate::{EchConfigList, EchPolicy, Error};
 
 mod fault_text;
 mod key;
@@ -32,8 +33,8 @@ pub(crate) use key_exchange::recorded_call;
 #[cfg(feature = "sctp")]
 pub(crate) use rejections::keeping;
 #[cfg(feature = "quic")]
-pub(crate) use rejections::{CertificateRejection, observed_call};
-pub(crate) use rejections::{certificate_fault, explained, observed};
+pub(crate) use rejections::observed_call;
+pub(crate) use rejections::{CertificateRejection, certificate_fault, explained, observed};
 
 /// The maximum number of sessions kept for resumption per endpoint and transport.
 const MAX_SESSIONS: usize = 256;
@@ -41,9 +42,8 @@ const MAX_SESSIONS: usize = 256;
 /// Security parameters (RFC 9622 §6.3): trust, own certificate, resumption. They apply equally to
 /// TLS over TCP and MPTCP and to QUIC, so that candidates can race each other (RFC 9621 §3.2).
 ///
-/// Encrypted ClientHello (RFC 9849) needs HPKE, which the provider `ring` lacks: an ECH
-/// configuration from DNS is kept in the candidate and mentioned in the reasons of the connection,
-/// but the ClientHello is sent in clear, as RFC 9460 specifies for clients without ECH.
+/// The name of a server is encrypted (RFC 9849) where the server offers that: see
+/// [`with_ech`](Self::with_ech).
 #[derive(Clone, Debug)]
 pub struct SecurityParameters {
     trust: TrustSource,
@@ -58,6 +58,7 @@ pub struct SecurityParameters {
     /// All suites of the provider if empty.
     suites: Vec<SupportedCipherSuite>,
     requires_post_quantum: bool,
+    ech: EchParameters,
 }
 
 #[derive(Clone, Debug)]
@@ -94,6 +95,7 @@ impl SecurityParameters {
             versions: Vec::new(),
             suites: Vec::new(),
             requires_post_quantum: false,
+            ech: EchParameters::default(),
         }
     }
 
@@ -214,13 +216,38 @@ impl SecurityParameters {
         self
     }
 
+    /// Sets how Encrypted ClientHello (RFC 9849) is used; [`EchPolicy::Auto`] by default.
+    #[must_use]
+    pub fn with_ech(mut self, policy: EchPolicy) -> Self {
+        self.ech.policy = policy;
+        self
+    }
+
+    /// Encrypts the ClientHello to every server with these configurations, whatever DNS says, unless ECH is
+    /// [off](EchPolicy::Off). A server that has others sends them, and is tried again with those (RFC 9849 §6.1.6); one
+    /// that has none is not reached.
+    #[must_use]
+    pub fn with_ech_configs(mut self, configs: EchConfigList) -> Self {
+        self.ech.given = Some(configs);
+        self
+    }
+
+    pub(crate) fn ech(&self) -> &EchParameters {
+        &self.ech
+    }
+
+    /// Returns whether TLS over streams offers TLS 1.3 alone, which a ClientHello with ECH does.
+    pub(crate) fn has_tls13_alone(&self) -> bool {
+        self.stream_versions().iter().all(|version| version.version == ProtocolVersion::TLSv1_3)
+    }
+
     /// Returns a configuration without ALPN for streams; each call creates a separate resumption
     /// store. `verifier` is the result of [`server_verifier`](Self::server_verifier).
     pub(crate) fn stream_config(
         &self,
         verifier: Arc<dyn ServerCertVerifier>,
     ) -> Result<ClientConfig, Error> {
-        self.config(self.stream_provider(), self.stream_versions(), verifier)
+        self.config(self.stream_provider(), self.stream_versions(), verifier, None)
     }
 
     /// Returns the same as `long`, which is the result of that, but for a ClientHello of one packet,
@@ -229,6 +256,7 @@ impl SecurityParameters {
         &self,
         long: &ClientConfig,
         verifier: Arc<dyn ServerCertVerifier>,
+        ech: Option<EchMode>,
     ) -> Result<Option<ClientConfig>, Error> {
         let has_tls13 = self.stream_versions().contains(&&rustls::version::TLS13);
         if self.requires_post_quantum || !has_tls13 {
@@ -236,9 +264,8 @@ impl SecurityParameters {
         }
         let mut provider = self.stream_provider();
         provider.kx_groups.retain(|group| group.name() != NamedGroup::X25519MLKEM768);
-        let mut config = self.config(provider, self.stream_versions(), verifier)?;
-        config.resumption = long.resumption.clone();
-        Ok(Some(config))
+        let config = self.config(provider, self.stream_versions(), verifier, ech)?;
+        Ok(Some(with_sessions_of(config, long)))
     }
 
     fn stream_provider(&self) -> CryptoProvider {
@@ -256,6 +283,31 @@ impl SecurityParameters {
         }
     }
 
+    /// Returns the same as `clear`, which is the result of that, with ECH and the same sessions.
+    pub(crate) fn stream_ech_config(
+        &self,
+        clear: &ClientConfig,
+        verifier: Arc<dyn ServerCertVerifier>,
+        ech: EchMode,
+    ) -> Result<ClientConfig, Error> {
+        let versions = self.stream_versions();
+        let config = self.config(self.stream_provider(), versions, verifier, Some(ech))?;
+        Ok(with_sessions_of(config, clear))
+    }
+
+    /// Returns the same as `clear`, which is the configuration of QUIC, with ECH and the same sessions.
+    #[cfg(feature = "quic")]
+    pub(crate) fn quic_ech_config(
+        &self,
+        clear: &ClientConfig,
+        verifier: Arc<dyn ServerCertVerifier>,
+        ech: EchMode,
+    ) -> Result<ClientConfig, Error> {
+        let (provider, versions) = provider_and_versions(self.requires_post_quantum);
+        let config = self.config(provider, versions, verifier, Some(ech))?;
+        Ok(with_sessions_of(config, clear))
+    }
+
     /// Returns the same for protocols that choose versions and suites themselves: QUIC, encrypted
     /// DNS.
     #[cfg(any(feature = "quic", feature = "encrypted-dns"))]
@@ -264,7 +316,7 @@ impl SecurityParameters {
         verifier: Arc<dyn ServerCertVerifier>,
     ) -> Result<ClientConfig, Error> {
         let (provider, versions) = provider_and_versions(self.requires_post_quantum);
-        self.config(provider, versions, verifier)
+        self.config(provider, versions, verifier, None)
     }
 
     fn config(
@@ -272,11 +324,15 @@ impl SecurityParameters {
         provider: CryptoProvider,
         versions: &[&'static SupportedProtocolVersion],
         verifier: Arc<dyn ServerCertVerifier>,
+        ech: Option<EchMode>,
     ) -> Result<ClientConfig, Error> {
-        let builder = ClientConfig::builder_with_provider(Arc::new(provider))
-            .with_protocol_versions(versions)?
-            .dangerous()
-            .with_custom_certificate_verifier(verifier);
+        let builder = ClientConfig::builder_with_provider(Arc::new(provider));
+        let builder = match ech {
+            Some(mode) => builder.with_ech(mode)?,
+            None => builder.with_protocol_versions(versions)?,
+        }
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
         let mut config = match &self.client {
             None => builder.with_no_client_auth(),
             Some(client) => {
@@ -359,6 +415,14 @@ impl SecurityParameters {
             }
         }
     }
+}
+
+/// Returns a configuration that resumes the sessions of another one. rustls holds a session to the verifier and to the
+/// client certificates under which it began.
+fn with_sessions_of(mut config: ClientConfig, other: &ClientConfig) -> ClientConfig {
+    config.resumption = other.resumption.clone();
+    config.client_auth_cert_resolver = Arc::clone(&other.client_auth_cert_resolver);
+    config
 }
 
 /// Returns a verifier that trusts these roots alone.

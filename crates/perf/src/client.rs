@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use eyas::race::candidate::AddressOrigin;
 use eyas::race::evidence::AttemptFailure;
-use eyas::{Candidate, Connection, ConnectionInfo, Endpoint, Security, TargetHost};
+use eyas::{Candidate, Connection, ConnectionInfo, EchOutcome, Endpoint, Security, TargetHost};
 use eyas_sctp_tokio::protocol::identifier::StreamId;
 use futures_util::future::try_join_all;
 use tokio::task::JoinSet;
@@ -48,7 +48,11 @@ impl TestConnector {
             transport: first.transport,
             security: first.security,
             alpn: is_secured.then(|| ALPN.to_owned()).into_iter().collect(),
-            ech: None,
+            ech: first
+                .ech
+                .as_ref()
+                .and_then(EchOutcome::accepted)
+                .map(|ech| ech.as_bytes().to_vec()),
             priority: None,
             origin: AddressOrigin::Caller,
         };

@@ -43,6 +43,12 @@ pub enum FailureCause {
     Tls,
     /// The certificate was not accepted.
     Certificate,
+    /// The name of the server must be encrypted (RFC 9849), and the server has no configuration for that, or did not
+    /// accept it.
+    Ech,
+    /// What answered an encrypted ClientHello was neither the server nor proved to be its public name (RFC 9849 §6.1.7):
+    /// a device on the path, or a server that is set up wrongly.
+    EchBroken,
     /// The peer violated the protocol.
     Protocol,
     /// The deadline expired.
@@ -69,12 +75,19 @@ impl FailureCause {
             Self::Reset => "reset",
             Self::Tls => "tls",
             Self::Certificate => "certificate",
+            Self::Ech => "ech",
+            Self::EchBroken => "ech-broken",
             Self::Protocol => "protocol",
             Self::Deadline => "deadline",
             Self::FellBack => "fell-back",
             Self::Unsupported => "unsupported",
             Self::Local => "local",
         }
+    }
+
+    /// Returns whether the failure is one of the security layer, whose peer was therefore reached.
+    pub const fn is_of_security(self) -> bool {
+        matches!(self, Self::Tls | Self::Certificate | Self::Ech | Self::EchBroken)
     }
 
     /// Returns whether the failure is one of this host, which says nothing about the peer or the

@@ -109,7 +109,7 @@ impl From<&ConnectError> for ErrorType {
             RaceFailure::NoCandidate => Self::DestinationUnavailable,
             _ => match error.cause() {
                 Some(FailureCause::Certificate) => Self::TlsCertificateError,
-                Some(FailureCause::Tls) => Self::TlsProtocolError,
+                Some(cause) if cause.is_of_security() => Self::TlsProtocolError,
                 Some(FailureCause::Refused) => Self::ConnectionRefused,
                 Some(FailureCause::Unreachable) => Self::DestinationIpUnroutable,
                 Some(FailureCause::Reset) => Self::ConnectionTerminated,

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use eyas::race::candidate::Transport;
-use eyas::race::evidence::FailureCause;
 use eyas::race::policy::Policy;
 use eyas::race::target::{Target, TargetService};
 use eyas::{ConnectionInfo, Endpoint, KeyFingerprint};
@@ -68,7 +67,7 @@ impl ServerProxy {
         let began = Instant::now();
         let tls = endpoint.secure(stream, &target.host, alpn).await;
         let tls = tls.map_err(|failure| match failure.cause {
-            FailureCause::Certificate | FailureCause::Tls => TunnelError::Handshake(failure),
+            cause if cause.is_of_security() => TunnelError::Handshake(failure),
             cause => {
                 let text = format!(
                     "{self} connected to {}, and then the TLS handshake failed: {cause}: {}",

@@ -44,6 +44,8 @@ class ConnectionInfo:
     cipher_suite: str | None
     #: The group of TLS's key exchange, such as `X25519MLKEM768`, if it is known.
     key_exchange: str | None
+    #: What became of Encrypted ClientHello: `accepted`, `turned-off` or `grease`.
+    ech: str | None
     #: The local address and port.
     local: str | None
     #: The peer's address and port.

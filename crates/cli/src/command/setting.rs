@@ -21,7 +21,7 @@ use rustls_pki_types::CertificateDer;
 use super::identity;
 use crate::failure::{Failure, FailureKind};
 use crate::flags::{
-    ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PathFlags, RacePolicy,
+    ChoiceFlags, CommonFlags, ConnectTo, DnsServer, EchFlag, MemoryChoice, PathFlags, RacePolicy,
     ReachFlags, ResolveFlag, TrustFlags, VersionFlags,
 };
 use crate::output;
@@ -333,6 +333,11 @@ pub(crate) fn security(trust: &TrustFlags) -> Result<SecurityParameters, Failure
         let chain = certificates_from_pem(&read(cert)?).map_err(|cause| unusable(cert, &cause))?;
         let key = identity::private_key(key, &trust.passphrase)?;
         security = security.with_client_certificate(chain, key);
+    }
+    match &trust.ech {
+        None => {}
+        Some(EchFlag::Policy(policy)) => security = security.with_ech(*policy),
+        Some(EchFlag::Configs(configs)) => security = security.with_ech_configs(configs.clone()),
     }
     Ok(if trust.insecure { security.accept_any_certificate() } else { security })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::{self, ConnectTo, DnsServer, ResolveFlag};
+use super::values::{self, ConnectTo, DnsServer, EchFlag, ResolveFlag};
 
 /// Names, addresses and time limits.
 #[derive(Args, Clone, Debug)]
@@ -85,6 +85,10 @@ pub(crate) struct TrustFlags {
     /// Private key of the client certificate, PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
+    /// Encrypt the name of the server (ECH): auto where its record offers it, off, require, or with the
+    /// configuration ecl:BASE64 [default: auto]
+    #[arg(long, value_name = "HOW", value_parser = values::ech, hide_short_help = true)]
+    pub(crate) ech: Option<EchFlag>,
     #[command(flatten)]
     pub(crate) passphrase: PassphraseFlags,
 }

@@ -124,6 +124,14 @@ fn attempts_failure(
     let kind = furthest.map_or(default_kind, kind);
     let message = format!("cannot connect to {target}: {}", failures_of(&attempts));
     let hint = match furthest.map(|failure| failure.cause) {
+        Some(FailureCause::Ech) => {
+            "--ech off sends its name in the clear, as seen by everybody on the path".to_owned()
+        }
+        Some(FailureCause::EchBroken) => {
+            "does something on this network intercept TLS? Another network tells; --ech off sends the name in the \
+             clear"
+                .to_owned()
+        }
         Some(FailureCause::Certificate) => {
             "if it requires a client certificate: --cert FILE --key FILE".to_owned()
         }
@@ -164,6 +172,8 @@ fn failures_of(attempts: &AttemptFailures<'_>) -> String {
 /// Returns how informative a failure is: by its level, then by its specificity.
 fn rank(failure: &evidence::AttemptFailure) -> (EvidenceLevel, u8) {
     let specificity = match failure.cause {
+        FailureCause::EchBroken => 7,
+        FailureCause::Ech => 6,
         FailureCause::Certificate => 5,
         FailureCause::Tls => 4,
         FailureCause::Protocol | FailureCause::Reset => 3,
@@ -177,7 +187,7 @@ fn rank(failure: &evidence::AttemptFailure) -> (EvidenceLevel, u8) {
 fn kind(failure: &evidence::AttemptFailure) -> FailureKind {
     match failure.cause {
         // The server's certificate was handled before: here it rejected ours, or the lack of one.
-        FailureCause::Certificate | FailureCause::Tls => FailureKind::Tls,
+        cause if cause.is_of_security() => FailureKind::Tls,
         // What comes instead of a TLS handshake, as in curl.
         FailureCause::Protocol if failure.reached == EvidenceLevel::Transport => FailureKind::Tls,
         FailureCause::Protocol => FailureKind::Protocol,
@@ -239,13 +249,15 @@ mod tests {
 
     use super::*;
 
-    const CAUSES: [FailureCause; 11] = [
+    const CAUSES: [FailureCause; 13] = [
         FailureCause::Refused,
         FailureCause::Unreachable,
         FailureCause::Silent,
         FailureCause::Reset,
         FailureCause::Tls,
         FailureCause::Certificate,
+        FailureCause::Ech,
+        FailureCause::EchBroken,
         FailureCause::Protocol,
         FailureCause::Deadline,
         FailureCause::FellBack,

@@ -81,6 +81,8 @@ fn failure_text(attempt: &RaceAttempt) -> &'static str {
             FailureCause::Silent | FailureCause::Deadline => SILENT,
             FailureCause::Reset => "the server closed the QUIC connection in its handshake",
             FailureCause::Tls => "the TLS handshake over QUIC failed",
+            FailureCause::Ech => "the server did not accept the encrypted ClientHello over QUIC",
+            FailureCause::EchBroken => "something broke the encrypted ClientHello over QUIC",
             FailureCause::Certificate => "the certificate shown over QUIC is not accepted",
             FailureCause::Protocol => "what answers on UDP does not follow the QUIC protocol",
             _ => "this host cannot send UDP there; --all shows why",

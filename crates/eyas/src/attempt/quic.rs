@@ -12,7 +12,6 @@ use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use quinn::crypto::rustls::HandshakeData;
 use rustls_pki_types::CertificateDer;
 
-use super::quic_tls::{ObservedClientConfig, QuicObservation};
 use super::{AttemptReporter, CandidateAttempt, EstablishedTransport, quic_failure};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
@@ -21,6 +20,7 @@ use crate::failure::{failure, open_failure, send_failure};
 use crate::quic_sockets::SharedSocket;
 use crate::quic_sockets::unanswered::PendingAttempt;
 use crate::quic_stream::{QuicStream, StreamRole};
+use crate::quic_tls::{ObservedClientConfig, QuicObservation};
 
 /// Lower bound of the initial round-trip estimate: below it the probe timer (RFC 9002 §6.2) would
 /// expire before a busy peer has had time to respond.
@@ -39,23 +39,25 @@ const RECEIVE_WINDOW: u64 = 1 << 61;
 const PEER_UNREACHABLE: quinn::VarInt = quinn::VarInt::from_u32(0);
 
 pub(super) async fn run(
-    attempt: CandidateAttempt,
+    attempt: &CandidateAttempt,
     connector: &EndpointConnector,
     reporter: &AttemptReporter,
 ) -> Result<EstablishedTransport, AttemptFailure> {
     let start_time = Instant::now();
     let StartedQuic { mut connecting, mut info, socket, mut pending, observation } =
-        start(&attempt, connector, false).await?;
-    pending.unless_failed(connecting.handshake_data()).await?.map_err(|error| {
-        quic_failure::handshake_failure(&error, EvidenceLevel::Started, &observation)
-    })?;
+        start(attempt, connector, false).await?;
+    let failed = |error: &quinn::ConnectionError, reached| {
+        let failure = quic_failure::handshake_failure(error, reached, &observation);
+        observation.error().into_iter().for_each(|error| attempt.ech.observe(error));
+        attempt.explained_by_ech(failure, observation.rejection())
+    };
+    let answered = pending.unless_failed(connecting.handshake_data()).await?;
+    answered.map_err(|error| failed(&error, EvidenceLevel::Started))?;
     drop(pending);
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;
     reporter.progress(EvidenceLevel::Transport, Some(start_time.elapsed())).await;
-    let connection = connecting.await.map_err(|error| {
-        quic_failure::handshake_failure(&error, EvidenceLevel::Transport, &observation)
-    })?;
+    let connection = connecting.await.map_err(|error| failed(&error, EvidenceLevel::Transport))?;
     socket.mark_connected();
     Ok(established(connection, info, attempt.origin, &observation))
 }
@@ -95,7 +97,7 @@ async fn start<'a>(
     let pending = socket.unanswered.register(peer);
     let connecting = endpoint
         .connect_with(config, peer, &name.to_str())
-        .map_err(|error| quic_failure::start_failure(&error))?;
+        .map_err(|error| quic_failure::start_failure(&error, &observation))?;
     Ok(StartedQuic { connecting, info, socket, pending, observation })
 }
 
@@ -141,6 +143,7 @@ pub(crate) async fn early(
     info.security = Security::Tls;
     info.protocol = Some("TLSv1.3");
     info.alpn = attempt.candidate.alpn.first().cloned();
+    info.ech = attempt.ech.outcome();
     Some(EarlyQuic { connection, info, accepted, origin: attempt.origin, pending, observation })
 }
 
@@ -178,7 +181,8 @@ fn client_config(
     if let Some(config) = &attempt.quic_config {
         return Ok(config.clone());
     }
-    let tls = connector.quic_tls(&attempt.candidate.alpn, early_data).map_err(|error| {
+    let tls = connector.quic_tls(&attempt.candidate.alpn, attempt.ech.offer(), early_data);
+    let tls = tls.map_err(|error| {
         failure(FailureCause::Unsupported, EvidenceLevel::Started, error.to_string())
     })?;
     let tls = ObservedClientConfig::new(tls, observation.clone());

@@ -5,15 +5,18 @@ use eyas_race::evidence::{
 };
 use quinn::{ConnectError, ConnectionError, TransportErrorCode};
 
-use super::quic_tls::QuicObservation;
 use crate::failure::{alert_cause, alert_fault, alert_name, failure};
+use crate::quic_tls::QuicObservation;
 use crate::security::CertificateRejection;
 
 /// CRYPTO_ERROR codes are 0x0100 plus a TLS alert (RFC 9001 §4.8).
 const CRYPTO_ERRORS: std::ops::RangeInclusive<u64> = 0x0100..=0x01ff;
 
 /// Returns the failure of an attempt that could not be started.
-pub(super) fn start_failure(error: &ConnectError) -> AttemptFailure {
+pub(super) fn start_failure(error: &ConnectError, observation: &QuicObservation) -> AttemptFailure {
+    if let Some(error) = observation.error() {
+        return failure(FailureCause::Tls, EvidenceLevel::Started, error.to_string());
+    }
     let cause = match error {
         ConnectError::InvalidServerName(_) => FailureCause::Certificate,
         ConnectError::InvalidRemoteAddress(_) => FailureCause::Unreachable,

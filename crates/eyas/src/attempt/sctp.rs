@@ -1,5 +1,6 @@
 //! SCTP (RFC 9260), directly over IP or inside UDP (RFC 6951), as one byte stream on stream 0.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -7,6 +8,7 @@ use eyas_race::candidate::{Security, Transport};
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_sctp_tokio::protocol::identifier::StreamId;
 use eyas_sctp_tokio::{PendingAssociation, SctpAssociation, SctpCarrier, SctpStream};
+use tokio_rustls::TlsStream;
 
 use super::{AttemptReporter, CandidateAttempt, EstablishedTransport, tls};
 use crate::byte_stream::ByteTransport;
@@ -20,16 +22,16 @@ use crate::sctp::{attempt_failure, connect_failure};
 pub(super) const STREAM: StreamId = StreamId(0);
 
 pub(super) async fn run(
-    mut attempt: CandidateAttempt,
+    attempt: &mut CandidateAttempt,
     connector: &EndpointConnector,
     reporter: &AttemptReporter,
 ) -> Result<EstablishedTransport, AttemptFailure> {
     let mut info = attempt.info();
-    let association = open(&mut attempt, connector, reporter, &mut info).await?;
+    let association = open(attempt, connector, reporter, &mut info).await?;
     let stream = association
         .stream(STREAM)
         .map_err(|error| attempt_failure(&error, EvidenceLevel::Transport))?;
-    secure(stream, &attempt, connector, info).await
+    secure(stream, attempt, connector, info).await
 }
 
 /// Opens the association. At the INIT ACK it waits until the race decides to proceed.
@@ -106,12 +108,17 @@ async fn secure(
         let transport = ByteTransport::Sctp(Box::new(stream));
         return Ok(EstablishedTransport { transport, info, read_ahead: Bytes::new() });
     }
-    let config = connector.stream_tls(&attempt.candidate.alpn);
-    let name = attempt.server_name.clone().map_err(|error| {
-        failure(FailureCause::Certificate, EvidenceLevel::Transport, error.to_string())
-    })?;
+    let reached = EvidenceLevel::Transport;
+    let config = connector.stream_tls(&attempt.candidate.alpn, attempt.ech.offer());
+    let config =
+        config.map_err(|error| failure(FailureCause::Unsupported, reached, error.to_string()))?.tls;
+    let name = attempt
+        .server_name
+        .clone()
+        .map_err(|error| failure(FailureCause::Certificate, reached, error.to_string()))?;
+    let tls = tls::connect(stream, Arc::clone(&config), attempt, reached).await?;
+    let tls = TlsStream::from(tls);
     let role = Role::Client(config.into(), name);
-    let tls = role.secure(stream).await?;
     info.timings.security = Some(attempt.origin.elapsed());
     tls::describe(&mut info, tls.get_ref().1);
     let transport = ByteTransport::SctpTls(Box::new(Secured::new(tls, role)));

@@ -19,7 +19,7 @@ use crate::sctp::{attempt_failure, connect_failure};
 use crate::security::{explained, keeping};
 
 pub(super) async fn run(
-    mut attempt: CandidateAttempt,
+    attempt: &mut CandidateAttempt,
     connector: &EndpointConnector,
     reporter: &AttemptReporter,
 ) -> Result<EstablishedTransport, AttemptFailure> {
@@ -50,7 +50,7 @@ pub(super) async fn run(
     info.peer_certificates.extend(pending.peer_certificate());
     let waiting = pending.association();
     let association = tokio::select! {
-        established = establish(waiting, start, &mut attempt, reporter, &mut info) => established?,
+        established = establish(waiting, start, attempt, reporter, &mut info) => established?,
         () = pending.session_ended() => return Err(rejected_by_peer()),
     };
     let stream = association

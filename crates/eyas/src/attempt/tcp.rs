@@ -30,7 +30,7 @@ const KEEP_ALIVE_TRIES: u32 = 4;
 const USER_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(super) async fn run(
-    attempt: CandidateAttempt,
+    attempt: &CandidateAttempt,
     connector: &EndpointConnector,
     reporter: &AttemptReporter,
 ) -> Result<EstablishedTransport, AttemptFailure> {
@@ -39,7 +39,7 @@ pub(super) async fn run(
     let wants_mptcp = is_planned || connector.mptcp();
     let fast_open = attempt.is_unraced && connector.fast_open();
     let start = Instant::now();
-    let stream = connected(&attempt, connector, wants_mptcp, fast_open).await?;
+    let stream = connected(attempt, connector, wants_mptcp, fast_open).await?;
     // With TCP Fast Open the call returns before the peer has responded, so there is no round-trip
     // time.
     let rtt = (!fast_open).then(|| start.elapsed());
@@ -68,9 +68,9 @@ pub(super) async fn run(
         }),
         Security::Tls => {
             // Without MPTCP and Fast Open, which devices remove or drop as well.
-            let reopen = || connected(&attempt, connector, false, false);
+            let reopen = || connected(attempt, connector, false, false);
             let SecuredTcp { stream, note } =
-                tcp_hello::secure(stream, &attempt, connector, reached, rtt, reopen).await?;
+                tcp_hello::secure(stream, attempt, connector, reached, rtt, reopen).await?;
             info.reasons.extend(note.map(str::to_owned));
             info.timings.security = Some(attempt.origin.elapsed());
             tls::describe(&mut info, stream.get_ref().1);

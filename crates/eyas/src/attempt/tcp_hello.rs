@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
+use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use rustls::ClientConfig;
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
 use super::CandidateAttempt;
 use super::tls::{self, HandshakeFailure};
-use crate::connector::EndpointConnector;
+use crate::connector::{EndpointConnector, StreamTls};
 use crate::tcp_status::TcpGuard;
 
 /// How long the server's host may leave a ClientHello unacknowledged, at least, and in round trips: what was lost is sent
@@ -47,17 +47,18 @@ pub(super) async fn secure<F: Future<Output = Result<TcpStream, AttemptFailure>>
     rtt: Option<Duration>,
     reopen: impl FnOnce() -> F,
 ) -> Result<SecuredTcp, AttemptFailure> {
-    let alpn = &attempt.candidate.alpn;
+    let (alpn, ech) = (&attempt.candidate.alpn, attempt.ech.offer());
+    let StreamTls { tls: long, short } = connector.stream_tls(alpn, ech).map_err(|error| {
+        AttemptFailure::new(FailureCause::Unsupported, reached, error.to_string())
+    })?;
     let peer = attempt.candidate.address.ip();
     let peers = connector.short_hello_peers();
-    let short = connector.stream_tls_with_short_hello(alpn);
     if let Some(short) = &short
         && peers.contains(peer, Instant::now())
     {
         let stream = tls::connect(stream, Arc::clone(short), attempt, reached).await?;
         return Ok(SecuredTcp { stream, note: Some(SHORTENED) });
     }
-    let long = connector.stream_tls(alpn);
     let patience = rtt.map_or(MIN_PATIENCE, |rtt| MIN_PATIENCE.max(rtt * PATIENCE_ROUND_TRIPS));
     let again =
         short.map(|config| async { tls::connect(reopen().await?, config, attempt, reached).await });

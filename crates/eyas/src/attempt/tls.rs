@@ -18,10 +18,6 @@ use crate::connection_info::ConnectionInfo;
 use crate::failure::{failure, io_failure};
 use crate::security::{explained, observed, recorded_call};
 
-/// The note on a connection for which DNS returned an ECH configuration (RFC 9848).
-pub(super) const ECH_NOT_USED: &str = "DNS offers Encrypted ClientHello, but the cryptography of \
-     this build (ring) has no HPKE: the server name went out in clear";
-
 pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     config: Arc<ClientConfig>,
@@ -68,11 +64,11 @@ pub(super) async fn connect_observed<S: AsyncRead + AsyncWrite + Unpin>(
     .await;
     result.map_err(|error| HandshakeFailure {
         may_be_due_to_size: may_be_due_to_size(&error),
-        failure: explained(io_failure(&error, reached), rejection),
+        failure: attempt.failed_handshake(&error, reached, rejection),
     })
 }
 
-/// Establishes TLS over a stream with a server of this name.
+/// Establishes TLS over a stream with a server of this name, without ECH.
 pub(crate) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
     connector: &TlsConnector,
     name: ServerName<'static>,
@@ -86,7 +82,7 @@ pub(crate) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
 /// Returns whether a server that takes the first packet of a ClientHello for all of it may have caused this error: it
 /// closes or resets the connection, or sends one of the alerts about messages that cannot be parsed.
 fn may_be_due_to_size(error: &io::Error) -> bool {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+    match tls_error(error) {
         Some(rustls::Error::AlertReceived(alert)) => matches!(
             alert,
             AlertDescription::DecodeError
@@ -104,6 +100,11 @@ fn may_be_due_to_size(error: &io::Error) -> bool {
                 | io::ErrorKind::BrokenPipe
         ),
     }
+}
+
+/// Returns the error of rustls in one of a stream.
+pub(super) fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
+    error.get_ref().and_then(|inner| inner.downcast_ref())
 }
 
 /// Writes the results of the handshake into `info`.

@@ -5,6 +5,7 @@ use eyas_race::{candidate::AlpnName, report::milliseconds};
 use serde::Serialize;
 
 use super::{ConnectionInfo, ConnectionTimings};
+use crate::ech::EchOutcome;
 
 /// A connection: what it is, when each stage was reached, and why it was chosen.
 #[derive(Clone, Debug, Serialize)]
@@ -21,6 +22,8 @@ pub struct ConnectionInfoJson {
     cipher_suite: Option<String>,
     /// The group of TLS's key exchange.
     key_exchange: Option<&'static str>,
+    /// What became of Encrypted ClientHello: `accepted`, `turned-off`, `grease`.
+    ech: Option<&'static str>,
     /// The local address and port.
     local: Option<String>,
     /// The peer's address and port.
@@ -61,6 +64,7 @@ impl From<&ConnectionInfo> for ConnectionInfoJson {
             protocol: info.protocol,
             cipher_suite: info.cipher_suite.clone(),
             key_exchange: info.key_exchange,
+            ech: info.ech.as_ref().map(EchOutcome::name),
             local: info.local.map(|local| local.to_string()),
             remote: info.remote.to_string(),
             alpn: info.alpn.clone(),

@@ -9,6 +9,7 @@ use eyas_race::target::TargetHost;
 use super::Endpoint;
 use crate::attempt::quic::{self, EarlyQuic};
 use crate::attempt::{CandidateAttempt, server_name};
+use crate::ech::EchAttempt;
 use crate::{Connection, ConnectionFeedback, ConnectionInfo};
 
 /// A QUIC connection on which data can be sent during the handshake.
@@ -55,8 +56,9 @@ impl Endpoint {
     /// early data; returns `None` otherwise. There is no race and no memory involved: callers need
     /// another way to connect if this fails.
     pub async fn early(&self, host: &TargetHost, candidate: Candidate) -> Option<EarlyConnection> {
-        let attempt = CandidateAttempt {
+        let mut attempt = CandidateAttempt {
             candidate,
+            ech: EchAttempt::default(),
             server_name: server_name(host),
             initial_rtt: None,
             origin: Instant::now(),
@@ -70,6 +72,7 @@ impl Endpoint {
             quic_config: None,
             without_keep_alive: false,
         };
+        attempt.ech = attempt.first_ech(self.connector()).ok()?;
         Some(EarlyConnection { quic: quic::early(&attempt, self.connector()).await? })
     }
 }

@@ -1,6 +1,6 @@
 //! TLS over a stream that the caller supplies, such as a tunnel through a proxy.
 
-use eyas_race::candidate::AlpnName;
+use eyas_race::candidate::{AlpnName, Security};
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_race::target::TargetHost;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -9,11 +9,13 @@ use tokio_rustls::client::TlsStream;
 
 use super::Endpoint;
 use crate::attempt::{server_name, tls};
+use crate::ech::EchAttempt;
 use crate::failure::failure;
 
 impl Endpoint {
     /// Establishes TLS over `stream`, with the security parameters of the endpoint. The certificate
-    /// must be valid for `host`.
+    /// must be valid for `host`. Records are not asked for: the ClientHello is encrypted if [the
+    /// parameters](crate::SecurityParameters::with_ech_configs) have the configurations, and there is no other try.
     ///
     /// # Errors
     /// Returns why the handshake failed, as an attempt of a race would.
@@ -29,7 +31,13 @@ impl Endpoint {
         let name = server_name(host).map_err(|error| {
             failure(FailureCause::Certificate, EvidenceLevel::Transport, error.to_string())
         })?;
-        let config = self.shared.connector.stream_tls(alpn);
+        let connector = &self.shared.connector;
+        let ech =
+            EchAttempt::begin(Security::Tls, None, connector.ech(), connector.has_tls13_alone())?;
+        let config = connector.stream_tls(alpn, ech.offer()).map_err(|error| {
+            failure(FailureCause::Unsupported, EvidenceLevel::Transport, error.to_string())
+        })?;
+        let config = config.tls;
         tls::handshake(&TlsConnector::from(config), name, stream, EvidenceLevel::Transport).await
     }
 }

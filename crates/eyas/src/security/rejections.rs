@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[cfg(feature = "sctp")]
 use std::sync::OnceLock;
 
-use eyas_race::evidence::{AttemptFailure, CertificateFailure, CertificateFault};
+use eyas_race::evidence::{AttemptFailure, CertificateFailure, CertificateFault, FailureCause};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
@@ -31,6 +31,8 @@ tokio::task_local! {
 /// What is wrong with a server's certificate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CertificateRejection {
+    /// The name that it was checked for, if it came to that.
+    name: Option<ServerName<'static>>,
     fault: CertificateFault,
     description: String,
 }
@@ -44,12 +46,28 @@ impl CertificateRejection {
         why: &CertificateError,
     ) -> Self {
         let description = fault_text::describe(certificate, why, name, now);
-        Self { fault: certificate_fault(why), description }
+        Self { name: Some(name.to_owned()), fault: certificate_fault(why), description }
     }
 
     /// Creates the rejection of a certificate of which only the kind of fault is known.
     pub(crate) fn undescribed(fault: CertificateFault) -> Self {
-        Self { fault, description: UNKNOWN.to_owned() }
+        Self { name: None, fault, description: UNKNOWN.to_owned() }
+    }
+
+    /// Returns whether it is a certificate for this name, as far as is known, and not for the public name of ECH.
+    pub(crate) fn is_of(&self, server: &ServerName<'_>) -> bool {
+        self.name.as_ref().is_none_or(|name| name == server)
+    }
+
+    /// Returns a failure with the reason that what answered an encrypted ClientHello has not proved to be its public
+    /// name.
+    pub(crate) fn explain_broken_ech(&self, failure: AttemptFailure) -> AttemptFailure {
+        let name = self.name.as_ref().map(ServerName::to_str).unwrap_or_default();
+        let detail = format!(
+            "what answered the encrypted ClientHello is neither the server nor `{name}`, its public name: {}",
+            self.description
+        );
+        AttemptFailure { cause: FailureCause::EchBroken, fault: None, detail, ..failure }
     }
 
     /// Returns a failure with this as its reason.
@@ -204,7 +222,7 @@ pub(crate) fn keeping(
 
 #[cfg(test)]
 mod tests {
-    use eyas_race::evidence::{EvidenceLevel, FailureCause};
+    use eyas_race::evidence::EvidenceLevel;
 
     use super::*;
 
@@ -216,6 +234,7 @@ mod tests {
 
     fn rejection(description: &str) -> CertificateRejection {
         CertificateRejection {
+            name: None,
             fault: CertificateFault::UnknownIssuer,
             description: description.into(),
         }

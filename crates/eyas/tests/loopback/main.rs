@@ -2,6 +2,7 @@
 
 mod attempt;
 mod common;
+mod ech;
 #[cfg(feature = "sctp")]
 mod ends;
 mod events;

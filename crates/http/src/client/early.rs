@@ -13,7 +13,7 @@ use std::{
 };
 
 use eyas::{
-    ConnectionFeedback, EarlyConnection, RaceRecording,
+    ConnectionFeedback, EarlyConnection, EchConfigList, EchOutcome, RaceRecording,
     race::candidate::{AddressOrigin, Candidate, Security, Transport},
 };
 use http_body::Body as _;
@@ -39,6 +39,8 @@ pub(super) struct Known(Mutex<BTreeMap<Key, KnownOrigin>>);
 #[derive(Clone)]
 struct KnownOrigin {
     address: SocketAddr,
+    /// The configurations with which it accepted Encrypted ClientHello, so that its name remains encrypted.
+    ech: Option<EchConfigList>,
     /// The race that found it.
     recording: RaceRecording,
     feedback: ConnectionFeedback,
@@ -59,7 +61,8 @@ impl Known {
         }
         let (recording, feedback) = report.handles();
         let (address, settings) = (report.info().remote, http3.server_settings());
-        known.insert(key.clone(), KnownOrigin { address, recording, feedback, settings });
+        let ech = report.info().ech.as_ref().and_then(EchOutcome::accepted).cloned();
+        known.insert(key.clone(), KnownOrigin { address, ech, recording, feedback, settings });
     }
 
     /// Remembers the settings of a connection that has resumed a session, and has another one.
@@ -97,7 +100,7 @@ pub(super) async fn open(
     permit: Permit,
 ) -> Result<Leased, Permit> {
     let known = inner.known.lock().get(&route.key).cloned();
-    let Some(KnownOrigin { address, recording, feedback, settings }) = known else {
+    let Some(KnownOrigin { address, ech, recording, feedback, settings }) = known else {
         return Err(permit);
     };
     let candidate = Candidate {
@@ -105,7 +108,7 @@ pub(super) async fn open(
         transport: Transport::Quic,
         security: Security::Tls,
         alpn: inner.config.versions.quic_alpn(),
-        ech: None,
+        ech: ech.map(|configs| configs.as_bytes().to_vec()),
         priority: None,
         origin: AddressOrigin::Address,
     };

@@ -3,7 +3,7 @@
 
 use eyas::race::{
     candidate::{Security, Transport},
-    evidence::{AttemptFailure, FailureCause},
+    evidence::AttemptFailure,
     target::{Target, TargetHost},
 };
 
@@ -95,7 +95,7 @@ fn tls_error(failure: AttemptFailure) -> Error {
         return Error::new(Kind::Certificate, failure.detail);
     }
     let kind = match failure.cause {
-        FailureCause::Certificate | FailureCause::Tls => Kind::Tls,
+        cause if cause.is_of_security() => Kind::Tls,
         _ => Kind::Connect,
     };
     Error::new(kind, format!("{}: {}", failure.cause, failure.detail))
@@ -110,7 +110,7 @@ fn through_proxy(error: Error) -> Error {
 #[cfg(test)]
 mod tests {
     use eyas::CertificateFault;
-    use eyas::race::evidence::{CertificateFailure, EvidenceLevel};
+    use eyas::race::evidence::{CertificateFailure, EvidenceLevel, FailureCause};
 
     use super::*;
 

@@ -13,7 +13,7 @@ pub(crate) fn connect_error(error: ConnectError) -> Error {
         (RaceFailure::NoAddress(_), _) => Kind::Dns,
         (RaceFailure::Cancelled, _) => Kind::Closed,
         _ if error.certificate().is_some() => Kind::Certificate,
-        (_, Some(FailureCause::Certificate | FailureCause::Tls)) => Kind::Tls,
+        (_, Some(cause)) if cause.is_of_security() => Kind::Tls,
         (RaceFailure::Deadline(_), None)
         | (_, Some(FailureCause::Silent | FailureCause::Deadline)) => Kind::ConnectTimeout,
         _ => Kind::Connect,

@@ -134,8 +134,7 @@ fn concerns_security(evidence: &Evidence, failure: &AttemptFailure) -> bool {
         EvidenceLevel::Transport
     };
     candidate.security != Security::None
-        && (failure.reached.max(evidence.level) >= security_from
-            || matches!(failure.cause, FailureCause::Tls | FailureCause::Certificate))
+        && (failure.reached.max(evidence.level) >= security_from || failure.cause.is_of_security())
 }
 
 /// Returns the outcome after this finding; `None` if nothing changes.

@@ -314,6 +314,8 @@ impl fmt::Display for FailureVerb {
             FailureCause::Silent => "was silent",
             FailureCause::Reset => "was reset",
             FailureCause::Tls => "failed in the TLS handshake",
+            FailureCause::Ech => "did not accept the encrypted ClientHello",
+            FailureCause::EchBroken => "broke the encrypted ClientHello",
             FailureCause::Certificate => "had a certificate that was not accepted",
             FailureCause::Protocol => "violated the protocol",
             FailureCause::Deadline => "was too slow",

@@ -2,7 +2,7 @@
 
 use eyas::race::report::{PlanJson, RaceJson};
 use eyas::race::trace::Trace;
-use eyas::{ConnectionInfo, NameSource, Resolver};
+use eyas::{ConnectionInfo, EchOutcome, NameSource, Resolver};
 use eyas_http::{Redirect, Response, Reuse, version_name};
 use http::{HeaderMap, StatusCode, Version};
 use serde_json::Value;
@@ -26,6 +26,7 @@ pub(super) fn connection(response: &Response) -> ConnectionShape {
         address: info.remote.to_string(),
         protocol: info.protocol.map(str::to_owned),
         key_exchange: info.key_exchange,
+        ech: info.ech.as_ref().map(EchOutcome::name),
         alpn: info.alpn.clone(),
         rtt_ms: info.rtt.map(millis),
         reasons: info.reasons.clone(),
@@ -123,8 +124,14 @@ fn connection_line(info: &ConnectionInfo) -> PaintedLine {
     let mut line = PaintedLine::new().with_span(Paint::Dim, "* ");
     line.push(Paint::Good, info.transport.to_string());
     line.push(Paint::Plain, format!(" {}", info.remote));
-    let parts =
-        [info.protocol, info.alpn.as_deref(), info.cipher_suite.as_deref(), info.key_exchange];
+    let ech = match &info.ech {
+        Some(EchOutcome::Accepted(_)) => Some("ECH"),
+        Some(EchOutcome::TurnedOff) => Some("ECH turned off"),
+        // It only looks like it.
+        _ => None,
+    };
+    let suite = info.cipher_suite.as_deref();
+    let parts = [info.protocol, info.alpn.as_deref(), suite, info.key_exchange, ech];
     for part in parts.into_iter().flatten() {
         line.push(Paint::Dim, format!("  {part}"));
     }

@@ -29,8 +29,13 @@ pub(crate) struct Credentials {
 
 impl Credentials {
     pub(crate) fn of(name: &str) -> Self {
+        Self::of_names(&[name])
+    }
+
+    pub(crate) fn of_names(names: &[&str]) -> Self {
         let key = rcgen::KeyPair::generate().unwrap();
-        let params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let params = rcgen::CertificateParams::new(names).unwrap();
         let certificate = params.self_signed(&key).unwrap().der().clone();
         Self { certificate, key: key.serialize_der() }
     }

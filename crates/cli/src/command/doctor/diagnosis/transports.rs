@@ -24,6 +24,8 @@ pub(super) const fn why(attempt: &AttemptFinding) -> &'static str {
             (FailureCause::Unreachable, _) => "unreachable",
             (FailureCause::Silent | FailureCause::Deadline, _) => "silent",
             (FailureCause::Reset, _) => "closing the connection",
+            (FailureCause::Ech, _) => "not accepting the encrypted ClientHello",
+            (FailureCause::EchBroken, _) => "breaking the encrypted ClientHello",
             (FailureCause::Tls, _) => "failing the TLS handshake",
             (FailureCause::Protocol, _) => "speaking another protocol",
             _ => "not to be reached by this machine",
@@ -120,6 +122,10 @@ pub(super) fn tcp(findings: &DoctorFindings) -> TopicVerdict {
     let address = attempt.address;
     let is_up = reached >= EvidenceLevel::Transport;
     match cause {
+        FailureCause::Ech | FailureCause::EchBroken => TopicVerdict::broken(
+            format!("{address} accepts TCP, and is then {}", why(attempt)),
+            "does something on this network intercept TLS? --ech off examines it without encrypting its name",
+        ),
         FailureCause::Tls | FailureCause::Certificate | FailureCause::Protocol => {
             TopicVerdict::broken(
                 format!("{address} accepts TCP, but the TLS handshake fails"),
