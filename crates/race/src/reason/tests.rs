@@ -116,7 +116,7 @@ fn of_order() -> Vec<(PlanReason, &'static str)> {
             PlanReason(ReasonKind::BesideRecords { name: name() }),
             "ignores the HTTPS records of example.com, as if there were none: tried after those that they name",
         ),
-        (PlanReason(ReasonKind::Ech), "its record has an ECH configuration, which is required"),
+        (PlanReason(ReasonKind::Ech), "its record has the keys to encrypt its name (ECH)"),
     ]
 }
 

@@ -179,7 +179,7 @@ impl ReasonKind {
                 f,
                 "ignores the HTTPS records of {name}, as if there were none: tried after those that they name"
             ),
-            Self::Ech => f.write_str("its record has an ECH configuration, which is required"),
+            Self::Ech => f.write_str("its record has the keys to encrypt its name (ECH)"),
             Self::QuicUnannounced => {
                 f.write_str("no HTTPS record announces QUIC; it is tried on the same port anyway")
             }

@@ -300,6 +300,11 @@ fn https_records_may_be_withheld() {
     check(Topic::HttpsRecords, |it| name(it).is_from_dns = false, Absent, "comes from");
     check(Topic::Ech, |it| name(it).https.clear(), Absent, "none without");
     check(Topic::Ech, |it| name(it).https[0].has_ech = false, Absent, "offers none");
+    let over_quic = |of: &AttemptFinding| of.transport == Transport::Quic;
+    for (cause, finding) in [(FailureCause::Ech, "accepted"), (FailureCause::EchBroken, "broken")] {
+        let outcome = failed(cause, EvidenceLevel::Answered);
+        check(Topic::Ech, |it| set(it, over_quic, outcome), Broken, finding);
+    }
     check(Topic::Ech, |it| it.host = None, Unknown, "needs a HOST");
 }
 

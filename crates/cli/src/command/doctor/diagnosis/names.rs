@@ -1,8 +1,11 @@
 //! Name servers, what they let through, and the host's name.
 
 use eyas::race::dns::DnsFailure;
+use eyas::race::evidence::FailureCause;
 
-use super::super::findings::{AnswerFinding, DoctorFindings, NameServerFinding};
+use super::super::findings::{
+    AnswerFinding, AttemptResult, DoctorFindings, HostFindings, NameServerFinding,
+};
 use super::super::topic::TopicVerdict;
 use super::NO_HOST;
 use super::transports::NO_TIME;
@@ -154,6 +157,13 @@ fn withholds(finding: &NameServerFinding) -> Option<String> {
 /// Returns the verdict about Encrypted Client Hello.
 pub(super) fn ech(findings: &DoctorFindings) -> TopicVerdict {
     let Some(host) = &findings.host else { return TopicVerdict::unknown(NO_HOST) };
+    if let Some(cause) = ech_failure(host) {
+        let how = if cause == FailureCause::Ech { "not accepted" } else { "broken on the way" };
+        return TopicVerdict::broken(
+            format!("the encrypted ClientHello to {} is {how}", host.host),
+            "does something intercept TLS? Try from another network; --ech off sends its name in the clear",
+        );
+    }
     let records: Vec<_> = host.name.iter().flat_map(|name| &name.https).collect();
     if records.iter().any(|record| record.has_ech) {
         return TopicVerdict::good(format!("the configuration of {} arrives", host.host));
@@ -166,6 +176,17 @@ pub(super) fn ech(findings: &DoctorFindings) -> TopicVerdict {
         true => TopicVerdict::absent("none without an HTTPS record"),
         false => TopicVerdict::absent(format!("{} offers none", host.host)),
     }
+}
+
+/// Returns the cause of an attempt that failed for ECH.
+fn ech_failure(host: &HostFindings) -> Option<FailureCause> {
+    host.attempts.iter().flatten().find_map(|attempt| match attempt.outcome {
+        AttemptResult::Failed {
+            cause: cause @ (FailureCause::Ech | FailureCause::EchBroken),
+            ..
+        } => Some(cause),
+        _ => None,
+    })
 }
 
 /// Returns the verdict about the host's name.
