@@ -10,8 +10,12 @@ use crate::http3::{
 };
 use crate::{Failure, Transfer, message};
 
-const OPTIONS: ConnectionOptions =
-    ConnectionOptions { head_bytes: 64 * 1024, extended_connect: false, datagrams: false };
+const OPTIONS: ConnectionOptions = ConnectionOptions {
+    head_bytes: 64 * 1024,
+    extended_connect: false,
+    datagrams: false,
+    remembered: None,
+};
 
 pub struct Client(ClientConnection<quinn::Connection>);
 
