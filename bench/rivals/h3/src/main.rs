@@ -134,14 +134,12 @@ async fn main() -> Result<(), Failure> {
 
 async fn serve(stack: Stack, endpoint: Endpoint) {
     while let Some(incoming) = endpoint.accept().await {
-        tokio::spawn(async move {
-            let quic = incoming.await?;
-            match stack {
-                Stack::Eyas => over_eyas::serve(quic).await,
-                Stack::H3 => over_h3::serve(quic).await,
-                Stack::Quic => over_quic::serve(quic).await,
-            }
-        });
+        // A task that could serve by each stack would be as large as that of the largest.
+        match stack {
+            Stack::Eyas => tokio::spawn(async move { over_eyas::serve(incoming.await?).await }),
+            Stack::H3 => tokio::spawn(async move { over_h3::serve(incoming.await?).await }),
+            Stack::Quic => tokio::spawn(async move { over_quic::serve(incoming.await?).await }),
+        };
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9204#section-2.2>
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::mem;
 
@@ -210,16 +211,15 @@ fn execute(
         }
         EncoderInstruction::InsertWithStaticName { index, value } => {
             let (name, _) = static_table::entry(index).ok_or(QpackRule::NoStaticEntry)?;
-            let value = own_string(octets, &value, table.capacity())?;
-            Entry { name: Bytes::from_static(name), value }
+            Entry::new(name, &string(octets, &value, table.capacity())?)
         }
         EncoderInstruction::InsertWithDynamicName { relative, value } => {
-            let name = relative_entry(table, relative)?.name.clone();
-            Entry { name, value: own_string(octets, &value, table.capacity())? }
+            let value = string(octets, &value, table.capacity())?;
+            Entry::new(relative_entry(table, relative)?.name(), &value)
         }
         EncoderInstruction::InsertWithLiteralName { name, value } => {
-            let name = own_string(octets, &name, table.capacity())?;
-            Entry { name, value: own_string(octets, &value, table.capacity())? }
+            let name = string(octets, &name, table.capacity())?;
+            Entry::new(&name, &string(octets, &value, table.capacity())?)
         }
         EncoderInstruction::Duplicate { relative } => relative_entry(table, relative)?.clone(),
     };
@@ -231,17 +231,20 @@ fn relative_entry(table: &DynamicTable, relative: u64) -> Result<&Entry, QpackRu
     absolute.and_then(|absolute| table.entry(absolute)).ok_or(QpackRule::NoDynamicEntry)
 }
 
-/// Returns a string of an instruction in memory of its own.
-fn own_string(octets: &[u8], literal: &StringLiteral, capacity: u64) -> Result<Bytes, QpackRule> {
+/// Returns a string of an instruction.
+fn string<'a>(
+    octets: &'a [u8],
+    literal: &StringLiteral,
+    capacity: u64,
+) -> Result<Cow<'a, [u8]>, QpackRule> {
     let text = octets.get(literal.place.clone()).unwrap_or_default();
     if !literal.is_huffman {
-        return Ok(Bytes::copy_from_slice(text));
+        return Ok(Cow::Borrowed(text));
     }
     let mut decoded = BytesMut::new();
     let limit = usize::try_from(capacity).unwrap_or(usize::MAX);
     match huffman::decode(text, limit, &mut decoded) {
-        // What was reserved for the longest string would not be counted.
-        Ok(()) => Ok(Bytes::copy_from_slice(&decoded)),
+        Ok(()) => Ok(Cow::Owned(decoded.into())),
         Err(HuffmanFault::Invalid(rule)) => Err(rule),
         Err(HuffmanFault::TooLong) => Err(QpackRule::EntryLargerThanTable),
     }

@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeMap,
     mem,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     task::{Context, Poll, Waker},
     time::{Duration, Instant},
 };
@@ -19,7 +22,7 @@ use eyas_h3::{
     settings::Settings,
     stream::{Role, StreamId},
 };
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use super::{
     error::{ConnectionEnd, StreamError},
@@ -61,23 +64,16 @@ pub(crate) struct Shared<Q> {
     /// The rule that the peer broke, if that is why the connection ends.
     violation: OnceLock<ConnectionFault>,
     /// The identifier in the peer's last GOAWAY (RFC 9114 §5.2).
-    goaway: watch::Sender<u64>,
-    settings: watch::Sender<PeerSettings>,
+    goaway: AtomicU64,
     /// The peer's settings, which may be remembered for longer than the connection.
     received: ServerSettings,
+    has_ended: AtomicBool,
+    /// Wakes those who wait for one of these three.
+    told: Notify,
 }
 
 /// No GOAWAY has arrived.
 const NO_GOAWAY: u64 = u64::MAX;
-
-/// Whether the peer's settings have arrived.
-#[derive(Clone, Copy, Debug)]
-enum PeerSettings {
-    Awaited,
-    Known,
-    /// The connection has ended before.
-    Missing,
-}
 
 struct Core {
     connection: Connection,
@@ -135,9 +131,10 @@ impl<Q: QuicConnection> Shared<Q> {
             core: Mutex::new(core),
             work: Notify::new(),
             violation: OnceLock::new(),
-            goaway: watch::Sender::new(NO_GOAWAY),
-            settings: watch::Sender::new(PeerSettings::Awaited),
+            goaway: AtomicU64::new(NO_GOAWAY),
             received: ServerSettings::default(),
+            has_ended: AtomicBool::new(false),
+            told: Notify::new(),
         };
         shared.with_core(|_, _| ());
         shared
@@ -198,7 +195,7 @@ impl<Q: QuicConnection> Shared<Q> {
             Event::Settings(settings) => {
                 // They come once.
                 let _ = self.received.set(settings);
-                self.settings.send_replace(PeerSettings::Known);
+                self.told.notify_waiters();
             }
             Event::Section { stream, fields } => {
                 if let Some(blocked) = core.blocked.get_mut(&stream.0) {
@@ -211,7 +208,8 @@ impl<Q: QuicConnection> Shared<Q> {
             // One from a client has a push ID, and nothing is pushed.
             Event::GoAway { id } if self.role == Role::Client => {
                 // A later one has a lower identifier.
-                self.goaway.send_replace(id);
+                self.goaway.store(id, Ordering::Release);
+                self.told.notify_waiters();
             }
             _ => {}
         }
@@ -252,13 +250,8 @@ impl<Q: QuicConnection> Shared<Q> {
         core.end = Some(end.clone());
         core.blocked.values_mut().filter_map(|blocked| blocked.waker.take()).for_each(Waker::wake);
         drop(core);
-        self.settings.send_if_modified(|settings| match settings {
-            PeerSettings::Awaited => {
-                *settings = PeerSettings::Missing;
-                true
-            }
-            _ => false,
-        });
+        self.has_ended.store(true, Ordering::Release);
+        self.told.notify_waiters();
     }
 
     /// Ends the connection of a client whose server has opened a bidirectional stream (RFC 9114 §6.1).
@@ -350,28 +343,38 @@ impl<Q: QuicConnection> Shared<Q> {
 impl<Q: QuicConnection> Shared<Q> {
     /// Returns whether the peer accepts no further requests (RFC 9114 §5.2).
     pub(crate) fn is_going_away(&self) -> bool {
-        *self.goaway.borrow() != NO_GOAWAY
+        self.goaway.load(Ordering::Acquire) != NO_GOAWAY
     }
 
     /// Returns whether the peer does not process the request on this stream.
     pub(crate) fn excludes(&self, stream: u64) -> bool {
-        stream >= *self.goaway.borrow()
+        stream >= self.goaway.load(Ordering::Acquire)
     }
 
     /// Waits until it is known that the peer does not process the request on this stream.
     pub(crate) async fn excluded(&self, stream: u64) {
-        let mut goaway = self.goaway.subscribe();
-        // It fails only without the sender, which is here.
-        let _ = goaway.wait_for(|id| stream >= *id).await;
+        self.wait_until(|| self.excludes(stream).then_some(())).await;
     }
 
     /// Waits for the peer's settings. There are none if the connection ends before.
     pub(crate) async fn peer_settings(&self) -> Option<Settings> {
-        let mut settings = self.settings.subscribe();
-        let known = settings.wait_for(|settings| !matches!(settings, PeerSettings::Awaited)).await;
-        matches!(known.as_deref(), Ok(PeerSettings::Known))
-            .then(|| self.lock().connection.peer_settings().copied())
-            .flatten()
+        self.wait_until(|| match self.received.get() {
+            Some(settings) => Some(Some(*settings)),
+            None => self.has_ended.load(Ordering::Acquire).then_some(None),
+        })
+        .await
+    }
+
+    /// Waits until something is found in what the peer has told.
+    async fn wait_until<T>(&self, found: impl Fn() -> Option<T>) -> T {
+        loop {
+            // It counts from here on, so that nothing is missed between the look and the wait.
+            let told = self.told.notified();
+            if let Some(found) = found() {
+                return found;
+            }
+            told.await;
+        }
     }
 
     /// Returns the peer's settings, once they have arrived.

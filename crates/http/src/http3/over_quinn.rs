@@ -9,6 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use eyas_h3::code::ErrorCode;
+use futures_util::FutureExt as _;
 use quinn::{ConnectionError, ReadError, StoppedError, VarInt, WriteError};
 
 use super::transport::{
@@ -87,8 +88,7 @@ impl QuicSendStream for quinn::SendStream {
     }
 
     fn stopped(&self) -> impl Future<Output = Stopped> + Send + Sync + 'static {
-        let stopped = quinn::SendStream::stopped(self);
-        async move { Ok(stopped.await?.map(code)) }
+        quinn::SendStream::stopped(self).map(|stopped| Ok(stopped?.map(code)))
     }
 }
 

@@ -82,8 +82,7 @@ impl Section<'_> {
                 let absolute = absolute.map_err(QpackFault::DecompressionFailed)?;
                 let entry = self.table.entry(absolute);
                 let missing = QpackFault::DecompressionFailed(QpackRule::NoDynamicEntry);
-                let entry = entry.ok_or(missing)?;
-                Ok((entry.name.clone(), entry.value.clone()))
+                Ok(entry.ok_or(missing)?.parts())
             }
         }
     }

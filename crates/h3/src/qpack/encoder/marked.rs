@@ -12,8 +12,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::iter;
 
-use bytes::Bytes;
-
 use crate::qpack::table::{DynamicTable, Entry, reserve_for_one};
 
 /// How many chains there are of each kind: a table of 4 KiB has some 60 entries, and every idle connection has this.
@@ -84,7 +82,7 @@ impl MarkedTable {
         let is_equal = move |absolute: &u64| {
             self.table
                 .entry(*absolute)
-                .is_some_and(|entry| entry.name.as_ref() == name && entry.value.as_ref() == value)
+                .is_some_and(|entry| entry.name() == name && entry.value() == value)
         };
         let newest = self.newest.get(chain(mark)).copied().unwrap_or(0);
         let has_mark = move |link: &Link| link.mark == mark;
@@ -99,7 +97,7 @@ impl MarkedTable {
         name: &'a [u8],
     ) -> impl Iterator<Item = u64> + use<'a> {
         let is_equal = move |absolute: &u64| {
-            self.table.entry(*absolute).is_some_and(|entry| entry.name.as_ref() == name)
+            self.table.entry(*absolute).is_some_and(|entry| entry.name() == name)
         };
         let newest = self.newest.get(CHAINS + chain(mark)).copied().unwrap_or(0);
         let has_mark = move |link: &Link| link.name_mark == mark;
@@ -141,8 +139,7 @@ impl MarkedTable {
     /// Inserts a field; returns its absolute index, unless it is larger than the table.
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) -> Option<u64> {
         let (mark, name_mark) = (mark(name, value), name_mark(name));
-        let (name, value) = (Bytes::copy_from_slice(name), Bytes::copy_from_slice(value));
-        self.insert_entry(Entry { name, value }, mark, name_mark)
+        self.insert_entry(Entry::new(name, value), mark, name_mark)
     }
 
     /// Inserts the field of an entry again; returns its new absolute index.
