@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use eyas::{
-    MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
+    EchChoice, EchChoiceError, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
     private_key_from_encrypted_pem, private_key_from_pem, race::memory::MemoryConfig,
 };
 use pyo3::prelude::*;
@@ -28,6 +28,8 @@ pub(crate) struct Trust {
     roots: Option<Bytes>,
     /// The client's certificate chain and its key, in PEM, and the key's passphrase.
     identity: Option<(Bytes, Bytes, Option<Bytes>)>,
+    /// How the ClientHello is encrypted.
+    ech: String,
 }
 
 impl Trust {
@@ -45,6 +47,10 @@ impl Trust {
             let key = key.map_err(value_error)?;
             security = security.with_client_certificate(chain, key);
         }
+        let ech: EchChoice = self.ech.parse().map_err(|cause: EchChoiceError| {
+            value_error(format_args!("{:?} is no setting of ECH: {cause}", self.ech))
+        })?;
+        let security = security.with_ech(ech);
         Ok(if self.verify { security } else { security.accept_any_certificate() })
     }
 }

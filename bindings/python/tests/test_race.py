@@ -130,3 +130,19 @@ def test_address_overrides(server: Server) -> None:
         eyas.Endpoint(resolve={"elsewhere.example": "127.0.0.1"})
     with pytest.raises(ValueError, match="DNS server"):
         eyas.Endpoint(dns_server="nowhere")
+
+
+def test_ech_over_quic_is_pretended_unless_it_is_off_or_required(server: Server) -> None:
+    for ech, expected in (("auto", "grease"), ("off", None)):
+        endpoint = eyas.Endpoint(verify=server.roots, ech=ech)
+        with eyas.create_connection(
+            ("localhost", server.port), 10, transports=("quic",), alpn=["h3"], endpoint=endpoint
+        ) as connection:
+            assert connection.info.ech == expected
+    required = eyas.Endpoint(verify=server.roots, ech="require")
+    with pytest.raises(eyas.ConnectError, match="has no configuration for it"):
+        eyas.create_connection(
+            ("localhost", server.port), 10, transports=("quic",), alpn=["h3"], endpoint=required
+        )
+    with pytest.raises(ValueError, match="no setting of ECH"):
+        eyas.Endpoint(ech="perhaps")

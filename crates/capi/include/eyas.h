@@ -223,6 +223,12 @@ eyas_code eyas_endpoint_options_set_encrypted_client_certificate(eyas_endpoint_o
                                                                  const char *passphrase,
                                                                  eyas_error **error);
 
+// Sets how the ClientHello is encrypted (ECH, RFC 9849): "auto" (the default: where records have the
+// keys), "off", "require", or with the keys of "ecl:BASE64".
+eyas_code eyas_endpoint_options_set_ech(eyas_endpoint_options *options,
+                                        const char *setting,
+                                        eyas_error **error);
+
 // Uses this DNS server, such as "192.0.2.53:53", instead of the system's.
 eyas_code eyas_endpoint_options_set_dns_server(eyas_endpoint_options *options,
                                                const char *server,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use eyas::{
-    MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
+    EchChoice, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
     private_key_from_encrypted_pem, private_key_from_pem, race::memory::MemoryConfig,
 };
 use eyas_sctp_tokio::protocol::config::{AssociationConfig, MultipathConfig};
@@ -201,6 +201,24 @@ pub extern "C" fn eyas_endpoint_options_set_encrypted_client_certificate(
         let key = key_pem.read(key_size, "key_pem")?;
         let key = private_key_from_encrypted_pem(key, passphrase.read("passphrase")?)?;
         options.change(|security| security.with_client_certificate(chain, key));
+        Ok(())
+    })
+}
+
+/// Sets how the ClientHello is encrypted (ECH, RFC 9849): "auto" (the default: where records have the
+/// keys), "off", "require", or with the keys of "ecl:BASE64".
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_set_ech(
+    options: Option<&mut EndpointOptions>,
+    setting: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
+) -> Code {
+    ffi_call(error, || {
+        let options = required_handle(options, "options")?;
+        let text = setting.read("setting")?;
+        let setting: EchChoice =
+            text.parse().map_err(|cause| Failure::invalid(format_args!("{text:?}: {cause}")))?;
+        options.change(|security| security.with_ech(setting));
         Ok(())
     })
 }

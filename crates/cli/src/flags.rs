@@ -70,9 +70,7 @@ pub(crate) use serve::{LogFormat, ServeFlags};
 pub(crate) use tunnel::TunnelStatusFlags;
 pub(crate) use tunnel::{TunFlags, TunnelAction, TunnelFlags, TunnelKeyFlags, TunnelServeFlags};
 pub(crate) use typo::nearest;
-pub(crate) use values::{
-    ConnectTo, DnsServer, EchFlag, HeaderLine, ListenAddresses, ResolveFlag, header,
-};
+pub(crate) use values::{ConnectTo, DnsServer, HeaderLine, ListenAddresses, ResolveFlag, header};
 
 /// Connect over the best transport that works on the network.
 ///

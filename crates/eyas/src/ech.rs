@@ -5,11 +5,14 @@
 //! | [`configs`] | the configurations of a server |
 //! | [`offer`] | the rules: what an attempt sends, first and after a rejection |
 //! | [`hpke`] | the encryption |
+//! | [`choice`] | what a caller wants, also as text |
 
+mod choice;
 mod configs;
 mod hpke;
 mod offer;
 
+pub use choice::{EchChoice, EchChoiceError};
 pub use configs::{EchConfigError, EchConfigList};
 pub(crate) use offer::{EchAttempt, EchOffer, EchParameters};
 

@@ -16,7 +16,7 @@
 //! | [`Resolver`] | DNS, with one query per record type | HEv3 §4 |
 //! | [`ServerExamination`], [`ServerAnswer`] | what each name server lets through | RFC 9460, RFC 7766, RFC 7050 |
 //! | [`SecurityParameters`], [`ServerIdentity`], [`KeyFingerprint`] | trust and own certificates | RFC 9622 §6.3 |
-//! | [`EchPolicy`], [`EchConfigList`], [`EchOutcome`] | names of servers that nobody on the path sees | RFC 9849 |
+//! | [`EchChoice`], [`EchPolicy`], [`EchConfigList`], [`EchOutcome`] | names of servers that nobody on the path sees | RFC 9849 |
 //! | `EarlyConnection` | a request in the first flight of QUIC | RFC 9001 §4.6 |
 //! | `SctpStreams` | further streams of an SCTP association, and messages beside them | RFC 3436 |
 //! | [`printable`] | text of peers, made fit for a terminal | |
@@ -130,7 +130,7 @@ pub use byte_stream::ByteStream;
 pub use connect_error::ConnectError;
 pub use connection::{Connection, ConnectionFeedback};
 pub use connection_info::{ConnectionInfo, ConnectionInfoJson, ConnectionTimings};
-pub use ech::{EchConfigError, EchConfigList, EchOutcome, EchPolicy};
+pub use ech::{EchChoice, EchChoiceError, EchConfigError, EchConfigList, EchOutcome, EchPolicy};
 #[cfg(feature = "quic")]
 pub use endpoint::EarlyConnection;
 pub use endpoint::{Endpoint, EndpointBuilder, NetworkChanges};

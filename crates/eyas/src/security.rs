@@ -14,7 +14,7 @@ use rustls::{
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::ech::EchParameters;
-use crate::{EchConfigList, EchPolicy, Error};
+use crate::{EchChoice, Error};
 
 mod fault_text;
 mod key;
@@ -216,19 +216,21 @@ impl SecurityParameters {
         self
     }
 
-    /// Sets how Encrypted ClientHello (RFC 9849) is used; [`EchPolicy::Auto`] by default.
+    /// Sets how Encrypted ClientHello (RFC 9849) is used, by [`EchPolicy`]; [`EchPolicy::Auto`] by default.
+    ///
+    /// Given an [`EchConfigList`](crate::EchConfigList), the ClientHello to every server is encrypted with that, whatever
+    /// DNS says, unless the policy is [`EchPolicy::Off`]. A server that has other configurations sends them, and is tried
+    /// again with those (RFC 9849 §6.1.6); one that is not the public name is not reached.
+    ///
+    /// [`EchPolicy`]: crate::EchPolicy
+    /// [`EchPolicy::Auto`]: crate::EchPolicy::Auto
+    /// [`EchPolicy::Off`]: crate::EchPolicy::Off
     #[must_use]
-    pub fn with_ech(mut self, policy: EchPolicy) -> Self {
-        self.ech.policy = policy;
-        self
-    }
-
-    /// Encrypts the ClientHello to every server with these configurations, whatever DNS says, unless ECH is
-    /// [off](EchPolicy::Off). A server that has others sends them, and is tried again with those (RFC 9849 §6.1.6); one
-    /// that has none is not reached.
-    #[must_use]
-    pub fn with_ech_configs(mut self, configs: EchConfigList) -> Self {
-        self.ech.given = Some(configs);
+    pub fn with_ech(mut self, choice: impl Into<EchChoice>) -> Self {
+        match choice.into() {
+            EchChoice::Policy(policy) => self.ech.policy = policy,
+            EchChoice::Configs(configs) => self.ech.given = Some(configs),
+        }
         self
     }
 

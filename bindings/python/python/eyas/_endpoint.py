@@ -30,6 +30,7 @@ class _Trust:
     verify: bool
     roots: bytes | None
     identity: tuple[bytes, bytes, bytes | None] | None
+    ech: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,10 +79,12 @@ class Endpoint:
 
     `memory` is the path of a file that several processes may share, `True` for a memory that lasts as long as the
     endpoint, or `False` for none. `verify` are the trusted roots. `cert` is a client certificate chain and its key (two
-    PEM files, or one with both), and as a third item the passphrase of an encrypted key. `resolve` maps hosts and ports to addresses, as in `{"example.org:443": "192.0.2.1"}`. `dns_server` is
-    the address and port of a DNS server to use instead of the system's. `mptcp` enables Multipath TCP where TCP is
-    tried. `sctp` is the configuration of the associations that the endpoint opens, and `sctp_addresses` are the local
-    addresses that they use; by default, all suitable ones.
+    PEM files, or one with both), and as a third item the passphrase of an encrypted key. `resolve` maps hosts and ports to
+    addresses, as in `{"example.org:443": "192.0.2.1"}`. `dns_server` is the address and port of a DNS server to use
+    instead of the system's. `mptcp` enables Multipath TCP where TCP is tried. `ech` says how the names of servers are
+    encrypted (Encrypted ClientHello): `"auto"` where their records have the keys, `"off"`, `"require"`, or with the keys
+    of `"ecl:BASE64"`. `sctp` is the configuration of the associations that the endpoint opens, and `sctp_addresses` are
+    the local addresses that they use; by default, all suitable ones.
 
     An endpoint is thread-safe. Clients and connections without one share an endpoint per process, or create their own
     if `verify` is given.
@@ -96,6 +99,7 @@ class Endpoint:
         resolve: Mapping[str, str | Iterable[str]] | None = None,
         dns_server: str | None = None,
         mptcp: bool = False,
+        ech: str = "auto",
         sctp: Config | None = None,
         sctp_addresses: Sequence[str] = (),
     ) -> None:
@@ -106,6 +110,7 @@ class Endpoint:
             "resolve": dict(resolve or {}),
             "dns_server": dns_server,
             "mptcp": mptcp,
+            "ech": ech,
             "sctp": sctp,
             "sctp_addresses": sctp_addresses,
         }
@@ -122,6 +127,7 @@ class Endpoint:
             verify=verify is not False,
             roots=None if isinstance(verify, bool) else _roots(verify),
             identity=None if pair is None else (_read(pair[0]), _read(pair[1]), passphrase),
+            ech=ech,
         )
         #: Everything that is needed to create the endpoint anew, in a child of this process.
         self._options = _Options(

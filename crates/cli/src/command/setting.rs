@@ -21,7 +21,7 @@ use rustls_pki_types::CertificateDer;
 use super::identity;
 use crate::failure::{Failure, FailureKind};
 use crate::flags::{
-    ChoiceFlags, CommonFlags, ConnectTo, DnsServer, EchFlag, MemoryChoice, PathFlags, RacePolicy,
+    ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PathFlags, RacePolicy,
     ReachFlags, ResolveFlag, TrustFlags, VersionFlags,
 };
 use crate::output;
@@ -334,10 +334,8 @@ pub(crate) fn security(trust: &TrustFlags) -> Result<SecurityParameters, Failure
         let key = identity::private_key(key, &trust.passphrase)?;
         security = security.with_client_certificate(chain, key);
     }
-    match &trust.ech {
-        None => {}
-        Some(EchFlag::Policy(policy)) => security = security.with_ech(*policy),
-        Some(EchFlag::Configs(configs)) => security = security.with_ech_configs(configs.clone()),
+    if let Some(ech) = &trust.ech {
+        security = security.with_ech(ech.clone());
     }
     Ok(if trust.insecure { security.accept_any_certificate() } else { security })
 }

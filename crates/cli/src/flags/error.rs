@@ -1,6 +1,5 @@
 //! Why the value of a flag is refused. clap adds the value and the flag.
 
-use eyas::EchConfigError;
 use eyas::race::candidate::Transport;
 use eyas::race::target::TargetError;
 use eyas_emulator::units::ParseAmountError;
@@ -38,8 +37,6 @@ pub(crate) enum ValueError {
     ManyAddresses(u32),
     #[error(transparent)]
     Amount(#[from] ParseAmountError),
-    #[error(transparent)]
-    Ech(#[from] EchConfigError),
 }
 
 impl ValueError {

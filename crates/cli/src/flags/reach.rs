@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use eyas::EchChoice;
 
-use super::values::{self, ConnectTo, DnsServer, EchFlag, ResolveFlag};
+use super::values::{self, ConnectTo, DnsServer, ResolveFlag};
 
 /// Names, addresses and time limits.
 #[derive(Args, Clone, Debug)]
@@ -88,7 +89,7 @@ pub(crate) struct TrustFlags {
     /// Encrypt the name of the server (ECH): auto where its record offers it, off, require, or with the
     /// configuration ecl:BASE64 [default: auto]
     #[arg(long, value_name = "HOW", value_parser = values::ech, hide_short_help = true)]
-    pub(crate) ech: Option<EchFlag>,
+    pub(crate) ech: Option<EchChoice>,
     #[command(flatten)]
     pub(crate) passphrase: PassphraseFlags,
 }

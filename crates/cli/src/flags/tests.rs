@@ -5,7 +5,6 @@ mod help;
 use std::time::Duration;
 
 use clap::CommandFactory;
-use eyas::EchPolicy;
 
 use super::values;
 use super::*;
@@ -67,32 +66,6 @@ fn connect_to_allows_empty_parts() {
     assert_eq!(six.to_host.as_deref(), Some("::2"));
     for text in ["", "a:1", "a:1:b", "a:x:b:2"] {
         assert!(values::connect_to(text).is_err(), "{text}");
-    }
-}
-
-#[test]
-fn ech_is_named_as_here_or_as_in_curl() {
-    for (text, policy) in [
-        ("auto", EchPolicy::Auto),
-        ("true", EchPolicy::Auto),
-        ("off", EchPolicy::Off),
-        ("false", EchPolicy::Off),
-        ("require", EchPolicy::Required),
-        ("hard", EchPolicy::Required),
-    ] {
-        assert_eq!(values::ech(text), Ok(EchFlag::Policy(policy)), "{text}");
-    }
-    let given = values::ech("ecl:AAb+CgACAQI=");
-    assert!(matches!(given, Ok(EchFlag::Configs(_))), "{given:?}");
-    for (text, why) in [
-        ("", "expected auto"),
-        ("on", "expected auto"),
-        ("ecl:", "no list of ECH configurations"),
-        ("ecl:AAb+CgAC", "no list of ECH configurations"),
-        ("ecl:!", "base64"),
-    ] {
-        let refused = values::ech(text).expect_err(text);
-        assert!(refused.to_string().contains(why), "{text}: {refused}");
     }
 }
 

@@ -8,7 +8,7 @@ use eyas::race::candidate::Transport;
 use eyas::race::policy::SECOND_TRIES_MAX;
 use eyas::race::target::{TargetError, TargetHost, parse_port};
 use eyas::zone::{parse_address, parse_socket_address};
-use eyas::{EchConfigList, EchPolicy, Resolver};
+use eyas::{EchChoice, EchChoiceError, Resolver};
 use eyas_sctp_tokio::protocol::config::CongestionControlKind;
 
 use super::error::ValueError;
@@ -43,26 +43,9 @@ pub(super) fn congestion() -> impl TypedValueParser<Value = CongestionControlKin
         .try_map(|name| CongestionControlKind::from_name(&name).ok_or("no such congestion control"))
 }
 
-/// How to encrypt the ClientHello.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum EchFlag {
-    Policy(EchPolicy),
-    /// With these configurations.
-    Configs(EchConfigList),
-}
-
-/// Parses `--ech`, also in the words of curl.
-pub(super) fn ech(text: &str) -> Result<EchFlag, ValueError> {
-    Ok(EchFlag::Policy(match text {
-        "auto" | "true" => EchPolicy::Auto,
-        "off" | "false" => EchPolicy::Off,
-        "require" | "hard" => EchPolicy::Required,
-        text => {
-            let base64 = text.strip_prefix("ecl:");
-            let base64 = base64.ok_or(ValueError::Form("auto, off, require or ecl:BASE64"))?;
-            return Ok(EchFlag::Configs(base64.parse()?));
-        }
-    }))
+/// Parses `--ech`.
+pub(super) fn ech(text: &str) -> Result<EchChoice, EchChoiceError> {
+    text.parse()
 }
 
 /// curl's `--resolve`: the addresses to use for a host and port.

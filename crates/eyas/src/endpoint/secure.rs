@@ -15,7 +15,7 @@ use crate::failure::failure;
 impl Endpoint {
     /// Establishes TLS over `stream`, with the security parameters of the endpoint. The certificate
     /// must be valid for `host`. Records are not asked for: the ClientHello is encrypted if [the
-    /// parameters](crate::SecurityParameters::with_ech_configs) have the configurations, and there is no other try.
+    /// parameters](crate::SecurityParameters::with_ech) have the configurations, and there is no other try.
     ///
     /// # Errors
     /// Returns why the handshake failed, as an attempt of a race would.
