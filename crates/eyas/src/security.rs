@@ -403,9 +403,17 @@ impl SecurityParameters {
         &self,
         provider: &Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ServerCertVerifier>, Error> {
-        let roots = self.added_roots.iter().cloned();
-        let verifier =
-            rustls_platform_verifier::Verifier::new_with_extra_roots(roots, Arc::clone(provider));
+        // Android's verifier takes no more roots: there, those that were added count alone.
+        #[cfg(target_os = "android")]
+        let verifier = match &self.added_roots[..] {
+            [] => rustls_platform_verifier::Verifier::new(Arc::clone(provider)),
+            added => return Ok(roots_verifier(provider, added)?),
+        };
+        #[cfg(not(target_os = "android"))]
+        let verifier = rustls_platform_verifier::Verifier::new_with_extra_roots(
+            self.added_roots.iter().cloned(),
+            Arc::clone(provider),
+        );
         match verifier {
             Ok(verifier) => Ok(Arc::new(verifier)),
             Err(error) => {

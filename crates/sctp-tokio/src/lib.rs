@@ -114,9 +114,10 @@ mod dtls;
 mod error;
 #[cfg(feature = "json")]
 mod json;
-#[cfg(any(target_os = "linux", target_os = "android"))]
+// Android's kernels have no SCTP.
+#[cfg(target_os = "linux")]
 mod kernel;
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[cfg(not(target_os = "linux"))]
 #[path = "kernel/absent.rs"]
 mod kernel;
 mod listener;

@@ -264,7 +264,7 @@ impl Slot {
     }
 
     /// Keeps a message until it is read.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[cfg(target_os = "linux")]
     pub(super) fn park(&mut self, message: Message) {
         if self.discarded.contains(&message.stream) {
             return;
@@ -276,7 +276,7 @@ impl Slot {
     }
 
     /// Returns whether so much data is waiting to be read that no more is accepted.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[cfg(target_os = "linux")]
     pub(super) fn is_parking_full(&self) -> bool {
         self.parked >= MAX_PARKED
     }

@@ -1,9 +1,9 @@
 //! Checks that the packages compile for the platforms that they are for (`docs/reference/platforms.md`), without linking
 //! and without running anything there.
 //!
-//! The C of SQLite, ring and zstd is compiled by zig, which has the headers of every system: `cargo-zigbuild` passes it
-//! to build scripts. A target or zig that is missing is installed if `CI=true` or skipped aloud otherwise; what cannot be
-//! had is skipped, too.
+//! The C of SQLite, ring and zstd is compiled by zig, which has the headers of every system but Android:
+//! `cargo-zigbuild` passes it to build scripts. A target or zig that is missing is installed if `CI=true` or skipped
+//! aloud otherwise; what cannot be had is skipped, too.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,6 +21,10 @@ struct Platform {
     /// Whether a package has C in it.
     has_c: bool,
 }
+
+/// The C compiler for Android. Zig has no headers of its libc; those of musl do where nothing is linked.
+const CC_FOR_ANDROID: (&str, &str) =
+    ("CC_aarch64_linux_android", "cargo-zigbuild zig cc -- -target aarch64-linux-musl");
 
 /// Why there is no zig.
 pub(super) const NO_ZIG: &str = "zig is missing: pip install ziglang cargo-zigbuild";
@@ -135,6 +139,7 @@ fn check_platform(platform: &Platform, zig: Option<&str>) -> Result<(), String> 
     for package in platform.packages {
         check_all.args(["-p", package]);
     }
+    check_all.env(CC_FOR_ANDROID.0, CC_FOR_ANDROID.1);
     // No warning of ours; those of dependencies are capped.
     check(check_all.env("RUSTFLAGS", "-D warnings"))
 }

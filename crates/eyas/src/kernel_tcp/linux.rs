@@ -28,12 +28,12 @@ sockopt_impl!(
 );
 
 pub(super) fn open(family: Domain, mptcp: bool) -> io::Result<Socket> {
-    let protocol = if mptcp { Protocol::MPTCP } else { Protocol::TCP };
+    let protocol = if mptcp { Protocol::from(libc::IPPROTO_MPTCP) } else { Protocol::TCP };
     Socket::new(family, Type::STREAM.nonblocking(), Some(protocol))
 }
 
 pub(super) fn mptcp() -> io::Result<Protocol> {
-    Ok(Protocol::MPTCP)
+    Ok(Protocol::from(libc::IPPROTO_MPTCP))
 }
 
 pub(super) fn is_mptcp(stream: &TcpStream) -> bool {

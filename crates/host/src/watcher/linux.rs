@@ -3,21 +3,22 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use nix::libc;
 use nix::sys::socket::{
     AddressFamily, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, socket,
 };
 use tokio::net::UdpSocket;
 
-/// Links, addresses and routes of both families.
-const GROUPS: libc::c_int = libc::RTMGRP_LINK
-    | libc::RTMGRP_IPV4_IFADDR
-    | libc::RTMGRP_IPV4_ROUTE
-    | libc::RTMGRP_IPV6_IFADDR
-    | libc::RTMGRP_IPV6_ROUTE;
+/// Links, addresses and routes of both families: the bits of `linux/rtnetlink.h`, which libc lacks on Android.
+const GROUPS: u32 =
+    RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE;
+const RTMGRP_LINK: u32 = 0x1;
+const RTMGRP_IPV4_IFADDR: u32 = 0x10;
+const RTMGRP_IPV4_ROUTE: u32 = 0x40;
+const RTMGRP_IPV6_IFADDR: u32 = 0x100;
+const RTMGRP_IPV6_ROUTE: u32 = 0x400;
 
 pub(super) fn subscribe() -> io::Result<UdpSocket> {
-    subscribed(u32::try_from(GROUPS).unwrap_or_default())
+    subscribed(GROUPS)
 }
 
 pub(super) fn subscribed(groups: u32) -> io::Result<UdpSocket> {

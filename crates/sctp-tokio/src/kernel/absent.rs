@@ -1,5 +1,5 @@
-//! Systems whose kernel's SCTP is not used: the sockets of FreeBSD's differ from those of Linux, and macOS and Windows
-//! have none.
+//! Systems whose kernel's SCTP is not used: the sockets of FreeBSD's differ from those of Linux, and Android, macOS and
+//! Windows have none.
 
 use std::convert::Infallible;
 use std::io;
@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use eyas_sctp::config::AssociationConfig;
 
 use super::SctpAssociation;
-use super::carrier::NOT_DIRECT;
 
 fn absent() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, NOT_DIRECT)
+    let what = "the SCTP of a kernel is used on Linux only; SCTP inside UDP needs nothing";
+    io::Error::new(io::ErrorKind::Unsupported, what)
 }
 
 /// A listening socket: there is none.

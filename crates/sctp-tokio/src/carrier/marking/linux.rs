@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use eyas_sctp::io::{Marking, Transmit};
 use nix::libc;
-use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg, setsockopt, sockopt};
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
 use socket2::Socket;
 
 pub(super) fn applies(transmit: &Transmit) -> bool {
@@ -24,9 +24,9 @@ pub(super) fn send(
     if transmit.marking.mark == 0 {
         return send_unmarked(socket, is_ipv4, transmit, packet);
     }
-    setsockopt(socket, sockopt::Mark, &transmit.marking.mark)?;
+    socket.set_mark(transmit.marking.mark)?;
     let sent = send_unmarked(socket, is_ipv4, transmit, packet);
-    setsockopt(socket, sockopt::Mark, &0)?;
+    socket.set_mark(0)?;
     sent
 }
 
