@@ -107,9 +107,9 @@ impl ClientConfig for ObservedClientConfig {
         let mut encoded = Vec::new();
         params.write(&mut encoded);
         let config = Arc::clone(&self.tls.config);
-        let tls = ClientConnection::new(config, Version::V1, name.clone(), encoded);
+        let tls = ClientConnection::new(config, Version::V1, name, encoded);
         let tls = tls.map_err(|error| {
-            // There is none but for the sake of this one.
+            // quinn's error has no room for it: whoever gets that looks here first.
             let _ = self.observation.0.error.set(error);
             ConnectError::UnsupportedVersion
         })?;
