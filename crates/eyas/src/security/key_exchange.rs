@@ -65,8 +65,8 @@ pub(crate) fn provider_and_versions(
     (provider, &TLS13_ALONE)
 }
 
-/// Calls a function, and returns the group whose exchange it has completed beside its result: QUIC libraries do not
-/// tell.
+/// Calls a function, and returns the group whose exchange it has completed beside its result: a stream of TLS tells of no
+/// handshake that is not complete.
 pub(crate) fn recorded_call<R>(call: impl FnOnce() -> R) -> (R, Option<NamedGroup>) {
     COMPLETED.set(None);
     let result = call();
