@@ -144,6 +144,11 @@ pub use private_key::{private_key_from_encrypted_pem, private_key_from_pem};
 #[cfg(feature = "quic")]
 pub use quic_sockets::serve_quic;
 pub use race_counts::{AttemptCounts, RaceCounts};
+#[cfg(feature = "encrypted-dns")]
+pub use resolver::{
+    DesignatedResolver, DnsProtocol, EncryptedDnsPolicy, EncryptedDnsPolicyError, ServerEncryption,
+    UnencryptedReason,
+};
 pub use resolver::{NameSource, Resolver, ServerAnswer, ServerExamination};
 #[cfg(feature = "sctp")]
 pub use sctp::SctpStreams;

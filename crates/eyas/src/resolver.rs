@@ -7,7 +7,7 @@
 //!
 //! The race asks for records of one type each and does not know who answers. `system` decides that
 //! for each name, from files that it looks at before each query; `NameSource` says who answers, and
-//! why. NAT64 prefixes belong to a network, not to a resolver: see `network::pref64` and
+//! why. `encryption` decides which queries to servers are encrypted that the caller has not named so. NAT64 prefixes belong to a network, not to a resolver: see `network::pref64` and
 //! `network::advertisements`.
 
 use std::fmt;
@@ -24,6 +24,9 @@ use crate::{Error, Target};
 
 #[cfg(feature = "encrypted-dns")]
 mod encrypted;
+#[cfg(feature = "encrypted-dns")]
+mod encryption;
+mod encryption_choice;
 mod examination;
 mod name_servers;
 mod name_source;
@@ -32,10 +35,16 @@ mod records;
 mod service_parameters;
 mod system;
 
+use encryption_choice::EncryptionChoice;
 use name_servers::{FoundRecords, NameServers, QueryTransport, ServerOptions};
 use overrides::{AddressOverrides, normalised};
 use system::SystemResolver;
 
+#[cfg(feature = "encrypted-dns")]
+pub use encryption::{
+    DesignatedResolver, DnsProtocol, EncryptedDnsPolicy, EncryptedDnsPolicyError, ServerEncryption,
+    UnencryptedReason,
+};
 pub use examination::{ServerAnswer, ServerExamination};
 pub use name_source::NameSource;
 
@@ -58,8 +67,7 @@ struct SharedResolver {
     source: ResolverSource,
     /// What this host is configured with.
     system: SystemResolver,
-    #[cfg(feature = "encrypted-dns")]
-    security: crate::SecurityParameters,
+    encryption: EncryptionChoice,
     /// The server that the caller named, at its addresses, once it was needed.
     named: Mutex<Arc<OnceCell<NameServers>>>,
 }
@@ -102,15 +110,28 @@ impl Resolver {
         Self::new(ResolverSource::Tls(address, name.into()))
     }
 
-    /// Sets the trust in DoT and DoH servers. The default is the platform's trust. No other
-    /// security parameters are used.
+    /// Sets the trust in encrypted resolvers. The default is the platform's trust. No other security parameters are
+    /// used.
     #[cfg(feature = "encrypted-dns")]
     #[must_use]
     pub fn with_security(self, security: crate::SecurityParameters) -> Self {
-        let source = self.shared.source.clone();
-        let (system, named) = (SystemResolver::new(), Mutex::default());
-        let shared = Arc::new(SharedResolver { source, system, security, named });
-        Self { shared, ..self }
+        let encryption = EncryptionChoice { security, ..self.shared.encryption.clone() };
+        self.with_encryption(encryption)
+    }
+
+    /// Sets whether queries to the system's name servers, or to [`Self::server`], are encrypted where that is not the
+    /// caller's choice of a transport. The default is [`EncryptedDnsPolicy::System`].
+    #[cfg(feature = "encrypted-dns")]
+    #[must_use]
+    pub fn with_encrypted_dns(self, policy: EncryptedDnsPolicy) -> Self {
+        let encryption = EncryptionChoice { policy, ..self.shared.encryption.clone() };
+        self.with_encryption(encryption)
+    }
+
+    #[cfg(feature = "encrypted-dns")]
+    fn with_encryption(self, encryption: EncryptionChoice) -> Self {
+        let shared = SharedResolver::new(self.shared.source.clone(), encryption);
+        Self { shared: Arc::new(shared), ..self }
     }
 
     /// Uses this server over HTTPS (DoH, RFC 8484), such as `https://dns.example/dns-query`. A host
@@ -121,13 +142,7 @@ impl Resolver {
     }
 
     fn new(source: ResolverSource) -> Self {
-        let shared = SharedResolver {
-            source,
-            system: SystemResolver::new(),
-            #[cfg(feature = "encrypted-dns")]
-            security: crate::SecurityParameters::platform(),
-            named: Mutex::default(),
-        };
+        let shared = SharedResolver::new(source, EncryptionChoice::default());
         Self { shared: Arc::new(shared), overrides: Arc::new(AddressOverrides::default()) }
     }
 
@@ -232,6 +247,19 @@ impl Resolver {
         self.shared.forward(&query).await
     }
 
+    /// Returns what is known of the encryption of queries to each name server. Nothing is queried.
+    #[cfg(feature = "encrypted-dns")]
+    pub async fn encryption(&self) -> Vec<(SocketAddr, ServerEncryption)> {
+        self.shared.encryption(false).await
+    }
+
+    /// Asks each name server for the encrypted resolver that it designates (RFC 9462), whatever the policy, connects to
+    /// it, and returns what is known then. Names of the network and the policy decide which queries go there.
+    #[cfg(feature = "encrypted-dns")]
+    pub async fn examine_encryption(&self) -> Vec<(SocketAddr, ServerEncryption)> {
+        self.shared.encryption(true).await
+    }
+
     /// Returns the resolver that the network provides, which knows about the network itself.
     pub(crate) fn of_network(&self) -> Self {
         if self.is_system() { self.clone() } else { Self::system() }
@@ -255,6 +283,16 @@ impl Resolver {
 }
 
 impl SharedResolver {
+    fn new(source: ResolverSource, encryption: EncryptionChoice) -> Self {
+        // A server's own name has to be looked up before anything can be encrypted.
+        let of_system = match source {
+            ResolverSource::System => encryption.clone(),
+            _ => EncryptionChoice::default(),
+        };
+        let system = SystemResolver::new(of_system);
+        Self { source, system, encryption, named: Mutex::default() }
+    }
+
     /// Returns the answer to a query, which is authentic if it came over a protected channel.
     async fn answer(&self, query: &DnsQuery, port: u16, is_absolute: bool) -> FoundRecords {
         let name = normalised(&query.name);
@@ -272,7 +310,7 @@ impl SharedResolver {
             Err(why) => FoundRecords { records: Err(why), is_authentic: false },
         };
         self.check(&named, found.records.as_ref().err());
-        FoundRecords { is_authentic: self.source.is_protected(), ..found }
+        FoundRecords { is_authentic: self.source.is_protected() || found.is_authentic, ..found }
     }
 
     /// Passes on a query of somebody else.
@@ -289,6 +327,24 @@ impl SharedResolver {
         response
     }
 
+    /// Returns what is known of the encryption of each name server, after a look at what it designates if so wished.
+    #[cfg(feature = "encrypted-dns")]
+    async fn encryption(&self, examines: bool) -> Vec<(SocketAddr, ServerEncryption)> {
+        let ResolverSource::Server(address) = self.source else {
+            return match self.source {
+                ResolverSource::System => self.system.encryption(examines).await,
+                _ => Vec::new(),
+            };
+        };
+        let named = self.named();
+        let Ok(servers) = named.get_or_try_init(|| self.find()).await else { return Vec::new() };
+        let known = match examines {
+            true => servers.examine_encryption().await,
+            false => servers.encryption(),
+        };
+        known.into_iter().map(|known| (address, known)).collect()
+    }
+
     /// Returns the place of the server that the caller named.
     fn named(&self) -> Arc<OnceCell<NameServers>> {
         Arc::clone(&self.named.lock().unwrap_or_else(PoisonError::into_inner))
@@ -301,27 +357,31 @@ impl SharedResolver {
 
     /// Finds the server that the caller named.
     async fn find(&self) -> Result<NameServers, DnsFailure> {
+        let (timeout, attempts) = (QUERY_TIMEOUT, RETRIES + 1);
+        let options = ServerOptions { timeout, attempts, ..ServerOptions::default() };
+        if let ResolverSource::Server(address) = &self.source {
+            return Ok(self.encryption.named_server(*address, options));
+        }
         let transports = self.transports().await.map_err(|error| {
             tracing::warn!(%error, "no resolver");
             DnsFailure::Unreachable
         })?;
-        let (timeout, attempts) = (QUERY_TIMEOUT, RETRIES + 1);
-        let options = ServerOptions { timeout, attempts, ..ServerOptions::default() };
         Ok(NameServers::from_transports(transports, options))
     }
 
     /// Returns how to ask the server that the caller named, at each of its addresses.
     async fn transports(&self) -> Result<Vec<QueryTransport>, Error> {
         match &self.source {
-            // Its servers are those of the configuration.
-            ResolverSource::System => Ok(Vec::new()),
-            ResolverSource::Server(address) => Ok(vec![(*address).into()]),
+            // Their servers are not those of the caller's transport.
+            ResolverSource::System | ResolverSource::Server(_) => Ok(Vec::new()),
             #[cfg(feature = "encrypted-dns")]
             ResolverSource::Tls(address, name) => {
-                Ok(vec![encrypted::over_tls(*address, name, &self.security)?])
+                Ok(vec![encrypted::over_tls(*address, name, &self.encryption.security)?])
             }
             #[cfg(feature = "encrypted-dns")]
-            ResolverSource::Https(url) => url.servers(&self.system, &self.security).await,
+            ResolverSource::Https(url) => {
+                url.servers(&self.system, &self.encryption.security).await
+            }
         }
     }
 

@@ -4,7 +4,9 @@
 //! | --- | --- | --- |
 //! | `message` | queries and responses; pure | RFC 1035, RFC 6891 |
 //! | `exchange` | one query and the response to it, over UDP or TCP | RFC 5452, RFC 7766 |
-//! | `tls`, `https` | the same over connections that queries share | RFC 7858, RFC 8484 |
+//! | `tls`, `https`, `quic` | the same over connections that queries share | RFC 7858, RFC 8484, RFC 9250 |
+//! | `designated` | a server whose encrypted resolver is asked instead | RFC 9462 §4.1 |
+//! | `discovery` | finds that resolver | RFC 9462 §4 |
 //! | `host_trouble` | what keeps this host from asking | |
 //! | `server` | one server: with EDNS or without it | RFC 6891 §7 |
 //! | `cache` | answers that still hold; pure | RFC 2308 |
@@ -13,31 +15,45 @@
 //! answered for the timeout. A question to a slow server stays open meanwhile, so that a late answer counts.
 
 use std::net::SocketAddr;
+#[cfg(feature = "encrypted-dns")]
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
 use futures_util::StreamExt as _;
+#[cfg(feature = "encrypted-dns")]
+use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use hickory_proto::op::Message;
 use hickory_proto::rr::{Name, RecordType as WireType};
 use tokio::sync::Semaphore;
 
 mod cache;
+#[cfg(feature = "encrypted-dns")]
+mod designated;
+#[cfg(feature = "encrypted-dns")]
+mod discovery;
 mod exchange;
 mod host_trouble;
 #[cfg(feature = "encrypted-dns")]
 pub(super) mod https;
 mod message;
+#[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+mod quic;
 mod server;
 #[cfg(feature = "encrypted-dns")]
 mod shared_connection;
 #[cfg(feature = "encrypted-dns")]
 pub(super) mod tls;
 
+#[cfg(feature = "encrypted-dns")]
+use super::encryption::{EncryptionSetting, ServerEncryption};
 use super::records;
 use cache::AnswerCache;
+#[cfg(feature = "encrypted-dns")]
+use designated::{DesignatedServer, UnencryptedServer};
 use host_trouble::HostTrouble;
 use message::{DnsQuestion, DnsResponse, MAX_ALIASES, ResponseContent};
 use server::NameServer;
@@ -91,7 +107,7 @@ impl Default for ServerOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FoundRecords {
     pub(crate) records: Result<DnsRecords, DnsFailure>,
-    /// Whether a server that is trusted with it has validated the answer.
+    /// Whether a server that is trusted with it has validated the answer, or one that has proved who it is has sent it.
     pub(crate) is_authentic: bool,
 }
 
@@ -103,12 +119,57 @@ enum ServerTrouble {
     Silent,
     Malformed,
     Refused,
+    /// Nothing was sent, because it would not have been encrypted.
+    #[cfg(feature = "encrypted-dns")]
+    Unencrypted(UnencryptedServer),
+}
+
+/// A server of the configuration.
+#[derive(Debug)]
+struct ConfiguredServer {
+    itself: NameServer,
+    /// Its encrypted resolver, if one may be asked in its place.
+    #[cfg(feature = "encrypted-dns")]
+    designated: Option<DesignatedServer>,
+}
+
+impl ConfiguredServer {
+    fn new(transport: QueryTransport) -> Self {
+        Self {
+            itself: NameServer::new(transport),
+            #[cfg(feature = "encrypted-dns")]
+            designated: None,
+        }
+    }
+
+    /// Asks the server, or its encrypted resolver, until it answers or cannot be asked.
+    async fn ask(
+        &self,
+        question: &DnsQuestion,
+        options: &ServerOptions,
+    ) -> Result<DnsResponse, ServerTrouble> {
+        #[cfg(feature = "encrypted-dns")]
+        if let Some(designated) = &self.designated
+            && let Some(response) = designated.ask(question, options).await?
+        {
+            return Ok(response);
+        }
+        self.itself.ask(question, options).await
+    }
+
+    fn forget(&self) {
+        #[cfg(feature = "encrypted-dns")]
+        if let Some(designated) = &self.designated {
+            designated.forget();
+        }
+        self.itself.forget();
+    }
 }
 
 /// Name servers, of which any will do.
 #[derive(Debug)]
 pub(crate) struct NameServers {
-    servers: Vec<NameServer>,
+    servers: Vec<ConfiguredServer>,
     options: ServerOptions,
     cache: Mutex<AnswerCache>,
     /// The server at which the next question starts.
@@ -126,15 +187,36 @@ impl NameServers {
         Self::from_transports(servers.into_iter().map(QueryTransport::from), options)
     }
 
+    /// Asks these servers, in this order, or their encrypted resolvers by this setting.
+    #[cfg(feature = "encrypted-dns")]
+    pub(crate) fn with_encryption(
+        servers: impl IntoIterator<Item = SocketAddr>,
+        options: ServerOptions,
+        setting: &Arc<EncryptionSetting>,
+    ) -> Self {
+        let server = |server: SocketAddr| ConfiguredServer {
+            designated: Some(DesignatedServer::new(server, Arc::clone(setting))),
+            ..ConfiguredServer::new(server.into())
+        };
+        Self::from_servers(servers.into_iter().map(server), options)
+    }
+
     /// Asks these servers, in this order.
     pub(super) fn from_transports(
         servers: impl IntoIterator<Item = QueryTransport>,
+        options: ServerOptions,
+    ) -> Self {
+        Self::from_servers(servers.into_iter().map(ConfiguredServer::new), options)
+    }
+
+    fn from_servers(
+        servers: impl IntoIterator<Item = ConfiguredServer>,
         mut options: ServerOptions,
     ) -> Self {
         options.attempts = options.attempts.clamp(1, MAX_ATTEMPTS);
         options.timeout = options.timeout.clamp(Duration::from_millis(1), MAX_TIMEOUT);
         Self {
-            servers: servers.into_iter().take(MAX_SERVERS).map(NameServer::new).collect(),
+            servers: servers.into_iter().take(MAX_SERVERS).collect(),
             options,
             cache: Mutex::default(),
             first: AtomicUsize::new(0),
@@ -172,10 +254,24 @@ impl NameServers {
         self.ask(&question).await.map(|response| response.octets)
     }
 
+    /// Returns what is known of the encryption of each server.
+    #[cfg(feature = "encrypted-dns")]
+    pub(super) fn encryption(&self) -> Vec<ServerEncryption> {
+        let designated = self.servers.iter().filter_map(|server| server.designated.as_ref());
+        designated.map(DesignatedServer::encryption).collect()
+    }
+
+    /// Looks for the encrypted resolver of each server, and returns what is known then.
+    #[cfg(feature = "encrypted-dns")]
+    pub(super) async fn examine_encryption(&self) -> Vec<ServerEncryption> {
+        let designated = self.servers.iter().filter_map(|server| server.designated.as_ref());
+        join_all(designated.map(DesignatedServer::examine)).await
+    }
+
     /// Forgets answers, and what is known about the servers: they may be others on another network.
     pub(crate) fn forget(&self) {
         self.cache().clear();
-        self.servers.iter().for_each(NameServer::forget);
+        self.servers.iter().for_each(ConfiguredServer::forget);
     }
 
     /// Asks about the name, and about what it is an alias for. Returns for how long the answer may be kept, too.
@@ -185,10 +281,11 @@ impl NameServers {
         record_type: RecordType,
     ) -> Result<(FoundRecords, Option<Duration>), DnsFailure> {
         let mut longest = Duration::MAX;
-        let mut is_authentic = self.options.trust_ad;
+        let mut is_authentic = true;
         for _ in 0..=MAX_ALIASES {
             let response = self.ask(&question).await?;
-            is_authentic &= response.is_authentic;
+            let is_validated = self.options.trust_ad && response.is_authentic;
+            is_authentic &= is_validated || response.is_protected;
             let (records, time_to_live) = match response.content(&question) {
                 ResponseContent::Records(found, time_to_live) => {
                     let may_be_kept = (!response.is_truncated).then_some(time_to_live);
@@ -228,7 +325,7 @@ impl NameServers {
                 let (of, answer) = tokio::select! {
                     Some(answer) = asked.next() => answer,
                     () = &mut timeout => {
-                        server.set_silent(since);
+                        server.itself.set_silent(since);
                         worst = worst.max(Some(ServerTrouble::Silent));
                         break;
                     }
@@ -253,18 +350,24 @@ impl NameServers {
             Some(ServerTrouble::Silent) => DnsFailure::Timeout,
             Some(ServerTrouble::Malformed) => DnsFailure::Malformed,
             Some(ServerTrouble::Refused) => DnsFailure::ServerFailure,
+            #[cfg(feature = "encrypted-dns")]
+            Some(ServerTrouble::Unencrypted(UnencryptedServer { server, why })) => {
+                DnsFailure::Local(format!(
+                    "encrypted DNS is required, and the name server {server} has none: {why}"
+                ))
+            }
         })
     }
 
     /// Returns the servers in the order in which to ask them: those that did not answer of late come last.
-    fn order(&self) -> Vec<&NameServer> {
-        let mut order: Vec<&NameServer> = self.servers.iter().collect();
+    fn order(&self) -> Vec<&ConfiguredServer> {
+        let mut order: Vec<&ConfiguredServer> = self.servers.iter().collect();
         if self.options.rotate && !order.is_empty() {
             let first = self.first.fetch_add(1, Ordering::Relaxed);
             let len = order.len();
             order.rotate_left(first % len);
         }
-        order.sort_by_key(|server| server.is_silent());
+        order.sort_by_key(|server| server.itself.is_silent());
         order
     }
 

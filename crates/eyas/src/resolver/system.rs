@@ -41,6 +41,9 @@ use nsswitch::{NameSituation, NameSwitch, SourceOrder, SourceStep};
 use resolv_conf::{ProcessSurroundings, ResolvConf};
 
 use super::NameSource;
+#[cfg(feature = "encrypted-dns")]
+use super::encryption::ServerEncryption;
+use super::encryption_choice::EncryptionChoice;
 use super::name_servers::FoundRecords;
 
 /// The addresses of `localhost`, whatever else says so (RFC 6761 §6.3).
@@ -61,6 +64,7 @@ pub(super) struct SystemResolver {
     /// The name servers of the latest configuration, with their answers.
     dns: Mutex<Option<Arc<SystemDns>>>,
     lookups: InFlight<(String, Option<AddressFamily>), LookupResult>,
+    encryption: EncryptionChoice,
 }
 
 /// A name that is asked for.
@@ -90,7 +94,7 @@ enum AnsweringSource {
 }
 
 impl SystemResolver {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(encryption: EncryptionChoice) -> Self {
         let surroundings = ProcessSurroundings::read();
         let host_conf = surroundings.host_conf.as_deref().unwrap_or(hosts::HOST_CONF_PATH.as_ref());
         Self {
@@ -103,6 +107,7 @@ impl SystemResolver {
             surroundings,
             dns: Mutex::default(),
             lookups: InFlight::default(),
+            encryption,
         }
     }
 
@@ -122,6 +127,11 @@ impl SystemResolver {
             AnsweringSource::HostResolver(_) if record_type == RecordType::Https => {
                 self.ask_service(&now, asked).await
             }
+            AnsweringSource::HostResolver(_)
+                if let Some(why) = self.encryption.refusal_of_host_resolver() =>
+            {
+                Err(DnsFailure::Local(why))
+            }
             AnsweringSource::HostResolver(_) => self
                 .ask_host(&now, asked, record_type)
                 .await
@@ -138,6 +148,18 @@ impl SystemResolver {
     /// Passes on a query of somebody else to the name servers of the configuration.
     pub(super) async fn forward(&self, query: &Message) -> Result<Vec<u8>, DnsFailure> {
         self.dns(&self.configuration().conf).forward(query).await
+    }
+
+    /// Returns what is known of the encryption of each name server, after a look at what it designates if so wished.
+    #[cfg(feature = "encrypted-dns")]
+    pub(super) async fn encryption(&self, examines: bool) -> Vec<(SocketAddr, ServerEncryption)> {
+        let conf = self.conf();
+        let dns = self.dns(&conf);
+        let known = match examines {
+            true => dns.servers().examine_encryption().await,
+            false => dns.servers().encryption(),
+        };
+        conf.servers.iter().copied().zip(known).collect()
     }
 
     /// Returns the addresses of a name.
@@ -333,7 +355,7 @@ impl SystemResolver {
         if let Some(dns) = dns.as_ref().filter(|dns| dns.is_of(conf)) {
             return Arc::clone(dns);
         }
-        let new = Arc::new(SystemDns::new(Arc::clone(conf)));
+        let new = Arc::new(SystemDns::new(Arc::clone(conf), &self.encryption));
         *dns = Some(Arc::clone(&new));
         new
     }

@@ -163,7 +163,7 @@ async fn final_response(
 
 impl QueryConnection for HttpsConnection {
     async fn ask(&self, question: &DnsQuestion, edns: bool) -> Result<DnsResponse, ServerTrouble> {
-        let (_, mut query) = question.query(edns).ok_or(ServerTrouble::Malformed)?;
+        let (_, mut query) = question.padded_query(edns).ok_or(ServerTrouble::Malformed)?;
         // The same query must be the same request to an HTTP cache (RFC 8484 §4.1).
         query.splice(..2, [0, 0]);
         let (message, age) = self.post(query.into()).await.inspect_err(|trouble| {

@@ -3,10 +3,14 @@
 //! Only what a question needs is decoded, wherever it stands: servers exist that put the answer behind their OPT
 //! record, count records wrongly, or send records that nobody can parse beside the ones that were wanted.
 
+#[cfg(feature = "encrypted-dns")]
+use std::net::IpAddr;
 use std::time::Duration;
 
 use hickory_proto::op::{Edns, Message, Query};
 use hickory_proto::rr::rdata::CNAME;
+#[cfg(feature = "encrypted-dns")]
+use hickory_proto::rr::rdata::opt::EdnsOption;
 use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
 use hickory_proto::serialize::binary::{BinDecodable, BinDecoder};
 
@@ -14,6 +18,11 @@ use super::super::service_parameters::repair;
 
 /// The UDP payload size that is announced: what passes every path unfragmented (RFC 9715 §3.1, Appendix A).
 const UDP_PAYLOAD: u16 = 1232;
+/// The option that makes queries longer (RFC 7830), and the multiple of octets that they have then.
+#[cfg(feature = "encrypted-dns")]
+const PADDING: u16 = 12;
+#[cfg(feature = "encrypted-dns")]
+const BLOCK: usize = 128;
 /// The number of octets before the questions (RFC 1035 §4.1.1).
 const HEADER: usize = 12;
 /// The maximum number of aliases (CNAME records) followed for one name, in one message or several.
@@ -67,6 +76,25 @@ impl DnsQuestion {
 
     /// Returns a query with an identifier that cannot be guessed, and its octets.
     pub(super) fn query(&self, edns: bool) -> Option<(u16, Vec<u8>)> {
+        let message = self.message(edns);
+        Some((message.metadata.id, message.to_vec().ok()?))
+    }
+
+    /// Returns the same for an encrypted transport, whose length does not tell the name: "Clients SHOULD pad queries to
+    /// the closest multiple of 128 octets" (RFC 8467 §4.1).
+    #[cfg(feature = "encrypted-dns")]
+    pub(super) fn padded_query(&self, edns: bool) -> Option<(u16, Vec<u8>)> {
+        let mut message = self.message(edns);
+        let Some(edns) = &mut message.edns else { return self.query(false) };
+        edns.options_mut().insert(EdnsOption::Unknown(PADDING, Vec::new()));
+        let missing = message.to_vec().ok()?.len().wrapping_neg() % BLOCK;
+        let edns = message.edns.as_mut()?;
+        edns.options_mut().remove(PADDING.into());
+        edns.options_mut().insert(EdnsOption::Unknown(PADDING, vec![0; missing]));
+        Some((message.metadata.id, message.to_vec().ok()?))
+    }
+
+    fn message(&self, edns: bool) -> Message {
         let mut message = Message::query();
         message.metadata.recursion_desired = true;
         message.metadata.authentic_data = self.authentic_data;
@@ -79,7 +107,7 @@ impl DnsQuestion {
             edns.set_max_payload(UDP_PAYLOAD).set_version(0).set_dnssec_ok(self.dnssec_ok);
             message.set_edns(edns);
         }
-        Some((message.metadata.id, message.to_vec().ok()?))
+        message
     }
 }
 
@@ -94,6 +122,8 @@ pub(super) struct DnsResponse {
     pub(super) is_authentic: bool,
     /// Whether there is an OPT record: the server knows EDNS.
     pub(super) has_edns: bool,
+    /// Whether nobody on the path can have changed it: it came from a server that has proved who it is.
+    pub(super) is_protected: bool,
     /// For how long it was kept by others since the server made it.
     pub(super) age: Duration,
     is_authoritative: bool,
@@ -164,6 +194,7 @@ impl DnsResponse {
             is_truncated: flags & 0x0200 != 0,
             is_authentic: flags & 0x0020 != 0,
             has_edns: opt.is_some(),
+            is_protected: false,
             age: Duration::ZERO,
             is_authoritative: flags & 0x0400 != 0,
             offers_recursion: flags & 0x0080 != 0,
@@ -213,6 +244,21 @@ impl DnsResponse {
             }
             _ => ResponseContent::Nothing(negative),
         }
+    }
+
+    /// Returns the addresses of a name, in whatever section they are.
+    #[cfg(feature = "encrypted-dns")]
+    pub(super) fn addresses(&self, owner: &Name) -> Vec<IpAddr> {
+        let of_type =
+            |entry: &&RecordPosition| [RecordType::A, RecordType::AAAA].contains(&entry.kind);
+        let records = self.entries.iter().filter(of_type).filter_map(|entry| self.decode(*entry));
+        let of_owner = records.filter(|record| record.name == *owner);
+        let address = |record: Record| match record.data {
+            RData::A(v4) => Some(v4.0.into()),
+            RData::AAAA(v6) => Some(v6.0.into()),
+            _ => None,
+        };
+        of_owner.filter_map(address).take(MAX_ALIASES).collect()
     }
 
     /// Returns whether there are records of the wanted type.

@@ -8,6 +8,8 @@ use super::exchange::{over_tcp, over_udp};
 #[cfg(feature = "encrypted-dns")]
 use super::https::HttpsServer;
 use super::message::{DnsQuestion, DnsResponse, code};
+#[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+use super::quic::QuicServer;
 #[cfg(feature = "encrypted-dns")]
 use super::shared_connection::SharedConnection;
 #[cfg(feature = "encrypted-dns")]
@@ -33,6 +35,8 @@ enum QueryTransportKind {
     Tls(SharedConnection<TlsServer>),
     #[cfg(feature = "encrypted-dns")]
     Https(SharedConnection<HttpsServer>),
+    #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+    Quic(SharedConnection<QuicServer>),
 }
 
 impl From<SocketAddr> for QueryTransport {
@@ -55,17 +59,26 @@ impl From<HttpsServer> for QueryTransport {
     }
 }
 
+#[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+impl From<QuicServer> for QueryTransport {
+    fn from(server: QuicServer) -> Self {
+        Self(QueryTransportKind::Quic(SharedConnection::new(server)))
+    }
+}
+
 impl QueryTransport {
-    /// Waits until a query would leave at once, or none can.
-    async fn ready(&self) {
+    /// Waits until a query would leave at once, or fails if none can.
+    async fn open(&self) -> Result<(), ServerTrouble> {
         match &self.0 {
             QueryTransportKind::Datagrams(_) => {}
-            // The query itself meets the same trouble.
             #[cfg(feature = "encrypted-dns")]
-            QueryTransportKind::Tls(server) => _ = server.open().await,
+            QueryTransportKind::Tls(server) => _ = server.open().await?,
             #[cfg(feature = "encrypted-dns")]
-            QueryTransportKind::Https(server) => _ = server.open().await,
+            QueryTransportKind::Https(server) => _ = server.open().await?,
+            #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+            QueryTransportKind::Quic(server) => _ = server.open().await?,
         }
+        Ok(())
     }
 
     /// Makes the next query go over a new connection, if it needs one.
@@ -76,6 +89,8 @@ impl QueryTransport {
             QueryTransportKind::Tls(server) => server.replace(),
             #[cfg(feature = "encrypted-dns")]
             QueryTransportKind::Https(server) => server.replace(),
+            #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+            QueryTransportKind::Quic(server) => server.replace(),
         }
     }
 }
@@ -109,6 +124,12 @@ enum EdnsSupport {
 impl NameServer {
     pub(super) fn new(transport: QueryTransport) -> Self {
         Self { transport, state: Mutex::default() }
+    }
+
+    /// Waits until a query would leave at once, or fails if none can.
+    #[cfg(feature = "encrypted-dns")]
+    pub(super) async fn open(&self) -> Result<(), ServerTrouble> {
+        self.transport.open().await
     }
 
     pub(super) fn forget(&self) {
@@ -169,7 +190,8 @@ impl NameServer {
     ) -> Result<DnsResponse, ServerTrouble> {
         let with = self.send(question, options, true);
         let without = async {
-            self.transport.ready().await;
+            // The query with EDNS meets the same trouble.
+            let _ = self.transport.open().await;
             tokio::time::sleep(resend_after(options)).await;
             self.send(question, options, false).await.and_then(usable)
         };
@@ -240,6 +262,8 @@ impl NameServer {
             QueryTransportKind::Tls(server) => server.ask(question, edns).await?,
             #[cfg(feature = "encrypted-dns")]
             QueryTransportKind::Https(server) => server.ask(question, edns).await?,
+            #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+            QueryTransportKind::Quic(server) => server.ask(question, edns).await?,
         };
         self.has_answered();
         // What does not fit into a stream does not exist.

@@ -10,6 +10,8 @@ use super::{NameServers, ServerOptions};
 
 mod behaviours;
 #[cfg(feature = "encrypted-dns")]
+mod designated;
+#[cfg(feature = "encrypted-dns")]
 mod encrypted;
 mod server;
 

@@ -42,6 +42,16 @@ impl TlsServer {
         config.enable_sni = false;
         Self { address, name, config: Arc::new(config) }
     }
+
+    /// Returns a server that was designated, whose name is sent: its address and port may be those of others, too.
+    pub(in super::super) fn designated(
+        address: SocketAddr,
+        name: ServerName<'static>,
+        mut config: ClientConfig,
+    ) -> Self {
+        config.alpn_protocols = vec![b"dot".to_vec()];
+        Self { address, name, config: Arc::new(config) }
+    }
 }
 
 impl ConnectedServer for TlsServer {
@@ -117,7 +127,7 @@ impl TlsConnection {
 
 impl QueryConnection for TlsConnection {
     async fn ask(&self, question: &DnsQuestion, edns: bool) -> Result<DnsResponse, ServerTrouble> {
-        let (id, mut query) = question.query(edns).ok_or(ServerTrouble::Malformed)?;
+        let (id, mut query) = question.padded_query(edns).ok_or(ServerTrouble::Malformed)?;
         let (place, response) = self.enter(question, id).ok_or(ServerTrouble::Unreachable)?;
         query.splice(..2, place.id.to_be_bytes());
         let query = framed(&query).ok_or(ServerTrouble::Malformed)?;

@@ -7,6 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use hickory_proto::op::Message;
 
+use super::super::encryption_choice::EncryptionChoice;
 use super::super::name_servers::{FoundRecords, NameServers};
 use super::AskedName;
 use super::in_flight::InFlight;
@@ -35,9 +36,15 @@ impl AskDns for SharedDns {
 }
 
 impl SystemDns {
-    pub(super) fn new(conf: Arc<ResolvConf>) -> Self {
-        let servers = NameServers::new(conf.servers.iter().copied(), conf.options.clone());
+    pub(super) fn new(conf: Arc<ResolvConf>, encryption: &EncryptionChoice) -> Self {
+        let servers = encryption.servers(&conf.servers, &conf.search, conf.options.clone());
         Self { conf, servers, searches: InFlight::default() }
+    }
+
+    /// Returns the name servers.
+    #[cfg(feature = "encrypted-dns")]
+    pub(super) const fn servers(&self) -> &NameServers {
+        &self.servers
     }
 
     pub(super) fn is_of(&self, conf: &Arc<ResolvConf>) -> bool {

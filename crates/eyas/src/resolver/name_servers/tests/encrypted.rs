@@ -68,7 +68,7 @@ fn transport(over: Over, address: SocketAddr, trust: &SecurityParameters) -> Que
 }
 
 /// Serves one connection, on which only the first message of a response is sent.
-async fn serve_https(
+pub(super) async fn serve_https(
     connection: crate::Connection,
     behaviour: Behaviour,
     record: impl Fn(&[u8]) -> Asked,

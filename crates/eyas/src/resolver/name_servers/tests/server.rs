@@ -15,6 +15,8 @@ pub(super) const SOA: u16 = 6;
 pub(super) const AAAA: u16 = 28;
 pub(super) const OPT: u16 = 41;
 pub(super) const HTTPS: u16 = 65;
+#[cfg(feature = "encrypted-dns")]
+pub(super) const SVCB: u16 = 64;
 
 /// A query as it arrived.
 #[derive(Clone, Debug)]
@@ -165,7 +167,10 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts a server; its TCP port is closed if `tcp` is not set.
-    pub(super) async fn start(behaviour: Behaviour, tcp: bool) -> Self {
+    pub(super) async fn start(
+        behaviour: impl Fn(&Asked) -> Vec<Act> + Clone + Send + Sync + 'static,
+        tcp: bool,
+    ) -> Self {
         let (udp, listener) = ports().await;
         let address = udp.local_addr().unwrap();
         let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
@@ -173,7 +178,8 @@ impl Server {
             let asked = Arc::clone(asked);
             move |octets: &[u8], over_tcp| record(&asked, octets, over_tcp, 0)
         };
-        let over_udp = record(&asked);
+        let (over_udp, over_tcp) = (record(&asked), record(&asked));
+        let of_stream = behaviour.clone();
         tokio::spawn(async move {
             let elsewhere = UdpSocket::bind((address.ip(), 0)).await.unwrap();
             let mut query = [0; 1500];
@@ -190,8 +196,7 @@ impl Server {
             }
         });
         if tcp {
-            let over_tcp = record(&asked);
-            tokio::spawn(serve_tcp(listener, behaviour, over_tcp));
+            tokio::spawn(serve_tcp(listener, of_stream, over_tcp));
         }
         Self { address, asked }
     }
@@ -226,18 +231,18 @@ async fn ports() -> (UdpSocket, TcpListener) {
 
 async fn serve_tcp(
     listener: TcpListener,
-    behaviour: Behaviour,
+    behaviour: impl Fn(&Asked) -> Vec<Act>,
     record: impl Fn(&[u8], bool) -> Asked,
 ) {
     while let Ok((tcp, _)) = listener.accept().await {
-        serve_stream(tcp, behaviour, |query| record(query, true)).await;
+        serve_stream(tcp, &behaviour, |query| record(query, true)).await;
     }
 }
 
 /// Serves one connection.
 pub(super) async fn serve_stream(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
-    behaviour: Behaviour,
+    behaviour: impl Fn(&Asked) -> Vec<Act>,
     record: impl Fn(&[u8]) -> Asked,
 ) {
     while let Ok(query) = read_message(&mut stream).await {

@@ -1,0 +1,152 @@
+//! Encrypted DNS that finds itself: which encrypted transports the network's own servers designate, and when they are
+//! used.
+//!
+//! | module | job | source |
+//! | --- | --- | --- |
+//! | [`policy`] | what a caller wants | |
+//! | [`way`] | the rules: where a query goes; pure | RFC 9462 §4.1 |
+//! | [`owner`] | the names that belong to a network; pure | RFC 6761, RFC 6303 |
+//! | [`designation`] | what records designate; pure | RFC 9461, RFC 9462 §4 |
+//! | [`systemd`] | what systemd says of the servers | resolved.conf(5), RFC 9463 |
+//! | [`certificate`] | whether a designated server is whom its designator means | RFC 9462 §4.2, §4.3 |
+//! | [`report`] | what was found, for people | |
+//!
+//! `name_servers::discovery` looks for the resolvers, and `name_servers::designated` asks them.
+
+mod certificate;
+pub(super) mod designation;
+mod owner;
+mod policy;
+mod report;
+mod systemd;
+pub(super) mod way;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::client::danger::ServerCertVerifier;
+
+use crate::{Error, SecurityParameters};
+
+pub use policy::{EncryptedDnsPolicy, EncryptedDnsPolicyError};
+pub use report::{DesignatedResolver, DnsProtocol, ServerEncryption, UnencryptedReason};
+
+use certificate::DesignatedVerifier;
+pub(super) use certificate::{ProofResult, RequiredProof};
+use designation::ResolverEndpoint;
+use owner::NetworkNames;
+use systemd::{KnownServer, SystemSetting};
+use way::{EncryptionMode, NameOwner};
+
+/// How the servers of one configuration are asked.
+#[derive(Debug)]
+pub(super) struct EncryptionSetting {
+    pub(super) mode: EncryptionMode,
+    /// Whom to trust.
+    security: SecurityParameters,
+    names: NetworkNames,
+    /// What the system knows of servers, by which they need not designate anything.
+    known: BTreeMap<IpAddr, KnownServer>,
+    /// Whether the mode is the system's, too.
+    is_as_system: bool,
+}
+
+impl EncryptionSetting {
+    /// Returns the setting for a server that the caller named.
+    pub(super) fn of_named_server(
+        policy: EncryptedDnsPolicy,
+        security: SecurityParameters,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            mode: policy.mode().unwrap_or(EncryptionMode::Off),
+            security,
+            names: NetworkNames::new(&[]),
+            known: BTreeMap::new(),
+            is_as_system: false,
+        })
+    }
+
+    /// Returns the setting for the servers of the system's configuration, which has this search list.
+    pub(super) fn of_system(
+        policy: EncryptedDnsPolicy,
+        security: SecurityParameters,
+        search: &[String],
+    ) -> Arc<Self> {
+        let system = match policy {
+            EncryptedDnsPolicy::Off => SystemSetting::default(),
+            _ => systemd::read(),
+        };
+        Arc::new(Self {
+            mode: policy.mode().unwrap_or(system.mode),
+            security,
+            names: NetworkNames::new(search),
+            known: system.servers,
+            is_as_system: policy == EncryptedDnsPolicy::System,
+        })
+    }
+
+    /// Returns whom a name belongs to, which is in lower case and without a dot at its end.
+    pub(super) fn owner(&self, name: &str) -> NameOwner {
+        self.names.owner(name)
+    }
+
+    /// Returns whether this server encrypts on its own behalf, so that nothing in the clear leaves this host.
+    pub(super) fn is_encrypting_stub(&self, server: SocketAddr) -> bool {
+        matches!(self.known.get(&server.ip()), Some(KnownServer::EncryptingStub))
+    }
+
+    /// Returns the encrypted resolver of a server if the system knows it, with what it has to prove. If that is not the
+    /// system's own policy, only a name counts.
+    pub(super) fn known_endpoint(
+        &self,
+        server: SocketAddr,
+    ) -> Option<(ResolverEndpoint, RequiredProof)> {
+        let KnownServer::OverTls { name, port: given } = self.known.get(&server.ip())? else {
+            return None;
+        };
+        if name.is_none() && !self.is_as_system {
+            return None;
+        }
+        let protocol = DnsProtocol::Tls;
+        let mut address = server;
+        address.set_port(given.unwrap_or_else(|| designation::port(protocol)));
+        let endpoint = ResolverEndpoint {
+            name: name.clone().unwrap_or_default(),
+            protocol,
+            address,
+            path: String::new(),
+        };
+        let is_nameless = name.is_none();
+        let proof = RequiredProof {
+            designator: is_nameless.then_some(server.ip()),
+            is_optional: is_nameless && self.mode != EncryptionMode::Required,
+        };
+        Some((endpoint, proof))
+    }
+
+    /// Returns what an encrypted resolver at this address, which a server has designated, has to prove.
+    pub(super) fn proof(&self, server: SocketAddr, resolver: SocketAddr) -> RequiredProof {
+        let is_the_same = server.ip() == resolver.ip() && designation::is_local(server.ip());
+        RequiredProof {
+            designator: Some(server.ip()),
+            is_optional: is_the_same && self.mode != EncryptionMode::Required,
+        }
+    }
+
+    /// Returns the verifier of the caller's trust.
+    pub(super) fn verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, Error> {
+        self.security.server_verifier()
+    }
+
+    /// Returns the TLS configuration of a resolver that has to prove this, and where the result will be.
+    pub(super) fn client_config(
+        &self,
+        inner: Arc<dyn ServerCertVerifier>,
+        proof: RequiredProof,
+    ) -> Result<(ClientConfig, ProofResult), Error> {
+        let (verifier, result) = DesignatedVerifier::new(inner, proof);
+        Ok((self.security.client_config(Arc::new(verifier))?, result))
+    }
+}

@@ -1,0 +1,188 @@
+//! A server whose queries go to the encrypted resolver that it designates, as far as the policy has it.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::{BoxFuture, FutureExt as _, Shared};
+
+use super::super::encryption::way::{EncryptionMode, QueryWay, ResolverState};
+use super::super::encryption::{
+    DesignatedResolver, EncryptionSetting, ServerEncryption, UnencryptedReason,
+};
+use super::discovery::{FoundResolver, ResolverDiscovery, discover};
+use super::message::{DnsQuestion, DnsResponse};
+use super::{ServerOptions, ServerTrouble};
+
+/// For how long a query that may go unencrypted waits for the discovery: as long as one question of a network's own
+/// server and three round trips to its neighbour usually take.
+const WAIT: Duration = Duration::from_millis(300);
+/// How long an encrypted resolver may be silent before a query that may go unencrypted does, at most.
+const SILENCE: Duration = Duration::from_secs(2);
+/// How long a resolver that did not answer is not asked if queries may go unencrypted.
+const WITHOUT_RESOLVER: Duration = Duration::from_mins(5);
+
+/// A discovery that is under way or over, for everybody who waits for it.
+type SharedDiscovery = Shared<BoxFuture<'static, Arc<ResolverDiscovery>>>;
+
+/// A server, with what is known of its encrypted resolver.
+#[derive(Debug)]
+pub(super) struct DesignatedServer {
+    server: SocketAddr,
+    setting: Arc<EncryptionSetting>,
+    state: Mutex<DesignatedState>,
+}
+
+#[derive(Debug, Default)]
+struct DesignatedState {
+    discovery: Option<SharedDiscovery>,
+    /// When the encrypted resolver last failed to answer.
+    silent_at: Option<Instant>,
+}
+
+/// Why a query was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct UnencryptedServer {
+    pub(super) server: SocketAddr,
+    pub(super) why: UnencryptedReason,
+}
+
+impl DesignatedServer {
+    pub(super) fn new(server: SocketAddr, setting: Arc<EncryptionSetting>) -> Self {
+        Self { server, setting, state: Mutex::default() }
+    }
+
+    /// Forgets what was found: it may be another server on another network.
+    pub(super) fn forget(&self) {
+        *self.state() = DesignatedState::default();
+    }
+
+    /// Asks the encrypted resolver, or returns `None` if the server itself is to be asked.
+    pub(super) async fn ask(
+        &self,
+        question: &DnsQuestion,
+        options: &ServerOptions,
+    ) -> Result<Option<DnsResponse>, ServerTrouble> {
+        let name = question.name.to_ascii().trim_end_matches('.').to_ascii_lowercase();
+        let (mode, owner) = (self.setting.mode, self.setting.owner(&name));
+        if self.setting.is_encrypting_stub(self.server) || !mode.asks_resolver(owner) {
+            return Ok(None);
+        }
+        let discovery = self.discovered().await;
+        let found = discovery.as_ref().and_then(|discovery| discovery.found.as_ref().ok());
+        let state = match (&discovery, found) {
+            (None, _) => ResolverState::Sought,
+            (Some(_), None) => ResolverState::Absent,
+            (_, Some(found)) => ResolverState::Found { is_verified: found.proof.is_verified() },
+        };
+        match (mode.way(owner, state), found) {
+            (QueryWay::Clear, _) => Ok(None),
+            (QueryWay::Encrypted, Some(found)) => self.ask_resolver(found, question, options).await,
+            (QueryWay::Refused | QueryWay::Encrypted, _) => {
+                let why = discovery.and_then(|discovery| discovery.found.as_ref().err().copied());
+                let why = why.unwrap_or(UnencryptedReason::NotVerified);
+                Err(ServerTrouble::Unencrypted(UnencryptedServer { server: self.server, why }))
+            }
+        }
+    }
+
+    /// Looks for the encrypted resolver, whatever the policy says, and returns what is known then.
+    pub(super) async fn examine(&self) -> ServerEncryption {
+        self.discovery().await;
+        self.encryption()
+    }
+
+    /// Returns what is known of the encryption of queries.
+    pub(super) fn encryption(&self) -> ServerEncryption {
+        let state = self.state();
+        let discovery = state.discovery.as_ref().and_then(Shared::peek);
+        match discovery.map(|discovery| &discovery.found) {
+            None if self.setting.mode == EncryptionMode::Off => ServerEncryption::Off,
+            None => ServerEncryption::Unknown,
+            Some(Err(why)) => ServerEncryption::Absent(*why),
+            Some(Ok(found)) => ServerEncryption::Designated(DesignatedResolver {
+                name: found.endpoint.name.clone(),
+                protocol: found.endpoint.protocol,
+                address: found.endpoint.address,
+                is_verified: found.proof.is_verified(),
+            }),
+        }
+    }
+
+    /// Asks the encrypted resolver. If it does not answer, and that is not required, the server itself is asked.
+    async fn ask_resolver(
+        &self,
+        found: &FoundResolver,
+        question: &DnsQuestion,
+        options: &ServerOptions,
+    ) -> Result<Option<DnsResponse>, ServerTrouble> {
+        let answer = found.server.ask(question, options);
+        let answer = match self.setting.mode {
+            EncryptionMode::Required => answer.await,
+            EncryptionMode::Auto | EncryptionMode::Off => {
+                let limit = SILENCE.min(options.timeout / 2);
+                let answer = tokio::time::timeout(limit, answer).await;
+                answer.unwrap_or(Err(ServerTrouble::Silent))
+            }
+        };
+        let is_gone = |trouble: &ServerTrouble| {
+            !matches!(trouble, ServerTrouble::Refused | ServerTrouble::Malformed)
+        };
+        match answer {
+            Ok(mut response) => {
+                response.is_protected = found.proof.is_verified();
+                Ok(Some(response))
+            }
+            Err(trouble) => {
+                if is_gone(&trouble) {
+                    self.has_lost_resolver();
+                }
+                match self.setting.mode {
+                    EncryptionMode::Required => Err(trouble),
+                    EncryptionMode::Auto | EncryptionMode::Off => Ok(None),
+                }
+            }
+        }
+    }
+
+    /// Makes the next query look for the resolver again; after a while if queries may go unencrypted.
+    fn has_lost_resolver(&self) {
+        tracing::debug!(server = %self.server, "the encrypted resolver does not answer");
+        *self.state() = DesignatedState { discovery: None, silent_at: Some(Instant::now()) };
+    }
+
+    /// Returns what was found. `None` if it is not known in time, where queries may go unencrypted.
+    async fn discovered(&self) -> Option<Arc<ResolverDiscovery>> {
+        if self.setting.mode == EncryptionMode::Required {
+            return Some(self.discovery().await);
+        }
+        if self.state().silent_at.is_some_and(|at| at.elapsed() < WITHOUT_RESOLVER) {
+            return None;
+        }
+        tokio::time::timeout(WAIT, self.discovery()).await.ok()
+    }
+
+    /// Returns the discovery, which goes on when nobody waits for it.
+    fn discovery(&self) -> SharedDiscovery {
+        let mut state = self.state();
+        let latest = state.discovery.as_ref();
+        let holds = |discovery: &&SharedDiscovery| {
+            discovery.peek().is_none_or(|discovery| Instant::now() < discovery.until)
+        };
+        if let Some(discovery) = latest.filter(holds) {
+            return discovery.clone();
+        }
+        let task = tokio::spawn(discover(self.server, Arc::clone(&self.setting)));
+        // Without its runtime nobody asks any more.
+        let found = |found: Result<_, _>| {
+            let lost = |_| ResolverDiscovery::failed(UnencryptedReason::NotAnswered);
+            Arc::new(found.unwrap_or_else(lost))
+        };
+        let discovery = task.map(found).boxed().shared();
+        state.discovery.insert(discovery).clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, DesignatedState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
