@@ -59,7 +59,7 @@ pub(crate) use paths::PathFlags;
 pub(crate) use perf::{PerfAction, PerfFlags, PerfServeFlags};
 pub(crate) use pipe::{MessageFlags, PipeFlags};
 pub(crate) use proxy::{ProxyAction, ProxyDestinationFlags, ProxyFlags, ProxyRunFlags};
-pub(crate) use reach::{PassphraseFlags, ReachFlags, TrustFlags};
+pub(crate) use reach::{NameServerFlags, PassphraseFlags, ReachFlags, TrustFlags};
 pub(crate) use sctp::SctpFlags;
 #[cfg(target_os = "linux")]
 pub(crate) use sctp::{

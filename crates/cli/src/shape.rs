@@ -9,10 +9,11 @@ pub(crate) mod sctp;
 #[cfg(target_os = "linux")]
 pub(crate) mod tunnel;
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use eyas::NameSource;
 use eyas::race::report::RaceJson;
+use eyas::{NameSource, ServerEncryption};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -44,8 +45,50 @@ pub(crate) struct NamesShape {
     /// The names that are asked for, one after the other, with `queries`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) names: Vec<String>,
+    /// Whether the queries to these servers were encrypted, where it was not the user who chose the transport.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) encryption: Vec<EncryptionShape>,
     /// All of this, and the reason, as a sentence.
     pub(crate) text: String,
+}
+
+/// How queries to a name server are encrypted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct EncryptionShape {
+    /// The server.
+    pub(crate) server: String,
+    /// `off`, `unknown`, `absent` or `designated`.
+    pub(crate) state: &'static str,
+    /// `DoT`, `DoQ` or `DoH`, with `designated`.
+    pub(crate) protocol: Option<&'static str>,
+    /// The name of the encrypted resolver, with `designated`.
+    pub(crate) name: Option<String>,
+    /// Its address and port.
+    pub(crate) address: Option<String>,
+    /// Whether it has proved to belong to the server.
+    pub(crate) verified: Option<bool>,
+    /// All of this, and the reason, as a sentence.
+    pub(crate) text: String,
+}
+
+impl EncryptionShape {
+    pub(crate) fn new(server: SocketAddr, encryption: &ServerEncryption) -> Self {
+        let (state, resolver) = match encryption {
+            ServerEncryption::Off => ("off", None),
+            ServerEncryption::Absent(_) => ("absent", None),
+            ServerEncryption::Designated(resolver) => ("designated", Some(resolver)),
+            _ => ("unknown", None),
+        };
+        Self {
+            server: server.to_string(),
+            state,
+            protocol: resolver.map(|resolver| resolver.protocol.name()),
+            name: resolver.map(|resolver| resolver.name.clone()),
+            address: resolver.map(|resolver| resolver.address.to_string()),
+            verified: resolver.map(|resolver| resolver.is_verified),
+            text: encryption.to_string(),
+        }
+    }
 }
 
 impl From<&NameSource> for NamesShape {
@@ -57,7 +100,8 @@ impl From<&NameSource> for NamesShape {
             NameSource::Server { server } => (vec![server.clone()], Vec::new()),
             _ => (Vec::new(), Vec::new()),
         };
-        Self { source: source.name(), servers, names, text: source.to_string() }
+        let encryption = Vec::new();
+        Self { source: source.name(), servers, names, encryption, text: source.to_string() }
     }
 }
 

@@ -79,6 +79,8 @@ enum ResolverSource {
     Server(SocketAddr),
     #[cfg(feature = "encrypted-dns")]
     Tls(SocketAddr, String),
+    #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+    Quic(SocketAddr, String),
     #[cfg(feature = "encrypted-dns")]
     Https(encrypted::HttpsUrl),
 }
@@ -108,6 +110,12 @@ impl Resolver {
     #[cfg(feature = "encrypted-dns")]
     pub fn tls(address: SocketAddr, name: impl Into<String>) -> Self {
         Self::new(ResolverSource::Tls(address, name.into()))
+    }
+
+    /// Uses this server over QUIC (DoQ, RFC 9250; usually port 853). Its certificate must be valid for `name`.
+    #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+    pub fn quic(address: SocketAddr, name: impl Into<String>) -> Self {
+        Self::new(ResolverSource::Quic(address, name.into()))
     }
 
     /// Sets the trust in encrypted resolvers. The default is the platform's trust. No other security parameters are
@@ -378,6 +386,10 @@ impl SharedResolver {
             ResolverSource::Tls(address, name) => {
                 Ok(vec![encrypted::over_tls(*address, name, &self.encryption.security)?])
             }
+            #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+            ResolverSource::Quic(address, name) => {
+                Ok(vec![encrypted::over_quic(*address, name, &self.encryption.security)?])
+            }
             #[cfg(feature = "encrypted-dns")]
             ResolverSource::Https(url) => {
                 url.servers(&self.system, &self.encryption.security).await
@@ -401,6 +413,8 @@ impl fmt::Display for ResolverSource {
             Self::Server(address) => write!(f, "{address}"),
             #[cfg(feature = "encrypted-dns")]
             Self::Tls(address, name) => write!(f, "{address} over TLS as {name}"),
+            #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+            Self::Quic(address, name) => write!(f, "{address} over QUIC as {name}"),
             #[cfg(feature = "encrypted-dns")]
             Self::Https(server) => write!(f, "{server}"),
         }
@@ -422,6 +436,8 @@ impl ResolverSource {
             Self::System | Self::Server(_) => false,
             #[cfg(feature = "encrypted-dns")]
             Self::Tls(..) | Self::Https(_) => true,
+            #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+            Self::Quic(..) => true,
         }
     }
 }

@@ -8,7 +8,11 @@ from . import _native
 
 
 class ServerIdentity:
-    """A certificate chain, the server's own certificate first, and its key: two PEM files."""
+    """A certificate chain, the server's own certificate first, and its key: two PEM files.
+
+    A QUIC server that is restarted with the same two at the same address and port resets the connections of the former
+    process (RFC 9000 §10.3); with `self_signed`, its clients notice only by their timeouts.
+    """
 
     def __init__(self, cert: str | os.PathLike[str], key: str | os.PathLike[str]) -> None:
         with open(cert, "rb") as chain_file, open(key, "rb") as key_file:

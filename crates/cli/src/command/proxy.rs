@@ -205,11 +205,7 @@ fn builder(
     descriptors: DescriptorShares,
 ) -> Result<ProxyBuilder, Failure> {
     let memory = setting::memory(options.memory.as_ref(), None);
-    let resolver = setting::resolver(
-        options.dns_server.as_ref(),
-        options.doh_url.as_deref(),
-        &options.resolve,
-    )?;
+    let resolver = setting::resolver(&options.name_server, &options.resolve)?;
     let mut security = SecurityParameters::platform();
     if let Some(path) = &options.via_cacert {
         security = security.with_roots(setting::roots(path)?);

@@ -21,8 +21,8 @@ use rustls_pki_types::CertificateDer;
 use super::identity;
 use crate::failure::{Failure, FailureKind};
 use crate::flags::{
-    ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PathFlags, RacePolicy,
-    ReachFlags, ResolveFlag, TrustFlags, VersionFlags,
+    ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, NameServerFlags, PathFlags,
+    RacePolicy, ReachFlags, ResolveFlag, TrustFlags, VersionFlags,
 };
 use crate::output;
 use crate::terminal::{OutputStyle, Paint, PaintedLine, time};
@@ -111,8 +111,7 @@ async fn with_reach_of_all(
     reach: &ReachFlags,
     targets: &[Target],
 ) -> Result<EndpointBuilder, Failure> {
-    let mut resolver =
-        resolver(reach.dns_server.as_ref(), reach.doh_url.as_deref(), &reach.resolve)?;
+    let mut resolver = resolver(&reach.name_server, &reach.resolve)?;
     let mut builder = builder.sctp_encapsulation_port(reach.sctp_udp_port);
     for target in targets {
         let Some(rule) = rule_for(reach, target) else { continue };
@@ -366,17 +365,20 @@ pub(crate) fn description_of(cause: &eyas::Error) -> String {
 
 /// Returns the resolver, with its overrides.
 pub(crate) fn resolver(
-    server: Option<&DnsServer>,
-    url: Option<&str>,
+    flags: &NameServerFlags,
     overrides: &[ResolveFlag],
 ) -> Result<Resolver, Failure> {
-    let mut resolver = match (server, url) {
+    let mut resolver = match (&flags.dns_server, &flags.doh_url) {
         (Some(DnsServer::Plain(address)), _) => Resolver::server(*address),
         (Some(DnsServer::Tls(address, name)), _) => Resolver::tls(*address, name),
+        (Some(DnsServer::Quic(address, name)), _) => Resolver::quic(*address, name),
         (None, Some(url)) => Resolver::https(url)
             .map_err(|cause| Failure::new(FailureKind::Usage, cause.to_string()))?,
         (None, None) => Resolver::system(),
     };
+    if let Some(policy) = flags.encrypted_dns {
+        resolver = resolver.with_encrypted_dns(policy);
+    }
     for known in overrides {
         let addresses = known.addresses.clone();
         resolver = resolver.overriding_on_interfaces(&known.host, known.port, addresses);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::{self, DnsServer, ResolveFlag};
-use super::{ChoiceFlags, MemoryChoice, ReachFlags, ServiceFlags, TrustFlags};
+use super::values::{self, ResolveFlag};
+use super::{ChoiceFlags, MemoryChoice, NameServerFlags, ReachFlags, ServiceFlags, TrustFlags};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -16,7 +16,8 @@ Examples:
 
 Nobody is asked whom you have not named. Without a HOST, nothing is sent but
 questions about ipv4only.arpa, a name that every resolver knows, to the name
-servers of this machine. With one, they are asked about it as well, and it gets
+servers of this machine, and one for their own encrypted resolvers, which it
+connects to. With one, they are asked about it as well, and it gets
 what 'eyas race --all' sends and a HEAD request; if its port is 443 or 80, also
 a GET request to port 80 without TLS, which a captive portal would answer.
 The exit code is 116 if something is broken. 'eyas man guide doctor' says more.";
@@ -45,13 +46,8 @@ pub(crate) struct DoctorFlags {
     #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]", value_parser = values::resolve,
           help_heading = "Reaching")]
     resolve: Vec<ResolveFlag>,
-    /// Examine and use this DNS server: ADDR, ADDR:PORT or tls://ADDR#NAME
-    #[arg(long, value_name = "SERVER", value_parser = values::dns_server,
-          conflicts_with = "doh_url", help_heading = "Reaching")]
-    dns_server: Option<DnsServer>,
-    /// Use DNS over HTTPS with this URL
-    #[arg(long, value_name = "URL", value_parser = values::doh_url, help_heading = "Reaching")]
-    doh_url: Option<String>,
+    #[command(flatten)]
+    name_server: NameServerFlags,
     /// The host's UDP port for SCTP over UDP
     #[arg(long, value_name = "PORT", default_value_t = eyas_sctp_tokio::ENCAPSULATION_PORT,
           value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true,
@@ -71,8 +67,7 @@ impl DoctorFlags {
     pub(crate) fn reach(&self) -> ReachFlags {
         let mut reach = ReachFlags::with_sctp_udp_port(self.sctp_udp_port);
         reach.resolve.clone_from(&self.resolve);
-        reach.dns_server.clone_from(&self.dns_server);
-        reach.doh_url.clone_from(&self.doh_url);
+        reach.name_server.clone_from(&self.name_server);
         reach
     }
 }

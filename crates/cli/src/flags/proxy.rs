@@ -9,9 +9,9 @@ use clap::{Args, Subcommand};
 use eyas_relay::rules::RulePattern;
 use eyas_relay::via::UpstreamProxy;
 
-use super::PassphraseFlags;
 use super::memory::MemoryChoice;
-use super::values::{self, DnsServer, ListenAddresses, ResolveFlag};
+use super::values::{self, ListenAddresses, ResolveFlag};
+use super::{NameServerFlags, PassphraseFlags};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -178,13 +178,8 @@ pub(crate) struct ProxyDestinationFlags {
     #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]", value_parser = values::resolve,
           help_heading = "Reaching")]
     pub(crate) resolve: Vec<ResolveFlag>,
-    /// Use this DNS server: ADDR, ADDR:PORT or tls://ADDR#NAME
-    #[arg(long, value_name = "SERVER", value_parser = values::dns_server,
-          conflicts_with = "doh_url", help_heading = "Reaching")]
-    pub(crate) dns_server: Option<DnsServer>,
-    /// Use DNS over HTTPS with this URL
-    #[arg(long, value_name = "URL", value_parser = values::doh_url, help_heading = "Reaching")]
-    pub(crate) doh_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) name_server: NameServerFlags,
     /// Give up on a destination after this time
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "30s",
           help_heading = "Limits")]

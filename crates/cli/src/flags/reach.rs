@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use eyas::EchChoice;
+use eyas::{EchChoice, EncryptedDnsPolicy};
 
 use super::values::{self, ConnectTo, DnsServer, ResolveFlag};
 
@@ -24,13 +24,8 @@ pub(crate) struct ReachFlags {
     /// Connect to HOST2:PORT2 instead of HOST1:PORT1; names and certificates do not change
     #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = values::connect_to)]
     pub(crate) connect_to: Vec<ConnectTo>,
-    /// Use this DNS server: ADDR, ADDR:PORT or tls://ADDR#NAME
-    #[arg(long, value_name = "SERVER", value_parser = values::dns_server,
-          conflicts_with = "doh_url")]
-    pub(crate) dns_server: Option<DnsServer>,
-    /// Use DNS over HTTPS with this URL
-    #[arg(long, value_name = "URL", value_parser = values::doh_url)]
-    pub(crate) doh_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) name_server: NameServerFlags,
     /// The peer's UDP port for SCTP over UDP
     #[arg(long, value_name = "PORT", default_value_t = eyas_sctp_tokio::ENCAPSULATION_PORT,
           value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
@@ -51,8 +46,7 @@ impl ReachFlags {
             ipv6: false,
             resolve: Vec::new(),
             connect_to: Vec::new(),
-            dns_server: None,
-            doh_url: None,
+            name_server: NameServerFlags::system(),
             sctp_udp_port,
             connect_timeout: None,
             max_time: None,
@@ -67,6 +61,31 @@ impl ReachFlags {
     /// Returns when to give up entirely, if ever. As in curl, 0 is no limit.
     pub(crate) fn max_time(&self) -> Option<Duration> {
         self.max_time.filter(|limit| !limit.is_zero())
+    }
+}
+
+/// Who is asked for names, and how.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Reaching")]
+pub(crate) struct NameServerFlags {
+    /// Use this DNS server: ADDR, ADDR:PORT, tls://ADDR#NAME or quic://ADDR#NAME
+    #[arg(long, value_name = "SERVER", value_parser = values::dns_server,
+          conflicts_with = "doh_url")]
+    pub(crate) dns_server: Option<DnsServer>,
+    /// Use DNS over HTTPS with this URL
+    #[arg(long, value_name = "URL", value_parser = values::doh_url)]
+    pub(crate) doh_url: Option<String>,
+    /// Encrypt queries to the name servers: auto where they offer it, require, off, or system, as the
+    /// system does [default: system]
+    #[arg(long, value_name = "HOW", value_parser = clap::value_parser!(EncryptedDnsPolicy),
+          hide_short_help = true)]
+    pub(crate) encrypted_dns: Option<EncryptedDnsPolicy>,
+}
+
+impl NameServerFlags {
+    /// Returns flags that leave all to the system.
+    const fn system() -> Self {
+        Self { dns_server: None, doh_url: None, encrypted_dns: None }
     }
 }
 

@@ -85,7 +85,9 @@ fn dns_servers_have_usual_ports() {
     }
     let tls = DnsServer::Tls("9.9.9.9:853".parse().expect("an address"), "dns.example".into());
     assert_eq!(values::dns_server("tls://9.9.9.9#dns.example"), Ok(tls));
-    for text in ["", "dns.example", "tls://9.9.9.9", "tls://9.9.9.9#"] {
+    let quic = DnsServer::Quic("[::1]:8853".parse().expect("an address"), "dns.example".into());
+    assert_eq!(values::dns_server("quic://[::1]:8853#dns.example"), Ok(quic));
+    for text in ["", "dns.example", "tls://9.9.9.9", "tls://9.9.9.9#", "quic://9.9.9.9"] {
         assert!(values::dns_server(text).is_err(), "{text}");
     }
 }

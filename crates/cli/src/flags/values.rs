@@ -138,22 +138,25 @@ pub(crate) enum DnsServer {
     Plain(SocketAddr),
     /// DNS over TLS (RFC 7858), with the name in its certificate.
     Tls(SocketAddr, String),
+    /// DNS over QUIC (RFC 9250), likewise.
+    Quic(SocketAddr, String),
 }
 
-/// Parses `ADDR`, `ADDR:PORT`, `[v6]:PORT` or `tls://ADDR[:PORT]#NAME`.
+/// Parses `ADDR`, `ADDR:PORT`, `[v6]:PORT`, `tls://ADDR[:PORT]#NAME` or the same with `quic`.
 pub(super) fn dns_server(text: &str) -> Result<DnsServer, ValueError> {
-    let form = "ADDR, ADDR:PORT or tls://ADDR#NAME, such as 9.9.9.9 or [::1]:5353";
-    match text.strip_prefix("tls://") {
-        Some(rest) => {
-            let (address, name) = rest.split_once('#').ok_or(ValueError::Form(form))?;
-            let address = address_or_port(address, 853, form)?;
-            if name.is_empty() {
-                return Err(ValueError::Form(form));
-            }
-            Ok(DnsServer::Tls(address, name.to_owned()))
+    let form =
+        "ADDR, ADDR:PORT, tls://ADDR#NAME or quic://ADDR#NAME, such as 9.9.9.9 or [::1]:5353";
+    let encrypted = [("tls://", DnsServer::Tls as fn(_, _) -> _), ("quic://", DnsServer::Quic)];
+    for (scheme, server) in encrypted {
+        let Some(rest) = text.strip_prefix(scheme) else { continue };
+        let (address, name) = rest.split_once('#').ok_or(ValueError::Form(form))?;
+        let address = address_or_port(address, 853, form)?;
+        if name.is_empty() {
+            return Err(ValueError::Form(form));
         }
-        None => Ok(DnsServer::Plain(address_or_port(text, 53, form)?)),
+        return Ok(server(address, name.to_owned()));
     }
+    Ok(DnsServer::Plain(address_or_port(text, 53, form)?))
 }
 
 /// Parses an address with a port, or with the default port.

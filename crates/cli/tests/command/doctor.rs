@@ -39,6 +39,7 @@ fn a_healthy_host_has_nothing_broken() {
     verdict(&object, "quic", "good", "is ready in");
     verdict(&object, "name-servers", "good", "127.0.0.1");
     verdict(&object, "dns-over-tcp", "good", "large answers arrive");
+    verdict(&object, "encrypted-dns", "absent", "designates no encrypted resolver");
     verdict(&object, "clock", "good", "within");
     verdict(&object, "memory", "unknown", "--memory none");
     let page = doctor(&peer, &dns).run().exits(0).out;

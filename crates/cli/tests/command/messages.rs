@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 
+use serde_json::Value;
+
 use crate::ports::own_port;
 use crate::stage::{DnsStub, Eyas, validate};
 
@@ -197,6 +199,25 @@ fn an_empty_plan_and_an_empty_memory_have_a_reason() {
     let state = tempfile::tempdir().expect("a directory");
     let page = Eyas::new("memory forget a.test").state(state.path()).run().exits(0).out;
     assert_eq!(page, "Nothing was remembered.\n");
+}
+
+#[test]
+fn a_server_without_encryption_is_asked_nothing_if_that_is_required() {
+    let dns = DnsStub::start(&[("known.example.net", Ipv4Addr::LOCALHOST)]);
+    let line = |command: &str, policy| {
+        format!("{command} known.example.net --dns-server {} --encrypted-dns {policy}", dns.address)
+    };
+    let why = "it designates no encrypted resolver";
+    let text = Eyas::new(&line("get --connect-timeout 20s", "require")).run().exits(6).err;
+    assert!(text.contains("encrypted DNS is required") && text.contains(why), "{text}");
+    let text = Eyas::new(&line("plan", "require")).run().exits(6).err;
+    assert!(text.contains(why), "{text}");
+    let object = Eyas::new(&line("plan --json", "auto")).run().exits(0).json();
+    validate("plan", &object);
+    let encryption = &object["names"]["encryption"][0];
+    assert_eq!((&encryption["state"], &encryption["verified"]), (&"absent".into(), &Value::Null));
+    let text = Eyas::new(&line("plan", "sometimes")).run().exits(2).err;
+    assert!(text.contains("expected system, auto, require or off"), "{text}");
 }
 
 #[test]

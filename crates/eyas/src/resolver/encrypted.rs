@@ -1,4 +1,4 @@
-//! DNS servers over TLS (RFC 7858) and over HTTPS (RFC 8484), as the caller names them.
+//! DNS servers over TLS (RFC 7858), QUIC (RFC 9250) and HTTPS (RFC 8484), as the caller names them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,6 +11,8 @@ use url::{Host, Url};
 
 use super::name_servers::QueryTransport;
 use super::name_servers::https::HttpsServer;
+#[cfg(feature = "quic")]
+use super::name_servers::quic::QuicServer;
 use super::name_servers::tls::TlsServer;
 use super::system::SystemResolver;
 use crate::zone::{in_url, parse_host, with_scope};
@@ -100,10 +102,26 @@ pub(super) fn over_tls(
     name: &str,
     security: &SecurityParameters,
 ) -> Result<QueryTransport, Error> {
-    let server_name = ServerName::try_from(name.to_owned())
-        .map_err(|error| Error::Resolver(format!("{name:?}: {error}")))?;
     let config = security.client_config(security.server_verifier()?)?;
-    Ok(TlsServer::new(address, server_name, config).into())
+    Ok(TlsServer::new(address, server_name(name)?, config).into())
+}
+
+/// Returns the DoQ server at this address, whose certificate must be valid for this name.
+#[cfg(feature = "quic")]
+pub(super) fn over_quic(
+    address: SocketAddr,
+    name: &str,
+    security: &SecurityParameters,
+) -> Result<QueryTransport, Error> {
+    let config = security.client_config(security.server_verifier()?)?;
+    let server = QuicServer::new(address, &server_name(name)?, config);
+    let unusable = || Error::Security("QUIC needs TLS13_AES_128_GCM_SHA256".to_owned());
+    server.map(QueryTransport::from).ok_or_else(unusable)
+}
+
+fn server_name(name: &str) -> Result<ServerName<'static>, Error> {
+    ServerName::try_from(name.to_owned())
+        .map_err(|error| Error::Resolver(format!("{name:?}: {error}")))
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl ServerExamination {
 impl Resolver {
     /// Asks each server that queries go to about `host`, all at the same time, and waits at most this long for each
     /// answer. The search list, the hosts file and the cache have no part in it; HTTPS records are those of a service
-    /// at `port`. Empty where no servers of this kind are asked: over TLS or HTTPS.
+    /// at `port`. Empty where no servers of this kind are asked: over TLS, QUIC or HTTPS.
     pub async fn examine_servers(
         &self,
         host: &str,
@@ -66,6 +66,8 @@ impl Resolver {
             ResolverSource::Server(address) => vec![*address],
             #[cfg(feature = "encrypted-dns")]
             ResolverSource::Tls(..) | ResolverSource::Https(_) => Vec::new(),
+            #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+            ResolverSource::Quic(..) => Vec::new(),
         };
         let service = match DEFAULT_PORTS.contains(&port) {
             true => host.to_owned(),

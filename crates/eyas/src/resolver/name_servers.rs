@@ -41,7 +41,7 @@ mod host_trouble;
 pub(super) mod https;
 mod message;
 #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
-mod quic;
+pub(super) mod quic;
 mod server;
 #[cfg(feature = "encrypted-dns")]
 mod shared_connection;

@@ -3,7 +3,7 @@
 //! | file | topics |
 //! | --- | --- |
 //! | `families` | IPv4, IPv6, NAT64, NAT |
-//! | `names` | name servers, DNS over TCP, HTTPS records, ECH, the host's name |
+//! | `names` | name servers, DNS over TCP, encrypted DNS, HTTPS records, ECH, the host's name |
 //! | `transports` | TCP, QUIC, MPTCP, SCTP |
 //! | `path` | path MTU, captive portal, clock, memory |
 
@@ -33,6 +33,7 @@ fn verdict(topic: Topic, findings: &DoctorFindings) -> TopicVerdict {
         Topic::Nat => families::nat(findings),
         Topic::NameServers => names::servers(findings),
         Topic::DnsOverTcp => names::over_tcp(findings),
+        Topic::EncryptedDns => names::encrypted(findings),
         Topic::HttpsRecords => names::https_records(findings),
         Topic::Ech => names::ech(findings),
         Topic::Name => names::name(findings),

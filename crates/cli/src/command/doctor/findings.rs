@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use eyas::CertificateFault;
+use eyas::ServerEncryption;
 use eyas::race::candidate::{AddressFamily, Security, Transport};
 use eyas::race::dns::DnsFailure;
 use eyas::race::evidence::{EvidenceLevel, FailureCause};
@@ -60,6 +61,8 @@ pub(super) struct NameServerFinding {
     pub(super) is_truthful: Option<bool>,
     /// The NAT64 prefixes of its DNS64.
     pub(super) nat64: Vec<(Ipv6Addr, u8)>,
+    /// The encrypted resolver that it designates, if that could be found out.
+    pub(super) encryption: Option<ServerEncryption>,
 }
 
 /// The answers of a name server about a name.

@@ -9,7 +9,7 @@ use super::findings::{
     NameServerFinding, PortalAnswer,
 };
 use super::topic::{Topic, TopicVerdict};
-use crate::shape::millis;
+use crate::shape::{EncryptionShape, millis, value};
 use crate::version;
 
 /// Returns the object.
@@ -63,6 +63,10 @@ fn server(finding: &NameServerFinding) -> Value {
             .iter()
             .map(|(prefix, len)| format!("{prefix}/{len}"))
             .collect::<Vec<_>>(),
+        "encryption": finding
+            .encryption
+            .as_ref()
+            .map(|encryption| value(&EncryptionShape::new(finding.server, encryption))),
     })
 }
 

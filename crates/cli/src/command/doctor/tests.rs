@@ -6,10 +6,10 @@ mod properties;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use eyas::CertificateFault;
 use eyas::race::candidate::{AddressFamily, Security, Transport};
 use eyas::race::dns::DnsFailure;
 use eyas::race::evidence::{EvidenceLevel, FailureCause};
+use eyas::{CertificateFault, ServerEncryption, UnencryptedReason};
 
 use super::diagnosis::diagnose;
 use super::findings::*;
@@ -47,6 +47,7 @@ fn name_server(address: &str) -> NameServerFinding {
         host: Some(answers(Ok(1))),
         is_truthful: Some(true),
         nat64: Vec::new(),
+        encryption: None,
     }
 }
 
@@ -154,11 +155,26 @@ use VerdictKind::{Absent, Broken, Good, Unknown};
 fn nothing_is_broken_where_nothing_is_wrong() {
     for (topic, verdict) in diagnose(&healthy()) {
         let expected = match topic {
-            Topic::Sctp | Topic::SctpUdp | Topic::Nat64 => Absent,
+            Topic::Sctp | Topic::SctpUdp | Topic::Nat64 | Topic::EncryptedDns => Absent,
             _ => Good,
         };
         assert_eq!(verdict.kind, expected, "{topic:?} {verdict:?}");
     }
+}
+
+#[test]
+fn an_encrypted_resolver_is_broken_only_where_one_is_designated() {
+    let judge = |encryption: Option<ServerEncryption>, kind, words| {
+        let change =
+            |findings: &mut DoctorFindings| findings.name_servers[0].encryption = encryption;
+        check(Topic::EncryptedDns, change, kind, words);
+    };
+    let absent = |why| Some(ServerEncryption::Absent(why));
+    judge(None, Absent, "does not say");
+    judge(absent(UnencryptedReason::NotDesignated), Absent, "designates no encrypted resolver");
+    judge(absent(UnencryptedReason::NotAnswered), Absent, "does not say");
+    judge(absent(UnencryptedReason::NotReachable), Broken, "cannot be reached");
+    judge(absent(UnencryptedReason::NotVerified), Broken, "has not proved");
 }
 
 #[test]

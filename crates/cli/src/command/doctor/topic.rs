@@ -11,6 +11,8 @@ pub(super) enum Topic {
     NameServers,
     /// Answers that do not fit into a datagram (RFC 7766).
     DnsOverTcp,
+    /// The encrypted resolvers of the name servers (RFC 9462).
+    EncryptedDns,
     /// The records of type 65 (RFC 9460).
     HttpsRecords,
     /// Encrypted Client Hello (RFC 9848).
@@ -43,11 +45,12 @@ pub(super) enum Topic {
 
 impl Topic {
     /// All topics, in their order.
-    pub(super) const ALL: [Self; 18] = [
+    pub(super) const ALL: [Self; 19] = [
         Self::Ipv4,
         Self::Ipv6,
         Self::NameServers,
         Self::DnsOverTcp,
+        Self::EncryptedDns,
         Self::HttpsRecords,
         Self::Ech,
         Self::Name,
@@ -71,6 +74,7 @@ impl Topic {
             Self::Ipv6 => "ipv6",
             Self::NameServers => "name-servers",
             Self::DnsOverTcp => "dns-over-tcp",
+            Self::EncryptedDns => "encrypted-dns",
             Self::HttpsRecords => "https-records",
             Self::Ech => "ech",
             Self::Name => "name",
@@ -95,6 +99,7 @@ impl Topic {
             Self::Ipv6 => "IPv6",
             Self::NameServers => "name servers",
             Self::DnsOverTcp => "DNS over TCP",
+            Self::EncryptedDns => "encrypted DNS",
             Self::HttpsRecords => "HTTPS records",
             Self::Ech => "ECH",
             Self::Name => "name",

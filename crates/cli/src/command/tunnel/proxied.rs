@@ -46,8 +46,7 @@ pub(super) fn proxy(
         security = security.with_roots(setting::roots(path)?);
     }
     let reach = &flags.reach;
-    let resolver =
-        setting::resolver(reach.dns_server.as_ref(), reach.doh_url.as_deref(), &reach.resolve)?;
+    let resolver = setting::resolver(&reach.name_server, &reach.resolve)?;
     let endpoint = Endpoint::builder().security(security).memory(memory).resolver(resolver);
     let endpoint =
         endpoint.build().map_err(|cause| Failure::new(FailureKind::Identity, cause.to_string()))?;

@@ -102,7 +102,9 @@ impl fmt::Display for ServerEncryption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => f.write_str("unencrypted, by policy"),
-            Self::Unknown => f.write_str("not asked yet"),
+            Self::Unknown => {
+                f.write_str("unencrypted so far, since only names of the network were asked for")
+            }
             Self::Absent(why) => write!(f, "unencrypted, because {why}"),
             Self::Designated(resolver) => write!(f, "encrypted, by {resolver}"),
         }

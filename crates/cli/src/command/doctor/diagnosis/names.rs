@@ -2,6 +2,7 @@
 
 use eyas::race::dns::DnsFailure;
 use eyas::race::evidence::FailureCause;
+use eyas::{ServerEncryption, UnencryptedReason};
 
 use super::super::findings::{
     AnswerFinding, AttemptResult, DoctorFindings, HostFindings, NameServerFinding,
@@ -95,6 +96,42 @@ pub(super) fn over_tcp(findings: &DoctorFindings) -> TopicVerdict {
     match good.is_empty() {
         true => TopicVerdict::unknown("no name server answers"),
         false => TopicVerdict::good(format!("{}: large answers arrive", names(&good))),
+    }
+}
+
+/// Returns the verdict about the encrypted resolvers that the name servers designate.
+pub(super) fn encrypted(findings: &DoctorFindings) -> TopicVerdict {
+    if findings.name_servers.is_empty() {
+        return none_examined();
+    }
+    let (mut designated, mut absent, mut broken) = (Vec::new(), Vec::new(), Vec::new());
+    for finding in &findings.name_servers {
+        let server = short(finding);
+        match &finding.encryption {
+            Some(ServerEncryption::Designated(resolver)) => {
+                designated.push(format!("{server} designates {resolver}"));
+            }
+            Some(ServerEncryption::Absent(UnencryptedReason::NotDesignated)) => {
+                absent.push(format!("{server} designates no encrypted resolver"));
+            }
+            Some(ServerEncryption::Absent(UnencryptedReason::NotAnswered)) | None => {
+                absent.push(format!("{server} does not say"));
+            }
+            Some(ServerEncryption::Absent(why)) => broken.push(format!("{server}: {why}")),
+            Some(_) => absent.push(format!("{server} was not asked")),
+        }
+    }
+    let all: Vec<String> = [&broken, &designated, &absent].into_iter().flatten().cloned().collect();
+    let text = all.join(", ");
+    match (broken.is_empty(), designated.is_empty()) {
+        (false, _) => TopicVerdict::broken(
+            text,
+            "let UDP and TCP port 853 and TCP port 443 through to the resolver; if it cannot be \
+             verified, its certificate needs the address of the name server. Until then, name one: \
+             --doh-url URL with eyas",
+        ),
+        (true, false) => TopicVerdict::good(text),
+        (true, true) => TopicVerdict::absent(text),
     }
 }
 

@@ -1,11 +1,13 @@
 //! Asks each name server about a name that exists everywhere, and about the host.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use eyas::race::dns::{DnsFailure, DnsRecords};
 use eyas::race::target::Target;
 use eyas::{Resolver, ServerAnswer, ServerExamination};
+use tokio::time::timeout;
 
 use super::super::findings::{AnswerFinding, AnswerFindings, NameServerFinding};
 
@@ -33,7 +35,9 @@ pub(super) async fn examine(
         }
     };
     let common = resolver.examine_servers(COMMON_NAME, HTTPS_PORT, limit);
-    let (common, host) = tokio::join!(common, host);
+    let encryption = timeout(limit, resolver.examine_encryption());
+    let (common, host, encryption) = tokio::join!(common, host, encryption);
+    let encryption: BTreeMap<_, _> = encryption.unwrap_or_default().into_iter().collect();
     let findings = common.into_iter().enumerate().map(|(number, common)| {
         // Both have the same servers in the same order, unless the configuration has changed.
         let host = host.get(number).filter(|host| host.server == common.server);
@@ -41,6 +45,7 @@ pub(super) async fn examine(
             server: common.server,
             is_truthful: is_truthful(&common.a),
             nat64: common.nat64_prefixes(),
+            encryption: encryption.get(&common.server).cloned(),
             common: answers(&common),
             host: host.map(answers),
         }

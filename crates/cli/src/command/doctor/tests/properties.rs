@@ -1,6 +1,7 @@
 //! Whatever is found: one verdict about each topic, advice exactly where something is broken, and no name or address
 //! behind a mask.
 
+use eyas::{ServerEncryption, UnencryptedReason};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use proptest::collection::vec;
@@ -97,14 +98,27 @@ fn server() -> impl Strategy<Value = NameServerFinding> {
         option::of(server_answers()),
         option::of(any::<bool>()),
         vec(prefix, 0..2),
+        option::of(encryption()),
     );
-    all.prop_map(|(server, common, host, is_truthful, nat64)| NameServerFinding {
+    all.prop_map(|(server, common, host, is_truthful, nat64, encryption)| NameServerFinding {
         server,
         common,
         host,
         is_truthful,
         nat64,
+        encryption,
     })
+}
+
+fn encryption() -> impl Strategy<Value = ServerEncryption> {
+    let reasons = vec![
+        UnencryptedReason::NotDesignated,
+        UnencryptedReason::NotAnswered,
+        UnencryptedReason::NotUsable("its record has no name"),
+        UnencryptedReason::NotReachable,
+        UnencryptedReason::NotVerified,
+    ];
+    select(reasons).prop_map(ServerEncryption::Absent)
 }
 
 fn name_finding() -> impl Strategy<Value = NameFinding> {
