@@ -59,7 +59,7 @@ pub(crate) struct EncryptionShape {
     pub(crate) server: String,
     /// `off`, `unknown`, `absent` or `designated`.
     pub(crate) state: &'static str,
-    /// `DoT`, `DoQ` or `DoH`, with `designated`.
+    /// `DoQ`, `DoH3`, `DoT` or `DoH`, with `designated`.
     pub(crate) protocol: Option<&'static str>,
     /// The name of the encrypted resolver, with `designated`.
     pub(crate) name: Option<String>,

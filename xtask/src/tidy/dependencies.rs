@@ -59,7 +59,7 @@ const ALLOWED: [(&str, &[&str]); 26] = [
     ("eyas-gateway", &["eyas-relay", "eyas-testserver", "eyas-http", "eyas"]),
     ("eyas-tunnel", &["eyas-relay", "eyas", "eyas-sctp-tokio"]),
     ("eyas-relay", &["eyas-http", "eyas"]),
-    ("eyas", &["eyas-host", "eyas-race", "eyas-sctp-tokio"]),
+    ("eyas", &["eyas-h3", "eyas-host", "eyas-race", "eyas-sctp-tokio"]),
     ("eyas-sctp-tokio", &["eyas-host", "eyas-sctp"]),
     ("eyas-host", &[]),
     ("eyas-examples", &["eyas-proxy", "eyas-http", "eyas"]),

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `message` | queries and responses; pure | RFC 1035, RFC 6891 |
 //! | `exchange` | one query and the response to it, over UDP or TCP | RFC 5452, RFC 7766 |
-//! | `tls`, `https`, `quic` | the same over connections that queries share | RFC 7858, RFC 8484, RFC 9250 |
+//! | `tls`, `https`, `http3`, `quic` | the same over connections that queries share | RFC 7858, RFC 8484, RFC 9250 |
 //! | `designated` | a server whose encrypted resolver is asked instead | RFC 9462 §4.1 |
 //! | `discovery` | finds that resolver | RFC 9462 §4 |
 //! | `host_trouble` | what keeps this host from asking | |
@@ -37,6 +37,8 @@ mod designated;
 mod discovery;
 mod exchange;
 mod host_trouble;
+#[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+mod http3;
 #[cfg(feature = "encrypted-dns")]
 pub(super) mod https;
 mod message;

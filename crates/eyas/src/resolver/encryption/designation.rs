@@ -112,6 +112,7 @@ fn read_service(binding: &SVCB, name: String) -> Option<Designation> {
     let has_path = !designation.path.is_empty();
     let offered = [
         (DnsProtocol::Quic, cfg!(feature = "quic") && has("doq")),
+        (DnsProtocol::Http3, cfg!(feature = "quic") && has("h3") && has_path),
         (DnsProtocol::Tls, has("dot")),
         (DnsProtocol::Https, has("h2") && has_path),
     ];
@@ -166,7 +167,7 @@ impl Designation {
 pub(in super::super) const fn port(protocol: DnsProtocol) -> u16 {
     match protocol {
         DnsProtocol::Quic | DnsProtocol::Tls => 853,
-        DnsProtocol::Https => 443,
+        DnsProtocol::Https | DnsProtocol::Http3 => 443,
     }
 }
 

@@ -11,8 +11,10 @@ pub enum DnsProtocol {
     Quic,
     /// DNS over TLS (RFC 7858).
     Tls,
-    /// DNS over HTTPS (RFC 8484).
+    /// DNS over HTTPS (RFC 8484), by HTTP/2.
     Https,
+    /// DNS over HTTPS, by HTTP/3.
+    Http3,
 }
 
 impl DnsProtocol {
@@ -22,6 +24,7 @@ impl DnsProtocol {
             Self::Quic => "DoQ",
             Self::Tls => "DoT",
             Self::Https => "DoH",
+            Self::Http3 => "DoH3",
         }
     }
 }

@@ -16,6 +16,8 @@ use super::super::encryption::designation::{
 use super::super::encryption::{
     DnsProtocol, EncryptionSetting, ProofResult, RequiredProof, UnencryptedReason,
 };
+#[cfg(feature = "quic")]
+use super::http3::Http3Server;
 use super::https::HttpsServer;
 use super::message::{DnsQuestion, DnsResponse, ResponseContent};
 #[cfg(feature = "quic")]
@@ -216,8 +218,12 @@ fn resolvers(
             }
             #[cfg(feature = "quic")]
             DnsProtocol::Quic => QuicServer::new(address, &name, config).map(QueryTransport::from),
+            #[cfg(feature = "quic")]
+            DnsProtocol::Http3 => {
+                Http3Server::new(address, &name, &endpoint.path, config).map(QueryTransport::from)
+            }
             #[cfg(not(feature = "quic"))]
-            DnsProtocol::Quic => None,
+            DnsProtocol::Quic | DnsProtocol::Http3 => None,
         };
         if let Some(transport) = transport {
             resolvers.push(FoundResolver { server: NameServer::new(transport), endpoint, proof });

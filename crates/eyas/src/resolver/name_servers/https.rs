@@ -11,7 +11,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use h2::RecvStream;
 use h2::client::{ResponseFuture, SendRequest};
 use http::header::{ACCEPT, AGE, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, Request, Uri, Version};
+use http::{HeaderValue, Request, Uri, Version};
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 
@@ -20,13 +20,13 @@ use super::message::{DnsQuestion, DnsResponse};
 use super::shared_connection::{ConnectedServer, QueryConnection};
 use super::tls;
 
-const MEDIA_TYPE: &str = "application/dns-message";
+pub(super) const MEDIA_TYPE: &str = "application/dns-message";
 
 /// The default port of `https`.
 const PORT: u16 = 443;
 
 /// The maximum length of a DNS message (RFC 8484 §6), in octets.
-const MAX_MESSAGE: usize = 65_535;
+pub(super) const MAX_MESSAGE: usize = 65_535;
 
 /// The largest head of a response, in bytes.
 const MAX_HEAD_BYTES: u32 = 64 * 1024;
@@ -79,12 +79,8 @@ impl ConnectedServer for HttpsServer {
 
 /// Returns a request without its body.
 fn head(name: &str, port: u16, path: &str) -> Result<Request<()>, http::Error> {
-    let host = match name.parse::<Ipv6Addr>() {
-        Ok(address) => format!("[{address}]"),
-        Err(_) => name.to_owned(),
-    };
-    let authority = if port == PORT { host } else { format!("{host}:{port}") };
-    let uri = Uri::builder().scheme("https").authority(authority).path_and_query(path).build()?;
+    let uri = Uri::builder().scheme("https").authority(authority(name, port)).path_and_query(path);
+    let uri = uri.build()?;
     let head = Request::post(uri).version(Version::HTTP_2);
     head.header(CONTENT_TYPE, MEDIA_TYPE).header(ACCEPT, MEDIA_TYPE).body(())
 }
@@ -131,7 +127,8 @@ impl HttpsConnection {
         body.send_data(query, true)?;
         let (response, mut body) = final_response(response).await?.into_parts();
         self.state.has_answered.store(true, Ordering::Relaxed);
-        if !response.status.is_success() || !is_dns_message(&response.headers) {
+        let field = |name| response.headers.get(name).map(HeaderValue::as_bytes);
+        if !response.status.is_success() || !is_dns_message(field(CONTENT_TYPE)) {
             tracing::debug!(status = %response.status, "a DNS server did not answer");
             return Err(ServerTrouble::Refused);
         }
@@ -143,7 +140,7 @@ impl HttpsConnection {
             body.flow_control().release_capacity(piece.len())?;
             message.extend_from_slice(&piece);
         }
-        Ok((message, age(&response.headers)))
+        Ok((message, age(field(AGE))))
     }
 }
 
@@ -194,11 +191,11 @@ impl From<h2::Error> for ServerTrouble {
     }
 }
 
-/// Returns whether the body is a DNS message; a server that does not state the type sends nothing
+/// Returns whether the body is a DNS message, by this `Content-Type`; a server that does not state the type sends nothing
 /// else.
-fn is_dns_message(headers: &HeaderMap) -> bool {
-    headers.get(CONTENT_TYPE).is_none_or(|media_type| {
-        let without_parameters = media_type.as_bytes().split(|octet| *octet == b';').next();
+pub(super) fn is_dns_message(content_type: Option<&[u8]>) -> bool {
+    content_type.is_none_or(|media_type| {
+        let without_parameters = media_type.split(|octet| *octet == b';').next();
         without_parameters
             .unwrap_or_default()
             .trim_ascii()
@@ -206,10 +203,20 @@ fn is_dns_message(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Returns for how long caches have had the response, which counts against the times to live in it (RFC 8484 §5.1).
-fn age(headers: &HeaderMap) -> Duration {
-    let age = headers.get(AGE).and_then(|age| age.to_str().ok()?.trim().parse().ok());
-    Duration::from_secs(age.unwrap_or_default())
+/// Returns for how long caches have had the response, by this `Age`, which counts against the times to live in it (RFC
+/// 8484 §5.1).
+pub(super) fn age(age: Option<&[u8]>) -> Duration {
+    let seconds = age.and_then(|age| std::str::from_utf8(age).ok()?.trim().parse().ok());
+    Duration::from_secs(seconds.unwrap_or_default())
+}
+
+/// Returns the authority of a URL with this host and port.
+pub(super) fn authority(name: &str, port: u16) -> String {
+    let host = match name.parse::<Ipv6Addr>() {
+        Ok(address) => format!("[{address}]"),
+        Err(_) => name.to_owned(),
+    };
+    if port == PORT { host } else { format!("{host}:{port}") }
 }
 
 #[cfg(test)]
@@ -229,13 +236,7 @@ mod tests {
 
     #[test]
     fn the_media_type_may_have_parameters() {
-        let accepts = |value: Option<&'static str>| {
-            let mut headers = HeaderMap::new();
-            if let Some(value) = value {
-                headers.insert(CONTENT_TYPE, value.parse().unwrap());
-            }
-            is_dns_message(&headers)
-        };
+        let accepts = |value: Option<&'static str>| is_dns_message(value.map(str::as_bytes));
         assert!(accepts(None));
         assert!(accepts(Some("Application/DNS-Message; charset=x")));
         assert!(!accepts(Some("text/html")));

@@ -26,27 +26,39 @@ pub(in super::super) struct QuicServer {
 }
 
 impl QuicServer {
-    /// Returns the server at this address with this name, or `None` if this configuration cannot be used for QUIC.
+    /// Returns the DoQ server at this address with this name, or `None` if this configuration cannot be used for QUIC.
     pub(in super::super) fn new(
         address: SocketAddr,
         name: &ServerName<'_>,
+        config: ClientConfig,
+    ) -> Option<Self> {
+        // Only the client opens streams (RFC 9250 §4.2).
+        Self::with_alpn(address, name, ALPN, 0, config)
+    }
+
+    /// Returns a server that speaks this protocol, and may open so many unidirectional streams.
+    pub(super) fn with_alpn(
+        address: SocketAddr,
+        name: &ServerName<'_>,
+        alpn: &[u8],
+        streams: u32,
         mut config: ClientConfig,
     ) -> Option<Self> {
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![alpn.to_vec()];
         let tls = QuicClientConfig::try_from(config).ok()?;
         let mut config = quinn::ClientConfig::new(Arc::new(tls));
         let mut transport = quinn::TransportConfig::default();
-        // "Servers MUST NOT initiate streams" in effect: all of them are the client's (RFC 9250 §4.2).
-        transport.max_concurrent_bidi_streams(0_u8.into()).max_concurrent_uni_streams(0_u8.into());
+        transport
+            .max_concurrent_bidi_streams(0_u8.into())
+            .max_concurrent_uni_streams(streams.into());
         config.transport_config(Arc::new(transport));
         Some(Self { address, name: name.to_str().into_owned(), config })
     }
-}
 
-impl ConnectedServer for QuicServer {
-    type Connection = QuicConnection;
-
-    fn connect(&self) -> BoxFuture<'static, Result<QuicConnection, ServerTrouble>> {
+    /// Connects to it.
+    pub(super) fn connected(
+        &self,
+    ) -> impl Future<Output = Result<quinn::Connection, ServerTrouble>> + use<> {
         let (address, name, config) = (self.address, self.name.clone(), self.config.clone());
         async move {
             let any: SocketAddr = match address {
@@ -59,7 +71,18 @@ impl ConnectedServer for QuicServer {
             let connection = connecting.await.inspect_err(|error| {
                 tracing::debug!(%address, %error, "no QUIC connection to the DNS server");
             })?;
-            Ok(QuicConnection { connection, has_answered: Arc::default() })
+            Ok(connection)
+        }
+    }
+}
+
+impl ConnectedServer for QuicServer {
+    type Connection = QuicConnection;
+
+    fn connect(&self) -> BoxFuture<'static, Result<QuicConnection, ServerTrouble>> {
+        let connected = self.connected();
+        async move {
+            Ok(QuicConnection { connection: connected.await?, has_answered: Arc::default() })
         }
         .boxed()
     }

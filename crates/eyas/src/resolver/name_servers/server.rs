@@ -5,6 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::exchange::{over_tcp, over_udp};
+#[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+use super::http3::Http3Server;
 #[cfg(feature = "encrypted-dns")]
 use super::https::HttpsServer;
 use super::message::{DnsQuestion, DnsResponse, code};
@@ -37,6 +39,8 @@ enum QueryTransportKind {
     Https(SharedConnection<HttpsServer>),
     #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
     Quic(SharedConnection<QuicServer>),
+    #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+    Http3(SharedConnection<Http3Server>),
 }
 
 impl From<SocketAddr> for QueryTransport {
@@ -66,6 +70,13 @@ impl From<QuicServer> for QueryTransport {
     }
 }
 
+#[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+impl From<Http3Server> for QueryTransport {
+    fn from(server: Http3Server) -> Self {
+        Self(QueryTransportKind::Http3(SharedConnection::new(server)))
+    }
+}
+
 impl QueryTransport {
     /// Waits until a query would leave at once, or fails if none can.
     async fn open(&self) -> Result<(), ServerTrouble> {
@@ -77,6 +88,8 @@ impl QueryTransport {
             QueryTransportKind::Https(server) => _ = server.open().await?,
             #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
             QueryTransportKind::Quic(server) => _ = server.open().await?,
+            #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+            QueryTransportKind::Http3(server) => _ = server.open().await?,
         }
         Ok(())
     }
@@ -91,6 +104,8 @@ impl QueryTransport {
             QueryTransportKind::Https(server) => server.replace(),
             #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
             QueryTransportKind::Quic(server) => server.replace(),
+            #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+            QueryTransportKind::Http3(server) => server.replace(),
         }
     }
 }
@@ -264,6 +279,8 @@ impl NameServer {
             QueryTransportKind::Https(server) => server.ask(question, edns).await?,
             #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
             QueryTransportKind::Quic(server) => server.ask(question, edns).await?,
+            #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+            QueryTransportKind::Http3(server) => server.ask(question, edns).await?,
         };
         self.has_answered();
         // What does not fit into a stream does not exist.

@@ -1,7 +1,12 @@
 //! Servers that designate encrypted resolvers, and what is asked in the clear then.
 
+#[cfg(feature = "quic")]
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+
+#[cfg(feature = "quic")]
+use eyas_h3::{Role, qpack::Sensitivity, whole::Event};
 
 use super::super::super::encryption::{
     DnsProtocol, EncryptedDnsPolicy, EncryptionSetting, ServerEncryption, UnencryptedReason,
@@ -12,6 +17,13 @@ use super::server::{Asked, SVCB, record, rr, serve_stream, wire};
 use super::*;
 use crate::{ListenParameters, Listener, SecurityParameters, ServerIdentity};
 
+#[cfg(feature = "quic")]
+#[path = "../../../../../h3/examples/over_quinn/mod.rs"]
+mod over_quinn;
+
+#[cfg(feature = "quic")]
+use over_quinn::H3OverQuinn;
+
 const NAME: &str = "dns.example";
 const AUTO: EncryptedDnsPolicy = EncryptedDnsPolicy::Auto;
 const REQUIRED: EncryptedDnsPolicy = EncryptedDnsPolicy::Required;
@@ -21,6 +33,8 @@ const PROTOCOLS: &[DnsProtocol] = &[
     DnsProtocol::Https,
     #[cfg(feature = "quic")]
     DnsProtocol::Quic,
+    #[cfg(feature = "quic")]
+    DnsProtocol::Http3,
 ];
 
 /// What is answered in the clear, unlike what `good` does.
@@ -79,10 +93,14 @@ impl EncryptedResolver {
         let (shared, mut tasks) = (Arc::clone(&asked), tokio::task::JoinSet::new());
         let address = SocketAddr::new(ip.parse().unwrap(), 0);
         #[cfg(feature = "quic")]
-        if protocol == DnsProtocol::Quic {
-            let endpoint = quic_endpoint(identity, address);
+        if matches!(protocol, DnsProtocol::Quic | DnsProtocol::Http3) {
+            let endpoint = quic_endpoint(identity, address, alpn(protocol));
             let address = endpoint.local_addr().unwrap();
-            tasks.spawn(serve_quic(endpoint, shared));
+            if protocol == DnsProtocol::Quic {
+                tasks.spawn(serve_quic(endpoint, shared));
+            } else {
+                tasks.spawn(serve_http3(endpoint, shared));
+            }
             return Self { address, asked, tasks };
         }
         let alpn = if protocol == DnsProtocol::Https { "h2" } else { "dot" };
@@ -109,9 +127,9 @@ impl EncryptedResolver {
 }
 
 #[cfg(feature = "quic")]
-fn quic_endpoint(identity: &ServerIdentity, address: SocketAddr) -> quinn::Endpoint {
+fn quic_endpoint(identity: &ServerIdentity, address: SocketAddr, alpn: &str) -> quinn::Endpoint {
     let mut tls = identity.server_config().unwrap();
-    tls.alpn_protocols = vec![b"doq".to_vec()];
+    tls.alpn_protocols = vec![alpn.into()];
     let tls = quinn::crypto::rustls::QuicServerConfig::try_from(tls).unwrap();
     quinn::Endpoint::server(quinn::ServerConfig::with_crypto(Arc::new(tls)), address).unwrap()
 }
@@ -128,6 +146,44 @@ async fn serve_quic(endpoint: quinn::Endpoint, asked: Arc<Mutex<Vec<Asked>>>) {
                     record(&asked, query, true, 0)
                 };
                 serve_stream(tokio::io::join(receive, send), good, note).await;
+            }
+        });
+    }
+}
+
+#[cfg(feature = "quic")]
+async fn serve_http3(endpoint: quinn::Endpoint, asked: Arc<Mutex<Vec<Asked>>>) {
+    while let Some(incoming) = endpoint.accept().await {
+        let Ok(connection) = incoming.await else { continue };
+        let asked = Arc::clone(&asked);
+        tokio::spawn(async move {
+            let mut h3 = H3OverQuinn::new(connection, Role::Server);
+            let mut bodies = BTreeMap::<_, Vec<u8>>::new();
+            while let Ok(event) = h3.next_event().await {
+                match event {
+                    Event::Head { stream, fields, .. } => {
+                        let path = fields.iter().find(|field| field.name == ":path");
+                        assert_eq!(path.map(|path| &path.value[..]), Some(&b"/dns-query"[..]));
+                        bodies.insert(stream, Vec::new());
+                    }
+                    Event::Data { stream, data } => {
+                        bodies.get_mut(&stream).unwrap().extend_from_slice(&data);
+                    }
+                    Event::End { stream } => {
+                        let query = bodies.remove(&stream).unwrap();
+                        assert_eq!(query[..2], [0, 0], "RFC 8484 §4.1");
+                        let acts = good(&record(&asked, &query, true, 0));
+                        let [Act::Send(message)] = &acts[..] else { panic!("{acts:?}") };
+                        let fields =
+                            [(":status", "200"), ("content-type", "application/dns-message")];
+                        let fields = fields.map(|(name, value)| {
+                            (name.as_bytes(), value.as_bytes(), Sensitivity::Ordinary)
+                        });
+                        h3.core.send_response(stream, fields.into_iter(), false).unwrap();
+                        h3.core.send_data(stream, message.clone().into(), true).unwrap();
+                    }
+                    _ => {}
+                }
             }
         });
     }
@@ -160,6 +216,7 @@ const fn alpn(protocol: DnsProtocol) -> &'static str {
         DnsProtocol::Tls => "dot",
         DnsProtocol::Https => "h2",
         DnsProtocol::Quic => "doq",
+        DnsProtocol::Http3 => "h3",
     }
 }
 
