@@ -1,7 +1,7 @@
 """The cases, in execution order. A case is a function with the name of the peer that it tests."""
 
 from . import (
-    application, browser, connect_udp, data_channels, doctor, downloads, ech, fetching, gateway,
+    application, browser, connect_udp, data_channels, doctor, downloads, ech, encrypted_dns, fetching, gateway,
     gateway_grpc, gateway_http3, gateway_versions, http3, key_exchange, names, planning, proxied, sctp_behaviour, sctp_crosswise,
     sctp_functional, sctp_guest, sctp_hosts, sctp_lines, sctp_pod, sctp_programs, sctp_service, sctp_sockets,
     sctp_trapped, servers_before, servers_behind, servers_passing, swallowed, tunnel, tunnel_interfaces,
@@ -12,6 +12,7 @@ CASES = [
     *fetching.CASES,
     *key_exchange.CASES,
     *ech.CASES,
+    *encrypted_dns.CASES,
     *names.CASES,
     *planning.CASES,
     *swallowed.CASES,
