@@ -187,6 +187,7 @@ mod tests {
     use hickory_proto::rr::Name;
     use hickory_proto::rr::rdata::A;
     use hickory_proto::rr::rdata::svcb::{Alpn, IpHint, Mandatory, Unknown};
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -287,6 +288,16 @@ mod tests {
             ("2606:4700::1111", false),
         ] {
             assert_eq!(is_local(ip.parse().unwrap()), local, "{ip}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_template_a_path_is_one(template in "[/a-z{}?&,dns ]{0,30}|\\PC{0,30}") {
+            if let Some(path) = path(template.as_bytes()) {
+                prop_assert!(path.starts_with('/') && !path.contains('{'), "{template:?} {path:?}");
+                prop_assert!(template.contains("dns") && path.len() < template.len());
+            }
         }
     }
 }

@@ -152,6 +152,8 @@ fn server(text: &str) -> Option<(IpAddr, KnownServer)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// A host whose resolv.conf is that of systemd-resolved, with these files.
@@ -229,5 +231,16 @@ mod tests {
         manage(root.path());
         let setting = read_below(root.path());
         assert_eq!((setting.mode, setting.servers.len()), (EncryptionMode::Off, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_file_says_it_is_bounded(
+            contents in "(DNS=[0-9a-f.:#%\\[\\] ]{0,200}\n|DNSOverTLS=\\PC{0,9}\n|\\PC{0,40}\n){0,40}"
+        ) {
+            let mut setting = SystemSetting::default();
+            setting.apply(&contents, ["DNS", "FallbackDNS"], "DNSOverTLS");
+            prop_assert!(setting.servers.len() <= MAX_SERVERS);
+        }
     }
 }
