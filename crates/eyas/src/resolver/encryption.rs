@@ -40,10 +40,13 @@ use owner::NetworkNames;
 use systemd::{KnownServer, SystemSetting};
 use way::{EncryptionMode, NameOwner};
 
+/// The port of unencrypted queries.
+const PLAIN_PORT: u16 = 53;
+
 /// How the servers of one configuration are asked.
 #[derive(Debug)]
 pub(super) struct EncryptionSetting {
-    pub(super) mode: EncryptionMode,
+    mode: EncryptionMode,
     /// Whom to trust.
     security: SecurityParameters,
     names: NetworkNames,
@@ -87,6 +90,18 @@ impl EncryptionSetting {
         })
     }
 
+    /// Returns whether queries to this server are encrypted.
+    pub(super) fn mode(&self, server: SocketAddr) -> EncryptionMode {
+        match self.known.get(&server.ip()) {
+            Some(KnownServer::OverTls { mode: Some(mode), .. }) if self.is_as_system => *mode,
+            _ => self.mode,
+        }
+    }
+
+    fn is_active(&self, server: SocketAddr) -> bool {
+        self.mode(server) != EncryptionMode::Off
+    }
+
     /// Returns whom a name belongs to, which is in lower case and without a dot at its end.
     pub(super) fn owner(&self, name: &str) -> NameOwner {
         self.names.owner(name)
@@ -103,14 +118,16 @@ impl EncryptionSetting {
         &self,
         server: SocketAddr,
     ) -> Option<(ResolverEndpoint, RequiredProof)> {
-        let KnownServer::OverTls { name, port: given } = self.known.get(&server.ip())? else {
+        let KnownServer::OverTls { name, port: given, .. } = self.known.get(&server.ip())? else {
             return None;
         };
-        if name.is_none() && !self.is_as_system {
+        if name.is_none() && !(self.is_as_system && self.is_active(server)) {
             return None;
         }
         let protocol = DnsProtocol::Tls;
         let mut address = server;
+        // That of plain queries may stand there for both.
+        let given = given.filter(|port| *port != PLAIN_PORT);
         address.set_port(given.unwrap_or_else(|| designation::port(protocol)));
         let endpoint = ResolverEndpoint {
             name: name.clone().unwrap_or_default(),
@@ -121,7 +138,7 @@ impl EncryptionSetting {
         let is_nameless = name.is_none();
         let proof = RequiredProof {
             designator: is_nameless.then_some(server.ip()),
-            is_optional: is_nameless && self.mode != EncryptionMode::Required,
+            is_optional: is_nameless && self.mode(server) != EncryptionMode::Required,
         };
         Some((endpoint, proof))
     }
@@ -131,7 +148,7 @@ impl EncryptionSetting {
         let is_the_same = server.ip() == resolver.ip() && designation::is_local(server.ip());
         RequiredProof {
             designator: Some(server.ip()),
-            is_optional: is_the_same && self.mode != EncryptionMode::Required,
+            is_optional: is_the_same && self.mode(server) != EncryptionMode::Required,
         }
     }
 

@@ -35,7 +35,8 @@ pub(super) enum KnownServer {
     /// It is a resolver on this host that encrypts all of its own queries.
     EncryptingStub,
     /// It speaks DNS over TLS at this port, with a certificate for this name, or for its address if there is no name.
-    OverTls { name: Option<String>, port: Option<u16> },
+    /// A link may have a mode of its own for its servers.
+    OverTls { name: Option<String>, port: Option<u16>, mode: Option<EncryptionMode> },
 }
 
 /// Reads what this host says.
@@ -53,22 +54,20 @@ fn read_below(root: &Path) -> SystemSetting {
         return setting;
     }
     for file in configuration_files(root) {
-        setting.apply(&contents(&file), ["DNS", "FallbackDNS"], "DNSOverTLS");
+        setting.apply(&contents(&file));
     }
     let links = fs::read_dir(root.join(LINKS)).into_iter().flatten().flatten();
     let mut links: Vec<PathBuf> = links.map(|link| link.path()).take(MAX_SERVERS).collect();
     links.sort();
     for link in links {
-        setting.apply(&contents(&link), ["DNS", "DNS"], "DNS_OVER_TLS");
+        setting.apply_link(&contents(&link));
     }
-    match setting.mode {
-        EncryptionMode::Required => {
-            let stubs = STUBS.iter().filter_map(|stub| stub.parse().ok());
-            setting.servers.extend(stubs.map(|stub| (stub, KnownServer::EncryptingStub)));
-        }
-        // Those that were only listed may speak nothing but plain DNS.
-        EncryptionMode::Off => setting.servers.retain(|_, server| server.has_name()),
-        EncryptionMode::Auto => {}
+    let of_links = setting.servers.values().all(|server| {
+        !matches!(server, KnownServer::OverTls { mode: Some(mode), .. } if *mode != EncryptionMode::Required)
+    });
+    if setting.mode == EncryptionMode::Required && of_links {
+        let stubs = STUBS.iter().filter_map(|stub| stub.parse().ok());
+        setting.servers.extend(stubs.map(|stub| (stub, KnownServer::EncryptingStub)));
     }
     setting
 }
@@ -104,28 +103,50 @@ fn contents(file: &Path) -> String {
 }
 
 impl SystemSetting {
-    /// Applies the lines of a file, in which servers and the use of TLS have these names.
-    fn apply(&mut self, contents: &str, servers: [&str; 2], mode: &str) {
-        for line in contents.lines() {
-            let Some((key, value)) = line.split_once('=') else { continue };
-            let (key, value) = (key.trim(), value.trim());
-            if key == mode {
-                self.mode = match value {
-                    "opportunistic" => EncryptionMode::Auto,
-                    "1" | "yes" | "y" | "true" | "t" | "on" => EncryptionMode::Required,
-                    _ => EncryptionMode::Off,
-                };
-            } else if servers.contains(&key) {
-                let found = value.split_ascii_whitespace().filter_map(server);
-                let room = MAX_SERVERS.saturating_sub(self.servers.len());
-                for (ip, server) in found.take(room) {
-                    // A name is worth more than none.
-                    if server.has_name() || !self.servers.contains_key(&ip) {
-                        self.servers.insert(ip, server);
-                    }
-                }
+    /// Applies a file of the configuration.
+    fn apply(&mut self, contents: &str) {
+        for (key, value) in assignments(contents) {
+            match key {
+                "DNSOverTLS" => self.mode = mode(value),
+                "DNS" | "FallbackDNS" => self.add(value, None),
+                _ => {}
             }
         }
+    }
+
+    /// Applies the state of a link.
+    fn apply_link(&mut self, contents: &str) {
+        let own = assignments(contents).find(|(key, _)| *key == "DNS_OVER_TLS");
+        let own = own.map(|(_, value)| mode(value));
+        for (_, servers) in assignments(contents).filter(|(key, _)| *key == "DNS") {
+            self.add(servers, own);
+        }
+    }
+
+    fn add(&mut self, servers: &str, mode: Option<EncryptionMode>) {
+        for (ip, server) in servers.split_ascii_whitespace().filter_map(|text| server(text, mode)) {
+            let is_known = self.servers.contains_key(&ip);
+            // A name is worth more than none.
+            if server.has_name() || !is_known {
+                if !is_known && self.servers.len() >= MAX_SERVERS {
+                    return;
+                }
+                self.servers.insert(ip, server);
+            }
+        }
+    }
+}
+
+/// Returns the keys and values of a file's lines.
+fn assignments(contents: &str) -> impl Iterator<Item = (&str, &str)> {
+    contents.lines().filter_map(|line| line.split_once('=')).map(|(k, v)| (k.trim(), v.trim()))
+}
+
+fn mode(value: &str) -> EncryptionMode {
+    match value {
+        "opportunistic" => EncryptionMode::Auto,
+        "1" | "yes" | "y" | "true" | "t" | "on" => EncryptionMode::Required,
+        _ => EncryptionMode::Off,
     }
 }
 
@@ -136,7 +157,7 @@ impl KnownServer {
 }
 
 /// Reads a server: `ADDRESS[:PORT][%INTERFACE][#NAME]`.
-fn server(text: &str) -> Option<(IpAddr, KnownServer)> {
+fn server(text: &str, mode: Option<EncryptionMode>) -> Option<(IpAddr, KnownServer)> {
     let (place, name) = match text.split_once('#') {
         Some((place, name)) => (place, Some(name.trim_end_matches('.').to_ascii_lowercase())),
         None => (text, None),
@@ -147,7 +168,7 @@ fn server(text: &str) -> Option<(IpAddr, KnownServer)> {
         Err(_) => (place.trim_matches(['[', ']']).parse().ok()?, None),
     };
     let name = name.filter(|name| !name.is_empty());
-    Some((ip, KnownServer::OverTls { name, port }))
+    Some((ip, KnownServer::OverTls { name, port, mode }))
 }
 
 #[cfg(test)]
@@ -179,7 +200,7 @@ mod tests {
     }
 
     fn named(name: &str, port: Option<u16>) -> KnownServer {
-        KnownServer::OverTls { name: Some(name.to_owned()), port }
+        KnownServer::OverTls { name: Some(name.to_owned()), port, mode: None }
     }
 
     #[cfg(unix)]
@@ -204,7 +225,10 @@ mod tests {
         assert_eq!(setting.mode, EncryptionMode::Auto);
         let of = |ip: &str| setting.servers.get(&ip.parse::<IpAddr>().unwrap()).cloned();
         assert_eq!(of("1.1.1.1"), Some(named("one.example", None)));
-        assert_eq!(of("8.8.8.8"), Some(KnownServer::OverTls { name: None, port: None }));
+        assert_eq!(
+            of("8.8.8.8"),
+            Some(KnownServer::OverTls { name: None, port: None, mode: None })
+        );
         assert_eq!(of("192.0.2.1"), Some(named("dnr.example", Some(8853))));
         assert_eq!(of("2001:db8::1"), Some(named("dnr.example", Some(853))));
         assert!(of("fe80::1").is_some() && of("9.9.9.9").is_none());
@@ -226,11 +250,18 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn names_count_where_systemd_itself_does_not_encrypt() {
-        let root = host(&[("etc/systemd/resolved.conf", "DNS=1.1.1.1#one.example 8.8.8.8\n")]);
+    fn a_link_decides_about_its_own_servers() {
+        let root = host(&[
+            ("etc/systemd/resolved.conf", "DNS=1.1.1.1#one.example\nDNSOverTLS=yes\n"),
+            ("run/systemd/netif/links/2", "DNS=192.0.2.1\nDNS_OVER_TLS=no\n"),
+        ]);
         manage(root.path());
         let setting = read_below(root.path());
-        assert_eq!((setting.mode, setting.servers.len()), (EncryptionMode::Off, 1));
+        let of = |ip: &str| setting.servers.get(&ip.parse::<IpAddr>().unwrap()).cloned();
+        let off = KnownServer::OverTls { name: None, port: None, mode: Some(EncryptionMode::Off) };
+        assert_eq!((setting.mode, of("192.0.2.1")), (EncryptionMode::Required, Some(off)));
+        assert_eq!(of("1.1.1.1"), Some(named("one.example", None)));
+        assert_eq!(of(STUBS[0]), None, "it asks the server of the link in the clear");
     }
 
     proptest! {
@@ -239,7 +270,8 @@ mod tests {
             contents in "(DNS=[0-9a-f.:#%\\[\\] ]{0,200}\n|DNSOverTLS=\\PC{0,9}\n|\\PC{0,40}\n){0,40}"
         ) {
             let mut setting = SystemSetting::default();
-            setting.apply(&contents, ["DNS", "FallbackDNS"], "DNSOverTLS");
+            setting.apply(&contents);
+            setting.apply_link(&contents);
             prop_assert!(setting.servers.len() <= MAX_SERVERS);
         }
     }

@@ -30,12 +30,14 @@ type SharedDiscovery = Shared<BoxFuture<'static, Arc<ResolverDiscovery>>>;
 pub(super) struct DesignatedServer {
     server: SocketAddr,
     setting: Arc<EncryptionSetting>,
+    mode: EncryptionMode,
     state: Mutex<DesignatedState>,
 }
 
 #[derive(Debug, Default)]
 struct DesignatedState {
-    discovery: Option<SharedDiscovery>,
+    /// The latest discovery, and when it began.
+    discovery: Option<(Instant, SharedDiscovery)>,
     /// When the encrypted resolver last failed to answer.
     silent_at: Option<Instant>,
 }
@@ -49,7 +51,8 @@ pub(super) struct UnencryptedServer {
 
 impl DesignatedServer {
     pub(super) fn new(server: SocketAddr, setting: Arc<EncryptionSetting>) -> Self {
-        Self { server, setting, state: Mutex::default() }
+        let mode = setting.mode(server);
+        Self { server, setting, mode, state: Mutex::default() }
     }
 
     /// Forgets what was found: it may be another server on another network.
@@ -64,7 +67,7 @@ impl DesignatedServer {
         options: &ServerOptions,
     ) -> Result<Option<DnsResponse>, ServerTrouble> {
         let name = question.name.to_ascii().trim_end_matches('.').to_ascii_lowercase();
-        let (mode, owner) = (self.setting.mode, self.setting.owner(&name));
+        let (mode, owner) = (self.mode, self.setting.owner(&name));
         if self.setting.is_encrypting_stub(self.server) || !mode.asks_resolver(owner) {
             return Ok(None);
         }
@@ -88,16 +91,16 @@ impl DesignatedServer {
 
     /// Looks for the encrypted resolver, whatever the policy says, and returns what is known then.
     pub(super) async fn examine(&self) -> ServerEncryption {
-        self.discovery().await;
+        self.discovery().1.await;
         self.encryption()
     }
 
     /// Returns what is known of the encryption of queries.
     pub(super) fn encryption(&self) -> ServerEncryption {
         let state = self.state();
-        let discovery = state.discovery.as_ref().and_then(Shared::peek);
+        let discovery = state.discovery.as_ref().and_then(|(_, discovery)| discovery.peek());
         match discovery.map(|discovery| &discovery.found) {
-            None if self.setting.mode == EncryptionMode::Off => ServerEncryption::Off,
+            None if self.mode == EncryptionMode::Off => ServerEncryption::Off,
             None => ServerEncryption::Unknown,
             Some(Err(why)) => ServerEncryption::Absent(*why),
             Some(Ok(found)) => ServerEncryption::Designated(DesignatedResolver {
@@ -117,7 +120,7 @@ impl DesignatedServer {
         options: &ServerOptions,
     ) -> Result<Option<DnsResponse>, ServerTrouble> {
         let answer = found.server.ask(question, options);
-        let answer = match self.setting.mode {
+        let answer = match self.mode {
             EncryptionMode::Required => answer.await,
             EncryptionMode::Auto | EncryptionMode::Off => {
                 let limit = SILENCE.min(options.timeout / 2);
@@ -137,7 +140,7 @@ impl DesignatedServer {
                 if is_gone(&trouble) {
                     self.has_lost_resolver();
                 }
-                match self.setting.mode {
+                match self.mode {
                     EncryptionMode::Required => Err(trouble),
                     EncryptionMode::Auto | EncryptionMode::Off => Ok(None),
                 }
@@ -153,24 +156,26 @@ impl DesignatedServer {
 
     /// Returns what was found. `None` if it is not known in time, where queries may go unencrypted.
     async fn discovered(&self) -> Option<Arc<ResolverDiscovery>> {
-        if self.setting.mode == EncryptionMode::Required {
-            return Some(self.discovery().await);
+        if self.mode == EncryptionMode::Required {
+            return Some(self.discovery().1.await);
         }
         if self.state().silent_at.is_some_and(|at| at.elapsed() < WITHOUT_RESOLVER) {
             return None;
         }
-        tokio::time::timeout(WAIT, self.discovery()).await.ok()
+        let (began, discovery) = self.discovery();
+        // Only the queries of its first moments wait.
+        tokio::time::timeout_at((began + WAIT).into(), discovery).await.ok()
     }
 
-    /// Returns the discovery, which goes on when nobody waits for it.
-    fn discovery(&self) -> SharedDiscovery {
+    /// Returns the discovery, which goes on when nobody waits for it, and when it began.
+    fn discovery(&self) -> (Instant, SharedDiscovery) {
         let mut state = self.state();
         let latest = state.discovery.as_ref();
-        let holds = |discovery: &&SharedDiscovery| {
+        let holds = |(_, discovery): &&(Instant, SharedDiscovery)| {
             discovery.peek().is_none_or(|discovery| Instant::now() < discovery.until)
         };
-        if let Some(discovery) = latest.filter(holds) {
-            return discovery.clone();
+        if let Some(latest) = latest.filter(holds) {
+            return latest.clone();
         }
         let task = tokio::spawn(discover(self.server, Arc::clone(&self.setting)));
         // Without its runtime nobody asks any more.
@@ -179,7 +184,7 @@ impl DesignatedServer {
             Arc::new(found.unwrap_or_else(lost))
         };
         let discovery = task.map(found).boxed().shared();
-        state.discovery.insert(discovery).clone()
+        state.discovery.insert((Instant::now(), discovery)).clone()
     }
 
     fn state(&self) -> MutexGuard<'_, DesignatedState> {

@@ -102,7 +102,13 @@ async fn find(server: SocketAddr, setting: &EncryptionSetting) -> ResolverDiscov
         };
         endpoints.extend(designation.endpoints(&addresses));
     }
-    let with_proof = |endpoint: ResolverEndpoint| {
+    let with_proof = |mut endpoint: ResolverEndpoint| {
+        // A link-local address has the designator's interface, which no record has.
+        if endpoint.address.ip() == server.ip()
+            && let (SocketAddr::V6(own), SocketAddr::V6(of)) = (&mut endpoint.address, server)
+        {
+            own.set_scope_id(of.scope_id());
+        }
         let proof = setting.proof(server, endpoint.address);
         (endpoint, proof)
     };
