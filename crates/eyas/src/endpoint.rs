@@ -21,6 +21,8 @@ use crate::limit::{AttemptLimit, DEFAULT_ATTEMPTS};
 use crate::local_addresses::LocalAddresses;
 use crate::network::CurrentNetwork;
 use crate::race_counts::{AttemptCounts, EndpointTally, RaceCounts};
+#[cfg(feature = "encrypted-dns")]
+use crate::resolver::ResolverMemory;
 use crate::{
     Connection, ConnectionFeedback, Error, MemoryStore, Preconnection, Resolver, SecurityParameters,
 };
@@ -203,12 +205,22 @@ impl EndpointBuilder {
             };
             connector.with_sctp(sctp.with_local_addresses(addresses))
         };
+        let trust = self.security.name(&secret);
+        #[cfg(feature = "encrypted-dns")]
+        if !self.memory.is_disabled() {
+            let memory = self.memory.clone();
+            self.resolver.remember(ResolverMemory::new(
+                memory,
+                trust.clone(),
+                network.identities(),
+            ));
+        }
         let shared = EndpointState {
             connector,
             network,
             resolver: self.resolver,
             memory: self.memory,
-            trust: self.security.name(&secret),
+            trust,
             forwards: self.forwards,
             limit: AttemptLimit::new(self.max_attempts_in_flight),
             tally: EndpointTally::default(),

@@ -110,6 +110,17 @@ impl CurrentNetwork {
         Arc::new(view)
     }
 
+    /// Returns a function that returns the identity of the current network, until the endpoint ends. It must be called
+    /// inside a runtime.
+    #[cfg(feature = "encrypted-dns")]
+    pub(crate) fn identities(&self) -> impl Fn() -> Option<NetworkId> + Send + Sync + use<> {
+        let shared = Arc::downgrade(&self.shared);
+        move || {
+            let network = Self { shared: shared.upgrade()? };
+            Some(network.view_without_waiting().id.clone())
+        }
+    }
+
     /// Returns a receiver of every change from now on.
     pub(crate) fn changes(&self) -> watch::Receiver<Option<Arc<NetworkView>>> {
         self.shared.changes.subscribe()

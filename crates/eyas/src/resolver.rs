@@ -35,6 +35,8 @@ mod records;
 mod service_parameters;
 mod system;
 
+#[cfg(feature = "encrypted-dns")]
+pub(crate) use encryption::ResolverMemory;
 use encryption_choice::EncryptionChoice;
 use name_servers::{FoundRecords, NameServers, QueryTransport, ServerOptions};
 use overrides::{AddressOverrides, normalised};
@@ -266,6 +268,13 @@ impl Resolver {
     #[cfg(feature = "encrypted-dns")]
     pub async fn examine_encryption(&self) -> Vec<(SocketAddr, ServerEncryption)> {
         self.shared.encryption(true).await
+    }
+
+    /// Remembers on which networks which encrypted resolvers work, unless another endpoint's memory has it already.
+    #[cfg(feature = "encrypted-dns")]
+    pub(crate) fn remember(&self, memory: ResolverMemory) {
+        // The first one stays.
+        let _ = self.shared.encryption.memory.set(memory);
     }
 
     /// Returns the resolver that the network provides, which knows about the network itself.

@@ -9,6 +9,7 @@
 //! | [`designation`] | what records designate; pure | RFC 9461, RFC 9462 §4 |
 //! | [`systemd`] | what systemd says of the servers | resolved.conf(5), RFC 9463 |
 //! | [`certificate`] | whether a designated server is whom its designator means | RFC 9462 §4.2, §4.3 |
+//! | [`remembered`] | which resolvers worked on this network | |
 //! | [`report`] | what was found, for people | |
 //!
 //! `name_servers::discovery` looks for the resolvers, and `name_servers::designated` asks them.
@@ -17,13 +18,14 @@ mod certificate;
 pub(super) mod designation;
 mod owner;
 mod policy;
+mod remembered;
 mod report;
 mod systemd;
 pub(super) mod way;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustls::ClientConfig;
 use rustls::client::danger::ServerCertVerifier;
@@ -37,6 +39,7 @@ use certificate::DesignatedVerifier;
 pub(super) use certificate::{ProofResult, RequiredProof};
 use designation::ResolverEndpoint;
 use owner::NetworkNames;
+pub(crate) use remembered::ResolverMemory;
 use systemd::{KnownServer, SystemSetting};
 use way::{EncryptionMode, NameOwner};
 
@@ -54,15 +57,22 @@ pub(super) struct EncryptionSetting {
     known: BTreeMap<IpAddr, KnownServer>,
     /// Whether the mode is the system's, too.
     is_as_system: bool,
+    /// What the endpoint of the resolver remembers, once there is one.
+    memory: SharedResolverMemory,
 }
+
+/// The memory of the endpoint that a resolver belongs to: of the first one, if several share it.
+pub(super) type SharedResolverMemory = Arc<OnceLock<ResolverMemory>>;
 
 impl EncryptionSetting {
     /// Returns the setting for a server that the caller named.
     pub(super) fn of_named_server(
         policy: EncryptedDnsPolicy,
         security: SecurityParameters,
+        memory: SharedResolverMemory,
     ) -> Arc<Self> {
         Arc::new(Self {
+            memory,
             mode: policy.mode().unwrap_or(EncryptionMode::Off),
             security,
             names: NetworkNames::new(&[]),
@@ -75,6 +85,7 @@ impl EncryptionSetting {
     pub(super) fn of_system(
         policy: EncryptedDnsPolicy,
         security: SecurityParameters,
+        memory: SharedResolverMemory,
         search: &[String],
     ) -> Arc<Self> {
         let system = match policy {
@@ -82,6 +93,7 @@ impl EncryptionSetting {
             _ => systemd::read(),
         };
         Arc::new(Self {
+            memory,
             mode: policy.mode().unwrap_or(system.mode),
             security,
             names: NetworkNames::new(search),
@@ -149,6 +161,20 @@ impl EncryptionSetting {
         RequiredProof {
             designator: Some(server.ip()),
             is_optional: is_the_same && self.mode(server) != EncryptionMode::Required,
+        }
+    }
+
+    /// Sorts the ways to reach resolvers by what is remembered of this network.
+    pub(super) fn sort(&self, endpoints: &mut [(ResolverEndpoint, RequiredProof)]) {
+        if let Some(memory) = self.memory.get() {
+            memory.sort(endpoints);
+        }
+    }
+
+    /// Remembers that a resolver was reached on this network.
+    pub(super) fn learn(&self, endpoint: &ResolverEndpoint) {
+        if let Some(memory) = self.memory.get() {
+            memory.learn(endpoint);
         }
     }
 

@@ -1,9 +1,11 @@
 //! What the caller wants of the encryption of queries, and the name servers that come of it.
 
 use std::net::SocketAddr;
+#[cfg(feature = "encrypted-dns")]
+use std::sync::Arc;
 
 #[cfg(feature = "encrypted-dns")]
-use super::encryption::{EncryptedDnsPolicy, EncryptionSetting};
+use super::encryption::{EncryptedDnsPolicy, EncryptionSetting, SharedResolverMemory};
 use super::name_servers::{NameServers, ServerOptions};
 
 /// What the caller wants.
@@ -14,6 +16,8 @@ pub(super) struct EncryptionChoice {
     /// The trust in encrypted resolvers.
     #[cfg(feature = "encrypted-dns")]
     pub(super) security: crate::SecurityParameters,
+    #[cfg(feature = "encrypted-dns")]
+    pub(super) memory: SharedResolverMemory,
 }
 
 #[cfg(feature = "encrypted-dns")]
@@ -25,13 +29,15 @@ impl EncryptionChoice {
         search: &[String],
         options: ServerOptions,
     ) -> NameServers {
-        let setting = EncryptionSetting::of_system(self.policy, self.security.clone(), search);
+        let (security, memory) = (self.security.clone(), Arc::clone(&self.memory));
+        let setting = EncryptionSetting::of_system(self.policy, security, memory, search);
         NameServers::with_encryption(servers.iter().copied(), options, &setting)
     }
 
     /// Returns the server that the caller named.
     pub(super) fn named_server(&self, server: SocketAddr, options: ServerOptions) -> NameServers {
-        let setting = EncryptionSetting::of_named_server(self.policy, self.security.clone());
+        let (security, memory) = (self.security.clone(), Arc::clone(&self.memory));
+        let setting = EncryptionSetting::of_named_server(self.policy, security, memory);
         NameServers::with_encryption([server], options, &setting)
     }
 

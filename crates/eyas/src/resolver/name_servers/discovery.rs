@@ -182,10 +182,11 @@ async fn addresses_of(server: SocketAddr, name: &str) -> Vec<IpAddr> {
 /// Connects to the first of these that can be reached: each is tried when the one before has failed, or has not
 /// succeeded for a while.
 async fn connect(
-    endpoints: Vec<(ResolverEndpoint, RequiredProof)>,
+    mut endpoints: Vec<(ResolverEndpoint, RequiredProof)>,
     setting: &EncryptionSetting,
     holds: Duration,
 ) -> ResolverDiscovery {
+    setting.sort(&mut endpoints);
     let resolvers = match resolvers(endpoints, setting) {
         Ok(resolvers) => resolvers,
         Err(error) => {
@@ -197,7 +198,10 @@ async fn connect(
     let proofs: Vec<ProofResult> = resolvers.iter().map(|found| found.proof.clone()).collect();
     let opened = tokio::time::timeout(CONNECTED, first_open(resolvers)).await;
     let found = match opened.ok().flatten() {
-        Some(found) => Ok(found),
+        Some(found) => {
+            setting.learn(&found.endpoint);
+            Ok(found)
+        }
         None if proofs.iter().any(ProofResult::has_failed) => Err(UnencryptedReason::NotVerified),
         None => Err(UnencryptedReason::NotReachable),
     };

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use eyas_h3::{Role, qpack::Sensitivity, whole::Event};
 
 use super::super::super::encryption::{
-    DnsProtocol, EncryptedDnsPolicy, EncryptionSetting, ServerEncryption, UnencryptedReason,
+    DnsProtocol, EncryptedDnsPolicy, EncryptionSetting, ResolverMemory, ServerEncryption,
+    UnencryptedReason,
 };
 use super::super::{FoundRecords, NameServers};
 use super::encrypted::serve_https;
@@ -196,7 +197,7 @@ fn identity(name: &str) -> ServerIdentity {
 /// Returns the designating server as a client with this policy asks it.
 fn client(server: &Server, identity: &ServerIdentity, policy: EncryptedDnsPolicy) -> NameServers {
     let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
-    let setting = EncryptionSetting::of_named_server(policy, trust);
+    let setting = EncryptionSetting::of_named_server(policy, trust, Arc::default());
     NameServers::with_encryption([server.address], options(), &setting)
 }
 
@@ -350,6 +351,53 @@ async fn a_resolver_that_goes_is_looked_for_again_or_done_without() {
     assert_eq!(ask(&auto, "b.example.net").await.records, found_in_the_clear());
     let answer = ask(&required, "b.example.net").await;
     assert!(refused(UnencryptedReason::NotReachable)(&answer), "{answer:?}");
+}
+
+/// Returns the protocol of the only server.
+fn protocol(servers: &NameServers) -> DnsProtocol {
+    match &servers.encryption()[..] {
+        [ServerEncryption::Designated(resolver)] => resolver.protocol,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_worked_on_a_network_is_tried_first_there() {
+    let identity = identity("127.0.0.1");
+    let resolver = EncryptedResolver::start(DnsProtocol::Tls, &identity, "127.0.0.1").await;
+    // Of this server nobody has heard yet, and it is preferred.
+    let https = EncryptedResolver::start(DnsProtocol::Https, &identity, "127.0.0.1").await;
+    let server = designating(binding(&["dot"], resolver.address)).await;
+    let both = [(1, "h2", https.address), (2, "dot", resolver.address)];
+    let both = both.map(|(priority, alpn, address)| (priority, binding(&[alpn], address)));
+    let store = crate::MemoryStore::in_memory(eyas_race::memory::MemoryConfig::default());
+    let client = |server: &Server, network: &'static str| {
+        let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
+        let id = move || Some(eyas_race::evidence::NetworkId(network.into()));
+        let memory = Arc::<std::sync::OnceLock<_>>::default();
+        memory.set(ResolverMemory::new(store.clone(), "trust".to_owned(), id)).unwrap();
+        let setting = EncryptionSetting::of_named_server(REQUIRED, trust, memory);
+        NameServers::with_encryption([server.address], options(), &setting)
+    };
+    let (home, abroad) = (client(&server, "home"), client(&server, "abroad"));
+    assert_eq!(ask(&home, "a.example.net").await.records, found());
+    drop((home, abroad));
+    let behaviour = move |asked: &Asked| match asked.kind() {
+        SVCB => {
+            let records = both.iter().fold(reply(asked), |reply, (priority, binding)| {
+                let binding = [&[0, *priority], &binding[2..]].concat();
+                reply.answer(&rr(SAME, SVCB, 1, 60, &binding))
+            });
+            records.opt(0, 0).send()
+        }
+        _ => in_the_clear(asked),
+    };
+    let server = Server::start(behaviour, true).await;
+    for (network, expected) in [("home", DnsProtocol::Tls), ("abroad", DnsProtocol::Https)] {
+        let servers = client(&server, network);
+        assert_eq!(ask(&servers, "a.example.net").await.records, found());
+        assert_eq!(protocol(&servers), expected, "{network}");
+    }
 }
 
 #[cfg(feature = "quic")]
