@@ -56,7 +56,11 @@ pub(crate) type ServerSettings = Arc<OnceLock<Settings>>;
 pub(crate) struct Shared<Q> {
     quic: Q,
     role: Role,
-    options: ConnectionOptions,
+    /// The largest head of a message that is accepted, in bytes.
+    head_bytes: u64,
+    /// Whether requests may be extended CONNECT.
+    #[cfg(feature = "server")]
+    extended_connect: bool,
     epoch: Instant,
     core: Mutex<Core>,
     /// Wakes the task of the side streams.
@@ -126,7 +130,9 @@ impl<Q: QuicConnection> Shared<Q> {
         let shared = Self {
             quic,
             role,
-            options,
+            head_bytes: options.head_bytes,
+            #[cfg(feature = "server")]
+            extended_connect: options.extended_connect,
             epoch: Instant::now(),
             core: Mutex::new(core),
             work: Notify::new(),
@@ -150,15 +156,27 @@ impl<Q: QuicConnection> Shared<Q> {
 
     /// Returns the largest head of a message that is accepted, in bytes.
     pub(super) fn head_bytes(&self) -> u64 {
-        self.options.head_bytes
+        self.head_bytes
     }
 
     /// Calls the core, and carries out what it asks for.
     fn with_core<T>(&self, call: impl FnOnce(&mut Core, Duration) -> T) -> T {
         let now = self.epoch.elapsed();
         let mut core = self.lock();
+        let had_work = !core.work.is_empty();
         let result = call(&mut core, now);
-        let mut has_work = false;
+        self.poll_outputs(&mut core, now);
+        let has_work = !core.work.is_empty();
+        drop(core);
+        // Whoever left work before has woken the task.
+        if has_work && !had_work {
+            self.work.notify_one();
+        }
+        result
+    }
+
+    /// Carries out what the core asks for, but for what the task of the side streams has to do.
+    fn poll_outputs(&self, core: &mut Core, now: Duration) {
         loop {
             let work = match core.connection.poll_output(now) {
                 Output::OpenUni(stream) => Work::Open(stream),
@@ -167,23 +185,17 @@ impl<Q: QuicConnection> Shared<Q> {
                     Work::StopSending { stream: stream.0, code }
                 }
                 Output::Event(event) => {
-                    self.handle_event(&mut core, event);
+                    self.handle_event(core, event);
                     continue;
                 }
                 Output::Close(fault) => {
                     self.close(fault);
                     continue;
                 }
-                Output::Timeout(_) => break,
+                Output::Timeout(_) => return,
             };
             core.work.push(work);
-            has_work = true;
         }
-        drop(core);
-        if has_work {
-            self.work.notify_one();
-        }
-        result
     }
 
     fn lock(&self) -> MutexGuard<'_, Core> {
@@ -223,25 +235,24 @@ impl<Q: QuicConnection> Shared<Q> {
         self.quic.close(code, &reason);
     }
 
-    /// Takes note of what happened on the side streams.
-    pub(super) fn handle_input(&self, input: Input) {
-        self.with_core(|core, now| core.connection.handle_input(now, input));
+    /// Takes note of what happened on the side streams, and returns what there is to do on them now.
+    pub(super) fn handle_input(&self, input: Input) -> Vec<Work> {
+        let now = self.epoch.elapsed();
+        let mut core = self.lock();
+        core.connection.handle_input(now, input);
+        self.poll_outputs(&mut core, now);
+        mem::take(&mut core.work)
     }
 
     /// Waits until there is something to do on the side streams.
     pub(super) async fn next_work(&self) -> Vec<Work> {
         loop {
-            let work = self.pending_work();
+            let work = mem::take(&mut self.lock().work);
             if !work.is_empty() {
                 return work;
             }
             self.work.notified().await;
         }
-    }
-
-    /// Returns what there is to do on the side streams now.
-    pub(super) fn pending_work(&self) -> Vec<Work> {
-        mem::take(&mut self.lock().work)
     }
 
     /// Takes note of the end of the connection: nothing that is waited for will come.
@@ -393,7 +404,7 @@ impl<Q: QuicConnection> Shared<Q> {
 impl<Q: QuicConnection> Shared<Q> {
     /// Returns what a request may have.
     pub(super) fn request_options(&self) -> eyas_h3::message::RequestOptions {
-        eyas_h3::message::RequestOptions { extended_connect: self.options.extended_connect }
+        eyas_h3::message::RequestOptions { extended_connect: self.extended_connect }
     }
 
     /// Takes note of a new stream of a request. Returns false if it came after the GOAWAY.

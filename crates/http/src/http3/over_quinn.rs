@@ -35,14 +35,19 @@ impl QuicConnection for quinn::Connection {
         async move { Ok(connection.open_uni().await?) }
     }
 
-    async fn accept_bidirectional(
+    // No async blocks: each idle connection waits for both, and a block is larger than what it awaits.
+
+    fn accept_bidirectional(
         &self,
-    ) -> Result<(quinn::SendStream, quinn::RecvStream), QuicConnectionEnd> {
-        Ok(self.accept_bi().await?)
+    ) -> impl Future<Output = Result<(quinn::SendStream, quinn::RecvStream), QuicConnectionEnd>> + Send
+    {
+        self.accept_bi().map(|accepted| Ok(accepted?))
     }
 
-    async fn accept_unidirectional(&self) -> Result<quinn::RecvStream, QuicConnectionEnd> {
-        Ok(self.accept_uni().await?)
+    fn accept_unidirectional(
+        &self,
+    ) -> impl Future<Output = Result<quinn::RecvStream, QuicConnectionEnd>> + Send {
+        self.accept_uni().map(|accepted| Ok(accepted?))
     }
 
     fn close(&self, code: ErrorCode, reason: &str) {

@@ -1,186 +1,255 @@
 //! The unidirectional streams of a connection (RFC 9114 §6.2, RFC 9204 §4.2), in one task.
 
 use std::{
-    collections::BTreeMap,
     future::{Future, poll_fn},
-    pin::Pin,
+    pin::{Pin, pin},
+    slice,
     sync::Arc,
-    task::{Poll, ready},
+    task::{Context, Poll, ready},
 };
 
 use bytes::Bytes;
 use eyas_h3::{
-    code::ErrorCode,
     connection::{Input, UniStream},
-    stream::{Role, StreamId},
-};
-use futures_util::{
-    FutureExt as _,
-    stream::{FuturesUnordered, StreamExt as _},
+    stream::{CriticalStream, Role, StreamId},
 };
 
 use super::{
     connection::{Shared, Work},
     error::ConnectionEnd,
     transport::{
-        QuicConnection, QuicConnectionEnd, QuicRecvStream as _, QuicSendStream as _, QuicStreamEnd,
-        Stopped, write_all,
+        QuicConnection, QuicConnectionEnd, QuicRecvStream, QuicSendStream, QuicStreamEnd, Stopped,
+        poll_write_all,
     },
 };
+
+/// How many streams each side has, and usually no others.
+const USUAL_STREAMS: usize = CriticalStream::ALL.len();
+
+/// How much is read before it is the turn of other tasks: a peer may send without an end.
+const MAX_READS: usize = 64;
 
 type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// The unidirectional streams of both ends. Nothing of HTTP/3 but requests goes on unless they are [run](Self::run).
+///
+/// All are polled together. A future for each, which wakes for itself alone, takes more memory than its stream, and every
+/// idle connection has six.
 pub(crate) struct SideStreams<Q: QuicConnection> {
     shared: Arc<Shared<Q>>,
-    /// Streams of this side that are open, except while they are written to.
-    outgoing: BTreeMap<UniStream, Q::SendStream>,
-    events: FuturesUnordered<Task<SideEvent<Q>>>,
-    /// Streams of the peer that are to be stopped once they are at hand.
-    stopping: BTreeMap<u64, ErrorCode>,
+    outgoing: Vec<Outgoing<Q>>,
+    /// Streams of the peer, as many as QUIC allows it.
+    incoming: Vec<Q::RecvStream>,
 }
 
-/// What happened on a stream.
-enum SideEvent<Q: QuicConnection> {
-    Opened(UniStream, Result<Q::SendStream, QuicConnectionEnd>),
-    Written(UniStream, Q::SendStream, Result<(), QuicStreamEnd>),
-    /// The peer asked to stop, or the stream ended otherwise.
-    Stopped(UniStream, Stopped),
-    Read(Q::RecvStream, Result<Option<Bytes>, QuicStreamEnd>),
+/// A stream of this side.
+struct Outgoing<Q: QuicConnection> {
+    name: UniStream,
+    state: State<Q>,
+}
+
+enum State<Q: QuicConnection> {
+    Opening(Task<Result<Q::SendStream, QuicConnectionEnd>>),
+    Open(Open<Q::SendStream>),
+}
+
+struct Open<S> {
+    stream: S,
+    /// Until the peer has asked to stop, or the stream has ended otherwise.
+    stopped: Option<Task<Stopped>>,
+    /// The next write follows when this one is complete, and until then the core keeps it.
+    writing: Option<Box<Write>>,
+}
+
+struct Write {
+    data: Bytes,
+    fin: bool,
 }
 
 impl<Q: QuicConnection> SideStreams<Q> {
     pub(super) fn new(shared: Arc<Shared<Q>>) -> Self {
-        Self {
-            shared,
-            outgoing: BTreeMap::new(),
-            events: FuturesUnordered::new(),
-            stopping: BTreeMap::new(),
-        }
+        let (outgoing, incoming) =
+            (Vec::with_capacity(USUAL_STREAMS), Vec::with_capacity(USUAL_STREAMS));
+        Self { shared, outgoing, incoming }
     }
 
     /// Reads and writes the streams until the connection ends.
-    pub(crate) async fn run(mut self) -> ConnectionEnd {
-        let end = loop {
-            let shared = Arc::clone(&self.shared);
-            let happened = tokio::select! {
-                work = shared.next_work() => {
-                    self.carry_out(work);
-                    Ok(())
-                }
-                accepted = shared.quic().accept_unidirectional() => match accepted {
-                    Ok(stream) => {
-                        self.read(stream);
+    pub(crate) fn run(mut self) -> impl Future<Output = ConnectionEnd> + Send {
+        let shared = Arc::clone(&self.shared);
+        // An async function would keep its argument twice.
+        async move {
+            let quic = shared.quic();
+            let mut unidirectional = pin!(quic.accept_unidirectional());
+            let mut bidirectional = pin!(quic.accept_bidirectional());
+            let end = loop {
+                let happened = tokio::select! {
+                    biased;
+                    work = shared.next_work() => {
+                        self.carry_out(work);
                         Ok(())
                     }
-                    Err(end) => Err(end),
-                },
-                opened = shared.quic().accept_bidirectional(), if shared.role() == Role::Client => {
-                    opened.map(|(send, _)| shared.server_opened(send.id()))
+                    accepted = &mut unidirectional => {
+                        unidirectional.set(quic.accept_unidirectional());
+                        accepted.map(|stream| self.incoming.push(stream))
+                    }
+                    opened = &mut bidirectional, if shared.role() == Role::Client => {
+                        bidirectional.set(quic.accept_bidirectional());
+                        opened.map(|(send, _)| shared.server_opened(send.id()))
+                    }
+                    end = poll_fn(|cx| self.poll_streams(cx)) => Err(end),
+                };
+                if let Err(end) = happened {
+                    break end;
                 }
-                Some(event) = self.events.next() => self.handle_event(event),
             };
-            if let Err(end) = happened {
-                break end;
-            }
-        };
-        let end = self.shared.explain_end(end);
-        self.shared.ended(&end);
-        end
+            let end = shared.explain_end(end);
+            shared.ended(&end);
+            end
+        }
     }
 
     fn carry_out(&mut self, work: Vec<Work>) {
         for work in work {
             match work {
                 Work::Open(name) => {
-                    let opening = self.shared.quic().open_unidirectional();
-                    self.events
-                        .push(Box::pin(async move { SideEvent::Opened(name, opening.await) }));
+                    let opening = Box::pin(self.shared.quic().open_unidirectional());
+                    self.outgoing.push(Outgoing { name, state: State::Opening(opening) });
                 }
-                Work::Write { stream: name, data, fin } => self.write(name, data, fin),
-                Work::StopSending { stream, code } => {
-                    self.stopping.insert(stream, code);
+                Work::Write { stream: name, data, fin } => {
+                    let mut outgoing = self.outgoing.iter_mut();
+                    if let Some(outgoing) = outgoing.find(|outgoing| outgoing.name == name) {
+                        outgoing.write(Write { data, fin });
+                    }
+                }
+                Work::StopSending { stream: id, code } => {
+                    let stopped = self.incoming.iter().position(|stream| stream.id() == id);
+                    if let Some(stopped) = stopped {
+                        self.incoming.swap_remove(stopped).stop(code);
+                    }
                 }
             }
         }
     }
 
-    /// Writes to a stream. The next write follows when this one is complete, and until then the core keeps it.
-    fn write(&mut self, name: UniStream, data: Bytes, fin: bool) {
-        let Some(mut stream) = self.outgoing.remove(&name) else { return };
-        self.events.push(Box::pin(async move {
-            let mut written = write_all(&mut stream, &mut [data]).await;
-            if fin && written.is_ok() {
-                written = stream.finish();
-            }
-            SideEvent::Written(name, stream, written)
-        }));
-    }
-
-    fn handle_event(&mut self, event: SideEvent<Q>) -> Result<(), QuicConnectionEnd> {
-        match event {
-            SideEvent::Opened(name, opened) => {
-                let stream = opened?;
-                // No async block: of those, each idle connection has three, and each is twice as large as what it awaits.
-                let stopped =
-                    stream.stopped().map(move |stopped| SideEvent::Stopped(name, stopped));
-                self.events.push(Box::pin(stopped));
-                self.outgoing.insert(name, stream);
-                self.shared.handle_input(Input::Opened(name));
-            }
-            SideEvent::Written(name, stream, Ok(())) => {
-                self.outgoing.insert(name, stream);
-                self.shared.handle_input(Input::Written(name));
-            }
-            SideEvent::Stopped(name, Ok(Some(_))) => {
-                self.shared.handle_input(Input::Stopped(name));
-            }
-            SideEvent::Written(_, _, Err(QuicStreamEnd::Connection(end)))
-            | SideEvent::Stopped(_, Err(QuicStreamEnd::Connection(end))) => return Err(end),
-            // The event of a stream that was stopped says why.
-            SideEvent::Written(..) | SideEvent::Stopped(..) => {}
-            SideEvent::Read(stream, read) => return self.handle_read(stream, read),
+    /// Reads and writes what is possible. Ready when the connection has ended.
+    fn poll_streams(&mut self, cx: &mut Context<'_>) -> Poll<QuicConnectionEnd> {
+        // What is read may have to be answered.
+        match self.poll_incoming(cx) {
+            Poll::Ready(end) => Poll::Ready(end),
+            Poll::Pending => self.poll_outgoing(cx),
         }
-        Ok(())
     }
 
-    fn handle_read(
-        &mut self,
-        mut stream: Q::RecvStream,
-        read: Result<Option<Bytes>, QuicStreamEnd>,
-    ) -> Result<(), QuicConnectionEnd> {
-        let id = StreamId(stream.id());
-        let input = match read {
-            Ok(Some(data)) => Input::Stream { stream: id, data, fin: false },
-            Ok(None) => Input::Stream { stream: id, data: Bytes::new(), fin: true },
-            Err(QuicStreamEnd::Connection(end)) => return Err(end),
-            Err(_) => Input::Reset { stream: id },
-        };
-        let goes_on = matches!(input, Input::Stream { fin: false, .. });
-        self.shared.handle_input(input);
-        let work = self.shared.pending_work();
-        self.carry_out(work);
-        match self.stopping.remove(&id.0) {
-            Some(code) => stream.stop(code),
-            None if goes_on => self.read(stream),
-            None => {}
+    fn poll_incoming(&mut self, cx: &mut Context<'_>) -> Poll<QuicConnectionEnd> {
+        let (mut index, mut reads) = (0, 0);
+        while let Some(stream) = self.incoming.get_mut(index) {
+            if reads == MAX_READS {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            match poll_read(stream, cx) {
+                Poll::Ready(Ok(input)) => {
+                    reads += 1;
+                    if !matches!(input, Input::Stream { fin: false, .. }) {
+                        self.incoming.swap_remove(index);
+                    }
+                    // Before it is read again: the core may stop the stream.
+                    let work = self.shared.handle_input(input);
+                    self.carry_out(work);
+                }
+                Poll::Ready(Err(end)) => return Poll::Ready(end),
+                Poll::Pending => index += 1,
+            }
         }
-        Ok(())
+        Poll::Pending
     }
 
-    /// Reads the next bytes of a stream of the peer.
-    fn read(&mut self, stream: Q::RecvStream) {
-        let mut reading = Some(stream);
-        // No async block, for the same reason.
-        self.events.push(Box::pin(poll_fn(move |cx| {
-            let Some(stream) = &mut reading else { return Poll::Pending };
-            let mut chunk = [Bytes::new()];
-            let read = ready!(stream.poll_read(cx, &mut chunk));
-            let [chunk] = chunk;
-            let read = read.map(|count| count.map(|_| chunk));
-            reading
-                .take()
-                .map_or(Poll::Pending, |stream| Poll::Ready(SideEvent::Read(stream, read)))
-        })));
+    fn poll_outgoing(&mut self, cx: &mut Context<'_>) -> Poll<QuicConnectionEnd> {
+        loop {
+            let mut work = Vec::new();
+            for outgoing in &mut self.outgoing {
+                while let Poll::Ready(input) = outgoing.poll_input(cx) {
+                    match input {
+                        Ok(input) => work.extend(self.shared.handle_input(input)),
+                        Err(end) => return Poll::Ready(end),
+                    }
+                }
+            }
+            if work.is_empty() {
+                return Poll::Pending;
+            }
+            self.carry_out(work);
+        }
     }
+}
+
+impl<Q: QuicConnection> Outgoing<Q> {
+    fn write(&mut self, write: Write) {
+        if let State::Open(open) = &mut self.state {
+            open.writing = Some(Box::new(write));
+        }
+    }
+
+    /// Ready with what the core has to know, or when the connection has ended.
+    fn poll_input(&mut self, cx: &mut Context<'_>) -> Poll<Result<Input, QuicConnectionEnd>> {
+        match &mut self.state {
+            State::Opening(opening) => {
+                let stream = ready!(opening.as_mut().poll(cx))?;
+                let stopped: Task<Stopped> = Box::pin(stream.stopped());
+                self.state = State::Open(Open { stream, stopped: Some(stopped), writing: None });
+                Poll::Ready(Ok(Input::Opened(self.name)))
+            }
+            State::Open(open) => match open.poll_writing(cx) {
+                Poll::Ready(written) => Poll::Ready(written.map(|()| Input::Written(self.name))),
+                Poll::Pending => open.poll_stopped(cx).map_ok(|()| Input::Stopped(self.name)),
+            },
+        }
+    }
+}
+
+impl<S: QuicSendStream> Open<S> {
+    /// Ready when a write is complete.
+    fn poll_writing(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), QuicConnectionEnd>> {
+        let Some(Write { data, fin }) = self.writing.as_deref_mut() else { return Poll::Pending };
+        let mut written = ready!(poll_write_all(&mut self.stream, cx, slice::from_mut(data)));
+        if *fin && written.is_ok() {
+            written = self.stream.finish();
+        }
+        self.writing = None;
+        match written {
+            Ok(()) => Poll::Ready(Ok(())),
+            Err(QuicStreamEnd::Connection(end)) => Poll::Ready(Err(end)),
+            // If the stream was stopped, the core learns it from there.
+            Err(_) => Poll::Pending,
+        }
+    }
+
+    /// Ready when the peer has asked to stop.
+    fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), QuicConnectionEnd>> {
+        let Some(stopped) = &mut self.stopped else { return Poll::Pending };
+        let reason = ready!(stopped.as_mut().poll(cx));
+        self.stopped = None;
+        match reason {
+            Ok(Some(_)) => Poll::Ready(Ok(())),
+            Err(QuicStreamEnd::Connection(end)) => Poll::Ready(Err(end)),
+            Ok(None) | Err(_) => Poll::Pending,
+        }
+    }
+}
+
+/// Reads the next bytes of a stream of the peer.
+fn poll_read(
+    stream: &mut impl QuicRecvStream,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Input, QuicConnectionEnd>> {
+    let id = StreamId(stream.id());
+    let mut chunk = [Bytes::new()];
+    let read = ready!(stream.poll_read(cx, &mut chunk));
+    let [data] = chunk;
+    Poll::Ready(match read {
+        Ok(Some(_)) => Ok(Input::Stream { stream: id, data, fin: false }),
+        Ok(None) => Ok(Input::Stream { stream: id, data, fin: true }),
+        Err(QuicStreamEnd::Connection(end)) => Err(end),
+        Err(_) => Ok(Input::Reset { stream: id }),
+    })
 }

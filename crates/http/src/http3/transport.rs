@@ -6,7 +6,7 @@ use std::{
     fmt,
     future::{Future, poll_fn},
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use bytes::Bytes;
@@ -137,10 +137,19 @@ pub(super) async fn write_all<S: QuicSendStream>(
     stream: &mut S,
     chunks: &mut [Bytes],
 ) -> Result<(), QuicStreamEnd> {
+    poll_fn(|cx| poll_write_all(stream, cx, chunks)).await
+}
+
+/// Writes the chunks, and is ready when all are written.
+pub(super) fn poll_write_all<S: QuicSendStream>(
+    stream: &mut S,
+    cx: &mut Context<'_>,
+    chunks: &mut [Bytes],
+) -> Poll<Result<(), QuicStreamEnd>> {
     while let Some(first) = chunks.iter().position(|chunk| !chunk.is_empty()) {
-        poll_fn(|cx| stream.poll_write(cx, &mut chunks[first..])).await?;
+        ready!(stream.poll_write(cx, &mut chunks[first..]))?;
     }
-    Ok(())
+    Poll::Ready(Ok(()))
 }
 
 /// The receiving half of a stream.

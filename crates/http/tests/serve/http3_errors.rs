@@ -258,6 +258,21 @@ async fn errors_on_unidirectional_streams_close_the_connection() {
     assert_serves(&connect(&running).await, "all of these").await;
 }
 
+/// RFC 9114 §6.2.1, RFC 9204 §4.2: those of the server, in any order.
+#[tokio::test]
+async fn a_critical_stream_that_the_client_stops_closes_the_connection() {
+    let running = server().await;
+    for stopped in 0..3 {
+        let quic = connect(&running).await;
+        let mut streams = Vec::new();
+        for _ in 0..3 {
+            streams.push(quic.accept_uni().await.expect("a stream of the server"));
+        }
+        streams[stopped].stop(0_u32.into()).expect("open");
+        assert_eq!(close_code(&quic).await, Some(CLOSED_CRITICAL_STREAM), "stream {stopped}");
+    }
+}
+
 #[tokio::test]
 async fn errors_in_the_frames_of_a_request_close_the_connection() {
     use Ending::{Finish, Open};
@@ -414,6 +429,28 @@ async fn what_must_be_ignored_is_ignored() {
     let Answer::Status(response) = answer else { panic!("{answer:?}") };
     assert!(is_status(&response, 200), "{response:?}");
     assert_eq!(quic.close_reason(), None);
+}
+
+/// RFC 9114 §6.2.
+#[tokio::test]
+async fn a_stream_of_an_unknown_type_is_stopped() {
+    let running = server().await;
+    let quic = connect(&running).await;
+    let stream = send_uni(&quic, &with_type(0x1234, b"anything"), Ending::Open).await;
+    let stopped = timeout(SOON, stream.stopped()).await.expect("in time").expect("no loss");
+    assert_eq!(stopped.map(u64::from), Some(STREAM_CREATION_ERROR));
+    assert_serves(&quic, "a stream of an unknown type").await;
+}
+
+/// Longer than the window, and than what is read in one turn.
+#[tokio::test]
+async fn a_long_control_stream_is_read_on() {
+    let running = server().await;
+    let quic = connect(&running).await;
+    let mut stream = send_uni(&quic, &control(&[]), Ending::Open).await;
+    let frames = frame(RESERVED, &[7; 300]).repeat(10_000);
+    timeout(SOON, stream.write_all(&frames)).await.expect("in time").expect("no loss");
+    assert_serves(&quic, "a long control stream").await;
 }
 
 /// A request whose section waits for the dynamic table, if the server offers one, or is an error at once.
