@@ -127,14 +127,15 @@ pub enum Shutdown {
 #[derive(Debug)]
 pub struct Connection {
     role: Role,
-    config: ConnectionConfig,
+    /// Whether HTTP Datagrams are received.
+    datagrams: bool,
     incoming: IncomingStreams,
     outgoing: OutgoingStreams,
     control: ControlReceiver,
     compression: Compression,
     pending: PendingPriorities,
     origins: OriginSet,
-    remembered: Option<Settings>,
+    /// The peer's settings: those that it has sent, or until then those that were remembered.
     peer_settings: Option<Settings>,
     /// The identifier of the last GOAWAY that was sent.
     sent_goaway: Option<u64>,
@@ -159,15 +160,14 @@ impl Connection {
         }
         Self {
             role,
-            config,
+            datagrams: config.datagrams,
             incoming: IncomingStreams::default(),
             outgoing: OutgoingStreams::new(&config.settings(), config.grease.then_some(seed)),
             control: ControlReceiver::default(),
             compression,
             pending: PendingPriorities::default(),
             origins: OriginSet::default(),
-            remembered,
-            peer_settings: None,
+            peer_settings: remembered,
             sent_goaway: None,
             next_request: StreamId(0),
             request_limit: None,
@@ -191,6 +191,8 @@ impl Connection {
         if let Some(output) = self.outputs.pop_front() {
             return output;
         }
+        // Events are rare: an idle connection keeps no room for them.
+        self.outputs = VecDeque::new();
         if !self.is_closed {
             let instructions = self.compression.take_instructions();
             for (stream, data) in instructions {
@@ -295,8 +297,9 @@ impl Connection {
     }
 
     fn handle_settings(&mut self, settings: Settings) -> Result<(), ConnectionFault> {
-        if let Some(remembered) = self.remembered.take() {
-            settings.check_against(&remembered)?;
+        // They come once: what is there was remembered.
+        if let Some(remembered) = &self.peer_settings {
+            settings.check_against(remembered)?;
         }
         self.compression.set_peer_settings(&settings)?;
         self.peer_settings = Some(settings);
@@ -326,7 +329,7 @@ impl Connection {
             return Err(ConnectionFault::DatagramOfOtherStream(stream));
         }
         // Without this endpoint's setting the peer had no reason to send it: it is dropped.
-        if self.config.datagrams {
+        if self.datagrams {
             self.push_event(Event::Datagram { stream, payload });
         }
         Ok(())
@@ -346,14 +349,14 @@ impl Connection {
     /// 0-RTT.
     #[must_use]
     pub fn peer_settings(&self) -> Option<&Settings> {
-        self.peer_settings.as_ref().or(self.remembered.as_ref())
+        self.peer_settings.as_ref()
     }
 
     /// Returns whether both ends have offered HTTP Datagrams; until then none must be sent (RFC 9297
     /// §2.1.1).
     #[must_use]
     pub fn may_send_datagrams(&self) -> bool {
-        self.config.datagrams && self.peer_settings().is_some_and(|peer| peer.datagrams)
+        self.datagrams && self.peer_settings().is_some_and(|peer| peer.datagrams)
     }
 
     /// States how many request streams QUIC allows in total, so that identifiers beyond them are

@@ -18,6 +18,9 @@ use crate::stream::{CriticalStream, StreamId};
 /// What RFC 9114 §4.2.2 counts for each field beside its name and value, in bytes.
 const FIELD_OVERHEAD: u64 = 32;
 
+/// How long sections usually are at most, encoded, in bytes.
+const USUAL_SECTION: usize = 64;
+
 /// A field section that was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Section {
@@ -113,7 +116,7 @@ impl Connection {
         if let Some(limit) = limit.filter(|&limit| total > limit) {
             return Err(Misuse::FieldSectionTooLarge { size: total, limit });
         }
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(USUAL_SECTION);
         self.compression.encoder.encode(stream.0, fields, &mut out);
         Ok(out.into())
     }

@@ -30,9 +30,6 @@ mod policy;
 /// much for what it saves.
 const MIN_ENTRIES: u64 = 4;
 
-/// The most octets of the buffer for a section's lines that stay allocated between sections.
-const MAX_IDLE_LINES: usize = 128;
-
 /// How an encoder uses what its peer allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncoderSetup {
@@ -85,8 +82,6 @@ pub struct Encoder {
     recent: RecentFields,
     partial: PartialInstruction,
     instructions: Vec<u8>,
-    /// The lines of a section, whose prefix is known when the last of them is.
-    lines: Vec<u8>,
 }
 
 /// A section while it is encoded.
@@ -122,7 +117,6 @@ impl Encoder {
             recent: RecentFields::default(),
             partial: PartialInstruction::default(),
             instructions: Vec::new(),
-            lines: Vec::new(),
         }
     }
 
@@ -171,25 +165,25 @@ impl Encoder {
         };
         let base = self.table.inserted();
         let mut section = OpenSection { base, limit, required: 0, lowest: u64::MAX };
-        let mut lines = mem::take(&mut self.lines);
+        let start = out.len();
         for (name, value, sensitivity) in fields {
             match sensitivity {
-                Sensitivity::Ordinary => self.encode_line(&mut section, name, value, &mut lines),
+                Sensitivity::Ordinary => self.encode_line(&mut section, name, value, out),
                 Sensitivity::Sensitive => match static_table::find_name(name) {
                     Some(index) => {
                         let name = Reference::Static(index.into());
-                        write_with_name_reference(name, value, true, &mut lines);
+                        write_with_name_reference(name, value, true, out);
                     }
-                    None => write_with_literal_name(name, value, true, &mut lines),
+                    None => write_with_literal_name(name, value, true, out),
                 },
             }
         }
         let OpenSection { required, lowest, .. } = section;
+        // The prefix, which is in front, is known once the lines are.
+        let end = out.len();
         SectionPrefix { required, base }.write(self.peer_capacity, out);
-        out.extend_from_slice(&lines);
-        lines.clear();
-        lines.shrink_to(MAX_IDLE_LINES);
-        self.lines = lines;
+        let prefix = out.len() - end;
+        out[start..].rotate_right(prefix);
         if required > 0 {
             let section = OutstandingSection { required, lowest };
             self.outstanding.push(stream, section, self.known_received);

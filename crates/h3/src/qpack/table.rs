@@ -59,7 +59,7 @@ pub(super) fn size(name: &[u8], value: &[u8]) -> u64 {
 /// Makes room for one more in steps of a quarter: a queue that doubles would be half empty on every idle connection.
 pub(super) fn reserve_for_one<T>(queue: &mut VecDeque<T>) {
     if queue.len() == queue.capacity() {
-        queue.reserve_exact((queue.len() / 4).max(8));
+        queue.reserve_exact((queue.len() / 4).max(4));
     }
 }
 

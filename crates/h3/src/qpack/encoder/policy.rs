@@ -2,6 +2,9 @@
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9204#section-7.1>
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 /// The fewest octets of a cookie that is inserted: a shorter one could be guessed.
 const MIN_COOKIE: usize = 20;
 
@@ -116,19 +119,16 @@ fn usually_repeats(name: &[u8]) -> bool {
         )
 }
 
-/// The fields that were seen last and are not in the table, by a hash of each.
-#[derive(Debug)]
-pub(super) struct RecentFields([u32; RECENT]);
-
-impl Default for RecentFields {
-    fn default() -> Self {
-        Self([0; RECENT])
-    }
-}
+/// The fields that were seen last and are not in the table, by a hash of each. Empty until the first.
+#[derive(Debug, Default)]
+pub(super) struct RecentFields(Vec<u32>);
 
 impl RecentFields {
     /// Returns whether a field was seen recently, and remembers it.
     pub(super) fn has_seen(&mut self, name: &[u8], value: &[u8]) -> bool {
+        if self.0.is_empty() {
+            self.0 = vec![0; RECENT];
+        }
         let hash = hash(value, hash(name, 0));
         let seen = (hash >> 32) as u32 | 1;
         match self.0.get_mut(hash as usize % RECENT) {
