@@ -29,6 +29,11 @@ pub struct Policy {
     pub resolution_delay: Duration,
     /// Connection Attempt Delay without a known round-trip time: 250 ms.
     pub attempt_delay: Duration,
+    /// By how much each further [`Self::attempt_delay`] is longer, in percent: 100, which is not at all; at most
+    /// [`ATTEMPT_DELAY_FACTOR_MAX`]. 200 doubles it with each attempt, up to [`Self::attempt_delay_max`], so that a
+    /// short first delay does not lead to a crowd.
+    #[serde(default = "attempt_delay_factor")]
+    pub attempt_delay_factor: u32,
     /// Minimum of an adapted Connection Attempt Delay: 100 ms.
     pub attempt_delay_min: Duration,
     /// Maximum of an adapted or extended Connection Attempt Delay: 2 s.
@@ -184,6 +189,10 @@ pub const SECOND_TRIES_MAX: u32 = 8;
 /// Returns the Connection Attempt Delay of HEv3 §9: longer than most round trips on the Internet,
 /// and a quarter of the first probe timeout of clients without a round-trip estimate (RFC 9002
 /// §6.2.2).
+const fn attempt_delay_factor() -> u32 {
+    100
+}
+
 const fn second_try_delay() -> Duration {
     Duration::from_millis(250)
 }
@@ -204,6 +213,9 @@ const fn lossy_head_start() -> Duration {
 /// The maximum time for which anything continues after the win: DNS, losers, the more preferred
 /// transport.
 pub const AFTER_WIN_MAX: Duration = Duration::from_secs(60);
+
+/// The upper limit of [`Policy::attempt_delay_factor`].
+pub const ATTEMPT_DELAY_FACTOR_MAX: u32 = 400;
 
 /// The upper limit of [`Policy::max_in_flight`].
 pub const IN_FLIGHT_MAX: usize = 256;
@@ -255,6 +267,9 @@ impl Policy {
         }
         if !(1..=IN_FLIGHT_MAX).contains(&self.max_in_flight) {
             return Err(PolicyError::MaxInFlight(self.max_in_flight));
+        }
+        if !(100..=ATTEMPT_DELAY_FACTOR_MAX).contains(&self.attempt_delay_factor) {
+            return Err(PolicyError::AttemptDelayFactor(self.attempt_delay_factor));
         }
         if self.second_tries > SECOND_TRIES_MAX {
             return Err(PolicyError::SecondTries(self.second_tries));
@@ -372,6 +387,8 @@ pub enum PolicyError {
     },
     /// `max_in_flight` is zero, or above [`IN_FLIGHT_MAX`].
     MaxInFlight(usize),
+    /// `attempt_delay_factor` is below 100, or above [`ATTEMPT_DELAY_FACTOR_MAX`].
+    AttemptDelayFactor(u32),
     /// `second_tries` is above [`SECOND_TRIES_MAX`].
     SecondTries(u32),
     /// `preferred_family_count` is zero.
@@ -407,6 +424,11 @@ impl fmt::Display for PolicyError {
             Self::MaxInFlight(value) => {
                 write!(f, "max_in_flight is {value}, but must be 1 to {IN_FLIGHT_MAX}")
             }
+            Self::AttemptDelayFactor(percent) => write!(
+                f,
+                "attempt_delay_factor is {percent} percent, but must be from 100 to \
+                 {ATTEMPT_DELAY_FACTOR_MAX}"
+            ),
             Self::SecondTries(value) => {
                 write!(f, "second_tries is {value}, but must be at most {SECOND_TRIES_MAX}")
             }
@@ -447,6 +469,7 @@ impl Default for Policy {
             simultaneous: false,
             resolution_delay: Duration::from_millis(50),
             attempt_delay: Duration::from_millis(250),
+            attempt_delay_factor: attempt_delay_factor(),
             attempt_delay_min: Duration::from_millis(100),
             attempt_delay_max: Duration::from_secs(2),
             preferred_family_count: 1,

@@ -218,6 +218,9 @@ pub(crate) fn policy(
     if let Some(delay) = choice.attempt_delay {
         set_attempt_delay(&mut policy, delay);
     }
+    if let Some(factor) = choice.attempt_delay_factor {
+        policy.attempt_delay_factor = factor;
+    }
     let limits = [reach.connect_timeout(), reach.max_time()];
     if let Some(limit) = limits.into_iter().flatten().min() {
         policy.deadline = limit;

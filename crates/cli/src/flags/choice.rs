@@ -86,6 +86,10 @@ pub(crate) struct ChoiceFlags {
     /// Delay between two attempts when nothing is remembered [default: 250ms]
     #[arg(long, value_name = "DURATION", value_parser = values::duration, hide_short_help = true)]
     pub(crate) attempt_delay: Option<Duration>,
+    /// Make each of these delays longer than the one before by this factor, from 1 to 4: with 50ms and 2, they are 50
+    /// ms, 100 ms, 200 ms and so on, up to 2 s [default: 1]
+    #[arg(long, value_name = "FACTOR", value_parser = values::attempt_delay_factor, hide_short_help = true)]
+    pub(crate) attempt_delay_factor: Option<u32>,
     /// Seed of all random choices, to reproduce a race
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) seed: Option<u64>,

@@ -317,3 +317,13 @@ fn a_rate_may_rise_to_a_second_one() {
         assert!(parse(&line).is_err(), "{text}");
     }
 }
+
+#[test]
+fn factors_of_attempt_delays_are_from_1_to_4() {
+    for (text, percent) in [("1", 100), ("2", 200), ("1.5", 150), ("1.25", 125), ("4.0", 400)] {
+        assert_eq!(values::attempt_delay_factor(text), Ok(percent), "{text}");
+    }
+    for text in ["", "0", "0.9", "4.01", "5", "1.", ".5", "-2", "2x", "1e0", "1.125", "+1"] {
+        assert!(values::attempt_delay_factor(text).is_err(), "{text}");
+    }
+}

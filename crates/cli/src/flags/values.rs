@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use eyas::race::candidate::Transport;
-use eyas::race::policy::SECOND_TRIES_MAX;
+use eyas::race::policy::{ATTEMPT_DELAY_FACTOR_MAX, SECOND_TRIES_MAX};
 use eyas::race::target::{TargetError, TargetHost, parse_port};
 use eyas::zone::{parse_address, parse_socket_address};
 use eyas::{EchChoice, EchChoiceError, Resolver};
@@ -184,6 +184,20 @@ pub(super) fn doh_url(text: &str) -> Result<String, ValueError> {
 /// Parses the number of second tries.
 pub(super) fn second_tries() -> impl TypedValueParser<Value = u32> {
     RangedI64ValueParser::new().range(0..=i64::from(SECOND_TRIES_MAX))
+}
+
+/// Parses the factor by which attempt delays grow, and returns it in percent.
+pub(super) fn attempt_delay_factor(text: &str) -> Result<u32, ValueError> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |text: &str| text.len() <= 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let percent = match format!("{whole}{fraction:0<2}").parse() {
+        Ok(percent) if is_number(whole) && is_number(fraction) && !fraction.is_empty() => percent,
+        _ => 0,
+    };
+    match percent {
+        100..=ATTEMPT_DELAY_FACTOR_MAX => Ok(percent),
+        _ => Err(ValueError::Form("a factor from 1 to 4, such as 2 or 1.5")),
+    }
 }
 
 /// A header to send or to omit.

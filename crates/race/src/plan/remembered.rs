@@ -22,6 +22,8 @@ pub(super) struct AssessedCandidate {
     pub(super) retest: bool,
     /// When it starts, counted from the start of the first attempt; set by the schedule.
     pub(super) start: Duration,
+    /// How many Connection Attempt Delays without a known round-trip time come before that.
+    pub(super) delays: u32,
     /// When the back-off ended; zero for a candidate that is due without one.
     due_since: Duration,
     class: CandidateClass,
@@ -67,6 +69,7 @@ impl AssessedCandidate {
             from_memory: class == CandidateClass::Good,
             retest: false,
             start: Duration::ZERO,
+            delays: 0,
             due_since,
             draft,
             class,

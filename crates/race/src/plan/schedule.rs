@@ -40,11 +40,12 @@ struct RememberedCandidate {
 struct LastStart {
     start: Duration,
     rtt: Option<Duration>,
+    delays: u32,
 }
 
 impl LastStart {
     const fn from_assessed(assessed: &AssessedCandidate) -> Self {
-        Self { start: assessed.start, rtt: assessed.draft.rtt }
+        Self { start: assessed.start, rtt: assessed.draft.rtt, delays: assessed.delays }
     }
 }
 
@@ -57,10 +58,7 @@ pub(super) fn entries(
     let mut last: Option<LastStart> = None;
     let mut remembered = None;
     for block in assessed.chunk_by_mut(|previous, next| previous.block() == next.block()) {
-        let base = last.map(|last| {
-            let (delay, rtt) = attempt_delay(policy, last.rtt);
-            (last.start.saturating_add(delay), PlanReason(ReasonKind::AttemptDelay { delay, rtt }))
-        });
+        let base = last.map(|last| next_start(policy, last));
         let beside = remembered.filter(|remembered: &RememberedCandidate| {
             block.first().is_some_and(|first| first.draft.position.block() == remembered.position)
         });
@@ -112,12 +110,12 @@ fn in_order(policy: &Policy, assessed: Vec<AssessedCandidate>) -> Vec<PlanEntry>
 fn schedule_lanes(
     policy: &Policy,
     wait_times: &WaitTimes,
-    (base, remembered): (Option<(Duration, PlanReason)>, Option<RememberedCandidate>),
+    (base, remembered): (Option<NextStart>, Option<RememberedCandidate>),
     block: &mut [AssessedCandidate],
 ) {
-    let (mut lane_start, mut first_reason) = match base {
-        Some((start, reason)) => (start, Some(reason)),
-        None => (Duration::ZERO, None),
+    let (mut lane_start, delays_before, mut first_reason) = match base {
+        Some(NextStart { start, delays, reason }) => (start, delays, Some(reason)),
+        None => (Duration::ZERO, 0, None),
     };
     let mut opener_rtt: Option<Duration> = None;
     let mut previous: Option<(Transport, LastStart)> = None;
@@ -126,13 +124,12 @@ fn schedule_lanes(
     for assessed in block {
         let transport = assessed.draft.candidate.transport;
         let opens_lane = previous.is_none_or(|(of, _)| of != transport);
+        let mut delays = delays_before;
         let (mut start, mut reason) = match previous {
             Some((same, last)) if same == transport => {
-                let (delay, rtt) = attempt_delay(policy, last.rtt);
-                (
-                    last.start.saturating_add(delay),
-                    PlanReason(ReasonKind::AttemptDelay { delay, rtt }),
-                )
+                let next = next_start(policy, last);
+                delays = next.delays;
+                (next.start, next.reason)
             }
             Some((of, _)) => {
                 let (delay, reason) = head_start(wait_times, (of, opener_rtt), &assessed.draft);
@@ -154,7 +151,7 @@ fn schedule_lanes(
             opener_rtt = assessed.draft.rtt;
         }
         assessed.draft.reasons.push(reason);
-        assessed.start = start;
+        (assessed.start, assessed.delays) = (start, delays);
         previous = Some((transport, LastStart::from_assessed(assessed)));
     }
 }
@@ -167,14 +164,40 @@ fn choice(policy: &Policy, transport: Transport) -> PlanReason {
     }
 }
 
-/// Returns the Connection Attempt Delay after an attempt with this remembered round-trip time, and
-/// that time if it was used.
-fn attempt_delay(policy: &Policy, rtt: Option<Duration>) -> (Duration, Option<Duration>) {
-    let adapted = match rtt {
+/// When an attempt starts, and why.
+struct NextStart {
+    start: Duration,
+    delays: u32,
+    reason: PlanReason,
+}
+
+/// Returns the start of the attempt after this one.
+fn next_start(policy: &Policy, last: LastStart) -> NextStart {
+    let delay = attempt_delay(policy, last);
+    let delays = last.delays.saturating_add(u32::from(last.rtt.is_none()));
+    let reason = PlanReason(ReasonKind::AttemptDelay { delay, rtt: last.rtt });
+    NextStart { start: last.start.saturating_add(delay), delays, reason }
+}
+
+/// Returns the Connection Attempt Delay after this attempt.
+fn attempt_delay(policy: &Policy, last: LastStart) -> Duration {
+    let delay = match last.rtt {
         Some(rtt) => rtt.saturating_mul(ROUND_TRIPS_TO_RETRANSMISSION),
-        None => policy.attempt_delay,
+        None => grown(policy, last.delays),
     };
-    (adapted.min(policy.attempt_delay_max).max(policy.attempt_delay_min), rtt)
+    delay.min(policy.attempt_delay_max).max(policy.attempt_delay_min)
+}
+
+/// Returns the delay after so many others, which grow up to the maximum.
+fn grown(policy: &Policy, delays: u32) -> Duration {
+    let mut delay = policy.attempt_delay;
+    for _ in 0..delays {
+        if policy.attempt_delay_factor <= 100 || delay >= policy.attempt_delay_max {
+            break;
+        }
+        delay = delay.saturating_mul(policy.attempt_delay_factor) / 100;
+    }
+    delay
 }
 
 /// Returns the head start of the lane that begins with this remembered round-trip time over the

@@ -68,6 +68,35 @@ fn a_simultaneous_race_has_no_delays() {
     assert!(plan.entries.iter().all(|entry| entry.delay.is_zero()));
 }
 
+/// Firefox's 50 ms, doubled each time: the first fallback is fast, and the maximum still holds.
+#[test]
+fn attempt_delays_grow_by_a_factor() {
+    let policy = Policy {
+        transports: vec![Transport::Tcp],
+        attempt_delay: Duration::from_millis(50),
+        attempt_delay_min: Duration::from_millis(50),
+        attempt_delay_max: Duration::from_millis(300),
+        attempt_delay_factor: 200,
+        ..Policy::of_first_tries()
+    };
+    let host = TargetHost::parse("example.com").unwrap();
+    let target = Target::plain(host, 7, vec![Transport::Tcp], Security::Tls);
+    let ladder = TestedResolution::new(target, dual_stack(), policy.clone(), 1)
+        .answers(&["example.com AAAA 2001:db8::1", "example.com AAAA 2001:db8::2"])
+        .answers(&[
+            "example.com A 192.0.2.1",
+            "example.com A 192.0.2.2",
+            "example.com A 192.0.2.3",
+        ]);
+    let starts = |plan: &crate::plan::Plan| {
+        plan.entries.iter().map(|entry| entry.delay.as_millis()).collect::<Vec<_>>()
+    };
+    assert_eq!(starts(&ladder.plan()), [0, 50, 100, 200, 300]);
+    assert!(Policy { attempt_delay_factor: 99, ..policy.clone() }.validated().is_err());
+    assert!(Policy { attempt_delay_factor: 401, ..policy.clone() }.validated().is_err());
+    assert!(policy.validated().is_ok());
+}
+
 /// The six candidates that the paper of 2016 leaves to future work.
 #[test]
 fn six_candidates_of_three_transports() {

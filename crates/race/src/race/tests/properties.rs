@@ -105,6 +105,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
             exhaustive,
             grace: ms(20 * grace),
             attempt_delay: delay.max(ms(100)),
+            attempt_delay_factor: 100 + 75 * second_tries,
             max_in_flight: in_flight,
             second_tries,
             ..Policy::default()
