@@ -7,8 +7,9 @@ use std::{
 
 use bytes::Bytes;
 use eyas::{
-    EchChoice, EchChoiceError, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
-    private_key_from_encrypted_pem, private_key_from_pem, race::memory::MemoryConfig,
+    EchChoice, EchChoiceError, EncryptedDnsPolicy, EncryptedDnsPolicyError, MemoryStore, Resolver,
+    SecurityParameters, certificates_from_pem, private_key_from_encrypted_pem,
+    private_key_from_pem, race::memory::MemoryConfig,
 };
 use pyo3::prelude::*;
 
@@ -60,6 +61,8 @@ impl Trust {
 pub(crate) struct DnsOptions {
     /// The address and port of a DNS server, instead of the system's.
     server: Option<String>,
+    /// Whether queries to name servers are encrypted.
+    encrypted: String,
     /// Hosts and ports that are not looked up, with their addresses.
     overrides: Vec<(String, u16, Vec<IpAddr>)>,
 }
@@ -77,6 +80,14 @@ impl DnsOptions {
                 Resolver::server(address)
             }
         };
+        let policy: EncryptedDnsPolicy =
+            self.encrypted.parse().map_err(|cause: EncryptedDnsPolicyError| {
+                value_error(format_args!(
+                    "{:?} is no setting of encrypted DNS: {cause}",
+                    self.encrypted
+                ))
+            })?;
+        resolver = resolver.with_encrypted_dns(policy);
         for (host, port, addresses) in self.overrides {
             resolver = resolver.overriding(&host, port, addresses);
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import socket
 import stat
 from pathlib import Path
 from xml.etree import ElementTree
@@ -130,6 +131,28 @@ def test_address_overrides(server: Server) -> None:
         eyas.Endpoint(resolve={"elsewhere.example": "127.0.0.1"})
     with pytest.raises(ValueError, match="DNS server"):
         eyas.Endpoint(dns_server="nowhere")
+
+
+def test_a_name_server_without_encryption_is_not_asked_if_that_is_required() -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        endpoint = eyas.Endpoint(dns_server=address, encrypted_dns="require")
+        with pytest.raises(eyas.ResolveError, match="encrypted DNS is required"):
+            eyas.get("https://name.example.net/", endpoint=endpoint, timeout=20)
+        silent.setblocking(False)
+        question = b"\x04_dns\x08resolver\x04arpa"
+        while data := _received(silent):
+            assert question in data
+    with pytest.raises(ValueError, match="expected system, auto, require or off"):
+        eyas.Endpoint(encrypted_dns="perhaps")
+
+
+def _received(datagrams: socket.socket) -> bytes:
+    try:
+        return datagrams.recv(2048)
+    except BlockingIOError:
+        return b""
 
 
 def test_ech_over_quic_is_pretended_unless_it_is_off_or_required(server: Server) -> None:

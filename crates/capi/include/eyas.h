@@ -229,6 +229,12 @@ eyas_code eyas_endpoint_options_set_ech(eyas_endpoint_options *options,
                                         const char *setting,
                                         eyas_error **error);
 
+// Sets whether queries to name servers are encrypted (RFC 9462): "system" (the default: as the system
+// does), "auto" where they offer it, "require", or "off".
+eyas_code eyas_endpoint_options_set_encrypted_dns(eyas_endpoint_options *options,
+                                                  const char *setting,
+                                                  eyas_error **error);
+
 // Uses this DNS server, such as "192.0.2.53:53", instead of the system's.
 eyas_code eyas_endpoint_options_set_dns_server(eyas_endpoint_options *options,
                                                const char *server,

@@ -6,8 +6,9 @@ use std::{
 };
 
 use eyas::{
-    EchChoice, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
-    private_key_from_encrypted_pem, private_key_from_pem, race::memory::MemoryConfig,
+    EchChoice, EncryptedDnsPolicy, MemoryStore, Resolver, SecurityParameters,
+    certificates_from_pem, private_key_from_encrypted_pem, private_key_from_pem,
+    race::memory::MemoryConfig,
 };
 use eyas_sctp_tokio::protocol::config::{AssociationConfig, MultipathConfig};
 
@@ -24,6 +25,7 @@ pub struct EndpointOptions {
     security: SecurityParameters,
     memory: MemoryOption,
     resolver: Option<SocketAddr>,
+    encrypted_dns: EncryptedDnsPolicy,
     known: Vec<(String, u16, Vec<IpAddr>)>,
     mptcp: bool,
     local_addresses: Vec<IpAddr>,
@@ -43,7 +45,8 @@ enum MemoryOption {
 
 impl EndpointOptions {
     pub(crate) fn build(&self) -> Result<eyas::Endpoint, Failure> {
-        let mut resolver = self.resolver.map_or_else(Resolver::system, Resolver::server);
+        let resolver = self.resolver.map_or_else(Resolver::system, Resolver::server);
+        let mut resolver = resolver.with_encrypted_dns(self.encrypted_dns);
         for (host, port, addresses) in &self.known {
             resolver = resolver.overriding(host, *port, addresses.clone());
         }
@@ -219,6 +222,23 @@ pub extern "C" fn eyas_endpoint_options_set_ech(
         let setting: EchChoice =
             text.parse().map_err(|cause| Failure::invalid(format_args!("{text:?}: {cause}")))?;
         options.change(|security| security.with_ech(setting));
+        Ok(())
+    })
+}
+
+/// Sets whether queries to name servers are encrypted (RFC 9462): "system" (the default: as the system
+/// does), "auto" where they offer it, "require", or "off".
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_set_encrypted_dns(
+    options: Option<&mut EndpointOptions>,
+    setting: TextPointer<'_>,
+    error: OutPointer<'_, *mut Failure>,
+) -> Code {
+    ffi_call(error, || {
+        let options = required_handle(options, "options")?;
+        let text = setting.read("setting")?;
+        options.encrypted_dns =
+            text.parse().map_err(|cause| Failure::invalid(format_args!("{text:?}: {cause}")))?;
         Ok(())
     })
 }

@@ -36,6 +36,7 @@ class _Trust:
 @dataclasses.dataclass(frozen=True)
 class _DnsOptions:
     server: str | None
+    encrypted: str
     overrides: list[tuple[str, int, list[str]]]
 
 
@@ -81,7 +82,8 @@ class Endpoint:
     endpoint, or `False` for none. `verify` are the trusted roots. `cert` is a client certificate chain and its key (two
     PEM files, or one with both), and as a third item the passphrase of an encrypted key. `resolve` maps hosts and ports to
     addresses, as in `{"example.org:443": "192.0.2.1"}`. `dns_server` is the address and port of a DNS server to use
-    instead of the system's. `mptcp` enables Multipath TCP where TCP is tried. `ech` says how the names of servers are
+    instead of the system's. `encrypted_dns` says whether queries to name servers are encrypted: `"system"` as the system
+    does, `"auto"` where they offer it, `"require"` or `"off"`. `mptcp` enables Multipath TCP where TCP is tried. `ech` says how the names of servers are
     encrypted (Encrypted ClientHello): `"auto"` where their records have the keys, `"off"`, `"require"`, or with the keys
     of `"ecl:BASE64"`. `sctp` is the configuration of the associations that the endpoint opens, and `sctp_addresses` are
     the local addresses that they use; by default, all suitable ones.
@@ -98,6 +100,7 @@ class Endpoint:
         cert: Cert = None,
         resolve: Mapping[str, str | Iterable[str]] | None = None,
         dns_server: str | None = None,
+        encrypted_dns: str = "system",
         mptcp: bool = False,
         ech: str = "auto",
         sctp: Config | None = None,
@@ -109,6 +112,7 @@ class Endpoint:
             "cert": cert,
             "resolve": dict(resolve or {}),
             "dns_server": dns_server,
+            "encrypted_dns": encrypted_dns,
             "mptcp": mptcp,
             "ech": ech,
             "sctp": sctp,
@@ -132,7 +136,9 @@ class Endpoint:
         #: Everything that is needed to create the endpoint anew, in a child of this process.
         self._options = _Options(
             trust=trust,
-            dns=_DnsOptions(server=dns_server, overrides=_overrides(resolve or {})),
+            dns=_DnsOptions(
+                server=dns_server, encrypted=encrypted_dns, overrides=_overrides(resolve or {})
+            ),
             file=None if isinstance(memory, bool) else os.fspath(memory),
             remember=memory is not False,
             mptcp=mptcp,

@@ -11,7 +11,8 @@ use crate::{
     endpoint_options::{
         EndpointOptions, eyas_endpoint_options_add_local_address, eyas_endpoint_options_free,
         eyas_endpoint_options_new, eyas_endpoint_options_set_dns_server,
-        eyas_endpoint_options_set_ech, eyas_endpoint_options_set_roots,
+        eyas_endpoint_options_set_ech, eyas_endpoint_options_set_encrypted_dns,
+        eyas_endpoint_options_set_roots,
     },
     error::{eyas_error_code, eyas_error_free, eyas_error_race_json},
     event::{eyas_event_json, eyas_event_name},
@@ -146,6 +147,17 @@ fn options_of_an_endpoint_are_checked_when_they_are_set() {
     assert!(message.contains("expected auto, off, require"), "{message}");
     done(|error| eyas_endpoint_options_set_ech(Some(&mut options), c"require".into(), error))
         .expect("a policy");
+    let (code, message) = call_with_error(|error| {
+        let setting = c"perhaps".into();
+        eyas_endpoint_options_set_encrypted_dns(Some(&mut options), setting, error)
+    });
+    assert_eq!(code, EYAS_INVALID);
+    assert!(message.contains("expected system, auto"), "{message}");
+    done(|error| {
+        let setting = c"require".into();
+        eyas_endpoint_options_set_encrypted_dns(Some(&mut options), setting, error)
+    })
+    .expect("a policy");
     let pem = &b"no certificate"[..];
     let (code, _) = call_with_error(|error| {
         eyas_endpoint_options_set_roots(Some(&mut options), pem.into(), pem.len(), error)
