@@ -88,6 +88,8 @@ enum Event {
         rtt_ms: Option<u16>,
         /// Whether the driver reports first that the transport fell back.
         fell_back: bool,
+        /// Whether it reports first that a long ClientHello did not get through.
+        long_hello_failed: bool,
     },
     Failed {
         id: u8,
@@ -319,6 +321,10 @@ fuzz_target!(|run: Run| {
         }
         if let Event::Ready { id, fell_back: true, .. } = event {
             race.handle_input(now, RaceInput::FellBack { id: AttemptId((*id).into()) });
+        }
+        if let Event::Ready { id, long_hello_failed: true, .. } = event {
+            let detail = "simulated".to_owned();
+            race.handle_input(now, RaceInput::LongHelloFailed { id: AttemptId((*id).into()), detail });
         }
         match input(event) {
             Some(input) => race.handle_input(now, input),

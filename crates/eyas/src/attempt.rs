@@ -12,6 +12,7 @@
 //! | SCTP | to the association whose verification tag the report quotes (RFC 9260 §10) |
 
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Candidate, Security, Transport};
@@ -34,8 +35,10 @@ use crate::security::{CertificateRejection, explained};
 use event::{AttemptEvent, EstablishedTransport};
 use opening::RaceOpening;
 
+mod client_hello;
 pub(crate) mod event;
 mod first_byte;
+mod handshakes;
 pub(crate) mod opening;
 #[cfg(feature = "quic")]
 pub(crate) mod quic;
@@ -55,6 +58,8 @@ pub(crate) struct CandidateAttempt {
     pub(crate) candidate: Candidate,
     /// How its ClientHello is encrypted.
     pub(crate) ech: EchAttempt,
+    /// Whether its ClientHello takes one packet, because one of two is known not to get through.
+    pub(crate) short_hello: AtomicBool,
     pub(crate) server_name: Result<ServerName<'static>, UnverifiableName>,
     pub(crate) initial_rtt: Option<Duration>,
     /// The origin of the times in [`ConnectionTimings`].
@@ -156,7 +161,8 @@ impl CandidateAttempt {
             match self.establish(connector, reporter).await {
                 Ok(mut established) => {
                     established.info.ech = self.ech.outcome();
-                    established.info.reasons.extend(self.ech.note().map(str::to_owned));
+                    let notes = self.ech.note().into_iter().chain(self.hello_note());
+                    established.info.reasons.extend(notes.map(str::to_owned));
                     return Ok(established);
                 }
                 Err(failure) if !self.ech.advance()? => return Err(failure),

@@ -48,7 +48,7 @@ pub struct ConnectionInfo {
     /// Why this candidate was ranked where it was, and anything else worth knowing about it, as
     /// text for people.
     pub reasons: Vec<String>,
-    /// The candidates that failed before this one won, and how.
+    /// The candidates that failed before this one won, and how; also those that went on with a shorter ClientHello, why.
     pub failed: Vec<(Candidate, AttemptFailure)>,
     /// The certificate chain presented by the peer, end-entity certificate first.
     pub peer_certificates: Vec<CertificateDer<'static>>,

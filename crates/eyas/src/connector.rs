@@ -17,7 +17,6 @@ use crate::network::CurrentNetwork;
 use crate::quic_sockets::QuicSockets;
 #[cfg(feature = "quic")]
 use crate::quic_tls::QuicClientTls;
-use crate::short_hello_peers::ShortHelloPeers;
 use crate::{Error, SecurityParameters};
 
 /// The maximum number of cached configurations of one kind; a program offers few lists of
@@ -47,7 +46,6 @@ struct ShortHelloConnector {
     /// `None` if every ClientHello fits into one packet, or has to be of two.
     tls: Option<ClientConfig>,
     configs: ConfigCache<Arc<ClientConfig>>,
-    peers: ShortHelloPeers,
 }
 
 /// The configurations of TLS over a stream.
@@ -136,14 +134,14 @@ impl EndpointConnector {
         self.security.ech()
     }
 
+    /// Returns whether a ClientHello of one packet may be sent where one of two does not get through.
+    pub(crate) fn may_shorten_hello(&self) -> bool {
+        !self.security.requires_key_exchange()
+    }
+
     /// Returns whether TLS over streams offers TLS 1.3 alone.
     pub(crate) fn has_tls13_alone(&self) -> bool {
         self.security.has_tls13_alone()
-    }
-
-    /// Returns the peers that need such a ClientHello.
-    pub(crate) fn short_hello_peers(&self) -> &ShortHelloPeers {
-        &self.short_hellos.peers
     }
 
     /// Returns the TLS configuration of QUIC attempts that offer these protocols to a server that is offered this.

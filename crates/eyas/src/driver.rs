@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Candidate, Transport};
@@ -123,8 +124,8 @@ async fn complete_setup(endpoint: &Endpoint, clock: &RaceClock, record: &SharedJ
         let current = journal.setup();
         if current.network != *network {
             let mut setup = RaceSetup::clone(current);
-            let memory = endpoint.memory();
-            setup.view = memory.view(&network.id, &setup.target.host, current.view.trust());
+            let (host, trust) = (&setup.target.host, current.view.trust());
+            setup.view = endpoint.memory_view(&network.id, host, trust);
             setup.network = NetworkView::clone(&network);
             *journal = RaceJournal::new(Arc::new(setup), clock.now());
         }
@@ -233,7 +234,7 @@ impl RaceDriver {
             DriverEvent::Network(network) => {
                 let setup = self.race.setup();
                 let (host, trust) = (&setup.target.host, setup.view.trust());
-                let view = self.endpoint.memory().view(&network.id, host, trust);
+                let view = self.endpoint.memory_view(&network.id, host, trust);
                 let network = (*network).clone();
                 RaceInput::NetworkChanged(Box::new(NetworkChange { network, view }))
             }
@@ -243,6 +244,12 @@ impl RaceDriver {
                 RaceInput::Progress { id, level, rtt }
             }
             DriverEvent::Attempt(id, AttemptEvent::FellBack) => RaceInput::FellBack { id },
+            DriverEvent::Attempt(id, AttemptEvent::LongHelloFailed(detail)) => {
+                if let Some(attempt) = self.race.attempt(id) {
+                    events::long_hello(&self.race, &attempt.candidate, &detail);
+                }
+                RaceInput::LongHelloFailed { id, detail }
+            }
             DriverEvent::Attempt(id, AttemptEvent::Failed(failure)) => {
                 self.count(id, EndpointTally::failed);
                 if let Some(attempt) = self.race.attempt(id) {
@@ -315,11 +322,13 @@ impl RaceDriver {
         }
         events::start(&self.race, &candidate, self.race.attempt(id));
         let candidate = self.on_interface(candidate);
+        let short_hello = self.race.attempt(id).is_some_and(|attempt| attempt.short_hello);
         let setup = self.race.setup();
         let host = self.options.peer.certificate_host.as_ref().unwrap_or(&setup.target.host);
         let attempt = CandidateAttempt {
             candidate,
             ech: EchAttempt::default(),
+            short_hello: AtomicBool::new(short_hello),
             server_name: server_name(host),
             initial_rtt,
             origin: self.clock.origin(),
@@ -451,9 +460,11 @@ impl RaceDriver {
         self.endpoint.tally().used(attempt.candidate.transport);
         info.timings.dns = self.first_address;
         info.from_memory = attempt.from_memory;
-        let failed =
-            |attempt: &RaceAttempt| Some((attempt.candidate.clone(), attempt.failure()?.clone()));
-        info.failed = self.race.attempts().iter().filter_map(failed).collect();
+        let failed = |attempt: &RaceAttempt| {
+            let failures = attempt.long_hello_failure.iter().chain(attempt.failure());
+            failures.map(|failure| (attempt.candidate.clone(), failure.clone())).collect::<Vec<_>>()
+        };
+        info.failed = self.race.attempts().iter().flat_map(failed).collect();
         info.reasons.splice(0..0, attempt.reasons.iter().map(ToString::to_string));
         let mut candidate = attempt.candidate.clone();
         if info.fell_back {

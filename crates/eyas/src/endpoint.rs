@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Candidate, Transport};
-use eyas_race::evidence::{AttemptFailure, TrustContext};
+use eyas_race::evidence::{AttemptFailure, NetworkId, TrustContext};
 use eyas_race::io::NetworkView;
+use eyas_race::memory::MemoryView;
 use eyas_race::target::{Target, TargetHost};
 #[cfg(feature = "sctp")]
 use eyas_sctp_tokio::SctpConnector;
@@ -252,6 +254,20 @@ impl Endpoint {
         &self.shared.memory
     }
 
+    /// Returns what the memory knows of a host, as far as it is used.
+    pub(crate) fn memory_view(
+        &self,
+        network: &NetworkId,
+        host: &TargetHost,
+        trust: &TrustContext,
+    ) -> MemoryView {
+        let view = self.memory().view(network, host, trust);
+        match self.connector().may_shorten_hello() {
+            true => view,
+            false => view.without_short_hellos(),
+        }
+    }
+
     /// Returns whom connections to this host trust, for the memory. `certificate_host` is the host
     /// that the certificate must be valid for, if another one was given.
     pub(crate) fn trust(
@@ -348,6 +364,7 @@ impl Endpoint {
         let attempt = CandidateAttempt {
             candidate,
             ech: EchAttempt::default(),
+            short_hello: AtomicBool::default(),
             server_name: server_name(host),
             initial_rtt,
             origin: Instant::now(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eyas_race::candidate::Candidate;
-use eyas_race::evidence::{AttemptFailure, Evidence};
+use eyas_race::evidence::{AttemptFailure, Evidence, FailureCause};
 use eyas_race::io::RaceFailure;
 use eyas_race::race::{Race, RaceAttempt};
 use tracing::debug;
@@ -38,6 +38,12 @@ pub(crate) fn start(race: &Race, candidate: &Candidate, attempt: Option<&RaceAtt
 pub(crate) fn failure(race: &Race, candidate: &Candidate, failure: &AttemptFailure) {
     let host = &race.setup().target.host;
     debug!(target: TARGET, %host, %candidate, cause = failure.cause.name(), %failure, "failure");
+}
+
+/// A ClientHello of two packets has not got through, and the attempt goes on.
+pub(crate) fn long_hello(race: &Race, candidate: &Candidate, detail: &str) {
+    let (host, cause) = (&race.setup().target.host, FailureCause::LongClientHello.name());
+    debug!(target: TARGET, %host, %candidate, cause, failure = detail, "failure");
 }
 
 /// An attempt has won.

@@ -114,7 +114,6 @@ mod resolver;
 mod sctp;
 mod security;
 mod shared_journal;
-mod short_hello_peers;
 pub mod sockets;
 #[cfg(feature = "quic")]
 mod stateless_reset;

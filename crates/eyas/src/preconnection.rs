@@ -295,7 +295,7 @@ pub(crate) fn setup(
     policy.rely_on_ech |=
         target.security != Security::None && ech.policy != EchPolicy::Off && ech.given.is_none();
     RaceSetup {
-        view: endpoint.memory().view(&network.id, &target.host, trust),
+        view: endpoint.memory_view(&network.id, &target.host, trust),
         target,
         policy,
         network: network.clone(),

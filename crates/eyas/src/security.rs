@@ -238,6 +238,11 @@ impl SecurityParameters {
         &self.ech
     }
 
+    /// Returns whether nothing but X25519MLKEM768 will do.
+    pub(crate) const fn requires_key_exchange(&self) -> bool {
+        self.requires_post_quantum
+    }
+
     /// Returns whether TLS over streams offers TLS 1.3 alone, which a ClientHello with ECH does.
     pub(crate) fn has_tls13_alone(&self) -> bool {
         self.stream_versions().iter().all(|version| version.version == ProtocolVersion::TLSv1_3)

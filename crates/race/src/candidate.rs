@@ -151,6 +151,12 @@ impl Candidate {
             && self.ech == other.ech
     }
 
+    /// Returns whether it sends a ClientHello that takes two packets with a large key share.
+    pub fn has_client_hello(&self) -> bool {
+        self.security == Security::Tls
+            && matches!(self.transport, Transport::Tcp | Transport::Mptcp | Transport::Quic)
+    }
+
     /// Returns a candidate under TLS at this address and port, for tests.
     #[cfg(test)]
     pub(crate) fn under_tls(transport: Transport, address: SocketAddr) -> Self {

@@ -49,6 +49,10 @@ pub enum FailureCause {
     /// What answered an encrypted ClientHello was neither the server nor proved to be its public name (RFC 9849 §6.1.7):
     /// a device on the path, or a server that is set up wrongly.
     EchBroken,
+    /// A ClientHello of two packets, as one with a share of X25519MLKEM768 is, did not get through, and one of one packet
+    /// was answered: a device on the path drops the second packet, or the server does not put the two together. The
+    /// attempt went on.
+    LongClientHello,
     /// The peer violated the protocol.
     Protocol,
     /// The deadline expired.
@@ -77,6 +81,7 @@ impl FailureCause {
             Self::Certificate => "certificate",
             Self::Ech => "ech",
             Self::EchBroken => "ech-broken",
+            Self::LongClientHello => "long-client-hello",
             Self::Protocol => "protocol",
             Self::Deadline => "deadline",
             Self::FellBack => "fell-back",
@@ -87,7 +92,10 @@ impl FailureCause {
 
     /// Returns whether the failure is one of the security layer, whose peer was therefore reached.
     pub const fn is_of_security(self) -> bool {
-        matches!(self, Self::Tls | Self::Certificate | Self::Ech | Self::EchBroken)
+        matches!(
+            self,
+            Self::Tls | Self::Certificate | Self::Ech | Self::EchBroken | Self::LongClientHello
+        )
     }
 
     /// Returns whether the failure is one of this host, which says nothing about the peer or the

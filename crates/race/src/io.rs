@@ -53,6 +53,14 @@ pub enum RaceInput {
         /// The attempt.
         id: AttemptId,
     },
+    /// The server did not answer a ClientHello of two packets, and answered one of one packet, with which the attempt
+    /// goes on.
+    LongHelloFailed {
+        /// The attempt.
+        id: AttemptId,
+        /// What became of the long one, as text for people.
+        detail: String,
+    },
     /// The attempt failed.
     Failed {
         /// The attempt.

@@ -109,6 +109,9 @@ pub struct PlanEntry {
     /// Whether it is tried beside a working connection, for the memory; without one, it is tried in
     /// turn like any other.
     pub retest: bool,
+    /// Whether its ClientHello is to take one packet, because the memory knows that one of two does not get through.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub short_hello: bool,
     /// Why it has this rank.
     pub reasons: Vec<PlanReason>,
 }
@@ -191,7 +194,8 @@ pub fn plan(request: &PlanRequest<'_>) -> Plan {
     let mut notes = request.notes.to_vec();
     notes.extend(found.notes);
     let wait_times = second_try::wait_times(request);
-    let entries = schedule::entries(request.policy, &wait_times, assessed);
+    let mut entries = schedule::entries(request.policy, &wait_times, assessed);
+    entries.iter_mut().for_each(|entry| remembered::shorten_hello(request, entry));
     let (second_try_delay, is_lossy) = (wait_times.second_try_delay, wait_times.is_lossy);
     notes.extend(wait_times.note);
     Plan { entries, dropped, notes, second_try_delay, is_lossy }

@@ -302,6 +302,7 @@ impl Race {
                 RaceInput::Progress { id, level, rtt } => self.handle_progress(id, level, rtt),
                 RaceInput::Ready { id, alpn, rtt } => self.handle_ready(id, alpn, rtt),
                 RaceInput::FellBack { id } => self.handle_fallback(id),
+                RaceInput::LongHelloFailed { id, detail } => self.handle_long_hello(id, detail),
                 RaceInput::Failed { id, failure } => self.handle_failure(id, failure),
                 RaceInput::Cancel => is_cancelled = true,
             }

@@ -60,6 +60,11 @@ pub(crate) enum ReasonKind {
         /// One race in this many probes it.
         one_in: u32,
     },
+    /// A ClientHello of two packets did not get through to it recently: it begins with one of one packet.
+    ShortHello {
+        /// The time until a long one is tried again.
+        retest_in: Duration,
+    },
     /// A less preferred candidate works; this one is tried beside it to find the best.
     MoreWanted {
         /// The transport that works.

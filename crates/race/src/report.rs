@@ -2,7 +2,7 @@
 //!
 //! Times are milliseconds since the start of the race, with microseconds as decimals.
 
-use alloc::{format, string::String, string::ToString, vec::Vec};
+use alloc::{string::String, string::ToString, vec::Vec};
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -68,6 +68,8 @@ pub struct AttemptReport {
     pub transport: Transport,
     /// Whether MPTCP was requested, but the peer or the path supports only TCP.
     pub fell_back: bool,
+    /// Whether its ClientHello took one packet, because one of two does not get through.
+    pub short_hello: bool,
     /// The security layer.
     pub security: Security,
     /// Address and port.
@@ -241,6 +243,7 @@ impl MillisecondClock {
             id: attempt.id.0,
             transport: attempt.transport(),
             fell_back: attempt.fell_back,
+            short_hello: attempt.short_hello,
             security: attempt.candidate.security,
             address: attempt.candidate.address.to_string(),
             started_ms: self.ms(attempt.started),
@@ -294,11 +297,11 @@ pub fn milliseconds(span: Duration) -> f64 {
 
 fn outcome(attempt: &RaceAttempt) -> (AttemptOutcome, String) {
     let (outcome, reason) = outcome_in_state(attempt);
-    match (attempt.fell_back, reason.is_empty()) {
-        (false, _) => (outcome, reason),
-        (true, true) => (outcome, FALLBACK.into()),
-        (true, false) => (outcome, format!("{FALLBACK}; {reason}")),
-    }
+    let long_hello = attempt.long_hello_failure.as_ref().map(ToString::to_string);
+    let mut parts: Vec<String> = attempt.fell_back.then(|| FALLBACK.into()).into_iter().collect();
+    parts.extend(long_hello);
+    parts.extend(Some(reason).filter(|reason| !reason.is_empty()));
+    (outcome, parts.join("; "))
 }
 
 /// Why an attempt over MPTCP became one over TCP.

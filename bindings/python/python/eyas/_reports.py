@@ -85,6 +85,8 @@ class Attempt:
     transport: str
     #: Whether MPTCP was requested, but the peer or the path supports only TCP.
     fell_back: bool
+    #: Whether its ClientHello took one packet, because one of two does not get through.
+    short_hello: bool
     security: str
     address: str
     started_ms: float

@@ -249,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    const CAUSES: [FailureCause; 13] = [
+    const CAUSES: [FailureCause; 14] = [
         FailureCause::Refused,
         FailureCause::Unreachable,
         FailureCause::Silent,
@@ -258,6 +258,7 @@ mod tests {
         FailureCause::Certificate,
         FailureCause::Ech,
         FailureCause::EchBroken,
+        FailureCause::LongClientHello,
         FailureCause::Protocol,
         FailureCause::Deadline,
         FailureCause::FellBack,

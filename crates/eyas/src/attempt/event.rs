@@ -18,6 +18,8 @@ pub(crate) enum AttemptEvent {
     },
     /// MPTCP fell back to TCP.
     FellBack,
+    /// A ClientHello of two packets did not get through where one of one packet did; what became of the long one.
+    LongHelloFailed(String),
     Ready(Box<EstablishedTransport>),
     Failed(AttemptFailure),
 }

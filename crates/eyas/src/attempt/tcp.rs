@@ -12,8 +12,7 @@ use socket2::{Domain, Socket, TcpKeepalive};
 use tokio::net::TcpStream;
 
 use super::event::{AttemptEvent, EstablishedTransport};
-use super::tcp_hello::{self, SecuredTcp};
-use super::{AttemptReporter, CandidateAttempt, tcp_connect, tls};
+use super::{AttemptReporter, CandidateAttempt, tcp_connect, tcp_hello, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connector::EndpointConnector;
 use crate::failure::open_failure;
@@ -69,9 +68,9 @@ pub(super) async fn run(
         Security::Tls => {
             // Without MPTCP and Fast Open, which devices remove or drop as well.
             let reopen = || connected(attempt, connector, false, false);
-            let SecuredTcp { stream, note } =
-                tcp_hello::secure(stream, attempt, connector, reached, rtt, reopen).await?;
-            info.reasons.extend(note.map(str::to_owned));
+            let stream =
+                tcp_hello::secure(stream, attempt, reporter, connector, reached, rtt, reopen)
+                    .await?;
             info.timings.security = Some(attempt.origin.elapsed());
             tls::describe(&mut info, stream.get_ref().1);
             let transport = ByteTransport::Tls(Box::new(stream.into()));

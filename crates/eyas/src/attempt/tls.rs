@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
 use super::CandidateAttempt;
+use super::client_hello::{HandshakeFailure, HelloFault};
 use crate::connection_info::ConnectionInfo;
 use crate::failure::{failure, io_failure};
 use crate::security::{explained, observed, recorded_call};
@@ -26,20 +27,7 @@ pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> Result<tokio_rustls::client::TlsStream<S>, AttemptFailure> {
     let answered = AtomicBool::new(false);
     let connecting = connect_observed(stream, config, attempt, reached, &answered);
-    connecting.await.map_err(HandshakeFailure::into_failure)
-}
-
-/// A handshake that failed.
-pub(super) struct HandshakeFailure {
-    failure: AttemptFailure,
-    /// Whether the peer may have ended it for the size of the ClientHello.
-    pub(super) may_be_due_to_size: bool,
-}
-
-impl HandshakeFailure {
-    pub(super) fn into_failure(self) -> AttemptFailure {
-        self.failure
-    }
+    connecting.await.map_err(|HandshakeFailure { failure, .. }| failure)
 }
 
 /// The same, and notes in `answered` once the server has answered the ClientHello.
@@ -50,10 +38,10 @@ pub(super) async fn connect_observed<S: AsyncRead + AsyncWrite + Unpin>(
     reached: EvidenceLevel,
     answered: &AtomicBool,
 ) -> Result<tokio_rustls::client::TlsStream<S>, HandshakeFailure> {
-    let name = attempt.server_name.clone().map_err(|error| HandshakeFailure {
-        failure: failure(FailureCause::Certificate, reached, error.to_string()),
-        may_be_due_to_size: false,
-    })?;
+    let name = attempt
+        .server_name
+        .clone()
+        .map_err(|error| failure(FailureCause::Certificate, reached, error.to_string()))?;
     let mut connecting = pin!(observed(TlsConnector::from(config).connect(name, stream)));
     let (result, rejection) = poll_fn(|context| {
         // With the server's share in its first message the exchange is complete.
@@ -63,7 +51,7 @@ pub(super) async fn connect_observed<S: AsyncRead + AsyncWrite + Unpin>(
     })
     .await;
     result.map_err(|error| HandshakeFailure {
-        may_be_due_to_size: may_be_due_to_size(&error),
+        fault: length_fault(&error),
         failure: attempt.failed_handshake(&error, reached, rejection),
     })
 }
@@ -81,16 +69,9 @@ pub(crate) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
 
 /// Returns whether a server that takes the first packet of a ClientHello for all of it may have caused this error: it
 /// closes or resets the connection, or sends one of the alerts about messages that cannot be parsed.
-fn may_be_due_to_size(error: &io::Error) -> bool {
-    match tls_error(error) {
-        Some(rustls::Error::AlertReceived(alert)) => matches!(
-            alert,
-            AlertDescription::DecodeError
-                | AlertDescription::IllegalParameter
-                | AlertDescription::UnexpectedMessage
-                | AlertDescription::RecordOverflow
-                | AlertDescription::InternalError
-        ),
+fn length_fault(error: &io::Error) -> HelloFault {
+    let is_explained = match tls_error(error) {
+        Some(rustls::Error::AlertReceived(alert)) => is_of_parser(*alert),
         Some(_) => false,
         None => matches!(
             error.kind(),
@@ -99,7 +80,20 @@ fn may_be_due_to_size(error: &io::Error) -> bool {
                 | io::ErrorKind::ConnectionAborted
                 | io::ErrorKind::BrokenPipe
         ),
-    }
+    };
+    if is_explained { HelloFault::MaybeLength } else { HelloFault::Other }
+}
+
+/// Returns whether an alert is about a message that cannot be parsed.
+pub(super) const fn is_of_parser(alert: AlertDescription) -> bool {
+    matches!(
+        alert,
+        AlertDescription::DecodeError
+            | AlertDescription::IllegalParameter
+            | AlertDescription::UnexpectedMessage
+            | AlertDescription::RecordOverflow
+            | AlertDescription::InternalError
+    )
 }
 
 /// Returns the error of rustls in one of a stream.

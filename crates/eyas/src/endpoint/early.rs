@@ -1,5 +1,6 @@
 //! Data sent before the handshake is complete: 0-RTT over QUIC (RFC 9001 §4.6).
 
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use eyas_race::candidate::Candidate;
@@ -59,6 +60,7 @@ impl Endpoint {
         let mut attempt = CandidateAttempt {
             candidate,
             ech: EchAttempt::default(),
+            short_hello: AtomicBool::default(),
             server_name: server_name(host),
             initial_rtt: None,
             origin: Instant::now(),

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
 use eyas::race::evidence::{AttemptFailure, FailureCause};
-use eyas::race::target::TargetHost;
+use eyas::race::memory::MemoryConfig;
+use eyas::race::target::{Target, TargetHost};
 use eyas::rustls::crypto::ring::kx_group::{SECP256R1, X25519};
-use eyas::{Connection, Endpoint, SecurityParameters};
+use eyas::{Connection, Endpoint, MemoryStore, Resolver, SecurityParameters};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -98,6 +99,16 @@ async fn pass(mut client: TcpStream, server: SocketAddr, fate: Fate) {
     let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
 }
 
+/// Connects by a race over TCP, whose evidence is remembered.
+async fn race(endpoint: &Endpoint, address: SocketAddr) -> Connection {
+    let (host, port) = (TargetHost::Name(NAME.into()), address.port());
+    let target = Target::plain(host, port, vec![Transport::Tcp], Security::Tls);
+    let mut initiation = endpoint.preconnection(target).initiate();
+    let connection = wait(initiation.usable()).await.unwrap();
+    wait(initiation.finished()).await;
+    connection
+}
+
 async fn attempt(endpoint: &Endpoint, address: SocketAddr) -> Result<Connection, AttemptFailure> {
     let wanted = Candidate {
         address,
@@ -115,25 +126,53 @@ fn endpoint(security: SecurityParameters) -> Endpoint {
     Endpoint::builder().security(security).build().unwrap()
 }
 
+/// An endpoint with this memory that finds the device by name.
+fn remembering(security: SecurityParameters, device: &Device, memory: MemoryStore) -> Endpoint {
+    let (port, address) = (device.address.port(), device.address.ip());
+    let resolver = Resolver::server((address, 9).into()).overriding(NAME, port, vec![address]);
+    let builder = Endpoint::builder().security(security).resolver(resolver).memory(memory);
+    builder.build().unwrap()
+}
+
 fn is_shortened(connection: &Connection) -> bool {
     connection.info().reasons.iter().any(|reason| reason.contains("two packets"))
 }
 
 #[tokio::test]
-async fn one_of_one_packet_follows_and_is_the_first_from_then_on() {
+async fn one_of_one_packet_follows_and_is_the_first_from_then_on_in_other_processes_too() {
     let own = Credentials::of(NAME);
     for fate in [Fate::Closed, Fate::Swallowed, Fate::Misread] {
         let server = Server::start(own.config(None));
         let device = Device::start(server.address, fate).await;
-        let endpoint = endpoint(own.trusted());
-        let first = attempt(&endpoint, device.address).await.unwrap();
+        let memory = MemoryStore::default();
+        let endpoint = remembering(own.trusted(), &device, memory.clone());
+        let first = race(&endpoint, device.address).await;
         assert_eq!(first.info().key_exchange, Some("X25519"), "{fate:?}");
         assert!(is_shortened(&first), "{:?}", first.info().reasons);
+        let failed: Vec<_> = first.info().failed.iter().map(|(_, failure)| failure.cause).collect();
+        assert_eq!(failed, [FailureCause::LongClientHello], "{fate:?}");
         assert_eq!(device.connections(), 2, "{fate:?}");
-        drop(first);
-        let later = attempt(&endpoint, device.address).await.unwrap();
-        assert!(is_shortened(&later), "{:?}", later.info().reasons);
+        drop((first, endpoint));
+        let memory = MemoryStore::in_memory_with(MemoryConfig::default(), memory.entries());
+        let later = race(&remembering(own.trusted(), &device, memory), device.address).await;
+        assert!(is_shortened(&later) && later.info().failed.is_empty(), "{:?}", later.info());
         assert_eq!(device.connections(), 3, "{fate:?}: the memory is used");
+    }
+}
+
+#[tokio::test]
+async fn a_long_one_is_tried_again_once_the_evidence_has_aged() {
+    let own = Credentials::of(NAME);
+    let server = Server::start(own.config(None));
+    let device = Device::start(server.address, Fate::Closed).await;
+    let config = MemoryConfig { retest_after: Some(Duration::ZERO), ..MemoryConfig::default() };
+    let memory = MemoryStore::in_memory(config);
+    for connections in [2, 4] {
+        // rustls remembers in an endpoint with which group a server was content.
+        let endpoint = remembering(own.trusted(), &device, memory.clone());
+        let connection = race(&endpoint, device.address).await;
+        assert_eq!(connection.info().failed.len(), 1, "{:?}", connection.info());
+        assert_eq!(device.connections(), connections);
     }
 }
 

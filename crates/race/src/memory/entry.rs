@@ -69,6 +69,9 @@ pub struct PeerEntry {
     /// The outcomes of the security layer, most recently used set-up last; at most
     /// [`PeerEntry::MAX_SET_UPS`].
     pub secured: Vec<SecurityOutcome>,
+    /// That a ClientHello of two packets did not get through, if so; for all set-ups, as their lengths hardly differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long_hello: Option<DatedOutcome>,
     /// The round-trip times of earlier handshakes; they outlive the outcome.
     pub round_trip: Option<RoundTrip>,
 }

@@ -72,6 +72,7 @@ fn peer_after(
         at: evidence.at,
         reach: None,
         secured: Vec::new(),
+        long_hello: None,
         round_trip: None,
     });
     entry.at = evidence.at;
@@ -79,6 +80,7 @@ fn peer_after(
     if let (Some(set_up), Some(outcome)) = (set_up, secured) {
         entry.insert_secured(set_up, outcome, evidence.at.saturating_sub(config.keep_for));
     }
+    entry.long_hello = long_hello_after(entry.long_hello, evidence, config);
     entry.round_trip = match (entry.round_trip, evidence.rtt) {
         (Some(known), Some(sample)) => Some(known.and(sample)),
         (None, Some(sample)) => Some(RoundTrip::first(sample)),
@@ -118,6 +120,8 @@ fn security_finding(evidence: &Evidence) -> Option<EvidenceFinding<'_>> {
     }
     match &evidence.failure {
         None => evidence.is_good().then_some(EvidenceFinding::Good(evidence.level)),
+        // The attempt went on with a shorter ClientHello, which decides.
+        Some(failure) if failure.cause == FailureCause::LongClientHello => None,
         Some(failure) => (concerns_security(evidence, failure) && !failure.cause.is_of_this_host())
             .then_some(EvidenceFinding::Bad(failure)),
     }
@@ -135,6 +139,24 @@ fn concerns_security(evidence: &Evidence, failure: &AttemptFailure) -> bool {
     };
     candidate.security != Security::None
         && (failure.reached.max(evidence.level) >= security_from || failure.cause.is_of_security())
+}
+
+/// Returns what is known about ClientHellos of two packets after this evidence. While one is not due, attempts have short
+/// ones, whose success says nothing about it.
+fn long_hello_after(
+    known: Option<DatedOutcome>,
+    evidence: &Evidence,
+    config: &MemoryConfig,
+) -> Option<DatedOutcome> {
+    match &evidence.failure {
+        Some(failure) if failure.cause == FailureCause::LongClientHello => {
+            outcome_after(known, EvidenceFinding::Bad(failure), evidence, config).or(known)
+        }
+        None if evidence.is_good() => known.filter(|known| {
+            matches!(known.verdict(evidence.at, config), MemoryVerdict::Bad { .. })
+        }),
+        _ => known,
+    }
 }
 
 /// Returns the outcome after this finding; `None` if nothing changes.

@@ -100,6 +100,6 @@ impl PeerEntry {
         };
         let secured = secured.map(|seen| SecurityOutcome { set_up: SetUp::default(), seen });
         let secured = secured.into_iter().collect();
-        Self { at, reach: Some(reach), secured, round_trip: None }
+        Self { at, reach: Some(reach), secured, long_hello: None, round_trip: None }
     }
 }

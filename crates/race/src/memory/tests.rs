@@ -12,6 +12,7 @@ use crate::target::TargetHost;
 
 mod back_off;
 mod inference;
+mod long_hello;
 mod loss;
 mod rows;
 mod set_ups;

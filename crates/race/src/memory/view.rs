@@ -133,6 +133,13 @@ impl MemoryView {
         }
     }
 
+    /// Forgets which ClientHellos of two packets did not get through, for whoever must not send shorter ones.
+    #[must_use]
+    pub fn without_short_hellos(mut self) -> Self {
+        self.peers.values_mut().for_each(|entry| entry.long_hello = None);
+        self
+    }
+
     /// Returns the verdict about this candidate at `now`.
     pub fn verdict(&self, candidate: &Candidate, now: Duration) -> MemoryVerdict {
         self.verdict_from(self.peer(candidate), candidate, now)
@@ -198,6 +205,27 @@ impl MemoryView {
     /// verdict, because distances change more slowly than firewalls.
     pub fn round_trip(&self, candidate: &Candidate, now: Duration) -> Option<RoundTrip> {
         round_trip_from(self.peer(candidate), now)
+    }
+
+    /// Returns when a ClientHello of two packets is due again for this candidate, if one did not get through recently,
+    /// over TCP whether with MPTCP or without.
+    pub fn short_hello_until(&self, candidate: &Candidate, now: Duration) -> Option<Duration> {
+        if !candidate.has_client_hello() {
+            return None;
+        }
+        let address = without_flow_label(candidate.address);
+        let until = |transport: Transport| {
+            let entry = self.peers.get(&(transport, candidate.security, address))?;
+            match entry.long_hello?.verdict(now, &self.config) {
+                MemoryVerdict::Bad { until, .. } => Some(until),
+                _ => None,
+            }
+        };
+        let transports: &[Transport] = match candidate.transport {
+            Transport::Tcp | Transport::Mptcp => &[Transport::Tcp, Transport::Mptcp],
+            _ => &[candidate.transport],
+        };
+        transports.iter().copied().filter_map(until).max()
     }
 
     /// Returns the loss of this network, if it is lossy.

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::interleave::interleave;
-use super::{CandidateDraft, PlanRequest};
+use super::{CandidateDraft, PlanEntry, PlanRequest};
 use crate::candidate::{AddressFamily, Transport};
 use crate::memory::{MemoryVerdict, path_port};
 use crate::reason::{PlanReason, ReasonKind};
@@ -99,6 +99,18 @@ impl AssessedCandidate {
     const fn transport_and_family(&self) -> (Transport, AddressFamily) {
         let candidate = &self.draft.candidate;
         (candidate.transport, AddressFamily::from_ip(candidate.address.ip()))
+    }
+}
+
+/// Has the candidate begin with a ClientHello of one packet, if one of two did not get through to it recently.
+pub(super) fn shorten_hello(request: &PlanRequest<'_>, entry: &mut PlanEntry) {
+    if request.policy.ignore_memory {
+        return;
+    }
+    if let Some(until) = request.view.short_hello_until(&entry.candidate, request.now) {
+        let retest_in = until.saturating_sub(request.now);
+        entry.short_hello = true;
+        entry.reasons.push(PlanReason(ReasonKind::ShortHello { retest_in }));
     }
 }
 

@@ -99,6 +99,7 @@ fn in_order(policy: &Policy, assessed: Vec<AssessedCandidate>) -> Vec<PlanEntry>
                 initial_rtt: draft.rtt,
                 from_memory,
                 retest,
+                short_hello: false,
                 reasons: draft.reasons,
             }
         })

@@ -58,6 +58,11 @@ pub struct RaceAttempt {
     pub proceeded: bool,
     /// Whether the kernel fell back to plain TCP although MPTCP was requested.
     pub fell_back: bool,
+    /// Whether its ClientHello takes one packet, because one of two does not get through: the memory knows that, or the
+    /// attempt has found out.
+    pub short_hello: bool,
+    /// What became of the long one, if it has found out.
+    pub long_hello_failure: Option<AttemptFailure>,
     /// Its current state.
     pub state: AttemptState,
 }

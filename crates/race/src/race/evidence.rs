@@ -87,6 +87,20 @@ impl Race {
         self.attempts[index(id)].fell_back = true;
     }
 
+    /// Handles a ClientHello of two packets that did not get through where one of one packet did. The peer is heard:
+    /// this is evidence about the length alone.
+    pub(super) fn handle_long_hello(&mut self, id: AttemptId, detail: String) {
+        let Some(attempt) = self.attempts.get_mut(index(id)) else { return };
+        if attempt.short_hello || !attempt.is_under_way() || !attempt.candidate.has_client_hello() {
+            return;
+        }
+        let reached = attempt.level.max(EvidenceLevel::Answered);
+        let failure = AttemptFailure::new(FailureCause::LongClientHello, reached, detail);
+        attempt.short_hello = true;
+        attempt.long_hello_failure = Some(failure.clone());
+        self.learn(index(id), Some(failure), None);
+    }
+
     pub(super) fn handle_failure(&mut self, id: AttemptId, failure: AttemptFailure) {
         let at = self.now;
         let Some(attempt) = self.attempts.get_mut(index(id)) else { return };

@@ -39,7 +39,9 @@ fn rank(input: &RaceInput) -> (u8, u32, EvidenceLevel) {
         RaceInput::Slots(_) => (1, 0, EvidenceLevel::Started),
         RaceInput::Answer(answer) => (2, answer.id.0, EvidenceLevel::Started),
         // What an attempt shows after a fallback is evidence about another transport.
-        RaceInput::FellBack { id } => (3, id.0, EvidenceLevel::Started),
+        RaceInput::FellBack { id } | RaceInput::LongHelloFailed { id, .. } => {
+            (3, id.0, EvidenceLevel::Started)
+        }
         RaceInput::Progress { id, level, .. } => (3, id.0, *level),
         RaceInput::Ready { id, .. } => (4, id.0, EvidenceLevel::Started),
         RaceInput::Failed { id, .. } => (5, id.0, EvidenceLevel::Started),

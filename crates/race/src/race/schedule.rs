@@ -98,6 +98,8 @@ impl Race {
             answered_at: None,
             proceeded: false,
             fell_back: false,
+            short_hello: entry.short_hello,
+            long_hello_failure: None,
             state: AttemptState::UnderWay(purpose),
         };
         self.launch(attempt, purpose);
@@ -116,6 +118,7 @@ impl Race {
             answered_at: None,
             proceeded: false,
             fell_back: false,
+            long_hello_failure: None,
             state: AttemptState::UnderWay(purpose),
             ..attempt
         };

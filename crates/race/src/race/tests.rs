@@ -5,6 +5,7 @@ mod endings;
 mod fallback;
 mod init_ack_gate;
 mod limits;
+mod long_hello;
 mod loss;
 mod networks;
 mod properties;

@@ -110,6 +110,11 @@ impl ReasonKind {
                 if loss.handshakes == 1 { "" } else { "s" },
                 RoundedDuration(*head_start)
             ),
+            Self::ShortHello { retest_in } => write!(
+                f,
+                "a ClientHello of two packets, with X25519MLKEM768, did not get through recently: it has X25519 alone for {}",
+                RoundedDuration(*retest_in)
+            ),
             Self::MoreWanted { than, family } => write!(
                 f,
                 "{than} over {} works, but this one is preferred and untried: tried beside the working connection",
@@ -316,6 +321,7 @@ impl fmt::Display for FailureVerb {
             FailureCause::Tls => "failed in the TLS handshake",
             FailureCause::Ech => "did not accept the encrypted ClientHello",
             FailureCause::EchBroken => "broke the encrypted ClientHello",
+            FailureCause::LongClientHello => "did not answer a ClientHello of two packets",
             FailureCause::Certificate => "had a certificate that was not accepted",
             FailureCause::Protocol => "violated the protocol",
             FailureCause::Deadline => "was too slow",

@@ -53,6 +53,8 @@ pub struct AttemptJson {
     pub transport: &'static str,
     /// Whether MPTCP was requested, but the peer or the path supports only TCP.
     pub fell_back: bool,
+    /// Whether its ClientHello took one packet, because one of two does not get through.
+    pub short_hello: bool,
     /// As in [`WinnerJson`].
     pub security: &'static str,
     /// Address and port.
@@ -174,6 +176,7 @@ fn attempt(attempt: &AttemptReport) -> AttemptJson {
     AttemptJson {
         transport: attempt.transport.name(),
         fell_back: attempt.fell_back,
+        short_hello: attempt.short_hello,
         security: attempt.security.name(),
         address: attempt.address.clone(),
         started_ms: attempt.started_ms,

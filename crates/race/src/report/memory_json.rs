@@ -51,6 +51,8 @@ pub struct MemoryRowJson {
     pub age_ms: f64,
     /// How long the verdict remains valid.
     pub holds_for_ms: Option<f64>,
+    /// How long ClientHellos of one packet are used, because one of two did not get through.
+    pub short_hello_for_ms: Option<f64>,
     /// The smoothed round-trip time.
     pub rtt_ms: Option<f64>,
     /// The number of known recent handshakes, if the row is about the network.
@@ -103,6 +105,10 @@ fn rows_of(record: &MemoryRecord, now: Duration, config: &MemoryConfig) -> Vec<M
             row.security = Some(security.name());
             row.address = address.to_string();
             row.rtt_ms = peer.round_trip.map(|round_trip| milliseconds(round_trip.smoothed));
+            let long_hello = peer.long_hello.map(|seen| seen.verdict(now, config));
+            if let Some(MemoryVerdict::Bad { until, .. }) = long_hello {
+                row.short_hello_for_ms = Some(milliseconds(until.saturating_sub(now)));
+            }
             let verdicts = peer.verdicts(*security, now, config);
             let row_of =
                 |(secured, verdict)| peer_row(row.clone(), peer, secured, verdict, now, config);

@@ -141,6 +141,8 @@ pub(super) struct AttemptFinding {
     pub(super) address: SocketAddr,
     /// The outcome.
     pub(super) outcome: AttemptResult,
+    /// Whether its ClientHello took one packet, because one of two did not get through.
+    pub(super) short_hello: bool,
 }
 
 /// The outcome of an attempt.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use eyas::race::evidence::FailureCause;
 use serde_json::{Value, json};
 
 use super::findings::{
@@ -118,8 +119,9 @@ fn host(host: &HostFindings) -> Value {
 }
 
 fn attempt(attempt: &AttemptFinding) -> Value {
+    let shortened = attempt.short_hello.then(|| FailureCause::LongClientHello.name());
     let (outcome, cause, took) = match attempt.outcome {
-        AttemptResult::Ready(took) => ("ready", None, Some(millis(took))),
+        AttemptResult::Ready(took) => ("ready", shortened, Some(millis(took))),
         AttemptResult::FellBack => ("fell-back", None, None),
         AttemptResult::Failed { cause, .. } => ("failed", Some(cause.name()), None),
     };

@@ -21,7 +21,7 @@ const TOOK: Duration = Duration::from_millis(20);
 
 fn attempt(transport: Transport, address: &str, outcome: AttemptResult) -> AttemptFinding {
     let address = address.parse().expect("an address");
-    AttemptFinding { transport, security: Security::Tls, address, outcome }
+    AttemptFinding { transport, security: Security::Tls, address, outcome, short_hello: false }
 }
 
 const fn failed(cause: FailureCause, reached: EvidenceLevel) -> AttemptResult {

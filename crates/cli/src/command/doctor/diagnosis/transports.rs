@@ -79,7 +79,15 @@ fn ready(attempt: &AttemptFinding) -> TopicVerdict {
         Security::Tls => " with TLS",
         Security::Dtls => " in DTLS",
     };
-    TopicVerdict::good(format!("{}{layer} is ready in {took}", attempt.address))
+    let finding = format!("{}{layer} is ready in {took}", attempt.address);
+    match attempt.short_hello {
+        false => TopicVerdict::good(finding),
+        true => TopicVerdict::broken(
+            format!("{finding}, but only with a ClientHello of one packet"),
+            "a device on the way drops the second packet of a ClientHello, or the server does not put \
+             the two together: the key exchange does not hold against quantum computers",
+        ),
+    }
 }
 
 fn bad_certificate(attempt: &AttemptFinding, fault: CertificateFault) -> TopicVerdict {

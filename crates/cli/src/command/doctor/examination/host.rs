@@ -103,6 +103,7 @@ fn finding(race: &ReplayedRace, attempt: &AttemptReport) -> Option<AttemptFindin
         security: attempt.security,
         address: attempt.address.parse().ok()?,
         outcome,
+        short_hello: attempt.short_hello,
     })
 }
 

@@ -59,12 +59,9 @@ fn outcome() -> impl Strategy<Value = AttemptResult> {
 
 fn attempts() -> impl Strategy<Value = Option<Vec<AttemptFinding>>> {
     let security = select(vec![Security::None, Security::Tls, Security::Dtls]);
-    let attempt = (select(Transport::ALL.to_vec()), security, address(), outcome());
-    let attempt = attempt.prop_map(|(transport, security, address, outcome)| AttemptFinding {
-        transport,
-        security,
-        address,
-        outcome,
+    let attempt = (select(Transport::ALL.to_vec()), security, address(), outcome(), any::<bool>());
+    let attempt = attempt.prop_map(|(transport, security, address, outcome, short_hello)| {
+        AttemptFinding { transport, security, address, outcome, short_hello }
     });
     option::of(vec(attempt, 0..6))
 }
