@@ -35,7 +35,7 @@ use crate::security::{CertificateRejection, explained};
 use event::{AttemptEvent, EstablishedTransport};
 use opening::RaceOpening;
 
-mod client_hello;
+pub(crate) mod client_hello;
 pub(crate) mod event;
 mod first_byte;
 mod handshakes;

@@ -9,6 +9,8 @@ use eyas_sctp_tokio::{DtlsIdentity, SctpConnector};
 use rustls::ClientConfig;
 use rustls::client::danger::ServerCertVerifier;
 
+#[cfg(feature = "quic")]
+use crate::attempt::client_hello::HelloLength;
 use crate::ech::{EchOffer, EchParameters};
 use crate::local_addresses::LocalAddresses;
 #[cfg(feature = "quic")]
@@ -70,8 +72,8 @@ pub(crate) struct DtlsConnector {
 #[cfg(feature = "quic")]
 struct QuicConnector {
     tls: ClientConfig,
-    /// Indexed by whether early data is allowed, and whether ECH is pretended (GREASE).
-    configs: [[ConfigCache<Arc<QuicClientTls>>; 2]; 2],
+    /// Indexed by whether early data is allowed, whether ECH is pretended (GREASE), and whether the ClientHello is short.
+    configs: [[[ConfigCache<Arc<QuicClientTls>>; 2]; 2]; 2],
     tokens: Arc<dyn quinn::TokenStore>,
     early_data: bool,
     sockets: QuicSockets,
@@ -151,13 +153,15 @@ impl EndpointConnector {
         alpn: &[AlpnName],
         ech: &EchOffer,
         early_data: bool,
+        hello: HelloLength,
     ) -> Result<Arc<QuicClientTls>, Error> {
         let (quic, verifier) = (&self.quic, || Arc::clone(&self.verifier));
         let create = |ech: &EchOffer| {
-            let mut tls = match ech.mode() {
-                None => with_alpn(&quic.tls, alpn),
-                Some(mode) => {
-                    let tls = self.security.quic_ech_config(&quic.tls, verifier(), mode)?;
+            let mut tls = match (ech.mode(), hello) {
+                (None, HelloLength::Long) => with_alpn(&quic.tls, alpn),
+                (mode, hello) => {
+                    let beside = &quic.tls;
+                    let tls = self.security.quic_config_beside(beside, verifier(), mode, hello)?;
                     with_alpn(&tls, alpn)
                 }
             };
@@ -167,9 +171,12 @@ impl EndpointConnector {
         let is_grease = matches!(ech, EchOffer::Grease);
         match ech {
             EchOffer::Encrypted(..) => create(ech),
-            EchOffer::Nothing | EchOffer::Grease => quic.configs[usize::from(early_data)]
-                [usize::from(is_grease)]
-            .try_get(alpn, || create(ech)),
+            EchOffer::Nothing | EchOffer::Grease => {
+                let is_short = hello == HelloLength::Short;
+                let [by_grease, by_length] = [is_grease, is_short].map(usize::from);
+                let configs = &quic.configs[usize::from(early_data)][by_grease][by_length];
+                configs.try_get(alpn, || create(ech))
+            }
         }
     }
 

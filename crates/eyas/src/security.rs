@@ -13,6 +13,8 @@ use rustls::{
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
+#[cfg(feature = "quic")]
+use crate::attempt::client_hello::HelloLength;
 use crate::ech::EchParameters;
 use crate::{EchChoice, Error};
 
@@ -302,16 +304,21 @@ impl SecurityParameters {
         Ok(with_sessions_of(config, clear))
     }
 
-    /// Returns the same as `clear`, which is the configuration of QUIC, with ECH and the same sessions.
+    /// Returns the same as `clear`, which is the configuration of QUIC, with ECH, or for a ClientHello of one packet, and
+    /// with the same sessions.
     #[cfg(feature = "quic")]
-    pub(crate) fn quic_ech_config(
+    pub(crate) fn quic_config_beside(
         &self,
         clear: &ClientConfig,
         verifier: Arc<dyn ServerCertVerifier>,
-        ech: EchMode,
+        ech: Option<EchMode>,
+        hello: HelloLength,
     ) -> Result<ClientConfig, Error> {
-        let (provider, versions) = provider_and_versions(self.requires_post_quantum);
-        let config = self.config(provider, versions, verifier, Some(ech))?;
+        let (mut provider, versions) = provider_and_versions(self.requires_post_quantum);
+        if hello == HelloLength::Short && !self.requires_post_quantum {
+            provider.kx_groups.retain(|group| group.name() != NamedGroup::X25519MLKEM768);
+        }
+        let config = self.config(provider, versions, verifier, ech)?;
         Ok(with_sessions_of(config, clear))
     }
 

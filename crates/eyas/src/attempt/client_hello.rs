@@ -28,7 +28,7 @@ const SERVER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The length of a ClientHello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HelloLength {
+pub(crate) enum HelloLength {
     /// Two packets.
     Long,
     /// One packet.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -12,6 +12,8 @@ use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use quinn::crypto::rustls::HandshakeData;
 use rustls_pki_types::CertificateDer;
 
+use super::client_hello::{HandshakeFailure, HelloLength};
+use super::handshakes::{self, Handshake};
 use super::{AttemptReporter, CandidateAttempt, EstablishedTransport, quic_failure};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
@@ -43,16 +45,60 @@ pub(super) async fn run(
     connector: &EndpointConnector,
     reporter: &AttemptReporter,
 ) -> Result<EstablishedTransport, AttemptFailure> {
+    if attempt.quic_config.is_some() || !connector.may_shorten_hello() {
+        attempt.forget_short_hello();
+        return alone(attempt, connector, reporter, HelloLength::Long).await;
+    }
+    if attempt.has_short_hello() {
+        return alone(attempt, connector, reporter, HelloLength::Short).await;
+    }
+    let (long_answered, short_answered) = (AtomicBool::new(false), AtomicBool::new(false));
+    // The future is large, and the second one is seldom needed.
+    let long = Box::pin(handshake(attempt, connector, reporter, HelloLength::Long, &long_answered));
+    let short = async {
+        let short = HelloLength::Short;
+        Box::pin(handshake(attempt, connector, reporter, short, &short_answered)).await
+    };
+    let long = Handshake { run: long, answered: &long_answered };
+    let short = Handshake { run: short, answered: &short_answered };
+    // quinn does not tell what has been acknowledged before the server has answered.
+    handshakes::run(attempt, reporter, attempt.initial_rtt, long, short, || false).await
+}
+
+/// Connects with this ClientHello and no other.
+async fn alone(
+    attempt: &CandidateAttempt,
+    connector: &EndpointConnector,
+    reporter: &AttemptReporter,
+    hello: HelloLength,
+) -> Result<EstablishedTransport, AttemptFailure> {
+    let answered = AtomicBool::new(false);
+    let established = Box::pin(handshake(attempt, connector, reporter, hello, &answered)).await;
+    established.map_err(|HandshakeFailure { failure, .. }| failure)
+}
+
+/// Connects with this ClientHello, and notes in `answered` once the server has answered it.
+async fn handshake(
+    attempt: &CandidateAttempt,
+    connector: &EndpointConnector,
+    reporter: &AttemptReporter,
+    hello: HelloLength,
+    answered: &AtomicBool,
+) -> Result<EstablishedTransport, HandshakeFailure> {
     let start_time = Instant::now();
     let StartedQuic { mut connecting, mut info, socket, mut pending, observation } =
-        start(attempt, connector, false).await?;
+        start(attempt, connector, hello, false).await?;
     let failed = |error: &quinn::ConnectionError, reached| {
         let failure = quic_failure::handshake_failure(error, reached, &observation);
         observation.error().into_iter().for_each(|error| attempt.ech.observe(error));
-        attempt.explained_by_ech(failure, observation.rejection())
+        HandshakeFailure {
+            failure: attempt.explained_by_ech(failure, observation.rejection()),
+            fault: quic_failure::length_fault(error),
+        }
     };
-    let answered = pending.unless_failed(connecting.handshake_data()).await?;
-    answered.map_err(|error| failed(&error, EvidenceLevel::Started))?;
+    let data = pending.unless_failed(connecting.handshake_data()).await?;
+    data.map_err(|error| failed(&error, EvidenceLevel::Started))?;
+    answered.store(true, Ordering::Relaxed);
     drop(pending);
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;
@@ -76,6 +122,7 @@ struct StartedQuic<'a> {
 async fn start<'a>(
     attempt: &CandidateAttempt,
     connector: &'a EndpointConnector,
+    hello: HelloLength,
     early_data: bool,
 ) -> Result<StartedQuic<'a>, AttemptFailure> {
     let mut info = attempt.info();
@@ -93,7 +140,7 @@ async fn start<'a>(
         failure(FailureCause::Certificate, EvidenceLevel::Started, error.to_string())
     })?;
     let observation = QuicObservation::default();
-    let config = client_config(attempt, connector, early_data, &observation)?;
+    let config = client_config(attempt, connector, hello, early_data, &observation)?;
     let pending = socket.unanswered.register(peer);
     let connecting = endpoint
         .connect_with(config, peer, &name.to_str())
@@ -136,8 +183,9 @@ pub(crate) async fn early(
     if !connector.early_data() {
         return None;
     }
+    let hello = if attempt.has_short_hello() { HelloLength::Short } else { HelloLength::Long };
     let StartedQuic { connecting, mut info, socket, pending, observation } =
-        start(attempt, connector, true).await.ok()?;
+        start(attempt, connector, hello, true).await.ok()?;
     let (connection, accepted) = connecting.into_0rtt().ok()?;
     socket.mark_connected();
     info.security = Security::Tls;
@@ -175,13 +223,15 @@ impl EarlyQuic {
 fn client_config(
     attempt: &CandidateAttempt,
     connector: &EndpointConnector,
+    hello: HelloLength,
     early_data: bool,
     observation: &QuicObservation,
 ) -> Result<quinn::ClientConfig, AttemptFailure> {
     if let Some(config) = &attempt.quic_config {
         return Ok(config.clone());
     }
-    let tls = connector.quic_tls(&attempt.candidate.alpn, attempt.ech.offer(), early_data);
+    let (alpn, ech) = (&attempt.candidate.alpn, attempt.ech.offer());
+    let tls = connector.quic_tls(alpn, ech, early_data, hello);
     let tls = tls.map_err(|error| {
         failure(FailureCause::Unsupported, EvidenceLevel::Started, error.to_string())
     })?;

@@ -5,6 +5,8 @@ use eyas_race::evidence::{
 };
 use quinn::{ConnectError, ConnectionError, TransportErrorCode};
 
+use super::client_hello::HelloFault;
+use super::tls::is_of_parser;
 use crate::failure::{alert_cause, alert_fault, alert_name, failure};
 use crate::quic_tls::QuicObservation;
 use crate::security::CertificateRejection;
@@ -90,6 +92,23 @@ pub(crate) fn connection_failure(
         }
         _ => failure,
     }
+}
+
+/// Returns whether a server that takes the first packet of a ClientHello for all of it may have ended the connection like
+/// this.
+pub(super) fn length_fault(error: &ConnectionError) -> HelloFault {
+    let ConnectionError::ConnectionClosed(close) = error else { return HelloFault::Other };
+    let code = u64::from(close.error_code);
+    let of_transport = [
+        TransportErrorCode::INTERNAL_ERROR,
+        TransportErrorCode::PROTOCOL_VIOLATION,
+        TransportErrorCode::CRYPTO_BUFFER_EXCEEDED,
+    ];
+    let is_explained = match alert_in(code) {
+        Some(alert) => is_of_parser(alert.into()),
+        None => of_transport.into_iter().any(|known| u64::from(known) == code),
+    };
+    if is_explained { HelloFault::MaybeLength } else { HelloFault::Other }
 }
 
 /// Returns whether the failure itself is the peer's first answer.

@@ -11,6 +11,7 @@ use super::Endpoint;
 use crate::attempt::quic::{self, EarlyQuic};
 use crate::attempt::{CandidateAttempt, server_name};
 use crate::ech::EchAttempt;
+use crate::memory_store;
 use crate::{Connection, ConnectionFeedback, ConnectionInfo};
 
 /// A QUIC connection on which data can be sent during the handshake.
@@ -54,13 +55,16 @@ impl std::fmt::Debug for EarlyConnection {
 impl Endpoint {
     /// Resumes a session with exactly this QUIC candidate, if the [security
     /// parameters](crate::SecurityParameters::with_early_data) and an earlier connection allow
-    /// early data; returns `None` otherwise. There is no race and no memory involved: callers need
-    /// another way to connect if this fails.
+    /// early data; returns `None` otherwise. There is no race, and of the memory only the
+    /// length of a ClientHello that gets through: callers need another way to connect if this fails.
     pub async fn early(&self, host: &TargetHost, candidate: Candidate) -> Option<EarlyConnection> {
+        let (network, trust) = (self.network().view().await, self.trust(host, None));
+        let known = self.memory_view(&network.id, host, &trust);
+        let short_hello = known.short_hello_until(&candidate, memory_store::now()).is_some();
         let mut attempt = CandidateAttempt {
             candidate,
             ech: EchAttempt::default(),
-            short_hello: AtomicBool::default(),
+            short_hello: AtomicBool::new(short_hello),
             server_name: server_name(host),
             initial_rtt: None,
             origin: Instant::now(),

@@ -1,22 +1,23 @@
 //! A ClientHello of two packets that a device or the server does not take.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
 use eyas::race::evidence::{AttemptFailure, FailureCause};
 use eyas::race::memory::MemoryConfig;
-use eyas::race::target::{Target, TargetHost};
+use eyas::race::target::{Target, TargetHost, TargetService};
 use eyas::rustls::crypto::ring::kx_group::{SECP256R1, X25519};
 use eyas::{Connection, Endpoint, MemoryStore, Resolver, SecurityParameters};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinSet;
 
 use crate::common::tls::{Credentials, Server};
-use crate::common::{NAME, wait};
+use crate::common::{self, NAME, wait};
 
 /// The largest segment of TCP over IPv6 in a tunnel, in bytes: no ClientHello with a share of ML-KEM fits.
 const SEGMENT: usize = 1220;
@@ -101,8 +102,17 @@ async fn pass(mut client: TcpStream, server: SocketAddr, fate: Fate) {
 
 /// Connects by a race over TCP, whose evidence is remembered.
 async fn race(endpoint: &Endpoint, address: SocketAddr) -> Connection {
+    race_over(Transport::Tcp, endpoint, address).await
+}
+
+async fn race_over(transport: Transport, endpoint: &Endpoint, address: SocketAddr) -> Connection {
     let (host, port) = (TargetHost::Name(NAME.into()), address.port());
-    let target = Target::plain(host, port, vec![Transport::Tcp], Security::Tls);
+    let mut target = Target::plain(host, port, vec![transport], Security::Tls);
+    if let TargetService::Plain { alpn, .. } = &mut target.service
+        && transport == Transport::Quic
+    {
+        alpn.push("h3".into());
+    }
     let mut initiation = endpoint.preconnection(target).initiate();
     let connection = wait(initiation.usable()).await.unwrap();
     wait(initiation.finished()).await;
@@ -127,8 +137,8 @@ fn endpoint(security: SecurityParameters) -> Endpoint {
 }
 
 /// An endpoint with this memory that finds the device by name.
-fn remembering(security: SecurityParameters, device: &Device, memory: MemoryStore) -> Endpoint {
-    let (port, address) = (device.address.port(), device.address.ip());
+fn remembering(security: SecurityParameters, device: SocketAddr, memory: MemoryStore) -> Endpoint {
+    let (port, address) = (device.port(), device.ip());
     let resolver = Resolver::server((address, 9).into()).overriding(NAME, port, vec![address]);
     let builder = Endpoint::builder().security(security).resolver(resolver).memory(memory);
     builder.build().unwrap()
@@ -145,7 +155,7 @@ async fn one_of_one_packet_follows_and_is_the_first_from_then_on_in_other_proces
         let server = Server::start(own.config(None));
         let device = Device::start(server.address, fate).await;
         let memory = MemoryStore::default();
-        let endpoint = remembering(own.trusted(), &device, memory.clone());
+        let endpoint = remembering(own.trusted(), device.address, memory.clone());
         let first = race(&endpoint, device.address).await;
         assert_eq!(first.info().key_exchange, Some("X25519"), "{fate:?}");
         assert!(is_shortened(&first), "{:?}", first.info().reasons);
@@ -154,7 +164,7 @@ async fn one_of_one_packet_follows_and_is_the_first_from_then_on_in_other_proces
         assert_eq!(device.connections(), 2, "{fate:?}");
         drop((first, endpoint));
         let memory = MemoryStore::in_memory_with(MemoryConfig::default(), memory.entries());
-        let later = race(&remembering(own.trusted(), &device, memory), device.address).await;
+        let later = race(&remembering(own.trusted(), device.address, memory), device.address).await;
         assert!(is_shortened(&later) && later.info().failed.is_empty(), "{:?}", later.info());
         assert_eq!(device.connections(), 3, "{fate:?}: the memory is used");
     }
@@ -169,7 +179,7 @@ async fn a_long_one_is_tried_again_once_the_evidence_has_aged() {
     let memory = MemoryStore::in_memory(config);
     for connections in [2, 4] {
         // rustls remembers in an endpoint with which group a server was content.
-        let endpoint = remembering(own.trusted(), &device, memory.clone());
+        let endpoint = remembering(own.trusted(), device.address, memory.clone());
         let connection = race(&endpoint, device.address).await;
         assert_eq!(connection.info().failed.len(), 1, "{:?}", connection.info());
         assert_eq!(device.connections(), connections);
@@ -228,4 +238,139 @@ async fn a_server_that_is_not_trusted_is_not_asked_twice() {
     let device = Device::start(server.address, Fate::Passed).await;
     let failure = attempt(&endpoint(other.trusted()), device.address).await.unwrap_err();
     assert_eq!((failure.cause, device.connections()), (FailureCause::Certificate, 1));
+}
+
+/// A device in front of a QUIC server that drops whatever belongs to a connection of which a second datagram arrives
+/// before it has passed on the first one.
+struct DatagramDevice {
+    address: SocketAddr,
+    connections: SeenConnections,
+    _tasks: JoinSet<()>,
+}
+
+/// What the device does with a connection, by the connection ID of the client.
+type SeenConnections = Arc<Mutex<BTreeMap<Vec<u8>, Verdict>>>;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Verdict {
+    Examined,
+    Passed,
+    Dropped,
+}
+
+/// How long the device looks at a first datagram. The second one is sent along with it.
+const LOOK: Duration = Duration::from_millis(30);
+
+impl DatagramDevice {
+    async fn start(server: SocketAddr) -> Self {
+        let outside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        let inside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        inside.connect(server).await.unwrap();
+        let address = outside.local_addr().unwrap();
+        let client = Arc::new(Mutex::new(None));
+        let connections = SeenConnections::default();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(pass_datagrams(
+            Arc::clone(&outside),
+            Arc::clone(&inside),
+            Arc::clone(&client),
+            Arc::clone(&connections),
+        ));
+        tasks.spawn(async move {
+            let mut buffer = vec![0; 2048];
+            loop {
+                let length = inside.recv(&mut buffer).await.unwrap();
+                let client = client.lock().unwrap().unwrap();
+                outside.send_to(&buffer[..length], client).await.unwrap();
+            }
+        });
+        Self { address, connections, _tasks: tasks }
+    }
+
+    fn dropped(&self) -> usize {
+        let connections = self.connections.lock().unwrap();
+        connections.values().filter(|verdict| **verdict == Verdict::Dropped).count()
+    }
+}
+
+/// Passes the client's datagrams on.
+async fn pass_datagrams(
+    outside: Arc<UdpSocket>,
+    inside: Arc<UdpSocket>,
+    client: Arc<Mutex<Option<SocketAddr>>>,
+    connections: SeenConnections,
+) {
+    let (mut passing, mut buffer) = (JoinSet::new(), vec![0; 2048]);
+    loop {
+        let (length, from) = outside.recv_from(&mut buffer).await.unwrap();
+        *client.lock().unwrap() = Some(from);
+        let datagram = buffer[..length].to_vec();
+        let Some(id) = client_id(&datagram) else {
+            inside.send(&datagram).await.unwrap();
+            continue;
+        };
+        let verdict = connections.lock().unwrap().get(&id).copied();
+        match verdict {
+            Some(Verdict::Passed) => _ = inside.send(&datagram).await.unwrap(),
+            Some(_) => _ = connections.lock().unwrap().insert(id, Verdict::Dropped),
+            None => {
+                connections.lock().unwrap().insert(id.clone(), Verdict::Examined);
+                let (inside, connections) = (Arc::clone(&inside), Arc::clone(&connections));
+                passing.spawn(async move {
+                    tokio::time::sleep(LOOK).await;
+                    let is_whole = {
+                        let mut connections = connections.lock().unwrap();
+                        let is_whole = connections[&id] == Verdict::Examined;
+                        if is_whole {
+                            connections.insert(id, Verdict::Passed);
+                        }
+                        is_whole
+                    };
+                    if is_whole {
+                        inside.send(&datagram).await.unwrap();
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// Returns the connection ID of the client, if the datagram begins with an Initial packet (RFC 9000 §17.2.2).
+fn client_id(datagram: &[u8]) -> Option<Vec<u8>> {
+    const LENGTH_OF_DESTINATION: usize = 5;
+    if datagram[0] & 0xf0 != 0xc0 {
+        return None;
+    }
+    let source = LENGTH_OF_DESTINATION + 1 + usize::from(datagram[LENGTH_OF_DESTINATION]);
+    let length = usize::from(datagram[source]);
+    Some(datagram[source + 1..][..length].to_vec())
+}
+
+#[tokio::test]
+async fn over_quic_as_well_one_of_one_packet_follows_and_is_the_first_from_then_on() {
+    let identity = common::identity();
+    let listener = common::listen(&identity, [Transport::Quic]).await;
+    let device = DatagramDevice::start(listener.local_addr()).await;
+    let memory = MemoryStore::default();
+    let trusted = || SecurityParameters::platform().with_roots([identity.certificate().clone()]);
+    let endpoint = remembering(trusted(), device.address, memory.clone());
+    let first = race_over(Transport::Quic, &endpoint, device.address).await;
+    assert_eq!(first.info().key_exchange, Some("X25519"));
+    assert!(is_shortened(&first), "{:?}", first.info().reasons);
+    let causes = first.info().failed.iter().map(|(_, failure)| failure.cause);
+    assert!(
+        causes.clone().any(|cause| cause == FailureCause::LongClientHello),
+        "{:?}",
+        first.info()
+    );
+    let dropped = device.dropped();
+    assert!(dropped >= 1, "the device has dropped the long one");
+    let endpoint = remembering(trusted(), device.address, memory);
+    let later = race_over(Transport::Quic, &endpoint, device.address).await;
+    assert!(is_shortened(&later) && later.info().failed.is_empty(), "{:?}", later.info());
+    assert_eq!(device.dropped(), dropped, "the memory is used");
+    let strict =
+        remembering(trusted().require_post_quantum(), listener.local_addr(), MemoryStore::none());
+    let direct = race_over(Transport::Quic, &strict, listener.local_addr()).await;
+    assert_eq!(direct.info().key_exchange, Some("X25519MLKEM768"));
 }

@@ -55,6 +55,8 @@ impl Race {
     pub(super) fn shows_retransmission(&self, attempt: &RaceAttempt) -> Option<bool> {
         let is_silent = |earlier: &RaceAttempt| earlier.id < attempt.id && !earlier.is_answered();
         match attempt.second_try_of.is_some() && self.tries_of(attempt).any(is_silent) {
+            // What took its time was the ClientHello that did not get through.
+            _ if attempt.long_hello_failure.is_some() => None,
             true => Some(true),
             false => attempt.was_retransmitted(),
         }

@@ -120,3 +120,21 @@ fn it_is_no_evidence_against_the_peer() {
     let verdict = view.verdict(&setup_candidate(Transport::Quic), EPOCH);
     assert!(matches!(verdict, crate::memory::MemoryVerdict::Good { .. }), "{verdict:?}");
 }
+
+/// The time that it took was spent on the long one: no packet of the network was lost.
+#[test]
+fn what_took_its_time_is_no_loss() {
+    let mut scene = Scene::with(one_transport(Transport::Quic, Security::Tls), &[V4]);
+    scene.until(1400);
+    scene.input(shortened(0));
+    scene.ready(0);
+    let mut sent_again = Vec::new();
+    while let output = scene.output()
+        && !matches!(output, RaceOutput::Timeout(_) | RaceOutput::Finished)
+    {
+        if let RaceOutput::Learn(evidence) = output {
+            sent_again.push((evidence.failure.map(|failure| failure.cause), evidence.sent_again));
+        }
+    }
+    assert_eq!(sent_again[..2], [(Some(FailureCause::LongClientHello), None), (None, None)]);
+}
