@@ -324,7 +324,10 @@ fuzz_target!(|run: Run| {
         }
         if let Event::Ready { id, long_hello_failed: true, .. } = event {
             let detail = "simulated".to_owned();
-            race.handle_input(now, RaceInput::LongHelloFailed { id: AttemptId((*id).into()), detail });
+            race.handle_input(
+                now,
+                RaceInput::LongHelloFailed { id: AttemptId((*id).into()), detail },
+            );
         }
         match input(event) {
             Some(input) => race.handle_input(now, input),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use eyas_netem::middlebox::Middlebox;
 use eyas_netem::middlebox::firewall::{Firewall, FirewallPolicy};
 use eyas_netem::middlebox::idle::{IdleTimeout, RefreshBehavior};
+use eyas_netem::middlebox::long_hello::LongHelloFirewall;
 use eyas_netem::middlebox::mtu::{MtuAnswer, MtuLimit};
 use eyas_netem::middlebox::nat::{Nat, NatConfig, SctpTranslation};
 use eyas_netem::middlebox::quota::{FlowAllowance, FlowQuota, QuotaConfig};
@@ -34,6 +35,8 @@ pub enum MiddleboxConfig {
         /// The same for TCP.
         idle_tcp: Duration,
     },
+    /// Drops what follows the first packet of a ClientHello, until it is answered.
+    LongHello,
     /// Drops packets larger than this.
     MtuLimit {
         /// The largest packet, in bytes.
@@ -90,6 +93,7 @@ impl MiddleboxConfig {
                     (None, None) => FirewallPolicy::AllBut(numbers(&drops)),
                 })
             }
+            MiddleboxSpec::LongHello {} => Self::LongHello,
             MiddleboxSpec::MtuLimit { mtu, answers } => Self::MtuLimit { mtu: mtu.0, answers },
             MiddleboxSpec::IdleTimeout { after, stays_cut } => Self::IdleTimeout {
                 after: after.0,
@@ -125,6 +129,7 @@ impl MiddleboxConfig {
         match self {
             Self::Firewall(_) => "firewall",
             Self::Nat { .. } => "nat",
+            Self::LongHello => "long-hello",
             Self::MtuLimit { .. } => "mtu-limit",
             Self::IdleTimeout { .. } => "idle-timeout",
             Self::Quota(_) => "quota",
@@ -146,7 +151,7 @@ impl MiddleboxConfig {
             Self::Firewall(FirewallPolicy::OnlyTcpPorts(wanted)) => {
                 format!("only TCP ports {}", ports(wanted))
             }
-            Self::Nat { sctp: SctpTranslation::Drop, .. } => String::new(),
+            Self::Nat { sctp: SctpTranslation::Drop, .. } | Self::LongHello => String::new(),
             Self::Nat { .. } => "passes sctp".to_owned(),
             Self::MtuLimit { mtu, answers } => {
                 format!("{mtu} bytes{}", if *answers { ", answers" } else { "" })
@@ -194,6 +199,7 @@ impl MiddleboxConfig {
                 let config = NatConfig { sctp, idle, idle_tcp, ..NatConfig::new(address.into()) };
                 vec![(FamilyFilter::V4, Box::new(Nat::new(config)))]
             }
+            Self::LongHello => vec![(FamilyFilter::Any, Box::new(LongHelloFirewall::new()))],
             Self::MtuLimit { mtu, answers } => {
                 let limit = |address: IpAddr| -> (FamilyFilter, BoxedMiddlebox) {
                     let answer =
@@ -272,6 +278,7 @@ mod tests {
         let boxes = "kind = 'nat'
             kind = 'firewall'\ndrops = ['icmp', 'udp']
             kind = 'firewall'\nonly_ports = [53, 443]
+            kind = 'long-hello'
             kind = 'mtu-limit'\nmtu = '1300 bytes'\nanswers = true
             kind = 'idle-timeout'\nafter = '30 s'\nstays_cut = true
             kind = 'quota'\ndrops = ['udp']\npackets = 100
@@ -285,6 +292,7 @@ mod tests {
             ("nat", ""),
             ("firewall", "drops icmp, udp"),
             ("firewall", "only ports 53, 443"),
+            ("long-hello", ""),
             ("mtu-limit", "1300 bytes, answers"),
             ("idle-timeout", "30s, stays cut"),
             ("quota", "drops udp after 100 packets"),

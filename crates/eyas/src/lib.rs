@@ -50,7 +50,7 @@
 //! | --- | --- | --- |
 //! | `plan` | `port`, `candidates`, `dropped` | before the first attempt starts |
 //! | `start` | `candidate`, `reasons` | an attempt starts |
-//! | `failure` | `candidate`, `cause`, `failure` | an attempt has failed by itself |
+//! | `failure` | `candidate`, `cause`, `failure` | an attempt has failed by itself, or goes on with a shorter ClientHello |
 //! | `win` | `candidate`, `after_ms` | the connection for the caller is ready |
 //! | `switch` | `candidate`, `after_ms` | a better connection is ready later |
 //! | `no winner` | `failure` | nobody has won |

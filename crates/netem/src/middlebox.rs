@@ -5,6 +5,7 @@
 //! | [`nat`] | one address for many hosts, with mappings that expire | RFC 4787, RFC 5382 |
 //! | [`firewall`] | passes or drops by protocol or port | |
 //! | [`idle`] | forgets idle flows | RFC 6146 §3.5, RFC 5382 |
+//! | [`long_hello`] | drops what follows the first packet of a ClientHello | RFC 8446 §4.1.2 |
 //! | [`mtu`] | drops packets that are too big, with or without an error | RFC 2923 §2.1, RFC 1191 |
 //! | [`quota`] | passes so many packets or bytes of a flow | |
 //! | [`reset`] | resets TCP connections | RFC 3360 |
@@ -16,10 +17,13 @@ mod checksum;
 pub mod firewall;
 mod flow;
 pub mod idle;
+pub mod long_hello;
 pub mod mtu;
 pub mod nat;
+mod quic_header;
 pub mod quota;
 pub mod reset;
+mod tcp_header;
 #[cfg(test)]
 mod tests;
 

@@ -60,6 +60,11 @@ pub(crate) enum ReasonKind {
         /// One race in this many probes it.
         one_in: u32,
     },
+    /// A ClientHello of two packets did not get through to it in this race.
+    LongHelloFailed {
+        /// The failure, as text for people.
+        failure: String,
+    },
     /// A ClientHello of two packets did not get through to it recently: it begins with one of one packet.
     ShortHello {
         /// The time until a long one is tried again.

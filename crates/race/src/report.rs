@@ -40,7 +40,7 @@ pub struct RaceReport {
     /// The DNS queries and their answers.
     pub dns: Vec<DnsReport>,
     /// The final plan: every entry and every dropped candidate, with reasons; once the race is
-    /// decided, these include that an entry was not started.
+    /// decided, these include that an entry was not started, or went on with a shorter ClientHello.
     pub plan: Plan,
 }
 
@@ -185,14 +185,22 @@ impl RaceReport {
             upgraded_to: upgrade.and_then(|attempt| clock.winner(attempt)),
             failure: failure(trace),
             dns: clock.dns(trace),
-            plan: plan_with_unstarted(race),
+            plan: plan_with_outcomes(race),
         }
     }
 }
 
-/// Returns the plan, with a reason added to every entry that was never started.
-fn plan_with_unstarted(race: &Race) -> Plan {
+/// Returns the plan, with a reason added to every entry that was never started, or that went on with a shorter ClientHello.
+fn plan_with_outcomes(race: &Race) -> Plan {
     let mut plan = race.plan().clone();
+    for entry in &mut plan.entries {
+        let tries = race.attempts().iter();
+        let mut tries = tries.filter(|attempt| attempt.candidate.is_same_attempt(&entry.candidate));
+        let failure = tries.find_map(|attempt| attempt.long_hello_failure.as_ref());
+        entry.reasons.extend(failure.map(|failure| {
+            PlanReason(ReasonKind::LongHelloFailed { failure: failure.to_string() })
+        }));
+    }
     let has_winner =
         race.attempts().iter().any(|attempt| matches!(attempt.state, AttemptState::Usable(_)));
     if !has_winner && !race.is_over() {

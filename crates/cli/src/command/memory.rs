@@ -232,6 +232,9 @@ fn row(shape: &MemoryRowJson) -> Vec<(Paint, String)> {
             all => format!(", {again} of the last {all} handshakes retransmitted"),
         });
     }
+    if let Some(ms) = shape.short_hello_for_ms {
+        verdict.push_str(&format!(", ClientHello of one packet for {}", span(ms)));
+    }
     if let Some(offered) = offered(shape) {
         verdict.push_str(&format!(" ({offered})"));
     }

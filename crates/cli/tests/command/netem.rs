@@ -110,6 +110,59 @@ fn each_middlebox_reports_what_it_dropped() {
     assert_eq!(boxes[1]["dropped_by_protocol"]["udp"], boxes[1]["dropped"]);
 }
 
+/// The device passes one packet of a ClientHello. Each transport finds out, gets through with a shorter one, and begins with
+/// that in another process.
+#[test]
+fn a_client_hello_of_two_packets_that_does_not_get_through_is_named_and_remembered() {
+    if !is_possible() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name).display().to_string();
+    let text = "[path.wifi]\ndelay = '5 ms'\n[[path.wifi.middlebox]]\nkind = 'long-hello'\n";
+    std::fs::write(at("narrow.toml"), text).expect("it is written");
+    let eyas = env!("CARGO_BIN_EXE_eyas");
+    let memory = at("memory.sqlite");
+    let mut commands = Vec::new();
+    for transport in ["tcp", "quic"] {
+        for turn in ["first", "second"] {
+            let race = format!("{eyas} race -k --json --memory {memory} --alpn h2,h3");
+            let out = at(&format!("{transport}-{turn}"));
+            commands.push(format!("{race} {transport}://198.18.1.2:443 > {out}"));
+        }
+    }
+    let run = Eyas::new("netem run --json --topology").arg(at("narrow.toml"));
+    let run = run.arg("--server").arg(format!("{eyas} serve --listen [::]:443")).arg("--");
+    let object = run.arg("sh").arg("-c").arg(commands.join(" && ")).run().exits(0).json();
+    let dropped = &object["paths"][0]["middleboxes"][0]["dropped_by_protocol"];
+    assert!(dropped["tcp"].as_u64() > Some(0) && dropped["udp"].as_u64() > Some(0), "{object:#}");
+    for transport in ["tcp", "quic"] {
+        let result = |turn: &str| -> serde_json::Value {
+            let text = std::fs::read_to_string(at(&format!("{transport}-{turn}"))).expect("it ran");
+            let object = serde_json::from_str(&text).expect("an object");
+            validate("race", &object);
+            object
+        };
+        let (first, second) = (result("first"), result("second"));
+        let attempts =
+            |race: &serde_json::Value| race["attempts"].as_array().cloned().unwrap_or_default();
+        // Over QUIC several attempts at the same candidate may be under way.
+        let won =
+            attempts(&first).into_iter().find(|one| one["outcome"] == "won").expect("a winner");
+        let reason = won["reason"].as_str().unwrap_or_default();
+        assert!(reason.starts_with("long-client-hello"), "{first:#}");
+        assert_eq!((&won["transport"], &won["short_hello"]), (&transport.into(), &true.into()));
+        let attempts = attempts(&second);
+        assert_eq!(attempts.len(), 1, "{second:#}");
+        assert_eq!(attempts[0]["short_hello"], true);
+        let reason = attempts[0]["reason"].as_str().unwrap_or_default();
+        assert!(
+            !reason.contains("long-client-hello") && reason.contains("two packets"),
+            "{reason}"
+        );
+    }
+}
+
 #[test]
 fn a_command_that_cannot_be_run_fails_as_in_a_shell() {
     if !is_possible() {

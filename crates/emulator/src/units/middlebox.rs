@@ -33,6 +33,8 @@ pub enum MiddleboxSpec {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         only_tcp_ports: Option<Vec<u16>>,
     },
+    /// Drops what follows the first packet of a ClientHello, until it is answered.
+    LongHello {},
     /// Drops packets larger than this.
     MtuLimit {
         /// The largest packet.
@@ -137,7 +139,10 @@ impl MiddleboxSpec {
                 let given = usize::from(port.is_some()) + usize::from(contains.is_some());
                 ("reset", "port, contains", given)
             }
-            Self::Nat { .. } | Self::MtuLimit { .. } | Self::IdleTimeout { .. } => return Ok(()),
+            Self::Nat { .. }
+            | Self::LongHello {}
+            | Self::MtuLimit { .. }
+            | Self::IdleTimeout { .. } => return Ok(()),
         };
         match given {
             1 => Ok(()),

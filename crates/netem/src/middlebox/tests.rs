@@ -1,5 +1,6 @@
 //! Each box, packet by packet.
 
+mod long_hello;
 mod properties;
 
 use alloc::boxed::Box;

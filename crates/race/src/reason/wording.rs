@@ -110,6 +110,7 @@ impl ReasonKind {
                 if loss.handshakes == 1 { "" } else { "s" },
                 RoundedDuration(*head_start)
             ),
+            Self::LongHelloFailed { failure } => write!(f, "it went on after {failure}"),
             Self::ShortHello { retest_in } => write!(
                 f,
                 "a ClientHello of two packets, with X25519MLKEM768, did not get through recently: it has X25519 alone for {}",

@@ -60,6 +60,7 @@ proptest! {
             Box::new(Nat::new(NatConfig::new(address(NAT)))) as Box<dyn Middlebox>,
             Box::new(Firewall::only_443()),
             Box::new(IdleTimeout::new(seconds(50), RefreshBehavior::Opening)),
+            Box::new(crate::middlebox::long_hello::LongHelloFirewall::new()),
             Box::new(MtuLimit::new(60, MtuAnswer::TooBig(address(NAT)))),
             Box::new(ResetInjector::new(ResetTrigger::Contains(Vec::from([0])), true)),
         ]);

@@ -70,6 +70,8 @@ fn the_next_race_begins_with_a_short_one_and_says_why() {
             attempt.short_hello && attempt.reason.starts_with("long-client-hello"),
             "{attempt:?}"
         );
+        let reason = report.plan.entries[0].reasons.last().map(ToString::to_string);
+        assert!(reason.is_some_and(|reason| reason.contains("long-client-hello")), "{report:?}");
         let json = serde_json::to_value(RaceJson::from(&report)).unwrap();
         assert_eq!(json["attempts"][0]["short_hello"], true);
         let view =
