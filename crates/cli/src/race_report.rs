@@ -2,6 +2,7 @@
 //!
 //! Only the contents of the trace are used, so a replayed race is described in the same way.
 
+mod connection;
 mod failure;
 mod file;
 mod lines;
@@ -15,6 +16,7 @@ use eyas::race::trace::{Trace, replay};
 
 use crate::failure::{Failure, FailureKind};
 
+pub(crate) use connection::connection_lines;
 pub(crate) use failure::certificate_hint;
 pub(crate) use file::{read, write};
 pub(crate) use lines::{explanation, name_source, plan_lines, source_line};

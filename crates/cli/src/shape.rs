@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use eyas::race::report::RaceJson;
-use eyas::{NameSource, ServerEncryption};
+use eyas::{ConnectionInfo, EchOutcome, NameSource, ServerEncryption};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -178,6 +178,23 @@ pub(crate) struct ConnectionShape {
     pub(crate) reasons: Vec<String>,
     /// How a connection that an earlier request had used fared, if the request was given one.
     pub(crate) reuse: Option<ReuseShape>,
+}
+
+impl From<&ConnectionInfo> for ConnectionShape {
+    fn from(info: &ConnectionInfo) -> Self {
+        Self {
+            transport: info.transport.name(),
+            security: info.security.name(),
+            address: info.remote.to_string(),
+            protocol: info.protocol.map(str::to_owned),
+            key_exchange: info.key_exchange,
+            ech: info.ech.as_ref().map(EchOutcome::name),
+            alpn: info.alpn.clone(),
+            rtt_ms: info.rtt.map(millis),
+            reasons: info.reasons.clone(),
+            reuse: None,
+        }
+    }
 }
 
 /// How a connection fared that an earlier request had used.

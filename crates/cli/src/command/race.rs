@@ -11,7 +11,6 @@ mod setup;
 
 use eyas::NameSource;
 use eyas::race::report::{PlanJson, RaceJson};
-use eyas_sctp_tokio::protocol::endpoint::PathStatus;
 use serde_json::Value;
 
 pub(crate) use self::series::run as run_series;
@@ -20,32 +19,32 @@ use super::paths::{shapes, summary};
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, RaceFlags};
 use crate::output;
-use crate::race_report::{self, ReplayedRace, explanation};
-use crate::shape::{NamesShape, value};
+use crate::race_report::{self, ReplayedRace, connection_lines, explanation};
+use crate::shape::{ConnectionShape, NamesShape, value};
 use crate::terminal::{OutputStyle, Paint, PaintedLine};
 use crate::timeline;
 
 /// Races and reports.
 pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), Failure> {
     let setup = RacePreparation::new(flags).await?;
-    let FinishedRace { report, paths } = setup.race(0).await?;
+    let finished = setup.race(0).await?;
     if let Some(path) = &flags.trace {
-        race_report::write(path, &report.trace)?;
+        race_report::write(path, &finished.report.trace)?;
     }
     setup.context.warn(common);
-    print(&report, setup.source.as_ref(), &paths, flags, common)
+    print(&finished, setup.source.as_ref(), flags, common)
 }
 
 fn print(
-    race_report: &ReplayedRace,
+    finished: &FinishedRace,
     source: Option<&NameSource>,
-    paths: &[PathStatus],
     flags: &RaceFlags,
     common: &CommonFlags,
 ) -> Result<(), Failure> {
+    let FinishedRace { report: race_report, connection, paths } = finished;
     let style = OutputStyle::of_stdout(common.color);
     if common.json {
-        let object = object(race_report, source, paths, flags);
+        let object = object(finished, source, flags);
         return match race_report.failure() {
             Some(failure) => Err(failure.with_details(object)),
             None => output::object(&object),
@@ -67,6 +66,7 @@ fn print(
     }
     let (paint, verdict) = race_report.verdict();
     lines.push(PaintedLine::new());
+    lines.extend(connection.iter().flat_map(connection_lines));
     lines.extend(crate::terminal::wrapped(paint, &verdict, 0, style));
     output::page(&lines, style)?;
     race_report.failure().map_or(Ok(()), Err)
@@ -94,12 +94,8 @@ pub(super) fn heading(race_report: &ReplayedRace) -> Vec<PaintedLine> {
     vec![line, PaintedLine::new()]
 }
 
-fn object(
-    race_report: &ReplayedRace,
-    source: Option<&NameSource>,
-    paths: &[PathStatus],
-    flags: &RaceFlags,
-) -> Value {
+fn object(finished: &FinishedRace, source: Option<&NameSource>, flags: &RaceFlags) -> Value {
+    let FinishedRace { report: race_report, connection, paths } = finished;
     let mut object = serde_json::json!({
         "target": flags.target,
         "all": flags.all,
@@ -109,6 +105,9 @@ fn object(
     {
         object.extend(race);
         object.insert("verdict".to_owned(), race_report.verdict().1.into());
+        if let Some(connection) = connection {
+            object.insert("connection".to_owned(), value(&ConnectionShape::from(connection)));
+        }
         if !paths.is_empty() {
             object.insert("paths".to_owned(), value(&shapes(paths)));
         }

@@ -152,6 +152,9 @@ fn a_client_hello_of_two_packets_that_does_not_get_through_is_named_and_remember
         let reason = won["reason"].as_str().unwrap_or_default();
         assert!(reason.starts_with("long-client-hello"), "{first:#}");
         assert_eq!((&won["transport"], &won["short_hello"]), (&transport.into(), &true.into()));
+        for race in [&first, &second] {
+            assert_eq!(race["connection"]["key_exchange"], "X25519", "{race:#}");
+        }
         let attempts = attempts(&second);
         assert_eq!(attempts.len(), 1, "{second:#}");
         assert_eq!(attempts[0]["short_hello"], true);

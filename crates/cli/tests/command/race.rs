@@ -22,6 +22,27 @@ fn a_race_has_a_winner_and_a_verdict() {
 }
 
 #[test]
+fn a_race_tells_how_the_key_was_exchanged_and_what_became_of_ech() {
+    let peer = Peer::start(ServerPersonality::Healthy);
+    for transport in ["tcp", "quic"] {
+        let target = format!("--alpn h2,h3 {transport}://peer.test:{}", peer.port());
+        let object = peer.eyas(&format!("race --json {target}")).run().exits(0).json();
+        validate("race", &object);
+        let connection = &object["connection"];
+        assert_eq!(connection["key_exchange"], "X25519MLKEM768", "{object:#}");
+        // Over streams the extension that looks like ECH needs a ClientHello of TLS 1.3 alone.
+        let ech = if transport == "quic" { "grease".into() } else { serde_json::Value::Null };
+        assert_eq!(connection["ech"], ech, "{object:#}");
+        for flag in ["", "--explain"] {
+            let page = peer.eyas(&format!("race {flag} {target}")).run().exits(0).out;
+            assert!(page.contains("X25519MLKEM768"), "{page}");
+        }
+    }
+    let page = peer.eyas(&format!("get --explain -o /dev/null {}", peer.url("/"))).run().exits(0);
+    assert!(page.err.contains("X25519MLKEM768"), "{}", page.err);
+}
+
+#[test]
 fn a_series_counts_losses_and_times_for_each_transport() {
     let peer = Peer::start(ServerPersonality::UdpSwallowed);
     let line = format!("race --count 3 --interval 1ms --connect-timeout 500ms {}", peer.url("/"));

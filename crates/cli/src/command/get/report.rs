@@ -2,7 +2,7 @@
 
 use eyas::race::report::{PlanJson, RaceJson};
 use eyas::race::trace::Trace;
-use eyas::{ConnectionInfo, EchOutcome, NameSource, Resolver};
+use eyas::{NameSource, Resolver};
 use eyas_http::{Redirect, Response, Reuse, version_name};
 use http::{HeaderMap, StatusCode, Version};
 use serde_json::Value;
@@ -11,26 +11,15 @@ use super::request::PreparedRequest;
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, GetFlags};
 use crate::output;
-use crate::race_report::{self, ReplayedRace, explanation, name_source};
+use crate::race_report::{self, ReplayedRace, connection_lines, explanation, name_source};
 use crate::shape::{ConnectionShape, GetShape, NamesShape, ReuseShape, millis, value};
 use crate::terminal::{OutputStyle, Paint, PaintedLine, shown};
 use crate::timeline;
 
 /// Describes the connection that carried the request.
 pub(super) fn connection(response: &Response) -> ConnectionShape {
-    let info = response.connection();
-    ConnectionShape {
-        reuse: response.reuse().map(reuse),
-        transport: info.transport.name(),
-        security: info.security.name(),
-        address: info.remote.to_string(),
-        protocol: info.protocol.map(str::to_owned),
-        key_exchange: info.key_exchange,
-        ech: info.ech.as_ref().map(EchOutcome::name),
-        alpn: info.alpn.clone(),
-        rtt_ms: info.rtt.map(millis),
-        reasons: info.reasons.clone(),
-    }
+    let reuse = response.reuse().map(reuse);
+    ConnectionShape { reuse, ..ConnectionShape::from(response.connection()) }
 }
 
 fn reuse(reuse: &Reuse) -> ReuseShape {
@@ -113,29 +102,11 @@ pub(super) fn verbose(
         );
     }
     lines.push(PaintedLine::new());
+    lines.extend(connection_lines(response.connection()));
     if flags.output.verbose {
-        lines.push(connection_line(response.connection()));
         lines.extend(exchange(request, response));
     }
     output::print_to_stderr(&lines, style);
-}
-
-fn connection_line(info: &ConnectionInfo) -> PaintedLine {
-    let mut line = PaintedLine::new().with_span(Paint::Dim, "* ");
-    line.push(Paint::Good, info.transport.to_string());
-    line.push(Paint::Plain, format!(" {}", info.remote));
-    let ech = match &info.ech {
-        Some(EchOutcome::Accepted(_)) => Some("ECH"),
-        Some(EchOutcome::TurnedOff) => Some("ECH turned off"),
-        // It only looks like it.
-        _ => None,
-    };
-    let suite = info.cipher_suite.as_deref();
-    let parts = [info.protocol, info.alpn.as_deref(), suite, info.key_exchange, ech];
-    for part in parts.into_iter().flatten() {
-        line.push(Paint::Dim, format!("  {part}"));
-    }
-    line
 }
 
 fn exchange(request: &PreparedRequest, response: &Response) -> Vec<PaintedLine> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use eyas::race::policy::Policy;
 use eyas::race::target::Target;
-use eyas::{Connection, NameSource};
+use eyas::{Connection, ConnectionInfo, NameSource};
 use eyas_sctp_tokio::SctpAssociation;
 use eyas_sctp_tokio::protocol::endpoint::PathStatus;
 
@@ -32,6 +32,8 @@ pub(super) struct RacePreparation {
 /// A race that is over.
 pub(super) struct FinishedRace {
     pub(super) report: ReplayedRace,
+    /// The connection that won.
+    pub(super) connection: Option<ConnectionInfo>,
     /// The paths of the association, if SCTP won.
     pub(super) paths: Vec<PathStatus>,
 }
@@ -66,8 +68,10 @@ impl RacePreparation {
             let _ = tokio::time::timeout(WATCH_TIME, initiation.finished()).await;
             linger(|| initiation.trace(), &self.context.memory).await;
         }
+        let connection = connected.as_ref().ok().map(|won| won.info().clone());
         let association = connected.as_ref().ok().and_then(Connection::sctp);
         let paths = association.map(SctpAssociation::paths).unwrap_or_default();
-        Ok(FinishedRace { report: ReplayedRace::from_trace(initiation.trace())?, paths })
+        let report = ReplayedRace::from_trace(initiation.trace())?;
+        Ok(FinishedRace { report, connection, paths })
     }
 }
