@@ -105,13 +105,12 @@ impl EncryptionSetting {
     /// Returns whether queries to this server are encrypted.
     pub(super) fn mode(&self, server: SocketAddr) -> EncryptionMode {
         match self.known.get(&server.ip()) {
-            Some(KnownServer::OverTls { mode: Some(mode), .. }) if self.is_as_system => *mode,
+            _ if !self.is_as_system => self.mode,
+            // It does what the system has it do.
+            _ if server.ip().is_loopback() => EncryptionMode::Off,
+            Some(KnownServer::OverTls { mode: Some(mode), .. }) => *mode,
             _ => self.mode,
         }
-    }
-
-    fn is_active(&self, server: SocketAddr) -> bool {
-        self.mode(server) != EncryptionMode::Off
     }
 
     /// Returns whom a name belongs to, which is in lower case and without a dot at its end.
@@ -124,16 +123,18 @@ impl EncryptionSetting {
         matches!(self.known.get(&server.ip()), Some(KnownServer::EncryptingStub))
     }
 
-    /// Returns the encrypted resolver of a server if the system knows it, with what it has to prove. If that is not the
-    /// system's own policy, only a name counts.
+    /// Returns the encrypted resolver of a server if the system knows it, with what it has to prove. By the system's own
+    /// policy that is the server itself, over TLS; by another one only a name counts.
     pub(super) fn known_endpoint(
         &self,
         server: SocketAddr,
     ) -> Option<(ResolverEndpoint, RequiredProof)> {
-        let KnownServer::OverTls { name, port: given, .. } = self.known.get(&server.ip())? else {
-            return None;
+        let (name, given) = match self.known.get(&server.ip()) {
+            Some(KnownServer::OverTls { name, port, .. }) => (name.as_ref(), *port),
+            _ => (None, None),
         };
-        if name.is_none() && !(self.is_as_system && self.is_active(server)) {
+        let is_of_system = self.is_as_system && self.mode(server) != EncryptionMode::Off;
+        if name.is_none() && !is_of_system {
             return None;
         }
         let protocol = DnsProtocol::Tls;
@@ -142,7 +143,7 @@ impl EncryptionSetting {
         let given = given.filter(|port| *port != PLAIN_PORT);
         address.set_port(given.unwrap_or_else(|| designation::port(protocol)));
         let endpoint = ResolverEndpoint {
-            name: name.clone().unwrap_or_default(),
+            name: name.cloned().unwrap_or_default(),
             protocol,
             address,
             path: String::new(),
@@ -191,5 +192,49 @@ impl EncryptionSetting {
     ) -> Result<(ClientConfig, ProofResult), Error> {
         let (verifier, result) = DesignatedVerifier::new(inner, proof);
         Ok((self.security.client_config(Arc::new(verifier))?, result))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting(policy: EncryptedDnsPolicy, mode: EncryptionMode) -> EncryptionSetting {
+        let named =
+            KnownServer::OverTls { name: Some("dns.example".to_owned()), port: None, mode: None };
+        EncryptionSetting {
+            mode: policy.mode().unwrap_or(mode),
+            security: SecurityParameters::platform(),
+            names: NetworkNames::new(&[]),
+            known: [("192.0.2.1".parse().unwrap(), named)].into(),
+            is_as_system: policy == EncryptedDnsPolicy::System,
+            memory: SharedResolverMemory::default(),
+        }
+    }
+
+    #[test]
+    fn the_system_s_own_policy_asks_its_servers_over_tls() {
+        use EncryptionMode::{Auto, Off, Required};
+        let [named, other, stub] =
+            ["192.0.2.1:53", "192.0.2.2:53", "127.0.0.53:53"].map(|text| text.parse().unwrap());
+        for mode in [Auto, Required] {
+            let system = setting(EncryptedDnsPolicy::System, mode);
+            assert_eq!((system.mode(other), system.mode(stub)), (mode, Off));
+            let (endpoint, proof) = system.known_endpoint(other).unwrap();
+            assert_eq!((&*endpoint.name, endpoint.address), ("", "192.0.2.2:853".parse().unwrap()));
+            assert_eq!(proof.designator, Some(other.ip()));
+            assert_eq!(proof.is_optional, mode == Auto);
+            assert_eq!(system.known_endpoint(stub), None);
+        }
+        for (policy, mode) in
+            [(EncryptedDnsPolicy::Auto, Off), (EncryptedDnsPolicy::System, Required)]
+        {
+            let (endpoint, proof) = setting(policy, mode).known_endpoint(named).unwrap();
+            assert_eq!(endpoint.name, "dns.example");
+            assert_eq!(proof, RequiredProof { designator: None, is_optional: false });
+        }
+        let auto = setting(EncryptedDnsPolicy::Auto, Off);
+        assert_eq!(auto.known_endpoint(other), None, "it has to designate one");
+        assert_eq!(setting(EncryptedDnsPolicy::System, Off).known_endpoint(other), None);
     }
 }
