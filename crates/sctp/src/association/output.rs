@@ -156,7 +156,7 @@ impl Association {
             self.put_auth(&mut packet);
         }
         let bare = packet.len();
-        self.put_control(load.path, &mut packet);
+        let has_asconf = self.put_control(load.path, &mut packet);
         if load.sack {
             self.put_sack(load.path, &mut packet);
         }
@@ -173,7 +173,10 @@ impl Association {
             return None;
         }
         self.sign(&mut packet);
-        let fits_mtu = packet.finish(self.checksum()) <= mtu;
+        // "When an endpoint … sends a packet containing an ASCONF chunk, it MUST include a correct CRC32c checksum"
+        // (RFC 9653 §5.2).
+        let checksum = if has_asconf { ChecksumKind::Crc32c } else { self.checksum() };
+        let fits_mtu = packet.finish(checksum) <= mtu;
         let ecn = if self.agreed.ecn && bytes > 0 {
             self.paths.get_mut(load.path).map_or(Ecn::NotCapable, |path| path.ecn_codepoint())
         } else {
@@ -183,22 +186,25 @@ impl Association {
         self.route(load.path, ecn, fragmentation)
     }
 
-    /// Writes the control chunks for a path, as many as fit, in order.
-    fn put_control(&mut self, path: PathId, packet: &mut PacketWriter<'_>) {
+    /// Writes the control chunks for a path, as many as fit, in order. Returns whether an ASCONF is among them.
+    fn put_control(&mut self, path: PathId, packet: &mut PacketWriter<'_>) -> bool {
+        let mut has_asconf = false;
         while let Some(control) = self.queues.control.front_mut() {
             let other = control.path.is_some_and(|wanted| wanted != path);
             if other && control.path.is_some_and(|wanted| self.paths.get(wanted).is_some()) {
-                return;
+                return has_asconf;
             }
             if let Chunk::Shutdown { cumulative_tsn } = &mut control.chunk {
                 *cumulative_tsn = self.receiver.cumulative_tsn();
             }
             if !packet.append(&control.chunk) && !packet.is_empty() {
-                return;
+                return has_asconf;
             }
+            has_asconf |= control.chunk.chunk_type() == ChunkType::ASCONF;
             // A chunk that does not even fit an empty packet never will.
             self.queues.control.pop_front();
         }
+        has_asconf
     }
 
     /// Writes the SACK and the echoes of congestion marks (RFC 9260 appendix A).

@@ -50,6 +50,29 @@ fn an_address_is_added_and_verified() {
     assert_eq!(world.tap.ladder[..2], ["A -> B  AUTH ASCONF", "A <- B  AUTH ASCONF-ACK"]);
 }
 
+//= rfc9653 §5.2
+//# a packet with ASCONF MUST have a correct checksum, also where others have none
+#[test]
+fn an_asconf_has_its_checksum_where_others_have_none() {
+    let without = |mut config: EndpointConfig| {
+        config.association.extensions.zero_checksum = true;
+        changing(config)
+    };
+    let mut world = World::with(without(listening()), without(multihomed(B, 2)));
+    let (a, _) = world.connected();
+    for (chunk, is_zero) in [("ASCONF", false), ("ASCONF-ACK", true)] {
+        world.tap.keep = Some(chunk);
+        world.tap.kept = None;
+        let address = address(A, if is_zero { 2 } else { 1 });
+        world.association(A, a).add_address(address).unwrap();
+        // The answer follows later.
+        world.run_for(if is_zero { ms(100) } else { ms(1) });
+        let packet = world.tap.kept.clone().expect(chunk);
+        assert_eq!(packet[8..12] == [0; 4], is_zero, "{chunk}");
+        world.run_for(ms(5000));
+    }
+}
+
 /// The first heartbeat over the new network arrives before the request that announces its source, so
 /// that its receiver does not know where it comes from.
 #[test]

@@ -153,6 +153,8 @@ fn congestion_marks_slow_the_sender_and_are_confirmed() {
 
 //= rfc8261 RFC 9653 §5
 //# after the handshake no checksum, if both sides say so
+//= rfc9653 §5.2
+//# packets with INIT and COOKIE ECHO MUST have a correct checksum, and so MUST all if the peer has not said that it accepts zero
 #[test]
 fn without_checksums_only_handshake_packets_have_them() {
     let mut world = World::with_associations(|config| config.extensions.zero_checksum = true);
@@ -162,10 +164,13 @@ fn without_checksums_only_handshake_packets_have_them() {
     world.run_for(ms(500));
     assert_eq!(world.tap.kept.as_ref().unwrap()[8..12], [0; 4]);
     assert_eq!(world.hosts[B].received_messages(), 1);
-    world.tap.keep = Some("INIT");
-    world.connect();
-    world.run_for(ms(5));
-    assert_ne!(world.tap.kept.as_ref().unwrap()[8..12], [0; 4]);
+    for handshake in ["INIT", "COOKIE-ECHO"] {
+        world.tap.keep = Some(handshake);
+        world.tap.kept = None;
+        world.connect();
+        world.run_for(ms(50));
+        assert_ne!(world.tap.kept.as_ref().expect(handshake)[8..12], [0; 4], "{handshake}");
+    }
 }
 
 #[test]

@@ -46,8 +46,9 @@ fn out_of_the_blue_packets_are_answered_by_the_rules() {
     assert_eq!(world.hosts[B].endpoint.associations(), []);
 }
 
-/// A host that was restarted answers the packets of an association that omits checksums (RFC 9653
-/// §5.3), if it accepts such associations.
+/// A host that was restarted answers the packets of an association that omits checksums, if it accepts such associations.
+//= rfc9653 §5.3
+//# MAY process packets out of the blue with a checksum of zero; any other wrong one is refused, and zero with INIT
 #[test]
 fn packets_without_a_checksum_are_answered_where_associations_have_none() {
     let shutdown = packet(9, &[Chunk::Shutdown { cumulative_tsn: Tsn(1) }]);
