@@ -127,15 +127,13 @@ impl SystemResolver {
             AnsweringSource::HostResolver(_) if record_type == RecordType::Https => {
                 self.ask_service(&now, asked).await
             }
-            AnsweringSource::HostResolver(_)
-                if let Some(why) = self.encryption.refusal_of_host_resolver() =>
-            {
-                Err(DnsFailure::Local(why))
+            AnsweringSource::HostResolver(_) => {
+                let records = match self.encryption.refusal_of_host_resolver() {
+                    Some(why) => Err(DnsFailure::Local(why)),
+                    None => self.ask_host(&now, asked, record_type).await,
+                };
+                records.map(|found| FoundRecords { records: Ok(found), is_authentic: false })
             }
-            AnsweringSource::HostResolver(_) => self
-                .ask_host(&now, asked, record_type)
-                .await
-                .map(|found| FoundRecords { records: Ok(found), is_authentic: false }),
         };
         found.unwrap_or_else(|failure| FoundRecords { records: Err(failure), is_authentic: false })
     }
