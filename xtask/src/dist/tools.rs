@@ -13,6 +13,8 @@ pub(crate) const ZIG_FROM_PYPI: [&str; 2] = ["ziglang==0.17.1", "cargo-zigbuild=
 const MORE_FROM_PYPI: [&str; 2] = ["maturin==1.16.0", "certifi==2026.10.19.post1"];
 /// The maker of packages for Debian and Fedora.
 const NFPM: &str = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0";
+/// What writes the list of dependencies into each program, where `cargo audit bin`, trivy and others find it.
+const AUDITABLE: &str = "cargo-auditable@0.7.7";
 /// The profile in `Cargo.toml` of everything that is handed out.
 pub(super) const PROFILE: &str = "dist";
 
@@ -51,6 +53,15 @@ impl DistTools {
             check(command("go", &["install", NFPM]).env("GOBIN", &bin))?;
         }
         Ok(program)
+    }
+
+    /// Installs what writes the list of dependencies, if it is missing.
+    fn install_auditable(&self) -> Result<(), String> {
+        if self.directory.join("bin/cargo-auditable").exists() {
+            return Ok(());
+        }
+        let arguments = ["install", "--quiet", "--locked", "--debug", AUDITABLE, "--root"];
+        check(command("cargo", &arguments).arg(&self.directory))
     }
 
     /// Returns the file with the root certificates.
@@ -96,7 +107,9 @@ impl DistTools {
         // The command also contains a library for programs that are linked with glibc.
         let with_glibc = triple.replace("-musl", "-gnu");
         check(&mut command("rustup", &["target", "add", triple, &with_glibc]))?;
-        let arguments = ["zigbuild", "--locked", "--profile", PROFILE, "--package", package];
+        self.install_auditable()?;
+        let arguments =
+            ["auditable", "zigbuild", "--locked", "--profile", PROFILE, "--package", package];
         let mut cargo = command("cargo", &arguments);
         cargo.args(["--target", &format!("{triple}{linked_with}")]);
         self.lend(&mut cargo, release);

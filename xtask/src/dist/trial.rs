@@ -37,8 +37,19 @@ pub(super) fn archives(release: &Release) -> Result<(), String> {
     let mut install = command("sh", &[installer.as_os_str()]);
     check(install.arg("--from").arg(&release.out).arg("--to").arg(root.join("bin")))?;
     refuses_a_damaged_archive(release, platform, &installer)?;
+    lists_its_crates(&root.join("bin/eyas"))?;
     created(&root.join("tmp"))?;
     in_root(&root, |arguments| chroot(&root, &[], "/bin/eyas", arguments))
+}
+
+/// Scanners find the crates that a program is made of in a section with this name.
+fn lists_its_crates(program: &Path) -> Result<(), String> {
+    let section = b".dep-v0";
+    let content = fs::read(program).map_err(|error| file_error(program, &error))?;
+    match content.windows(section.len()).any(|octets| octets == section) {
+        true => Ok(()),
+        false => Err(format!("{} does not list its crates", program.display())),
+    }
 }
 
 /// A byte changed in the archive: the installer says so and installs nothing.
