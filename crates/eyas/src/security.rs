@@ -37,6 +37,8 @@ pub(crate) use rejections::keeping;
 #[cfg(feature = "quic")]
 pub(crate) use rejections::observed_call;
 pub(crate) use rejections::{CertificateRejection, certificate_fault, explained, observed};
+#[cfg(feature = "encrypted-dns")]
+pub(crate) use verdict::{CertificateVerdict, PresentedCertificate, ReviewedVerifier};
 
 /// The maximum number of sessions kept for resumption per endpoint and transport.
 const MAX_SESSIONS: usize = 256;

@@ -35,7 +35,7 @@ use crate::{Error, SecurityParameters};
 pub use policy::{EncryptedDnsPolicy, EncryptedDnsPolicyError};
 pub use report::{DesignatedResolver, DnsProtocol, ServerEncryption, UnencryptedReason};
 
-use certificate::DesignatedVerifier;
+use certificate::designated_verifier;
 pub(super) use certificate::{ProofResult, RequiredProof};
 use designation::ResolverEndpoint;
 use owner::NetworkNames;
@@ -190,7 +190,7 @@ impl EncryptionSetting {
         inner: Arc<dyn ServerCertVerifier>,
         proof: RequiredProof,
     ) -> Result<(ClientConfig, ProofResult), Error> {
-        let (verifier, result) = DesignatedVerifier::new(inner, proof);
+        let (verifier, result) = designated_verifier(inner, proof);
         Ok((self.security.client_config(Arc::new(verifier))?, result))
     }
 }

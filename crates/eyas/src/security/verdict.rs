@@ -8,27 +8,35 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 /// A certificate of a server that was verified.
-pub(super) struct PresentedCertificate<'a> {
-    pub(super) certificate: &'a CertificateDer<'a>,
+pub(crate) struct PresentedCertificate<'a> {
+    pub(crate) certificate: &'a CertificateDer<'a>,
     /// The name that it should be for.
-    pub(super) name: &'a ServerName<'a>,
-    pub(super) now: UnixTime,
+    pub(crate) name: &'a ServerName<'a>,
+    pub(crate) now: UnixTime,
 }
 
 /// The verdict on a certificate.
-pub(super) type CertificateVerdict = Result<ServerCertVerified, Error>;
+pub(crate) type CertificateVerdict = Result<ServerCertVerified, Error>;
 
 /// Passes the verdicts of another verifier on through a function. All else is as that one says.
-pub(super) struct ReviewedVerifier<F> {
+pub(crate) struct ReviewedVerifier<F> {
     inner: Arc<dyn ServerCertVerifier>,
+    /// What the certificate must be valid for, if that is not the name of the connection.
+    subject: Option<ServerName<'static>>,
     review: F,
 }
 
 impl<F: Fn(&PresentedCertificate<'_>, CertificateVerdict) -> CertificateVerdict>
     ReviewedVerifier<F>
 {
-    pub(super) fn new(inner: Arc<dyn ServerCertVerifier>, review: F) -> Self {
-        Self { inner, review }
+    pub(crate) fn new(inner: Arc<dyn ServerCertVerifier>, review: F) -> Self {
+        Self { inner, subject: None, review }
+    }
+
+    /// Sets what certificates must be valid for, whatever the name of the connection.
+    #[cfg(feature = "encrypted-dns")]
+    pub(crate) fn with_subject(self, subject: Option<ServerName<'static>>) -> Self {
+        Self { subject, ..self }
     }
 }
 
@@ -50,17 +58,10 @@ where
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> CertificateVerdict {
-        let verdict = self.inner.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
-        (self.review)(
-            &PresentedCertificate { certificate: end_entity, name: server_name, now },
-            verdict,
-        )
+        let name = self.subject.as_ref().unwrap_or(server_name);
+        let verdict =
+            self.inner.verify_server_cert(end_entity, intermediates, name, ocsp_response, now);
+        (self.review)(&PresentedCertificate { certificate: end_entity, name, now }, verdict)
     }
 
     fn verify_tls12_signature(

@@ -4,9 +4,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::client::danger::{ServerCertVerified, ServerCertVerifier};
+use rustls_pki_types::ServerName;
+
+use crate::security::{CertificateVerdict, PresentedCertificate, ReviewedVerifier};
 
 /// What the certificate of a designated resolver has to prove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,72 +40,21 @@ impl ProofResult {
     }
 }
 
-/// Verifies the certificates of a designated resolver.
-#[derive(Debug)]
-pub(super) struct DesignatedVerifier {
+/// Returns the verifier of a designated resolver's certificates, and where its result will be. All else is as `inner`
+/// says.
+pub(super) fn designated_verifier(
     inner: Arc<dyn ServerCertVerifier>,
     proof: RequiredProof,
-    result: ProofResult,
-}
-
-impl DesignatedVerifier {
-    /// Returns the verifier, and where its result will be. All else is as `inner` says.
-    pub(super) fn new(
-        inner: Arc<dyn ServerCertVerifier>,
-        proof: RequiredProof,
-    ) -> (Self, ProofResult) {
-        let result = ProofResult::default();
-        (Self { inner, proof, result: result.clone() }, result)
-    }
-}
-
-impl ServerCertVerifier for DesignatedVerifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let designator = self.proof.designator.map(|ip| ServerName::IpAddress(ip.into()));
-        let subject = designator.as_ref().unwrap_or(server_name);
-        let verdict =
-            self.inner.verify_server_cert(end_entity, intermediates, subject, ocsp_response, now);
-        self.result.set(verdict.is_ok());
+) -> (impl ServerCertVerifier, ProofResult) {
+    let result = ProofResult::default();
+    let noted = result.clone();
+    let review = move |_: &PresentedCertificate<'_>, verdict: CertificateVerdict| {
+        noted.set(verdict.is_ok());
         match verdict {
-            Err(_) if self.proof.is_optional => Ok(ServerCertVerified::assertion()),
+            Err(_) if proof.is_optional => Ok(ServerCertVerified::assertion()),
             verdict => verdict,
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        self.inner.requires_raw_public_keys()
-    }
-
-    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
-        self.inner.root_hint_subjects()
-    }
+    };
+    let subject = proof.designator.map(|ip| ServerName::IpAddress(ip.into()));
+    (ReviewedVerifier::new(inner, review).with_subject(subject), result)
 }
