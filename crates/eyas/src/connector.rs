@@ -138,7 +138,7 @@ impl EndpointConnector {
 
     /// Returns whether a ClientHello of one packet may be sent where one of two does not get through.
     pub(crate) fn may_shorten_hello(&self) -> bool {
-        !self.security.requires_key_exchange()
+        self.security.may_shorten_hello()
     }
 
     /// Returns whether TLS over streams offers TLS 1.3 alone.

@@ -17,7 +17,7 @@ use x509_cert::ext::pkix::name::GeneralName;
 
 use crate::Error;
 use crate::private_key::{pem_fault, private_key_from_encrypted_pem, private_key_from_pem};
-use crate::security::{ClientKeyVerifier, ClientKeys, provider_and_versions};
+use crate::security::{ClientKeyVerifier, ClientKeys, KeyExchangeGroups};
 
 /// The prefix of the subject of a generated certificate.
 const SELF_SIGNED_FOR: &str = "eyas self-signed for ";
@@ -162,10 +162,9 @@ impl ServerIdentity {
     pub(crate) fn server_config_for(
         &self,
         clients: &ClientKeys,
-        requires_post_quantum: bool,
+        groups: &KeyExchangeGroups,
     ) -> Result<rustls::ServerConfig, Error> {
-        let (provider, _) = provider_and_versions(requires_post_quantum);
-        let provider = Arc::new(provider);
+        let provider = Arc::new(groups.provider()?);
         let verifier = Arc::new(ClientKeyVerifier::new(&provider, clients.clone()));
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
@@ -204,17 +203,16 @@ impl ServerIdentity {
 
     /// Returns a rustls configuration for this identity: TLS 1.2 and 1.3, without ALPN.
     pub fn server_config(&self) -> Result<rustls::ServerConfig, Error> {
-        self.config_for_all(false)
+        self.config_for_all(&KeyExchangeGroups::default())
     }
 
-    /// Returns the same, or, if X25519MLKEM768 is required, for TLS 1.3 with that alone.
+    /// Returns the same with these groups, for the versions of TLS that can do that.
     pub(crate) fn config_for_all(
         &self,
-        requires_post_quantum: bool,
+        groups: &KeyExchangeGroups,
     ) -> Result<rustls::ServerConfig, Error> {
-        let (provider, versions) = provider_and_versions(requires_post_quantum);
-        rustls::ServerConfig::builder_with_provider(Arc::new(provider))
-            .with_protocol_versions(versions)
+        rustls::ServerConfig::builder_with_provider(Arc::new(groups.provider()?))
+            .with_protocol_versions(groups.versions())
             .and_then(|builder| {
                 builder
                     .with_no_client_auth()

@@ -14,7 +14,7 @@ use eyas_sctp_tokio::protocol::config::AssociationConfig;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
-use crate::security::ClientKeys;
+use crate::security::{ClientKeys, KeyExchangeGroups};
 use crate::sockets::BoundAddress;
 use crate::{Connection, Error, KeyFingerprint, ServerIdentity};
 
@@ -40,7 +40,7 @@ pub struct ListenParameters {
     security: Option<ServerIdentity>,
     /// The keys that clients may have; `None` requests no client certificates.
     client_keys: Option<ClientKeys>,
-    requires_post_quantum: bool,
+    groups: KeyExchangeGroups,
     alpn: Vec<AlpnName>,
     notices: ListenerNotices,
     /// quinn's defaults if `None`.
@@ -65,7 +65,7 @@ impl ListenParameters {
             transports: vec![Transport::Tcp],
             security: None,
             client_keys: None,
-            requires_post_quantum: false,
+            groups: KeyExchangeGroups::default(),
             alpn: Vec::new(),
             notices: ListenerNotices::default(),
             #[cfg(feature = "quic")]
@@ -114,7 +114,7 @@ impl ListenParameters {
     /// which has nothing of the kind, is not affected.
     #[must_use]
     pub fn require_post_quantum(mut self) -> Self {
-        self.requires_post_quantum = true;
+        self.groups = KeyExchangeGroups::post_quantum();
         self
     }
 
@@ -191,8 +191,8 @@ impl ListenParameters {
     /// Returns the TLS configuration that all transports share.
     fn server_config(&self, identity: &ServerIdentity) -> Result<rustls::ServerConfig, Error> {
         match &self.client_keys {
-            Some(clients) => identity.server_config_for(clients, self.requires_post_quantum),
-            None => identity.config_for_all(self.requires_post_quantum),
+            Some(clients) => identity.server_config_for(clients, &self.groups),
+            None => identity.config_for_all(&self.groups),
         }
     }
 

@@ -29,8 +29,8 @@ mod verifier;
 
 pub(crate) use key::{ClientKeyVerifier, ClientKeys};
 pub use key::{KeyFingerprint, KeyFingerprintError};
+pub(crate) use key_exchange::KeyExchangeGroups;
 pub use key_exchange::crypto_provider;
-pub(crate) use key_exchange::provider_and_versions;
 pub(crate) use key_exchange::recorded_call;
 #[cfg(feature = "sctp")]
 pub(crate) use rejections::keeping;
@@ -61,7 +61,7 @@ pub struct SecurityParameters {
     versions: Vec<&'static SupportedProtocolVersion>,
     /// All suites of the provider if empty.
     suites: Vec<SupportedCipherSuite>,
-    requires_post_quantum: bool,
+    groups: KeyExchangeGroups,
     ech: EchParameters,
 }
 
@@ -98,7 +98,7 @@ impl SecurityParameters {
             key_log: false,
             versions: Vec::new(),
             suites: Vec::new(),
-            requires_post_quantum: false,
+            groups: KeyExchangeGroups::default(),
             ech: EchParameters::default(),
         }
     }
@@ -210,13 +210,25 @@ impl SecurityParameters {
         self
     }
 
+    /// Offers only these groups for key exchange (RFC 8446 §4.2.7) over TLS and QUIC, most preferred first: of those that
+    /// [`crypto_provider`] has, otherwise building the endpoint fails. An empty list stands for all of them. DTLS is not
+    /// affected.
+    #[must_use]
+    pub fn with_key_exchange_groups(
+        mut self,
+        groups: impl IntoIterator<Item = NamedGroup>,
+    ) -> Self {
+        self.groups = KeyExchangeGroups::new(groups.into_iter().collect());
+        self
+    }
+
     /// Requires the key exchange X25519MLKEM768 (RFC 10024) of TLS and QUIC servers, and therefore TLS
     /// 1.3. Without this it is preferred: a server that lacks it gets X25519, and so does one that
     /// does not answer a ClientHello of two packets over TCP, which somebody who drops packets can
     /// bring about. DTLS, which has nothing of the kind, is not affected.
     #[must_use]
     pub fn require_post_quantum(mut self) -> Self {
-        self.requires_post_quantum = true;
+        self.groups = KeyExchangeGroups::post_quantum();
         self
     }
 
@@ -242,9 +254,9 @@ impl SecurityParameters {
         &self.ech
     }
 
-    /// Returns whether nothing but X25519MLKEM768 will do.
-    pub(crate) const fn requires_key_exchange(&self) -> bool {
-        self.requires_post_quantum
+    /// Returns whether a ClientHello of one packet may be sent where one of two does not get through.
+    pub(crate) fn may_shorten_hello(&self) -> bool {
+        self.groups.without_hybrid().is_some()
     }
 
     /// Returns whether TLS over streams offers TLS 1.3 alone, which a ClientHello with ECH does.
@@ -258,11 +270,11 @@ impl SecurityParameters {
         &self,
         verifier: Arc<dyn ServerCertVerifier>,
     ) -> Result<ClientConfig, Error> {
-        self.config(self.stream_provider(), self.stream_versions(), verifier, None)
+        self.config(self.stream_provider(&self.groups)?, self.stream_versions(), verifier, None)
     }
 
     /// Returns the same as `long`, which is the result of that, but for a ClientHello of one packet,
-    /// with the same sessions. `None` if `long` already has that, or if X25519MLKEM768 is required.
+    /// with the same sessions. `None` if `long` already has that, or if only X25519MLKEM768 is offered.
     pub(crate) fn short_hello_config(
         &self,
         long: &ClientConfig,
@@ -270,26 +282,25 @@ impl SecurityParameters {
         ech: Option<EchMode>,
     ) -> Result<Option<ClientConfig>, Error> {
         let has_tls13 = self.stream_versions().contains(&&rustls::version::TLS13);
-        if self.requires_post_quantum || !has_tls13 {
+        let Some(groups) = self.groups.without_hybrid().filter(|_| has_tls13) else {
             return Ok(None);
-        }
-        let mut provider = self.stream_provider();
-        provider.kx_groups.retain(|group| group.name() != NamedGroup::X25519MLKEM768);
+        };
+        let provider = self.stream_provider(&groups)?;
         let config = self.config(provider, self.stream_versions(), verifier, ech)?;
         Ok(Some(with_sessions_of(config, long)))
     }
 
-    fn stream_provider(&self) -> CryptoProvider {
-        let (mut provider, _) = provider_and_versions(self.requires_post_quantum);
+    fn stream_provider(&self, groups: &KeyExchangeGroups) -> Result<CryptoProvider, Error> {
+        let mut provider = groups.provider()?;
         if !self.suites.is_empty() {
             provider.cipher_suites.clone_from(&self.suites);
         }
-        provider
+        Ok(provider)
     }
 
     fn stream_versions(&self) -> &[&'static SupportedProtocolVersion] {
         match &self.versions[..] {
-            [] => provider_and_versions(self.requires_post_quantum).1,
+            [] => self.groups.versions(),
             versions => versions,
         }
     }
@@ -302,7 +313,8 @@ impl SecurityParameters {
         ech: EchMode,
     ) -> Result<ClientConfig, Error> {
         let versions = self.stream_versions();
-        let config = self.config(self.stream_provider(), versions, verifier, Some(ech))?;
+        let config =
+            self.config(self.stream_provider(&self.groups)?, versions, verifier, Some(ech))?;
         Ok(with_sessions_of(config, clear))
     }
 
@@ -316,11 +328,9 @@ impl SecurityParameters {
         ech: Option<EchMode>,
         hello: HelloLength,
     ) -> Result<ClientConfig, Error> {
-        let (mut provider, versions) = provider_and_versions(self.requires_post_quantum);
-        if hello == HelloLength::Short && !self.requires_post_quantum {
-            provider.kx_groups.retain(|group| group.name() != NamedGroup::X25519MLKEM768);
-        }
-        let config = self.config(provider, versions, verifier, ech)?;
+        let short = self.groups.without_hybrid().filter(|_| hello == HelloLength::Short);
+        let provider = short.as_ref().unwrap_or(&self.groups).provider()?;
+        let config = self.config(provider, self.groups.versions(), verifier, ech)?;
         Ok(with_sessions_of(config, clear))
     }
 
@@ -331,8 +341,7 @@ impl SecurityParameters {
         &self,
         verifier: Arc<dyn ServerCertVerifier>,
     ) -> Result<ClientConfig, Error> {
-        let (provider, versions) = provider_and_versions(self.requires_post_quantum);
-        self.config(provider, versions, verifier, None)
+        self.config(self.groups.provider()?, self.groups.versions(), verifier, None)
     }
 
     fn config(

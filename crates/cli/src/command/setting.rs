@@ -339,6 +339,7 @@ pub(crate) fn security(trust: &TrustFlags) -> Result<SecurityParameters, Failure
     if let Some(ech) = &trust.ech {
         security = security.with_ech(ech.clone());
     }
+    security = security.with_key_exchange_groups(trust.curves.iter().copied());
     Ok(if trust.insecure { security.accept_any_certificate() } else { security })
 }
 

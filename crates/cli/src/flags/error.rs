@@ -23,6 +23,8 @@ pub(crate) enum ValueError {
         Transport::ALL.map(Transport::name).join(", ")
     )]
     UnknownTransport,
+    #[error("no such group; the groups are X25519MLKEM768, X25519, P-256, P-384")]
+    UnknownGroup,
     /// The zone of an address does not exist here.
     #[error(transparent)]
     Zone(TargetError),

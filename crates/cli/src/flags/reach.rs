@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use eyas::rustls::NamedGroup;
 use eyas::{EchChoice, EncryptedDnsPolicy};
 
 use super::values::{self, ConnectTo, DnsServer, ResolveFlag};
@@ -109,6 +110,11 @@ pub(crate) struct TrustFlags {
     /// configuration ecl:BASE64 [default: auto]
     #[arg(long, value_name = "HOW", value_parser = values::ech, hide_short_help = true)]
     pub(crate) ech: Option<EchChoice>,
+    /// Offer only these groups for key exchange, most preferred first: X25519MLKEM768, X25519, P-256,
+    /// P-384 [default: all]
+    #[arg(long, value_name = "GROUP[:GROUP]...", value_delimiter = ':', hide_short_help = true,
+          value_parser = values::key_exchange_group)]
+    pub(crate) curves: Vec<NamedGroup>,
     #[command(flatten)]
     pub(crate) passphrase: PassphraseFlags,
 }

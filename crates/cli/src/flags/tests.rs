@@ -55,6 +55,18 @@ fn resolve_accepts_what_curl_accepts() {
 }
 
 #[test]
+fn groups_have_their_names_in_tls_and_openssl() {
+    use eyas::rustls::NamedGroup::{X25519, X25519MLKEM768, secp256r1};
+    let line = "eyas get --curves x25519mlkem768:X25519:prime256v1 a";
+    let Command::Get(get) = parse(line).expect("parses").command else {
+        panic!("another command");
+    };
+    assert_eq!(get.trust.curves, [X25519MLKEM768, X25519, secp256r1]);
+    let refused = parse("eyas get --curves X25519:P-521 a").expect_err("unknown").to_string();
+    assert!(refused.contains("no such group; the groups are X25519MLKEM768"), "{refused}");
+}
+
+#[test]
 fn connect_to_allows_empty_parts() {
     let all = values::connect_to("a:1:b:2").expect("parses");
     assert_eq!((all.host.as_deref(), all.port), (Some("a"), Some(1)));

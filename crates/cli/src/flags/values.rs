@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, T
 use eyas::race::candidate::Transport;
 use eyas::race::policy::{ATTEMPT_DELAY_FACTOR_MAX, SECOND_TRIES_MAX};
 use eyas::race::target::{TargetError, TargetHost, parse_port};
+use eyas::rustls::NamedGroup;
 use eyas::zone::{parse_address, parse_socket_address};
 use eyas::{EchChoice, EchChoiceError, Resolver};
 use eyas_sctp_tokio::protocol::config::CongestionControlKind;
@@ -46,6 +47,17 @@ pub(super) fn congestion() -> impl TypedValueParser<Value = CongestionControlKin
 /// Parses `--ech`.
 pub(super) fn ech(text: &str) -> Result<EchChoice, EchChoiceError> {
     text.parse()
+}
+
+/// Parses a group of curl's `--curves`, by the names of TLS and of OpenSSL.
+pub(super) fn key_exchange_group(text: &str) -> Result<NamedGroup, ValueError> {
+    match text.to_ascii_lowercase().as_str() {
+        "x25519mlkem768" => Ok(NamedGroup::X25519MLKEM768),
+        "x25519" => Ok(NamedGroup::X25519),
+        "p-256" | "secp256r1" | "prime256v1" => Ok(NamedGroup::secp256r1),
+        "p-384" | "secp384r1" => Ok(NamedGroup::secp384r1),
+        _ => Err(ValueError::UnknownGroup),
+    }
 }
 
 /// curl's `--resolve`: the addresses to use for a host and port.

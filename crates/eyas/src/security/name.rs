@@ -54,6 +54,9 @@ impl SecurityParameters {
         for suite in &self.suites {
             append("suite", &[&u16::from(suite.suite()).to_be_bytes()]);
         }
+        for group in self.groups.as_slice() {
+            append("group", &[&u16::from(*group).to_be_bytes()]);
+        }
         encoded
     }
 }
@@ -68,6 +71,8 @@ fn sorted<'a>(roots: impl Iterator<Item = &'a CertificateDer<'static>>) -> Vec<&
 
 #[cfg(test)]
 mod tests {
+    use rustls::NamedGroup;
+
     use super::*;
 
     fn root(byte: u8) -> CertificateDer<'static> {
@@ -101,6 +106,8 @@ mod tests {
             name(&platform.clone().with_roots([root(1), root(2)])),
             name(&platform.clone().with_client_certificate(vec![root(1)], key)),
             name(&platform.clone().with_tls_versions([&rustls::version::TLS12])),
+            name(&platform.clone().require_post_quantum()),
+            name(&platform.clone().with_key_exchange_groups([NamedGroup::X25519])),
             name(&platform.accept_any_certificate()),
         ];
         for (number, name) in names.iter().enumerate() {

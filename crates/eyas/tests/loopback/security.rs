@@ -73,6 +73,31 @@ async fn the_key_exchange_holds_against_quantum_computers_if_the_server_has_that
 }
 
 #[tokio::test]
+async fn groups_for_key_exchange_are_those_that_were_chosen() {
+    use eyas::rustls::NamedGroup::{X25519, X25519MLKEM768, secp256r1, secp521r1};
+
+    let own = Credentials::of(NAME);
+    for transport in TRANSPORTS {
+        for (groups, negotiated) in [
+            (&[X25519][..], "X25519"),
+            (&[secp256r1, X25519], "secp256r1"),
+            (&[X25519, X25519MLKEM768], "X25519"),
+            (&[secp256r1], "secp256r1"),
+            (&[], "X25519MLKEM768"),
+        ] {
+            // It takes the group whose share it gets, which is the first.
+            let server = Server::start(own.config(None));
+            let security = own.trusted().with_key_exchange_groups(groups.iter().copied());
+            let connection = connect(&endpoint(security), &server, transport).await;
+            assert_eq!(connection.info().key_exchange, Some(negotiated), "{transport} {groups:?}");
+        }
+    }
+    let unknown = own.trusted().with_key_exchange_groups([secp521r1]);
+    let error = Endpoint::builder().security(unknown).build().unwrap_err().to_string();
+    assert!(error.contains("there is no key exchange secp521r1 here"), "{error}");
+}
+
+#[tokio::test]
 async fn a_client_certificate_is_sent_if_requested() {
     let (own, client) = (Credentials::of(NAME), Credentials::of("client.example"));
     for transport in TRANSPORTS {
