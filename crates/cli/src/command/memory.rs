@@ -184,6 +184,9 @@ fn offered(shape: &MemoryRowJson) -> Option<String> {
             None => text.push_str(&format!(", {other}")),
         },
     }
+    if shape.ech == Some(true) {
+        text.push_str(", ECH");
+    }
     if let Some(host) = &shape.certificate_host {
         text.push_str(&format!(", for {host}"));
     }

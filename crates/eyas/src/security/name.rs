@@ -3,6 +3,7 @@
 use rustls_pki_types::CertificateDer;
 
 use super::{SecurityParameters, TrustSource};
+use crate::EchPolicy;
 use crate::memory_store::InstallationSecret;
 
 impl SecurityParameters {
@@ -57,6 +58,13 @@ impl SecurityParameters {
         for group in self.groups.as_slice() {
             append("group", &[&u16::from(*group).to_be_bytes()]);
         }
+        // Configurations of the record are part of the candidate.
+        if self.ech.policy == EchPolicy::Off {
+            append("ech", &[b"off"]);
+        }
+        if let Some(given) = &self.ech.given {
+            append("ech", &[given.as_bytes()]);
+        }
         encoded
     }
 }
@@ -106,6 +114,7 @@ mod tests {
             name(&platform.clone().with_roots([root(1), root(2)])),
             name(&platform.clone().with_client_certificate(vec![root(1)], key)),
             name(&platform.clone().with_tls_versions([&rustls::version::TLS12])),
+            name(&platform.clone().with_ech(EchPolicy::Off)),
             name(&platform.clone().require_post_quantum()),
             name(&platform.clone().with_key_exchange_groups([NamedGroup::X25519])),
             name(&platform.accept_any_certificate()),

@@ -21,18 +21,29 @@ pub struct SetUp {
     pub alpn: Vec<AlpnName>,
     /// The trust of the attempt.
     pub trust: TrustContext,
+    /// Whether the record of the candidate had configurations for Encrypted ClientHello (RFC 9849), which a device on the
+    /// path or a server may fail while what is sent in the clear passes.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub ech: bool,
 }
 
 impl SetUp {
     /// Returns the set-up of this candidate; `None` without security.
     pub fn from_candidate(candidate: &Candidate, trust: &TrustContext) -> Option<Self> {
         let is_secured = candidate.security != Security::None;
-        is_secured.then(|| Self { alpn: candidate.alpn.clone(), trust: trust.clone() })
+        is_secured.then(|| Self {
+            alpn: candidate.alpn.clone(),
+            trust: trust.clone(),
+            ech: candidate.ech.is_some(),
+        })
     }
 
     /// Returns whether this is the set-up of this candidate.
     pub(super) fn matches(&self, candidate: &Candidate, trust: &TrustContext) -> bool {
-        candidate.security != Security::None && self.alpn == candidate.alpn && self.trust == *trust
+        candidate.security != Security::None
+            && self.alpn == candidate.alpn
+            && self.trust == *trust
+            && self.ech == candidate.ech.is_some()
     }
 }
 

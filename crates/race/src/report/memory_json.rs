@@ -41,6 +41,8 @@ pub struct MemoryRowJson {
     pub trust: Option<String>,
     /// The host for which the certificate had to be valid, if it was another one.
     pub certificate_host: Option<String>,
+    /// Whether Encrypted ClientHello was offered, and accepted if the verdict is `good`; `null` if the row applies to both.
+    pub ech: Option<bool>,
     /// `good`, `bad`, `retest-due`, `network-bad` or `unknown`.
     pub verdict: &'static str,
     /// The cause of failure.
@@ -141,7 +143,8 @@ fn peer_row(
         EntryOutcome::Good { .. } => 0,
     };
     row.strikes = seen.into_iter().chain(peer.reach).map(strikes).max().unwrap_or_default();
-    if let Some(SecurityOutcome { set_up: SetUp { alpn, trust }, .. }) = secured {
+    if let Some(SecurityOutcome { set_up: SetUp { alpn, trust, ech }, .. }) = secured {
+        row.ech = Some(*ech);
         row.alpn = Some(alpn.clone());
         row.trust = Some(trust.parameters.clone());
         row.certificate_host = trust.certificate_host.as_ref().map(ToString::to_string);

@@ -89,6 +89,18 @@ fn success_with_one_set_up_says_nothing_about_another() {
 }
 
 #[test]
+fn ech_that_a_device_fails_says_nothing_about_the_name_in_the_clear() {
+    let encrypted = || Candidate { ech: Some(vec![0xfe, 0x0d]), ..h3() };
+    let broken =
+        failed("a.test", encrypted(), NOW + MIN, FailureCause::EchBroken, EvidenceLevel::Answered);
+    let memory = after(&[worked("a.test", h3(), NOW), broken]);
+    let now = NOW + MIN;
+    assert_eq!(verdict(&memory, "a.test", &h3(), now), good());
+    let bad = MemoryVerdict::Bad { cause: FailureCause::EchBroken, until: now + 5 * MIN };
+    assert_eq!(verdict(&memory, "a.test", &encrypted(), now), bad);
+}
+
+#[test]
 fn silence_concerns_every_set_up() {
     let memory = after(&[worked("a.test", h3(), NOW), was_silent("a.test", nothing(), NOW + MIN)]);
     let now = NOW + MIN;
