@@ -340,6 +340,10 @@ impl AssociationReceiver {
 
     fn announce(&mut self, event: Event) {
         if self.events.len() < MAX_EVENTS {
+            if self.events.capacity() == 0 {
+                // One event at a time is usual, and a queue that grows begins with room for four.
+                self.events.reserve_exact(1);
+            }
             self.events.push_back(event);
         }
     }

@@ -21,6 +21,7 @@ mod responses;
 #[cfg(test)]
 mod tests;
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -151,7 +152,8 @@ pub(crate) struct ReconfigurationState {
     /// Whether the timer runs because the peer responded "in progress".
     is_in_progress: bool,
     requests_sent_on: Option<PathId>,
-    deferred: Option<DeferredRequest>,
+    /// Boxed because it is rare.
+    deferred: Option<Box<DeferredRequest>>,
     /// The responses to the peer's last requests.
     past_responses: VecDeque<ReconfigurationResponse>,
     responses: VecDeque<ReconfigurationResponse>,

@@ -1,5 +1,6 @@
 //! Graceful termination: SHUTDOWN, SHUTDOWN ACK, SHUTDOWN COMPLETE (RFC 9260 §9.2).
 
+use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::state::{AssociationPhase, ShutdownTimers};
@@ -167,11 +168,12 @@ impl Association {
         self.queues.push(Some(path), Chunk::ShutdownAck, counters);
     }
 
-    fn start_shutdown_timers(&mut self, now: Duration) -> (PathId, ShutdownTimers) {
+    fn start_shutdown_timers(&mut self, now: Duration) -> (PathId, Box<ShutdownTimers>) {
         // No more heartbeats: T2 alone checks whether the peer is still there (§8.3).
         self.paths.stop();
         let path = self.paths.for_data(None).unwrap_or(self.paths.primary());
         let timeout = self.timeout_of(path);
-        (path, ShutdownTimers::new(now, timeout, path, self.config.rto_max))
+        let timers = ShutdownTimers::new(now, timeout, path, self.config.rto_max);
+        (path, Box::new(timers))
     }
 }

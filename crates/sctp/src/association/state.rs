@@ -24,11 +24,11 @@ pub(crate) enum AssociationPhase {
     /// The user has requested shutdown; data is outstanding.
     ShutdownPending,
     /// The SHUTDOWN was sent.
-    ShutdownSent(ShutdownTimers),
+    ShutdownSent(Box<ShutdownTimers>),
     /// The peer has requested shutdown; our data is outstanding.
     ShutdownReceived,
     /// The SHUTDOWN ACK was sent.
-    ShutdownAckSent(ShutdownTimers),
+    ShutdownAckSent(Box<ShutdownTimers>),
     /// The association has ended. Received data can still be read.
     Closed,
 }

@@ -273,6 +273,8 @@ impl AssociationRegistry {
         for peer in entry.peers.drain(..) {
             self.by_peer.remove(&peer);
         }
+        // Most have one path for life, and a vector that grows begins with room for four.
+        entry.peers.reserve_exact(entry.association.peers().count());
         for peer in entry.association.peers().map(|peer| peer.key()) {
             if let btree_map::Entry::Vacant(slot_entry) = self.by_peer.entry(peer) {
                 slot_entry.insert(slot);

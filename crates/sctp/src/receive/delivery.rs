@@ -80,6 +80,10 @@ impl DeliveryQueue {
     #[inline]
     pub(crate) fn push_due(&mut self, ready: ReadyMessage, number: u64) {
         let stream = ready.message.stream;
+        if self.ready.capacity() == 0 {
+            // Who takes messages as they come needs room for one; a queue that grows begins with four.
+            self.ready.reserve_exact(1);
+        }
         self.ready.push_back(ready);
         self.advance(stream, number);
     }

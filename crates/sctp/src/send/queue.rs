@@ -401,6 +401,10 @@ impl SendQueue {
         let was_busy = core::mem::take(&mut self.busy);
         if was_busy {
             self.messages.shrink();
+            if self.events.capacity() == 0 {
+                // One event at a time is usual, and a queue that grows begins with room for four.
+                self.events.reserve_exact(1);
+            }
             self.events.push_back(Event::SenderDry);
         }
         was_busy

@@ -4,6 +4,7 @@
 //! reset our streams or to add some, are accepted if none of ours is queued; ours is sent once the
 //! outstanding one has been answered, so requests may cross.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::requests::is_idle;
@@ -137,7 +138,7 @@ impl ReconfigurationState {
     ) -> ReconfigurationResponse {
         if halves.receiver.cumulative_tsn().is_before(last_assigned_tsn) {
             let task = DeferredTask::ResetIncoming { last_assigned_tsn, streams };
-            self.deferred = Some(DeferredRequest { number, task });
+            self.deferred = Some(Box::new(DeferredRequest { number, task }));
             return response(number, ReconfigurationResult::InProgress);
         }
         halves.receiver.reset_streams(&streams);
@@ -182,7 +183,8 @@ impl ReconfigurationState {
         let next = halves.sender.next_tsn().plus(OWN_JUMP);
         if !is_idle(halves.sender) || !halves.sender.reset_tsns(next) {
             halves.sender.pause_streams(&[]);
-            self.deferred = Some(DeferredRequest { number, task: DeferredTask::ResetAssociation });
+            let task = DeferredTask::ResetAssociation;
+            self.deferred = Some(Box::new(DeferredRequest { number, task }));
             return response(number, ReconfigurationResult::InProgress);
         }
         let expected = halves.receiver.cumulative_tsn().next().plus(PEER_JUMP);
