@@ -360,18 +360,21 @@ fn source_address(own: OwnAddress) -> SourceAddress {
 /// Returns the transports that this build, this machine or this user cannot use.
 fn lacking() -> Vec<UnavailableTransport> {
     let unavailable = |transport| {
-        let why = built_in::missing(transport).or_else(|| refused(transport))?;
-        Some(UnavailableTransport { transport, why: why.into() })
+        let missing = built_in::missing(transport).map(str::to_owned);
+        let why = missing.or_else(|| refused(transport))?;
+        Some(UnavailableTransport { transport, why })
     };
     Transport::ALL.into_iter().filter_map(unavailable).collect()
 }
 
 /// Returns why this machine does not allow the transport, if so.
-fn refused(transport: Transport) -> Option<&'static str> {
+fn refused(transport: Transport) -> Option<String> {
     match transport {
-        Transport::Mptcp => kernel_tcp::MPTCP_ABSENT,
+        Transport::Mptcp => kernel_tcp::MPTCP_ABSENT.map(str::to_owned),
         #[cfg(feature = "sctp")]
-        Transport::Sctp => eyas_sctp_tokio::direct_access().err(),
+        Transport::Sctp => {
+            eyas_sctp_tokio::direct_access().err().map(|missing| missing.to_string())
+        }
         _ => None,
     }
 }

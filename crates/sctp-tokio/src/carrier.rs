@@ -50,9 +50,7 @@ use rustls_pki_types::CertificateDer;
 use socket2::Socket;
 use tokio::io::Ready;
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) use access::NOT_DIRECT;
-pub use access::{DirectAccess, direct_access};
+pub use access::{DirectAccess, DirectAccessError, direct_access};
 pub(crate) use claim::Claim;
 use dtls::DtlsCarrier;
 pub(crate) use dtls::Shared as DtlsSessions;

@@ -11,7 +11,7 @@ use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use tokio::sync::OnceCell;
 use tokio_util::task::TaskTracker;
 
-use crate::carrier::{DirectAccess, ENCAPSULATION_PORT, Wire, direct_access};
+use crate::carrier::{DirectAccess, DirectAccessError, ENCAPSULATION_PORT, Wire, direct_access};
 use crate::dtls::DtlsEndReason;
 use crate::own::OwnAssociation;
 use crate::shared_endpoint::EndpointHandle;
@@ -77,9 +77,9 @@ pub enum SctpConnectError {
     /// A socket could not be opened.
     #[error("a socket for SCTP cannot be opened: {0}")]
     Socket(#[from] io::Error),
-    /// This host or this user cannot use SCTP directly over IP, for this reason.
-    #[error("{0}")]
-    Unsupported(&'static str),
+    /// This host or this user cannot use SCTP directly over IP.
+    #[error(transparent)]
+    Unsupported(DirectAccessError),
     /// The kernel's SCTP failed.
     #[error("the SCTP of the kernel failed: {0}")]
     Kernel(#[source] io::Error),

@@ -142,7 +142,9 @@ mod test_ports;
 mod tests;
 
 pub use association::SctpAssociation;
-pub use carrier::{DirectAccess, ENCAPSULATION_PORT, ReceiveBuffers, direct_access};
+pub use carrier::{
+    DirectAccess, DirectAccessError, ENCAPSULATION_PORT, ReceiveBuffers, direct_access,
+};
 pub use connector::{
     PendingAssociation, PendingDtlsAssociation, SctpCarrier, SctpConnectError, SctpConnector,
     SctpPeer,

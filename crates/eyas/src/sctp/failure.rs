@@ -46,7 +46,7 @@ pub(crate) fn connect_failure(error: &SctpConnectError, peer: SocketAddr) -> Att
         SctpConnectError::Socket(error) => open_failure(error, SocketCall::Bind),
         SctpConnectError::Kernel(error) => send_failure(error, SocketCall::Pending, peer),
         SctpConnectError::Unsupported(why) => {
-            failure(FailureCause::Unsupported, EvidenceLevel::Started, *why)
+            failure(FailureCause::Unsupported, EvidenceLevel::Started, why.to_string())
         }
         SctpConnectError::Dtls(ending) => session_failure(ending),
         SctpConnectError::Association(error) => attempt_failure(error, EvidenceLevel::Started),

@@ -272,7 +272,7 @@ async fn an_unavailable_transport_says_why() {
         Ok(_) => assert_eq!(plan.entries[0].candidate.transport, Transport::Sctp),
         Err(why) => {
             assert_eq!(plan.dropped[0].candidate.transport, Transport::Sctp);
-            assert!(plan.dropped[0].reasons[0].to_string().contains(why));
+            assert!(plan.dropped[0].reasons[0].to_string().contains(&why.to_string()));
         }
     }
 }

@@ -69,7 +69,7 @@ impl SctpService {
                     },
                     Err(directly) => {
                         let directly = eyas_sctp_tokio::direct_access()
-                            .map_or_else(str::to_owned, |_| directly.to_string());
+                            .map_or_else(|missing| missing.to_string(), |_| directly.to_string());
                         let missing = format!("{cause}; directly over IP: {directly}");
                         Bound { listener: None, missing: Some(missing) }
                     }

@@ -1,22 +1,18 @@
 //! Systems where SCTP is not sent directly over IP.
 
-use super::DirectAccess;
+use super::{DirectAccess, DirectAccessError};
 
-/// Why.
-pub(crate) const NOT_DIRECT: &str =
-    "SCTP directly over IP (protocol 132) is there on Linux only; SCTP inside UDP needs nothing";
-
-pub(super) fn detect() -> Result<DirectAccess, String> {
-    Err(NOT_DIRECT.into())
+pub(super) fn detect() -> Result<DirectAccess, DirectAccessError> {
+    Err(DirectAccessError::NotLinux)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{Wires, direct_access};
+    use crate::{DirectAccessError, Wires, direct_access};
 
     #[test]
     fn what_is_absent_is_named() {
-        assert_eq!(direct_access(), Err(super::NOT_DIRECT));
+        assert_eq!(direct_access(), Err(DirectAccessError::NotLinux));
         let error = Wires::raw(&[]).unwrap_err();
         assert!(error.to_string().contains("Linux"), "{error}");
     }

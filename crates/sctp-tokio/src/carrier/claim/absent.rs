@@ -10,6 +10,6 @@ pub(crate) struct Claim(Infallible);
 
 impl Claim {
     pub(crate) fn acquire(_: IpAddr, _: u16) -> io::Result<Self> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, super::NOT_DIRECT))
+        Err(io::Error::new(io::ErrorKind::Unsupported, super::DirectAccessError::NotLinux))
     }
 }

@@ -14,7 +14,7 @@ use super::{Arrivals, ReceiveBuffers};
 pub(super) struct RawCarrier(Infallible);
 
 pub(super) fn open(_: SocketAddr) -> io::Result<(Socket, RawCarrier)> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, super::NOT_DIRECT))
+    Err(io::Error::new(io::ErrorKind::Unsupported, super::DirectAccessError::NotLinux))
 }
 
 impl RawCarrier {
