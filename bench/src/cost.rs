@@ -1,5 +1,5 @@
 //! CPU and memory per connection, compared with plain hyper and quinn: the cost of the race, the pool
-//! and the memory when there is nothing to race. noq instead of quinn is shown as well, to see what
+//! and the memory when there is nothing to race; and of eyas with the key exchange that it had before. noq instead of quinn is shown as well, to see what
 //! another QUIC implementation would change.
 
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::arena::{Arena, HEALTHY};
 use crate::process::{cpu_time, resident};
-use crate::programs::{NOQ, PLAIN, Programs};
+use crate::programs::{NOQ, PLAIN, Programs, X25519};
 use crate::rival::Rival;
 
 /// Connections of one measurement of CPU time; the kernel counts it in hundredths of a second.
@@ -22,7 +22,7 @@ const SETTLE_TIME: Duration = Duration::from_secs(2);
 const TURNS: usize = 3;
 /// The same with `--quick`.
 const QUICK_TURNS: usize = 1;
-/// The maximum CPU time and memory of eyas, relative to the plain libraries.
+/// The maximum CPU time and memory of eyas, relative to the plain libraries; the former also relative to eyas with X25519.
 const MAX_CPU_TIME: f64 = 1.10;
 const MAX_MEMORY: f64 = 1.20;
 const MODES: [&str; 3] = ["h1", "h2", "h3"];
@@ -40,6 +40,7 @@ struct Cost {
 pub(crate) struct Row {
     mode: &'static str,
     eyas: Cost,
+    x25519: Cost,
     plain: Cost,
     /// Only for HTTP/3.
     noq: Option<Cost>,
@@ -63,11 +64,13 @@ pub(crate) fn measure(programs: &Programs, arena: &Arena, quick: bool) -> Result
     for mode in MODES {
         println!("cost of {mode}");
         let mut eyas = Vec::new();
+        let mut x25519 = Vec::new();
         let mut plain = Vec::new();
         let mut noq = Vec::new();
         for _ in 0..turns {
             // New processes, because memory that an allocator has retained would hide new allocations.
             eyas.push(measure_client(&mut programs.start_eyas(arena)?, mode, connections)?);
+            x25519.push(measure_client(&mut programs.start_x25519(arena)?, mode, connections)?);
             plain.push(measure_client(&mut programs.start_plain(arena)?, mode, connections)?);
             let mut other = programs.start_noq(arena)?;
             if other.is_for(mode) {
@@ -75,7 +78,8 @@ pub(crate) fn measure(programs: &Programs, arena: &Arena, quick: bool) -> Result
             }
         }
         let noq = (!noq.is_empty()).then(|| smallest(&noq));
-        rows.push(Row { mode, eyas: smallest(&eyas), plain: smallest(&plain), noq });
+        let (eyas, x25519, plain) = (smallest(&eyas), smallest(&x25519), smallest(&plain));
+        rows.push(Row { mode, eyas, x25519, plain, noq });
     }
     Ok(rows)
 }
@@ -104,32 +108,46 @@ fn smallest(costs: &[Cost]) -> Cost {
     Cost { cpu_time: least(|cost| cost.cpu_time), memory: least(|cost| cost.memory) }
 }
 
-/// Returns a table of both costs of all clients, and whether the ratios hold.
-pub(crate) fn table(rows: &[Row]) -> String {
+const CPU_TIME: Kind =
+    Kind { name: "CPU", unit: "ms", most: MAX_CPU_TIME, figure: |cost| cost.cpu_time };
+const MEMORY: Kind =
+    Kind { name: "memory", unit: "KiB", most: MAX_MEMORY, figure: |cost| cost.memory };
+
+/// Returns tables of both costs of all clients, and whether the ratios hold.
+pub(crate) fn tables(rows: &[Row]) -> [String; 2] {
     let mut text = format!(
         "| per connection | eyas | {PLAIN} | ratio | target | met | {NOQ} |\n\
          | --- | ---: | ---: | ---: | ---: | --- | ---: |\n"
     );
-    let kinds = [
-        Kind { name: "CPU", unit: "ms", most: MAX_CPU_TIME, figure: |cost| cost.cpu_time },
-        Kind { name: "memory", unit: "KiB", most: MAX_MEMORY, figure: |cost| cost.memory },
-    ];
     for row in rows {
-        for Kind { name, unit, most, figure } in kinds {
-            let (ours, theirs) = (figure(&row.eyas), figure(&row.plain));
-            let ratio = ours / theirs;
-            let holds = if ratio <= most { "yes" } else { "**no**" };
+        for kind in [CPU_TIME, MEMORY] {
             let noq = row.noq.as_ref();
-            let noq = noq.map_or("–".into(), |noq| format!("{:.2} {unit}", figure(noq)));
-            let _ = writeln!(
-                text,
-                "| {} {name} | {ours:.2} {unit} | {theirs:.2} {unit} | {ratio:.2} | ≤ {most:.2} \
-                 | {holds} | {noq} |",
-                row.mode
-            );
+            let noq =
+                noq.map_or("–".into(), |noq| format!("{:.2} {}", (kind.figure)(noq), kind.unit));
+            let _ = writeln!(text, "{} {noq} |", kind.cells(row.mode, &row.eyas, &row.plain));
         }
     }
-    text
+    let mut exchange = format!(
+        "| key exchange per connection | X25519MLKEM768 | {X25519} | ratio | target | met |\n\
+         | --- | ---: | ---: | ---: | ---: | --- |\n"
+    );
+    for row in rows {
+        let _ = writeln!(exchange, "{}", CPU_TIME.cells(row.mode, &row.eyas, &row.x25519));
+    }
+    [text, exchange]
+}
+
+impl Kind {
+    /// Returns the beginning of a row: both costs, their ratio, and whether it is low enough.
+    fn cells(&self, mode: &str, ours: &Cost, theirs: &Cost) -> String {
+        let Self { name, unit, most, figure } = self;
+        let (ours, theirs) = (figure(ours), figure(theirs));
+        let ratio = ours / theirs;
+        let holds = if ratio <= *most { "yes" } else { "**no**" };
+        format!(
+            "| {mode} {name} | {ours:.2} {unit} | {theirs:.2} {unit} | {ratio:.2} | ≤ {most:.2} | {holds} |"
+        )
+    }
 }
 
 #[cfg(test)]
@@ -142,10 +160,12 @@ mod tests {
         let row = Row {
             mode: "h3",
             eyas: cost(1.0, 30.0),
+            x25519: cost(0.8, 30.0),
             plain: cost(1.0, 20.0),
             noq: Some(cost(1.5, 19.0)),
         };
-        let text = table(&[row]);
+        let [text, exchange] = tables(&[row]);
+        assert!(exchange.contains("| h3 CPU | 1.00 ms | 0.80 ms | 1.25 | ≤ 1.10 | **no** |"));
         assert!(text.contains("| h3 CPU | 1.00 ms | 1.00 ms | 1.00 | ≤ 1.10 | yes | 1.50 ms |"));
         let memory = "| h3 memory | 30.00 KiB | 20.00 KiB | 1.50 | ≤ 1.20 | **no** | 19.00 KiB |";
         assert!(text.contains(memory), "{text}");

@@ -42,11 +42,13 @@ pub(crate) fn main(args: &[&str]) -> Result<(), String> {
     drop(rivals);
     let costs = cost::measure(&programs, &arena, options.quick)?;
     let circumstances = page::circumstances(&format!("cargo eyas-bench http --rounds {rounds}"));
+    let [costs, exchange] = cost::tables(&costs);
     let tables = [
         scenario::table(&names, &SCENARIOS, &results),
         versions.table(),
         verdict::text(&results),
-        cost::table(&costs),
+        costs,
+        exchange,
     ];
     let text = format!("{circumstances}\n{}", tables.join("\n"));
     page::publish("http", &text, options.dry)?;

@@ -12,12 +12,13 @@
 //! | `sctp` | messages over an association compared with other stacks, in interleaved rounds |
 //! | `sockets` | programs for the kernel's SCTP under `eyas sctp run`, compared with usrsctp's API and our driver |
 //! | `sim` | the cost of a simulated second compared with ns-3 |
-//! | `tls` | handshakes with the cryptography of eyas, compared with ring alone and aws-lc-rs |
+//! | `tls` | handshakes with the cryptography of eyas, compared with ring alone and aws-lc-rs; what a ClientHello of two packets costs over distances |
 //! | `cost` | CPU and memory per connection compared with plain hyper and quinn, and noq |
 //! | `scenario` | requests of all clients in all scenarios, in turn |
 //! | `programs` | where the programs are, and how they are installed and started |
 //! | `environment` | environments for programs in Python, and our wheel |
 //! | `arena` | a network namespace with Caddy in it, and packet filters |
+//! | `sides` | the two sides of an emulated link |
 //! | `server` | a program that listens during a measurement |
 //! | `rival` | a client that reports rounds on its standard output |
 //! | `transfer` | what a program reports about messages over SCTP |
@@ -55,6 +56,7 @@ mod run;
 mod scenario;
 mod sctp;
 mod server;
+mod sides;
 mod sim;
 mod sockets;
 mod statistics;

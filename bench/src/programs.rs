@@ -15,6 +15,8 @@ const OUR_PROFILE: &str = "measured";
 pub(crate) const PLAIN: &str = "plain hyper, quinn";
 /// The same with noq instead of quinn.
 pub(crate) const NOQ: &str = "plain noq";
+/// eyas with the key exchange that does not hold against quantum computers.
+pub(crate) const X25519: &str = "eyas, X25519";
 /// What both eyas and `plain` are built on: a ratio of the two is fair if the versions are the same.
 const FOUNDATION: [&str; 5] = ["hyper", "h2", "quinn", "rustls", "tokio"];
 
@@ -95,7 +97,7 @@ impl Programs {
 
     /// Starts every client.
     pub(crate) fn start_all(&self, arena: &Arena) -> Result<Vec<Rival>, String> {
-        let mut rivals = vec![self.start_eyas(arena)?];
+        let mut rivals = vec![self.start_eyas(arena)?, self.start_x25519(arena)?];
         for (name, script) in [("libcurl", "libcurl_rounds.py"), ("niquests", "niquests_rounds.py")]
         {
             let mut command = Command::new(&self.python);
@@ -144,6 +146,13 @@ impl Programs {
     /// Starts the client of eyas-http.
     pub(crate) fn start_eyas(&self, arena: &Arena) -> Result<Rival, String> {
         start(arena, "eyas", Command::new(&self.eyas))
+    }
+
+    /// Starts the same with X25519 instead of X25519MLKEM768.
+    pub(crate) fn start_x25519(&self, arena: &Arena) -> Result<Rival, String> {
+        let mut command = Command::new(&self.eyas);
+        command.args(["--key-exchange", "X25519"]);
+        start(arena, X25519, command)
     }
 
     /// Starts plain hyper and quinn.

@@ -1,16 +1,20 @@
 //! `cargo eyas-bench tls`: full handshakes of TLS 1.3 and QUIC with the cryptography of eyas, ring's with ML-KEM of
 //! libcrux, beside ring's alone and aws-lc-rs, in memory, by one certificate of P-256; and what a build of each takes
-//! (`bench/rivals/tls`).
+//! (`bench/rivals/tls`). Then requests over distances, with one ClientHello and the other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod distances;
+
+use crate::arena::{self, Arena};
 use crate::options::Options;
 use crate::page;
-use crate::programs::{build, cache};
+use crate::programs::{self as clients, build, cache};
 use crate::run::{check, command, output, works};
 use crate::tables::{Column, Figures};
+use crate::verdict;
 use crate::versions::{Versions, locked};
 
 /// The default number of rounds.
@@ -36,12 +40,49 @@ const COLUMNS: [Column; 4] = [
     Column { name: SIZE, digits: 1 },
 ];
 
-/// Runs the benchmark and writes its tables.
+/// Runs the benchmark and writes its tables. It runs in its own namespaces, which this program enters by
+/// starting itself again.
 pub(crate) fn main(args: &[&str]) -> Result<(), String> {
-    let options = Options::parse(args)?;
-    if !works("openssl", &["version"]) {
-        return Err("openssl is missing: it makes the certificate (Debian: openssl)".into());
+    if let Some(result) = distances::side(args) {
+        return result;
     }
+    let options = Options::parse(args)?;
+    if !options.inside {
+        if !works("openssl", &["version"]) {
+            return Err("openssl is missing: it makes the certificate (Debian: openssl)".into());
+        }
+        distances::install()?;
+        // Downloads are not the build, and inside there is nothing to download from.
+        check(&mut command("cargo", &["fetch", "--locked", "--manifest-path", MANIFEST]))?;
+        return if options.build {
+            Ok(())
+        } else {
+            arena::enter(&[&["tls", "--inside"], args].concat())
+        };
+    }
+    let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { ROUNDS });
+    let handshakes = measure_handshakes(rounds)?;
+    let lock = |crates: &[&str]| locked("bench/rivals/tls/Cargo.lock", crates);
+    let programs = Versions(vec![
+        (EYAS, lock(&["ring", "libcrux-ml-kem", "rustls"])?),
+        (AWS, lock(&["aws-lc-rs", "aws-lc-sys"])?),
+        ("Caddy, the server", clients::Programs::installed().caddy_version()),
+    ]);
+    let arena = Arena::set_up()?;
+    let distant = distances::measure(&arena, rounds)?;
+    let names: Vec<_> = BUILDS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+    let tables = [
+        page::circumstances(&format!("cargo eyas-bench tls --rounds {rounds}")),
+        handshakes.table("µs of CPU per handshake, both ends", &names, &COLUMNS),
+        distances::table(&distant),
+        programs.table(),
+        verdict::table(&distances::expectations(&distant)),
+    ];
+    page::publish("tls", &tables.join("\n"), options.dry)
+}
+
+/// Builds each program, and has it make handshakes.
+fn measure_handshakes(rounds: usize) -> Result<Figures, String> {
     let mut figures = Figures::default();
     for (feature, names) in BUILDS {
         let seconds = first_build(feature)?;
@@ -49,11 +90,7 @@ pub(crate) fn main(args: &[&str]) -> Result<(), String> {
         figures.add(names[0], BUILD, Ok(seconds));
         figures.add(names[0], SIZE, Ok(bytes as f64 / 1e6));
     }
-    if options.build {
-        return Ok(());
-    }
     let (key, certificate) = key_and_certificate()?;
-    let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { ROUNDS });
     for round in 0..rounds {
         println!("round {} of {rounds}", round + 1);
         for turn in 0..BUILDS.len() {
@@ -62,18 +99,7 @@ pub(crate) fn main(args: &[&str]) -> Result<(), String> {
             figures.take(&output(rival.args([&key, &certificate]))?, &[TLS, QUIC]);
         }
     }
-    let lock = |crates: &[&str]| locked("bench/rivals/tls/Cargo.lock", crates);
-    let programs = Versions(vec![
-        (EYAS, lock(&["ring", "libcrux-ml-kem", "rustls"])?),
-        (AWS, lock(&["aws-lc-rs", "aws-lc-sys"])?),
-    ]);
-    let names: Vec<_> = BUILDS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-    let tables = [
-        page::circumstances(&format!("cargo eyas-bench tls --rounds {rounds}")),
-        figures.table("µs of CPU per handshake, both ends", &names, &COLUMNS),
-        programs.table(),
-    ];
-    page::publish("tls", &tables.join("\n"), options.dry)
+    Ok(figures)
 }
 
 /// Builds the program from nothing, and returns the CPU time of that in seconds.
@@ -82,8 +108,6 @@ fn first_build(feature: &str) -> Result<f64, String> {
     if directory.exists() {
         fs::remove_dir_all(&directory).map_err(|error| error.to_string())?;
     }
-    // Downloads are not the build.
-    check(&mut command("cargo", &["fetch", "--locked", "--manifest-path", MANIFEST]))?;
     let mut cargo = build(Path::new(MANIFEST), &directory);
     cargo.args(["--features", feature]);
     let line = std::iter::once(cargo.get_program())

@@ -11,13 +11,13 @@ use std::thread;
 
 use serde_json::json;
 
-use super::lines::{print_figure, signal_ready, wait_for_far};
 use super::programs::Programs;
 use super::proxy::loopback;
 use crate::arena::{self, Arena};
 use crate::rival::Rival;
 use crate::run::{check, command, output};
 use crate::server::Server;
+use crate::sides::{clear_ready, print_figure, signal_ready, wait_for_far};
 use crate::tables::{Column, Figures, expectation};
 use crate::verdict::{Bound, Expectation};
 
@@ -164,7 +164,7 @@ pub(super) fn near(
         }
     }
     // The next fault has its own far side.
-    fs::remove_file(directory.join(super::lines::READY)).map_err(|error| error.to_string())
+    clear_ready(directory)
 }
 
 /// Starts a proxy with an empty memory.

@@ -11,13 +11,14 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::programs::Programs;
 use super::proxy::loopback;
 use super::traffic::{self, Route, connect, milliseconds, request};
 use crate::run::{check, command, output};
 use crate::server::Server;
+use crate::sides::{print_figure, signal_ready, wait_for_far};
 
 /// The programs, as the tables name them.
 pub(super) const EYAS: &str = "eyas tunnel";
@@ -53,10 +54,6 @@ const KEY_NEAR: &str = "11111111111111111111111111111111111111111111111111111111
 const KEY_FAR: &str = "2222222222222222222222222222222222222222222222222222222222222222";
 const PUBLIC_NEAR: &str = "7b4e909bbe7ffe44c465a220037d608ee35897d31ef972f07f74892cb0f73f13";
 const PUBLIC_FAR: &str = "0faa684ed28867b97f4a6a2dee5df8ce974e76b7018e3f22a1c4cf2678570f20";
-/// The file whose existence shows that the far side is ready.
-pub(super) const READY: &str = "far-is-ready";
-/// How long that may take.
-const READY_WITHIN: Duration = Duration::from_secs(30);
 /// How long a line is down, and how long data flows before that.
 const DOWN: Duration = Duration::from_secs(2);
 const FLOW: Duration = Duration::from_secs(1);
@@ -132,31 +129,6 @@ pub(super) fn near(programs: &Programs, directory: &Path, amounts: &Amounts) -> 
         }
     }
     Ok(())
-}
-
-/// Signals to the near side that everything is ready.
-pub(super) fn signal_ready(directory: &Path) -> Result<(), String> {
-    fs::write(directory.join(READY), "").map_err(|error| error.to_string())
-}
-
-/// Waits until the far side is ready.
-pub(super) fn wait_for_far(directory: &Path) -> Result<(), String> {
-    let deadline = Instant::now() + READY_WITHIN;
-    while !directory.join(READY).exists() {
-        if Instant::now() > deadline {
-            return Err("the far side is not ready".into());
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    Ok(())
-}
-
-/// Prints a figure, or the reason why there is none, for [`Figures::take`](crate::tables::Figures::take).
-pub(super) fn print_figure(name: &str, column: &str, figure: Result<f64, String>) {
-    match figure {
-        Ok(figure) => println!("{name}\t{column}\t{figure}"),
-        Err(error) => println!("{name}\t{column}\t{}", error.replace(['\n', '\t'], " ")),
-    }
 }
 
 /// An established tunnel, and its process on this side.

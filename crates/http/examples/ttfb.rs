@@ -1,14 +1,18 @@
 //! Measures the time to the head of a response, each over a fresh connection: the client of eyas
 //! that `cargo eyas-bench http` compares with others.
 //!
-//! `ttfb AUTHORITY.pem [HOST:PORT:ADDRESS,ADDRESS]...` trusts only that authority, does not query
-//! DNS for those hosts, and reads lines from standard input, which `bench/rivals/README.md`
+//! `ttfb [--key-exchange GROUP] AUTHORITY.pem [HOST:PORT:ADDRESS,ADDRESS]...` trusts only that authority, does not query
+//! DNS for those hosts, and reads lines from standard input, which `bench/src/rival.rs`
 //! describes; each is answered with a line, with `error` and the reason if it failed.
+//!
+//! With `--key-exchange X25519` nothing else is offered, with `X25519MLKEM768` the same as by default; a connection with
+//! another is a failure.
 
 use std::error::Error;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use eyas::rustls::NamedGroup;
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters, race::memory};
 use eyas_http::{Client, PoolLimits, Proxy, Versions};
 use rustls_pki_types::{CertificateDer, pem::PemObject};
@@ -27,20 +31,67 @@ struct Shared {
     without_memory: Endpoint,
     /// Remembers the outcomes of earlier connections.
     with_memory: Endpoint,
+    key_exchange: Option<KeyExchange>,
+}
+
+/// The key exchange that connections must have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum KeyExchange {
+    X25519,
+    X25519MlKem768,
+}
+
+impl KeyExchange {
+    const ALL: [Self; 2] = [Self::X25519, Self::X25519MlKem768];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::X25519 => "X25519",
+            Self::X25519MlKem768 => "X25519MLKEM768",
+        }
+    }
+
+    fn parse(name: &str) -> Result<Self, Failure> {
+        let found = Self::ALL.into_iter().find(|it| it.name() == name);
+        Ok(found.ok_or_else(|| format!("{name} is neither X25519 nor X25519MLKEM768"))?)
+    }
 }
 
 impl Shared {
-    fn new(authority: &str, overrides: impl Iterator<Item = String>) -> Result<Self, Failure> {
+    fn new(
+        key_exchange: Option<KeyExchange>,
+        authority: &str,
+        overrides: impl Iterator<Item = String>,
+    ) -> Result<Self, Failure> {
         let roots = CertificateDer::pem_file_iter(authority)?.collect::<Result<Vec<_>, _>>()?;
         let mut resolver = Resolver::system();
         for argument in overrides {
             let (host, port, addresses) = addresses(&argument)?;
             resolver = resolver.overriding(host, port, addresses);
         }
-        let without_memory = endpoint(&roots, &resolver, MemoryStore::none())?;
+        let without_memory = endpoint(&roots, &resolver, key_exchange, MemoryStore::none())?;
         let memory = MemoryStore::in_memory(memory::MemoryConfig::default());
-        let with_memory = endpoint(&roots, &resolver, memory)?;
-        Ok(Self { roots, resolver, without_memory, with_memory })
+        let with_memory = endpoint(&roots, &resolver, key_exchange, memory)?;
+        Ok(Self { roots, resolver, without_memory, with_memory, key_exchange })
+    }
+
+    /// Sends one request, returns the time to the head, and reads the rest.
+    async fn get(&self, client: &Client, url: &str) -> Result<Duration, Failure> {
+        let request = client.get(url);
+        let started = Instant::now();
+        let response = request.send().await?;
+        let elapsed = started.elapsed();
+        if response.status() != http::StatusCode::OK {
+            return Err(format!("the status is {}", response.status()).into());
+        }
+        if let Some(wanted) = self.key_exchange {
+            let negotiated = response.connection().key_exchange;
+            if negotiated != Some(wanted.name()) {
+                return Err(format!("the key exchange is {negotiated:?}").into());
+            }
+        }
+        response.bytes().await?;
+        Ok(elapsed)
     }
 
     /// Returns a client without connections.
@@ -66,7 +117,8 @@ impl Shared {
             let address = IpAddr::from([127, 0, 0, 1]);
             resolver = resolver.overriding(&format!("c{number}.{domain}"), port, vec![address]);
         }
-        client(&endpoint(&self.roots, &resolver, MemoryStore::none())?, mode, limits)
+        let memory = MemoryStore::none();
+        client(&endpoint(&self.roots, &resolver, self.key_exchange, memory)?, mode, limits)
     }
 
     /// Executes a line.
@@ -80,7 +132,7 @@ impl Shared {
                 let client = self.client_of_many(mode, url, count, limits)?;
                 let started = Instant::now();
                 for number in 0..count {
-                    get(&client, &numbered(url, number)).await?;
+                    self.get(&client, &numbered(url, number)).await?;
                 }
                 Ok(milliseconds(started.elapsed()))
             }
@@ -89,7 +141,7 @@ impl Shared {
                 let limits = PoolLimits { total: MAX_HELD, ..PoolLimits::default() };
                 let client = self.client_of_many(mode, url, count, limits)?;
                 for number in 0..count {
-                    get(&client, &numbered(url, number)).await?;
+                    self.get(&client, &numbered(url, number)).await?;
                 }
                 held.push(client);
                 Ok(count.to_string())
@@ -98,7 +150,7 @@ impl Shared {
                 held.clear();
                 Ok("0".to_owned())
             }
-            [mode, url] => get(&self.client(mode)?, url).await.map(milliseconds),
+            [mode, url] => self.get(&self.client(mode)?, url).await.map(milliseconds),
             _ => Err("unknown command".into()),
         }
     }
@@ -107,10 +159,14 @@ impl Shared {
 fn endpoint(
     roots: &[CertificateDer<'static>],
     resolver: &Resolver,
+    key_exchange: Option<KeyExchange>,
     memory: MemoryStore,
 ) -> Result<Endpoint, Failure> {
-    let security =
-        SecurityParameters::platform().with_roots(roots.iter().cloned()).without_resumption();
+    let groups = (key_exchange == Some(KeyExchange::X25519)).then_some(NamedGroup::X25519);
+    let security = SecurityParameters::platform()
+        .with_roots(roots.iter().cloned())
+        .without_resumption()
+        .with_key_exchange_groups(groups);
     let builder = Endpoint::builder().security(security).resolver(resolver.clone());
     Ok(builder.memory(memory).build()?)
 }
@@ -125,19 +181,6 @@ fn client(endpoint: &Endpoint, mode: &str, limits: PoolLimits) -> Result<Client,
     };
     let builder = Client::builder().endpoint(endpoint.clone()).versions(versions);
     Ok(builder.proxy(Proxy::none()).pool(limits).build()?)
-}
-
-/// Sends one request, returns the time to the head, and reads the rest.
-async fn get(client: &Client, url: &str) -> Result<Duration, Failure> {
-    let request = client.get(url);
-    let started = Instant::now();
-    let response = request.send().await?;
-    let elapsed = started.elapsed();
-    if response.status() != http::StatusCode::OK {
-        return Err(format!("the status is {}", response.status()).into());
-    }
-    response.bytes().await?;
-    Ok(elapsed)
 }
 
 /// Parses `HOST:PORT:ADDRESS,ADDRESS`.
@@ -168,8 +211,15 @@ async fn main() -> Result<(), Failure> {
 
 async fn serve() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1).collect::<Vec<_>>().into_iter();
-    let authority = arguments.next().ok_or("the first argument is AUTHORITY.pem")?;
-    let shared = Shared::new(&authority, arguments)?;
+    let mut first = arguments.next();
+    let mut key_exchange = None;
+    if first.as_deref() == Some("--key-exchange") {
+        let name = arguments.next().ok_or("--key-exchange needs a GROUP")?;
+        key_exchange = Some(KeyExchange::parse(&name)?);
+        first = arguments.next();
+    }
+    let authority = first.ok_or("AUTHORITY.pem is missing")?;
+    let shared = Shared::new(key_exchange, &authority, arguments)?;
     let mut held = Vec::new();
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = lines.next_line().await? {

@@ -97,7 +97,7 @@ const LAYERED: [Layered; 7] = [
     Layered {
         source: "bench/src/",
         layers: &[
-            &["options", "process", "report", "rival", "run", "statistics", "transfer"],
+            &["options", "process", "report", "rival", "run", "sides", "statistics", "transfer"],
             &["environment", "page", "server", "verdict", "versions"],
             &["arena", "front", "tables"],
             &["programs", "scenario"],
