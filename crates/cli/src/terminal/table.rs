@@ -1,6 +1,8 @@
 //! Tables that fit the width of the terminal.
 
-use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table};
+use comfy_table::{
+    Attribute, Cell, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
+};
 
 use super::{OutputStyle, Paint, PaintedLine, columns, wrapped};
 
@@ -12,9 +14,8 @@ const GAP: u16 = 2;
 /// Stands for no column: none is wrapped.
 const NONE: usize = usize::MAX;
 
-/// A rule below the header and no other line, in the order that comfy-table reads its presets.
-const UNICODE: &str = "     ──            ";
-const ASCII: &str = "     --            ";
+const UNICODE: TableStyle = ruled('─');
+const ASCII: TableStyle = ruled('-');
 
 /// The minimum width of a wrapped last column: text with one word per line is hard to read.
 const READABLE: usize = 24;
@@ -143,7 +144,7 @@ fn lay_out(
     style: OutputStyle,
 ) -> Vec<PaintedLine> {
     let mut table = Table::new();
-    table.load_preset(if style.unicode { UNICODE } else { ASCII });
+    table.load_style(if style.unicode { UNICODE } else { ASCII });
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(u16::try_from(style.width - INDENT).unwrap_or(u16::MAX));
     table.set_header(header.iter().map(|text| cell(Paint::Dim, text)).collect::<Vec<_>>());
@@ -162,6 +163,11 @@ fn lay_out(
     };
     let indent = " ".repeat(INDENT);
     table.lines().map(|line| PaintedLine::coloured(format!("{indent}{line}"))).collect()
+}
+
+/// Returns a style with a rule below the header and no other line.
+const fn ruled(rule: char) -> TableStyle {
+    TableStyle::new().header_separator(LineStyle::none().fill(rule).junction(rule))
 }
 
 fn cell(paint: Paint, text: &str) -> Cell {
