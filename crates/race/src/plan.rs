@@ -46,6 +46,7 @@ mod second_try;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use schedule::RTT_MARGIN;
 pub(crate) use second_try::{PROCESSING_TIME, patience_for};
 
 pub use crate::reason::PlanReason;

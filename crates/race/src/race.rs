@@ -44,7 +44,8 @@
 //! The delay is part of the plan. It counts from the last start, is extended while an attempt makes
 //! progress, and no longer applies once the last attempt has failed or nothing is in progress. Two
 //! starts are never closer than [`ATTEMPT_DELAY_FLOOR`](crate::policy::ATTEMPT_DELAY_FLOOR), unless
-//! the policy asks for a simultaneous race.
+//! the policy asks for a simultaneous race. It is cut short when changed DNS answers bring another
+//! address next while an earlier attempt is overdue (`early_start`).
 //!
 //! While the limits of the race or of the process are reached, an attempt must make room before
 //! another starts (`turns`): the one that has been unanswered for longest, or that has stalled.
@@ -88,6 +89,7 @@
 
 mod attempt;
 mod background;
+mod early_start;
 mod ending;
 mod evidence;
 mod inbox;
@@ -106,7 +108,7 @@ mod winner;
 mod tests;
 
 use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
-use core::time::Duration;
+use core::{net::IpAddr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -172,6 +174,8 @@ pub struct Race {
     plan: Plan,
     /// When the plan was made, which is when the memory was evaluated.
     planned_at: Duration,
+    /// When an answer last changed which address is the next one to try.
+    next_address_since: Option<Duration>,
     waiting: WaitingEntries,
     /// In the order of starting: the index is the identifier.
     attempts: Vec<RaceAttempt>,
@@ -201,6 +205,7 @@ impl Race {
             lookup,
             plan: Plan::default(),
             planned_at: now,
+            next_address_since: None,
             waiting: WaitingEntries::default(),
             attempts: Vec::new(),
             first_on_network: 0,
@@ -322,9 +327,20 @@ impl Race {
         while let Some(query) = self.lookup.poll_query() {
             self.outbox.push_back(RaceOutput::Query(query));
         }
+        let is_update = self.lookup.has_answer_since_plan();
         if let Some(plan) = self.lookup.plan(&self.setup, self.now) {
+            let next_before = self.next_address();
             self.adopt(plan);
+            if is_update && self.next_address() != next_before {
+                self.next_address_since = Some(self.now);
+            }
         }
+    }
+
+    /// Returns the address of the candidate that is tried next.
+    fn next_address(&self) -> Option<IpAddr> {
+        let entry = &self.plan.entries[self.waiting.next()?];
+        Some(entry.candidate.address.ip())
     }
 
     fn adopt(&mut self, plan: Plan) {

@@ -23,6 +23,13 @@ mod tests;
 #[serde(transparent)]
 pub struct PlanReason(pub(crate) ReasonKind);
 
+impl PlanReason {
+    /// Returns whether it is why an attempt started before its delay was over.
+    pub(crate) const fn is_early_start(&self) -> bool {
+        matches!(self.0, ReasonKind::AnswersChanged { .. })
+    }
+}
+
 /// The kinds of reasons. They change with the rules of the plan, so that users get only the sentence and the JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
@@ -120,6 +127,12 @@ pub(crate) enum ReasonKind {
         delay: Duration,
         /// The remembered round-trip time that determines it, if any.
         rtt: Option<Duration>,
+    },
+    /// DNS answers changed while an earlier attempt was overdue: it starts before the Connection
+    /// Attempt Delay is over (HEv3 §7).
+    AnswersChanged {
+        /// For how long the earlier attempt had been unanswered.
+        after: Duration,
     },
     /// An earlier attempt at the same candidate is unanswered.
     SecondTry {

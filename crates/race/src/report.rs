@@ -40,7 +40,7 @@ pub struct RaceReport {
     /// The DNS queries and their answers.
     pub dns: Vec<DnsReport>,
     /// The final plan: every entry and every dropped candidate, with reasons; once the race is
-    /// decided, these include that an entry was not started, or went on with a shorter ClientHello.
+    /// decided, these include that an entry was not started, started early, or went on with a shorter ClientHello.
     pub plan: Plan,
 }
 
@@ -190,13 +190,16 @@ impl RaceReport {
     }
 }
 
-/// Returns the plan, with a reason added to every entry that was never started, or that went on with a shorter ClientHello.
+/// Returns the plan, with a reason added to every entry that was never started, that started early, or that went on with
+/// a shorter ClientHello.
 fn plan_with_outcomes(race: &Race) -> Plan {
     let mut plan = race.plan().clone();
     for entry in &mut plan.entries {
         let tries = race.attempts().iter();
-        let mut tries = tries.filter(|attempt| attempt.candidate.is_same_attempt(&entry.candidate));
-        let failure = tries.find_map(|attempt| attempt.long_hello_failure.as_ref());
+        let tries = tries.filter(|attempt| attempt.candidate.is_same_attempt(&entry.candidate));
+        let mut reasons = tries.clone().flat_map(|attempt| &attempt.reasons);
+        entry.reasons.extend(reasons.find(|reason| reason.is_early_start()).cloned());
+        let failure = tries.clone().find_map(|attempt| attempt.long_hello_failure.as_ref());
         entry.reasons.extend(failure.map(|failure| {
             PlanReason(ReasonKind::LongHelloFailed { failure: failure.to_string() })
         }));

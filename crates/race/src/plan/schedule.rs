@@ -16,7 +16,7 @@ use crate::reason::ReasonKind;
 const ROUND_TRIPS_TO_RETRANSMISSION: u32 = 3;
 
 /// By how much an answer may exceed the remembered round-trip time, which is a mean.
-const RTT_MARGIN: Duration = PROCESSING_TIME.saturating_mul(2);
+pub(crate) const RTT_MARGIN: Duration = PROCESSING_TIME.saturating_mul(2);
 
 /// The longest head start derived from a remembered round-trip time, unless the policy asks for
 /// more. A longer head start costs more if the first flight is lost, so a distant server gets no

@@ -77,6 +77,12 @@ impl RaceLookup {
         self.resolution.apply_answers(now);
     }
 
+    /// Returns whether an answer has arrived since the plan was made, so that the next plan shows
+    /// what answers have changed.
+    pub(super) const fn has_answer_since_plan(&self) -> bool {
+        matches!(self.plan_state, PlanState::AnswerSince(_))
+    }
+
     /// Returns a new plan, if the race may begin and the services have changed.
     pub(super) fn plan(&mut self, setup: &RaceSetup, now: Duration) -> Option<Plan> {
         let planned = match &self.plan_state {

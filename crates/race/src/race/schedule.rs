@@ -16,10 +16,14 @@ const REMAINING_ROUND_TRIPS: u32 = 2;
 impl Race {
     /// Starts the attempt that is due, once there is room for it.
     pub(super) fn start_due(&mut self) {
+        let early = self.early_start_reason();
         if (self.may_start() || self.make_room())
             && let Some(index) = self.waiting.take_next()
         {
             self.start(index, AttemptPurpose::Win);
+            if let Some(attempt) = self.attempts.last_mut() {
+                attempt.reasons.extend(early);
+            }
         }
     }
 
@@ -40,19 +44,24 @@ impl Race {
             return self.now;
         }
         let floor = newest.started.saturating_add(ATTEMPT_DELAY_FLOOR);
-        // Second tries do not delay other candidates.
-        let mut firsts = self.attempts.iter().filter(|attempt| attempt.second_try_of.is_none());
-        let Some(last) = firsts.next_back() else { return floor };
+        let Some(last) = self.last_first_try() else { return floor };
         let nothing_runs = !self.attempts.iter().any(|attempt| self.is_open(attempt));
         if nothing_runs || matches!(last.state, AttemptState::Failed { .. }) {
             return floor;
         }
-        self.due_after(last, entry).max(floor)
+        let due = self.due_after(last, entry);
+        let early = self.early_start(last, entry).map_or(due, |early| early.at);
+        due.min(early).max(floor)
+    }
+
+    /// Returns the attempt that delays the next candidate: second tries do not.
+    pub(super) fn last_first_try(&self) -> Option<&RaceAttempt> {
+        self.attempts.iter().rfind(|attempt| attempt.second_try_of.is_none())
     }
 
     /// Returns when this entry is due: after its Connection Attempt Delay, extended by progress
     /// (HEv3 §6.1).
-    fn due_after(&self, last: &RaceAttempt, entry: &PlanEntry) -> Duration {
+    pub(super) fn due_after(&self, last: &RaceAttempt, entry: &PlanEntry) -> Duration {
         let policy = &self.setup.policy;
         let delay = match entry.delay {
             // An entry inserted before those already started has no delay of its own, and

@@ -23,9 +23,9 @@ struct DueSecondTry {
 }
 
 /// What other attempts at the address of an attempt show.
-struct HeardFromHost {
+pub(super) struct HeardFromHost {
     /// The round-trip time, as measured by one of them or as remembered.
-    rtt: Option<Duration>,
+    pub(super) rtt: Option<Duration>,
     /// Whether one of them was refused.
     has_refused: bool,
 }
@@ -143,7 +143,7 @@ impl Race {
     }
 
     /// Returns what the attempts on this network show about the host of this one.
-    fn heard_from_host(&self, attempt: &RaceAttempt) -> HeardFromHost {
+    pub(super) fn heard_from_host(&self, attempt: &RaceAttempt) -> HeardFromHost {
         let ip = attempt.candidate.address.ip();
         let mut heard = HeardFromHost { rtt: None, has_refused: false };
         for other in &self.attempts[self.first_on_network..] {
@@ -162,6 +162,8 @@ impl Race {
         let first = &self.attempts[due.first];
         let Some(purpose) = first.purpose() else { return };
         let mut reasons = first.reasons.clone();
+        // It has a time of its own.
+        reasons.retain(|reason| !reason.is_early_start());
         reasons.push(PlanReason(ReasonKind::SecondTry { after: due.after }));
         let initial_rtt = self.heard_from_host(first).rtt;
         let retry =

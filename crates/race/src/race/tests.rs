@@ -1,6 +1,7 @@
 //! Tests of the race, by topic. See [`scene`] for the notation.
 
 mod after_win;
+mod early_start;
 mod endings;
 mod fallback;
 mod init_ack_gate;

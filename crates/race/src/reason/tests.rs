@@ -105,6 +105,10 @@ fn of_order() -> Vec<(PlanReason, &'static str)> {
             "tried again beside attempts that had been unanswered for 100 ms",
         ),
         (
+            PlanReason(ReasonKind::AnswersChanged { after: ms(120) }),
+            "started early: DNS answers changed, and an earlier attempt had been unanswered for 120 ms",
+        ),
+        (
             PlanReason(ReasonKind::Service { name: name(), priority: 1, shuffled: true }),
             "HTTPS record for example.com with priority 1, chosen at random among equals",
         ),

@@ -123,19 +123,13 @@ impl ReasonKind {
             ),
             Self::NotStarted => f.write_str("not started: the race was over"),
             Self::LastResort => f.write_str("tried anyway, because nothing else is left"),
-            _ => self.write_order(f),
+            _ => self.write_start(f),
         }
     }
 
-    /// Writes reasons from the policy, the records and the addresses.
-    fn write_order(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Writes when it starts.
+    fn write_start(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::FirstChoice { transport } => {
-                write!(f, "{transport} is the most preferred transport")
-            }
-            Self::NextChoice { transport } => {
-                write!(f, "{transport} is the most preferred transport left")
-            }
             Self::HeadStart { of, delay, rtt: None } => {
                 write!(f, "{of} is preferred and gets a head start of {}", RoundedDuration(*delay))
             }
@@ -161,12 +155,30 @@ impl ReasonKind {
                 RoundedDuration(*delay),
                 RoundedDuration(*rtt)
             ),
+            Self::AnswersChanged { after } => write!(
+                f,
+                "started early: DNS answers changed, and an earlier attempt had been unanswered for {}",
+                RoundedDuration(*after)
+            ),
             Self::SecondTry { after } => {
                 write!(
                     f,
                     "tried again beside attempts that had been unanswered for {}",
                     RoundedDuration(*after)
                 )
+            }
+            _ => self.write_order(f),
+        }
+    }
+
+    /// Writes reasons from the policy, the records and the addresses.
+    fn write_order(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FirstChoice { transport } => {
+                write!(f, "{transport} is the most preferred transport")
+            }
+            Self::NextChoice { transport } => {
+                write!(f, "{transport} is the most preferred transport left")
             }
             Self::Service { name, priority, shuffled } => {
                 write!(f, "HTTPS record for {name} with priority {priority}")?;

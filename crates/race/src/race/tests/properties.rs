@@ -15,7 +15,7 @@ use crate::memory::{
 };
 use crate::plan::PlanReason;
 use crate::policy::{ATTEMPT_DELAY_FLOOR, LoserPolicy, Policy};
-use crate::race::{AttemptState, RaceSetup};
+use crate::race::{AttemptState, RaceAttempt, RaceSetup};
 use crate::reason::ReasonKind;
 use crate::target::{TargetHost, TargetService};
 use crate::trace::replay;
@@ -68,11 +68,21 @@ fn any_world() -> impl Strategy<Value = World> {
     })
 }
 
+/// A world in which the answers of DNS may change.
+fn any_changing_world() -> impl Strategy<Value = World> {
+    let earlier = prop::option::of(prop::sample::subsequence(ADDRESSES.to_vec(), 0..=2));
+    (any_world(), earlier).prop_map(|(world, earlier)| {
+        let parse = |address: &str| address.parse().unwrap();
+        let earlier_addresses = earlier.map(|earlier| earlier.into_iter().map(parse).collect());
+        World { earlier_addresses, ..world }
+    })
+}
+
 /// A world with further events, such as changes of network.
 fn any_eventful_world() -> impl Strategy<Value = World> {
     let moves = prop_oneof![4 => Just(Vec::new()), 1 => prop::collection::vec(any_time(), 1..3)];
     let process_limit = prop_oneof![3 => Just(None), 1 => (1..6_usize).prop_map(Some)];
-    (any_world(), any::<bool>(), moves, process_limit).prop_map(
+    (any_changing_world(), any::<bool>(), moves, process_limit).prop_map(
         |(world, ready_first, moves_at, process_limit)| {
             let mut moves_at: Vec<_> = moves_at.into_iter().map(|at| 3 * at).collect();
             // The order of two changes of network at the same instant matters.
@@ -234,6 +244,29 @@ fn check_second_tries(run: &Run, policy: &Policy) {
     }
 }
 
+/// A start that changed answers brought forward keeps the minimum delay, and something that started
+/// before was unanswered then, and nothing answered.
+fn check_early_starts(run: &Run, policy: &Policy) {
+    let race = replay(&run.trace).expect("a recording replays");
+    for early in race.attempts() {
+        let after = early.reasons.iter().find_map(|PlanReason(reason)| match reason {
+            ReasonKind::AnswersChanged { after } => Some(*after),
+            _ => None,
+        });
+        let Some(after) = after else { continue };
+        assert!(!policy.exhaustive);
+        let mut before = race.attempts().iter().filter(|attempt| attempt.id < early.id);
+        let last = before.clone().rfind(|attempt| attempt.second_try_of.is_none()).unwrap();
+        assert!(early.started - last.started >= policy.attempt_delay_min, "{early:?}");
+        let is_answered = |attempt: &RaceAttempt| {
+            attempt.answered_at.is_some_and(|at| at < early.started)
+                && attempt.ended().is_none_or(|ended| ended > early.started)
+        };
+        assert!(!before.clone().any(is_answered), "{early:?} beside one that makes progress");
+        assert!(before.any(|attempt| early.started - attempt.started == after), "{early:?}");
+    }
+}
+
 fn check_ending(run: &Run) {
     let usable = run.count(|output| matches!(output, RaceOutput::Usable(_)));
     let failed = run.count(|output| matches!(output, RaceOutput::Failed(_)));
@@ -308,6 +341,7 @@ proptest! {
         let run = world.run(setup_of(policy.clone(), &memory, EPOCH, seed), EPOCH, cancel_at);
         check_starts(&run, &policy);
         check_second_tries(&run, &policy);
+        check_early_starts(&run, &policy);
         check_ending(&run);
         check_attempts(&run);
         check_in_flight(&run, &policy);

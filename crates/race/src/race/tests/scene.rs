@@ -77,6 +77,7 @@ pub(super) struct Scene {
     pub(super) race: Race,
     now: Duration,
     queries: Vec<DnsQuery>,
+    answered: Vec<DnsQuery>,
 }
 
 impl Scene {
@@ -94,18 +95,22 @@ impl Scene {
 
     /// A race whose DNS has not answered.
     pub(super) fn unanswered(setup: RaceSetup) -> Self {
-        let mut scene = Self { race: Race::new(setup, EPOCH), now: EPOCH, queries: Vec::new() };
+        let mut scene = Self::created(Race::new(setup, EPOCH), EPOCH);
         assert_eq!(scene.until(0), Vec::<String>::new());
         scene
     }
 
     /// A race that was created at another time than the epoch.
     pub(super) fn resumed(race: Race, now: Duration) -> Self {
-        let mut scene = Self { race, now, queries: Vec::new() };
+        let mut scene = Self::created(race, now);
         while let RaceOutput::Query(query) = scene.race.poll_output(now) {
             scene.queries.push(query);
         }
         scene
+    }
+
+    fn created(race: Race, now: Duration) -> Self {
+        Self { race, now, queries: Vec::new(), answered: Vec::new() }
     }
 
     /// The transports in the order of starting, if the first attempt completes after 30 ms.
@@ -122,10 +127,23 @@ impl Scene {
     /// Answers all queries, with these addresses or with none.
     pub(super) fn answer(&mut self, addresses: &[&str]) {
         for query in core::mem::take(&mut self.queries) {
-            let answer =
-                DnsAnswer { id: query.id, records: records(&query, addresses), protected: false };
-            self.input(RaceInput::Answer(answer));
+            self.answer_one(&query, addresses);
+            self.answered.push(query);
         }
+    }
+
+    /// Answers the queries of one type again, with other addresses.
+    pub(super) fn answer_again(&mut self, record_type: RecordType, addresses: &[&str]) {
+        let answered = self.answered.clone();
+        for query in answered.iter().filter(|query| query.record_type == record_type) {
+            self.answer_one(query, addresses);
+        }
+    }
+
+    fn answer_one(&mut self, query: &DnsQuery, addresses: &[&str]) {
+        let answer =
+            DnsAnswer { id: query.id, records: records(query, addresses), protected: false };
+        self.input(RaceInput::Answer(answer));
     }
 
     /// Answers the queries of one type.

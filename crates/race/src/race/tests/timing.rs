@@ -101,7 +101,7 @@ fn a_simultaneous_race_starts_everything_at_once() {
 }
 
 //= hev3 §7
-//# MAY reschedule the timer when answers change; it stays
+//# a DNS update alone does not reschedule the timer
 /// ```text
 /// 0     AAAA ◀── : the preferred family is known, and nothing else is waited for
 /// 0     v6 1 ──▶

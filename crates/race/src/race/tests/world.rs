@@ -3,11 +3,14 @@
 //! follows the end.
 
 use alloc::{collections::BTreeMap, sync::Arc};
-use core::{net::SocketAddr, time::Duration};
+use core::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 use super::scene::{ms, network};
 use crate::candidate::{Candidate, Transport};
-use crate::dns::{DnsAnswer, DnsFailure, DnsRecords, RecordType};
+use crate::dns::{DnsAnswer, DnsFailure, DnsQuery, DnsRecords, RecordType};
 use crate::evidence::{AttemptFailure, Evidence, EvidenceLevel, FailureCause};
 use crate::io::{AttemptId, NetworkChange, RaceInput, RaceOutput};
 use crate::memory::MemoryView;
@@ -30,7 +33,9 @@ pub(super) enum Fate {
 /// DNS answers and the fates of candidates. A candidate without a fate is silent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct World {
-    pub(super) addresses: Vec<core::net::IpAddr>,
+    pub(super) addresses: Vec<IpAddr>,
+    /// The addresses that AAAA and A return after a millisecond, if `addresses` are an update.
+    pub(super) earlier_addresses: Option<Vec<IpAddr>>,
     /// How long AAAA and A take.
     pub(super) dns: [Duration; 2],
     pub(super) fates: BTreeMap<(Transport, SocketAddr), Fate>,
@@ -148,23 +153,17 @@ impl World {
         Run { started_at, outputs, failed, trace }
     }
 
-    fn answer(&self, now: Duration, query: &crate::dns::DnsQuery) -> (Duration, RaceInput) {
-        use core::net::IpAddr;
-        let v6 = self.addresses.iter().filter_map(|ip| match ip {
-            IpAddr::V6(ip) => Some(*ip),
-            IpAddr::V4(_) => None,
-        });
-        let v4 = self.addresses.iter().filter_map(|ip| match ip {
-            IpAddr::V4(ip) => Some(*ip),
-            IpAddr::V6(_) => None,
-        });
-        let (delay, records) = match query.record_type {
-            RecordType::Aaaa => (self.dns[0], Ok(DnsRecords::Aaaa(v6.collect()))),
-            RecordType::A => (self.dns[1], Ok(DnsRecords::A(v4.collect()))),
-            RecordType::Https => (ms(1), Err(DnsFailure::NoData)),
+    /// The answers to this query, with the times at which they arrive.
+    fn answers(&self, now: Duration, query: &DnsQuery) -> Vec<(Duration, RaceInput)> {
+        let delay = match query.record_type {
+            RecordType::Aaaa => self.dns[0],
+            RecordType::A => self.dns[1],
+            RecordType::Https => ms(1),
         };
-        let answer = DnsAnswer { id: query.id, records, protected: false };
-        (now + delay.max(ms(1)), RaceInput::Answer(answer))
+        let last = (now + delay.max(ms(1)), answer(query, &self.addresses));
+        let first =
+            self.earlier_addresses.as_ref().map(|earlier| (now + ms(1), answer(query, earlier)));
+        first.into_iter().chain([last]).collect()
     }
 
     pub(super) fn fate_of(&self, candidate: &Candidate) -> Fate {
@@ -252,7 +251,7 @@ impl<'a> Script<'a> {
     /// Carries out an output of the race.
     fn carry_out(&mut self, now: Duration, output: &RaceOutput, race: &Race) {
         match output {
-            RaceOutput::Query(query) => self.due.push(self.world.answer(now, query)),
+            RaceOutput::Query(query) => self.due.extend(self.world.answers(now, query)),
             RaceOutput::Start { id, candidate, .. } => {
                 self.due.extend(self.world.fate(now, *id, candidate));
                 self.in_flight.push(*id);
@@ -309,6 +308,24 @@ fn check_nothing_follows(race: &Race, now: Duration) {
     race.handle_input(now, RaceInput::NetworkChanged(Box::new(change)));
     race.handle_input(now, RaceInput::Cancel);
     assert_eq!(race.poll_output(now), RaceOutput::Timeout(None), "something comes after the end");
+}
+
+/// The answer to this query, if the name has these addresses.
+fn answer(query: &DnsQuery, addresses: &[IpAddr]) -> RaceInput {
+    let v6 = addresses.iter().filter_map(|ip| match ip {
+        IpAddr::V6(ip) => Some(*ip),
+        IpAddr::V4(_) => None,
+    });
+    let v4 = addresses.iter().filter_map(|ip| match ip {
+        IpAddr::V4(ip) => Some(*ip),
+        IpAddr::V6(_) => None,
+    });
+    let records = match query.record_type {
+        RecordType::Aaaa => Ok(DnsRecords::Aaaa(v6.collect())),
+        RecordType::A => Ok(DnsRecords::A(v4.collect())),
+        RecordType::Https => Err(DnsFailure::NoData),
+    };
+    RaceInput::Answer(DnsAnswer { id: query.id, records, protected: false })
 }
 
 fn attempt_of(input: &RaceInput) -> Option<AttemptId> {
