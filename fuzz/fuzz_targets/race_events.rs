@@ -194,7 +194,7 @@ impl Run {
 }
 
 fn answer(id: u8, records: Result<DnsRecords, DnsFailure>) -> RaceInput {
-    RaceInput::Answer(DnsAnswer { id: QueryId(id.into()), records, protected: false })
+    RaceInput::Answer(DnsAnswer { id: QueryId(id.into()), records, protected: false, expired: false })
 }
 
 fn input(event: &Event) -> Option<RaceInput> {

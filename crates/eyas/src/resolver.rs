@@ -190,7 +190,7 @@ impl Resolver {
     /// Returns the answer that is known without a query, if there is one.
     pub(crate) fn known(&self, query: &DnsQuery, port: u16) -> Option<DnsAnswer> {
         let records = self.overrides.answer(query, port)?;
-        Some(DnsAnswer { id: query.id, records, protected: true })
+        Some(DnsAnswer { id: query.id, records, protected: true, expired: false })
     }
 
     /// Sends one query about a target with this port. A name with a dot at the end is not searched.
@@ -218,7 +218,7 @@ impl Resolver {
         }
         let answer = self.shared.answer(query, port, is_absolute);
         let FoundRecords { records, is_authentic } = answer.await;
-        DnsAnswer { id: query.id, records, protected: is_authentic }
+        DnsAnswer { id: query.id, records, protected: is_authentic, expired: false }
     }
 
     /// Returns who answers for `host`, and why, as the configuration is now. A host with a dot at the

@@ -115,7 +115,7 @@ fn answer(query: &DnsQuery, addresses: u8) -> DnsAnswer {
         }
         _ => Err(DnsFailure::NoData),
     };
-    DnsAnswer { id: query.id, records, protected: false }
+    DnsAnswer { id: query.id, records, protected: false, expired: false }
 }
 
 fn ready(id: u32) -> RaceInput {

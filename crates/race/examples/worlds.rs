@@ -266,7 +266,12 @@ impl World {
             RecordType::Aaaa => Ok(DnsRecords::Aaaa(self.hosts.iter().filter_map(v6).collect())),
             RecordType::A => Ok(DnsRecords::A(self.hosts.iter().filter_map(v4).collect())),
         };
-        RaceInput::Answer(DnsAnswer { id: query.id, records, protected: self.protected })
+        RaceInput::Answer(DnsAnswer {
+            id: query.id,
+            records,
+            protected: self.protected,
+            expired: false,
+        })
     }
 
     /// Returns the decisions of the race, one per line, after the number and the properties of the

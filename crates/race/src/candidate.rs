@@ -112,6 +112,8 @@ pub enum AddressOrigin {
     Localhost,
     /// An AAAA or A answer.
     Address,
+    /// Such an answer whose time to live is over (HEv3 §4.4).
+    Expired,
     /// An address hint of a ServiceMode record (RFC 9460 §7.3), not yet replaced by an answer.
     Hint,
     /// Such a hint, although the address query of its family returned no address.

@@ -64,6 +64,13 @@ pub struct DnsAnswer {
     pub records: Result<DnsRecords, DnsFailure>,
     /// Whether the answer arrived over a protected channel (DoT, DoH) or was validated.
     pub protected: bool,
+    /// Whether it has expired: its time to live is over, and the answer to the same query that
+    /// replaces it is still to come (optimistic DNS, HEv3 §4.4). It is used only if it has records,
+    /// and only for targets that prove who they are ([`Target::authenticates_peer`]).
+    ///
+    /// [`Target::authenticates_peer`]: crate::target::Target::authenticates_peer
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub expired: bool,
 }
 
 /// Records of one type. The resolver has followed CNAME chains, but not SVCB aliases.

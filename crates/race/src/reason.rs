@@ -9,7 +9,7 @@ use core::{
 use serde::{Deserialize, Serialize};
 
 use crate::candidate::{AddressFamily, AlpnName, Transport};
-use crate::dns::RecordType;
+use crate::dns::{DnsFailure, RecordType};
 use crate::evidence::FailureCause;
 use crate::memory::HandshakeLoss;
 
@@ -198,6 +198,27 @@ pub(crate) enum ReasonKind {
     DeniedHint {
         /// The name whose AAAA or A answer is empty.
         name: String,
+    },
+    /// It comes from an answer whose time to live is over (HEv3 §4.4).
+    ExpiredAddress {
+        /// The name with this address.
+        name: String,
+    },
+    /// An answer has expired, and is used until the new one arrives (HEv3 §4.4).
+    ExpiredAnswer {
+        /// The name.
+        name: String,
+        /// The record type.
+        record_type: RecordType,
+    },
+    /// An answer has expired, and is used because there is no new one (RFC 8767).
+    ExpiredAnswerKept {
+        /// The name.
+        name: String,
+        /// The record type.
+        record_type: RecordType,
+        /// Why there is no new one.
+        failure: DnsFailure,
     },
     /// It is the translation of an IPv4 address by the network's NAT64.
     Synthesised {

@@ -136,6 +136,9 @@ pub struct DnsReport {
     pub answered_ms: Option<f64>,
     /// The answer.
     pub answer: Option<DnsAnswer>,
+    /// Whether an expired answer came first, or is the only one.
+    #[serde(default)]
+    pub expired: bool,
 }
 
 impl DnsReport {
@@ -279,14 +282,19 @@ impl MillisecondClock {
                         asked_ms: self.ms(step.at),
                         answered_ms: None,
                         answer: None,
+                        expired: false,
                     };
                     queries.push((query.clone(), report));
                 }
                 TraceEvent::Input(RaceInput::Answer(answer)) => {
+                    let is_open = |report: &DnsReport| {
+                        report.answer.as_ref().is_none_or(|answer| answer.expired)
+                    };
                     let open = queries
                         .iter_mut()
-                        .find(|(query, report)| query.id == answer.id && report.answer.is_none());
+                        .find(|(query, report)| query.id == answer.id && is_open(report));
                     if let Some((_, report)) = open {
+                        report.expired |= answer.expired;
                         report.answered_ms = Some(self.ms(step.at));
                         report.answer = Some(answer.clone());
                     }

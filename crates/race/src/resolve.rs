@@ -14,6 +14,7 @@
 //! | after the records comes what would be tried without them, unless all have ECH that is relied on | RFC 9460 §3, RFC 9848 §5.1 |
 //! | hints are used until the addresses themselves are known, and come last if there are none | RFC 9460 §7.3 |
 //! | behind a PREF64, A is queried, and addresses synthesised by a DNS64 are converted back | HEv3 §8 |
+//! | an expired answer is used until the new one arrives | HEv3 §4.4 |
 //! | with ECH over protected DNS, nothing begins without the records | HEv3 §6.3 |
 
 use alloc::{borrow::ToOwned, sync::Arc, vec::Vec};
@@ -31,6 +32,7 @@ use crate::target::{Target, TargetHost};
 mod chain;
 mod filter;
 mod names;
+mod query_state;
 mod record;
 mod service;
 
@@ -41,7 +43,7 @@ pub use filter::{MAX_ADDRESSES, MAX_ALPN, MAX_ECH, MAX_RECORDS};
 pub use service::{ServiceAddress, ServiceInfo, ServiceKind};
 
 use chain::{AliasChain, ChainEnd};
-use filter::FilteredAnswer;
+use query_state::QueryState;
 
 /// The maximum number of consecutive aliases (RFC 9460 §3.1 requires a limit; recursive resolvers
 /// use 8).
@@ -52,16 +54,6 @@ pub const MAX_NAMES: usize = 8;
 
 /// The maximum number of queries: three for each alias and the host, two for each other name.
 pub const MAX_QUESTIONS: usize = 3 * (1 + MAX_ALIASES) + 2 * (1 + MAX_NAMES);
-
-/// One query and its answer.
-#[derive(Clone, Debug)]
-struct QueryState {
-    query: DnsQuery,
-    sent: bool,
-    answer: Option<Result<FilteredAnswer, DnsFailure>>,
-    /// Whether the answer came over protected DNS.
-    is_protected: bool,
-}
 
 /// The DNS queries of one race, and their answers.
 #[derive(Clone, Debug)]
@@ -89,7 +81,7 @@ struct DerivedFacts {
     is_settled: bool,
     /// Whether nothing may begin before the records have arrived.
     waits_for_records: bool,
-    /// Whether every query has been answered.
+    /// Whether every query has been answered, by an answer that has not expired if there is one.
     is_complete: bool,
 }
 
@@ -158,7 +150,7 @@ impl RaceResolution {
     }
 
     /// Processes an answer. An answer to an unknown query is ignored; a second answer to a query
-    /// replaces the first.
+    /// replaces the first, unless that one has expired and the second is a failure of the servers.
     pub fn handle_answer(&mut self, now: Duration, answer: DnsAnswer) {
         self.store_answer(answer);
         self.apply_answers(now);
@@ -172,11 +164,7 @@ impl RaceResolution {
         else {
             return;
         };
-        let record_type = question.query.record_type;
-        question.sent = true;
-        question.answer =
-            Some(answer.records.and_then(|records| FilteredAnswer::new(record_type, records)));
-        question.is_protected = answer.protected;
+        question.store(&self.setup, answer);
         self.is_stale = true;
     }
 
@@ -219,7 +207,7 @@ impl RaceResolution {
         &self.derived.services
     }
 
-    /// Returns what was ignored in the answers, and why.
+    /// Returns what was ignored in the answers, and why, and which of them have expired.
     pub fn notes(&self) -> Vec<PlanReason> {
         let chain = &self.derived.chain;
         let mut notes: Vec<PlanReason> =
@@ -322,7 +310,7 @@ impl RaceResolution {
         }
         let query = DnsQuery { id: QueryId(self.next_id), name: name.to_owned(), record_type };
         self.next_id = self.next_id.wrapping_add(1);
-        self.questions.push(QueryState { query, sent: false, answer: None, is_protected: false });
+        self.questions.push(QueryState::new(query));
     }
 
     fn question(&self, name: &str, record_type: RecordType) -> Option<&QueryState> {
@@ -353,7 +341,7 @@ impl RaceResolution {
             is_settled: self.is_settled(&chain, &services)
                 && !self.awaits_known_good(&services, now),
             waits_for_records: relies && chain.end == ChainEnd::Pending,
-            is_complete: self.questions.iter().all(|question| question.answer.is_some()),
+            is_complete: self.questions.iter().all(QueryState::is_final),
             services: Arc::new(services),
             chain,
         };
@@ -457,14 +445,6 @@ impl RaceResolution {
         }
         let mut others = self.questions.iter().filter(answered).peekable();
         others.peek().is_some() && others.all(|question| question.is_protected)
-    }
-}
-
-impl QueryState {
-    /// Returns the unused parts of the answer.
-    fn notes(&self) -> impl Iterator<Item = PlanReason> + '_ {
-        let filtered = self.answer.as_ref().and_then(|answer| answer.as_ref().ok());
-        filtered.into_iter().flat_map(|filtered| filtered.notes(&self.query))
     }
 }
 

@@ -270,6 +270,12 @@ impl Target {
         self
     }
 
+    /// Returns whether the peer has to prove that it is the one that was asked for. Otherwise an
+    /// expired answer of DNS could lead to the new owner of an address.
+    pub fn authenticates_peer(&self) -> bool {
+        self.security != Security::None
+    }
+
     /// Returns whether HTTPS records are queried: for HTTP over TLS at a DNS name.
     pub fn asks_https_records(&self) -> bool {
         matches!(self.service, TargetService::Http { .. })

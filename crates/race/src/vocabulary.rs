@@ -190,31 +190,43 @@ impl TestedResolution {
 
     fn pass_answer(
         &mut self,
-        name: &str,
-        record_type: RecordType,
+        question: &str,
         outcome: Result<DnsRecords, DnsFailure>,
+        expired: bool,
     ) {
         self.poll();
+        let (name, record_type, _) = line(question);
         let query = self
             .queries
             .iter()
             .find(|query| query.name == name && query.record_type == record_type)
             .unwrap_or_else(|| panic!("{name} {record_type:?} was never queried"));
-        let answer = DnsAnswer { id: query.id, records: outcome, protected: self.protected };
-        self.resolution.handle_answer(self.now, answer);
+        let (id, protected) = (query.id, self.protected);
+        self.resolution
+            .handle_answer(self.now, DnsAnswer { id, records: outcome, protected, expired });
     }
 
     /// Answers with these lines, all of one name and type.
     pub(crate) fn answers(mut self, lines: &[&str]) -> Self {
-        let (name, record_type, records) = records(lines);
-        self.pass_answer(&name, record_type, Ok(records));
+        self.pass_answer(lines[0], Ok(records(lines).2), false);
+        self
+    }
+
+    /// Answers with these lines, whose time to live is over.
+    pub(crate) fn answers_expired(mut self, lines: &[&str]) -> Self {
+        self.pass_answer(lines[0], Ok(records(lines).2), true);
         self
     }
 
     /// Fails a query: `fails("example.com AAAA -", …)`.
     pub(crate) fn fails(mut self, question: &str, failure: DnsFailure) -> Self {
-        let (name, record_type, _) = line(question);
-        self.pass_answer(&name, record_type, Err(failure));
+        self.pass_answer(question, Err(failure), false);
+        self
+    }
+
+    /// Fails a query with a failure whose time to live is over.
+    pub(crate) fn fails_expired(mut self, question: &str, failure: DnsFailure) -> Self {
+        self.pass_answer(question, Err(failure), true);
         self
     }
 

@@ -81,7 +81,7 @@ impl Scene {
         let of_type = |query: &DnsQuery| query.record_type == record_type;
         let at = self.queries.iter().position(of_type).expect("it was queried");
         let id = self.queries.remove(at).id;
-        let answer = DnsAnswer { id, records: Ok(records), protected: false };
+        let answer = DnsAnswer { id, records: Ok(records), protected: false, expired: false };
         self.race.handle_input(self.now, RaceInput::Answer(answer));
         self.drain();
     }

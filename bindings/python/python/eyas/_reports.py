@@ -113,6 +113,8 @@ class DnsQuery:
     records: int
     #: Why the query failed.
     failure: str | None
+    #: Whether an answer whose time to live was over came first, or is the only one.
+    expired: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

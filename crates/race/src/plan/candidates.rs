@@ -338,6 +338,9 @@ fn wire_address(
         AddressOrigin::Hint => {
             reasons.push(PlanReason(ReasonKind::Hint { name: service.name.clone() }))
         }
+        AddressOrigin::Expired => {
+            reasons.push(PlanReason(ReasonKind::ExpiredAddress { name: service.name.clone() }))
+        }
         AddressOrigin::DeniedHint => {
             reasons.push(PlanReason(ReasonKind::DeniedHint { name: service.name.clone() }))
         }

@@ -3,6 +3,7 @@
 mod after_win;
 mod early_start;
 mod endings;
+mod expired;
 mod fallback;
 mod init_ack_gate;
 mod limits;

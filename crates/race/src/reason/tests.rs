@@ -140,6 +140,10 @@ fn of_addresses() -> Vec<(PlanReason, &'static str)> {
             "hint of the HTTPS record, although example.com itself has no such address: tried last",
         ),
         (
+            PlanReason(ReasonKind::ExpiredAddress { name: name() }),
+            "from an answer for example.com whose time to live is over",
+        ),
+        (
             PlanReason(ReasonKind::Synthesised {
                 from: Ipv4Addr::new(192, 0, 2, 1),
                 prefix: crate::nat64::WELL_KNOWN_PREFIX.0,
@@ -184,6 +188,18 @@ fn of_limits() -> Vec<(PlanReason, &'static str)> {
                 ignored: 9936,
             }),
             "AAAA answer for example.com: 64 addresses are used, 9936 more are not",
+        ),
+        (
+            PlanReason(ReasonKind::ExpiredAnswer { name: name(), record_type }),
+            "AAAA answer for example.com: its time to live is over, and it is used until the new one arrives",
+        ),
+        (
+            PlanReason(ReasonKind::ExpiredAnswerKept {
+                name: name(),
+                record_type,
+                failure: DnsFailure::ServerFailure,
+            }),
+            "AAAA answer for example.com: its time to live is over, and it is used because there is no new one (server-failure)",
         ),
         (
             PlanReason(ReasonKind::NotUnicast { name: name(), record_type, ignored: 2 }),

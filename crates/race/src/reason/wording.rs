@@ -219,6 +219,9 @@ impl ReasonKind {
                 f,
                 "hint of the HTTPS record, although {name} itself has no such address: tried last"
             ),
+            Self::ExpiredAddress { name } => {
+                write!(f, "from an answer for {name} whose time to live is over")
+            }
             Self::Synthesised { from, prefix, prefix_len } => write!(
                 f,
                 "represents {from} through the network's NAT64 prefix {prefix}/{prefix_len}"
@@ -257,9 +260,20 @@ impl ReasonKind {
         }
     }
 
-    /// Writes which limits were exceeded.
+    /// Writes which answers have expired, and which limits were exceeded.
     fn write_limits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::ExpiredAnswer { name, record_type } => write!(
+                f,
+                "{} answer for {name}: its time to live is over, and it is used until the new one arrives",
+                record_type.name()
+            ),
+            Self::ExpiredAnswerKept { name, record_type, failure } => write!(
+                f,
+                "{} answer for {name}: its time to live is over, and it is used because there is no new one ({})",
+                record_type.name(),
+                failure.name()
+            ),
             Self::TooManyAddresses { name, record_type, used, ignored } => {
                 let of = record_type.name();
                 write!(

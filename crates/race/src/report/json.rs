@@ -87,6 +87,8 @@ pub struct DnsJson {
     pub records: usize,
     /// Why there are no records.
     pub failure: Option<&'static str>,
+    /// Whether an expired answer came first, or is the only one.
+    pub expired: bool,
 }
 
 /// A plan.
@@ -195,6 +197,7 @@ fn query(query: &DnsReport) -> DnsJson {
         answered_ms: query.answered_ms,
         records: query.records(),
         failure: query.failure().map(|failure| failure.name()),
+        expired: query.expired,
     }
 }
 

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::*;
-use crate::dns::{DnsFailure, DnsRecords};
+use crate::dns::{DnsFailure, DnsRecords, QueryId};
 use crate::evidence::{AttemptFailure, FailureCause, NetworkId};
 use crate::io::{AttemptId, NetworkView, SourceAddress};
 use crate::memory::MemoryView;
@@ -30,7 +30,7 @@ fn drain(recorder: &mut TraceRecorder, now: Duration) {
             RecordType::A => Ok(DnsRecords::A(vec!["192.0.2.1".parse().unwrap()])),
             _ => Err(DnsFailure::NoData),
         };
-        let answer = DnsAnswer { id: query.id, records, protected: false };
+        let answer = DnsAnswer { id: query.id, records, protected: false, expired: false };
         recorder.handle_input(now + Duration::from_micros(1_500), RaceInput::Answer(answer));
     }
 }
@@ -43,6 +43,13 @@ fn recorder() -> TraceRecorder {
 
 /// Only the first attempt has started.
 fn early_recorder() -> TraceRecorder {
+    let mut recorder = unanswered_recorder();
+    drain(&mut recorder, ms(0));
+    drain(&mut recorder, ms(2));
+    recorder
+}
+
+fn unanswered_recorder() -> TraceRecorder {
     let source = SourceAddress {
         address: "198.51.100.9".parse().unwrap(),
         prefix_len: 24,
@@ -63,10 +70,7 @@ fn early_recorder() -> TraceRecorder {
         network,
         seed: 7,
     };
-    let mut recorder = TraceRecorder::new(setup, ms(0));
-    drain(&mut recorder, ms(0));
-    drain(&mut recorder, ms(2));
-    recorder
+    TraceRecorder::new(setup, ms(0))
 }
 
 fn ready(recorder: &mut TraceRecorder, id: u32, at: u64) {
@@ -95,6 +99,26 @@ fn a_report_describes_the_whole_race() {
     let answered: Vec<_> = report.dns.iter().map(|dns| (dns.asked_ms, dns.answered_ms)).collect();
     assert!(!answered.is_empty());
     assert!(answered.iter().all(|times| *times == (0.0, Some(1.5))), "{answered:?}");
+}
+
+#[test]
+fn a_report_shows_the_new_answer_and_that_an_expired_one_came_first() {
+    let mut recorder = unanswered_recorder();
+    let answer = |expired, records| {
+        RaceInput::Answer(DnsAnswer { id: QueryId(0), records, protected: false, expired })
+    };
+    let RaceOutput::Query(query) = recorder.poll_output(ms(0)) else { panic!("no query") };
+    assert_eq!((query.id, query.record_type), (QueryId(0), RecordType::A));
+    let addresses = |text: &str| Ok(DnsRecords::A(vec![text.parse().unwrap()]));
+    recorder.handle_input(ms(0), answer(true, addresses("192.0.2.1")));
+    drain(&mut recorder, ms(0));
+    let dns = |recorder: &TraceRecorder| RaceReport::from_trace(recorder.trace()).unwrap().dns;
+    let shown = |dns: &[DnsReport]| (dns[0].answered_ms, dns[0].records(), dns[0].expired);
+    assert_eq!(shown(&dns(&recorder)), (Some(0.0), 1, true));
+    recorder.handle_input(ms(7), answer(false, Err(DnsFailure::NoSuchName)));
+    drain(&mut recorder, ms(7));
+    assert_eq!(shown(&dns(&recorder)), (Some(7.0), 0, true));
+    assert_eq!(dns(&recorder)[0].failure(), Some(&DnsFailure::NoSuchName));
 }
 
 #[test]

@@ -153,9 +153,9 @@ fn addresses(
     for record_type in [RecordType::Aaaa, RecordType::A] {
         let hints = record.into_iter().flat_map(|record| record.hints(record_type));
         match answered(resolution, name, record_type) {
-            Some([]) => denied.extend(hints.map(|ip| original(&ip))),
-            Some(answer) => {
-                answer.iter().for_each(|ip| list.add(original(ip), AddressOrigin::Address));
+            Some((_, [])) => denied.extend(hints.map(|ip| original(&ip))),
+            Some((origin, answer)) => {
+                answer.iter().for_each(|ip| list.add(original(ip), origin.clone()));
             }
             None => hints.for_each(|ip| list.add(original(&ip), AddressOrigin::Hint)),
         }
@@ -164,16 +164,19 @@ fn addresses(
     list.addresses
 }
 
-/// Returns the answer for this name and type, empty if there is no such address; `None` if it has
-/// not arrived or failed.
+/// Returns the answer for this name and type and whether it has expired, empty if there is no such
+/// address; `None` if it has not arrived or failed.
 fn answered<'a>(
     resolution: &'a RaceResolution,
     name: &str,
     record_type: RecordType,
-) -> Option<&'a [IpAddr]> {
-    match resolution.question(name, record_type)?.answer.as_ref()? {
-        Ok(filtered) => Some(&filtered.addresses),
-        Err(failure) => is_negative(failure).then_some(&[]),
+) -> Option<(AddressOrigin, &'a [IpAddr])> {
+    let question = resolution.question(name, record_type)?;
+    let origin =
+        if question.expiry.is_some() { AddressOrigin::Expired } else { AddressOrigin::Address };
+    match question.answer.as_ref()? {
+        Ok(filtered) => Some((origin, &filtered.addresses)),
+        Err(failure) => is_negative(failure).then_some((origin, &[])),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod aliases;
 mod ech;
+mod expired;
 mod families;
 mod local;
 mod records;

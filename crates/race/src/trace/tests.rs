@@ -190,6 +190,17 @@ fn a_failure_without_a_fault_is_read_and_written_as_before() {
     assert_eq!(serde_json::to_string(&step).unwrap(), OLD_LINE);
 }
 
+/// A line of a trace from before answers could have expired.
+const OLD_ANSWER: &str = r#"{"at":{"secs":0,"nanos":9},"input":{"answer":{"id":2,"records":{"Ok":{"A":["192.0.2.1"]}},"protected":false}}}"#;
+
+#[test]
+fn an_answer_that_holds_is_read_and_written_as_before() {
+    let step: TraceStep = serde_json::from_str(OLD_ANSWER).unwrap();
+    let TraceEvent::Input(RaceInput::Answer(answer)) = &step.event else { panic!("{step:?}") };
+    assert!(!answer.expired);
+    assert_eq!(serde_json::to_string(&step).unwrap(), OLD_ANSWER);
+}
+
 #[test]
 fn faults_are_recorded_by_name() {
     use CertificateFault as Which;

@@ -183,6 +183,15 @@ prop_compose! {
 
 /// Resolves with the answers in the order that `draws` chooses, all at the same time, and plans.
 fn resolve_and_plan(world: &World, draws: &[usize]) -> (Vec<ServiceInfo>, Plan) {
+    resolve_after_expired(world, &Zone::new(), draws)
+}
+
+/// The same, with expired answers from another zone before.
+fn resolve_after_expired(
+    world: &World,
+    expired: &Zone,
+    draws: &[usize],
+) -> (Vec<ServiceInfo>, Plan) {
     let target = https("example.com", 443);
     let World { network, policy, seed, .. } = world;
     let mut resolution = RaceResolution::new(&target, network, policy, *seed, NOW);
@@ -193,9 +202,18 @@ fn resolve_and_plan(world: &World, draws: &[usize]) -> (Vec<ServiceInfo>, Plan) 
             break;
         }
         let query = open.remove(draw % open.len());
+        if let Some(records) = expired.get(&(query.name.clone(), query.record_type)).cloned() {
+            let id = query.id;
+            resolution
+                .handle_answer(NOW, DnsAnswer { id, records, protected: false, expired: true });
+            open.extend(core::iter::from_fn(|| resolution.poll_query()));
+        }
         let records = world.zone.get(&(query.name, query.record_type)).cloned();
         let records = records.unwrap_or(Err(DnsFailure::NoSuchName));
-        resolution.handle_answer(NOW, DnsAnswer { id: query.id, records, protected: false });
+        resolution.handle_answer(
+            NOW,
+            DnsAnswer { id: query.id, records, protected: false, expired: false },
+        );
     }
     assert!(resolution.is_complete() && resolution.may_move_on(NOW));
     let services = resolution.services();
@@ -254,6 +272,30 @@ fn expected(world: &World, services: &[ServiceInfo]) -> Vec<(u16, IpAddr, Transp
 }
 
 proptest! {
+    //= hev3 §4.4
+    //# new answers replace expired ones whole: of an expired answer nothing is left
+    #[test]
+    fn a_new_answer_leaves_nothing_of_the_expired_one(
+        world in world(),
+        expired in zone(),
+        draws in proptest::collection::vec(any::<usize>(), 1..12),
+    ) {
+        // A failure of the servers is the exception: then an expired answer stays.
+        let is_answer = |answer: &Result<DnsRecords, DnsFailure>| match answer {
+            Ok(_) => true,
+            Err(failure) => matches!(failure, DnsFailure::NoData | DnsFailure::NoSuchName),
+        };
+        let mut world = world;
+        world.zone.retain(|_, answer| is_answer(answer));
+        // Names to which only expired records refer have been asked for, which notes may say.
+        let with_notes_of = |(services, plan): (Vec<ServiceInfo>, Plan), notes: &Plan| {
+            (services, Plan { notes: notes.notes.clone(), ..plan })
+        };
+        let never_expired = resolve_and_plan(&world, &draws);
+        let replaced = resolve_after_expired(&world, &expired, &draws);
+        prop_assert_eq!(with_notes_of(replaced, &never_expired.1), never_expired);
+    }
+
     //= hev3 §4.2
     //# resolution is asynchronous: each answer is a fact from which services and plan are derived
     //# again

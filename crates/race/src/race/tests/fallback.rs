@@ -154,7 +154,8 @@ fn the_report_says_that_an_attempt_fell_back() {
             crate::dns::RecordType::A => Ok(crate::dns::DnsRecords::A(vec![V4.parse().unwrap()])),
             _ => Err(crate::dns::DnsFailure::NoData),
         };
-        let answer = crate::dns::DnsAnswer { id: query.id, records, protected: false };
+        let answer =
+            crate::dns::DnsAnswer { id: query.id, records, protected: false, expired: false };
         recorder.handle_input(EPOCH, RaceInput::Answer(answer));
     }
     while !matches!(recorder.poll_output(EPOCH), RaceOutput::Timeout(_)) {}

@@ -34,7 +34,12 @@ fn race(setup: RaceSetup, memory: &mut Memory, finds_out: bool) -> (bool, RaceRe
                     }
                     _ => Err(crate::dns::DnsFailure::NoData),
                 };
-                let answer = crate::dns::DnsAnswer { id: query.id, records, protected: false };
+                let answer = crate::dns::DnsAnswer {
+                    id: query.id,
+                    records,
+                    protected: false,
+                    expired: false,
+                };
                 recorder.handle_input(EPOCH, RaceInput::Answer(answer));
             }
             RaceOutput::Start { id, .. } => {

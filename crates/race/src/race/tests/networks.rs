@@ -47,6 +47,7 @@ fn answers_to_queries_of_the_old_network_are_ignored() {
         id: crate::dns::QueryId(id),
         records: Ok(crate::dns::DnsRecords::A(vec![V4.parse().unwrap()])),
         protected: false,
+        expired: false,
     });
     for answer in stale {
         scene.input(RaceInput::Answer(answer));

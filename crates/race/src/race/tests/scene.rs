@@ -140,10 +140,29 @@ impl Scene {
         }
     }
 
+    /// Answers the queries of one type with addresses whose time to live is over; they stay open.
+    pub(super) fn answer_expired(&mut self, record_type: RecordType, addresses: &[&str]) {
+        for query in self.queries.clone() {
+            if query.record_type == record_type {
+                let expired =
+                    DnsAnswer { expired: true, ..answer(&query, records(&query, addresses)) };
+                self.input(RaceInput::Answer(expired));
+            }
+        }
+    }
+
+    /// Fails the queries of one type.
+    pub(super) fn fail_queries(&mut self, record_type: RecordType, failure: DnsFailure) {
+        for query in self.queries.clone() {
+            if query.record_type == record_type {
+                self.input(RaceInput::Answer(answer(&query, Err(failure.clone()))));
+            }
+        }
+        self.queries.retain(|query| query.record_type != record_type);
+    }
+
     fn answer_one(&mut self, query: &DnsQuery, addresses: &[&str]) {
-        let answer =
-            DnsAnswer { id: query.id, records: records(query, addresses), protected: false };
-        self.input(RaceInput::Answer(answer));
+        self.input(RaceInput::Answer(answer(query, records(query, addresses))));
     }
 
     /// Answers the queries of one type.
@@ -211,6 +230,10 @@ impl Scene {
             }
         }
     }
+}
+
+fn answer(query: &DnsQuery, records: Result<DnsRecords, DnsFailure>) -> DnsAnswer {
+    DnsAnswer { id: query.id, records, protected: false, expired: false }
 }
 
 fn records(query: &DnsQuery, addresses: &[&str]) -> Result<DnsRecords, DnsFailure> {

@@ -36,6 +36,10 @@ pub(super) struct World {
     pub(super) addresses: Vec<IpAddr>,
     /// The addresses that AAAA and A return after a millisecond, if `addresses` are an update.
     pub(super) earlier_addresses: Option<Vec<IpAddr>>,
+    /// Whether the time to live of those is over.
+    pub(super) earlier_expired: bool,
+    /// Whether no server answers, so that there is no update of those.
+    pub(super) update_fails: bool,
     /// How long AAAA and A take.
     pub(super) dns: [Duration; 2],
     pub(super) fates: BTreeMap<(Transport, SocketAddr), Fate>,
@@ -160,9 +164,16 @@ impl World {
             RecordType::A => self.dns[1],
             RecordType::Https => ms(1),
         };
-        let last = (now + delay.max(ms(1)), answer(query, &self.addresses));
-        let first =
-            self.earlier_addresses.as_ref().map(|earlier| (now + ms(1), answer(query, earlier)));
+        let mut update = answer(query, &self.addresses);
+        if self.update_fails && query.record_type != RecordType::Https {
+            update.records = Err(DnsFailure::Timeout);
+        }
+        let last = (now + delay.max(ms(1)), RaceInput::Answer(update));
+        let expired = self.earlier_expired;
+        let first = self.earlier_addresses.as_ref().map(|earlier| {
+            let answer = DnsAnswer { expired, ..answer(query, earlier) };
+            (now + ms(1), RaceInput::Answer(answer))
+        });
         first.into_iter().chain([last]).collect()
     }
 
@@ -311,7 +322,7 @@ fn check_nothing_follows(race: &Race, now: Duration) {
 }
 
 /// The answer to this query, if the name has these addresses.
-fn answer(query: &DnsQuery, addresses: &[IpAddr]) -> RaceInput {
+fn answer(query: &DnsQuery, addresses: &[IpAddr]) -> DnsAnswer {
     let v6 = addresses.iter().filter_map(|ip| match ip {
         IpAddr::V6(ip) => Some(*ip),
         IpAddr::V4(_) => None,
@@ -325,7 +336,7 @@ fn answer(query: &DnsQuery, addresses: &[IpAddr]) -> RaceInput {
         RecordType::A => Ok(DnsRecords::A(v4.collect())),
         RecordType::Https => Err(DnsFailure::NoData),
     };
-    RaceInput::Answer(DnsAnswer { id: query.id, records, protected: false })
+    DnsAnswer { id: query.id, records, protected: false, expired: false }
 }
 
 fn attempt_of(input: &RaceInput) -> Option<AttemptId> {

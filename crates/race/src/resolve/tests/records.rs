@@ -286,9 +286,15 @@ fn unexpected_answers_do_no_harm() {
     let mut ladder =
         TestedResolution::for_network(ipv4_only()).asks(&["example.com HTTPS", "example.com A"]);
     let (_, _, unasked) = records(&["example.com A 192.0.2.66"]);
-    let unknown = DnsAnswer { id: QueryId(99), records: Ok(unasked.clone()), protected: false };
+    let unknown = DnsAnswer {
+        id: QueryId(99),
+        records: Ok(unasked.clone()),
+        protected: false,
+        expired: false,
+    };
     ladder.resolution.handle_answer(ms(1), unknown);
-    let of_wrong_type = DnsAnswer { id: QueryId(0), records: Ok(unasked), protected: false };
+    let of_wrong_type =
+        DnsAnswer { id: QueryId(0), records: Ok(unasked), protected: false, expired: false };
     ladder.resolution.handle_answer(ms(1), of_wrong_type);
     assert_eq!(ladder.resolution.failures(), [(RecordType::Https, DnsFailure::Malformed)]);
     ladder
