@@ -301,12 +301,23 @@ impl RaceDriver {
         self.queries.retain(|query| !query.is_finished());
         let is_absolute = Resolver::is_absolute(&self.race.setup().target, &query);
         let resolver = self.endpoint.resolver().clone();
+        // A peer that proves nothing may have taken over the address.
+        let is_proved =
+            self.race.setup().target.authenticates_peer() && self.endpoint.authenticates_peers();
+        let expired = resolver.expired(&query, port, is_absolute).filter(|_| is_proved);
+        let has_expired = expired.is_some();
+        self.immediate_answers.extend(expired.map(&filter));
         let sender = self.sender.clone();
-        self.queries.push(AbortOnDrop::spawn(async move {
+        let query = AbortOnDrop::spawn(async move {
             let answer = filter(resolver.query_as(&query, port, is_absolute).await);
             // A driver that has ended needs no answer.
             let _ = sender.send(DriverEvent::Answer(answer)).await;
-        }));
+        });
+        match has_expired {
+            // If this race does not need the new answer, the next one does.
+            true => query.detach(),
+            false => self.queries.push(query),
+        }
     }
 
     fn start(&mut self, id: AttemptId, candidate: Candidate, initial_rtt: Option<Duration>) {

@@ -53,6 +53,7 @@ struct EndpointState {
     memory: MemoryStore,
     /// The name of the security parameters in the memory.
     trust: String,
+    authenticates_peers: bool,
     network: CurrentNetwork,
     limit: AttemptLimit,
     forwards: PortForwards,
@@ -223,6 +224,7 @@ impl EndpointBuilder {
             resolver: self.resolver,
             memory: self.memory,
             trust,
+            authenticates_peers: self.security.authenticates_peers(),
             forwards: self.forwards,
             limit: AttemptLimit::new(self.max_attempts_in_flight),
             tally: EndpointTally::default(),
@@ -252,6 +254,11 @@ impl Endpoint {
     /// Returns the memory.
     pub fn memory(&self) -> &MemoryStore {
         &self.shared.memory
+    }
+
+    /// Returns whether the certificates of peers are verified.
+    pub(crate) fn authenticates_peers(&self) -> bool {
+        self.shared.authenticates_peers
     }
 
     /// Returns what the memory knows of a host, as far as it is used.

@@ -62,6 +62,7 @@ pub(crate) const MAX_RECORDS: usize = 256;
 pub struct Resolver {
     shared: Arc<SharedResolver>,
     overrides: Arc<AddressOverrides>,
+    is_optimistic: bool,
 }
 
 #[derive(Debug)]
@@ -144,6 +145,14 @@ impl Resolver {
         Self { shared: Arc::new(shared), ..self }
     }
 
+    /// Sets whether a race to a peer that is authenticated may begin with records whose time to live is over, for a day
+    /// at most, while they are asked for again (optimistic DNS, HEv3 §4.4, draft-gakiwate-dnsop-optimistic-dns). It is
+    /// on by default: such a race handles answers that change, and a wrong address fails the handshake.
+    #[must_use]
+    pub fn with_optimistic_dns(self, is_optimistic: bool) -> Self {
+        Self { is_optimistic, ..self }
+    }
+
     /// Uses this server over HTTPS (DoH, RFC 8484), such as `https://dns.example/dns-query`. A host
     /// name in the URL is resolved by the system's resolver.
     #[cfg(feature = "encrypted-dns")]
@@ -153,7 +162,8 @@ impl Resolver {
 
     fn new(source: ResolverSource) -> Self {
         let shared = SharedResolver::new(source, EncryptionChoice::default());
-        Self { shared: Arc::new(shared), overrides: Arc::new(AddressOverrides::default()) }
+        let (shared, overrides) = (Arc::new(shared), Arc::default());
+        Self { shared, overrides, is_optimistic: true }
     }
 
     /// Resolves `host` at `port` to these addresses without asking DNS, like curl's `--resolve`. A
@@ -191,6 +201,21 @@ impl Resolver {
     pub(crate) fn known(&self, query: &DnsQuery, port: u16) -> Option<DnsAnswer> {
         let records = self.overrides.answer(query, port)?;
         Some(DnsAnswer { id: query.id, records, protected: true, expired: false })
+    }
+
+    /// Returns an expired answer to a query, if there is one that may be used. Nothing is queried.
+    pub(crate) fn expired(
+        &self,
+        query: &DnsQuery,
+        port: u16,
+        is_absolute: bool,
+    ) -> Option<DnsAnswer> {
+        if !self.is_optimistic {
+            return None;
+        }
+        let FoundRecords { records, is_authentic } =
+            self.shared.expired(query, port, is_absolute)?;
+        Some(DnsAnswer { id: query.id, records, protected: is_authentic, expired: true })
     }
 
     /// Sends one query about a target with this port. A name with a dot at the end is not searched.
@@ -328,6 +353,24 @@ impl SharedResolver {
         };
         self.check(&named, found.records.as_ref().err());
         FoundRecords { is_authentic: self.source.is_protected() || found.is_authentic, ..found }
+    }
+
+    /// Returns an expired answer to a query.
+    fn expired(&self, query: &DnsQuery, port: u16, is_absolute: bool) -> Option<FoundRecords> {
+        let name = normalised(&query.name);
+        let (prefix, host) = overrides::split_owner(&name, port);
+        if matches!(self.source, ResolverSource::System) {
+            let asked = system::AskedName { host, prefix, is_absolute };
+            return self.system.expired(asked, query.record_type);
+        }
+        if self.system.hosts_answer(host, query.record_type).is_some() {
+            return None;
+        }
+        let found = self.named().get()?.expired(&name, query.record_type)?;
+        Some(FoundRecords {
+            is_authentic: self.source.is_protected() || found.is_authentic,
+            ..found
+        })
     }
 
     /// Passes on a query of somebody else.

@@ -146,6 +146,11 @@ impl SecurityParameters {
         self
     }
 
+    /// Returns whether the certificates of peers are verified.
+    pub(crate) const fn authenticates_peers(&self) -> bool {
+        !matches!(self.trust, TrustSource::AnyCertificate)
+    }
+
     /// Disables session resumption.
     #[must_use]
     pub fn without_resumption(mut self) -> Self {

@@ -383,6 +383,9 @@ pub(crate) fn resolver(
     if let Some(policy) = flags.encrypted_dns {
         resolver = resolver.with_encrypted_dns(policy);
     }
+    if let Some(is_optimistic) = flags.optimistic_dns {
+        resolver = resolver.with_optimistic_dns(is_optimistic);
+    }
     for known in overrides {
         let addresses = known.addresses.clone();
         resolver = resolver.overriding_on_interfaces(&known.host, known.port, addresses);

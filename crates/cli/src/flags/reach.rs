@@ -81,12 +81,16 @@ pub(crate) struct NameServerFlags {
     #[arg(long, value_name = "HOW", value_parser = clap::value_parser!(EncryptedDnsPolicy),
           hide_short_help = true)]
     pub(crate) encrypted_dns: Option<EncryptedDnsPolicy>,
+    /// Begin with addresses whose time to live is over while DNS is asked again, if the server has to
+    /// show a certificate [default: on]
+    #[arg(long, value_name = "WHETHER", value_parser = values::on_or_off(), hide_short_help = true)]
+    pub(crate) optimistic_dns: Option<bool>,
 }
 
 impl NameServerFlags {
     /// Returns flags that leave all to the system.
     const fn system() -> Self {
-        Self { dns_server: None, doh_url: None, encrypted_dns: None }
+        Self { dns_server: None, doh_url: None, encrypted_dns: None, optimistic_dns: None }
     }
 }
 

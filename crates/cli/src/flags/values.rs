@@ -143,6 +143,11 @@ pub(super) fn connect_to(text: &str) -> Result<ConnectTo, ValueError> {
     })
 }
 
+/// Parses `on` and `off`.
+pub(super) fn on_or_off() -> impl TypedValueParser<Value = bool> {
+    PossibleValuesParser::new(["on", "off"]).map(|text| text == "on")
+}
+
 /// A DNS server named by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DnsServer {

@@ -126,6 +126,12 @@ fn dns_lane(question: &DnsReport) -> TimelineLane {
         (None, _) if count == 1 => "1 record".to_owned(),
         (None, _) => format!("{count} records"),
     };
+    let is_expired = question.answer.as_ref().is_some_and(|answer| answer.expired);
+    let age = match (is_expired, question.expired) {
+        (true, _) => ", expired",
+        (false, true) => ", after expired ones",
+        (false, false) => "",
+    };
     TimelineLane {
         name: format!("dns {}", question.record_type.name()),
         paint: Paint::Dim,
@@ -136,6 +142,6 @@ fn dns_lane(question: &DnsReport) -> TimelineLane {
             None => LaneEnd::UnderWay,
             Some(_) => LaneEnd::Closed,
         },
-        note,
+        note: format!("{note}{age}"),
     }
 }

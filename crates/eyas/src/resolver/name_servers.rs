@@ -9,7 +9,7 @@
 //! | `discovery` | finds that resolver | RFC 9462 §4 |
 //! | `host_trouble` | what keeps this host from asking | |
 //! | `server` | one server: with EDNS or without it | RFC 6891 §7 |
-//! | `cache` | answers that still hold; pure | RFC 2308 |
+//! | `cache` | answers that still hold, and records that have expired; pure | RFC 2308, RFC 8767 |
 //!
 //! Servers are asked in their order, and the next one when one refuses or cannot be reached, or when it has not
 //! answered for the timeout. A question to a slow server stays open meanwhile, so that a late answer counts.
@@ -248,6 +248,25 @@ impl NameServers {
             self.cache().insert(Instant::now(), key, found.clone(), time_to_live);
         }
         found
+    }
+
+    /// Returns the records of an absolute name in lower case, if they have expired, but not long ago. Nothing is asked.
+    pub(super) fn expired(&self, name: &str, record_type: RecordType) -> Option<FoundRecords> {
+        self.cache().expired(Instant::now(), name, record_type)
+    }
+
+    /// Returns whether such a name is known to have addresses, or to have had some not long ago.
+    pub(super) fn has_addresses(&self, name: &str) -> bool {
+        let (cache, now) = (self.cache(), Instant::now());
+        [RecordType::Aaaa, RecordType::A].iter().any(|kind| cache.has_records(now, name, *kind))
+    }
+
+    /// Keeps an answer whose time to live is over.
+    #[cfg(test)]
+    pub(super) fn insert_expired(&self, name: &str, found: FoundRecords, kind: RecordType) {
+        let shortest = Duration::from_nanos(1);
+        self.cache().insert(Instant::now(), (name.to_owned(), kind), found, shortest);
+        std::thread::sleep(shortest);
     }
 
     /// Passes on a query of somebody else, and returns the response as it came.

@@ -138,6 +138,21 @@ impl SystemResolver {
         found.unwrap_or_else(|failure| FoundRecords { records: Err(failure), is_authentic: false })
     }
 
+    /// Returns the records of a name that have expired, but not long ago, if the name is asked of the name servers.
+    pub(super) fn expired(
+        &self,
+        asked: AskedName<'_>,
+        record_type: RecordType,
+    ) -> Option<FoundRecords> {
+        let now = self.configuration();
+        match now.way(asked.host, &self.surroundings) {
+            AnsweringSource::Own(_) if !now.hosts.has(asked.host) => {
+                self.dns(&now.conf).expired(asked, record_type)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the name servers of the configuration.
     pub(super) fn servers(&self) -> Vec<SocketAddr> {
         self.conf().servers.clone()

@@ -7,6 +7,8 @@ mod ech;
 mod ends;
 mod events;
 mod examples;
+#[cfg(target_os = "linux")]
+mod expired;
 mod fast_open;
 mod faults;
 mod listening;

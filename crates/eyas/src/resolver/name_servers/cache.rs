@@ -1,4 +1,4 @@
-//! Answers that still hold. Pure: the time is passed in.
+//! Answers that still hold, and records that have expired. Pure: the time is passed in.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,6 +14,10 @@ const LONGEST: Duration = Duration::from_hours(24);
 /// The longest time for which the absence of records is kept (RFC 2308 §5: one to three hours).
 const LONGEST_ABSENCE: Duration = Duration::from_hours(3);
 
+/// How long records are of use after they have expired (RFC 8767 §5: "The suggested value for
+/// maximum stale timer is between 1 and 3 days").
+const LONGEST_EXPIRED: Duration = Duration::from_hours(24);
+
 /// Answers by name and type.
 #[derive(Debug, Default)]
 pub(super) struct AnswerCache(BTreeMap<(String, RecordType), CacheEntry>);
@@ -28,6 +32,25 @@ impl AnswerCache {
     pub(super) fn get(&self, now: Instant, name: &str, kind: RecordType) -> Option<FoundRecords> {
         let entry = self.0.get(&(name.to_owned(), kind))?;
         (now < entry.until).then(|| entry.found.clone())
+    }
+
+    /// Returns records that have expired, but not long ago. An absence of records is not returned:
+    /// there may be some by now.
+    pub(super) fn expired(
+        &self,
+        now: Instant,
+        name: &str,
+        kind: RecordType,
+    ) -> Option<FoundRecords> {
+        let entry = self.0.get(&(name.to_owned(), kind))?;
+        let is_expired = entry.until <= now && now < entry.until + LONGEST_EXPIRED;
+        (is_expired && entry.found.records.is_ok()).then(|| entry.found.clone())
+    }
+
+    /// Returns whether the name has such records, which may have expired.
+    pub(super) fn has_records(&self, now: Instant, name: &str, kind: RecordType) -> bool {
+        let found = self.get(now, name, kind).or_else(|| self.expired(now, name, kind));
+        found.is_some_and(|found| found.records.is_ok())
     }
 
     /// Keeps an answer for this time.
@@ -97,6 +120,27 @@ mod tests {
         assert_eq!(cache.get(now, "b.test", RecordType::A), None, "for the transaction only");
         cache.clear();
         assert_eq!(cache.get(now, "a.test", RecordType::A), None);
+    }
+
+    #[test]
+    fn records_are_of_use_for_a_day_after_they_have_expired() {
+        let (mut cache, now) = (AnswerCache::default(), Instant::now());
+        let key = || ("a.test".to_owned(), RecordType::A);
+        cache.insert(now, key(), found(), HOUR);
+        let expired =
+            |cache: &AnswerCache, after| cache.expired(now + after, "a.test", RecordType::A);
+        let has =
+            |cache: &AnswerCache, after| cache.has_records(now + after, "a.test", RecordType::A);
+        let end = HOUR * 25;
+        assert_eq!(expired(&cache, HOUR - Duration::from_secs(1)), None, "it holds");
+        assert_eq!(expired(&cache, HOUR), Some(found()));
+        assert_eq!(expired(&cache, end - Duration::from_secs(1)), Some(found()));
+        assert_eq!(expired(&cache, end), None);
+        assert!(has(&cache, Duration::ZERO) && has(&cache, HOUR) && !has(&cache, end));
+        let nothing = FoundRecords { records: Err(DnsFailure::NoData), is_authentic: false };
+        cache.insert(now + HOUR, key(), nothing, HOUR);
+        assert_eq!(expired(&cache, HOUR * 3), None, "an absence is never of use");
+        assert!(!has(&cache, HOUR) && !has(&cache, HOUR * 3));
     }
 
     #[test]

@@ -59,6 +59,19 @@ impl SystemDns {
         self.servers.forget();
     }
 
+    /// Returns the records of a name that have expired, but not long ago: of the first of its names that had an
+    /// address.
+    pub(super) fn expired(
+        &self,
+        asked: AskedName<'_>,
+        record_type: RecordType,
+    ) -> Option<FoundRecords> {
+        let names = candidates(&self.conf, asked.host, asked.is_absolute);
+        let counts = |name: &str| names.len() == 1 || self.servers.has_addresses(name);
+        let name = names.iter().map(|candidate| &candidate.name).find(|name| counts(name))?;
+        self.servers.expired(&format!("{}{name}", asked.prefix), record_type)
+    }
+
     /// Returns the answer to a query, or why the name as a whole has none. If it `is_last`, nobody
     /// else is asked for the name, and the difference does not matter.
     pub(super) async fn query(
@@ -99,5 +112,47 @@ impl SystemDns {
             (false, Err(failure)) => Err(failure),
             _ => Ok(as_it_is),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use eyas_race::dns::{DnsRecords, HttpsRecord};
+
+    use super::*;
+
+    fn asked(host: &str, is_absolute: bool) -> AskedName<'_> {
+        AskedName { host, prefix: "", is_absolute }
+    }
+
+    fn address(last: u8) -> FoundRecords {
+        let records = Ok(DnsRecords::A(vec![[192, 0, 2, last].into()]));
+        FoundRecords { records, is_authentic: false }
+    }
+
+    fn https() -> FoundRecords {
+        let records = Ok(DnsRecords::Https(vec![HttpsRecord::default()]));
+        FoundRecords { records, is_authentic: true }
+    }
+
+    #[test]
+    fn expired_records_are_those_of_the_name_that_had_an_address() {
+        let conf = ResolvConf { search: vec!["x".into(), "y".into()], ..ResolvConf::default() };
+        let dns = SystemDns::new(Arc::new(conf), &EncryptionChoice::default());
+        let expired = |host, kind| dns.expired(asked(host, false), kind);
+        assert_eq!(expired("a", RecordType::A), None);
+        dns.servers.insert_expired("a.y", address(1), RecordType::A);
+        dns.servers.insert_expired("a.y", https(), RecordType::Https);
+        dns.servers.insert_expired("a", address(2), RecordType::A);
+        dns.servers.insert_expired("a.x", https(), RecordType::Https);
+        assert_eq!(expired("a", RecordType::A), Some(address(1)), "a.y comes before a");
+        assert_eq!(expired("a", RecordType::Https), Some(https()));
+        assert_eq!(expired("a", RecordType::Aaaa), None);
+        assert_eq!(dns.expired(asked("a", true), RecordType::A), Some(address(2)));
+        assert_eq!(dns.expired(asked("a.x", true), RecordType::Https), Some(https()));
+        let own = AskedName { prefix: "_8443._https.", ..asked("a.y", true) };
+        assert_eq!(dns.expired(own, RecordType::Https), None, "that of the port is another name");
+        dns.forget();
+        assert_eq!(expired("a", RecordType::A), None);
     }
 }

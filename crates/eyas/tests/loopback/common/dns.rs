@@ -1,6 +1,10 @@
 //! A minimal DNS server.
 
 use std::net::SocketAddr;
+#[cfg(target_os = "linux")]
+use std::sync::{Arc, Mutex};
+#[cfg(target_os = "linux")]
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UdpSocket};
@@ -131,4 +135,61 @@ pub(crate) async fn answer_stream<S: AsyncRead + AsyncWrite + Unpin>(
     asking.flush().await.unwrap();
     // The client closes.
     let _ = asking.read_u8().await;
+}
+
+/// A name server whose only name has one IPv4 address, with a time to live of a second.
+#[cfg(target_os = "linux")]
+pub(crate) struct ChangingName {
+    pub(crate) address: SocketAddr,
+    /// The address of the name, and how long each answer takes.
+    now: Arc<Mutex<([u8; 4], Duration)>>,
+    task: JoinHandle<()>,
+}
+
+#[cfg(target_os = "linux")]
+impl ChangingName {
+    pub(crate) async fn serve(first: [u8; 4]) -> Self {
+        let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        let address = socket.local_addr().unwrap();
+        let now = Arc::new(Mutex::new((first, Duration::ZERO)));
+        let current = Arc::clone(&now);
+        let task = tokio::spawn(async move {
+            let mut buffer = [0; 1500];
+            while let Ok((len, from)) = socket.recv_from(&mut buffer).await {
+                let (address, delay) = *current.lock().unwrap();
+                let answer = answer_if_a(&buffer[..len], address);
+                let socket = Arc::clone(&socket);
+                tokio::spawn(async move {
+                    tokio::time::sleep(delay).await;
+                    let _ = socket.send_to(&answer, from).await;
+                });
+            }
+        });
+        Self { address, now, task }
+    }
+
+    /// Gives the name another address. From now on answers take this long.
+    pub(crate) fn change(&self, address: [u8; 4], delay: Duration) {
+        *self.now.lock().unwrap() = (address, delay);
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for ChangingName {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The response to a query for A: this address. There are no other records.
+#[cfg(target_os = "linux")]
+fn answer_if_a(question: &[u8], address: [u8; 4]) -> Vec<u8> {
+    let mut answer = answer(question, Response::NoData).unwrap();
+    if answer[answer.len() - 4..answer.len() - 2] == [0, 1] {
+        answer[7] = 1;
+        // The question's name, type A, class IN, 1 s, 4 octets.
+        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4]);
+        answer.extend(address);
+    }
+    answer
 }
