@@ -63,6 +63,8 @@ pub(crate) struct DnsOptions {
     server: Option<String>,
     /// Whether queries to name servers are encrypted.
     encrypted: String,
+    /// Whether expired addresses are used until the new ones arrive.
+    optimistic: bool,
     /// Hosts and ports that are not looked up, with their addresses.
     overrides: Vec<(String, u16, Vec<IpAddr>)>,
 }
@@ -87,7 +89,7 @@ impl DnsOptions {
                     self.encrypted
                 ))
             })?;
-        resolver = resolver.with_encrypted_dns(policy);
+        resolver = resolver.with_encrypted_dns(policy).with_optimistic_dns(self.optimistic);
         for (host, port, addresses) in self.overrides {
             resolver = resolver.overriding(&host, port, addresses);
         }

@@ -37,6 +37,7 @@ class _Trust:
 class _DnsOptions:
     server: str | None
     encrypted: str
+    optimistic: bool
     overrides: list[tuple[str, int, list[str]]]
 
 
@@ -83,10 +84,12 @@ class Endpoint:
     PEM files, or one with both), and as a third item the passphrase of an encrypted key. `resolve` maps hosts and ports to
     addresses, as in `{"example.org:443": "192.0.2.1"}`. `dns_server` is the address and port of a DNS server to use
     instead of the system's. `encrypted_dns` says whether queries to name servers are encrypted: `"system"` as the system
-    does, `"auto"` where they offer it, `"require"` or `"off"`. `mptcp` enables Multipath TCP where TCP is tried. `ech` says how the names of servers are
-    encrypted (Encrypted ClientHello): `"auto"` where their records have the keys, `"off"`, `"require"`, or with the keys
-    of `"ecl:BASE64"`. `sctp` is the configuration of the associations that the endpoint opens, and `sctp_addresses` are
-    the local addresses that they use; by default, all suitable ones.
+    does, `"auto"` where they offer it, `"require"` or `"off"`. `optimistic_dns` says whether a connection to a server that
+    has to show a certificate begins with addresses whose time to live is over, while DNS is asked again. `mptcp` enables
+    Multipath TCP where TCP is tried. `ech` says how the names of servers are encrypted (Encrypted ClientHello): `"auto"`
+    where their records have the keys, `"off"`, `"require"`, or with the keys of `"ecl:BASE64"`. `sctp` is the
+    configuration of the associations that the endpoint opens, and `sctp_addresses` are the local addresses that they
+    use; by default, all suitable ones.
 
     An endpoint is thread-safe. Clients and connections without one share an endpoint per process, or create their own
     if `verify` is given.
@@ -101,6 +104,7 @@ class Endpoint:
         resolve: Mapping[str, str | Iterable[str]] | None = None,
         dns_server: str | None = None,
         encrypted_dns: str = "system",
+        optimistic_dns: bool = True,
         mptcp: bool = False,
         ech: str = "auto",
         sctp: Config | None = None,
@@ -113,6 +117,7 @@ class Endpoint:
             "resolve": dict(resolve or {}),
             "dns_server": dns_server,
             "encrypted_dns": encrypted_dns,
+            "optimistic_dns": optimistic_dns,
             "mptcp": mptcp,
             "ech": ech,
             "sctp": sctp,
@@ -137,7 +142,10 @@ class Endpoint:
         self._options = _Options(
             trust=trust,
             dns=_DnsOptions(
-                server=dns_server, encrypted=encrypted_dns, overrides=_overrides(resolve or {})
+                server=dns_server,
+                encrypted=encrypted_dns,
+                optimistic=optimistic_dns,
+                overrides=_overrides(resolve or {}),
             ),
             file=None if isinstance(memory, bool) else os.fspath(memory),
             remember=memory is not False,
