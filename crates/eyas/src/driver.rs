@@ -114,7 +114,6 @@ pub(crate) async fn run(
         }
     }
     driver.results.record.with_journal(RaceJournal::close);
-    driver.endpoint.memory().flush().await;
 }
 
 /// Completes the set-up of a race that was started with what was available without waiting.

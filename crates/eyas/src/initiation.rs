@@ -21,7 +21,7 @@ use crate::clock::RaceClock;
 use crate::driver::{self, AttemptOptions, ResultChannels};
 use crate::preconnection::RaceParameters;
 use crate::shared_journal::SharedJournal;
-use crate::{ConnectError, Connection, Endpoint};
+use crate::{ConnectError, Connection, Endpoint, MemoryStore};
 
 /// The maximum number of better connections that wait for the caller; a race has few transports.
 const MAX_BETTER: usize = 4;
@@ -39,6 +39,7 @@ pub struct Initiation {
     /// each transport.
     buffered: VecDeque<Box<Connection>>,
     record: SharedJournal,
+    memory: MemoryStore,
     task: Option<AbortOnDrop>,
     opening: Option<OpeningControl>,
 }
@@ -101,10 +102,12 @@ impl Initiation {
             opening: parameters.until_spoken.then_some(race_opening),
             allowed: parameters.allowed,
         };
+        let memory = endpoint.memory().clone();
         let task = Some(AbortOnDrop::spawn(driver::run(endpoint, options, clock, results)));
         let opening = parameters.until_spoken.then_some(control);
         let usable = Some(usable);
-        Self { usable, outcome: None, better, buffered: VecDeque::new(), record, task, opening }
+        let (outcome, buffered) = (None, VecDeque::new());
+        Self { usable, outcome, better, buffered, record, memory, task, opening }
     }
 
     /// Waits until the transport of some attempt is established or all attempts have failed, in a
@@ -194,6 +197,7 @@ impl Initiation {
         while let Some(connection) = self.better.recv().await {
             self.buffered.push_back(connection);
         }
+        self.memory.flush().await;
     }
 
     /// Returns whether the race is over and [`better`](Self::better) has nothing left to return.

@@ -15,6 +15,9 @@ mod file;
 mod inspection;
 #[cfg(feature = "sqlite")]
 mod platform;
+mod recent;
+#[cfg(feature = "sqlite")]
+mod recent_rows;
 mod secret;
 #[cfg(feature = "sqlite")]
 mod set_aside;
@@ -23,13 +26,11 @@ mod sqlite;
 
 #[cfg(feature = "sqlite")]
 use file::MemoryFile;
+use recent::{RecentLearning, WriteTime};
 pub(crate) use secret::InstallationSecret;
 
 /// The maximum number of warnings kept for the caller; beyond it, the oldest are dropped.
 const MAX_WARNINGS: usize = 32;
-
-/// The maximum number of outcomes waiting to be written; beyond it, learning waits for the disk.
-const MAX_QUEUED: usize = 256;
 
 /// What earlier races learnt (RFC 9622 §6: cached state). Cheap to clone; clones share the store.
 ///
@@ -57,9 +58,8 @@ struct StoreState {
     /// Whether writing waits for the disk.
     writes_to_disk: bool,
     storage: Mutex<StoreBackend>,
-    /// Observations not yet written; emptied only while holding `storage`, which preserves the
-    /// order.
-    queued: Mutex<VecDeque<ObservedOutcome>>,
+    /// What is not yet written; emptied only while holding `storage`, which preserves the order.
+    recent: Mutex<RecentLearning>,
     warnings: Mutex<VecDeque<String>>,
 }
 
@@ -88,7 +88,8 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Stores the memory in this SQLite file, which is created with mode 0600 if necessary. A
+    /// Stores the memory in this SQLite file, which is created with mode 0600 if necessary. What other
+    /// processes learn or forget is noticed within a second. A
     /// memory that is damaged or of an unknown version is renamed, with a warning. Anything that is
     /// not a memory (a link, a text file, another program's database, another user's file) is left
     /// alone: there is a warning then, and [`is_persistent`](Self::is_persistent) returns false.
@@ -144,7 +145,7 @@ impl MemoryStore {
             is_disabled: matches!(storage, StoreBackend::Disabled),
             writes_to_disk,
             storage: Mutex::new(storage),
-            queued: Mutex::default(),
+            recent: Mutex::default(),
             warnings: Mutex::default(),
         };
         Self { handle: Arc::new(StoreHandle(Arc::new(inner))) }
@@ -188,23 +189,23 @@ impl MemoryStore {
 
     /// Deletes what is known about this host on every network. Returns the number of rows deleted.
     pub fn forget(&self, host: &TargetHost) -> usize {
-        match &mut *self.storage() {
+        self.change_rows(|storage| match storage {
             StoreBackend::Disabled => 0,
             StoreBackend::Memory(memory) => memory.forget(host),
             #[cfg(feature = "sqlite")]
             StoreBackend::File(file) => self.unwrap_outcome(file.forget(host)),
-        }
+        })
     }
 
     /// Deletes everything. A file also gets a new secret, so that the network names of programs
     /// started from now on cannot be linked to those used before.
     pub fn clear(&self) {
-        match &mut *self.storage() {
+        self.change_rows(|storage| match storage {
             StoreBackend::Disabled => {}
             StoreBackend::Memory(memory) => memory.clear(),
             #[cfg(feature = "sqlite")]
             StoreBackend::File(file) => self.unwrap_outcome(file.clear()),
-        }
+        });
     }
 
     /// Returns the problems with the memory so far, as text for people. Each is returned once.
@@ -217,14 +218,15 @@ impl MemoryStore {
     /// Returns what a race with this host on this network, under this trust, needs to know.
     pub fn view(&self, network: &NetworkId, host: &TargetHost, trust: &TrustContext) -> MemoryView {
         let now = now();
+        #[cfg(feature = "sqlite")]
+        if self.inner().writes_to_disk {
+            return self.inner().file_view(network, host, trust, now);
+        }
         match &mut *self.storage() {
             StoreBackend::Disabled => MemoryView::empty(),
             StoreBackend::Memory(memory) => memory.view(network, host, trust, now),
             #[cfg(feature = "sqlite")]
-            StoreBackend::File(file) => {
-                let rows = self.unwrap_outcome(file.rows_for(network, host));
-                MemoryView::from_rows(rows, trust, now, &self.inner().config)
-            }
+            StoreBackend::File(_) => MemoryView::empty(),
         }
     }
 
@@ -232,7 +234,7 @@ impl MemoryStore {
     pub fn learn(&self, evidence: &Evidence, trust: &TrustContext) {
         let (evidence, trust) = (evidence.clone(), trust.clone());
         let observation = ObservedOutcome { evidence, trust, network_name: None };
-        self.inner().learn(&mut self.storage(), &observation);
+        self.change_rows(|storage| self.inner().learn(storage, &[observation]));
     }
 
     /// Returns whether the store ignores everything that is reported to it.
@@ -240,19 +242,29 @@ impl MemoryStore {
         self.inner().is_disabled
     }
 
-    /// Stores one outcome without waiting for the disk. It is visible in this store at once.
+    /// Stores one outcome without waiting for the disk. It is visible in this store at once. Outcomes in quick
+    /// succession are written together.
     pub(crate) fn learn_in_background(&self, observation: ObservedOutcome) {
-        let queued = {
-            let mut queued = lock(&self.inner().queued);
-            queued.push_back(observation);
-            queued.len()
+        let inner = self.inner();
+        if inner.is_disabled {
+            return;
+        }
+        let runtime = tokio::runtime::Handle::try_current().ok().filter(|_| inner.writes_to_disk);
+        let when = {
+            let mut recent = lock(&inner.recent);
+            recent.add(observation, &inner.config);
+            if runtime.is_some() { recent.schedule_write() } else { WriteTime::AtOnce }
         };
-        let inner = Arc::clone(self.inner());
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) if inner.writes_to_disk && queued < MAX_QUEUED => {
-                drop(runtime.spawn_blocking(move || inner.write_queued()));
+        match (runtime, when) {
+            (Some(runtime), WriteTime::After(time)) => {
+                let writer = ScheduledWriter(Arc::clone(inner));
+                drop(runtime.spawn(async move {
+                    tokio::time::sleep(time).await;
+                    drop(tokio::task::spawn_blocking(move || writer.write()));
+                }));
             }
-            _ => inner.write_queued(),
+            (Some(_), WriteTime::Scheduled) => {}
+            (_, WriteTime::AtOnce) | (None, _) => inner.write_queued(),
         }
     }
 
@@ -274,9 +286,36 @@ impl MemoryStore {
         self.inner().write_and_lock()
     }
 
+    /// Changes the stored rows directly.
+    fn change_rows<T>(&self, change: impl FnOnce(&mut StoreBackend) -> T) -> T {
+        let mut storage = self.storage();
+        let changed = change(&mut storage);
+        lock(&self.inner().recent).forget_rows();
+        changed
+    }
+
     #[cfg(feature = "sqlite")]
     fn unwrap_outcome<T>(&self, outcome: file::WithWarnings<T>) -> T {
         self.inner().unwrap_outcome(outcome)
+    }
+}
+
+/// Writes what is queued, later.
+struct ScheduledWriter(Arc<StoreState>);
+
+impl ScheduledWriter {
+    fn write(self) {
+        let state = Arc::clone(&self.0);
+        // What is learnt from now on needs another one.
+        drop(self);
+        state.write_queued();
+    }
+}
+
+impl Drop for ScheduledWriter {
+    fn drop(&mut self) {
+        // Also where its runtime ends first.
+        lock(&self.0.recent).end_schedule();
     }
 }
 
@@ -288,29 +327,66 @@ impl StoreState {
     /// Returns whether nothing is queued or being written: a writer holds `storage` from before it
     /// takes something from the queue until it is on disk.
     fn is_flushed(&self) -> bool {
-        self.storage.try_lock().is_ok_and(|_storage| lock(&self.queued).is_empty())
+        self.storage.try_lock().is_ok_and(|_storage| lock(&self.recent).is_empty())
     }
 
     fn write_and_lock(&self) -> MutexGuard<'_, StoreBackend> {
         let mut storage = lock(&self.storage);
-        loop {
-            let Some(observation) = lock(&self.queued).pop_front() else { return storage };
-            self.learn(&mut storage, &observation);
-        }
+        while self.write_some(&mut storage) {}
+        storage
     }
 
-    fn learn(&self, storage: &mut StoreBackend, observation: &ObservedOutcome) {
+    /// Writes what is queued. Returns whether there was something.
+    fn write_some(&self, storage: &mut StoreBackend) -> bool {
+        let queued = lock(&self.recent).drain_queue();
+        if !queued.is_empty() {
+            self.learn(storage, &queued);
+        }
+        !queued.is_empty()
+    }
+
+    fn learn(&self, storage: &mut StoreBackend, observations: &[ObservedOutcome]) {
         match storage {
             StoreBackend::Disabled => {}
             StoreBackend::Memory(memory) => {
-                let ObservedOutcome { evidence, trust, network_name } = observation;
-                memory.learn(evidence, trust);
-                if let Some(name) = network_name {
-                    memory.name_network(&evidence.network, name, evidence.at);
+                for ObservedOutcome { evidence, trust, network_name } in observations {
+                    memory.learn(evidence, trust);
+                    if let Some(name) = network_name {
+                        memory.name_network(&evidence.network, name, evidence.at);
+                    }
                 }
             }
             #[cfg(feature = "sqlite")]
-            StoreBackend::File(file) => self.unwrap_outcome(file.learn(observation, &self.config)),
+            StoreBackend::File(file) => self.unwrap_outcome(file.learn(observations, &self.config)),
+        }
+    }
+
+    /// Returns what a race needs to know from the file, which is read only for hosts that no race asked for lately.
+    #[cfg(feature = "sqlite")]
+    fn file_view(
+        &self,
+        network: &NetworkId,
+        host: &TargetHost,
+        trust: &TrustContext,
+        now: Duration,
+    ) -> MemoryView {
+        let known = lock(&self.recent).rows(network, host);
+        if let Some(rows) = known {
+            return MemoryView::from_rows(rows, trust, now, &self.config);
+        }
+        let mut storage = lock(&self.storage);
+        loop {
+            // Locked until the rows are kept, so that they lack nothing that is learnt meanwhile.
+            let mut recent = lock(&self.recent);
+            if !recent.concerns_others(network, host) {
+                drop(recent);
+                self.write_some(&mut storage);
+                continue;
+            }
+            let StoreBackend::File(file) = &mut *storage else { return MemoryView::empty() };
+            let rows = self.unwrap_outcome(file.rows_for(network, host));
+            recent.keep_rows(network, host, &rows);
+            return MemoryView::from_rows(rows, trust, now, &self.config);
         }
     }
 

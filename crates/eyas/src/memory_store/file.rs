@@ -198,10 +198,10 @@ impl MemoryFile {
 
     pub(super) fn learn(
         &mut self,
-        observation: &ObservedOutcome,
+        observations: &[ObservedOutcome],
         config: &MemoryConfig,
     ) -> WithWarnings<()> {
-        let (learnt, warnings) = self.with_file(|sqlite| sqlite.learn(observation, config));
+        let (learnt, warnings) = self.with_file(|sqlite| sqlite.learn(observations, config));
         if learnt.is_some() {
             self.is_failing = false;
         }
@@ -209,14 +209,15 @@ impl MemoryFile {
         if learnt.is_some() && unwritten.is_empty() {
             return WithWarnings { value: (), warnings };
         }
-        let existing = &mut |key: &MemoryKey| unwritten.get(key).cloned();
-        let rows = learn_rows(existing, &observation.evidence, &observation.trust, config);
-        for (key, entry) in rows {
-            if learnt.is_some() {
-                // The row is in the file again.
-                unwritten.remove(&key);
-            } else {
-                unwritten.insert(key, entry);
+        for ObservedOutcome { evidence, trust, network_name: _ } in observations {
+            let existing = &mut |key: &MemoryKey| unwritten.get(key).cloned();
+            for (key, entry) in learn_rows(existing, evidence, trust, config) {
+                if learnt.is_some() {
+                    // The row is in the file again.
+                    unwritten.remove(&key);
+                } else {
+                    unwritten.insert(key, entry);
+                }
             }
         }
         while unwritten.len() > MAX_UNWRITTEN {

@@ -1,5 +1,6 @@
 //! Stores the rows of the memory in a SQLite file.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -168,39 +169,36 @@ impl SqliteFile {
         Ok(rows.iter().filter_map(|(key, entry)| parse(key, entry)).collect())
     }
 
-    /// Stores one outcome, merged with what other processes write at the same time.
+    /// Stores outcomes, merged with what other processes write at the same time.
     pub(super) fn learn(
         &mut self,
-        observation: &ObservedOutcome,
+        observations: &[ObservedOutcome],
         config: &MemoryConfig,
     ) -> Result<(), FileError> {
-        let ObservedOutcome { evidence, trust, network_name } = observation;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut read_error = None;
-        let mut existing = |key: &MemoryKey| {
-            read_row(&transaction, key).unwrap_or_else(|error| {
-                read_error = Some(error);
-                None
-            })
-        };
-        let mut rows = learn_rows(&mut existing, evidence, trust, config);
-        if let Some(name) = network_name {
-            let known = existing(&MemoryKey::network(&evidence.network));
-            rows.extend(name_row(known.as_ref(), &evidence.network, name, evidence.at));
+        let mut rows = TransactionRows::new(&transaction);
+        let mut hosts = BTreeSet::new();
+        for ObservedOutcome { evidence, trust, network_name } in observations {
+            let changed = learn_rows(&mut |key| rows.row(key), evidence, trust, config);
+            rows.change(changed);
+            if let Some(name) = network_name {
+                let known = rows.row(&MemoryKey::network(&evidence.network));
+                rows.change(name_row(known.as_ref(), &evidence.network, name, evidence.at));
+            }
+            hosts.insert((&evidence.network, &evidence.host));
         }
-        if let Some(error) = read_error {
-            return Err(error.into());
+        rows.write()?;
+        for (network, host) in hosts {
+            keep_newest_of_host(&transaction, &MemoryKey::peer_prefix(network, host), config)?;
         }
-        for (key, entry) in &rows {
-            write_row(&transaction, key, entry)?;
-        }
-        let prefix = MemoryKey::peer_prefix(&evidence.network, &evidence.host);
-        keep_newest_of_host(&transaction, &prefix, config)?;
         transaction.commit()?;
-        self.written = self.written.saturating_add(1);
-        if self.written.is_multiple_of(TIDY_AFTER) {
-            self.tidy(config, evidence.at)?;
+        let before = self.written;
+        self.written = before.wrapping_add(observations.len() as u32);
+        if let Some(last) = observations.last()
+            && before / TIDY_AFTER != self.written / TIDY_AFTER
+        {
+            self.tidy(config, last.evidence.at)?;
         }
         Ok(())
     }
@@ -264,6 +262,52 @@ fn after_prefix(prefix: &str) -> String {
     let mut after = prefix.strip_suffix('/').unwrap_or(prefix).to_owned();
     after.push('0');
     after
+}
+
+/// The rows that a transaction changes: each is read and written once, however often it changes.
+struct TransactionRows<'a> {
+    transaction: &'a Transaction<'a>,
+    rows: BTreeMap<MemoryKey, Option<MemoryEntry>>,
+    changed: BTreeSet<MemoryKey>,
+    error: Option<rusqlite::Error>,
+}
+
+impl<'a> TransactionRows<'a> {
+    fn new(transaction: &'a Transaction<'a>) -> Self {
+        Self { transaction, rows: BTreeMap::new(), changed: BTreeSet::new(), error: None }
+    }
+
+    /// Returns the current state of a row; an error is returned by [`write`](Self::write).
+    fn row(&mut self, key: &MemoryKey) -> Option<MemoryEntry> {
+        if let Some(row) = self.rows.get(key) {
+            return row.clone();
+        }
+        let row = read_row(self.transaction, key).unwrap_or_else(|error| {
+            self.error = Some(error);
+            None
+        });
+        self.rows.insert(key.clone(), row.clone());
+        row
+    }
+
+    fn change(&mut self, rows: impl IntoIterator<Item = (MemoryKey, MemoryEntry)>) {
+        for (key, entry) in rows {
+            self.changed.insert(key.clone());
+            self.rows.insert(key, Some(entry));
+        }
+    }
+
+    fn write(self) -> Result<(), FileError> {
+        if let Some(error) = self.error {
+            return Err(error.into());
+        }
+        for (key, row) in &self.rows {
+            if let Some(entry) = row.as_ref().filter(|_| self.changed.contains(key)) {
+                write_row(self.transaction, key, entry)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn read_row(

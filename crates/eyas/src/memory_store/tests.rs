@@ -10,6 +10,8 @@ use eyas_race::evidence::{
 use eyas_race::memory::{MemoryConfig, MemoryEntry, MemoryVerdict};
 use eyas_race::target::TargetHost;
 
+use proptest::prelude::*;
+
 use super::inspection::companion;
 use super::platform::FileId;
 use super::set_aside::set_aside;
@@ -508,6 +510,74 @@ async fn unwritten_evidence_is_visible_at_once_and_never_lost() {
         matches!(verdict(&other, "c.example"), MemoryVerdict::Good { .. }),
         "dropping the last handle writes"
     );
+}
+
+#[tokio::test]
+async fn outcomes_in_quick_succession_are_written_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("memory.db");
+    let (store, other) = (open(&path), open(&path));
+    for port in 1..=20 {
+        store.learn_in_background(observation(evidence("a.example", port, None)));
+    }
+    let rows = || other.entries().iter().filter(|row| row.key.host().is_some()).count();
+    assert_eq!(rows(), 0, "the task that writes has not run");
+    while rows() < 20 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    store.learn_in_background(observation(evidence("a.example", 21, None)));
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert_eq!(rows(), 20, "the next time comes later");
+    while rows() < 21 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_another_process_forgets_is_forgotten_soon() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("memory.db");
+    let (store, other) = (open(&path), open(&path));
+    store.learn(&evidence("a.example", 443, None), &trust());
+    assert!(matches!(verdict(&store, "a.example"), MemoryVerdict::Good { .. }));
+    other.forget(&host("a.example"));
+    let began = std::time::Instant::now();
+    while verdict(&store, "a.example") != MemoryVerdict::Unknown {
+        assert!(began.elapsed() < Duration::from_secs(5));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    store.learn(&evidence("b.example", 443, None), &trust());
+    assert!(matches!(verdict(&store, "b.example"), MemoryVerdict::Good { .. }));
+    store.forget(&host("b.example"));
+    assert_eq!(verdict(&store, "b.example"), MemoryVerdict::Unknown);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn a_view_is_the_same_with_and_without_a_file(
+        steps in prop::collection::vec((0_usize..4, 1_u16..4, 0_u8..4), 1..60),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = open(&directory.path().join("memory.db"));
+        let expected = MemoryStore::in_memory(MemoryConfig::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            for (number, port, what) in steps {
+                let name = ["a.example", "b.example", "c.example", "d.example"][number];
+                let view = |store: &MemoryStore| store.view(&network(), &host(name), &trust());
+                let cause = [None, None, Some(FailureCause::Silent), Some(FailureCause::Refused)];
+                let seen = evidence(name, port, cause[usize::from(what)]);
+                for store in [&kept, &expected] {
+                    store.learn_in_background(observation(seen.clone()));
+                }
+                if what == 1 {
+                    kept.flush().await;
+                }
+                assert_eq!(view(&kept), view(&expected));
+            }
+        });
+    }
 }
 
 #[test]
