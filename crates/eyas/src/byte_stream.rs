@@ -215,8 +215,9 @@ impl ByteStream {
         &self.info
     }
 
-    pub(crate) fn shared_info(&self) -> &Arc<ConnectionInfo> {
-        &self.info
+    /// Like [`info`](Self::info), for callers that keep it longer than the stream.
+    pub fn shared_info(&self) -> Arc<ConnectionInfo> {
+        Arc::clone(&self.info)
     }
 
     /// Returns a handle for reporting to the memory how the connection fared.

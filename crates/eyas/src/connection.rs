@@ -56,7 +56,7 @@ impl Connection {
 
     /// Like [`info`](Self::info), for callers that keep it longer than the connection.
     pub fn shared_info(&self) -> Arc<ConnectionInfo> {
-        Arc::clone(self.stream.shared_info())
+        self.stream.shared_info()
     }
 
     /// Returns the QUIC connection, if this is one. It can be cloned and outlives `self`.

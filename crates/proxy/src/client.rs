@@ -1,8 +1,10 @@
 //! The connection of a client: unencrypted, over TLS, or a stream of a shared connection.
 
+use std::future::poll_fn;
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use eyas::sockets;
@@ -18,6 +20,8 @@ use crate::report::ClientEnding;
 
 /// How long a client may take to get what was sent to it before its connection is reset.
 const DELIVERY_TIME: Duration = Duration::from_secs(5);
+/// The most that is read at once before a client's bytes are copied.
+const MAX_PIECE: usize = 4 * 1024;
 /// How often it is checked whether a client has everything.
 const CHECK_EVERY: Duration = Duration::from_millis(10);
 
@@ -94,6 +98,25 @@ impl ClientStream {
             let _ = timeout(DELIVERY_TIME, delivered).await;
             let _ = SockRef::from(tcp).set_linger(Some(Duration::ZERO));
         }
+    }
+}
+
+impl ClientStream {
+    /// Passes on what has arrived, at most `room` bytes, and returns how many there are. It holds no buffer while
+    /// nothing has arrived. Cancel-safe.
+    pub(crate) async fn read_piece(
+        &mut self,
+        room: usize,
+        mut receive: impl FnMut(&[u8]),
+    ) -> io::Result<usize> {
+        poll_fn(|cx| {
+            let mut piece = [MaybeUninit::uninit(); MAX_PIECE];
+            let mut piece = ReadBuf::uninit(&mut piece[..room.min(MAX_PIECE)]);
+            ready!(Pin::new(&mut *self).poll_read(cx, &mut piece))?;
+            receive(piece.filled());
+            Poll::Ready(Ok(piece.filled().len()))
+        })
+        .await
     }
 }
 

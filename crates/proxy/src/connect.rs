@@ -12,7 +12,6 @@ use eyas_relay::proxy_status::ErrorType;
 use eyas_relay::via::TunnelKind;
 use eyas_relay::via::lanes::ProxyLanes;
 use http::HeaderValue;
-use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, timeout_at};
 
 use crate::client::ClientStream;
@@ -222,9 +221,10 @@ impl DirectRace<'_> {
         while first_flight(first) == FirstFlight::Partial {
             let is_tls = !first.is_empty() || TLS_PORTS.contains(&self.race.destination.port);
             let limit = if is_tls { TLS_CLIENT_TIMEOUT } else { CLIENT_TIMEOUT };
-            first.reserve(MAX_CLIENT_HELLO + 1 - first.len());
+            let room = MAX_CLIENT_HELLO + 1 - first.len();
+            let reading = client.read_piece(room, |bytes| first.extend_from_slice(bytes));
             let read = tokio::select! {
-                read = timeout_at(began + limit, client.read_buf(first)) => read,
+                read = timeout_at(began + limit, reading) => read,
                 decided = self.initiation.decided() => {
                     return decided.map_err(|error| NoConnection::Unanswered(self.race.refusal(&error).why));
                 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use eyas::RaceRecording;
 use eyas::race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_http::HttpDatagrams;
@@ -298,6 +298,10 @@ impl ClientState {
         self.note_connection(&stream, won_by);
         self.bytes.sent = sent;
         self.write(&mut stream, &unsent).await?;
+        drop(unsent);
+        if !shared.has_reports() {
+            self.race = None;
+        }
         let kind = (CopyUntil::Both, shared.limits.idle_time);
         let end = copy::bidirectional(tcp, &mut stream, kind, &mut self.bytes).await;
         Ok(self.ending(end, &stream))
@@ -499,7 +503,6 @@ async fn read_request(
     handshake: &mut ProxyHandshake,
     authenticate: impl Fn(&ClientCredentials) -> Result<Option<String>, RequestRefusal>,
 ) -> Result<HandshakeRequest, ClientEnding> {
-    let mut read = BytesMut::with_capacity(READ);
     loop {
         let step = match handshake.step() {
             HandshakeStep::Authenticate(given) => handshake.authenticated(authenticate(&given)),
@@ -507,10 +510,9 @@ async fn read_request(
         };
         match step {
             HandshakeStep::More => {
-                read.clear();
-                match tcp.read_buf(&mut read).await {
+                match tcp.read_piece(READ, |bytes| handshake.receive(bytes)).await {
                     Ok(0) | Err(_) => return Err(ClientEnding::Left),
-                    Ok(_) => handshake.receive(&read),
+                    Ok(_) => {}
                 }
             }
             HandshakeStep::Send(bytes) => {

@@ -131,6 +131,11 @@ impl SharedProxy {
         })
     }
 
+    /// Returns whether somebody is told how each client fared.
+    pub(crate) fn has_reports(&self) -> bool {
+        self.observers.reports.is_some()
+    }
+
     pub(crate) fn report(&self, report: ProxyClientReport) {
         self.counters.note(&report);
         if let Some(observer) = &self.observers.reports {

@@ -34,7 +34,7 @@ impl DestinationStream {
     /// Returns information about the connection of this machine.
     pub fn info(&self) -> Arc<ConnectionInfo> {
         match self {
-            Self::Direct(stream) => Arc::new(stream.info().clone()),
+            Self::Direct(stream) => stream.shared_info(),
             Self::Via { info, .. } => Arc::clone(info),
         }
     }

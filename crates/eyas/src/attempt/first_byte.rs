@@ -1,10 +1,13 @@
 //! Waits for the first byte from the peer's application.
 
-use std::io;
+use std::future::poll_fn;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::{Poll, ready};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
-use tokio::io::AsyncReadExt;
+use tokio::io::ReadBuf;
 
 use super::EstablishedTransport;
 #[cfg(feature = "quic")]
@@ -13,7 +16,7 @@ use crate::byte_stream::ReadWrite;
 use crate::failure::{failure, io_failure};
 
 /// The maximum number of bytes read ahead of the caller: one TLS record.
-pub(super) const MAX_AHEAD: usize = 16 * 1024;
+const MAX_AHEAD: usize = 16 * 1024;
 /// How often quinn is polled, because it does not notify of received data.
 #[cfg(feature = "quic")]
 const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(2);
@@ -34,30 +37,30 @@ pub(super) async fn wait(established: &mut EstablishedTransport) -> Result<(), A
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
-        transport => established.read_ahead = read_some(transport.bytes()).await?,
+        transport => {
+            established.read_ahead = read_some(transport.bytes(), EvidenceLevel::Security).await?
+        }
     }
     Ok(())
 }
 
-async fn read_some(stream: &mut dyn ReadWrite) -> Result<Bytes, AttemptFailure> {
-    let mut buffer = BytesMut::with_capacity(MAX_AHEAD);
-    let read = stream.read_buf(&mut buffer).await;
-    first_bytes(read, buffer, EvidenceLevel::Security)
-}
-
-/// Returns what the peer sent, if this read returned anything.
-pub(super) fn first_bytes(
-    read: io::Result<usize>,
-    buffer: BytesMut,
+/// Waits for the first bytes of a peer that has come this far. It holds no buffer meanwhile. Cancel-safe.
+pub(super) async fn read_some(
+    stream: &mut dyn ReadWrite,
     reached: EvidenceLevel,
 ) -> Result<Bytes, AttemptFailure> {
-    match read {
-        Ok(0) => {
+    let read = poll_fn(|cx| {
+        let mut piece = [MaybeUninit::uninit(); MAX_AHEAD];
+        let mut piece = ReadBuf::uninit(&mut piece);
+        ready!(Pin::new(&mut *stream).poll_read(cx, &mut piece))?;
+        Poll::Ready(Ok(Bytes::copy_from_slice(piece.filled())))
+    });
+    match read.await {
+        Ok(bytes) if bytes.is_empty() => {
             let detail = "the peer closed the connection without sending anything";
             Err(failure(FailureCause::Reset, reached, detail))
         }
-        // Copy, so that the capacity of the buffer is not kept.
-        Ok(_) => Ok(Bytes::copy_from_slice(&buffer)),
+        Ok(bytes) => Ok(bytes),
         Err(error) => Err(io_failure(&error, reached)),
     }
 }

@@ -13,13 +13,13 @@
 
 use std::time::Instant;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use eyas_race::candidate::Security;
 use eyas_race::evidence::{AttemptFailure, EvidenceLevel};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
 
-use super::first_byte::{MAX_AHEAD, first_bytes};
+use super::first_byte::read_some;
 use super::{AttemptReporter, EstablishedTransport};
 use crate::byte_stream::ReadWrite;
 use crate::failure::io_failure;
@@ -86,12 +86,11 @@ async fn exchange(
     opening: &mut watch::Receiver<OpeningBytes>,
     reached: EvidenceLevel,
 ) -> Result<OpeningExchange, AttemptFailure> {
-    let mut buffer = BytesMut::with_capacity(MAX_AHEAD);
     let opening = tokio::select! {
         biased;
         opening = decided(opening) => opening,
-        read = stream.read_buf(&mut buffer) => {
-            return Ok(OpeningExchange { opened: None, response: Some(first_bytes(read, buffer, reached)?) });
+        response = read_some(stream, reached) => {
+            return Ok(OpeningExchange { opened: None, response: Some(response?) });
         }
     };
     let Some(opening) = opening else { return Ok(OpeningExchange::default()) };
@@ -99,8 +98,7 @@ async fn exchange(
     stream.write_all(&opening).await.map_err(failed)?;
     stream.flush().await.map_err(failed)?;
     let opened = Some(Instant::now());
-    let read = stream.read_buf(&mut buffer).await;
-    Ok(OpeningExchange { opened, response: Some(first_bytes(read, buffer, reached)?) })
+    Ok(OpeningExchange { opened, response: Some(read_some(stream, reached).await?) })
 }
 
 /// Waits until the opening is decided. If the sender is dropped, there is none.
