@@ -1,7 +1,7 @@
 //! Executes the decisions of a race: one loop around one exhaustive match.
 //!
-//! The race decides what to try and when; nothing here does. Each attempt is a task that owns its
-//! socket, so dropping the task closes it. A race is determined by its setup and its inputs, so
+//! The race decides what to try and when; nothing here does. Each attempt is a future that owns its
+//! socket, so dropping it closes that. A race is determined by its setup and its inputs, so
 //! only these are kept, as a *journal*; its trace is made on demand, by running the race again.
 
 use std::collections::BTreeMap;
@@ -30,6 +30,7 @@ use crate::events;
 use crate::memory_store::ObservedOutcome;
 use crate::preconnection::{AllowedAddresses, PeerParameters};
 use crate::race_counts::EndpointTally;
+use crate::running_attempt::{self, RunningAttempt};
 use crate::shared_journal::SharedJournal;
 use crate::{Connection, ConnectionFeedback, Endpoint, Resolver};
 
@@ -61,7 +62,7 @@ struct RaceDriver {
     clock: RaceClock,
     results: ResultChannels,
     /// Attempts in progress; dropping one cancels it.
-    attempts: BTreeMap<AttemptId, AbortOnDrop>,
+    attempts: BTreeMap<AttemptId, RunningAttempt>,
     queries: Vec<AbortOnDrop>,
     /// Answers that are available without a query.
     immediate_answers: Vec<DnsAnswer>,
@@ -160,10 +161,13 @@ impl RaceDriver {
                 timer.as_mut().reset(time.into());
             }
             let mut event = tokio::select! {
-                Some(event) = events.recv() => event,
+                biased;
+                // First, because they send events.
+                never = running_attempt::proceed(&mut self.attempts) => match never {},
                 _ = &mut changed => return false,
                 () = notified(self.slot_freed.as_mut()) => DriverEvent::SlotFreed,
                 () = std::future::ready(()), if is_due => DriverEvent::TimerExpired,
+                Some(event) = events.recv() => event,
                 () = &mut timer, if wake_at.is_some() && !is_due => DriverEvent::TimerExpired,
             };
             for _ in 0..MAX_BURST {
@@ -331,6 +335,7 @@ impl RaceDriver {
             events::plan(&self.race);
         }
         events::start(&self.race, &candidate, self.race.attempt(id));
+        let layers = (candidate.transport, candidate.security);
         let candidate = self.on_interface(candidate);
         let short_hello = self.race.attempt(id).is_some_and(|attempt| attempt.short_hello);
         let setup = self.race.setup();
@@ -359,7 +364,7 @@ impl RaceDriver {
         // Taken now, so that the remaining slots are counted correctly; the race counts them too.
         let slot = endpoint.limit().try_take();
         self.reported_slots = self.reported_slots.map(|left| left.saturating_sub(1));
-        let task = AbortOnDrop::spawn(async move {
+        let running = RunningAttempt::start(layers, async move {
             let slot = match slot {
                 Some(slot) => slot,
                 None => endpoint.limit().acquire().await,
@@ -371,7 +376,7 @@ impl RaceDriver {
             drop(slot);
             reporter.report(event).await;
         });
-        self.attempts.insert(id, task);
+        self.attempts.insert(id, running);
     }
 
     /// Returns a link-local candidate on the interface that the caller named for its address.

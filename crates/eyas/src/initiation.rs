@@ -1,7 +1,10 @@
 //! A race in progress (RFC 9622 §7.1).
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +16,7 @@ use eyas_race::policy::Policy;
 use eyas_race::race::RaceSetup;
 use eyas_race::target::Target;
 use eyas_race::trace::{RaceJournal, Trace};
+use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::abort_on_drop::AbortOnDrop;
@@ -40,8 +44,44 @@ pub struct Initiation {
     buffered: VecDeque<Box<Connection>>,
     record: SharedJournal,
     memory: MemoryStore,
-    task: Option<AbortOnDrop>,
+    driver: RaceDriving,
     opening: Option<OpeningControl>,
+}
+
+/// Who lets a race proceed.
+enum RaceDriving {
+    /// A task of its own.
+    Task(AbortOnDrop),
+    /// Whoever awaits the race. Never locked: it makes the future `Sync`.
+    Caller(Mutex<Pin<Box<dyn Future<Output = ()> + Send>>>),
+    /// Nobody, since the race is over.
+    Over,
+}
+
+impl RaceDriving {
+    /// Waits for something that the race brings about.
+    async fn race_until<T>(&mut self, mut outcome: impl Future<Output = T> + Unpin) -> T {
+        poll_fn(|cx| {
+            if let Self::Caller(driver) = self {
+                let driver = driver.get_mut().unwrap_or_else(PoisonError::into_inner);
+                if driver.as_mut().poll(cx).is_ready() {
+                    *self = Self::Over;
+                }
+            }
+            Pin::new(&mut outcome).poll(cx)
+        })
+        .await
+    }
+}
+
+impl fmt::Debug for RaceDriving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Task(_) => "Task",
+            Self::Caller(_) => "Caller",
+            Self::Over => "Over",
+        })
+    }
 }
 
 /// Controls the opening of a race that runs until a peer has sent something.
@@ -103,11 +143,15 @@ impl Initiation {
             allowed: parameters.allowed,
         };
         let memory = endpoint.memory().clone();
-        let task = Some(AbortOnDrop::spawn(driver::run(endpoint, options, clock, results)));
+        let driver = driver::run(endpoint, options, clock, results);
+        let driver = match parameters.has_task {
+            true => RaceDriving::Task(AbortOnDrop::spawn(driver)),
+            false => RaceDriving::Caller(Mutex::new(Box::pin(driver))),
+        };
         let opening = parameters.until_spoken.then_some(control);
         let usable = Some(usable);
         let (outcome, buffered) = (None, VecDeque::new());
-        Self { usable, outcome, better, buffered, record, memory, task, opening }
+        Self { usable, outcome, better, buffered, record, memory, driver, opening }
     }
 
     /// Waits until the transport of some attempt is established or all attempts have failed, in a
@@ -116,18 +160,33 @@ impl Initiation {
     /// # Errors
     /// Lists every candidate with its cause of failure.
     pub async fn transport_up(&mut self) -> Result<(), ConnectError> {
-        // The sender lives as long as `self`.
-        let up = self.opening.as_ref().map(|control| control.is_up.subscribe());
-        let is_up = async {
-            match up {
-                Some(mut up) => _ = up.wait_for(|is_up| *is_up).await,
-                None => std::future::pending().await,
-            }
+        let (Some(usable), None) = (&mut self.usable, &self.outcome) else {
+            return self.decided().await;
         };
-        tokio::select! {
-            biased;
-            () = is_up => Ok(()),
-            decided = self.decided() => decided,
+        let risen = {
+            // The sender lives as long as `self`.
+            let up = self.opening.as_ref().map(|control| control.is_up.subscribe());
+            let is_up = async {
+                match up {
+                    Some(mut up) => _ = up.wait_for(|is_up| *is_up).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let up = async {
+                tokio::select! {
+                    biased;
+                    () = is_up => None,
+                    outcome = usable => Some(outcome),
+                }
+            };
+            self.driver.race_until(pin!(up)).await
+        };
+        match risen {
+            None => Ok(()),
+            Some(outcome) => {
+                self.outcome = Some(self.settled(outcome)?);
+                Ok(())
+            }
         }
     }
 
@@ -172,11 +231,20 @@ impl Initiation {
             return Ok(connection);
         }
         let outcome = match &mut self.usable {
-            // The driver drops the sender only if the runtime is being shut down.
-            Some(usable) => usable.await.unwrap_or(Err(RaceFailure::Cancelled)),
-            None => Err(RaceFailure::Cancelled),
+            Some(usable) => self.driver.race_until(usable).await,
+            None => Ok(Err(RaceFailure::Cancelled)),
         };
+        self.settled(outcome)
+    }
+
+    /// Returns the connection that the race has won, if it has.
+    fn settled(
+        &mut self,
+        outcome: Result<Result<Connection, RaceFailure>, RecvError>,
+    ) -> Result<Connection, ConnectError> {
         self.usable = None;
+        // The driver drops the sender only if the runtime is being shut down.
+        let outcome = outcome.unwrap_or(Err(RaceFailure::Cancelled));
         outcome.map_err(|failure| ConnectError::new(failure, self.trace()))
     }
 
@@ -186,7 +254,7 @@ impl Initiation {
     pub async fn better(&mut self) -> Option<Connection> {
         let next = match self.buffered.pop_front() {
             Some(buffered) => Some(buffered),
-            None => self.better.recv().await,
+            None => self.driver.race_until(pin!(self.better.recv())).await,
         };
         next.map(|connection| *connection)
     }
@@ -194,7 +262,7 @@ impl Initiation {
     /// Waits until the race is over and the memory has stored everything it learnt. Cancel-safe.
     pub async fn finished(&mut self) {
         // The driver drops its end when it has finished.
-        while let Some(connection) = self.better.recv().await {
+        while let Some(connection) = self.driver.race_until(pin!(self.better.recv())).await {
             self.buffered.push_back(connection);
         }
         self.memory.flush().await;
@@ -222,9 +290,14 @@ impl Initiation {
 
     /// Lets the race continue in the background: it re-tests and learns within the budgets of the
     /// policy, and closes the connections it still makes.
-    pub fn detach(mut self) {
-        if let Some(task) = self.task.take() {
-            task.detach();
+    pub fn detach(self) {
+        match self.driver {
+            RaceDriving::Task(task) => task.detach(),
+            RaceDriving::Caller(driver) => {
+                let driver = driver.into_inner().unwrap_or_else(PoisonError::into_inner);
+                drop(tokio::spawn(driver));
+            }
+            RaceDriving::Over => {}
         }
     }
 }

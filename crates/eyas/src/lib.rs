@@ -110,6 +110,7 @@ mod quic_stream;
 mod quic_tls;
 mod race_counts;
 mod resolver;
+mod running_attempt;
 #[cfg(feature = "sctp")]
 mod sctp;
 mod security;

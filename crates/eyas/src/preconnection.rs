@@ -37,6 +37,7 @@ pub struct Preconnection {
     seed: Option<u64>,
     peer: PeerParameters,
     until_spoken: bool,
+    has_task: bool,
     allowed: Option<AllowedAddresses>,
 }
 
@@ -71,6 +72,7 @@ impl Preconnection {
             seed: None,
             peer: PeerParameters::default(),
             until_spoken: false,
+            has_task: true,
             allowed: None,
         }
     }
@@ -145,6 +147,14 @@ impl Preconnection {
         self
     }
 
+    /// Runs the race without a task of its own, for callers who connect often: it proceeds only while a method of its
+    /// [`Initiation`] is awaited, and in the background once it is [detached](Initiation::detach), which then must
+    /// happen within a tokio runtime.
+    pub fn without_task(mut self) -> Self {
+        self.has_task = false;
+        self
+    }
+
     /// Ignores the addresses returned by DNS for which `allowed` returns `false`. A target that is
     /// an address itself is not checked.
     pub fn allowing(mut self, allowed: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> Self {
@@ -158,7 +168,7 @@ impl Preconnection {
     /// # Errors
     /// Lists every candidate with its cause of failure. Dropping the future closes everything.
     pub async fn connect(self) -> Result<Connection, ConnectError> {
-        let mut initiation = self.initiate();
+        let mut initiation = self.without_task().initiate();
         let connection = initiation.usable().await?;
         initiation.detach();
         Ok(connection)
@@ -171,8 +181,8 @@ impl Preconnection {
         let network = self.endpoint.network().view_without_waiting();
         let until_spoken = self.until_spoken && self.target.security == Security::None;
         let setup = setup(&self.endpoint, self.target, &trust, self.policy, seed, &network);
-        let Self { endpoint, peer, allowed, .. } = self;
-        let parameters = RaceParameters { setup, peer, until_spoken, allowed };
+        let Self { endpoint, peer, allowed, has_task, .. } = self;
+        let parameters = RaceParameters { setup, peer, until_spoken, has_task, allowed };
         Initiation::start(endpoint, parameters)
     }
 
@@ -241,6 +251,7 @@ pub(crate) struct RaceParameters {
     pub(crate) setup: RaceSetup,
     pub(crate) peer: PeerParameters,
     pub(crate) until_spoken: bool,
+    pub(crate) has_task: bool,
     pub(crate) allowed: Option<AllowedAddresses>,
 }
 

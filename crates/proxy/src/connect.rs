@@ -90,9 +90,10 @@ impl<'a> DestinationRace<'a> {
         race: &mut Option<RaceRecording>,
     ) -> Result<RaceUp<'a>, NoConnection> {
         if let Some(via) = &self.shared.via {
-            return Ok(RaceUp::Via(self.via(via, hops, race).await?));
+            return Ok(RaceUp::Via(Box::new(self.via(via, hops, race).await?)));
         }
-        let mut initiation = self.race.preconnection.clone().until_spoken().initiate();
+        let mut initiation =
+            self.race.preconnection.clone().until_spoken().without_task().initiate();
         *race = Some(initiation.recording());
         let established = initiation.transport_up().await;
         established.map_err(|error| NoConnection::Refused(self.refusal(&error)))?;
@@ -108,7 +109,7 @@ impl<'a> DestinationRace<'a> {
         if let Some(via) = &self.shared.via {
             return self.via(via, hops, race).await;
         }
-        let mut initiation = self.race.preconnection.clone().initiate();
+        let mut initiation = self.race.preconnection.clone().without_task().initiate();
         *race = Some(initiation.recording());
         let usable = initiation.usable().await;
         let connection = usable.map_err(|error| NoConnection::Refused(self.refusal(&error)))?;
@@ -151,10 +152,25 @@ pub(crate) enum RaceUp<'a> {
     /// A race with an established transport.
     Direct(Box<DirectRace<'a>>),
     /// A tunnel through another proxy, which has granted it.
-    Via(DestinationStream),
+    Via(Box<DestinationStream>),
 }
 
 impl RaceUp<'_> {
+    /// Waits for something while the race proceeds.
+    pub(crate) async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> T {
+        let proceeding = async {
+            if let Self::Direct(race) = self {
+                race.initiation.finished().await;
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            biased;
+            done = other => done,
+            never = proceeding => never,
+        }
+    }
+
     /// Decides the race by the client's first data, of which `rest` has been read.
     pub(crate) async fn decide(
         self,
@@ -163,9 +179,12 @@ impl RaceUp<'_> {
     ) -> Result<ConnectedDestination, NoConnection> {
         match self {
             Self::Direct(race) => race.decide(client, rest).await,
-            Self::Via(stream) => {
-                Ok(ConnectedDestination { stream, won_by: WonBy::Transport, unsent: rest, sent: 0 })
-            }
+            Self::Via(stream) => Ok(ConnectedDestination {
+                stream: *stream,
+                won_by: WonBy::Transport,
+                unsent: rest,
+                sent: 0,
+            }),
         }
     }
 }

@@ -261,15 +261,18 @@ impl ClientState {
             reached = Box::pin(self.reach(shared, destination)) => reached,
             () = tcp.disconnected(rest.is_empty()) => return Err(ClientEnding::Left),
         };
-        let race = match reached {
+        let mut race = match reached {
             Ok(race) => race,
             Err(NoConnection::Refused(refused)) => {
                 return Err(refuse(tcp, &handshake, refused).await);
             }
             Err(failure) => return Err(failure.into()),
         };
-        tcp.write_all(&handshake.granted(None)).await.map_err(|_| ClientEnding::Left)?;
+        let granted = handshake.granted(None);
         drop(handshake);
+        let granting = Box::pin(race.alongside(tcp.write_all(&granted)));
+        granting.await.map_err(|_| ClientEnding::Left)?;
+        drop(granted);
         self.relay_bytes(shared, tcp, race, rest).await
     }
 

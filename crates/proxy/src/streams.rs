@@ -195,12 +195,12 @@ impl StreamClient<'_> {
             reached = self.client_state.reach(self.shared, &destination) => reached,
             () = responder.closed() => return ClientEnding::Left,
         };
-        let race = match reached {
+        let mut race = match reached {
             Ok(race) => race,
             Err(NoConnection::Refused(refused)) => return refuse(responder, refused),
             Err(failure) => return failure.into(),
         };
-        let granted = granted(request, responder, TunnelKind::Bytes).await;
+        let granted = race.alongside(granted(request, responder, TunnelKind::Bytes)).await;
         let Some(mut client) = granted else { return ClientEnding::Left };
         let relayed =
             self.client_state.relay_bytes(self.shared, &mut client, race, Bytes::new()).await;
