@@ -9,7 +9,7 @@ use eyas::{Endpoint, ListenParameters, Listener, ServerIdentity};
 
 use crate::common::{self, NAME, builder_for, wait};
 
-const KINDS: [(Transport, Security); 4] = [
+const KINDS: &[(Transport, Security)] = &[
     (Transport::Tcp, Security::Tls),
     (Transport::Quic, Security::Tls),
     #[cfg(feature = "sctp")]
@@ -20,7 +20,7 @@ const KINDS: [(Transport, Security); 4] = [
 
 async fn serve(identity: &ServerIdentity) -> Listener {
     let parameters = ListenParameters::new(common::own_address())
-        .transports(KINDS.map(|(transport, _)| transport))
+        .transports(KINDS.iter().map(|(transport, _)| *transport))
         .security(identity.clone())
         .with_alpn(["h3", "h2"]);
     #[cfg(feature = "sctp")]
@@ -73,7 +73,7 @@ async fn a_certificate_has_the_same_fault_over_every_transport() {
     ] {
         let listener = serve(&identity).await;
         let endpoint = endpoint(&listener, &trusted);
-        for kind in KINDS {
+        for kind in KINDS.iter().copied() {
             let failure = failure(&listener, &endpoint, kind).await;
             assert_eq!(failure.peer_certificate(), Some(fault), "{kind:?}: {failure:?}");
             assert_eq!(failure.own_certificate(), None);

@@ -12,6 +12,7 @@ use tokio::{
 use crate::site::{Plan, Reply, SOON, builder, builder_for};
 
 const BODY: &str = "hello world\n";
+#[cfg(feature = "compression")]
 const TWICE: &str = "hello world\nhello world\n";
 
 /// What a client makes of a response: its status and body, or nothing.

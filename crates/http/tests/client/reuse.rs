@@ -72,6 +72,7 @@ impl Path {
     }
 
     /// Swallows everything from now on.
+    #[cfg(feature = "sctp")]
     pub(crate) fn cut(&self) {
         // The discard service (RFC 863), which answers nothing where there is one.
         self.server.store(9, Ordering::SeqCst);

@@ -25,7 +25,7 @@ mod metrics;
 #[cfg(all(feature = "client", feature = "sctp"))]
 #[path = "../../../eyas/tests/observer/mod.rs"]
 mod observer;
-#[cfg(feature = "client")]
+#[cfg(all(feature = "client", feature = "sctp"))]
 mod service;
 #[cfg(feature = "client")]
 mod tunnels;

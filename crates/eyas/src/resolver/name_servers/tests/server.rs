@@ -26,6 +26,7 @@ pub(super) struct Asked {
     /// How many queries came before.
     pub(super) before: usize,
     /// How many connections came before, with those for other queries.
+    #[cfg_attr(not(feature = "encrypted-dns"), expect(dead_code, reason = "for encrypted DNS"))]
     pub(super) connection: usize,
 }
 
@@ -55,6 +56,7 @@ pub(super) enum Act {
     /// From another port.
     SendFromElsewhere(Vec<u8>),
     /// With this status in HTTP, and with this age.
+    #[cfg_attr(not(feature = "encrypted-dns"), expect(dead_code, reason = "for encrypted DNS"))]
     SendHttp(u16, &'static str, Vec<u8>),
     /// Ends the connection.
     Close,
