@@ -19,6 +19,7 @@ use crate::ech::EchParameters;
 use crate::{EchChoice, Error};
 
 mod fault_text;
+mod groups;
 mod key;
 mod key_exchange;
 mod name;
@@ -27,9 +28,9 @@ mod signatures;
 mod verdict;
 mod verifier;
 
+pub(crate) use groups::KeyExchangeGroups;
 pub(crate) use key::{ClientKeyVerifier, ClientKeys};
 pub use key::{KeyFingerprint, KeyFingerprintError};
-pub(crate) use key_exchange::KeyExchangeGroups;
 pub use key_exchange::crypto_provider;
 pub(crate) use key_exchange::recorded_call;
 #[cfg(feature = "sctp")]
