@@ -12,14 +12,12 @@
 
 #[cfg(feature = "quic")]
 use std::future::Future;
-#[cfg(feature = "quic")]
 use std::io;
 #[cfg(feature = "quic")]
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 
@@ -72,10 +70,15 @@ pub(crate) fn tcp(runtime: &Handle, mut socket: TcpStream) {
 }
 
 async fn discard(socket: &mut TcpStream) {
-    let mut discarded = [0; 16 * 1024];
     let mut since_delivery = 0;
     while since_delivery < MAX_DISCARDED {
-        match socket.read(&mut discarded).await {
+        // What is always readable never waits.
+        tokio::task::coop::consume_budget().await;
+        if socket.readable().await.is_err() {
+            return;
+        }
+        match read_some(socket) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Ok(0) | Err(_) => return,
             Ok(_) if sockets::undelivered(socket).is_some_and(|bytes| bytes > 0) => {}
             Ok(length) => since_delivery += length,
@@ -85,6 +88,11 @@ async fn discard(socket: &mut TcpStream) {
     // later fills a window that nobody opens, and the peer waits.
     let _ = socket.peek(&mut [0]).await;
     tracing::debug!("a peer that has everything goes on sending: its connection is reset");
+}
+
+/// Reads and discards what has arrived. The buffer is not in the future, of which each connection that lingers has one.
+fn read_some(socket: &TcpStream) -> io::Result<usize> {
+    socket.try_read(&mut [0; 16 * 1024])
 }
 
 /// Resolves once the peer has acknowledged everything that was written to a finished stream.

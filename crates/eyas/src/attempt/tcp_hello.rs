@@ -45,10 +45,12 @@ pub(super) async fn secure<F: Future<Output = Result<TcpStream, AttemptFailure>>
         !reading.is_some_and(|reading| reading.has_unacknowledged)
     };
     let (long_answered, short_answered) = (AtomicBool::new(false), AtomicBool::new(false));
-    let long = tls::connect_observed(stream, long, attempt, reached, &long_answered);
+    // Boxed, because this future would have room for each handshake twice, and the second one is rare.
+    let long = Box::pin(tls::connect_observed(stream, long, attempt, reached, &long_answered));
     let again = async {
         let stream = reopen().await.map_err(HandshakeFailure::from)?;
-        tls::connect_observed(stream, Arc::clone(&short), attempt, reached, &short_answered).await
+        let short = Arc::clone(&short);
+        Box::pin(tls::connect_observed(stream, short, attempt, reached, &short_answered)).await
     };
     let long = Handshake { run: long, answered: &long_answered };
     let short = Handshake { run: again, answered: &short_answered };
