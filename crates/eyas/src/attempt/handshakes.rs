@@ -17,8 +17,8 @@ const SHORTENED: &str = "a ClientHello of two packets, with X25519MLKEM768, did 
      server, and one with X25519 alone did: a quantum computer could read what was recorded";
 
 /// A handshake, and whether the server has answered its ClientHello.
-pub(super) struct Handshake<'a, F> {
-    pub(super) run: F,
+pub(super) struct Handshake<'a, B> {
+    pub(super) begin: B,
     pub(super) answered: &'a AtomicBool,
 }
 
@@ -27,13 +27,15 @@ pub(super) async fn run<T>(
     attempt: &CandidateAttempt,
     reporter: &AttemptReporter,
     rtt: Option<Duration>,
-    long: Handshake<'_, impl Future<Output = Result<T, HandshakeFailure>>>,
-    short: Handshake<'_, impl Future<Output = Result<T, HandshakeFailure>>>,
+    long: Handshake<'_, impl AsyncFnOnce() -> Result<T, HandshakeFailure>>,
+    short: Handshake<'_, impl AsyncFnOnce() -> Result<T, HandshakeFailure>>,
     has_arrived: impl Fn() -> bool,
 ) -> Result<T, AttemptFailure> {
     let (origin, mut hellos) = (Instant::now(), ClientHellos::new(rtt));
     let (long_answered, short_answered) = (long.answered, short.answered);
-    let (mut long, mut short) = (pin!(Some(long.run)), pin!(Some(short.run)));
+    // Boxed, because they are large and this future would have room for both, twice; the second one is seldom needed.
+    let mut long = pin!(Some(Box::pin((long.begin)())));
+    let mut short = pin!(Some(async { Box::pin((short.begin)()).await }));
     let mut long_failure = None;
     loop {
         let (which, step) = match hellos.decision() {

@@ -53,14 +53,12 @@ pub(super) async fn run(
         return alone(attempt, connector, reporter, HelloLength::Short).await;
     }
     let (long_answered, short_answered) = (AtomicBool::new(false), AtomicBool::new(false));
-    // The future is large, and the second one is seldom needed.
-    let long = Box::pin(handshake(attempt, connector, reporter, HelloLength::Long, &long_answered));
-    let short = async {
-        let short = HelloLength::Short;
-        Box::pin(handshake(attempt, connector, reporter, short, &short_answered)).await
-    };
-    let long = Handshake { run: long, answered: &long_answered };
-    let short = Handshake { run: short, answered: &short_answered };
+    let run =
+        async |length, answered| handshake(attempt, connector, reporter, length, answered).await;
+    let long = async || run(HelloLength::Long, &long_answered).await;
+    let short = async || run(HelloLength::Short, &short_answered).await;
+    let long = Handshake { begin: long, answered: &long_answered };
+    let short = Handshake { begin: short, answered: &short_answered };
     // quinn does not tell what has been acknowledged before the server has answered.
     handshakes::run(attempt, reporter, attempt.initial_rtt, long, short, || false).await
 }

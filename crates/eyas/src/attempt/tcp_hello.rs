@@ -1,7 +1,6 @@
 //! TLS over TCP with a ClientHello that may be [too long](super::client_hello) for a device on the path, or for the
 //! server.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -45,14 +44,13 @@ pub(super) async fn secure<F: Future<Output = Result<TcpStream, AttemptFailure>>
         !reading.is_some_and(|reading| reading.has_unacknowledged)
     };
     let (long_answered, short_answered) = (AtomicBool::new(false), AtomicBool::new(false));
-    // Boxed, because this future would have room for each handshake twice, and the second one is rare.
-    let long = Box::pin(tls::connect_observed(stream, long, attempt, reached, &long_answered));
-    let again = async {
+    let connect =
+        async || tls::connect_observed(stream, long, attempt, reached, &long_answered).await;
+    let again = async || {
         let stream = reopen().await.map_err(HandshakeFailure::from)?;
-        let short = Arc::clone(&short);
-        Box::pin(tls::connect_observed(stream, short, attempt, reached, &short_answered)).await
+        tls::connect_observed(stream, short, attempt, reached, &short_answered).await
     };
-    let long = Handshake { run: long, answered: &long_answered };
-    let short = Handshake { run: again, answered: &short_answered };
+    let long = Handshake { begin: connect, answered: &long_answered };
+    let short = Handshake { begin: again, answered: &short_answered };
     handshakes::run(attempt, reporter, rtt, long, short, has_arrived).await
 }
