@@ -31,35 +31,13 @@ struct Shared {
     without_memory: Endpoint,
     /// Remembers the outcomes of earlier connections.
     with_memory: Endpoint,
-    key_exchange: Option<KeyExchange>,
-}
-
-/// The key exchange that connections must have.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum KeyExchange {
-    X25519,
-    X25519MlKem768,
-}
-
-impl KeyExchange {
-    const ALL: [Self; 2] = [Self::X25519, Self::X25519MlKem768];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::X25519 => "X25519",
-            Self::X25519MlKem768 => "X25519MLKEM768",
-        }
-    }
-
-    fn parse(name: &str) -> Result<Self, Failure> {
-        let found = Self::ALL.into_iter().find(|it| it.name() == name);
-        Ok(found.ok_or_else(|| format!("{name} is neither X25519 nor X25519MLKEM768"))?)
-    }
+    /// What connections must have.
+    key_exchange: Option<NamedGroup>,
 }
 
 impl Shared {
     fn new(
-        key_exchange: Option<KeyExchange>,
+        key_exchange: Option<NamedGroup>,
         authority: &str,
         overrides: impl Iterator<Item = String>,
     ) -> Result<Self, Failure> {
@@ -84,11 +62,9 @@ impl Shared {
         if response.status() != http::StatusCode::OK {
             return Err(format!("the status is {}", response.status()).into());
         }
-        if let Some(wanted) = self.key_exchange {
-            let negotiated = response.connection().key_exchange;
-            if negotiated != Some(wanted.name()) {
-                return Err(format!("the key exchange is {negotiated:?}").into());
-            }
+        let negotiated = response.connection().key_exchange;
+        if self.key_exchange.is_some_and(|wanted| negotiated != wanted.as_str()) {
+            return Err(format!("the key exchange is {negotiated:?}").into());
         }
         response.bytes().await?;
         Ok(elapsed)
@@ -159,10 +135,10 @@ impl Shared {
 fn endpoint(
     roots: &[CertificateDer<'static>],
     resolver: &Resolver,
-    key_exchange: Option<KeyExchange>,
+    key_exchange: Option<NamedGroup>,
     memory: MemoryStore,
 ) -> Result<Endpoint, Failure> {
-    let groups = (key_exchange == Some(KeyExchange::X25519)).then_some(NamedGroup::X25519);
+    let groups = key_exchange.filter(|group| *group == NamedGroup::X25519);
     let security = SecurityParameters::platform()
         .with_roots(roots.iter().cloned())
         .without_resumption()
@@ -215,7 +191,9 @@ async fn serve() -> Result<(), Failure> {
     let mut key_exchange = None;
     if first.as_deref() == Some("--key-exchange") {
         let name = arguments.next().ok_or("--key-exchange needs a GROUP")?;
-        key_exchange = Some(KeyExchange::parse(&name)?);
+        let known = [NamedGroup::X25519, NamedGroup::X25519MLKEM768];
+        key_exchange = known.into_iter().find(|group| group.as_str() == Some(name.as_str()));
+        key_exchange.ok_or_else(|| format!("{name} is neither X25519 nor X25519MLKEM768"))?;
         first = arguments.next();
     }
     let authority = first.ok_or("AUTHORITY.pem is missing")?;
