@@ -61,15 +61,15 @@ impl Drop for LingerPlace {
 
 /// Reads a socket that was shut down and discards what arrives: until the peer has ended, or goes on
 /// sending though it has everything.
-pub(crate) fn tcp(runtime: &Handle, mut socket: TcpStream) {
+pub(crate) fn tcp(runtime: &Handle, socket: TcpStream) {
     let Some(place) = LingerPlace::acquire() else { return };
     runtime.spawn(async move {
         let _place = place;
-        let _ = tokio::time::timeout(TCP_LINGER, discard(&mut socket)).await;
+        let _ = tokio::time::timeout(TCP_LINGER, discard(&socket)).await;
     });
 }
 
-async fn discard(socket: &mut TcpStream) {
+async fn discard(socket: &TcpStream) {
     let mut since_delivery = 0;
     while since_delivery < MAX_DISCARDED {
         // What is always readable never waits.

@@ -23,6 +23,7 @@ const MAX_QUEUED: usize = 512;
 const MANY_QUEUED: usize = 256;
 /// The time from one writing to the next.
 const WRITE_EVERY: Duration = Duration::from_millis(100);
+
 /// What a store holds besides its file.
 #[derive(Debug, Default)]
 pub(super) struct RecentLearning {
