@@ -5,9 +5,13 @@
 
 use std::cell::Cell;
 
-use libcrux_ml_kem::mlkem768::{
-    self, MlKem768Ciphertext, MlKem768PrivateKey, MlKem768PublicKey, validate_public_key,
-};
+#[cfg(target_arch = "x86_64")]
+use libcrux_ml_kem::mlkem768::avx2::unpacked as avx2;
+#[cfg(target_arch = "aarch64")]
+use libcrux_ml_kem::mlkem768::neon::unpacked as neon;
+#[cfg(not(target_arch = "aarch64"))]
+use libcrux_ml_kem::mlkem768::portable::unpacked as portable;
+use libcrux_ml_kem::mlkem768::{self, MlKem768Ciphertext, MlKem768PublicKey, validate_public_key};
 use rustls::crypto::ring::{default_provider, kx_group};
 use rustls::crypto::{
     ActiveKeyExchange, CompletedKeyExchange, CryptoProvider, GetRandomFailed, SharedSecret,
@@ -67,9 +71,10 @@ struct X25519MlKem768;
 impl SupportedKxGroup for X25519MlKem768 {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
         let classical = kx_group::X25519.start()?;
-        let (secret, key) = mlkem768::generate_key_pair(random()?).into_parts();
+        let post_quantum = DecapsulationKey::from_seed(random()?);
+        let key = post_quantum.encapsulation_key();
         let share = [&key.as_slice()[..], classical.pub_key()].concat();
-        Ok(Box::new(ActiveX25519MlKem768 { classical, secret, share }))
+        Ok(Box::new(ActiveX25519MlKem768 { classical, post_quantum, share }))
     }
 
     fn start_and_complete(&self, share: &[u8]) -> Result<CompletedKeyExchange, Error> {
@@ -103,7 +108,7 @@ impl SupportedKxGroup for X25519MlKem768 {
 /// A client's half of an exchange.
 struct ActiveX25519MlKem768 {
     classical: Box<dyn ActiveKeyExchange>,
-    secret: MlKem768PrivateKey,
+    post_quantum: DecapsulationKey,
     share: Vec<u8>,
 }
 
@@ -111,7 +116,7 @@ impl ActiveKeyExchange for ActiveX25519MlKem768 {
     fn complete(self: Box<Self>, share: &[u8]) -> Result<SharedSecret, Error> {
         let (ciphertext, classical) =
             share.split_first_chunk::<CIPHERTEXT_SIZE>().ok_or(BAD_SHARE)?;
-        let secret = mlkem768::decapsulate(&self.secret, &MlKem768Ciphertext::from(ciphertext));
+        let secret = self.post_quantum.decapsulate(&MlKem768Ciphertext::from(ciphertext));
         let secret = combined(secret, &self.classical.complete(classical)?);
         COMPLETED.set(Some(NamedGroup::X25519MLKEM768));
         Ok(secret)
@@ -132,6 +137,67 @@ impl ActiveKeyExchange for ActiveX25519MlKem768 {
 
     fn group(&self) -> NamedGroup {
         NamedGroup::X25519MLKEM768
+    }
+}
+
+/// A client's key of ML-KEM-768, with the matrix that it was made from: decapsulation encrypts anew (FIPS 203 §6.3), and
+/// from the key's bytes it would sample that matrix a second time, which is half of its work. libcrux chooses the
+/// implementation for the processor in its other functions only.
+enum DecapsulationKey {
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Box<avx2::MlKem768KeyPairUnpacked>),
+    #[cfg(target_arch = "aarch64")]
+    Neon(Box<neon::MlKem768KeyPairUnpacked>),
+    #[cfg(not(target_arch = "aarch64"))]
+    Portable(Box<portable::MlKem768KeyPairUnpacked>),
+}
+
+impl DecapsulationKey {
+    fn from_seed(seed: [u8; 64]) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            let mut pair = Box::default();
+            avx2::generate_key_pair_mut(seed, &mut pair);
+            return Self::Avx2(pair);
+        }
+        // Each processor of this architecture has it.
+        #[cfg(target_arch = "aarch64")]
+        {
+            let mut pair = Box::default();
+            neon::generate_key_pair_mut(seed, &mut pair);
+            Self::Neon(pair)
+        }
+        #[cfg(not(target_arch = "aarch64"))]
+        Self::portable_from_seed(seed)
+    }
+
+    #[cfg(not(target_arch = "aarch64"))]
+    fn portable_from_seed(seed: [u8; 64]) -> Self {
+        let mut pair = Box::default();
+        portable::generate_key_pair_mut(seed, &mut pair);
+        Self::Portable(pair)
+    }
+
+    fn encapsulation_key(&self) -> MlKem768PublicKey {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(pair) => avx2::key_pair_serialized_public_key(pair),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(pair) => neon::key_pair_serialized_public_key(pair),
+            #[cfg(not(target_arch = "aarch64"))]
+            Self::Portable(pair) => portable::key_pair_serialized_public_key(pair),
+        }
+    }
+
+    fn decapsulate(&self, ciphertext: &MlKem768Ciphertext) -> [u8; 32] {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(pair) => avx2::decapsulate(pair, ciphertext),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(pair) => neon::decapsulate(pair, ciphertext),
+            #[cfg(not(target_arch = "aarch64"))]
+            Self::Portable(pair) => portable::decapsulate(pair, ciphertext),
+        }
     }
 }
 
@@ -239,6 +305,30 @@ mod tests {
             recorded_call(|| client.complete_hybrid_component(&server.pub_key).unwrap());
         assert_eq!(secret.secret_bytes(), server.secret.secret_bytes());
         assert_eq!(group, Some(NamedGroup::X25519));
+    }
+
+    /// Of the serialized key libcrux chooses the implementation, as for the server.
+    #[test]
+    fn a_key_with_its_matrix_is_the_one_of_its_bytes() {
+        for seed in 0..8 {
+            let (secret, key) = mlkem768::generate_key_pair([seed; 64]).into_parts();
+            let (ciphertext, shared) = mlkem768::encapsulate(&key, [seed + 1; 32]);
+            let mut forged = ciphertext.as_slice().to_owned();
+            forged[0] ^= 1;
+            let forged = MlKem768Ciphertext::from(forged);
+            let rejection = mlkem768::decapsulate(&secret, &forged);
+            assert_ne!(rejection, shared);
+            let keys = [
+                DecapsulationKey::from_seed([seed; 64]),
+                #[cfg(not(target_arch = "aarch64"))]
+                DecapsulationKey::portable_from_seed([seed; 64]),
+            ];
+            for unpacked in keys {
+                assert_eq!(unpacked.encapsulation_key().as_slice(), key.as_slice());
+                assert_eq!(unpacked.decapsulate(&ciphertext), shared);
+                assert_eq!(unpacked.decapsulate(&forged), rejection);
+            }
+        }
     }
 
     //= rfc10024 §4.2
