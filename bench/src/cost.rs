@@ -10,7 +10,7 @@ use crate::process::{cpu_time, resident};
 use crate::programs::{NOQ, PLAIN, Programs, X25519};
 use crate::rival::Rival;
 
-/// Connections of one measurement of CPU time; the kernel counts it in hundredths of a second.
+/// Connections of one measurement of CPU time.
 const CONNECTIONS: u32 = 1000;
 /// The same with `--quick`.
 const QUICK_CONNECTIONS: u32 = 300;

@@ -10,6 +10,10 @@
 //!
 //! Every name resolves to 127.0.0.1.
 
+/// That of eyas, so that connections of both cost the same cryptography.
+#[path = "../../../../crates/eyas/src/security/key_exchange.rs"]
+#[allow(dead_code, reason = "eyas uses more of it")]
+mod key_exchange;
 mod stream;
 mod udp;
 
@@ -40,12 +44,14 @@ enum Held {
     Http3(udp::Http3),
 }
 
-fn tls_config(roots: &RootCertStore, alpn: &[u8]) -> ClientConfig {
-    let mut config =
-        ClientConfig::builder().with_root_certificates(roots.clone()).with_no_client_auth();
+fn tls_config(roots: &RootCertStore, alpn: &[u8]) -> Result<ClientConfig, rustls::Error> {
+    let mut config = ClientConfig::builder_with_provider(Arc::new(key_exchange::crypto_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots.clone())
+        .with_no_client_auth();
     config.alpn_protocols = vec![alpn.to_vec()];
     config.resumption = Resumption::disabled();
-    config
+    Ok(config)
 }
 
 impl Shared {
@@ -54,13 +60,13 @@ impl Shared {
         for certificate in CertificateDer::pem_file_iter(authority)? {
             roots.add(certificate?)?;
         }
-        let http3 = quinn::crypto::rustls::QuicClientConfig::try_from(tls_config(&roots, b"h3"))?;
+        let http3 = quinn::crypto::rustls::QuicClientConfig::try_from(tls_config(&roots, b"h3")?)?;
         #[allow(unused_mut, reason = "needed with quinn, but not with noq")]
         let mut quic = quinn::Endpoint::client(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))?;
         quic.set_default_client_config(quinn::ClientConfig::new(Arc::new(http3)));
         Ok(Self {
-            http1: Arc::new(tls_config(&roots, b"http/1.1")),
-            http2: Arc::new(tls_config(&roots, b"h2")),
+            http1: Arc::new(tls_config(&roots, b"http/1.1")?),
+            http2: Arc::new(tls_config(&roots, b"h2")?),
             quic,
         })
     }
