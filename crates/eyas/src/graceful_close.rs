@@ -13,6 +13,7 @@
 #[cfg(feature = "quic")]
 use std::future::Future;
 use std::io;
+use std::mem::MaybeUninit;
 #[cfg(feature = "quic")]
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -90,9 +91,10 @@ async fn discard(socket: &TcpStream) {
     tracing::debug!("a peer that has everything goes on sending: its connection is reset");
 }
 
-/// Reads and discards what has arrived. The buffer is not in the future, of which each connection that lingers has one.
+/// Reads and discards what has arrived. The buffer is not in the future, of which each connection that lingers has one,
+/// and nobody reads it, so that nothing has to be in it before.
 fn read_some(socket: &TcpStream) -> io::Result<usize> {
-    socket.try_read(&mut [0; 16 * 1024])
+    socket.try_read_buf(&mut &mut [MaybeUninit::<u8>::uninit(); 16 * 1024][..])
 }
 
 /// Resolves once the peer has acknowledged everything that was written to a finished stream.

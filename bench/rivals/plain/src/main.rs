@@ -12,7 +12,7 @@
 
 /// That of eyas, so that connections of both cost the same cryptography.
 #[path = "../../../../crates/eyas/src/security/key_exchange.rs"]
-#[allow(dead_code, reason = "eyas uses more of it")]
+#[expect(dead_code, reason = "eyas also wants to know which exchange it was")]
 mod key_exchange;
 mod stream;
 mod udp;
