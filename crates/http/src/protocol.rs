@@ -38,8 +38,7 @@ pub(crate) const MAX_HEAD_BYTES: usize = 256 * 1024;
 
 /// The maximum number of header fields in a response head over HTTP/1; over HTTP/2 and 3 only bytes
 /// are counted. hyper reserves two arrays of this length for each head that it reads: together they
-/// stay just below 128 KiB, above which glibc would return the memory to the kernel, and ask for it
-/// again, each time.
+/// stay just below 128 KiB, above which glibc would ask the kernel for memory of their own.
 pub(crate) const MAX_HEAD_FIELDS: usize = 2_000;
 
 /// The sending side of a connection.
