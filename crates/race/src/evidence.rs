@@ -173,6 +173,13 @@ impl AttemptFailure {
         Self { fault: Some(fault), ..self }
     }
 
+    /// Returns whether the failure says something about the peer or the path: it is none of this host, and something was
+    /// sent. Nothing is where the name of the server would have to be encrypted and cannot be.
+    pub(crate) fn concerns_peer(&self) -> bool {
+        let is_unsent = self.cause == FailureCause::Ech && self.reached == EvidenceLevel::Started;
+        !is_unsent && !self.cause.is_of_this_host()
+    }
+
     /// Returns what was wrong with the peer's certificate, if that is why the attempt failed.
     pub const fn peer_certificate(&self) -> Option<CertificateFault> {
         match self.fault {

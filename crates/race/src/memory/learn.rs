@@ -105,9 +105,7 @@ fn reach_finding(evidence: &Evidence) -> Option<EvidenceFinding<'_>> {
         Some(failure) if concerns_security(evidence, failure) => {
             answered(failure.reached.max(evidence.level))
         }
-        Some(failure) => {
-            (!failure.cause.is_of_this_host()).then_some(EvidenceFinding::Bad(failure))
-        }
+        Some(failure) => failure.concerns_peer().then_some(EvidenceFinding::Bad(failure)),
         None if evidence.candidate.security != Security::None => answered(evidence.level),
         None => evidence.is_good().then_some(EvidenceFinding::Good(evidence.level)),
     }
@@ -122,7 +120,7 @@ fn security_finding(evidence: &Evidence) -> Option<EvidenceFinding<'_>> {
         None => evidence.is_good().then_some(EvidenceFinding::Good(evidence.level)),
         // The attempt went on with a shorter ClientHello, which decides.
         Some(failure) if failure.cause == FailureCause::LongClientHello => None,
-        Some(failure) => (concerns_security(evidence, failure) && !failure.cause.is_of_this_host())
+        Some(failure) => (concerns_security(evidence, failure) && failure.concerns_peer())
             .then_some(EvidenceFinding::Bad(failure)),
     }
 }

@@ -100,6 +100,20 @@ fn ech_that_a_device_fails_says_nothing_about_the_name_in_the_clear() {
     assert_eq!(verdict(&memory, "a.test", &encrypted(), now), bad);
 }
 
+/// `--ech require`, and there is no record: an attempt that sends nothing says nothing about the peer.
+#[test]
+fn a_name_that_cannot_be_encrypted_is_not_held_against_the_peer() {
+    for candidate in [tcp(), h3(), Candidate { ech: Some(vec![0xfe]), ..h3() }] {
+        let refused =
+            |reached| failed("a.test", candidate.clone(), NOW, FailureCause::Ech, reached);
+        let memory = after(&[refused(EvidenceLevel::Started)]);
+        assert_eq!(verdict(&memory, "a.test", &candidate, NOW), MemoryVerdict::Unknown);
+        let memory = after(&[refused(EvidenceLevel::Transport)]);
+        let bad = MemoryVerdict::Bad { cause: FailureCause::Ech, until: NOW + 5 * MIN };
+        assert_eq!(verdict(&memory, "a.test", &candidate, NOW), bad);
+    }
+}
+
 #[test]
 fn silence_concerns_every_set_up() {
     let memory = after(&[worked("a.test", h3(), NOW), was_silent("a.test", nothing(), NOW + MIN)]);
