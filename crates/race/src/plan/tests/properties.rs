@@ -332,6 +332,21 @@ proptest! {
         prop_assert!(all.len() <= MAX_CANDIDATES);
     }
 
+    //= rfc9848 §5.1
+    //# in no world is anything tried without ECH if each record has it, and that is relied on
+    #[test]
+    fn nothing_is_tried_without_ech_if_each_record_has_it(
+        world in world(),
+        draws in proptest::collection::vec(any::<usize>(), 1..12),
+    ) {
+        let (services, plan) = resolve_and_plan(&world, &draws);
+        let mut records = services.iter().filter(|service| service.priority().is_some()).peekable();
+        let all_have_ech = records.peek().is_some() && records.all(|record| record.ech.is_some());
+        if world.policy.rely_on_ech && all_have_ech {
+            prop_assert!(plan.entries.iter().all(|entry| entry.candidate.ech.is_some()));
+        }
+    }
+
     /// If records, policy and security allow anything, something is tried.
     #[test]
     fn a_plan_is_empty_only_if_nothing_is_allowed(world in world()) {
