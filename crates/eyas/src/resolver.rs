@@ -405,6 +405,19 @@ impl SharedResolver {
         known.into_iter().map(|known| (address, known)).collect()
     }
 
+    /// Returns the name servers that may be asked about a name unencrypted.
+    async fn unencrypted_servers(&self, name: &str) -> Vec<SocketAddr> {
+        let address = match self.source {
+            ResolverSource::System => return self.system.unencrypted_servers(name),
+            ResolverSource::Server(address) => address,
+            #[cfg(feature = "encrypted-dns")]
+            _ => return Vec::new(),
+        };
+        let named = self.named();
+        let Ok(servers) = named.get_or_try_init(|| self.find()).await else { return Vec::new() };
+        servers.ask_themselves(name).filter(|itself| *itself).map(|_| address).collect()
+    }
+
     /// Returns the place of the server that the caller named.
     fn named(&self) -> Arc<OnceCell<NameServers>> {
         Arc::clone(&self.named.lock().unwrap_or_else(PoisonError::into_inner))

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
 use futures_util::future::join_all;
 
+use super::Resolver;
 use super::name_servers::{NameServers, ServerOptions};
-use super::{Resolver, ResolverSource};
+use super::overrides::normalised;
 use crate::network::nat64_prefixes;
 
 /// The ports whose HTTPS records are owned by the host's own name (RFC 9460 §9.1, §9.5).
@@ -54,21 +55,14 @@ impl ServerExamination {
 impl Resolver {
     /// Asks each server that queries go to about `host`, all at the same time, and waits at most this long for each
     /// answer. The search list, the hosts file and the cache have no part in it; HTTPS records are those of a service
-    /// at `port`. Empty where no servers of this kind are asked: over TLS, QUIC or HTTPS.
+    /// at `port`. These questions are unencrypted: empty where that must not be, and over TLS, QUIC or HTTPS.
     pub async fn examine_servers(
         &self,
         host: &str,
         port: u16,
         limit: Duration,
     ) -> Vec<ServerExamination> {
-        let servers = match &self.shared.source {
-            ResolverSource::System => self.shared.system.servers(),
-            ResolverSource::Server(address) => vec![*address],
-            #[cfg(feature = "encrypted-dns")]
-            ResolverSource::Tls(..) | ResolverSource::Https(_) => Vec::new(),
-            #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
-            ResolverSource::Quic(..) => Vec::new(),
-        };
+        let servers = self.shared.unencrypted_servers(&normalised(host)).await;
         let service = match DEFAULT_PORTS.contains(&port) {
             true => host.to_owned(),
             false => format!("_{port}._https.{host}"),

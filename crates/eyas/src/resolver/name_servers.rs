@@ -159,6 +159,19 @@ impl ConfiguredServer {
         self.itself.ask(question, options).await
     }
 
+    /// Returns whether the server itself may be asked about a name.
+    #[cfg_attr(
+        not(feature = "encrypted-dns"),
+        expect(unused_variables, clippy::unused_self, reason = "nothing is encrypted then")
+    )]
+    fn may_be_asked_itself(&self, name: &str) -> bool {
+        #[cfg(feature = "encrypted-dns")]
+        if let Some(designated) = &self.designated {
+            return designated.may_be_asked_itself(name);
+        }
+        true
+    }
+
     fn forget(&self) {
         #[cfg(feature = "encrypted-dns")]
         if let Some(designated) = &self.designated {
@@ -273,6 +286,12 @@ impl NameServers {
     pub(crate) async fn forward(&self, query: &Message) -> Result<Vec<u8>, DnsFailure> {
         let question = DnsQuestion::from_message(query).ok_or(DnsFailure::Malformed)?;
         self.ask(&question).await.map(|response| response.octets)
+    }
+
+    /// Returns for each server whether queries about a name may go to the server itself, unencrypted. The name is in lower
+    /// case and without a dot at its end.
+    pub(super) fn ask_themselves(&self, name: &str) -> impl Iterator<Item = bool> {
+        self.servers.iter().map(move |server| server.may_be_asked_itself(name))
     }
 
     /// Returns what is known of the encryption of each server.

@@ -153,9 +153,12 @@ impl SystemResolver {
         }
     }
 
-    /// Returns the name servers of the configuration.
-    pub(super) fn servers(&self) -> Vec<SocketAddr> {
-        self.conf().servers.clone()
+    /// Returns the name servers of the configuration that may be asked about a name unencrypted.
+    pub(super) fn unencrypted_servers(&self, name: &str) -> Vec<SocketAddr> {
+        let conf = self.conf();
+        let dns = self.dns(&conf);
+        let servers = conf.servers.iter().zip(dns.servers().ask_themselves(name));
+        servers.filter(|(_, itself)| *itself).map(|(server, _)| *server).collect()
     }
 
     /// Passes on a query of somebody else to the name servers of the configuration.

@@ -84,7 +84,9 @@ async fn a_non_text_identifier_does_no_harm_over_tcp() {
 
 #[cfg(feature = "encrypted-dns")]
 mod encrypted {
-    use eyas::{ListenParameters, Listener, SecurityParameters, ServerIdentity};
+    use eyas::{
+        EncryptedDnsPolicy, ListenParameters, Listener, SecurityParameters, ServerIdentity,
+    };
 
     use super::*;
 
@@ -107,6 +109,21 @@ mod encrypted {
 
     fn query() -> DnsQuery {
         DnsQuery { id: QueryId(1), name: "host.example".into(), record_type: RecordType::A }
+    }
+
+    #[tokio::test]
+    async fn no_server_is_examined_about_a_host_where_queries_must_be_encrypted() {
+        let server = dns::serve(Response::NoData).await;
+        let limit = std::time::Duration::from_millis(500);
+        let examined = async |policy, host| {
+            let resolver = Resolver::server(server.address).with_encrypted_dns(policy);
+            wait(resolver.examine_servers(host, 443, limit)).await.len()
+        };
+        for host in ["host.example", "Host.Example.", "printer.local"] {
+            assert_eq!(examined(EncryptedDnsPolicy::Required, host).await, 0, "{host}");
+            assert_eq!(examined(EncryptedDnsPolicy::Auto, host).await, 1, "{host}");
+        }
+        assert_eq!(examined(EncryptedDnsPolicy::Required, "ipv4only.arpa").await, 1);
     }
 
     #[tokio::test]

@@ -60,6 +60,12 @@ impl DesignatedServer {
         *self.state() = DesignatedState::default();
     }
 
+    /// Returns whether the server itself may be asked about a name, which is in lower case and without a dot at its end.
+    pub(super) fn may_be_asked_itself(&self, name: &str) -> bool {
+        let way = self.mode.way(self.setting.owner(name), ResolverState::Absent);
+        self.setting.is_encrypting_stub(self.server) || way == QueryWay::Clear
+    }
+
     /// Asks the encrypted resolver, or returns `None` if the server itself is to be asked.
     pub(super) async fn ask(
         &self,

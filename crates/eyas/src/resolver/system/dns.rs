@@ -42,7 +42,6 @@ impl SystemDns {
     }
 
     /// Returns the name servers.
-    #[cfg(feature = "encrypted-dns")]
     pub(super) const fn servers(&self) -> &NameServers {
         &self.servers
     }

@@ -38,9 +38,9 @@ pub(super) async fn examine(
     let encryption = timeout(limit, resolver.examine_encryption());
     let (common, host, encryption) = tokio::join!(common, host, encryption);
     let encryption: BTreeMap<_, _> = encryption.unwrap_or_default().into_iter().collect();
-    let findings = common.into_iter().enumerate().map(|(number, common)| {
-        // Both have the same servers in the same order, unless the configuration has changed.
-        let host = host.get(number).filter(|host| host.server == common.server);
+    let findings = common.into_iter().map(|common| {
+        // About the host only those are asked that need not be asked by encrypted queries.
+        let host = host.iter().find(|host| host.server == common.server);
         NameServerFinding {
             server: common.server,
             is_truthful: is_truthful(&common.a),
