@@ -46,7 +46,8 @@ pub(super) async fn examine(
     let endpoint = &context.endpoint;
     // Read before anything is learnt.
     let remembered = context.memory.entries();
-    let portal = requests::PortalProbe::new(flags.portal_url.as_deref(), target)?;
+    let portal =
+        requests::PortalProbe::new(flags.portal_url.as_deref(), target, flags.trust.ech.as_ref())?;
     let race = async {
         match target {
             Some(target) => host::race(context, target, policy(flags, target)?, limit).await,

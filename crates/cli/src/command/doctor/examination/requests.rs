@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use eyas::Endpoint;
 use eyas::race::candidate::Security;
 use eyas::race::target::{Target, TargetService};
+use eyas::{EchChoice, EchPolicy, Endpoint};
 use eyas_http::{Client, Proxy, Response};
 use http::HeaderMap;
 use http::header::{ALT_SVC, DATE, LOCATION};
@@ -72,10 +72,11 @@ pub(super) struct PortalProbe {
 
 impl PortalProbe {
     /// Returns the request to the URL that the user has named, or to the target if it is at the usual port of HTTP or
-    /// HTTPS. Nobody else is asked.
+    /// HTTPS, and its name need not be encrypted. Nobody else is asked.
     pub(super) fn new(
         portal_url: Option<&str>,
         target: Option<&Target>,
+        ech: Option<&EchChoice>,
     ) -> Result<Option<Self>, Failure> {
         if let Some(text) = portal_url {
             let refused = || {
@@ -87,6 +88,7 @@ impl PortalProbe {
         }
         let is_usual = |target: &&Target| {
             matches!(target.service, TargetService::Http { .. })
+                && ech != Some(&EchPolicy::Required.into())
                 && [HTTPS_PORT, HTTP_PORT].contains(&target.port)
                 && !target.host.is_localhost()
         };
@@ -119,4 +121,27 @@ fn redirected_host(url: &Url, response: &Response) -> Option<String> {
     let location = response.headers().get(LOCATION)?.to_str().ok()?;
     let location = url.join(location).ok()?;
     location.host_str().filter(|_| response.status().is_redirection()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use eyas::race::target::TargetHost;
+
+    use super::*;
+
+    #[test]
+    fn a_name_that_must_be_encrypted_is_not_sent_without_tls() {
+        let host = TargetHost::parse("a.example").expect("a name");
+        let target = Target::https(host, HTTPS_PORT);
+        let url = |portal_url, ech: Option<EchPolicy>| {
+            let probe = PortalProbe::new(portal_url, Some(&target), ech.map(Into::into).as_ref());
+            probe.ok().flatten().map(|probe| probe.url.to_string())
+        };
+        for ech in [None, Some(EchPolicy::Auto), Some(EchPolicy::Off)] {
+            assert_eq!(url(None, ech).as_deref(), Some("http://a.example/"), "{ech:?}");
+        }
+        assert_eq!(url(None, Some(EchPolicy::Required)), None);
+        let named = url(Some("http://portal.example/"), Some(EchPolicy::Required));
+        assert_eq!(named.as_deref(), Some("http://portal.example/"), "as the user wants");
+    }
 }
