@@ -322,6 +322,22 @@ fn https_records_may_be_withheld() {
         check(Topic::Ech, |it| set(it, over_quic, outcome), Broken, finding);
     }
     check(Topic::Ech, |it| it.host = None, Unknown, "needs a HOST");
+    // Nothing was sent: DTLS has no ECH, or no record has the configurations that are required.
+    let unsent = failed(FailureCause::Ech, EvidenceLevel::Started);
+    let in_dtls = |it: &mut DoctorFindings| {
+        let unsent = attempt(Transport::SctpUdp, V4, unsent);
+        let unsent = AttemptFinding { security: Security::Dtls, ..unsent };
+        host(it).attempts.iter_mut().for_each(|attempts| attempts.push(unsent.clone()));
+    };
+    check(Topic::Ech, in_dtls, Good, "arrives");
+    check(Topic::Ech, |it| set(it, over_quic, unsent), Good, "arrives");
+    check(Topic::Ech, |it| set(it, |_| true, unsent), Broken, "not accepted");
+    let without_record = |it: &mut DoctorFindings| {
+        set(it, |_| true, unsent);
+        name(it).https.clear();
+    };
+    check(Topic::Ech, without_record, Absent, "none without");
+    check(Topic::Tcp, without_record, Broken, "cannot be encrypted");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Name servers, what they let through, and the host's name.
 
+use eyas::race::candidate::Security;
 use eyas::race::dns::DnsFailure;
-use eyas::race::evidence::FailureCause;
+use eyas::race::evidence::{EvidenceLevel, FailureCause};
 use eyas::{ServerEncryption, UnencryptedReason};
 
 use super::super::findings::{
@@ -217,7 +218,15 @@ pub(super) fn ech(findings: &DoctorFindings) -> TopicVerdict {
 
 /// Returns the cause of an attempt that failed for ECH.
 fn ech_failure(host: &HostFindings) -> Option<FailureCause> {
+    let has_configs = host.name.iter().flat_map(|name| &name.https).any(|record| record.has_ech);
+    let over_tls = host.attempts_of(|attempt| attempt.security == Security::Tls);
+    let is_reached = over_tls.iter().any(|attempt| attempt.ready().is_some());
     host.attempts.iter().flatten().find_map(|attempt| match attempt.outcome {
+        // Nothing is sent over DTLS, which has no ECH, nor without the configurations if ECH is required; or else they
+        // cannot be read.
+        AttemptResult::Failed {
+            cause: FailureCause::Ech, reached: EvidenceLevel::Started, ..
+        } if is_reached || !has_configs || attempt.security != Security::Tls => None,
         AttemptResult::Failed {
             cause: cause @ (FailureCause::Ech | FailureCause::EchBroken),
             ..

@@ -18,6 +18,9 @@ pub(super) const fn why(attempt: &AttemptFinding) -> &'static str {
     match attempt.outcome {
         AttemptResult::Ready(_) => "ready",
         AttemptResult::FellBack => "ready as TCP",
+        AttemptResult::Failed {
+            cause: FailureCause::Ech, reached: EvidenceLevel::Started, ..
+        } => "not tried, since its name cannot be encrypted",
         AttemptResult::Failed { cause, certificate, .. } => match (cause, certificate) {
             (_, Some(_)) => "showing a certificate that is not accepted",
             (FailureCause::Refused, _) => "refusing",
@@ -130,6 +133,11 @@ pub(super) fn tcp(findings: &DoctorFindings) -> TopicVerdict {
     let address = attempt.address;
     let is_up = reached >= EvidenceLevel::Transport;
     match cause {
+        FailureCause::Ech if !is_up => TopicVerdict::broken(
+            format!("{address} is {}", why(attempt)),
+            "its record has no configuration for that, or one that cannot be read: --ech off examines it without \
+             encrypting its name",
+        ),
         FailureCause::Ech | FailureCause::EchBroken => TopicVerdict::broken(
             format!("{address} accepts TCP, and is then {}", why(attempt)),
             "does something on this network intercept TLS? --ech off examines it without encrypting its name",
