@@ -1,7 +1,6 @@
 //! Converts flags to the parameters of a race: policy, security parameters, resolver, memory.
 
 use std::fs;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::time::Duration;
@@ -9,8 +8,7 @@ use std::time::Duration;
 use eyas::race::candidate::{AddressFamily, Transport};
 use eyas::race::memory;
 use eyas::race::policy::{Policy, PolicyError, SctpSecurity};
-use eyas::race::target::{Target, TargetError, TargetHost, TargetService};
-use eyas::zone::parse_host;
+use eyas::race::target::{Target, TargetService};
 use eyas::{
     Endpoint, EndpointBuilder, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
 };
@@ -21,11 +19,15 @@ use rustls_pki_types::CertificateDer;
 use super::identity;
 use crate::failure::{Failure, FailureKind};
 use crate::flags::{
-    ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, NameServerFlags, PathFlags,
-    RacePolicy, ReachFlags, ResolveFlag, TrustFlags, VersionFlags,
+    ChoiceFlags, CommonFlags, DnsServer, MemoryChoice, NameServerFlags, PathFlags, RacePolicy,
+    ReachFlags, ResolveFlag, TrustFlags, VersionFlags,
 };
 use crate::output;
 use crate::terminal::{OutputStyle, Paint, PaintedLine, time};
+
+mod connect_to;
+
+pub(crate) use connect_to::rule_for;
 
 /// The name of the memory file below the state directory.
 const MEMORY_FILE: [&str; 2] = ["eyas", "memory.sqlite"];
@@ -118,47 +120,12 @@ async fn with_reach_of_all(
         let port = rule.to_port.unwrap_or(target.port);
         builder = builder.forwarding(target.host.clone(), target.port, port);
         if let Some(host) = &rule.to_host {
-            let addresses = addresses(host, port).await?;
+            let addresses = connect_to::addresses(&resolver, host, port).await?;
             let name = target.host.to_string();
             resolver = resolver.overriding_on_interfaces(&name, port, addresses);
         }
     }
     Ok(builder.resolver(resolver))
-}
-
-/// Returns the rule of `--connect-to` for this target.
-pub(crate) fn rule_for<'a>(reach: &'a ReachFlags, target: &Target) -> Option<&'a ConnectTo> {
-    reach.connect_to.iter().find(|rule| applies(rule, target))
-}
-
-/// Returns whether a rule of `--connect-to` applies to this target.
-fn applies(rule: &ConnectTo, target: &Target) -> bool {
-    let host = rule.host.as_deref().map(parse_host);
-    host.is_none_or(|host| host.as_ref() == Ok(&target.host))
-        && rule.port.is_none_or(|port| port == target.port)
-}
-
-/// Resolves the host to connect to instead, with the system's resolver. Returns the interfaces of
-/// link-local addresses, too.
-async fn addresses(host: &str, port: u16) -> Result<Vec<(IpAddr, u32)>, Failure> {
-    match parse_host(host) {
-        Ok(TargetHost::Literal(ip, zone)) => return Ok(vec![(ip, zone)]),
-        Err(cause @ (TargetError::Interface(_) | TargetError::Scope(_))) => {
-            return Err(Failure::new(FailureKind::Usage, format!("--connect-to {host}: {cause}")));
-        }
-        _ => {}
-    }
-    let found = tokio::net::lookup_host((host, port)).await.map_err(|cause| {
-        // The text of getaddrinfo says "failed to lookup address information" before its reason.
-        let why = cause.to_string();
-        let why = why.rsplit(": ").next().unwrap_or_default();
-        Failure::new(
-            FailureKind::Dns,
-            format!("--connect-to: DNS has no address for {host}: {why}"),
-        )
-        .hint("--connect-to also accepts an address")
-    })?;
-    Ok(found.map(|address| (address.ip(), 0)).collect())
 }
 
 /// Returns the configuration of associations with the user's paths; the rest is as in `config`.
@@ -448,6 +415,7 @@ fn default_memory(state: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathB
 #[cfg(test)]
 mod tests {
     use eyas::race::candidate::Security;
+    use eyas::race::target::TargetHost;
     use eyas_sctp_tokio::protocol::config::{CongestionControlKind, SchedulerKind};
 
     use super::*;
@@ -489,47 +457,6 @@ mod tests {
             assert_eq!(config.send_buffer, MULTIPATH_BUFFER, "{options}");
         }
         assert_eq!(config("buffer=1 MiB").receive_buffer, 1 << 20);
-    }
-
-    #[tokio::test]
-    async fn the_host_to_connect_to_may_have_a_zone() {
-        let v6 = |text: &str| text.parse::<IpAddr>().expect("an address");
-        for (host, expected) in [
-            ("fe80::1%lo", vec![(v6("fe80::1"), 1)]),
-            ("fe80::1%25lo", vec![(v6("fe80::1"), 1)]),
-            ("fe80::1%1", vec![(v6("fe80::1"), 1)]),
-            ("2001:db8::1", vec![(v6("2001:db8::1"), 0)]),
-            ("192.0.2.1", vec![(v6("192.0.2.1"), 0)]),
-        ] {
-            let found = addresses(host, 443).await;
-            assert_eq!(found.map_err(|failure| failure.to_string()), Ok(expected), "{host}");
-        }
-        let failure = addresses("fe80::1%nosuch0", 443).await.expect_err("there is none");
-        assert!(failure.to_string().contains("no interface nosuch0"), "{failure}");
-    }
-
-    #[test]
-    fn a_rule_is_for_a_host_however_it_is_spelled() {
-        let rule = |host: &str| ConnectTo {
-            host: Some(host.to_owned()),
-            port: None,
-            to_host: None,
-            to_port: None,
-        };
-        let target = |text: &str| {
-            let host = parse_host(text).expect("a host");
-            Target::plain(host, 443, vec![Transport::Tcp], Security::Tls)
-        };
-        for (of_rule, of_target) in [
-            ("a.test", "a.test"),
-            ("a.test.", "A.test"),
-            ("a.test", "a.test."),
-            ("fe80::1%lo", "fe80::1%1"),
-            ("fe80::1%25lo", "[fe80::1%lo]"),
-        ] {
-            assert!(applies(&rule(of_rule), &target(of_target)), "{of_rule} {of_target}");
-        }
-        assert!(!applies(&rule("fe80::1"), &target("fe80::1%lo")));
     }
 
     #[derive(clap::Parser)]

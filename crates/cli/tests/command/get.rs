@@ -1,8 +1,9 @@
 //! Tests of `eyas get` over each transport, and of the flags known from curl.
 
 use std::fs;
+use std::net::Ipv4Addr;
 
-use crate::stage::{Eyas, Peer, validate};
+use crate::stage::{DnsStub, Eyas, Peer, validate};
 use eyas_testserver::ServerPersonality;
 
 #[test]
@@ -191,6 +192,25 @@ fn connect_to_keeps_the_name() {
     let object = Eyas::new(&line).within(&peer.directory()).run().exits(0).json();
     assert_eq!(object["status"], 200);
     assert_eq!(object["connection"]["address"], format!("127.0.0.1:{}", peer.port()));
+}
+
+#[test]
+fn the_host_to_connect_to_is_asked_of_the_chosen_name_server() {
+    let (peer, dns) = (
+        Peer::start(ServerPersonality::Healthy),
+        DnsStub::start(&[("other.test", Ipv4Addr::LOCALHOST)]),
+    );
+    let get = |more: &str| {
+        let line = format!(
+            "get --json --cacert ca.pem --connect-to peer.test:443:other.test:{} --dns-server {} {more} https://peer.test/",
+            peer.port(),
+            dns.address
+        );
+        Eyas::new(&line).within(&peer.directory()).run()
+    };
+    assert_eq!(get("").exits(0).json()["status"], 200);
+    let message = get("--encrypted-dns require").exits(6).json()["error"]["message"].to_string();
+    assert!(message.contains("--connect-to") && message.contains("encrypted DNS"), "{message}");
 }
 
 #[test]
