@@ -30,8 +30,8 @@ use crate::connection_info::{ConnectionInfo, ConnectionTimings};
 use crate::connector::EndpointConnector;
 use crate::driver_event::DriverEvent;
 use crate::ech::EchAttempt;
-use crate::failure::{failure, io_failure};
-use crate::security::{CertificateRejection, explained};
+use crate::failure::failure;
+use crate::security::CertificateRejection;
 use event::{AttemptEvent, EstablishedTransport};
 use opening::RaceOpening;
 
@@ -194,26 +194,8 @@ impl CandidateAttempt {
         reached: EvidenceLevel,
         rejection: Option<CertificateRejection>,
     ) -> AttemptFailure {
-        tls::tls_error(error).into_iter().for_each(|error| self.ech.observe(error));
-        let failure = io_failure(error, reached);
-        let failure = self.explained_by_ech(failure, rejection.as_ref());
-        explained(failure, rejection)
-    }
-
-    /// Returns a failure whose cause is ECH, if a certificate was rejected that is for its public name: then something
-    /// else than the server has answered (RFC 9849 §6.1.7).
-    fn explained_by_ech(
-        &self,
-        failure: AttemptFailure,
-        rejection: Option<&CertificateRejection>,
-    ) -> AttemptFailure {
         let own = self.server_name.as_ref().ok();
-        match rejection.zip(own) {
-            Some((rejection, own)) if !rejection.is_of(own) => {
-                rejection.explain_broken_ech(failure)
-            }
-            _ => failure,
-        }
+        tls::handshake_failure(error, reached, &self.ech, own, rejection)
     }
 
     async fn establish(

@@ -14,6 +14,7 @@ use rustls_pki_types::CertificateDer;
 
 use super::client_hello::{HandshakeFailure, HelloLength};
 use super::handshakes::{self, Handshake};
+use super::tls::explained_by_ech;
 use super::{AttemptReporter, CandidateAttempt, EstablishedTransport, quic_failure};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
@@ -90,7 +91,11 @@ async fn handshake(
         let failure = quic_failure::handshake_failure(error, reached, &observation);
         observation.error().into_iter().for_each(|error| attempt.ech.observe(error));
         HandshakeFailure {
-            failure: attempt.explained_by_ech(failure, observation.rejection()),
+            failure: explained_by_ech(
+                failure,
+                attempt.server_name.as_ref().ok(),
+                observation.rejection(),
+            ),
             fault: quic_failure::length_fault(error),
         }
     };

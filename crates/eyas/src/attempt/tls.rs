@@ -16,8 +16,9 @@ use tokio_rustls::TlsConnector;
 use super::CandidateAttempt;
 use super::client_hello::{HandshakeFailure, HelloFault};
 use crate::connection_info::ConnectionInfo;
+use crate::ech::EchAttempt;
 use crate::failure::{failure, io_failure};
-use crate::security::{explained, observed, recorded_call};
+use crate::security::{CertificateRejection, explained, observed, recorded_call};
 
 pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
@@ -56,15 +57,30 @@ pub(super) async fn connect_observed<S: AsyncRead + AsyncWrite + Unpin>(
     })
 }
 
-/// Establishes TLS over a stream with a server of this name, without ECH.
-pub(crate) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
-    connector: &TlsConnector,
-    name: ServerName<'static>,
-    stream: S,
+/// Returns the failure of a handshake over a stream with a server of this name.
+pub(crate) fn handshake_failure(
+    error: &io::Error,
     reached: EvidenceLevel,
-) -> Result<tokio_rustls::client::TlsStream<S>, AttemptFailure> {
-    let (result, rejection) = observed(connector.connect(name, stream)).await;
-    result.map_err(|error| explained(io_failure(&error, reached), rejection))
+    ech: &EchAttempt,
+    own: Option<&ServerName<'_>>,
+    rejection: Option<CertificateRejection>,
+) -> AttemptFailure {
+    tls_error(error).into_iter().for_each(|error| ech.observe(error));
+    let failure = explained_by_ech(io_failure(error, reached), own, rejection.as_ref());
+    explained(failure, rejection)
+}
+
+/// Returns a failure whose cause is ECH, if a certificate was rejected that is for its public name: then something else
+/// than the server of this name has answered (RFC 9849 §6.1.7).
+pub(super) fn explained_by_ech(
+    failure: AttemptFailure,
+    own: Option<&ServerName<'_>>,
+    rejection: Option<&CertificateRejection>,
+) -> AttemptFailure {
+    match rejection.zip(own) {
+        Some((rejection, own)) if !rejection.is_of(own) => rejection.explain_broken_ech(failure),
+        _ => failure,
+    }
 }
 
 /// Returns whether a server that takes the first packet of a ClientHello for all of it may have caused this error: it

@@ -71,6 +71,8 @@ enum EchFault {
     EchAskedOfDtls,
     #[error("it has turned Encrypted ClientHello off, which is required")]
     TurnedOff,
+    #[error("it does not accept the ECH configuration that was given")]
+    Rejected,
     #[error(
         "it accepts neither the ECH configuration of its record nor the one that it sent instead"
     )]
@@ -170,6 +172,11 @@ impl EchAttempt {
         Ok(true)
     }
 
+    /// Ends the attempt after the failure of a handshake where no other connection can be made.
+    pub(crate) fn end(&self) -> Result<(), AttemptFailure> {
+        self.lock().take().map_or(Ok(()), |_| Err(EchFault::Rejected.into()))
+    }
+
     /// Returns what became of ECH in a handshake that succeeded. TLS fails one in which it was not accepted.
     pub(crate) fn outcome(&self) -> Option<EchOutcome> {
         match &self.offer {
@@ -206,7 +213,9 @@ impl EchAttempt {
 impl From<EchFault> for AttemptFailure {
     fn from(fault: EchFault) -> Self {
         let reached = match fault {
-            EchFault::TurnedOff | EchFault::RejectedTwice => EvidenceLevel::Transport,
+            EchFault::TurnedOff | EchFault::Rejected | EchFault::RejectedTwice => {
+                EvidenceLevel::Transport
+            }
             _ => EvidenceLevel::Started,
         };
         Self::new(FailureCause::Ech, reached, fault.to_string())

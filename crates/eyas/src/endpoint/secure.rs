@@ -11,6 +11,7 @@ use super::Endpoint;
 use crate::attempt::{server_name, tls};
 use crate::ech::EchAttempt;
 use crate::failure::failure;
+use crate::security::observed;
 
 impl Endpoint {
     /// Establishes TLS over `stream`, with the security parameters of the endpoint. The certificate
@@ -37,7 +38,12 @@ impl Endpoint {
         let config = connector.stream_tls(alpn, ech.offer()).map_err(|error| {
             failure(FailureCause::Unsupported, EvidenceLevel::Transport, error.to_string())
         })?;
-        let config = config.tls;
-        tls::handshake(&TlsConnector::from(config), name, stream, EvidenceLevel::Transport).await
+        let connecting = TlsConnector::from(config.tls).connect(name.clone(), stream);
+        let (secured, rejection) = observed(connecting).await;
+        secured.map_err(|error| {
+            let reached = EvidenceLevel::Transport;
+            let failure = tls::handshake_failure(&error, reached, &ech, Some(&name), rejection);
+            ech.end().err().unwrap_or(failure)
+        })
     }
 }

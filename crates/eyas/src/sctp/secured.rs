@@ -7,8 +7,8 @@ use eyas_sctp_tokio::{SctpAssociation, SctpStream};
 use rustls_pki_types::ServerName;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
-use crate::attempt::tls::handshake;
 use crate::failure::io_failure;
+use crate::security::{explained, observed};
 
 /// How TLS sessions of an association are established; each side has the same role in all of them.
 #[derive(Clone)]
@@ -27,9 +27,12 @@ impl Role {
     ) -> Result<TlsStream<SctpStream>, AttemptFailure> {
         match self {
             Self::Client(connector, name) => {
-                let secured =
-                    handshake(connector, name.clone(), stream, EvidenceLevel::Transport).await;
-                secured.map(TlsStream::from)
+                let connecting = connector.connect(name.clone(), stream);
+                let (secured, rejection) = observed(connecting).await;
+                let secured = secured.map(TlsStream::from);
+                secured.map_err(|error| {
+                    explained(io_failure(&error, EvidenceLevel::Transport), rejection)
+                })
             }
             Self::Server(acceptor) => {
                 let accepted = acceptor.accept(stream).await.map(TlsStream::from);

@@ -143,6 +143,23 @@ async fn what_is_not_the_public_name_breaks_ech() {
     }
 }
 
+/// Over a stream of the caller's, such as a tunnel, there is one try.
+#[tokio::test]
+async fn a_stream_of_the_caller_ends_with_the_reason_of_the_rejection() {
+    for (names, cause) in
+        [(&[NAME, PUBLIC_NAME][..], FailureCause::Ech), (&[NAME], FailureCause::EchBroken)]
+    {
+        let server = ClearServer::start(names);
+        let security = server.security.clone().with_ech(published());
+        let endpoint = Endpoint::builder().security(security).build().unwrap();
+        let stream = tokio::net::TcpStream::connect(server.server.address).await.unwrap();
+        let host = TargetHost::Name(NAME.into());
+        let failed = wait(endpoint.secure(stream, &host, &[])).await.unwrap_err();
+        assert_eq!(failed.cause, cause, "{failed:?}");
+        assert_eq!(server.seen(), [PUBLIC_NAME]);
+    }
+}
+
 #[tokio::test]
 async fn a_damaged_configuration_sends_nothing() {
     let server = ClearServer::start(&[NAME, PUBLIC_NAME]);
