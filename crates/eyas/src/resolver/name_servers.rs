@@ -246,6 +246,7 @@ impl NameServers {
         if let Some(found) = self.cache().get(Instant::now(), &name, record_type) {
             return found;
         }
+        let clears = self.cache().clears();
         let Some(wire_name) = wire_name(&name) else { return failed(DnsFailure::NoSuchName) };
         let mut question = DnsQuestion::new(wire_name, wire_type(record_type));
         question.authentic_data = self.options.trust_ad;
@@ -256,9 +257,9 @@ impl NameServers {
             Err(why) => return failed(why),
         };
         drop(turn);
-        if let Some(time_to_live) = time_to_live {
-            let key = (name, record_type);
-            self.cache().insert(Instant::now(), key, found.clone(), time_to_live);
+        let mut cache = self.cache();
+        if let Some(time_to_live) = time_to_live.filter(|_| cache.clears() == clears) {
+            cache.insert(Instant::now(), (name, record_type), found.clone(), time_to_live);
         }
         found
     }

@@ -20,7 +20,11 @@ const LONGEST_EXPIRED: Duration = Duration::from_hours(24);
 
 /// Answers by name and type.
 #[derive(Debug, Default)]
-pub(super) struct AnswerCache(BTreeMap<(String, RecordType), CacheEntry>);
+pub(super) struct AnswerCache {
+    answers: BTreeMap<(String, RecordType), CacheEntry>,
+    /// How often it was cleared.
+    clears: u64,
+}
 
 #[derive(Debug)]
 struct CacheEntry {
@@ -30,7 +34,7 @@ struct CacheEntry {
 
 impl AnswerCache {
     pub(super) fn get(&self, now: Instant, name: &str, kind: RecordType) -> Option<FoundRecords> {
-        let entry = self.0.get(&(name.to_owned(), kind))?;
+        let entry = self.answers.get(&(name.to_owned(), kind))?;
         (now < entry.until).then(|| entry.found.clone())
     }
 
@@ -42,7 +46,7 @@ impl AnswerCache {
         name: &str,
         kind: RecordType,
     ) -> Option<FoundRecords> {
-        let entry = self.0.get(&(name.to_owned(), kind))?;
+        let entry = self.answers.get(&(name.to_owned(), kind))?;
         let is_expired = entry.until <= now && now < entry.until + LONGEST_EXPIRED;
         (is_expired && entry.found.records.is_ok()).then(|| entry.found.clone())
     }
@@ -67,25 +71,33 @@ impl AnswerCache {
             return;
         }
         let key = (name, kind);
-        if self.0.len() >= MAX_ANSWERS && !self.0.contains_key(&key) {
-            self.0.retain(|_, entry| now < entry.until);
+        if self.answers.len() >= MAX_ANSWERS && !self.answers.contains_key(&key) {
+            self.answers.retain(|_, entry| now < entry.until);
             self.make_room();
         }
-        self.0.insert(key, CacheEntry { found, until: now + time_to_live });
+        self.answers.insert(key, CacheEntry { found, until: now + time_to_live });
     }
 
+    /// Forgets everything, also the answers that are on their way: they are those of another network.
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.answers.clear();
+        self.clears += 1;
+    }
+
+    /// Returns how often it was cleared.
+    pub(super) const fn clears(&self) -> u64 {
+        self.clears
     }
 
     /// Removes the answer that ends first if there is no room.
     fn make_room(&mut self) {
-        if self.0.len() < MAX_ANSWERS {
+        if self.answers.len() < MAX_ANSWERS {
             return;
         }
-        let first = self.0.iter().min_by_key(|(_, entry)| entry.until).map(|(key, _)| key.clone());
+        let first =
+            self.answers.iter().min_by_key(|(_, entry)| entry.until).map(|(key, _)| key.clone());
         if let Some(first) = first {
-            self.0.remove(&first);
+            self.answers.remove(&first);
         }
     }
 }
@@ -161,11 +173,11 @@ mod tests {
             let time_to_live = HOUR + Duration::from_secs(u64::try_from(number).unwrap());
             cache.insert(now, (name, RecordType::A), found(), time_to_live);
         }
-        assert_eq!(cache.0.len(), MAX_ANSWERS);
+        assert_eq!(cache.answers.len(), MAX_ANSWERS);
         assert_eq!(cache.get(now, "0.test", RecordType::A), None);
         assert_eq!(cache.get(now, "1.test", RecordType::A), Some(found()));
         let late = now + HOUR * 3;
         cache.insert(late, ("new.test".to_owned(), RecordType::A), found(), HOUR);
-        assert_eq!(cache.0.len(), 1, "what no longer holds goes first");
+        assert_eq!(cache.answers.len(), 1, "what no longer holds goes first");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
@@ -42,6 +43,25 @@ fn silent(_: &Asked) -> Vec<Act> {
 /// Answers without EDNS, and does what `otherwise` says with it.
 fn only_without_edns(asked: &Asked, otherwise: impl FnOnce() -> Vec<Act>) -> Vec<Act> {
     if asked.edns() { otherwise() } else { reply(asked).answer(&a(SAME)).send() }
+}
+
+/// The network changes while the answer is on its way.
+#[tokio::test]
+async fn an_answer_of_the_former_network_is_not_kept() {
+    let asking: Arc<OnceLock<NameServers>> = Arc::default();
+    let forgetting = Arc::clone(&asking);
+    let behaviour = move |asked: &Asked| {
+        if asked.before == 0 {
+            forgetting.get().unwrap().forget();
+        }
+        good(asked)
+    };
+    let server = Server::start(behaviour, true).await;
+    let servers = asking.get_or_init(|| NameServers::new([server.address], options()));
+    for count in [1, 2, 2] {
+        assert_eq!(servers.query("a.test", RecordType::A).await.records, found());
+        assert_eq!(server.count(), count);
+    }
 }
 
 #[tokio::test]
