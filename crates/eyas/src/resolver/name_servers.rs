@@ -254,7 +254,11 @@ impl NameServers {
         let turn = if is_one_at_a_time { self.turn.acquire().await.ok() } else { None };
         let (found, time_to_live) = match self.look_up(question, record_type).await {
             Ok(found) => found,
-            Err(why) => return failed(why),
+            Err(why) => {
+                // Whatever failed was encrypted: RFC 9460 §3.1 asks for care with such a failure, too.
+                let is_authentic = self.ask_themselves(&name).all(|itself| !itself);
+                return FoundRecords { is_authentic, ..failed(why) };
+            }
         };
         drop(turn);
         let mut cache = self.cache();

@@ -353,6 +353,42 @@ async fn a_resolver_that_goes_is_looked_for_again_or_done_without() {
     assert!(refused(UnencryptedReason::NotReachable)(&answer), "{answer:?}");
 }
 
+/// Starts a resolver over TLS that behaves like this, and returns its address.
+async fn resolver(identity: &ServerIdentity, behaviour: Behaviour) -> SocketAddr {
+    let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
+    let parameters = parameters.security(identity.clone()).with_alpn(["dot"]);
+    let listener = Listener::bind(parameters).await.unwrap();
+    let address = listener.local_addr();
+    tokio::spawn(async move {
+        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        loop {
+            let (connection, asked) = (listener.accept().await, Arc::clone(&asked));
+            let note = move |query: &[u8]| record(&asked, query, true, 0);
+            tokio::spawn(serve_stream(connection, behaviour, note));
+        }
+    });
+    address
+}
+
+//= rfc9460 §3.1
+//# over protected DNS a failure counts as protected, too: also that of a resolver which has to be asked encrypted
+#[tokio::test]
+async fn what_a_required_resolver_fails_to_answer_is_authentic() {
+    let identity = identity("127.0.0.1");
+    let without_https: Behaviour = |asked| match asked.kind() {
+        HTTPS => reply(asked).code(2).opt(0, 0).send(),
+        _ => good(asked),
+    };
+    let address = resolver(&identity, without_https).await;
+    let server = designating(binding(&["dot"], address)).await;
+    let required = client(&server, &identity, REQUIRED);
+    let answer = required.query("a.example.net", RecordType::Https).await;
+    assert_eq!((answer.records, answer.is_authentic), (Err(DnsFailure::ServerFailure), true));
+    let closed = SocketAddr::from(([127, 0, 0, 1], 1));
+    let unencrypted = NameServers::new([closed], options());
+    assert!(!unencrypted.query("a.example.net", RecordType::Https).await.is_authentic);
+}
+
 /// Returns the protocol of the only server.
 fn protocol(servers: &NameServers) -> DnsProtocol {
     match &servers.encryption()[..] {
