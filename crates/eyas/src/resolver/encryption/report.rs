@@ -93,7 +93,7 @@ impl fmt::Display for UnencryptedReason {
 pub enum ServerEncryption {
     /// They are not, by policy.
     Off,
-    /// Nobody has asked yet.
+    /// Nobody has asked yet, or the answer is still awaited.
     Unknown,
     /// They cannot be.
     Absent(UnencryptedReason),
@@ -105,9 +105,9 @@ impl fmt::Display for ServerEncryption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => f.write_str("unencrypted, by policy"),
-            Self::Unknown => {
-                f.write_str("unencrypted so far, since only names of the network were asked for")
-            }
+            Self::Unknown => f.write_str(
+                "unencrypted so far: only names of the network were asked for, or its encrypted resolver is still sought",
+            ),
             Self::Absent(why) => write!(f, "unencrypted, because {why}"),
             Self::Designated(resolver) => write!(f, "encrypted, by {resolver}"),
         }

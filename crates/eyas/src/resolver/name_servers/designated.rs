@@ -42,6 +42,18 @@ struct DesignatedState {
     silent_at: Option<Instant>,
 }
 
+impl DesignatedState {
+    /// Returns whether the encrypted resolver did not answer of late.
+    fn is_silent(&self) -> bool {
+        self.silent_at.is_some_and(|at| at.elapsed() < WITHOUT_RESOLVER)
+    }
+}
+
+/// Returns whether a resolver with this trouble has to be looked for again.
+const fn is_gone(trouble: &ServerTrouble) -> bool {
+    !matches!(trouble, ServerTrouble::Refused | ServerTrouble::Malformed)
+}
+
 /// Why a query was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct UnencryptedServer {
@@ -84,10 +96,22 @@ impl DesignatedServer {
             (Some(_), None) => ResolverState::Absent,
             (_, Some(found)) => ResolverState::Found { is_verified: found.proof.is_verified() },
         };
-        match (mode.way(owner, state), found) {
-            (QueryWay::Clear, _) => Ok(None),
-            (QueryWay::Encrypted, Some(found)) => self.ask_resolver(found, question, options).await,
-            (QueryWay::Refused | QueryWay::Encrypted, _) => {
+        match (mode.way(owner, state), &discovery, found) {
+            (QueryWay::Clear, ..) => Ok(None),
+            (QueryWay::Encrypted, Some(discovery), Some(found)) => {
+                let since = Instant::now();
+                let answer = self.ask_resolver(found, question, options).await;
+                // It may be silent about one name alone, because somebody behind it is.
+                let is_lost = |trouble| is_gone(trouble) && !found.server.has_answered_since(since);
+                if answer.as_ref().is_err_and(is_lost) {
+                    self.has_lost_resolver(discovery);
+                }
+                match (answer, mode) {
+                    (Err(_), EncryptionMode::Auto | EncryptionMode::Off) => Ok(None),
+                    (answer, _) => answer.map(Some),
+                }
+            }
+            (QueryWay::Refused | QueryWay::Encrypted, ..) => {
                 let why = discovery.and_then(|discovery| discovery.found.as_ref().err().copied());
                 let why = why.unwrap_or(UnencryptedReason::NotVerified);
                 Err(ServerTrouble::Unencrypted(UnencryptedServer { server: self.server, why }))
@@ -107,6 +131,7 @@ impl DesignatedServer {
         let discovery = state.discovery.as_ref().and_then(|(_, discovery)| discovery.peek());
         match discovery.map(|discovery| &discovery.found) {
             None if self.mode == EncryptionMode::Off => ServerEncryption::Off,
+            None if state.is_silent() => ServerEncryption::Absent(UnencryptedReason::NotReachable),
             None => ServerEncryption::Unknown,
             Some(Err(why)) => ServerEncryption::Absent(*why),
             Some(Ok(found)) => ServerEncryption::Designated(DesignatedResolver {
@@ -118,46 +143,35 @@ impl DesignatedServer {
         }
     }
 
-    /// Asks the encrypted resolver. If it does not answer, and that is not required, the server itself is asked.
+    /// Asks the encrypted resolver.
     async fn ask_resolver(
         &self,
         found: &FoundResolver,
         question: &DnsQuestion,
         options: &ServerOptions,
-    ) -> Result<Option<DnsResponse>, ServerTrouble> {
+    ) -> Result<DnsResponse, ServerTrouble> {
         let answer = found.server.ask(question, options);
-        let answer = match self.mode {
-            EncryptionMode::Required => answer.await,
+        let mut response = match self.mode {
+            EncryptionMode::Required => answer.await?,
             EncryptionMode::Auto | EncryptionMode::Off => {
                 let limit = SILENCE.min(options.timeout / 2);
                 let answer = tokio::time::timeout(limit, answer).await;
-                answer.unwrap_or(Err(ServerTrouble::Silent))
+                answer.unwrap_or(Err(ServerTrouble::Silent))?
             }
         };
-        let is_gone = |trouble: &ServerTrouble| {
-            !matches!(trouble, ServerTrouble::Refused | ServerTrouble::Malformed)
-        };
-        match answer {
-            Ok(mut response) => {
-                response.is_protected = found.proof.is_verified();
-                Ok(Some(response))
-            }
-            Err(trouble) => {
-                if is_gone(&trouble) {
-                    self.has_lost_resolver();
-                }
-                match self.mode {
-                    EncryptionMode::Required => Err(trouble),
-                    EncryptionMode::Auto | EncryptionMode::Off => Ok(None),
-                }
-            }
-        }
+        response.is_protected = found.proof.is_verified();
+        Ok(response)
     }
 
-    /// Makes the next query look for the resolver again; after a while if queries may go unencrypted.
-    fn has_lost_resolver(&self) {
-        tracing::debug!(server = %self.server, "the encrypted resolver does not answer");
-        *self.state() = DesignatedState { discovery: None, silent_at: Some(Instant::now()) };
+    /// Makes the next query look for the resolver again; after a while if queries may go unencrypted. Does nothing if
+    /// another one is known or looked for since: the network may have changed.
+    fn has_lost_resolver(&self, lost: &Arc<ResolverDiscovery>) {
+        let mut state = self.state();
+        let latest = state.discovery.as_ref().and_then(|(_, discovery)| discovery.peek());
+        if latest.is_some_and(|latest| Arc::ptr_eq(latest, lost)) {
+            tracing::debug!(server = %self.server, "the encrypted resolver does not answer");
+            *state = DesignatedState { discovery: None, silent_at: Some(Instant::now()) };
+        }
     }
 
     /// Returns what was found. `None` if it is not known in time, where queries may go unencrypted.
@@ -165,7 +179,7 @@ impl DesignatedServer {
         if self.mode == EncryptionMode::Required {
             return Some(self.discovery().1.await);
         }
-        if self.state().silent_at.is_some_and(|at| at.elapsed() < WITHOUT_RESOLVER) {
+        if self.state().is_silent() {
             return None;
         }
         let (began, discovery) = self.discovery();

@@ -157,6 +157,12 @@ impl NameServer {
         self.state().silent_at.is_some_and(|at| at.elapsed() < AFTER_OTHERS)
     }
 
+    /// Returns whether the server has answered a question, whichever that was, since this time.
+    #[cfg(feature = "encrypted-dns")]
+    pub(super) fn has_answered_since(&self, at: Instant) -> bool {
+        self.state().answered_at.is_some_and(|answered| answered >= at)
+    }
+
     /// Notes that the server has not answered a question of this time. If it has answered none since, it is taken to be
     /// silent, and if it knew EDNS until then, it may be another one. Many servers are silent only about types that they
     /// do not know, such as HTTPS, and for addresses the first server may be the only right one.

@@ -370,6 +370,32 @@ async fn resolver(identity: &ServerIdentity, behaviour: Behaviour) -> SocketAddr
     address
 }
 
+#[tokio::test]
+async fn a_resolver_that_is_silent_is_done_without_and_that_is_told() {
+    let identity = identity("127.0.0.1");
+    let server = designating(binding(&["dot"], resolver(&identity, silent).await)).await;
+    let auto = client(&server, &identity, AUTO);
+    assert!(matches!(auto.examine_encryption().await[..], [ServerEncryption::Designated(_)]));
+    assert_eq!(ask(&auto, "a.example.net").await.records, found_in_the_clear());
+    assert_eq!(auto.encryption(), absent(UnencryptedReason::NotReachable));
+}
+
+#[tokio::test]
+async fn a_resolver_that_is_silent_about_one_question_is_still_used() {
+    let identity = identity("127.0.0.1");
+    let silent_about_https: Behaviour =
+        |asked| if asked.kind() == HTTPS { Vec::new() } else { good(asked) };
+    let address = resolver(&identity, silent_about_https).await;
+    let server = designating(binding(&["dot"], address)).await;
+    let auto = client(&server, &identity, AUTO);
+    let designated = auto.examine_encryption().await;
+    assert!(matches!(designated[..], [ServerEncryption::Designated(_)]));
+    let https = auto.query("a.example.net", RecordType::Https);
+    let (_, address) = tokio::join!(https, ask(&auto, "a.example.net"));
+    assert_eq!(address.records, found());
+    assert_eq!(auto.encryption(), designated);
+}
+
 //= rfc9460 §3.1
 //# over protected DNS a failure counts as protected, too: also that of a resolver which has to be asked encrypted
 #[tokio::test]
@@ -387,6 +413,24 @@ async fn what_a_required_resolver_fails_to_answer_is_authentic() {
     let closed = SocketAddr::from(([127, 0, 0, 1], 1));
     let unencrypted = NameServers::new([closed], options());
     assert!(!unencrypted.query("a.example.net", RecordType::Https).await.is_authentic);
+}
+
+//= rfc9462 §4.1
+//# what was learnt of a resolver on one network does not count on another
+#[tokio::test]
+async fn a_resolver_of_the_former_network_says_nothing_about_that_of_the_next() {
+    let identity = identity("127.0.0.1");
+    let server = designating(binding(&["dot"], resolver(&identity, silent).await)).await;
+    let auto = client(&server, &identity, AUTO);
+    let change = async {
+        while !matches!(auto.encryption()[..], [ServerEncryption::Designated(_)]) {
+            tokio::task::yield_now().await;
+        }
+        auto.forget();
+    };
+    let (answer, ()) = tokio::join!(ask(&auto, "a.example.net"), change);
+    assert_eq!(answer.records, found_in_the_clear());
+    assert_eq!(auto.encryption(), [ServerEncryption::Unknown]);
 }
 
 /// Returns the protocol of the only server.
