@@ -416,7 +416,7 @@ async fn what_a_required_resolver_fails_to_answer_is_authentic() {
 }
 
 //= rfc9462 §4.1
-//# what was learnt of a resolver on one network does not count on another
+//# MUST NOT use what was discovered on one network on another
 #[tokio::test]
 async fn a_resolver_of_the_former_network_says_nothing_about_that_of_the_next() {
     let identity = identity("127.0.0.1");
