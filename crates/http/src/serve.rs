@@ -28,7 +28,7 @@
 //! | `quic` | HTTP/3, by quinn and h3 |
 //! | `sctp` | HTTP/1 over SCTP, on stream 0 of an association (feature `sctp`) |
 //! | `shared` | the state shared by all connections |
-//! | `answer`, `service`, `fields` | answering requests |
+//! | `answer`, `service`, `fields`, `date` | answering requests |
 //! | `tls`, `by_name` | certificates, its own and those of clients |
 //! | `balancers` | clients behind a load balancer, by the PROXY protocol |
 //! | `cleartext` | clients that speak HTTP without TLS to a port with TLS |
@@ -94,6 +94,7 @@ mod budget;
 mod by_name;
 mod cleartext;
 mod content;
+mod date;
 mod error;
 mod exchange;
 mod fault;

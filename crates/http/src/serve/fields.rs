@@ -1,21 +1,16 @@
 //! The fields of responses: those that are added to all, and those that are removed.
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Version, header};
+use std::time::SystemTime;
+
+use http::{HeaderMap, HeaderName, Method, Request, StatusCode, Version, header};
 
 use super::{
     content::Content,
+    date,
+    malformed::{CONNECTION_SPECIFIC, is_multiplexed},
     reply::{Reply, failure, with_server_fields},
     shared::Shared,
 };
-
-/// Fields about one connection of HTTP/1 (RFC 9110 §7.6.1), an error over HTTP/2 (RFC 9113 §8.2.2) and
-/// HTTP/3 (RFC 9114 §4.2).
-const CONNECTION_SPECIFIC: [HeaderName; 4] = [
-    header::CONNECTION,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-    header::UPGRADE,
-];
 
 /// The properties of a request that affect its response.
 pub(super) struct RequestInfo {
@@ -47,13 +42,11 @@ pub(super) fn complete(shared: &Shared, info: &RequestInfo, mut reply: Reply) ->
     drop_connection_fields(info.version, reply.headers_mut());
     let headers = reply.headers_mut();
     // hyper adds it over HTTP/1.
-    if matches!(info.version, Version::HTTP_2 | Version::HTTP_3)
+    if is_multiplexed(info.version)
         && !headers.contains_key(header::DATE)
+        && let Some(now) = date::field(SystemTime::now())
     {
-        let now = httpdate::fmt_http_date(std::time::SystemTime::now());
-        if let Ok(now) = HeaderValue::try_from(now) {
-            headers.insert(header::DATE, now);
-        }
+        headers.insert(header::DATE, now);
     }
     if info.version != Version::HTTP_3
         && let Some(alt_svc) = &shared.alt_svc
@@ -71,9 +64,13 @@ fn is_upgrade(info: &RequestInfo, status: StatusCode) -> bool {
 }
 
 fn drop_connection_fields(version: Version, headers: &mut HeaderMap) {
+    if !headers.keys().any(|name| CONNECTION_SPECIFIC.contains(name)) {
+        return;
+    }
     // The protocol itself decides how a message ends.
     headers.remove(header::TRANSFER_ENCODING);
-    if !matches!(version, Version::HTTP_2 | Version::HTTP_3) {
+    // They are an error over HTTP/2 (RFC 9113 §8.2.2) and HTTP/3 (RFC 9114 §4.2).
+    if !is_multiplexed(version) {
         return;
     }
     let named: Vec<HeaderName> = headers
@@ -114,7 +111,7 @@ fn set_length(info: &RequestInfo, reply: &mut Reply) {
 
 #[cfg(test)]
 mod tests {
-    use http::Response;
+    use http::{HeaderValue, Response};
 
     use super::*;
 

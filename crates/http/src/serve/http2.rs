@@ -170,7 +170,9 @@ fn accept_request(
         return respond.send_reset(Reason::REFUSED_STREAM);
     };
     let (shared_task, link) = (Arc::clone(shared), Arc::clone(link));
-    shared.tasks.spawn(serve_request(shared_task, link, exchange, request, respond));
+    // In a box, because a task is moved several times before it runs.
+    let serving = Box::pin(serve_request(shared_task, link, exchange, request, respond));
+    shared.tasks.spawn(serving);
 }
 
 async fn serve_request(
@@ -253,6 +255,7 @@ async fn response(
     let mut response_future = pin!(answer::respond(shared, link, exchange, request));
     loop {
         tokio::select! {
+            biased;
             response = &mut response_future => {
                 while let Some(interim) = interims.try_next() {
                     respond.send_informational(interim).ok()?;

@@ -2,7 +2,16 @@
 //! and a gateway refuses them whatever server it is behind.
 
 use eyas::race::target::parse_port;
-use http::{HeaderMap, HeaderValue, Method, Request, Version, header, uri::Authority};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version, header, uri::Authority};
+
+/// Fields about one connection of HTTP/1 (RFC 9110 §7.6.1).
+pub(super) const CONNECTION_SPECIFIC: [HeaderName; 5] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
 
 /// Why a request is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,10 +37,8 @@ pub fn check_connection_fields(version: Version, headers: &HeaderMap) -> Result<
     if !is_multiplexed(version) {
         return Ok(());
     }
-    for name in ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"] {
-        if headers.contains_key(name) {
-            return Err(Malformed("HTTP/2 and HTTP/3 must not have connection-specific fields."));
-        }
+    if headers.keys().any(|name| CONNECTION_SPECIFIC.contains(name)) {
+        return Err(Malformed("HTTP/2 and HTTP/3 must not have connection-specific fields."));
     }
     let mut codings = headers.get_all(header::TE).iter();
     match codings.any(|value| !value.as_bytes().eq_ignore_ascii_case(b"trailers")) {
@@ -55,17 +62,22 @@ pub fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Malformed> {
 /// Checks a host with its port, as in `Host` and `:authority`: without user information (RFC 9113
 /// §8.3.1, RFC 9114 §4.3.1).
 pub fn check_host(host: &HeaderValue) -> Result<(), Malformed> {
-    let is_valid = |authority: &Authority| {
-        let (text, host) = (authority.as_str(), authority.host());
-        let port = text.strip_prefix(host);
-        let is_port =
-            |port: &str| port.strip_prefix(':').is_some_and(|port| parse_port(port).is_some());
-        let has_valid_port = port.is_some_and(|port| port.is_empty() || is_port(port));
-        !host.is_empty() && !text.contains('@') && !text.contains(['"', '\\']) && has_valid_port
-    };
-    match Authority::try_from(host.as_bytes()).is_ok_and(|authority| is_valid(&authority)) {
+    let authority = Authority::try_from(host.as_bytes());
+    check_authority(&authority.map_err(|_| INVALID_HOST)?)
+}
+
+const INVALID_HOST: Malformed = Malformed("The host is invalid.");
+
+fn check_authority(authority: &Authority) -> Result<(), Malformed> {
+    let (text, host) = (authority.as_str(), authority.host());
+    let port = text.strip_prefix(host);
+    let is_port =
+        |port: &str| port.strip_prefix(':').is_some_and(|port| parse_port(port).is_some());
+    let has_valid_port = port.is_some_and(|port| port.is_empty() || is_port(port));
+    let has_sign = text.contains(['@', '"', '\\']);
+    match !host.is_empty() && !has_sign && has_valid_port {
         true => Ok(()),
-        false => Err(Malformed("The host is invalid.")),
+        false => Err(INVALID_HOST),
     }
 }
 
@@ -118,8 +130,7 @@ fn check_hosts<B>(request: &Request<B>) -> Result<(), Malformed> {
         }
     }
     if let Some(authority) = authority {
-        let value = HeaderValue::try_from(authority.as_str());
-        check_host(&value.map_err(|_| Malformed("The host is invalid."))?)?;
+        check_authority(authority)?;
     } else if field.is_none() && is_multiplexed(request.version()) {
         return Err(Malformed("The request has no host."));
     }
