@@ -37,6 +37,7 @@
 //! | `interim` | interim responses of a service |
 //! | `admission`, `budget`, `limits` | limits per peer and in total |
 //! | `activity`, `pace`, `turn` | timeouts, and which side is responsible for them |
+//! | `rare` | polls for what ends a connection |
 //! | `exchange` | one request and its response |
 //! | `request_body`, `content`, `body`, `piece` | bodies: what is read, what is sent, and how much of it has been sent |
 //! | `source`, `metered` | content that accounts for the memory it uses |
@@ -112,6 +113,7 @@ mod pace;
 mod piece;
 mod preface;
 mod quic;
+mod rare;
 mod reply;
 mod request_body;
 mod request_line;

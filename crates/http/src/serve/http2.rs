@@ -4,12 +4,13 @@
 //! window allows before it reads them, and how many have been sent.
 
 use std::{
-    future::poll_fn,
+    future::{Future, poll_fn},
     pin::pin,
     sync::Arc,
     task::{Context, Poll, ready},
 };
 
+use futures_util::future::Either;
 use h2::{
     Reason, RecvStream, SendStream,
     server::{Builder, SendResponse},
@@ -31,6 +32,7 @@ use super::{
     link::Link,
     pace::{Pace, Rate},
     piece::{Flow, PIECE, Piece},
+    rare::RareEvents,
     request_body::RequestBody,
     shared::Shared,
     stats::Counters,
@@ -121,38 +123,68 @@ where
     let mut deadline = pin!(sleep(Duration::MAX));
     let mut is_closing = false;
     let (mut evicted, mut is_evicted) = (pin!(link.activity.evicted()), false);
+    let mut rare = RareEvents::new();
     loop {
-        tokio::select! {
-            biased;
-            accepted = conn.accept() => match accepted {
-                Some(Ok((request, respond))) => accept_request(shared, link, request, respond),
-                Some(Err(error)) => {
-                    tracing::debug!(%error, "connection ended");
-                    return false;
-                }
-                None => return false,
-            },
-            () = &mut torn_down => return true,
-            () = &mut deadline, if is_closing => return false,
+        let event = poll_fn(|cx| {
+            if let Poll::Ready(accepted) = pin!(conn.accept()).as_mut().poll(cx) {
+                return Poll::Ready(Either::Left(accepted));
+            }
+            rare.poll(cx, |cx| {
+                let mut next = pin!(async {
+                    tokio::select! {
+                        biased;
+                        () = &mut torn_down => Event::TornDown,
+                        () = &mut deadline, if is_closing => Event::Ended,
+                        () = &mut evicted, if !is_evicted => Event::Evicted,
+                        () = &mut idle, if !is_closing => Event::Idle,
+                        () = &mut draining, if !is_closing => Event::Draining,
+                        () = &mut aborted => Event::Ended,
+                    }
+                });
+                next.as_mut().poll(cx).map(Either::Right)
+            })
+        });
+        match event.await {
+            Either::Left(Some(Ok((request, respond)))) => {
+                accept_request(shared, link, request, respond);
+            }
+            Either::Left(Some(Err(error))) => {
+                tracing::debug!(%error, "connection ended");
+                return false;
+            }
+            Either::Left(None) | Either::Right(Event::Ended) => return false,
+            Either::Right(Event::TornDown) => return true,
             // What was read before was refused or has ended. RFC 9113 §6.8: what comes later was not processed.
-            () = &mut evicted, if !is_evicted => {
+            Either::Right(Event::Evicted) => {
                 is_evicted = true;
                 conn.abrupt_shutdown(Reason::NO_ERROR);
             }
-            () = &mut idle, if !is_closing => {
+            Either::Right(Event::Idle) => {
                 Counters::count(&shared.counters.timed_out);
                 is_closing = true;
                 deadline.as_mut().reset(Instant::now() + CLOSING_TIME);
                 conn.graceful_shutdown();
             }
             // The server's shutdown limits how long this takes.
-            () = &mut draining, if !is_closing => {
+            Either::Right(Event::Draining) => {
                 is_closing = true;
                 conn.graceful_shutdown();
             }
-            () = &mut aborted => return false,
         }
     }
+}
+
+/// What happens to a connection beside its requests.
+enum Event {
+    /// It must be reset.
+    TornDown,
+    /// Its time to close is over, or the server has stopped.
+    Ended,
+    /// Another connection has got its place.
+    Evicted,
+    Idle,
+    /// The server accepts no more work.
+    Draining,
 }
 
 /// Answers a request in a separate task, or refuses it.

@@ -1,10 +1,13 @@
 //! Connections over TCP: accepting them, TLS, and serving HTTP/1 on them.
 
 use std::{
+    convert::Infallible,
+    future::{Future, poll_fn},
     io,
     net::SocketAddr,
     pin::pin,
     sync::{Arc, OnceLock},
+    task::Poll,
     time::Duration,
 };
 
@@ -22,7 +25,9 @@ use super::{
     Limits, ServeError, Transport, Versions,
     activity::{Metered, Quiet},
     admission::Permit,
-    answer, cleartext,
+    answer,
+    body::ResponseBody,
+    cleartext,
     exchange::Exchange,
     http2,
     limits::CLOSING_TIME,
@@ -30,6 +35,7 @@ use super::{
     link::{Link, Negotiated, StreamInfo},
     pace::Rate,
     preface,
+    rare::RareEvents,
     request_body::RequestBody,
     request_line::RequestLine,
     shared::Shared,
@@ -211,12 +217,19 @@ async fn connection(
     let lingering = Arc::clone(&shared);
     let activity = permit.activity();
     let mut eviction_ends = pin!(activity.eviction_ends());
-    let end = tokio::select! {
-        // What has arrived is read first, so that it is answered.
-        biased;
-        end = serve_stream(shared, protocol, tcp, info, abort_handle) => end,
-        () = &mut eviction_ends => return,
+    let end = {
+        let mut serving = pin!(serve_stream(shared, protocol, tcp, info, abort_handle));
+        let mut rare = RareEvents::new();
+        let end = poll_fn(|cx| {
+            // What has arrived is read first, so that it is answered.
+            if let Poll::Ready(end) = serving.as_mut().poll(cx) {
+                return Poll::Ready(Some(end));
+            }
+            rare.poll(cx, |cx| eviction_ends.as_mut().poll(cx)).map(|()| None)
+        });
+        end.await
     };
+    let Some(end) = end else { return };
     if let Some(end) = end {
         let rate = Rate::minimum(&lingering.limits);
         tokio::select! {
@@ -382,22 +395,9 @@ async fn serve_http1<T>(
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = service_fn(|request: http::Request<Incoming>| {
+    let service = service_fn(|request| {
         let (shared, link) = (Arc::clone(shared), Arc::clone(link));
-        async move {
-            // There is one request at a time, so the limit on connections applies to them too.
-            let exchange = Exchange::awaiting(&link.activity, link.share.request_slot());
-            let Some(exchange) = exchange.begin() else {
-                link.activity.note_unread_request();
-                return Ok::<_, std::convert::Infallible>(answer::evicted(&shared));
-            };
-            let limit = shared.limits.body_bytes;
-            let counters = Arc::clone(&shared.counters);
-            let turn = Arc::clone(exchange.turn());
-            let request = request.map(|body| RequestBody::http1(body, limit, counters, turn));
-            let response = answer::respond(&shared, &link, exchange, request).await;
-            Ok(response)
-        }
+        async move { Ok::<_, Infallible>(respond(&shared, &link, request).await) }
     });
     let io = RequestLine::new(io, shared.limits.header_bytes);
     let mut conn = pin!(hyper.serve_connection(TokioIo::new(io), service).with_upgrades());
@@ -409,23 +409,41 @@ where
     let mut deadline = pin!(sleep(Duration::MAX));
     let mut is_closing = false;
     let mut evicted = pin!(link.activity.evicted());
+    let mut rare = RareEvents::new();
     loop {
-        tokio::select! {
-            biased;
-            ended = conn.as_mut() => {
+        let event = poll_fn(|cx| {
+            if let Poll::Ready(ended) = conn.as_mut().poll(cx) {
+                return Poll::Ready(Event::Served(ended));
+            }
+            rare.poll(cx, |cx| {
+                let mut next = pin!(async {
+                    tokio::select! {
+                        biased;
+                        () = &mut torn_down => Event::TornDown,
+                        () = &mut deadline, if is_closing => Event::Ended,
+                        () = &mut evicted, if !is_closing => Event::Closing,
+                        why = &mut quiet, if !is_closing => Event::Quiet(why),
+                        () = &mut draining, if !is_closing => Event::Closing,
+                        () = &mut aborted => Event::Ended,
+                    }
+                });
+                next.as_mut().poll(cx)
+            })
+        });
+        match event.await {
+            Event::Served(ended) => {
                 if let Err(error) = ended {
                     record_error(shared, &error);
                 }
                 return false;
             }
-            () = &mut torn_down => return true,
-            () = &mut deadline, if is_closing => return false,
-            // What was complete got 503. The rest may still become so until the connection is dropped.
-            () = &mut evicted, if !is_closing => {
+            Event::TornDown => return true,
+            Event::Ended => return false,
+            Event::Closing => {
                 is_closing = true;
                 conn.as_mut().graceful_shutdown();
             }
-            why = &mut quiet, if !is_closing => {
+            Event::Quiet(why) => {
                 Counters::count(&shared.counters.timed_out);
                 if why == Quiet::Stalled {
                     return false;
@@ -434,14 +452,40 @@ where
                 deadline.as_mut().reset(Instant::now() + CLOSING_TIME);
                 conn.as_mut().graceful_shutdown();
             }
-            // The server's shutdown limits how long this takes.
-            () = &mut draining, if !is_closing => {
-                is_closing = true;
-                conn.as_mut().graceful_shutdown();
-            }
-            () = &mut aborted => return false,
         }
     }
+}
+
+/// Responds to a request over HTTP/1.
+async fn respond(
+    shared: &Arc<Shared>,
+    link: &Arc<Link>,
+    request: http::Request<Incoming>,
+) -> http::Response<ResponseBody> {
+    // There is one request at a time, so the limit on connections applies to them too.
+    let exchange = Exchange::awaiting(&link.activity, link.share.request_slot());
+    let Some(exchange) = exchange.begin() else {
+        link.activity.note_unread_request();
+        return answer::evicted(shared);
+    };
+    let limit = shared.limits.body_bytes;
+    let counters = Arc::clone(&shared.counters);
+    let turn = Arc::clone(exchange.turn());
+    let request = request.map(|body| RequestBody::http1(body, limit, counters, turn));
+    answer::respond(shared, link, exchange, request).await
+}
+
+/// What happens to a connection over HTTP/1.
+enum Event {
+    Served(hyper::Result<()>),
+    /// It must be reset.
+    TornDown,
+    /// Its time to close is over, or the server has stopped.
+    Ended,
+    /// The server accepts no more work, whose shutdown limits how long this takes; or another connection has got its
+    /// place: what was complete got 503, and the rest may still become so until it is dropped.
+    Closing,
+    Quiet(Quiet),
 }
 
 /// Logs the error that ended a connection, and counts it if it was a timeout.
