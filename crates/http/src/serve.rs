@@ -27,6 +27,7 @@
 //! | `http2` | HTTP/2, by h2 |
 //! | `quic` | HTTP/3, by quinn and h3 |
 //! | `sctp` | HTTP/1 over SCTP, on stream 0 of an association (feature `sctp`) |
+//! | `workers` | threads that serve byte streams |
 //! | `shared` | the state shared by all connections |
 //! | `answer`, `service`, `fields`, `date` | answering requests |
 //! | `tls`, `by_name` | certificates, its own and those of clients |
@@ -130,6 +131,7 @@ mod stream_server;
 mod tls;
 mod turn;
 mod upgrade;
+mod workers;
 
 pub use eyas::ServerIdentity;
 

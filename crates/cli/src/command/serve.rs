@@ -12,6 +12,7 @@ mod gateway;
 mod log;
 
 use std::net::SocketAddr;
+use std::thread;
 use std::time::Duration;
 
 use eyas_gateway::Gateway;
@@ -144,7 +145,8 @@ fn builder(
             return Err(service::serve_nothing());
         }
     }
-    let mut builder = Server::builder().versions(versions).mptcp(true);
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let mut builder = Server::builder().versions(versions).mptcp(true).threads(threads);
     for address in ListenAddresses::or_loopback(&flags.listen, DEFAULT_PORT) {
         builder = builder.listen(address);
     }

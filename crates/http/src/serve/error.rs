@@ -27,6 +27,9 @@ pub enum ServeError {
     /// The QUIC endpoint could not be started on its socket.
     #[error("cannot start QUIC: {0}; serve without HTTP/3, or see the cause")]
     Endpoint(#[source] io::Error),
+    /// A thread could not be started.
+    #[error("cannot start a thread to serve with: {0}; serve with fewer of them, or see the cause")]
+    Thread(#[source] io::Error),
     /// The certificate or key cannot be used.
     #[error("the certificate or its key cannot be used: {0}")]
     Identity(String),

@@ -170,6 +170,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.shared.drain.cancel();
         self.shared.abort.cancel();
+        self.shared.workers.stop();
         self.shared.tasks.close();
         for endpoint in &self.endpoints {
             endpoint.close(h3_no_error(), b"the server has stopped");

@@ -31,6 +31,7 @@ use super::{
     stream,
     stream_server::StreamServer,
     tls::Tls,
+    workers::Workers,
 };
 #[cfg(feature = "sctp")]
 use super::{SctpService, sctp};
@@ -61,6 +62,7 @@ impl Server {
             tunnels: false,
             keeps_field_case: false,
             mptcp: false,
+            threads: 0,
             alpn: None,
             fault: None,
             #[cfg(feature = "sctp")]
@@ -98,6 +100,7 @@ pub struct ServerBuilder {
     tunnels: bool,
     keeps_field_case: bool,
     mptcp: bool,
+    threads: usize,
     alpn: Option<Vec<Vec<u8>>>,
     fault: Option<FaultConfig>,
     #[cfg(feature = "sctp")]
@@ -293,6 +296,15 @@ impl ServerBuilder {
         self
     }
 
+    /// Serves TCP connections, with everything that their requests cause the service to do, on this many threads
+    /// of its own instead of the runtime that it is started in. Each connection stays on one of them, whose runtime
+    /// serves it and the others there in turn: a service must not block it, as with any runtime. Requests
+    /// that are answered by little work are answered with less, since no thread wakes another.
+    pub fn threads(mut self, count: usize) -> Self {
+        self.threads = count;
+        self
+    }
+
     /// Also serves HTTP/1 over SCTP, at the same port number (feature `sctp`).
     #[cfg(feature = "sctp")]
     pub fn sctp(mut self, service: SctpService) -> Self {
@@ -413,6 +425,7 @@ impl ServerBuilder {
             drain: CancellationToken::new(),
             abort: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            workers: Workers::start(self.threads).map_err(ServeError::Thread)?,
             alt_svc,
             early_data: self.early_data,
             tunnels: self.tunnels,

@@ -12,7 +12,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     Limits, Stats, access::AccessLog, admission::Admission, balancers::Balancers, budget::Budget,
     fault::FaultConfig, limits::CLOSING_TIME, notices::Notices, service::AnyApplication,
-    stats::Counters,
+    stats::Counters, workers::Workers,
 };
 
 /// The state shared by all connections of a server.
@@ -30,6 +30,7 @@ pub(super) struct Shared {
     /// Cancelled when everything must end immediately.
     pub(super) abort: CancellationToken,
     pub(super) tasks: TaskTracker,
+    pub(super) workers: Workers,
     pub(super) alt_svc: Option<HeaderValue>,
     pub(super) early_data: bool,
     /// Whether CONNECT over HTTP/2 and HTTP/3 opens tunnels.

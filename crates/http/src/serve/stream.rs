@@ -137,8 +137,10 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Tc
         Counters::count(counter);
         let (shared_task, protocol) = (Arc::clone(&shared), protocol.clone());
         if shared.balancers.as_ref().is_some_and(|balancers| balancers.include(remote)) {
-            let serving = balanced(shared_task, protocol, tcp, (remote, transport));
-            shared.tasks.spawn(serving);
+            let balancer = (remote, transport);
+            shared.workers.spawn(&shared.tasks, tcp, move |tcp| {
+                balanced(shared_task, protocol, tcp, balancer)
+            });
             continue;
         }
         let Some(permit) = shared.admission.admit(remote.ip(), transport) else {
@@ -148,7 +150,9 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Tc
         let local = tcp.local_addr().ok();
         let activity = permit.activity();
         let info = StreamInfo { remote, local, transport, is_encrypted: false, activity };
-        shared.tasks.spawn(connection(shared_task, protocol, tcp, info, permit));
+        shared.workers.spawn(&shared.tasks, tcp, move |tcp| {
+            connection(shared_task, protocol, tcp, info, permit)
+        });
     }
 }
 

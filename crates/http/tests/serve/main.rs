@@ -27,6 +27,7 @@ mod metrics;
 mod observer;
 #[cfg(all(feature = "client", feature = "sctp"))]
 mod service;
+mod threads;
 #[cfg(feature = "client")]
 mod tunnels;
 #[cfg(feature = "client")]
