@@ -1,17 +1,16 @@
 //! A connection to the upstream, and what a request needs of it.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use eyas::ConnectionFeedback;
 use eyas::race::evidence::{AttemptFailure, EvidenceLevel, FailureCause};
 use eyas_http::InputEnd;
 use http::{Request, Response};
-use hyper::client::conn::http1;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
-use crate::attempt::{FailedAttempt, sent};
+use crate::attempt::FailedAttempt;
+use crate::http1_connection::Http1Connection;
 use crate::interims::RequestInterims;
 use crate::received::ReceivedBody;
 use crate::request_body::UploadBody;
@@ -53,34 +52,11 @@ pub(crate) enum UpstreamConnection {
     Shared(ConnectionShare),
 }
 
-#[derive(Debug)]
-pub(crate) struct Http1Connection {
-    pub(crate) sender: http1::SendRequest<UploadBody>,
-    /// Where informational responses without end are cut off.
-    input_end: InputEnd,
-    cut: CancellationToken,
-    /// For the memory, if it was raced.
-    feedback: Option<ConnectionFeedback>,
-}
-
-impl Http1Connection {
-    /// Returns a connection, and the token on which its task must end.
-    pub(crate) fn new(
-        sender: http1::SendRequest<UploadBody>,
-        input_end: InputEnd,
-        feedback: Option<ConnectionFeedback>,
-    ) -> (Self, CancellationToken) {
-        let cut = CancellationToken::new();
-        (Self { sender, input_end, cut: cut.clone(), feedback }, cut)
-    }
-}
-
 impl UpstreamConnection {
-    /// Waits until a request can be sent. A reused connection is ready once its task has seen the end of the
-    /// last response.
+    /// Waits until a request can be sent.
     pub(crate) async fn ready(&mut self) -> hyper::Result<()> {
         match self {
-            Self::Http1(connection) => connection.sender.ready().await,
+            Self::Http1(connection) => connection.ready().await,
             Self::Shared(share) => share.ready().await,
         }
     }
@@ -89,16 +65,13 @@ impl UpstreamConnection {
     /// where the error gives it back.
     pub(crate) async fn send(
         &mut self,
-        mut request: Request<UploadBody>,
+        request: Request<UploadBody>,
         interims: &RequestInterims,
     ) -> Result<Response<ReceivedBody>, FailedAttempt> {
         match self {
-            Self::Http1(connection) => {
-                interims.listen(&mut request);
-                let upload = Arc::clone(request.body().progress());
-                sent(connection.sender.try_send_request(request), &upload).await
-            }
-            Self::Shared(share) => share.send(request, interims).await,
+            Self::Http1(connection) => connection.send(request, interims).await,
+            // What the other versions need is larger.
+            Self::Shared(share) => Box::pin(share.send(request, interims)).await,
         }
     }
 
@@ -106,14 +79,14 @@ impl UpstreamConnection {
     /// limits them itself.
     pub(crate) fn input_end(&self) -> InputEnd {
         match self {
-            Self::Http1(connection) => connection.input_end.clone(),
+            Self::Http1(connection) => connection.input_end(),
             Self::Shared(_) => InputEnd::default(),
         }
     }
 
     fn feedback(&self) -> Option<&ConnectionFeedback> {
         match self {
-            Self::Http1(connection) => connection.feedback.as_ref(),
+            Self::Http1(connection) => connection.feedback(),
             Self::Shared(share) => Some(&share.feedback),
         }
     }
@@ -140,6 +113,18 @@ impl UpstreamConnection {
         }
     }
 
+    /// Polls the body of the response, or something else that its arrival makes ready.
+    pub(crate) fn poll<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        match self {
+            Self::Http1(connection) => connection.poll(cx, poll),
+            Self::Shared(_) => poll(cx),
+        }
+    }
+
     /// Gives it no further request: the upstream wants none.
     pub(crate) fn retire(&self) {
         if let Self::Shared(share) = self {
@@ -150,7 +135,7 @@ impl UpstreamConnection {
     /// Ends it though a request is being sent, which dropping it does not. Of a shared one only the stream ends.
     pub(crate) fn cut(self) {
         if let Self::Http1(connection) = self {
-            connection.cut.cancel();
+            connection.cut();
         }
     }
 }

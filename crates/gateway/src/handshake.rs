@@ -17,10 +17,12 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
-use crate::connection::{Http1Connection, UpstreamConnection, WantedConnection};
+use crate::connection::{UpstreamConnection, WantedConnection};
+use crate::http1_connection::Http1Connection;
 use crate::settings::SettingsStream;
 use crate::share::{MAX_STREAMS, SharedSender};
 use crate::shared::SharedGateway;
+use crate::stats::GatewayCounters;
 use crate::upstream::UpstreamScheme;
 
 /// The interval of PINGs on a connection over HTTP/2 with requests in flight, and the time for the answer. So a
@@ -33,6 +35,18 @@ const PATIENCE: Patience =
 const STREAM_WINDOW: u32 = 256 * 1024;
 /// That of a connection: clients that do not read their responses must not hold up those of others.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_STREAMS as u32;
+
+/// Counts a connection as open until it is dropped.
+struct OpenConnection {
+    counters: Arc<GatewayCounters>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.counters.open.fetch_sub(1, Relaxed);
+    }
+}
 
 /// Starts HTTP/1.1 on a stream to the upstream.
 pub(crate) async fn http1<T>(
@@ -64,17 +78,13 @@ where
         builder.handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
     let counters = Arc::clone(&shared.counters);
     counters.open.fetch_add(1, Relaxed);
-    let (connected, cut) = Http1Connection::new(sender, input_end, feedback);
-    tokio::spawn(async move {
-        tokio::select! {
-            // The request gets the error. Between requests it does not matter.
-            _ = connection.with_upgrades() => {}
-            () = cut.cancelled() => {}
-        }
-        counters.open.fetch_sub(1, Relaxed);
-        drop(permit);
-    });
-    Ok(UpstreamConnection::Http1(connected))
+    let open = OpenConnection { counters, _permit: permit };
+    let work = async move {
+        let _open = open;
+        // The request gets the error. Between requests it does not matter.
+        let _ = connection.with_upgrades().await;
+    };
+    Ok(UpstreamConnection::Http1(Http1Connection::new(sender, work, input_end, feedback)))
 }
 
 /// Starts HTTP/2 on a stream to the upstream, and returns the first share of it.

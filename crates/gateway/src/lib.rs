@@ -16,6 +16,7 @@
 //! | `interims` | informational responses | RFC 9110 §15.2 |
 //! | `dial`, `handshake`, `pool` | new and kept connections to the upstream | RFC 9112 §9 |
 //! | `connection` | a connection to the upstream, and what a request needs of it | RFC 9112 §9 |
+//! | `http1_connection` | one over HTTP/1.1 | RFC 9112 §9 |
 //! | `multiplexed` | the head of a request on a stream of HTTP/2 or HTTP/3 | RFC 9113 §8.3.1, RFC 9114 §4.3.1 |
 //! | `share` | a stream's share of a connection over HTTP/2 or HTTP/3 | RFC 9113 §5, RFC 9114 §4.1 |
 //! | `forward` | sends a request and waits for its response; retries where that is safe | RFC 9110 §9.2.2 |
@@ -56,6 +57,7 @@ mod forward;
 mod forwarded;
 mod handshake;
 mod head;
+mod http1_connection;
 mod interims;
 mod limits;
 mod multiplexed;

@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use eyas::ConnectionFeedback;
+use tokio::runtime::{self, Handle};
 use tokio::time::Instant;
 
-use crate::connection::{ConnectionOwner, Http1Connection, UpstreamConnection, WantedConnection};
+use crate::connection::{ConnectionOwner, UpstreamConnection, WantedConnection};
+use crate::http1_connection::Http1Connection;
 use crate::share::{ConnectionShare, ConnectionStreams, SharedSender};
 use crate::upstream::UpstreamScheme;
 
@@ -20,8 +22,13 @@ struct IdleConnection {
 }
 
 impl IdleConnection {
-    fn is_usable(&self, now: Instant, keep_time: Duration) -> bool {
-        !self.connection.sender.is_closed() && now.duration_since(self.since) < keep_time
+    fn is_usable(&mut self, now: Instant, keep_time: Duration) -> bool {
+        now.duration_since(self.since) < keep_time && !self.connection.is_closed()
+    }
+
+    /// Returns whether a request of this client may use it, in a runtime where that wakes no other thread.
+    fn is_for(&self, owner: ConnectionOwner, runtime: runtime::Id) -> bool {
+        self.owner == owner && self.connection.runtime() == runtime
     }
 }
 
@@ -93,21 +100,23 @@ impl UpstreamPool {
         if wanted.opened_since.is_some() {
             return None;
         }
-        let idle = &mut connections.idle;
-        while let Some(at) = idle.iter().rposition(|one| one.owner == wanted.owner) {
-            let one = idle.remove(at)?;
+        let runtime = Handle::current().id();
+        loop {
+            let at = connections.idle.iter().rposition(|one| one.is_for(wanted.owner, runtime))?;
+            let mut one = connections.idle.remove(at)?;
+            drop(connections);
             if one.is_usable(now, self.keep_time) {
                 return Some(UpstreamConnection::Http1(one.connection));
             }
+            connections = self.lock();
         }
-        None
     }
 
     /// Keeps a connection after a request, and closes the oldest one if there are too many.
     pub(crate) fn keep(self: &Arc<Self>, connection: UpstreamConnection, owner: ConnectionOwner) {
         // A share is returned by dropping it.
-        let UpstreamConnection::Http1(connection) = connection else { return };
-        if connection.sender.is_closed() || self.limit == 0 {
+        let UpstreamConnection::Http1(mut connection) = connection else { return };
+        if self.limit == 0 || connection.is_closed() {
             return;
         }
         let mut connections = self.lock();
@@ -164,7 +173,7 @@ impl UpstreamPool {
     fn sweep(&self) -> bool {
         let now = Instant::now();
         let mut connections = self.lock();
-        connections.idle.retain(|one| one.is_usable(now, self.keep_time));
+        connections.idle.retain_mut(|one| one.is_usable(now, self.keep_time));
         connections.multiplexed.retain(|one| one.is_usable(now, self.keep_time));
         let is_empty = connections.idle.is_empty() && connections.multiplexed.is_empty();
         if is_empty {
@@ -176,7 +185,8 @@ impl UpstreamPool {
 
     fn sweep_later(self: &Arc<Self>) {
         if !self.is_sweeping.swap(true, Relaxed) {
-            tokio::spawn(sweep(Arc::downgrade(self), self.keep_time));
+            let sweeper = Sweeper { pool: Arc::downgrade(self), is_done: false };
+            tokio::spawn(sweeper.run(self.keep_time));
         }
     }
 
@@ -185,12 +195,27 @@ impl UpstreamPool {
     }
 }
 
-async fn sweep(pool: Weak<UpstreamPool>, interval: Duration) {
-    loop {
-        tokio::time::sleep(interval).await;
-        match pool.upgrade() {
-            Some(pool) if pool.sweep() => {}
-            _ => return,
+/// The task that sweeps. If it is dropped with its runtime, the next connection that is kept starts another one.
+struct Sweeper {
+    pool: Weak<UpstreamPool>,
+    is_done: bool,
+}
+
+impl Sweeper {
+    async fn run(mut self, interval: Duration) {
+        while !self.is_done {
+            tokio::time::sleep(interval).await;
+            self.is_done = self.pool.upgrade().is_none_or(|pool| !pool.sweep());
+        }
+    }
+}
+
+impl Drop for Sweeper {
+    fn drop(&mut self) {
+        if !self.is_done
+            && let Some(pool) = self.pool.upgrade()
+        {
+            pool.is_sweeping.store(false, Relaxed);
         }
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use crate::connection::{ConnectionOwner, UpstreamConnection};
 use crate::fields;
 use crate::pool::UpstreamPool;
-use crate::received::ReceivedBody;
+use crate::received::{ReceivedBody, ReceivedError};
 use crate::request_body::UploadProgress;
 use crate::stats::GatewayCounters;
 
@@ -84,6 +84,9 @@ struct FromUpstream {
     idle_time: Duration,
     timer: Option<Pin<Box<Sleep>>>,
     is_waiting: bool,
+    /// Why it has ended early, until the client learns of it.
+    failure: Option<ReceivedError>,
+    has_failed: bool,
 }
 
 impl ResponseBody {
@@ -103,7 +106,15 @@ impl ResponseBody {
         lease: ConnectionLease,
         idle_time: Duration,
     ) -> Self {
-        let source = FromUpstream { body, lease, idle_time, timer: None, is_waiting: false };
+        let source = FromUpstream {
+            body,
+            lease,
+            idle_time,
+            timer: None,
+            is_waiting: false,
+            failure: None,
+            has_failed: false,
+        };
         Self(BodySource::Upstream(Box::new(source)))
     }
 }
@@ -113,7 +124,15 @@ impl FromUpstream {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
-        let Poll::Ready(polled) = Pin::new(&mut self.body).poll_frame(cx) else {
+        let body = &mut self.body;
+        let polled = match (self.failure.take(), &mut self.lease.connection) {
+            (Some(error), _) => Poll::Ready(Some(Err(error))),
+            (None, Some(connection)) => {
+                connection.poll(cx, |cx| Pin::new(&mut *body).poll_frame(cx))
+            }
+            (None, None) => Pin::new(body).poll_frame(cx),
+        };
+        let Poll::Ready(polled) = polled else {
             return self.poll_silence(cx).map(|error| Some(Err(error)));
         };
         self.is_waiting = false;
@@ -130,6 +149,12 @@ impl FromUpstream {
                     }
                 };
                 Poll::Ready(Some(Ok(cleaned)))
+            }
+            Some(Err(error)) if !self.has_failed => {
+                // The server writes what came before, which it would otherwise drop.
+                (self.failure, self.has_failed) = (Some(error), true);
+                cx.waker().wake_by_ref();
+                Poll::Pending
             }
             Some(Err(error)) => {
                 GatewayCounters::count(&self.lease.counters.aborted_responses);

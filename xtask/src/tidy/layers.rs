@@ -59,7 +59,7 @@ const LAYERED: [Layered; 7] = [
             &["fields", "forwarded"],
             &["multiplexed", "request_body", "settings", "upgrade", "validation", "websocket"],
             &["attempt", "failure", "interims", "notices", "stats", "websocket_stream"],
-            &["connection", "pool", "share"],
+            &["connection", "http1_connection", "pool", "share"],
             &["response_body", "shared"],
             &["dial", "forward", "handshake", "head", "tunnel"],
             &["service"],

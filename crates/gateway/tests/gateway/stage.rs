@@ -42,7 +42,7 @@ impl Stage {
         let upstream = format!("http://{address}").parse().expect("an upstream");
         let gateway = set(Gateway::builder(upstream)).build().expect("a gateway");
         let server = Server::builder().extended_connect(["websocket"]).keep_field_case(true);
-        let server = server.service(gateway.clone());
+        let server = server.threads(1).service(gateway.clone());
         let running = set_server(server).start().await.expect("a server");
         Self { running, gateway, connections }
     }
