@@ -67,17 +67,13 @@ const NOT_IN_TRAILERS: [HeaderName; 14] = [
     header::VIA,
 ];
 
-/// How many fields `head` adds to those of a request, at most.
-const ADDED_TO_REQUEST: usize = 8;
-
-/// Returns the fields of a request that are forwarded: without its connection-specific fields, its framing and its
+/// Copies the fields of a request that are forwarded: without its connection-specific fields, its framing and its
 /// `Host`, which `head` adds again, and without those about the client, unless it is trusted. `Cookie` fields are
 /// joined (RFC 9113 §8.2.3).
-pub(crate) fn filter_request(from: HeaderMap, is_trusted: bool) -> HeaderMap {
-    let mut named = named_by_connection(&from);
+pub(crate) fn copy_request(from: &HeaderMap, to: &mut HeaderMap, is_trusted: bool) {
+    let mut named = named_by_connection(from);
     named.retain(|name| !MEANT_FOR_UPSTREAM.contains(name) && !forwarded::is_claim(name));
-    let mut to = HeaderMap::with_capacity(from.len() + ADDED_TO_REQUEST);
-    move_fields(from, &mut to, |name| {
+    let may_pass = |name: &HeaderName| {
         !HOP_BY_HOP.contains(name)
             && !named.contains(name)
             && is_unambiguous(name)
@@ -86,13 +82,20 @@ pub(crate) fn filter_request(from: HeaderMap, is_trusted: bool) -> HeaderMap {
             && *name != header::HOST
             // In CGI it becomes HTTP_PROXY, a variable that programs trust ("httpoxy").
             && name.as_str() != "proxy"
-    });
-    join_cookies(&mut to);
-    to
+    };
+    for (name, value) in from.iter().filter(|(name, _)| may_pass(name)) {
+        to.append(name.clone(), value.clone());
+    }
+    join_cookies(to);
 }
 
 /// Removes the fields of a response that are not forwarded.
 pub(crate) fn filter_response(headers: &mut HeaderMap) {
+    // It names ports of the upstream, which clients cannot reach.
+    headers.remove(header::ALT_SVC);
+    if !headers.keys().any(|name| HOP_BY_HOP.contains(name)) {
+        return;
+    }
     if headers.contains_key(header::TRANSFER_ENCODING) {
         // RFC 9112 §6.3: it overrides a length, which must not be forwarded.
         headers.remove(header::CONTENT_LENGTH);
@@ -106,8 +109,6 @@ pub(crate) fn filter_response(headers: &mut HeaderMap) {
     for name in &HOP_BY_HOP {
         headers.remove(name);
     }
-    // It names ports of the upstream, which clients cannot reach.
-    headers.remove(header::ALT_SVC);
 }
 
 /// Returns the fields of an interim response that are forwarded. It has no content (RFC 9110 §15.2).
@@ -203,6 +204,12 @@ mod tests {
         headers
     }
 
+    fn copied(from: HeaderMap, is_trusted: bool) -> HeaderMap {
+        let mut to = HeaderMap::new();
+        copy_request(&from, &mut to, is_trusted);
+        to
+    }
+
     fn names_of(headers: &HeaderMap) -> Vec<&str> {
         headers.keys().map(HeaderName::as_str).collect()
     }
@@ -224,7 +231,7 @@ mod tests {
             ("proxy", "evil:8080"),
             ("accept", "*/*"),
         ]);
-        assert_eq!(names_of(&filter_request(request, false)), ["accept"]);
+        assert_eq!(names_of(&copied(request, false)), ["accept"]);
         let mut response = map(&[
             ("connection", "close, x-hop"),
             ("x-hop", "1"),
@@ -249,8 +256,8 @@ mod tests {
             ("x-mine", "1"),
         ]);
         let all = ["authorization", "cookie", "range", "x-forwarded-for"];
-        assert_eq!(names_of(&filter_request(request.clone(), true)), all);
-        assert_eq!(names_of(&filter_request(request, false)), all[..3]);
+        assert_eq!(names_of(&copied(request.clone(), true)), all);
+        assert_eq!(names_of(&copied(request, false)), all[..3]);
         let mut response = map(&[
             ("connection", "content-length, Set-Cookie, x-hop"),
             ("content-length", "3"),
@@ -271,7 +278,7 @@ mod tests {
             ("x.y", "1"),
             ("x-y", "1"),
         ]);
-        assert_eq!(names_of(&filter_request(request, true)), ["x-y"]);
+        assert_eq!(names_of(&copied(request, true)), ["x-y"]);
     }
 
     //= hostile gateway
@@ -286,21 +293,21 @@ mod tests {
             ("x-real-ip", "192.0.2.1"),
             ("user-agent", "x"),
         ]);
-        assert_eq!(names_of(&filter_request(request.clone(), false)), ["user-agent"]);
-        assert_eq!(filter_request(request, true).len(), 5);
+        assert_eq!(names_of(&copied(request.clone(), false)), ["user-agent"]);
+        assert_eq!(copied(request, true).len(), 5);
     }
 
     #[test]
     fn cookie_crumbs_are_joined() {
         let request = map(&[("cookie", "a=b"), ("accept", "*/*"), ("cookie", "c=d")]);
-        let headers = filter_request(request, false);
+        let headers = copied(request, false);
         assert_eq!(headers.get_all("cookie").iter().collect::<Vec<_>>(), ["a=b; c=d"]);
     }
 
     #[test]
     fn several_values_of_a_field_are_forwarded_together() {
         let request = map(&[("accept", "a"), ("te", "x"), ("te", "y"), ("accept", "b")]);
-        let headers = filter_request(request, false);
+        let headers = copied(request, false);
         assert_eq!(headers.get_all("accept").iter().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(headers.len(), 2);
     }

@@ -6,13 +6,14 @@
 //! began. A reused connection may have ended before, and the host of a new one while it was accepted: the race for
 //! the next one then finds another address of the upstream.
 
-use std::future::Future;
-use std::pin::pin;
+use std::convert::Infallible;
+use std::future::{Future, pending};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use eyas::race::evidence::FailureCause;
 use eyas_http::serve::InterimResponses;
-use http::{Request, Response, header};
+use http::{Request, Response};
 use tokio::time::{Instant, sleep};
 
 use crate::attempt::{FailedAttempt, RequestFate, describe, malformed};
@@ -31,11 +32,13 @@ const MAX_REPEATS: u32 = 2;
 /// The limit on connections opened for a request.
 const MAX_OPENED: u32 = 4;
 
-/// Sends a request, and waits for the head of its response.
+/// Sends a request, and waits for the head of its response. `repeated` returns the request once more, unless it must not
+/// be sent twice.
 pub(crate) async fn send(
     shared: &Arc<SharedGateway>,
     mut wanted: WantedConnection,
     mut request: Request<UploadBody>,
+    repeated: impl Fn() -> Option<Request<UploadBody>>,
 ) -> Result<(Response<ReceivedBody>, ConnectionLease), UpstreamFailure> {
     let (upload, owner) = (Arc::clone(request.body().progress()), wanted.owner);
     let client = request.extensions_mut().remove::<InterimResponses>();
@@ -51,11 +54,12 @@ pub(crate) async fn send(
             }
             None => {
                 opened += 1;
-                dial::connect(shared, wanted).await?
+                // Apart from the request, for most of which there is a connection: a race is large.
+                Box::pin(dial::connect(shared, wanted)).await?
             }
         };
         let began = Instant::now();
-        let (copy, is_idempotent) = (copy_for_retry(&request), request.method().is_idempotent());
+        let is_idempotent = request.method().is_idempotent();
         match attempt(shared, connection, (request, is_new), client.clone()).await {
             Ok(answered) => return Ok(leased(shared, owner, answered, upload)),
             Err(FailedAttempt { unsent: Some(unsent), .. }) if opened < MAX_OPENED => {
@@ -66,7 +70,7 @@ pub(crate) async fn send(
                     && (fate == RequestFate::Unprocessed
                         || (fate == RequestFate::Ended && is_idempotent)) =>
             {
-                request = copy.ok_or(failure)?;
+                request = repeated().ok_or(failure)?;
                 // One whose streams end may go on for a while, as that of a server that is being stopped.
                 wanted.opened_since = Some(began);
                 repeats += 1;
@@ -91,22 +95,6 @@ fn leased(
     (response, ConnectionLease { connection, is_refused, owner, pool, upload, counters })
 }
 
-/// Returns a copy of the request, if it can be sent twice: without a body and an upgrade.
-fn copy_for_retry(request: &Request<UploadBody>) -> Option<Request<UploadBody>> {
-    let can_repeat = !request.headers().contains_key(header::UPGRADE)
-        && http_body::Body::is_end_stream(request.body());
-    if !can_repeat {
-        return None;
-    }
-    let mut copy = Request::new(UploadBody::none());
-    *copy.method_mut() = request.method().clone();
-    *copy.uri_mut() = request.uri().clone();
-    *copy.version_mut() = request.version();
-    *copy.headers_mut() = request.headers().clone();
-    *copy.extensions_mut() = request.extensions().clone();
-    Some(copy)
-}
-
 async fn attempt(
     shared: &SharedGateway,
     mut connection: UpstreamConnection,
@@ -119,7 +107,7 @@ async fn attempt(
     let upload = Arc::clone(request.body().progress());
     let interims = RequestInterims::new(&upload, client, &connection.input_end());
     let result = {
-        let sent = connection.send(request, &interims);
+        let sent = pin!(connection.send(request, &interims));
         interims.limit(with_timeout(shared, &upload, sent)).await
     };
     let result = match result {
@@ -178,18 +166,23 @@ fn remember(connection: &UpstreamConnection, failed: &FailedAttempt, is_new: boo
 async fn with_timeout<T>(
     shared: &SharedGateway,
     upload: &UploadProgress,
-    responding: impl Future<Output = T>,
+    mut responding: Pin<&mut impl Future<Output = T>>,
 ) -> Option<T> {
     let limit = shared.limits.response_time;
-    let mut responding = pin!(responding);
     let mut silence = pin!(sleep(limit));
-    let mut continue_timer = pin!(sleep(shared.limits.continue_time));
+    let mut continuing = pin!(async {
+        if upload.gate.is_waiting() {
+            sleep(shared.limits.continue_time).await;
+            upload.gate.open();
+        }
+        pending::<Infallible>().await
+    });
     let mut bytes = 0;
     loop {
         tokio::select! {
             biased;
             response = &mut responding => return Some(response),
-            () = &mut continue_timer, if upload.gate.is_waiting() => upload.gate.open(),
+            never = &mut continuing => match never {},
             () = &mut silence => {
                 let accepted = upload.bytes();
                 if accepted == bytes && !upload.is_awaited() {

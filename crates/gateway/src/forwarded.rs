@@ -69,24 +69,29 @@ pub(crate) fn is_claim(name: &HeaderName) -> bool {
 pub(crate) fn add(headers: &mut HeaderMap, peer: &RequestPeer, host: &HeaderValue) {
     let proto = if peer.secure { "https" } else { "http" };
     let host_text = host.to_str().unwrap_or_default();
-    let element = format!("for={};host=\"{host_text}\";proto={proto}", node(peer.ip()));
+    let client = peer.ip().map_or_else(|| "unknown".to_owned(), |ip| ip.to_string());
+    let (open, close) = if peer.ip().is_some_and(|ip| ip.is_ipv6()) { BRACKETS } else { ("", "") };
+    let element =
+        ["for=", open, &client, close, ";host=\"", host_text, "\";proto=", proto].concat();
     if let Some(before) = from_older_fields(headers) {
         headers.insert(header::FORWARDED, before);
     }
-    append(headers, header::FORWARDED, &element);
-    let client = peer.ip().map_or_else(|| "unknown".to_owned(), |ip| ip.to_string());
-    append(headers, X_FORWARDED_FOR, &client);
+    append(headers, header::FORWARDED, element);
+    append(headers, X_FORWARDED_FOR, client);
     // These have a single value: that of the first trusted proxy.
     keep_last(headers, X_FORWARDED_PROTO, HeaderValue::from_static(proto));
     keep_last(headers, X_FORWARDED_HOST, host.clone());
 }
+
+/// What is around an address of IPv6 in `Forwarded` (RFC 7239 §6).
+const BRACKETS: (&str, &str) = ("\"[", "]\"");
 
 /// Returns an address as a node of `Forwarded` (RFC 7239 §6).
 fn node(ip: Option<IpAddr>) -> String {
     match ip {
         None => "unknown".to_owned(),
         Some(IpAddr::V4(ip)) => ip.to_string(),
-        Some(IpAddr::V6(ip)) => format!("\"[{ip}]\""),
+        Some(IpAddr::V6(ip)) => format!("{}{ip}{}", BRACKETS.0, BRACKETS.1),
     }
 }
 
@@ -132,10 +137,13 @@ fn keep_last(headers: &mut HeaderMap, name: HeaderName, default: HeaderValue) {
 }
 
 /// Joins all lines to a single one, for applications that read only the first or the last one.
-fn append(headers: &mut HeaderMap, name: HeaderName, element: &str) {
-    let before = headers.get_all(&name).iter().filter_map(|value| value.to_str().ok());
-    let list: Vec<&str> = before.chain([element]).collect();
-    if let Ok(value) = HeaderValue::try_from(list.join(", ")) {
+fn append(headers: &mut HeaderMap, name: HeaderName, mut element: String) {
+    if headers.contains_key(&name) {
+        let before = headers.get_all(&name).iter().filter_map(|value| value.to_str().ok());
+        let list: Vec<&str> = before.chain([element.as_str()]).collect();
+        element = list.join(", ");
+    }
+    if let Ok(value) = HeaderValue::try_from(element) {
         headers.insert(name, value);
     }
 }

@@ -8,6 +8,9 @@ use crate::peer::RequestPeer;
 use crate::shared::SharedGateway;
 use crate::validation::{BodyFraming, ValidRequest};
 
+/// How many fields are added to those of a request, at most.
+const ADDED: usize = 8;
+
 const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 
 /// The content of a request, after its body was peeked at.
@@ -34,14 +37,14 @@ impl RequestContent {
 pub(crate) fn for_upstream(
     shared: &SharedGateway,
     valid: &ValidRequest,
-    (from, peer): (&mut request::Parts, &RequestPeer),
+    (from, peer): (&request::Parts, &RequestPeer),
 ) -> Option<Request<()>> {
     let is_trusted = peer.ip().is_some_and(|ip| shared.trusts(ip));
-    let mut headers = fields::filter_request(std::mem::take(&mut from.headers), is_trusted);
+    let mut headers = HeaderMap::with_capacity(from.headers.len() + ADDED);
     // RFC 9110 §7.2: it should come first.
     let host = valid.host.clone().unwrap_or_else(|| shared.authority());
-    let mut all = HeaderMap::with_capacity(headers.len() + 8);
-    all.insert(header::HOST, host.clone());
+    headers.insert(header::HOST, host.clone());
+    fields::copy_request(&from.headers, &mut headers, is_trusted);
     forwarded::add(&mut headers, peer, &host);
     shared.pseudonym.add(from.version, &mut headers);
     if valid.accepts_trailers {
@@ -54,12 +57,14 @@ pub(crate) fn for_upstream(
         // RFC 8470 §5.1.
         headers.insert(EARLY_DATA, HeaderValue::from_static("1"));
     }
-    all.extend(headers);
     let mut request = Request::new(());
     *request.method_mut() = from.method.clone();
-    *request.uri_mut() = valid.target.parse::<Uri>().ok()?;
+    *request.uri_mut() = match from.uri.path_and_query() {
+        Some(same) if same == valid.target.as_str() => Uri::from(same.clone()),
+        _ => valid.target.parse().ok()?,
+    };
     *request.version_mut() = Version::HTTP_11;
-    *request.headers_mut() = all;
+    *request.headers_mut() = headers;
     Some(request)
 }
 

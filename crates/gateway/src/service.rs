@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use eyas_http::serve::InterimResponses;
 use eyas_relay::proxy_status::ErrorType;
-use http::{HeaderValue, Request, Response, StatusCode, header, request};
+use http::{Extensions, HeaderValue, Request, Response, StatusCode, Version, header, request};
 use http_body::Body;
 use hyper::ext::Protocol;
 use hyper::upgrade::OnUpgrade;
@@ -58,13 +58,13 @@ impl Gateway {
     /// Returns the status of the response if the request is rejected.
     pub fn upstream_request(
         &self,
-        mut from: request::Parts,
+        from: request::Parts,
         client: Option<SocketAddr>,
         is_over: bool,
     ) -> Result<Request<()>, StatusCode> {
         let peer = RequestPeer { remote: client, ..RequestPeer::default() };
         let valid = validate(&from, false).map_err(|rejection| rejection.status)?;
-        let request = head::for_upstream(&self.0, &valid, (&mut from, &peer));
+        let request = head::for_upstream(&self.0, &valid, (&from, &peer));
         let mut request = request.ok_or(StatusCode::BAD_REQUEST)?;
         head::frame(&mut request, RequestContent::from_framing(valid.framing, is_over));
         Ok(request)
@@ -148,23 +148,30 @@ where
         }
         let client = UploadBody::new(body, None, UploadProgress::new(false));
         let wanted = WantedConnection::for_websocket(owner, &shared.upstream);
-        return open_websocket_on_stream(shared, wanted, client, forwarded).await;
+        return Box::pin(open_websocket_on_stream(shared, wanted, client, forwarded)).await;
     }
     if let Some(Some(client)) = upgrade {
         let wanted = WantedConnection::for_websocket(owner, &shared.upstream);
-        return open_websocket(shared, wanted, client, forwarded).await;
+        return Box::pin(open_websocket(shared, wanted, client, forwarded)).await;
     }
-    // The case of names, which hyper keeps there: some applications mind it.
-    from.extensions.remove::<OnUpgrade>();
-    forwarded.extensions_mut().extend(std::mem::take(&mut from.extensions));
+    let extensions = kept_extensions(from);
+    forwarded.extensions_mut().extend(extensions.clone());
     let (upload, content) = upload(&valid, &forwarded, body).await?;
     let mut forwarded = forwarded.map(|()| upload);
     head::frame(&mut forwarded, content);
     if let Some((protocols, _)) = &switching {
         upgrade::request(forwarded.headers_mut(), protocols);
     }
-    let (response, lease) =
-        forward::send(shared, WantedConnection::new(owner, switching.is_some()), forwarded).await?;
+    let can_repeat = switching.is_none() && forwarded.body().is_end_stream();
+    let repeated = || {
+        let head = can_repeat.then(|| head::for_upstream(shared, &valid, (from, peer)))??;
+        let mut repeated = head.map(|()| UploadBody::none());
+        repeated.extensions_mut().extend(extensions.clone());
+        head::frame(&mut repeated, content);
+        Some(repeated)
+    };
+    let wanted = WantedConnection::new(owner, switching.is_some());
+    let (response, lease) = forward::send(shared, wanted, forwarded, repeated).await?;
     if let (Some((protocols, client)), StatusCode::SWITCHING_PROTOCOLS) =
         (switching, response.status())
     {
@@ -177,10 +184,28 @@ where
         let text = "the only supported transfer coding is chunked".to_owned();
         return Err(UpstreamFailure::Malformed(ErrorType::HttpResponseTransferCoding, text));
     }
+    Ok(forwarded_response(shared, response, lease))
+}
+
+/// Returns what hyper keeps with a request over HTTP/1: the case of names, which some applications mind.
+fn kept_extensions(from: &mut request::Parts) -> Extensions {
+    if matches!(from.version, Version::HTTP_2 | Version::HTTP_3) {
+        return Extensions::new();
+    }
+    from.extensions.remove::<OnUpgrade>();
+    std::mem::take(&mut from.extensions)
+}
+
+/// Returns a response as the client gets it.
+fn forwarded_response(
+    shared: &SharedGateway,
+    response: Response<ReceivedBody>,
+    lease: ConnectionLease,
+) -> Response<ResponseBody> {
     let idle_time = shared.limits.idle_time;
     let mut response = response.map(|body| ResponseBody::from_upstream(body, lease, idle_time));
     fields::filter_response(response.headers_mut());
-    Ok(response)
+    response
 }
 
 /// Opens a tunnel for the protocol that the upstream has switched to.
@@ -270,15 +295,13 @@ async fn open_websocket_on_stream(
     let key = websocket::new_key().ok_or(UNWRITABLE)?;
     forwarded.headers_mut().insert(header::SEC_WEBSOCKET_KEY, key.clone());
     websocket::request_upgrade(forwarded.headers_mut());
-    let (mut response, lease) = forward::send(shared, wanted, forwarded).await?;
+    let (response, lease) = forward::send(shared, wanted, forwarded, || None).await?;
     if response.status().is_success() {
         // The client would take it for a WebSocket.
         return Err(upgrade_failed("it responded as if no WebSocket had been requested"));
     }
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        let idle_time = shared.limits.idle_time;
-        fields::filter_response(response.headers_mut());
-        return Ok(response.map(|body| ResponseBody::from_upstream(body, lease, idle_time)));
+        return Ok(forwarded_response(shared, response, lease));
     }
     if !websocket::is_accepted(Some(&key), response.headers()) {
         return Err(upgrade_failed("it switched to something other than WebSocket"));
@@ -301,11 +324,9 @@ async fn open_websocket(
     let mut forwarded = forwarded.map(|()| UploadBody::none());
     let key = forwarded.headers().get(header::SEC_WEBSOCKET_KEY).cloned();
     websocket::request_upgrade(forwarded.headers_mut());
-    let (mut response, lease) = forward::send(shared, wanted, forwarded).await?;
+    let (response, lease) = forward::send(shared, wanted, forwarded, || None).await?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        let idle_time = shared.limits.idle_time;
-        fields::filter_response(response.headers_mut());
-        return Ok(response.map(|body| ResponseBody::from_upstream(body, lease, idle_time)));
+        return Ok(forwarded_response(shared, response, lease));
     }
     if !websocket::is_accepted(key.as_ref(), response.headers()) {
         return Err(upgrade_failed("it switched to something other than WebSocket"));
