@@ -17,6 +17,7 @@ use eyas_race::evidence::{Evidence, EvidenceLevel, FailureCause};
 use eyas_race::io::{AttemptId, NetworkChange, NetworkView, RaceFailure, RaceInput, RaceOutput};
 use eyas_race::race::{Race, RaceAttempt, RaceSetup};
 use eyas_race::trace::RaceJournal;
+use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::abort_on_drop::AbortOnDrop;
@@ -307,12 +308,19 @@ impl RaceDriver {
         // A peer that proves nothing may have taken over the address.
         let is_proved =
             self.race.setup().target.authenticates_peer() && self.endpoint.authenticates_peers();
-        let expired = resolver.expired(&query, port, is_absolute).filter(|_| is_proved);
+        let expired = is_proved.then(|| resolver.expired(&query, port, is_absolute)).flatten();
         let has_expired = expired.is_some();
         self.immediate_answers.extend(expired.map(&filter));
+        let mut answering =
+            Box::pin(async move { filter(resolver.query_as(&query, port, is_absolute).await) });
+        // What files or earlier answers say needs no task.
+        if let Some(answer) = answering.as_mut().now_or_never() {
+            self.immediate_answers.push(answer);
+            return;
+        }
         let sender = self.sender.clone();
         let query = AbortOnDrop::spawn(async move {
-            let answer = filter(resolver.query_as(&query, port, is_absolute).await);
+            let answer = answering.await;
             // A driver that has ended needs no answer.
             let _ = sender.send(DriverEvent::Answer(answer)).await;
         });
