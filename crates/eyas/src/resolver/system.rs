@@ -4,7 +4,7 @@
 //! | rule | source |
 //! | --- | --- |
 //! | a name in the hosts file is answered from it alone | hosts(5), `nss_files` of glibc |
-//! | files are read again when they have changed | resolv.conf(5), glibc since 2.26 |
+//! | files are read again when they have changed, a millisecond ago or earlier | resolv.conf(5), glibc since 2.26 |
 //! | all record types of a name come from the same searched name | `res_search` of glibc with both families |
 //! | what is not understood is left to getaddrinfo(3) | `hostLookupOrder` of Go |
 //! | macOS and Windows answer themselves for addresses | mDNSResponder, `getaddrinfo` of Winsock |

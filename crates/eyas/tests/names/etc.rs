@@ -21,6 +21,7 @@ impl Etc {
 
     pub(crate) fn write(&self, name: &str, contents: &str) {
         fs::write(format!("/etc/{name}"), contents).unwrap();
+        wait_for_another_moment();
     }
 
     /// Makes a configuration, in one of the ways in which such files change.
@@ -55,5 +56,11 @@ impl Etc {
                 }
             }
         }
+        wait_for_another_moment();
     }
+}
+
+/// A resolver looks at a file once in a millisecond.
+fn wait_for_another_moment() {
+    std::thread::sleep(std::time::Duration::from_millis(2));
 }

@@ -4,7 +4,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 #[cfg(unix)]
 #[path = "file/unix.rs"]
@@ -42,6 +42,10 @@ impl PathStamp {
 /// The number of octets that are read of a file; lists of blocked names have a few megabytes.
 const MAX_OCTETS: u64 = 64 << 20;
 
+/// How long what was read counts as the file's present state: the files of a name are looked at once for all the
+/// questions of a race, and of the races that a busy program starts at the same time.
+const SAME_MOMENT: Duration = Duration::from_millis(1);
+
 /// How long two changes may have the same time stamp: a tick of the kernel's clock is at most 10 ms.
 const SETTLING: Duration = Duration::from_millis(100);
 
@@ -58,6 +62,8 @@ struct FileSnapshot<T> {
     stamp: PathStamp,
     /// Whether every later change has another stamp.
     is_settled: bool,
+    /// When the file was last looked at.
+    seen_at: Instant,
     value: Arc<T>,
 }
 
@@ -70,11 +76,18 @@ impl<T: PartialEq> WatchedFile<T> {
     /// there are none. As long as that is equal, it is the same `Arc`.
     pub(super) fn current(&self, parse: impl FnOnce(io::Result<&[u8]>) -> T) -> Arc<T> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen_at = Instant::now();
+        let settled = state.as_mut().filter(|read| read.is_settled);
+        if let Some(read) = &settled
+            && seen_at.duration_since(read.seen_at) < SAME_MOMENT
+        {
+            return Arc::clone(&read.value);
+        }
         let found = std::fs::metadata(&self.path);
-        if let Some(read) = state.as_ref()
-            && read.is_settled
+        if let Some(read) = settled
             && read.stamp == PathStamp::from_metadata(found.as_ref().map_err(copy))
         {
+            read.seen_at = seen_at;
             return Arc::clone(&read.value);
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -88,7 +101,7 @@ impl<T: PartialEq> WatchedFile<T> {
             _ => Arc::new(value),
         };
         let is_settled = stamp.is_settled(now);
-        *state = Some(FileSnapshot { stamp, is_settled, value: Arc::clone(&value) });
+        *state = Some(FileSnapshot { stamp, is_settled, seen_at, value: Arc::clone(&value) });
         value
     }
 
