@@ -4,6 +4,7 @@
 mod absent;
 mod child;
 mod completions;
+mod core_runtimes;
 mod demo;
 mod descriptors;
 mod doctor;

@@ -100,15 +100,27 @@ impl ClientAdmission {
         })
     }
 
-    /// Waits until those that were evicted are disconnected, except for a few.
-    pub(crate) async fn evicted_leave(&self) {
+    /// Returns the permit for one more connection like [`admit`](Self::admit), but waits while there are too many that
+    /// were evicted and are not disconnected yet.
+    pub(crate) async fn admit_in_turn(
+        self: &Arc<Self>,
+        client: IpAddr,
+    ) -> Result<ClientPermit, AdmissionDenial> {
         loop {
             let closed = self.closed.notified();
-            if self.open.lock().unwrap_or_else(PoisonError::into_inner).evicted < MAX_EVICTED {
-                return;
+            if !self.has_many_evicted() {
+                match self.admit(client) {
+                    // Somebody else who accepts has evicted one meanwhile.
+                    Err(AdmissionDenial::ProxyLimit(_)) if self.has_many_evicted() => {}
+                    admitted => return admitted,
+                }
             }
             closed.await;
         }
+    }
+
+    fn has_many_evicted(&self) -> bool {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).evicted >= MAX_EVICTED
     }
 
     /// Returns the permit for one more connection, which is pending.

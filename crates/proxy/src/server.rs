@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
-use eyas::sockets::{self, BoundAddress, ReportThrottle, StreamProtocol, WantedSockets};
+use eyas::sockets::{self, BindError, BoundAddress, ReportThrottle, StreamProtocol, WantedSockets};
 use eyas::{Endpoint, ServerIdentity};
 use eyas_http::metrics;
 use eyas_http::serve::{
@@ -19,8 +19,10 @@ use eyas_relay::rules::DestinationRules;
 use eyas_relay::via::UpstreamProxy;
 use eyas_relay::via::lanes::ProxyLanes;
 use eyas_sctp_tokio::SctpListener;
+use socket2::SockRef;
 use thiserror::Error;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -53,6 +55,7 @@ impl Proxy {
             limits: ProxyLimits::default(),
             metrics: None,
             observers: ProxyObservers::default(),
+            runtimes: Vec::new(),
         }
     }
 }
@@ -73,6 +76,7 @@ pub struct ProxyBuilder {
     limits: ProxyLimits,
     metrics: Option<SocketAddr>,
     observers: ProxyObservers,
+    runtimes: Vec<Handle>,
 }
 
 /// Why a proxy could not be started.
@@ -86,7 +90,7 @@ pub enum ProxyError {
     Open(SocketAddr),
     /// It cannot listen.
     #[error(transparent)]
-    Listen(#[from] eyas::sockets::BindError),
+    Listen(#[from] BindError),
     /// The certificate, or those of clients' issuers, cannot be used, or it cannot serve HTTP/3 or SCTP.
     #[error(transparent)]
     Serve(#[from] ServeError),
@@ -173,6 +177,14 @@ impl ProxyBuilder {
         self
     }
 
+    /// Also accepts TCP clients on these runtimes: whichever has nothing to do serves the next client to its end. With
+    /// runtimes of one thread, no step of a client has to wake another thread. They have to run for as long as the
+    /// endpoint is in use, which may keep sockets of its own there.
+    pub fn also_on(mut self, runtimes: impl IntoIterator<Item = Handle>) -> Self {
+        self.runtimes.extend(runtimes);
+        self
+    }
+
     /// Binds the sockets and starts serving. Must be called within a tokio runtime.
     ///
     /// # Errors
@@ -215,6 +227,7 @@ impl ProxyBuilder {
         }
         self.check_is_closed(bound.iter().map(|one| one.address))?;
         let addresses: Vec<SocketAddr> = bound.iter().map(|one| one.address).collect();
+        let listeners = take_listeners(&mut bound, &self.runtimes)?;
         let mut policy = self.policy;
         policy.deadline = self.limits.connect_time;
         let lanes = |via| ProxyLanes::new(via, self.endpoint.clone(), policy.clone());
@@ -233,6 +246,7 @@ impl ProxyBuilder {
             epoch: tokio::time::Instant::now(),
             counters: ProxyCounters::default(),
             observers: self.observers,
+            throttle: ReportThrottle::default(),
             drain: CancellationToken::new(),
             abort: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -245,8 +259,6 @@ impl ProxyBuilder {
             }
             None => None,
         };
-        let listeners: Vec<TcpListener> =
-            bound.iter_mut().filter_map(|one| one.tcp.take()).collect();
         let http = match self.security {
             Some(identity) => {
                 let tls = (identity, self.client_certificates);
@@ -254,12 +266,32 @@ impl ProxyBuilder {
             }
             None => None,
         };
-        for listener in listeners {
+        for (runtime, listener) in listeners {
             let streams = http.as_ref().map(eyas_http::serve::Running::streams);
-            shared.tasks.spawn(accept(Arc::clone(&shared), listener, streams));
+            shared.tasks.spawn_on(accept(Arc::clone(&shared), listener, streams), &runtime);
         }
         Ok(RunningProxy { shared, addresses, metrics, http })
     }
+}
+
+/// Takes the listeners for TCP, and returns them for this runtime and once more for each of those.
+fn take_listeners(
+    bound: &mut [BoundAddress],
+    runtimes: &[Handle],
+) -> Result<Vec<(Handle, TcpListener)>, BindError> {
+    let mut listeners = Vec::new();
+    for one in bound {
+        let Some(listener) = one.tcp.take() else { continue };
+        let copy = |runtime: &Handle| {
+            let _inside = runtime.enter();
+            let socket = SockRef::from(&listener).try_clone()?;
+            Ok((runtime.clone(), TcpListener::from_std(socket.into())?))
+        };
+        let copies = runtimes.iter().map(copy).collect::<io::Result<Vec<_>>>();
+        listeners.extend(copies.map_err(|source| BindError { address: one.address, source })?);
+        listeners.push((Handle::current(), listener));
+    }
+    Ok(listeners)
 }
 
 /// Serves HTTP/3 on these sockets, SCTP if requested, and HTTP/2 on the connections passed to it.
@@ -291,10 +323,9 @@ fn serve_http(
 
 /// Accepts clients until the proxy stops.
 async fn accept(shared: Arc<SharedProxy>, listener: TcpListener, streams: Option<StreamServer>) {
-    let throttle = ReportThrottle::default();
     loop {
         let exhausted = |error: &io::Error| {
-            if throttle.permits() {
+            if shared.throttle.permits() {
                 shared.notify(sockets::exhausted(error));
             }
         };
@@ -303,8 +334,7 @@ async fn accept(shared: Arc<SharedProxy>, listener: TcpListener, streams: Option
             accepted = accept_next(|| listener.accept(), exhausted) => accepted,
         };
         shared.counters.accepted();
-        shared.admission.evicted_leave().await;
-        match shared.admission.admit(client.ip()) {
+        match shared.admission.admit_in_turn(client.ip()).await {
             Ok(permit) => {
                 let with = (permit, streams.clone());
                 let serving = connection::serve(Arc::clone(&shared), tcp, client, with);
@@ -312,7 +342,7 @@ async fn accept(shared: Arc<SharedProxy>, listener: TcpListener, streams: Option
             }
             Err(denial) => {
                 shared.counters.over_limit();
-                if throttle.permits() {
+                if shared.throttle.permits() {
                     shared.notify(format!("{client} was turned away: {denial}"));
                 }
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use eyas::Endpoint;
 use eyas::race::policy::Policy;
+use eyas::sockets::ReportThrottle;
 use eyas_relay::destination::{Destination, RefusedRequest, RequestRefusal};
 use eyas_relay::handshake::ClientCredentials;
 use eyas_relay::proxy_status::ErrorType;
@@ -58,6 +59,8 @@ pub(crate) struct SharedProxy {
     pub(crate) epoch: Instant,
     pub(crate) counters: ProxyCounters,
     pub(crate) observers: ProxyObservers,
+    /// Limits the notices about clients that cannot be accepted.
+    pub(crate) throttle: ReportThrottle,
     /// Cancelled when no new clients are to be accepted.
     pub(crate) drain: CancellationToken,
     /// Cancelled when everything is to end now.

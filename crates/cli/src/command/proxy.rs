@@ -27,8 +27,10 @@ use eyas_proxy::users::ProxyUsers;
 use eyas_proxy::{Proxy, ProxyBuilder, ProxyError, ProxyLimits, RunningProxy};
 use eyas_relay::rules::DestinationRules;
 use serde_json::json;
+use tokio::runtime::Handle;
 
 use self::lines::{OutputStream, ReportLines};
+use super::core_runtimes::on_every_core;
 use super::descriptors::DescriptorShares;
 use super::service::{self, PassedSockets, RunningService, ServiceEvent};
 use super::{identity, ownership, setting};
@@ -50,7 +52,11 @@ pub(super) fn run(flags: &ProxyFlags, common: &CommonFlags) -> Result<ExitCode, 
             let preparation = NamespacePreparation::runtime(flags)?;
             super::on_runtime(run::run(flags, common, preparation))
         }
-        None => super::on_runtime(serve(flags, common)).map(|()| ExitCode::SUCCESS),
+        // Several threads share the cryptography of one client's streams.
+        None if flags.tls_cert.is_some() || !cfg!(unix) => {
+            super::on_runtime(serve(flags, common, Vec::new())).map(|()| ExitCode::SUCCESS)
+        }
+        None => on_every_core(|others| serve(flags, common, others)).map(|()| ExitCode::SUCCESS),
     }
 }
 
@@ -105,7 +111,12 @@ impl NamespacePreparation {
     }
 }
 
-async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> {
+/// Serves until it is told to stop, and clients also on these runtimes.
+async fn serve(
+    flags: &ProxyFlags,
+    common: &CommonFlags,
+    runtimes: Vec<Handle>,
+) -> Result<(), Failure> {
     // Set up before the proxy announces itself, so that no early signal is missed.
     let mut service = RunningService::begin(common.color)?;
     let tls = [&flags.tls_cert, &flags.tls_key, &flags.passphrase.pass_file, &flags.client_ca];
@@ -125,6 +136,7 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
     let lines = ReportLines::start(&flags.destinations, common, OutputStream::Stdout)?;
     let mut builder =
         lines.attach_to(builder(&flags.destinations, common, descriptors)?.limits(limits));
+    builder = builder.also_on(runtimes);
     for address in ListenAddresses::or_loopback(&flags.listen, DEFAULT_PORT) {
         builder = builder.listen(address);
     }
