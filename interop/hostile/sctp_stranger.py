@@ -24,7 +24,7 @@ DESCRIPTORS = 1024
 CONNECTIONS = 3000
 GUESSES = 500
 # The protocol of `crates/preload/src/local`: its version, its operations, and the byte that marks capabilities.
-VERSION, MARK = 3, 0xE5 << 56
+VERSION, MARK = 4, 0xE5 << 56
 SOCKET, SEND, RECEIVE, SHUTDOWN, SET_OPTION, LOCAL_NAME, CLOSED = 1, 6, 7, 8, 10, 11, 14
 ECONNRESET = 104
 # How long the service may take to close silent connections, in seconds.

@@ -61,9 +61,9 @@ impl<'a> Call<'a> {
 
     /// Makes the call for a socket.
     pub(crate) fn send_for(mut self, fd: c_int, socket: Capability) -> Result<Answer, Errno> {
-        self.request.capability = socket.rate();
+        self.request.capability = socket.number();
         let answer = self.send(Some(fd))?;
-        apply_marks(fd, answer.response.marks);
+        apply_marks(fd, socket, answer.response.marks);
         if answer.response.result < 0 {
             return Err(Errno(-answer.response.result));
         }
@@ -185,7 +185,16 @@ fn connection_error(error: Errno) -> Errno {
 }
 
 /// Performs the actions on the descriptor that are possible only at the program's end.
-pub(crate) fn apply_marks(fd: c_int, marks: u32) {
+fn apply_marks(fd: c_int, socket: Capability, marks: u32) {
+    let buffer = mark::buffer(marks);
+    if buffer > 0 {
+        // First, because other threads write as soon as they see that they may.
+        set_send_buffer(fd, buffer);
+        set_capability(fd, socket.with_writable(true));
+    } else if marks & mark::STOP_WRITING != 0 {
+        set_capability(fd, socket.with_writable(false));
+        set_send_buffer(fd, 0);
+    }
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     for _ in 0..mark::tokens(marks) {
         let mut token = [0_u8; 8];
@@ -196,6 +205,28 @@ pub(crate) fn apply_marks(fd: c_int, marks: u32) {
         static FILL: [u8; FILLER] = filler();
         // SAFETY: the filler is live and has this length.
         unsafe { libc::syscall(libc::SYS_sendto, fd, &raw const FILL, FILLER, flags, 0, 0) };
+    }
+}
+
+/// Sets the size of the descriptor's buffer, which the kernel raises to the smallest possible.
+fn set_send_buffer(fd: c_int, bytes: usize) {
+    // The kernel doubles it.
+    let size = (bytes / 2) as c_int;
+    let length = size_of::<c_int>();
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_SNDBUF);
+    // SAFETY: the size is live and has this length.
+    unsafe {
+        libc::syscall(libc::SYS_setsockopt, fd, level, option, &raw const size, length);
+    }
+}
+
+fn set_capability(fd: c_int, capability: Capability) {
+    let rate = capability.rate();
+    let length = size_of::<u64>();
+    let (level, option) = (libc::SOL_SOCKET, Capability::OPTION);
+    // SAFETY: the rate is live and has this length.
+    unsafe {
+        libc::syscall(libc::SYS_setsockopt, fd, level, option, &raw const rate, length);
     }
 }
 

@@ -12,9 +12,11 @@
 //! | `calls/` | the functions that programs call, by subject |
 //!
 //! The descriptors of programs are real ones: one end of a pair of local sockets, so they can be
-//! polled, duplicated, inherited and passed on. They carry no data: a token to read represents
-//! `POLLIN`, and room for a message represents `POLLOUT`. The state of the socket exists only in
-//! the supervisor, and the name of the pair's other end identifies the socket in any process.
+//! polled, duplicated, inherited and passed on. A token to read represents `POLLIN`, and room for a
+//! message represents `POLLOUT`. The state of the socket exists only in the supervisor, and a number
+//! in an option identifies the socket in any process. It also says whether plain messages may be
+//! written to the descriptor, which needs no answer; an association that has ended shows
+//! `POLLRDHUP`, and then the supervisor has to say what is wrong.
 //!
 //! Everywhere in this crate, nothing is allocated, no lock is taken and no thread is started, because
 //! calls come from signal handlers, from between `vfork` and `exec`, and from threads that are

@@ -88,6 +88,20 @@ pub(crate) fn send(fd: c_int, mut parts: Parts<'_>) -> Result<(), Errno> {
     Ok(())
 }
 
+/// The maximum number of pieces of the program's memory in a message that is written at once.
+pub(crate) const MAX_PARTS: usize = BATCH - 1;
+
+/// Writes one message with a header of ours and at most [`MAX_PARTS`] pieces, in libc's function,
+/// which waits and is interrupted like the program's call, and is a cancellation point.
+pub(crate) fn write(fd: c_int, parts: &Parts<'_>, flags: c_int) -> Result<(), Errno> {
+    let mut batch = [NOTHING; BATCH];
+    let count = parts.batch(&mut batch);
+    let message = message(&mut batch, count);
+    // SAFETY: the header is live; the kernel checks the program's memory itself.
+    let sent = unsafe { crate::real::sendmsg(fd, &raw const message, flags) };
+    if sent < 0 { Err(last()) } else { Ok(()) }
+}
+
 /// The first bytes of a response and the descriptor that came with them.
 pub(crate) struct First {
     pub(crate) length: usize,

@@ -134,6 +134,9 @@ pub struct SendRequest<'a> {
     pub control: &'a [u8],
     /// The flags of the call. Calls never block here, whatever the flags.
     pub flags: i32,
+    /// Whether a full send buffer accepts it because the program already sent it: see
+    /// [`crate::Stack::reserve_room`].
+    pub uses_reserve: bool,
 }
 
 /// The result of a send call.

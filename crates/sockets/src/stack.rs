@@ -7,6 +7,7 @@
 //! | `naming` | `bind`, `bindx`, names |
 //! | `connecting` | `connect`, `connectx`, `listen`, `accept`, `peeloff` |
 //! | `sending`, `receiving` | messages |
+//! | `plain_sends` | messages that a driver accepts before it passes them in |
 //! | `closing` | `shutdown`, `close`, autoclose |
 //! | `driving` | inputs in, outputs out |
 //! | `events` | handling the events of endpoints |
@@ -26,6 +27,7 @@ mod ip_options;
 mod listeners;
 mod naming;
 mod option_target;
+mod plain_sends;
 mod port;
 mod rare_options;
 mod readiness;

@@ -19,9 +19,6 @@ use crate::service::{Call, Service};
 use crate::supervisor::{Attempt, Reply, Supervisor, User};
 use crate::user_quotas::is_ours;
 
-/// The user of a program that the kernel does not name.
-pub(crate) const NOBODY: u32 = 65_534;
-
 /// How long a program may take for its first request, which it opens the connection for.
 const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -1,15 +1,14 @@
 //! Pairs of local sockets, one end of which belongs to a program.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, Shutdown, SockFlag, SockType, getsockopt, recv, send, setsockopt,
-    shutdown, socketpair, sockopt,
+    AddressFamily, MsgFlags, Shutdown, SockFlag, SockType, getsockopt, send, setsockopt, shutdown,
+    socketpair, sockopt,
 };
 use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 use tokio::sync::Notify;
@@ -17,13 +16,12 @@ use tokio::sync::Notify;
 use crate::local::{Capability, filler, mark};
 use crate::random::number;
 use crate::service::poll;
+use crate::written::{Inbox, WrittenMessage};
 
 /// The token that represents `POLLIN`.
 const TOKEN: [u8; 1] = [1];
 /// The maximum number of tokens: a program that has seen as many edges without a call sees no more.
 const MAX_TOKENS: u32 = 32;
-/// More than the kernel accepts from the program's end, whose buffer is the smallest possible.
-const MAX_WRITTEN: usize = 8192;
 
 sockopt_impl!(
     /// The option that contains a [`Capability`].
@@ -48,13 +46,13 @@ pub(crate) struct Ends {
 
 impl Ends {
     pub(crate) fn insert(&mut self, socket: u64, end: End) {
-        self.sockets.insert(end.capability.rate(), socket);
+        self.sockets.insert(end.capability.number(), socket);
         self.ends.insert(socket, end);
     }
 
     pub(crate) fn remove(&mut self, socket: u64) -> Option<End> {
         let end = self.ends.remove(&socket)?;
-        self.sockets.remove(&end.capability.rate());
+        self.sockets.remove(&end.capability.number());
         Some(end)
     }
 
@@ -83,16 +81,22 @@ pub(crate) struct End {
     pub(crate) fd: Arc<OwnedFd>,
     /// Wakes calls that wait for this socket.
     pub(crate) retry: Arc<Notify>,
+    /// Wakes what reads the program's messages.
+    pub(crate) has_more: Arc<Notify>,
     /// The number of tokens at the program's end that are to stay there.
     tokens: u32,
     /// The number of tokens that only the holder of the program's end can remove.
     used_tokens: u32,
     hides_out: bool,
+    /// Whether the socket has room for a message.
+    has_room: bool,
     /// The number of blocking calls that wait: the socket stays open until they return, as the
     /// kernel's would.
     pub(crate) waiting: usize,
-    /// What the program has written to the descriptor without a call.
-    written: VecDeque<Bytes>,
+    /// What the program writes to the descriptor.
+    pub(crate) inbox: Inbox,
+    /// Whether writing without a call fails.
+    pub(crate) refuses_writes: bool,
     has_ended: bool,
     /// Whether the holder of the program's end has to add a filler.
     needs_filler: bool,
@@ -116,11 +120,14 @@ impl End {
             capability,
             fd: Arc::new(ours),
             retry: Arc::new(Notify::new()),
+            has_more: Arc::new(Notify::new()),
             tokens: 0,
             used_tokens: 0,
             hides_out: true,
+            has_room: false,
             waiting: 0,
-            written: VecDeque::new(),
+            inbox: Inbox::default(),
+            refuses_writes: false,
             has_ended: false,
             needs_filler: false,
         };
@@ -169,6 +176,11 @@ impl End {
     }
 
     fn show_out(&mut self, shown: bool) {
+        self.has_room = shown;
+        if self.inbox.is_open() {
+            // Its own buffer, which is read as long as there is room, shows it.
+            return;
+        }
         match (shown, self.hides_out) {
             (true, true) if self.needs_filler => self.needs_filler = false,
             (false, false) => self.needs_filler = true,
@@ -182,28 +194,38 @@ impl End {
     pub(crate) fn take_marks(&mut self) -> u32 {
         self.keep_tokens(1);
         let filler = if std::mem::take(&mut self.needs_filler) { mark::ADD_FILLER } else { 0 };
-        filler | mark::of_tokens(std::mem::take(&mut self.used_tokens))
+        filler | self.inbox.take_mark() | mark::of_tokens(std::mem::take(&mut self.used_tokens))
     }
 
     /// Removes fillers that hide `POLLOUT`, if it is to be shown: a filler may arrive late.
-    pub(crate) fn remove_fillers(&mut self) {
-        let mut bytes = [0; MAX_WRITTEN];
-        while !self.hides_out
-            && let Ok(length @ 1..) = recv(self.fd.as_raw_fd(), &mut bytes, flags())
-        {
-            if bytes[..length] != filler() {
-                self.written.push_back(Bytes::copy_from_slice(&bytes[..length]));
-            }
+    fn remove_fillers(&mut self) {
+        if !self.hides_out {
+            self.inbox.read_some(&self.fd, self.capability);
         }
     }
 
-    /// Returns a message that the program has written without a call, such as with stdio.
-    pub(crate) fn take_written(&mut self) -> Option<Bytes> {
-        self.written.pop_front()
+    /// Returns the next message that the program has written; not while `POLLOUT` is hidden, unless
+    /// `ignores_fillers`, because that removes the filler, which has to be added again.
+    pub(crate) fn next_written(&mut self, ignores_fillers: bool) -> Option<WrittenMessage> {
+        let reads = !self.hides_out || ignores_fillers;
+        self.needs_filler |= self.hides_out && reads;
+        self.inbox.next(&self.fd, self.capability, reads)
+    }
+
+    /// Makes the program request each message again.
+    pub(crate) fn close_inbox(&mut self) {
+        self.inbox.close();
+        self.show_out(self.has_room);
+    }
+
+    /// Returns whether nothing hides `POLLOUT`, now or after the next response.
+    pub(crate) fn shows_out(&self) -> bool {
+        !self.hides_out && !self.needs_filler
     }
 
     /// Makes further writes without a call fail.
-    pub(crate) fn refuse_writes(&self) {
+    pub(crate) fn refuse_writes(&mut self) {
+        self.refuses_writes = true;
         // The program may have closed its end in the meantime.
         let _ = shutdown(self.fd.as_raw_fd(), Shutdown::Read);
     }

@@ -8,6 +8,7 @@
 //! | `client` | requests from processes other than its programs |
 //! | `status` | the state that `eyas sctp status` shows |
 //! | `descriptor` | one pair of local sockets, one end of which belongs to a program |
+//! | `written` | what a program writes to its descriptor: messages without a request |
 //! | `requests` | parsing the requests of programs |
 //! | `connection` | requests of programs, one after another |
 //! | `sockets` | the service that implements SCTP: `eyas-sockets` over the sockets of `eyas-sctp-tokio` |
@@ -17,15 +18,21 @@
 //! | `linkage` | which programs the library cannot be preloaded into |
 //! | `trap/` | intercepting the calls of those programs by seccomp user notification |
 //!
-//! A program's descriptor carries no data. Through its other end, the supervisor shows the
-//! readiness of the socket to `poll`: a token represents `POLLIN`, and a message that fills the
-//! program's send buffer hides `POLLOUT`. Each call is a request on a separate connection; a socket
-//! lives until the last copy of its descriptor is closed, in any process.
+//! Through the other end of a program's descriptor, the supervisor shows the readiness of the socket
+//! to `poll`: a token represents `POLLIN`, and a message that fills the program's send buffer hides
+//! `POLLOUT`. Each call is a request on a separate connection; a socket lives until the last copy of
+//! its descriptor is closed, in any process.
 //!
 //! ```text
 //! program ── libc's calls ─▶ eyas-preload ── requests ─▶ this process ─▶ Service
 //!    └─ poll, dup, fork, exec ─▶ one end of a pair ◀── tokens, fillers ──┘
 //! ```
+//!
+//! A program that sends much writes its messages to the descriptor, whose buffer then takes the
+//! place of the filler; several are read at a time, and before any later call on the socket. Only
+//! messages that can fail for nothing but lack of room are written, so what the kernel's SCTP would
+//! report at once is still reported at once: by the descriptor's buffer, or by the answer to a
+//! request, which the library makes once the descriptor shows the end.
 //!
 //! The kernel provides everything that it provides for descriptors: poll, copy, inherit, pass on,
 //! close. Shutting down this end of a pair shows the program the end of its peer. If a descriptor
@@ -65,6 +72,7 @@ mod status;
 mod supervisor;
 mod trap;
 mod user_quotas;
+mod written;
 
 pub use capture::CaptureFile;
 pub use client::{Address, AskError};

@@ -91,6 +91,9 @@ pub enum Notice {
     Retry(u64),
     /// A closed socket has been removed.
     Closed(u64),
+    /// The association of this socket may end next: what its program has written before must be
+    /// passed in now.
+    Ending(u64),
 }
 
 /// An implementation of sockets. No call blocks.
@@ -108,6 +111,28 @@ pub trait Service: Send + 'static {
     /// failed.
     fn is_opening(&mut self, _socket: u64, _association: i32) -> bool {
         false
+    }
+
+    /// Returns how many bytes of messages a program may write to the descriptor of this socket, in
+    /// addition to those that the service accepts; `None` if it has to request each. Until
+    /// [`Self::end_writing`], or [`Self::accepts_written`] returns false, nothing but lack of room
+    /// can prevent such a message from being sent.
+    fn begin_writing(&mut self, _socket: u64) -> Option<usize> {
+        None
+    }
+
+    /// Records that a program requests each message again.
+    fn end_writing(&mut self, _socket: u64) {}
+
+    /// Returns whether messages that a program writes can still be sent.
+    fn accepts_written(&mut self, _socket: u64) -> bool {
+        false
+    }
+
+    /// Sends a message that a program has written, if necessary beyond the service's own room, if
+    /// `uses_reserve`.
+    fn send_written(&mut self, call: &Call, _uses_reserve: bool) -> Outcome {
+        self.call(call)
     }
 
     /// Handles the cancellation of a blocked call.

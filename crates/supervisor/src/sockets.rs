@@ -3,6 +3,7 @@
 mod calls;
 mod other_stacks;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Weak};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use eyas_sctp::config::AssociationConfig;
 use eyas_sctp::io::Input as Arrival;
 use eyas_sctp_tokio::{ReceiveBuffers, Wires};
-use eyas_sockets::{Stack, StackConfig, StackInput, StackOutput};
+use eyas_sockets::{SocketId, Stack, StackConfig, StackInput, StackOutput};
 use nix::libc;
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::sync::Notify;
@@ -25,6 +26,17 @@ use crate::status::Status;
 use crate::supervisor::Supervisor;
 pub use calls::Calls;
 use other_stacks::OtherStacks;
+
+/// The part of the send buffer that a program may fill by writing, and its limits: enough for
+/// several messages per switch between processes, and whole pages.
+const WRITTEN_PART: usize = 4;
+const MIN_WRITTEN_ROOM: usize = 16 * 1024;
+const MAX_WRITTEN_ROOM: usize = 256 * 1024;
+/// The sizes of the common header of a packet and of that of a chunk, and the type of the chunk
+/// (RFC 9260 §3).
+const PACKET_HEADER: usize = 12;
+const CHUNK_HEADER: usize = 4;
+const SHUTDOWN: u8 = 7;
 
 /// The maximum number of times that local packets are processed within one call.
 const MAX_ROUNDS: u32 = 16;
@@ -70,6 +82,18 @@ pub struct Sockets {
     /// How many more times local packets may be processed before the current call ends.
     rounds: u32,
     buffers: ReceiveBuffers,
+    /// Sockets whose programs write messages to the descriptor.
+    writing: BTreeSet<u64>,
+    /// Packets that may end an association, and those after them.
+    ending: Ending,
+}
+
+/// Packets that wait until what programs have written before has been passed in.
+#[derive(Debug, Default)]
+struct Ending {
+    inputs: Vec<StackInput>,
+    /// The sockets that have not been announced, once the others have been.
+    unannounced: Option<Vec<u64>>,
 }
 
 impl Sockets {
@@ -121,6 +145,8 @@ impl Sockets {
             has_local_packets: false,
             rounds: 0,
             buffers: ReceiveBuffers::default(),
+            writing: BTreeSet::new(),
+            ending: Ending::default(),
         };
         let supervisor = Supervisor::start(service, place)?;
         let weak = || (Arc::clone(&wires), Arc::downgrade(&supervisor));
@@ -154,7 +180,31 @@ impl Sockets {
     }
 
     fn handle_input(&mut self, input: StackInput) {
-        self.calls.stack.handle_input(self.now(), input);
+        let waits = !self.ending.inputs.is_empty()
+            || (!self.writing.is_empty() && contains_shutdown(&input));
+        if waits {
+            self.ending.inputs.push(input);
+        } else {
+            self.calls.stack.handle_input(self.now(), input);
+        }
+    }
+
+    /// Returns the next socket whose written messages have to be passed in before packets that may
+    /// end its association, and processes these after the last one. A kernel has the messages at
+    /// this point, and still sends them.
+    fn next_ending(&mut self) -> Option<u64> {
+        if self.ending.inputs.is_empty() {
+            return None;
+        }
+        let all = || self.writing.iter().copied().collect();
+        let next = self.ending.unannounced.get_or_insert_with(all).pop();
+        if next.is_none() {
+            let ending = std::mem::take(&mut self.ending);
+            for input in ending.inputs {
+                self.calls.stack.handle_input(self.now(), input);
+            }
+        }
+        next
     }
 
     /// Returns whether a packet to this address is received by this process: over IP if the address
@@ -214,13 +264,47 @@ impl Service for Sockets {
         self.calls.call_cancelled(call);
     }
 
+    fn begin_writing(&mut self, socket: u64) -> Option<usize> {
+        let stack = &mut self.calls.stack;
+        let room = (stack.send_buffer(socket_id(socket)) / WRITTEN_PART).min(MAX_WRITTEN_ROOM);
+        let room = room / MIN_WRITTEN_ROOM * MIN_WRITTEN_ROOM;
+        if room == 0 || !stack.accepts_plain_messages(socket_id(socket)) {
+            return None;
+        }
+        stack.reserve_room(socket_id(socket), room);
+        self.writing.insert(socket);
+        Some(room)
+    }
+
+    fn end_writing(&mut self, socket: u64) {
+        self.writing.remove(&socket);
+        self.calls.stack.reserve_room(socket_id(socket), 0);
+    }
+
+    fn accepts_written(&mut self, socket: u64) -> bool {
+        self.calls.stack.can_send(socket_id(socket))
+    }
+
+    fn send_written(&mut self, call: &Call, uses_reserve: bool) -> Outcome {
+        self.rounds = 2;
+        // The error of its end is for the program's next call.
+        if !self.accepts_written(call.socket) {
+            return Outcome::Failed(libc::EPIPE);
+        }
+        self.calls.send(self.now(), call, uses_reserve)
+    }
+
     fn close(&mut self, socket: u64) -> Closing {
+        self.writing.remove(&socket);
         self.rounds = MAX_ROUNDS;
         self.calls.close(self.now(), socket)
     }
 
     fn notice(&mut self) -> Option<Notice> {
         loop {
+            if let Some(socket) = self.next_ending() {
+                return Some(Notice::Ending(socket));
+            }
             match self.calls.stack.poll_output(self.now()) {
                 StackOutput::Transmit(transmit) => {
                     self.has_local_packets |= self.is_looped_back(transmit.remote);
@@ -250,6 +334,27 @@ impl Service for Sockets {
             }
         }
     }
+}
+
+fn socket_id(socket: u64) -> SocketId {
+    SocketId(socket)
+}
+
+/// Returns whether packets contain a SHUTDOWN chunk.
+fn contains_shutdown(input: &StackInput) -> bool {
+    let StackInput::Packets(received) = input else { return false };
+    let size = received.segment_size.max(1);
+    received.contents.chunks(size).any(|packet| {
+        let mut rest = packet.get(PACKET_HEADER..).unwrap_or_default();
+        while let &[kind, _, high, low, ..] = rest {
+            if kind == SHUTDOWN {
+                return true;
+            }
+            let length = usize::from(u16::from_be_bytes([high, low])).max(CHUNK_HEADER);
+            rest = rest.get(length.next_multiple_of(CHUNK_HEADER)..).unwrap_or_default();
+        }
+        false
+    })
 }
 
 /// Returns a limit of the kernel on the size of a socket's buffer. In a network namespace some

@@ -11,13 +11,20 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{Notify, watch};
 
-use crate::connection::{NOBODY, serve};
+use crate::connection::serve;
 use crate::descriptor::{End, Ends};
-use crate::local::{Op, Request, Response};
+use crate::local::{Op, Response};
 use crate::place::{ListeningSocket, Place, open};
 use crate::service::{Answer, Call, Closing, Notice, Outcome, Service};
 use crate::socket_file::SocketFile;
-use crate::user_quotas::UserQuotas;
+use crate::user_quotas::{NOBODY, UserQuotas};
+use crate::written::WrittenMessage;
+
+/// The number of written messages that are sent before other sockets get a turn.
+const MAX_AT_ONCE: usize = 64;
+/// How often that is repeated where everything has to be sent: the largest buffer of a descriptor
+/// has 256 KiB, of which the kernel counts more than 512 bytes for each message.
+const MAX_TURNS: usize = 8;
 
 /// Provides the sockets of a service to programs.
 #[derive(Debug)]
@@ -149,10 +156,7 @@ impl<S: Service> Supervisor<S> {
     /// Makes or repeats a call.
     pub(crate) fn attempt(self: &Arc<Self>, call: &Call, is_first: bool) -> Attempt {
         let mut state = self.lock();
-        let mut outcome = match is_first {
-            true => state.service.call(call),
-            false => state.service.retry(call),
-        };
+        let mut outcome = state.call(call, is_first);
         if outcome == Outcome::Failed(libc::EADDRINUSE) && state.close_stale_sockets() {
             outcome = state.service.call(call);
         }
@@ -164,6 +168,7 @@ impl<S: Service> Supervisor<S> {
             state.pass_on_notices();
             return Attempt::Opens(Box::new(answer), association);
         }
+        state.adapt_inbox(call, &outcome);
         let reply = self.reply(&mut state, call, outcome);
         // Now that there is a new end that can show it.
         state.pass_on_notices();
@@ -220,36 +225,58 @@ impl<S: Service> Supervisor<S> {
     /// Waits until the last copy of a descriptor is closed.
     fn watch(self: &Arc<Self>, socket: u64, end: &End) {
         let (fd, supervisor) = (Arc::clone(&end.fd), self.user());
+        let has_more = Arc::clone(&end.has_more);
         tokio::spawn(async move {
-            #[expect(unsafe_code, reason = "tokio asks for a promise about the descriptor")]
-            // SAFETY: the descriptor remains open, and the same, as long as the `Arc` exists.
-            let registered = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
-            let Ok(fd) = registered else { return };
-            while let Ok(mut ready) = fd.readable().await {
-                // First, so that later events are not missed.
-                ready.clear_ready();
+            let mut interest = Interest::READABLE;
+            let Ok(mut registered) = register(&fd, interest) else { return };
+            loop {
+                tokio::select! {
+                    ready = registered.ready(interest) => match ready {
+                        // First, so that later events are not missed.
+                        Ok(mut ready) => ready.clear_ready(),
+                        Err(_) => return,
+                    },
+                    () = has_more.notified() => {}
+                }
+                while supervisor.0.accept_some_written(socket) {
+                    tokio::task::yield_now().await;
+                }
                 if supervisor.0.close_if_unused(socket) {
                     break;
+                }
+                if interest == Interest::READABLE && supervisor.0.refuses_writes(socket) {
+                    // tokio would report again and again that nothing more can be read. The kernel
+                    // reports a closed descriptor whatever the interest.
+                    interest = Interest::PRIORITY;
+                    drop(registered);
+                    let Ok(again) = register(&fd, interest) else { return };
+                    registered = again;
                 }
             }
         });
     }
 
-    /// Removes late fillers, and closes the socket once no program has it; returns whether
-    /// it is gone.
+    fn refuses_writes(&self, socket: u64) -> bool {
+        self.lock().ends.get(socket).is_some_and(|end| end.refuses_writes)
+    }
+
+    /// Sends what a program has written, and removes late fillers; returns whether there may be
+    /// more, of which no further event tells.
+    fn accept_some_written(&self, socket: u64) -> bool {
+        let mut state = self.lock();
+        let has_more = state.accept_written(socket, Drain::Room);
+        state.pass_on_notices();
+        has_more
+    }
+
+    /// Closes the socket once no program has it; returns whether it needs no watching any more.
     fn close_if_unused(&self, socket: u64) -> bool {
         let mut state = self.lock();
-        match state.ends.get_mut(socket) {
-            Some(end) if !end.is_unused() => {
-                end.remove_fillers();
-                state.send_written(socket);
-                return state
-                    .ends
-                    .get(socket)
-                    .is_some_and(|end| end.waiting > 0 && end.is_closed());
-            }
-            Some(_) => state.close(socket),
+        match state.ends.get(socket) {
+            Some(end) if !end.is_closed() => return false,
+            Some(end) if end.waiting > 0 => return true,
             None => return true,
+            Some(_) => state.close(socket),
         };
         true
     }
@@ -287,7 +314,114 @@ impl<S: Service> Supervisor<S> {
     }
 }
 
+/// Which of the messages that a program has written are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Drain {
+    /// Those that the socket has room for.
+    Room,
+    /// All of an honest program, because what follows must not come before them.
+    Reserve,
+}
+
 impl<S: Service> State<S> {
+    /// Makes or repeats a call, after what the program has written before it.
+    fn call(&mut self, call: &Call, is_first: bool) -> Outcome {
+        let socket = call.socket;
+        let has_messages =
+            self.ends.get(socket).is_some_and(|end| end.inbox.may_have_messages()) && is_first;
+        if has_messages {
+            let needs_order = matches!(call.request.op, Op::Send | Op::SetOption | Op::Shutdown);
+            let drain = if needs_order { Drain::Reserve } else { Drain::Room };
+            self.accept_all_written(socket, drain);
+            let has_kept = self.ends.get(socket).is_some_and(|end| end.inbox.has_kept());
+            if has_kept && call.request.op == Op::Send {
+                return Outcome::Wait(libc::EAGAIN);
+            }
+        }
+        match is_first {
+            true => self.service.call(call),
+            false => self.service.retry(call),
+        }
+    }
+
+    /// Decides whether the program may write its messages, after a call.
+    fn adapt_inbox(&mut self, call: &Call, outcome: &Outcome) {
+        let Some(end) = self.ends.get_mut(call.socket) else { return };
+        let is_done = matches!(outcome, Outcome::Done(_));
+        match call.request.op {
+            Op::Send if is_done && call.request.b == 1 => {
+                if end.shows_out()
+                    && end.inbox.counts_request()
+                    && let Some(room) = self.service.begin_writing(call.socket)
+                {
+                    end.inbox.open(room);
+                }
+            }
+            // Its buffer cannot hide `POLLOUT` from a call that does not use it.
+            Op::Send if matches!(outcome, Outcome::Wait(_)) && end.inbox.is_open() => {
+                end.inbox.demand_more();
+                end.close_inbox();
+                self.service.end_writing(call.socket);
+            }
+            // Options decide what can be written, and nothing can after the end.
+            Op::SetOption | Op::Shutdown if is_done && end.inbox.is_open() => {
+                end.close_inbox();
+                self.service.end_writing(call.socket);
+            }
+            _ => {}
+        }
+    }
+
+    /// Sends messages that a program has written; returns whether there may be more.
+    fn accept_written(&mut self, socket: u64, drain: Drain) -> bool {
+        for _ in 0..MAX_AT_ONCE {
+            let Some(end) = self.ends.get_mut(socket) else { return false };
+            let Some(message) = end.next_written(drain != Drain::Room) else { return false };
+            let call = message.call(socket);
+            let sent = match &message {
+                WrittenMessage::Request(_) => {
+                    self.service.send_written(&call, drain != Drain::Room)
+                }
+                WrittenMessage::Plain(_) => self.service.call(&call),
+                WrittenMessage::Invalid => Outcome::Failed(libc::EINVAL),
+            };
+            let Some(end) = self.ends.get_mut(socket) else { return false };
+            match sent {
+                Outcome::Wait(_) if matches!(message, WrittenMessage::Request(_)) => {
+                    end.inbox.keep(message);
+                    return false;
+                }
+                // The association has ended meanwhile, and the next call fails.
+                Outcome::Failed(_) if matches!(message, WrittenMessage::Request(_)) => {}
+                Outcome::Failed(_) | Outcome::Wait(_) => end.refuse_writes(),
+                Outcome::Done(_) | Outcome::Opens(..) => {}
+            }
+        }
+        true
+    }
+
+    /// Sends all that a program had written before, and not endlessly what it writes meanwhile.
+    fn accept_all_written(&mut self, socket: u64, drain: Drain) {
+        let has_more = (0..MAX_TURNS).all(|_| self.accept_written(socket, drain));
+        if has_more && let Some(end) = self.ends.get(socket) {
+            end.has_more.notify_one();
+        }
+    }
+
+    /// Ends writing to a socket whose association takes no more: the library sees `POLLRDHUP`.
+    fn end_inbox(&mut self, socket: u64) {
+        let is_open = self.ends.get(socket).is_some_and(|end| end.inbox.is_open());
+        if !is_open || self.service.accepts_written(socket) {
+            return;
+        }
+        // Calls that wait for room in the descriptor's buffer continue.
+        self.accept_all_written(socket, Drain::Reserve);
+        if let Some(end) = self.ends.get_mut(socket) {
+            end.close_inbox();
+        }
+        self.service.end_writing(socket);
+    }
+
     /// Reports changes to the programs.
     fn pass_on_notices(&mut self) {
         while let Some(notice) = self.service.notice() {
@@ -295,7 +429,11 @@ impl<S: Service> State<S> {
                 Notice::Ready(socket, bits) => {
                     if let Some(end) = self.ends.get_mut(socket) {
                         end.show(bits);
+                        if end.inbox.has_kept() {
+                            end.has_more.notify_one();
+                        }
                     }
+                    self.end_inbox(socket);
                 }
                 Notice::Arrived(socket) => {
                     if let Some(end) = self.ends.get_mut(socket) {
@@ -303,10 +441,14 @@ impl<S: Service> State<S> {
                     }
                 }
                 Notice::Retry(socket) => {
-                    if let Some(end) = self.ends.get(socket) {
-                        end.retry.notify_waiters();
+                    let Some(end) = self.ends.get(socket) else { continue };
+                    end.retry.notify_waiters();
+                    if end.inbox.may_have_messages() {
+                        // Calls that wait go first.
+                        end.has_more.notify_one();
                     }
                 }
+                Notice::Ending(socket) => self.accept_all_written(socket, Drain::Reserve),
                 Notice::Closed(socket) => {
                     if let Some(done) = self.lingering.remove(&socket) {
                         done.notify_one();
@@ -327,30 +469,9 @@ impl<S: Service> State<S> {
         !gone.is_empty()
     }
 
-    /// Sends what a program has written without a call. If that fails, its next write does.
-    fn send_written(&mut self, socket: u64) {
-        while let Some(end) = self.ends.get_mut(socket)
-            && let Some(data) = end.take_written()
-        {
-            let request = Request {
-                a: libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
-                data: u32::try_from(data.len()).unwrap_or_default(),
-                ..Request::new(Op::Send)
-            };
-            let (name, control) = (bytes::Bytes::new(), bytes::Bytes::new());
-            let (user, given_back) = (NOBODY, None);
-            let call = Call { request, socket, given_back, user, name, control, data };
-            let sent = self.service.call(&call);
-            if matches!(sent, Outcome::Failed(_) | Outcome::Wait(_))
-                && let Some(end) = self.ends.get(socket)
-            {
-                end.refuse_writes();
-            }
-            self.pass_on_notices();
-        }
-    }
-
     fn close(&mut self, socket: u64) -> Closing {
+        // No program can write any more.
+        while self.accept_written(socket, Drain::Reserve) {}
         let Some(end) = self.ends.remove(socket) else { return Closing::Done };
         let closing = self.service.close(socket);
         self.pass_on_notices();
@@ -399,6 +520,14 @@ impl<S> Drop for User<S> {
     fn drop(&mut self) {
         self.0.users.send_modify(|users| *users -= 1);
     }
+}
+
+/// Registers our end of a pair with the runtime.
+fn register(fd: &Arc<OwnedFd>, interest: Interest) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
+    #[expect(unsafe_code, reason = "tokio asks for a promise about the descriptor")]
+    // SAFETY: the descriptor remains open, and the same, as long as the `Arc` exists.
+    let registered = unsafe { AsyncFd::register_with_interest(Arc::clone(fd), interest) };
+    Ok(registered?)
 }
 
 async fn accept<S: Service>(

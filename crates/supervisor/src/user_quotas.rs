@@ -9,6 +9,9 @@ use rustix::process::{Resource, geteuid, getrlimit};
 /// other users together leave.
 const SHARE: u64 = 4;
 
+/// The user of a program that the kernel does not name.
+pub(crate) const NOBODY: u32 = 65_534;
+
 /// Counts the connections of the users who are neither root nor the one who runs this.
 ///
 /// A user may also have no more than there are places left for all of them, so that those who take all that they

@@ -23,14 +23,27 @@ fn programs_have_unique_names() {
 
 /// Runs one of `programs` under the library, and returns the sockets that the service saw closed.
 fn run(program: &str) -> Vec<u64> {
+    run_with(false, program, |echo| echo.closed.clone())
+}
+
+/// Runs one of `programs` under the library, where it may write its messages to its descriptors or
+/// not, and returns what the service saw.
+fn run_with<T>(lets_write: bool, program: &str, seen: impl FnOnce(&mut Echo) -> T) -> T {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let _runtime_context = runtime.enter();
     let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
+    supervisor.with_service(|echo| echo.lets_write = lets_write);
     let library = Library::new().unwrap();
     let status = under(program, &library, &supervisor).status().unwrap();
     assert!(status.success(), "{program}: {status}");
     runtime.block_on(supervisor.until_unused());
-    supervisor.with_service(|echo| echo.closed.clone())
+    supervisor.with_service(seen)
+}
+
+/// Runs one of `programs` whose messages may be written to its descriptors, and returns how many
+/// were, and how many there were in all.
+fn run_writing(program: &str) -> (usize, usize) {
+    run_with(true, program, |echo| (echo.written, echo.sent))
 }
 
 fn under(program: &str, library: &Library, supervisor: &Arc<Supervisor<Echo>>) -> Command {
@@ -125,6 +138,51 @@ fn a_thread_that_waits_can_be_cancelled() {
 #[test]
 fn other_protocols_are_passed_to_the_kernel() {
     assert_eq!(run("others"), [] as [u64; 0]);
+}
+
+#[test]
+fn written_messages_are_received_in_order() {
+    let (written, sent) = run_writing("in_order");
+    assert_eq!(sent - written, 16, "requests");
+}
+
+#[test]
+fn a_full_buffer_blocks_and_hides_pollout() {
+    run_writing("full");
+}
+
+#[test]
+fn a_request_that_waits_hides_pollout_again() {
+    run_writing("request_when_full");
+}
+
+#[test]
+fn the_end_of_an_association_is_an_error_at_once() {
+    run_writing("ended_while_writing");
+}
+
+#[test]
+fn processes_write_to_the_same_socket() {
+    run_writing("forked");
+}
+
+#[test]
+fn closing_loses_no_written_message() {
+    let (written, sent) = run_writing("closed_with_unsent");
+    assert_eq!((written, sent), (15, 31));
+}
+
+#[test]
+fn an_option_is_set_after_what_was_written_before() {
+    run_writing("option");
+}
+
+//= hostile sctp-run
+//# other data written to a descriptor in the place of messages
+//= bound: `MAX_WRITTEN`; further writes fail
+#[test]
+fn invalid_messages_harm_only_their_own_socket() {
+    run_writing("garbage");
 }
 
 #[test]

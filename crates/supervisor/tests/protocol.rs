@@ -5,7 +5,7 @@ use eyas_supervisor::local::control::copy_control;
 use eyas_supervisor::local::subject::addresses;
 use eyas_supervisor::local::{
     Capability, MAX_CONTROL, MAX_DATA, MAX_PEER, MAX_SIDE, REQUEST, RESPONSE, Request, Response,
-    VERSION, key_of,
+    VERSION, key_of, mark,
 };
 use proptest::prelude::*;
 
@@ -75,8 +75,21 @@ proptest! {
         prop_assert_eq!(Capability::of_rate(capability.rate()), Some(capability));
         prop_assert!(Capability::of_rate(rate).is_none_or(|found| found.rate() == rate));
         // 2^63 bytes a second are more than any program asks for, and the default is the maximum.
+        let writable = capability.with_writable(true);
+        prop_assert_eq!(Capability::of_rate(writable.rate()), Some(writable));
+        prop_assert!(writable.is_writable() && !capability.is_writable());
+        prop_assert_eq!(writable.number(), capability.number());
+        prop_assert_eq!(writable.with_writable(false), capability);
         prop_assert_eq!(Capability::of_rate(rate >> 1), None);
         prop_assert_eq!(Capability::of_rate(u64::MAX), None);
+    }
+
+    #[test]
+    fn marks_are_independent(buffer in 0_usize..(16 << 20), tokens in 0_u32..100_000, others in 0_u32..4) {
+        let marks = mark::of_buffer(buffer) | mark::of_tokens(tokens) | others;
+        prop_assert_eq!(mark::tokens(marks), tokens);
+        prop_assert_eq!(mark::buffer(marks), buffer / 4096 * 4096);
+        prop_assert_eq!(marks & (mark::ADD_FILLER | mark::STOP_WRITING), others);
     }
 
     #[test]

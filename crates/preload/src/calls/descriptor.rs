@@ -128,7 +128,7 @@ fn report_close(socket: Capability, is_waiting: bool) {
     // SAFETY: as above.
     let previous = unsafe { *errno };
     let mut call = Call::new(Op::Closed);
-    call.request.capability = socket.rate();
+    call.request.capability = socket.number();
     call.request.blocks = if is_waiting { blocks::YES } else { blocks::NO };
     // If this fails, the supervisor still learns of it from the kernel.
     let _ = call.send(None);

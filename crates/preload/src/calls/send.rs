@@ -7,12 +7,15 @@ use libc::{iovec, loff_t, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, s
 
 use super::{MAX_NAME, is_invalid, name_of, parts_of, plain_parts_of};
 use crate::call::{Call, broken_pipe};
-use crate::local::{Capability, Op};
+use crate::local::{Capability, MAX_WRITTEN, Op, REQUEST, Request};
+use crate::transfer::{MAX_PARTS, Parts, part, total, write as write_parts};
 use crate::{Errno, answer, last, real, table};
 
 /// The number of bytes of a file that are sent as one message; small, because the buffer is on the
 /// stack.
 const CHUNK: usize = 16 * 1024;
+/// The flags of calls whose messages can be written to the descriptor.
+const PLAIN_FLAGS: c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 
 /// Sends one message.
 fn send_message(
@@ -22,13 +25,58 @@ fn send_message(
     data: &[iovec],
     flags: c_int,
 ) -> Result<i64, Errno> {
+    let is_plain = name.is_empty() && control.is_empty() && flags & !PLAIN_FLAGS == 0;
+    let length = total(data)?;
+    let fits = (1..=MAX_WRITTEN).contains(&length) && data.len() <= MAX_PARTS;
+    if is_plain
+        && fits
+        && socket.is_writable()
+        && !has_ended(fd)
+        && let Some(written) = write_message(fd, socket, data, length, flags)
+    {
+        return written.map(|()| length as i64);
+    }
     let on_timeout = (libc::SO_SNDTIMEO, Errno(libc::EAGAIN));
     let mut call = Call::waiting(Op::Send, fd, flags, on_timeout);
-    call.request.a = flags;
+    (call.request.a, call.request.b) = (flags, c_int::from(is_plain && fits));
     (call.name, call.control, call.data) = (name, control, data);
     match call.send_for(fd, socket) {
         Ok(sent) => Ok(i64::from(sent.response.result)),
         Err(error) => Err(broken_pipe(error, flags)),
+    }
+}
+
+/// Returns whether the descriptor shows that the association has ended, so that the supervisor has
+/// to say how.
+fn has_ended(fd: c_int) -> bool {
+    let mut polled = libc::pollfd { fd, events: libc::POLLRDHUP, revents: 0 };
+    let time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mask = core::ptr::null::<libc::sigset_t>();
+    // SAFETY: there is one entry, and the time is live; a null mask changes no signals.
+    let found = unsafe {
+        libc::syscall(libc::SYS_ppoll, &raw mut polled, 1_usize, &raw const time, mask, 0_usize)
+    };
+    found != 0
+}
+
+/// Writes a message to the descriptor, whose buffer decides whether the call waits. `None` if the
+/// supervisor has to send it: it does not fit, or the supervisor has ended.
+fn write_message(
+    fd: c_int,
+    socket: Capability,
+    data: &[iovec],
+    length: usize,
+    flags: c_int,
+) -> Option<Result<(), Errno>> {
+    let request =
+        Request { capability: socket.number(), data: length as u32, ..Request::new(Op::Send) };
+    let header = request.encode();
+    let own = [part(&header)];
+    let parts = Parts::new(&own, data, REQUEST + length);
+    match write_parts(fd, &parts, flags | libc::MSG_NOSIGNAL) {
+        Err(Errno(libc::EAGAIN | libc::EINTR | libc::EFAULT)) => Some(Err(last())),
+        Err(_) => None,
+        Ok(()) => Some(Ok(())),
     }
 }
 

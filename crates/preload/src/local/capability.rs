@@ -10,6 +10,8 @@ use libc::c_int;
 /// is the highest number.
 const MARK: u64 = 0xe5 << 56;
 const RANDOM: u64 = (1 << 56) - 1;
+/// Set while messages may be written to the descriptor: every process that has it sees this.
+const WRITABLE: u64 = 1 << 57;
 
 /// The right to use a socket of a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,7 +36,25 @@ impl Capability {
     /// Parses the value of the option; `None` if it is that of another socket.
     #[must_use]
     pub const fn of_rate(rate: u64) -> Option<Self> {
-        if rate & !RANDOM == MARK { Some(Self(rate)) } else { None }
+        if rate & !(RANDOM | WRITABLE) == MARK { Some(Self(rate)) } else { None }
+    }
+
+    /// Returns the number that identifies the socket, which never changes.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0 & !WRITABLE
+    }
+
+    /// Returns whether messages may be written to the descriptor.
+    #[must_use]
+    pub const fn is_writable(self) -> bool {
+        self.0 & WRITABLE != 0
+    }
+
+    /// Returns the same with or without the right to write messages to the descriptor.
+    #[must_use]
+    pub const fn with_writable(self, is_writable: bool) -> Self {
+        Self(if is_writable { self.0 | WRITABLE } else { self.number() })
     }
 }
 

@@ -12,7 +12,8 @@
 //! | `control` | copying control messages, as many as fit |
 //!
 //! A connection is a local stream socket, so both ends have the same byte order. Each request gets
-//! one response, in order, except [`Op::Cancel`], which gets none.
+//! one response, in order, except [`Op::Cancel`], which gets none, and an [`Op::Send`] that is
+//! written to the descriptor of the socket itself, as one message with its data.
 
 mod capability;
 pub mod control;
@@ -25,7 +26,7 @@ pub use request::{Op, REQUEST, Request, blocks};
 pub use response::{MAX_CONTROL, MAX_PEER, RESPONSE, Response, mark};
 
 /// The version of the protocol: must be increased with any change.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The environment variable that contains the address of the supervisor's socket: a path, or `@`
 /// and an abstract name; followed by a space and the key, in hexadecimal digits.
@@ -37,6 +38,9 @@ pub const MAX_SIDE: usize = 64 * 1024;
 /// The maximum number of bytes of data in a request; more than the largest possible send buffer
 /// (`net.core.wmem_max` is 212,992 by default, and twice that is granted).
 pub const MAX_DATA: usize = 8 * 1024 * 1024;
+
+/// The maximum number of bytes of a message that is written to the descriptor.
+pub const MAX_WRITTEN: usize = 64 * 1024;
 
 /// The size of the filler, which hides `POLLOUT`: it leaves less than a quarter of the send buffer
 /// of a descriptor free, which is as small as the kernel allows.

@@ -28,7 +28,8 @@ pub enum Op {
     Accept = 4,
     /// `connect` (name).
     Connect = 5,
-    /// `sendmsg` and simpler calls (flags; name, control, data).
+    /// `sendmsg` and simpler calls (flags, 1 if it could be written to the descriptor; name,
+    /// control, data).
     Send = 6,
     /// `recvmsg` and simpler calls (flags, room for data).
     Receive = 7,

@@ -18,18 +18,41 @@ const HEADER: usize = 32;
 pub mod mark {
     /// Add a filler: nothing can be sent any more.
     pub const ADD_FILLER: u32 = 1;
+    /// Write no more messages to the descriptor, and make its buffer small again, before a filler
+    /// is added.
+    pub const STOP_WRITING: u32 = 2;
+
+    const BUFFER_SHIFT: u32 = 2;
+    const BUFFER_UNIT: usize = 4096;
+    const BUFFER_UNITS: u32 = 0xfff;
+    const TOKEN_SHIFT: u32 = 14;
+
+    /// Returns the mark to give the descriptor a buffer of this size, rounded down, and to write
+    /// messages to it.
+    #[must_use]
+    pub const fn of_buffer(bytes: usize) -> u32 {
+        let units = bytes / BUFFER_UNIT;
+        let most = BUFFER_UNITS as usize;
+        (if units < most { units as u32 } else { BUFFER_UNITS }) << BUFFER_SHIFT
+    }
+
+    /// Returns the size of the buffer; 0 if it does not change.
+    #[must_use]
+    pub const fn buffer(marks: u32) -> usize {
+        (marks >> BUFFER_SHIFT & BUFFER_UNITS) as usize * BUFFER_UNIT
+    }
 
     /// Returns the mark to remove this number of tokens: something has been read, and possibly
     /// there is nothing left.
     #[must_use]
     pub const fn of_tokens(count: u32) -> u32 {
-        count << 1
+        count << TOKEN_SHIFT
     }
 
     /// Returns the number of tokens to remove.
     #[must_use]
     pub const fn tokens(marks: u32) -> u32 {
-        marks >> 1
+        marks >> TOKEN_SHIFT
     }
 }
 

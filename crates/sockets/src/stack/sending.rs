@@ -189,7 +189,8 @@ impl Stack {
         message: &SendRequest<'_>,
     ) -> Result<(), Errno> {
         let found = self.socket_of(socket)?;
-        let room = found.shared.send_buffer;
+        let (room, refusing_from) = (found.room(), found.room_for(message.uses_reserve));
+        let wanted = wanted_room(found);
         let whole = found.shared.disable_fragments;
         let assoc = self.associations.get(&id).ok_or(Errno::EPIPE)?;
         let (key, inner, phase) = (assoc.port, assoc.inner, assoc.phase);
@@ -201,13 +202,13 @@ impl Stack {
         }
         let data = message.data.clone();
         let outcome = self.at_port(key, |endpoint, now| {
-            if endpoint.queued(inner) >= room {
-                endpoint.wait_for_room(now, inner, room + 1);
+            if endpoint.queued(inner) >= refusing_from {
+                endpoint.wait_for_room(now, inner, wanted);
                 return Err(Error::Full);
             }
             let outcome = endpoint.send(now, inner, info, data);
             if endpoint.queued(inner) >= room {
-                endpoint.wait_for_room(now, inner, room + 1);
+                endpoint.wait_for_room(now, inner, wanted);
             }
             outcome
         });
@@ -245,12 +246,14 @@ impl Stack {
             return;
         };
         let holder = assoc.socket.and_then(|socket| self.sockets.get(&socket));
-        let room = holder.map_or(usize::MAX, |found| found.shared.send_buffer);
+        let Some((room, wanted)) = holder.map(|found| (found.room(), wanted_room(found))) else {
+            return self.set_full(id, false);
+        };
         let (key, inner) = (assoc.port, assoc.inner);
         let is_full = self.at_port(key, |endpoint, now| {
             let is_full = endpoint.queued(inner) >= room;
             if is_full {
-                endpoint.wait_for_room(now, inner, room + 1);
+                endpoint.wait_for_room(now, inner, wanted);
             }
             is_full
         });
@@ -277,6 +280,12 @@ impl Stack {
         let max_segment = self.associations.get(&id).map_or(0, |assoc| assoc.settings.max_segment);
         if max_segment == 0 { whole } else { whole.min(max_segment as usize) }
     }
+}
+
+/// Returns the free bytes of an endpoint's send buffer, which has twice the size of the socket's, at
+/// which a message is accepted again.
+fn wanted_room(socket: &SctpSocket) -> usize {
+    socket.shared.send_buffer.saturating_mul(2).saturating_sub(socket.room()) + 1
 }
 
 fn check_flags(

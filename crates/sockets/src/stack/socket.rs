@@ -45,6 +45,8 @@ pub(super) struct SctpSocket {
     pub(super) sticky: Option<AssocId>,
     /// The number of associations with a full send buffer.
     pub(super) full: usize,
+    /// The bytes of the send buffer that the driver fills outside of the stack.
+    pub(super) reserved: usize,
     pub(super) error: Option<Errno>,
     pub(super) shut_read: bool,
     pub(super) shut_write: bool,
@@ -76,6 +78,7 @@ impl SctpSocket {
             turns: VecDeque::new(),
             sticky: None,
             full: 0,
+            reserved: 0,
             error: None,
             shut_read: false,
             shut_write: false,
@@ -123,6 +126,19 @@ impl SctpSocket {
     /// Returns the association of a socket that has at most one.
     pub(super) fn only(&self) -> Option<AssocId> {
         self.associations.first().copied().filter(|_| self.is_single())
+    }
+
+    /// Returns the bytes of messages that may be queued before the send buffer is full.
+    pub(super) fn room(&self) -> usize {
+        self.shared.send_buffer.saturating_sub(self.reserved)
+    }
+
+    /// Returns the same for a message, which may use the reserve. A message is accepted while any
+    /// byte is free, here as in the driver, so both parts can be exceeded by one message; none is
+    /// larger than the reserve.
+    pub(super) fn room_for(&self, uses_reserve: bool) -> usize {
+        let excess = self.reserved.saturating_mul(2);
+        if uses_reserve { self.shared.send_buffer.saturating_add(excess) } else { self.room() }
     }
 
     /// Returns which other sockets may have its port.

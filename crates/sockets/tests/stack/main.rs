@@ -11,5 +11,6 @@ mod one_to_many;
 mod one_to_one;
 mod options;
 mod pair;
+mod plain_sends;
 mod random_calls;
 mod sharing;

@@ -143,7 +143,7 @@ proptest! {
             control.extend_from_slice(bytes);
             let message = SendRequest { data: "x".into(), control: &control, ..SendRequest::default() };
             let _ = pair.at(0, |stack, now| stack.send(now, client, message));
-            let raw = SendRequest { data: "y".into(), control: bytes, name: bytes, flags: 0 };
+            let raw = SendRequest { data: "y".into(), control: bytes, name: bytes, ..Default::default() };
             let _ = pair.at(0, |stack, now| stack.send(now, client, raw));
         }
         pair.run_one_second();

@@ -53,7 +53,7 @@ impl Calls {
                 let opened = self.stack.connect(now, socket, &call.name);
                 return self.opened(call, opened, 0);
             }
-            Op::Send => return self.send(now, call),
+            Op::Send => return self.send(now, call, false),
             Op::Receive => self.receive(now, call),
             Op::Shutdown => self.stack.shutdown(now, socket, request.a).map(|()| number(0)),
             Op::GetOption => return self.get(now, call),
@@ -133,13 +133,16 @@ impl Calls {
         }
     }
 
-    fn send(&mut self, now: Duration, call: &Call) -> Outcome {
+    /// Sends a message; if the program has written it already, and `uses_reserve`, even if its
+    /// socket's own part of the send buffer is full.
+    pub(super) fn send(&mut self, now: Duration, call: &Call, uses_reserve: bool) -> Outcome {
         let socket = SocketId(call.socket);
         let outgoing = SendRequest {
             data: call.data.clone(),
             name: &call.name,
             control: &call.control,
             flags: call.request.a,
+            uses_reserve,
         };
         match self.stack.send(now, socket, outgoing) {
             Ok(sent) => {

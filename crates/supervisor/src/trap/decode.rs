@@ -100,7 +100,7 @@ impl SupervisorRequest {
 
     fn for_socket(op: Op, socket: Capability, delivery: Delivery) -> Self {
         let mut request = Self::new(op, delivery);
-        request.header.capability = socket.rate();
+        request.header.capability = socket.number();
         request
     }
 

@@ -161,7 +161,7 @@ impl Handler {
         let Some(accepted) = accepted.filter(|_| request.header.op == Op::Accept) else { return };
         let mut back = SupervisorRequest::new(Op::GiveBack, Delivery::Return);
         back.header.capability = request.header.capability;
-        back.data = accepted.rate().to_ne_bytes().to_vec();
+        back.data = accepted.number().to_ne_bytes().to_vec();
         let Ok(mut connection) = self.send(&back).await else { return };
         // The descriptor stays open until the answer.
         while connection.readable().await.is_ok() {

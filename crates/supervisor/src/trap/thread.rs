@@ -151,7 +151,7 @@ impl Thread {
             return;
         }
         // Another thread may have closed it in the meantime.
-        let found = self.socket(fd).filter(|(_, found)| found.rate() == capability);
+        let found = self.socket(fd).filter(|(_, found)| found.number() == capability);
         let Some((copy, _)) = found else { return };
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         for _ in 0..mark::tokens(marks) {

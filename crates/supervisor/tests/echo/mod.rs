@@ -22,6 +22,11 @@ pub(crate) const OPENS: &[u8] = b"opens";
 /// A message that opens an association that is never established.
 pub(crate) const OPENS_FOR_EVER: &[u8] = b"opens for ever";
 
+/// A message that an option adds.
+pub(crate) const OPTION: &[u8] = b"option";
+/// The bytes that programs may write to their descriptors: 21 short messages, as the kernel counts.
+const WRITING_ROOM: usize = 16 * 1024;
+
 #[derive(Debug, Default)]
 pub(crate) struct Echo {
     sockets: BTreeMap<u64, VecDeque<Bytes>>,
@@ -31,6 +36,11 @@ pub(crate) struct Echo {
     /// The number of queries before an association is established.
     opening: usize,
     pub(crate) closed: Vec<u64>,
+    /// Whether programs may write messages to their descriptors.
+    pub(crate) lets_write: bool,
+    /// The number of messages that programs have written, and that of all messages.
+    pub(crate) written: usize,
+    pub(crate) sent: usize,
 }
 
 impl Echo {
@@ -50,13 +60,17 @@ impl Echo {
         self.notices.push_back(Notice::Retry(socket));
     }
 
-    fn send(&mut self, socket: u64, call: &Call) -> Outcome {
+    fn send(&mut self, socket: u64, call: &Call, uses_reserve: bool) -> Outcome {
+        if self.lets_write && self.ended.contains(&socket) {
+            return Outcome::Failed(libc::EPIPE);
+        }
         let Some(queue) = self.sockets.get_mut(&socket) else { return Outcome::Failed(9) };
         if call.data == END {
             self.ended.push(socket);
-        } else if queue.len() == LIMIT {
+        } else if queue.len() >= LIMIT && !uses_reserve {
             return Outcome::Wait(libc::EAGAIN);
         } else {
+            self.sent += 1;
             queue.push_back(call.data.clone());
             if queue.len() > 1 {
                 self.notices.push_back(Notice::Arrived(socket));
@@ -109,7 +123,12 @@ impl Service for Echo {
                 let (socket, peer) = (Some(self.create()), b"client".to_vec());
                 Outcome::Done(Answer { socket, peer, ..Answer::default() })
             }
-            Op::Send => self.send(socket, call),
+            Op::Send => self.send(socket, call, false),
+            Op::SetOption if self.lets_write => {
+                let queue = self.sockets.entry(socket).or_default();
+                queue.push_back(Bytes::from_static(OPTION));
+                done(0)
+            }
             Op::Receive => self.receive(socket, request.b as usize),
             Op::Connect if call.name == REFUSED => {
                 self.notices.push_back(Notice::Retry(socket));
@@ -130,6 +149,20 @@ impl Service for Echo {
             }
             _ => Outcome::Failed(libc::EOPNOTSUPP),
         }
+    }
+
+    fn begin_writing(&mut self, _: u64) -> Option<usize> {
+        self.lets_write.then_some(WRITING_ROOM)
+    }
+
+    fn accepts_written(&mut self, socket: u64) -> bool {
+        !self.ended.contains(&socket)
+    }
+
+    fn send_written(&mut self, call: &Call, uses_reserve: bool) -> Outcome {
+        let sent = self.send(call.socket, call, uses_reserve);
+        self.written += usize::from(matches!(sent, Outcome::Done(_)));
+        sent
     }
 
     fn retry(&mut self, call: &Call) -> Outcome {

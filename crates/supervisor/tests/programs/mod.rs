@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use crate::echo::{self, LIMIT};
 
+mod written;
+
 const SCTP: c_int = 132;
 
 /// The environment variable that names the program to run.
@@ -42,10 +44,11 @@ pub(crate) fn name_of<T: Fn()>(_: T) -> &'static str {
 
 /// Runs a program, if this process was started as one.
 pub(crate) fn begin() {
-    let count = |wanted: &str| PROGRAMS.iter().filter(|(name, _)| *name == wanted).count();
-    assert!(PROGRAMS.iter().all(|(name, _)| count(name) == 1));
+    let all = || PROGRAMS.iter().chain(&written::PROGRAMS);
+    let count = |wanted: &str| all().filter(|(name, _)| *name == wanted).count();
+    assert!(all().all(|(name, _)| count(name) == 1));
     if let Ok(wanted) = std::env::var(PROGRAM) {
-        let (_, program) = PROGRAMS.iter().find(|(name, _)| *name == wanted).unwrap();
+        let (_, program) = all().find(|(name, _)| *name == wanted).unwrap();
         program();
     }
 }
