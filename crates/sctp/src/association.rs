@@ -8,7 +8,7 @@
 //! | `handshake` | INIT to COOKIE ACK, T1-init and T1-cookie | RFC 9260 §5.1 |
 //! | `collision` | INIT and COOKIE ECHO for an existing association | RFC 9260 §5.2 |
 //! | `addresses` | which of a peer's addresses are used | RFC 9260 §5.1.2 |
-//! | `tags` | verification tags | RFC 9260 §8.5 |
+//! | `identity` | ports, verification tags, who the peer is | RFC 9260 §8.5 |
 //! | `transfer` | data and its acknowledgement | RFC 9260 §6 |
 //! | `reachability` | path errors, heartbeats, a peer's new UDP port | RFC 9260 §8, RFC 6951 §5.4 |
 //! | `shutdown` | graceful termination | RFC 9260 §9.2 |
@@ -34,6 +34,7 @@ pub(crate) mod dynamic_address;
 #[cfg(test)]
 mod footprint;
 mod handshake;
+mod identity;
 pub(crate) mod init_params;
 mod lingering;
 mod notifications;
@@ -48,7 +49,6 @@ mod shutdown;
 pub(crate) mod state;
 mod status;
 mod streams;
-mod tags;
 mod timing;
 mod transfer;
 
@@ -65,7 +65,7 @@ use crate::endpoint::AgreedExtensions;
 use crate::endpoint::cookie::CookieContents;
 use crate::endpoint::registry::PeerPorts;
 use crate::event::Event;
-use crate::identifier::{AssociationId, PathId, VerificationTag};
+use crate::identifier::AssociationId;
 use crate::io::{Ecn, PeerIdentity};
 use crate::path::AssociationPaths;
 use crate::receive::AssociationReceiver;
@@ -73,6 +73,7 @@ use crate::send::{AssociationSender, SenderTerms};
 
 use control::ChunkQueues;
 use dynamic_address::DynamicAddress;
+use identity::AssociationIdentity;
 use init_params::InitParams;
 use lingering::LingeringProgress;
 use notifications::NotificationQueue;
@@ -104,12 +105,7 @@ enum AssociationEnding {
 pub(crate) struct Association {
     pub(crate) id: AssociationId,
     config: Arc<AssociationConfig>,
-    local_port: u16,
-    remote_port: u16,
-    local_tag: VerificationTag,
-    peer_tag: VerificationTag,
-    /// Who the peer is according to the layer below; `None` before its INIT ACK.
-    peer_identity: Option<PeerIdentity>,
+    identity: AssociationIdentity,
     state: AssociationPhase,
     agreed: AgreedExtensions,
     authentication: Option<Box<AssociationAuthentication>>,
@@ -120,8 +116,6 @@ pub(crate) struct Association {
     reconfiguration: ReconfigurationState,
     queues: ChunkQueues,
     events: NotificationQueue,
-    /// Whether the tag or the addresses by which the association is looked up have changed.
-    lookup_changed: bool,
     /// When pacing allows the next packet, if packets wait for that.
     paced_until: Option<Duration>,
     /// The progress that the peer has to make before the association can shut down.
@@ -178,11 +172,12 @@ impl Association {
         Self {
             id: base.id,
             config: base.config,
-            local_port: base.local_port,
-            remote_port: base.remote_port,
-            local_tag: own.tag,
-            peer_tag: peer.tag,
-            peer_identity: None,
+            identity: AssociationIdentity::new(
+                base.local_port,
+                base.remote_port,
+                own.tag,
+                peer.tag,
+            ),
             state,
             agreed,
             authentication,
@@ -193,7 +188,6 @@ impl Association {
             reconfiguration: ReconfigurationState::new(own.initial_tsn, peer.initial_tsn),
             queues: ChunkQueues::default(),
             events: NotificationQueue::default(),
-            lookup_changed: false,
             paced_until: None,
             lingering: None,
         }
@@ -242,25 +236,21 @@ impl Association {
             paths,
             AssociationPhase::Established,
         ));
-        association.peer_identity = arrival.peer;
+        association.identity.set_peer(arrival);
         association.add_listed(&cookie.peer.addresses, cookie.remote);
         let primary = association.paths.primary();
-        association.record_round_trip(now, primary, now.checked_sub(cookie.created));
+        let round_trip = now.checked_sub(cookie.created);
+        association.paths.record_round_trip(now, primary, round_trip, &association.config);
         association.notify_up(true);
         association.acknowledge_cookie(now, arrival, counters);
         association
     }
 
-    /// Returns the tag that packets for this association carry.
-    pub(crate) fn local_tag(&self) -> VerificationTag {
-        self.local_tag
-    }
-
     /// Returns the addresses by which packets without our tag are matched: none once the
     /// association has ended.
     pub(crate) fn peers(&self) -> impl Iterator<Item = PeerPorts> + '_ {
-        let (remote_port, local_port) = (self.remote_port, self.local_port);
-        let identity = self.peer_identity;
+        let (remote_port, local_port) = (self.identity.remote_port(), self.identity.local_port());
+        let identity = self.identity.peer();
         let paths = self.paths.iter().filter(|_| !matches!(self.state, AssociationPhase::Closed));
         paths.map(move |path| PeerPorts { remote: path.remote, remote_port, local_port, identity })
     }
@@ -269,24 +259,23 @@ impl Association {
     /// while an INIT is on its way, because its answer shows who the peer is.
     pub(crate) fn is_from_peer(&self, arrival: &PacketArrival) -> bool {
         let is_unknown =
-            self.peer_identity.is_none() && matches!(self.state, AssociationPhase::CookieWait(_));
-        is_unknown || self.peer_identity == arrival.peer
+            self.identity.peer().is_none() && matches!(self.state, AssociationPhase::CookieWait(_));
+        is_unknown || self.identity.peer() == arrival.peer
     }
 
-    /// Returns whether packets between these ports belong to the association.
-    pub(crate) fn has_ports(&self, local: u16, remote: u16) -> bool {
-        self.local_port == local && self.remote_port == remote
+    /// Returns what the association's packets are recognized by.
+    pub(crate) fn identity(&self) -> &AssociationIdentity {
+        &self.identity
     }
 
-    /// Returns whether [`Self::peers`] or [`Self::local_tag`] has changed since the last call.
+    /// Returns whether [`Self::peers`] or our tag has changed since the last call.
     pub(crate) fn take_lookup_changed(&mut self) -> bool {
-        core::mem::take(&mut self.lookup_changed)
+        self.identity.take_lookup_changed()
     }
 
-    /// Returns whether packets without a checksum are accepted (RFC 9653 §5.3): this side offered
-    /// it, and an association exists.
-    pub(crate) fn accepts_zero_checksum(&self) -> bool {
-        self.config.extensions.zero_checksum
+    /// Returns the paths to the peer.
+    pub(crate) fn paths(&self) -> &AssociationPaths {
+        &self.paths
     }
 
     /// Returns whether the association has ended and nothing is left to send or read.
@@ -322,7 +311,7 @@ impl Association {
         self.paths.stop();
         self.collect_events();
         self.state = AssociationPhase::Closed;
-        self.lookup_changed = true;
+        self.identity.addresses_changed();
         self.queues.control.clear();
         if ending == AssociationEnding::DiscardQueued {
             self.queues.standalone.clear();
@@ -331,26 +320,12 @@ impl Association {
         self.events.push_always(last);
     }
 
-    fn notify(&mut self, event: Event) {
-        self.events.push(event);
-    }
-
-    /// Returns the retransmission timeout of a path.
-    fn timeout_of(&self, path: PathId) -> Duration {
-        self.paths.get(path).map_or(self.config.rto_initial, |path| path.rto.current())
-    }
-
-    /// Returns the number of streams that this side may send on.
-    fn outbound(&self) -> u16 {
-        self.sender.terms().outbound
-    }
-
     /// Applies the peer's parameters. Sender and receiver restart; messages of which nothing has
     /// been sent are kept.
     fn adopt_peer(&mut self, own: &InitParams, peer: &InitParams) {
         let agreed = own.offers.and(peer.offers);
         self.agreed = agreed;
-        self.peer_tag = peer.tag;
+        self.identity.set_peer_tag(peer.tag);
         set_initial_threshold(&mut self.paths, peer, &self.config);
         let before = self.authentication.as_deref();
         self.authentication = authentication::agree(own, peer, agreed, &self.config, before);
@@ -363,15 +338,10 @@ impl Association {
         self.reconfiguration = ReconfigurationState::new(own.initial_tsn, first);
     }
 
-    /// Adds the further addresses that the peer listed, with the UDP port that it used (RFC 6951
-    /// §5.1).
+    /// Adds the further addresses that the peer listed.
     fn add_listed(&mut self, listed: &[IpAddr], from: SocketAddr) {
-        for &address in listed {
-            if self.paths.by_address(address).is_none() {
-                self.paths.add(addresses::socket_address_like(address, from), None, &self.config);
-            }
-        }
-        self.lookup_changed = true;
+        addresses::add_listed(&mut self.paths, listed, from, &self.config);
+        self.identity.addresses_changed();
     }
 }
 

@@ -92,10 +92,10 @@
 //! | §8.1, §8.2 | failures of the peer and of paths | `path/state.rs`, `association/reachability.rs` |
 //! | §8.3 | heartbeats | `path/heartbeat.rs`, `path/failed.rs` |
 //! | §8.4 | out of the blue | `endpoint/out_of_the_blue.rs` |
-//! | §8.5 | verification tags | `endpoint/input.rs`, `association/tags.rs` |
+//! | §8.5 | verification tags | `endpoint/input.rs`, `association/identity.rs` |
 //! | §9.1 | ABORT | `association/abort.rs` |
 //! | §9.2 | SHUTDOWN | `association/shutdown.rs` |
-//! | §10 | ICMP | `association/reachability.rs`, `association/tags.rs` |
+//! | §10 | ICMP | `association/reachability.rs`, `association/identity.rs` |
 //! | §11 | the upper-layer interface | `endpoint.rs`, `endpoint/association_mut.rs` |
 //! | §12 | security | `endpoint/limit.rs`, `endpoint/cookie.rs` |
 //! | §16 | parameters | `config.rs` |

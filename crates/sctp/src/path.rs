@@ -19,6 +19,7 @@
 //! | `ecn` | congestion marks | RFC 9260 appendix A |
 //! | `source` | the address to send from | RFC 9260 §6.4 |
 //! | `nonces` | unpredictable numbers | |
+//! | `peer` | the peer as its paths show it | RFC 9260 §5.4, §8.4 |
 //! | `paths` | all paths of an association, the primary one, path selection | RFC 9260 §6.4 |
 
 use alloc::boxed::Box;
@@ -43,6 +44,7 @@ mod mtu;
 mod nonces;
 mod one_way;
 mod paths;
+mod peer;
 mod return_wait;
 mod rto;
 mod source;

@@ -50,9 +50,9 @@ impl Association {
         ) {
             return;
         }
-        let path = self.paths.for_data(None).unwrap_or(self.paths.primary());
+        let path = self.paths.default_path();
         let abort = AbortChunk { reflected: false, causes };
-        self.queues.push_standalone(path, self.peer_tag, Chunk::Abort(abort));
+        self.queues.push_standalone(path, self.identity.peer_tag(), Chunk::Abort(abort));
     }
 
     /// Handles an ABORT whose tag has been verified.

@@ -7,7 +7,10 @@
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr, SocketAddrV6};
 
+use crate::config::AssociationConfig;
 use crate::counters::EndpointCounters;
+use crate::identifier::PathId;
+use crate::path::{AssociationPaths, Path};
 
 /// The maximum number of our addresses that are announced to a peer in the handshake.
 const MAX_ANNOUNCED: usize = 16;
@@ -114,6 +117,71 @@ pub(crate) fn filter_listed(
         }
     }
     kept
+}
+
+/// Adds the further addresses that the peer listed, with the UDP port that it used (RFC 6951 §5.1).
+pub(super) fn add_listed(
+    paths: &mut AssociationPaths,
+    listed: &[IpAddr],
+    from: SocketAddr,
+    config: &AssociationConfig,
+) {
+    for &address in listed {
+        if paths.by_address(address).is_none() {
+            paths.add(socket_address_like(address, from), None, config);
+        }
+    }
+}
+
+/// Replaces the paths by those to the addresses that the peer listed and the one that it answered an
+/// INIT from (§5.1.2). Returns the path to that.
+pub(super) fn keep_listed(
+    paths: &mut AssociationPaths,
+    listed: &[IpAddr],
+    from: SocketAddr,
+    config: &AssociationConfig,
+) -> Option<PathId> {
+    let answered = match paths.by_address(from.ip()) {
+        Some(known) => Some(known),
+        // It responded to an INIT that was sent to another address. Our address on this path is
+        // unknown: the one that the INIT ACK arrived at was the peer's choice.
+        None => paths.add(from, None, config),
+    };
+    if let Some(path) = answered {
+        paths.confirm(path);
+    }
+    let keeps = |path: &Path| Some(path.id) == answered || listed.contains(&path.remote.ip());
+    let removed: Vec<PathId> =
+        paths.iter().filter(|path| !keeps(path)).map(|path| path.id).collect();
+    for path in removed {
+        paths.remove(path);
+    }
+    add_listed(paths, listed, from, config);
+    answered
+}
+
+/// Returns those of the peer's addresses whose family is used here: an INIT that lists none of ours
+/// does not name the families.
+pub(super) fn filter_families(
+    paths: &AssociationPaths,
+    listed: &[IpAddr],
+    own: &[IpAddr],
+    counters: &mut EndpointCounters,
+) -> Vec<IpAddr> {
+    let used = |address: &&IpAddr| {
+        let v4 = address.is_ipv4();
+        paths.iter().any(|path| path.remote.is_ipv4() == v4)
+            || own.iter().any(|own| own.is_ipv4() == v4)
+    };
+    let usable: Vec<IpAddr> = listed.iter().filter(used).copied().collect();
+    counters.addresses_ignored += (listed.len() - usable.len()) as u64;
+    usable
+}
+
+/// Returns whether `source` and all `listed` addresses already belong to the peer.
+pub(super) fn are_all_known(paths: &AssociationPaths, listed: &[IpAddr], source: IpAddr) -> bool {
+    let known = |address: &IpAddr| paths.by_address(*address).is_some();
+    known(&source) && listed.iter().all(known)
 }
 
 #[cfg(test)]

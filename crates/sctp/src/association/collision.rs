@@ -6,11 +6,10 @@ use core::time::Duration;
 
 use super::init_params::InitParams;
 use super::state::AssociationPhase;
-use super::{Association, PacketArrival};
+use super::{Association, PacketArrival, addresses};
 use crate::counters::EndpointCounters;
 use crate::endpoint::cookie::CookieContents;
 use crate::event::Event;
-use crate::path::{Path, PathState};
 use crate::wire::{Chunk, ErrorCause, ErrorChunk};
 
 /// How to respond to an INIT from a peer with an existing association.
@@ -57,14 +56,11 @@ impl Association {
                 self.queues.push(Some(path), Chunk::ShutdownAck, counters);
                 InitVerdict::Ending
             }
-            _ if !self.knows_all_addresses(listed, source) => InitVerdict::NewAddresses,
-            _ => InitVerdict::Restart { tie_tags: (self.local_tag.0, self.peer_tag.0) },
+            _ if !addresses::are_all_known(&self.paths, listed, source) => {
+                InitVerdict::NewAddresses
+            }
+            _ => InitVerdict::Restart { tie_tags: self.identity.tie_tags() },
         }
-    }
-
-    /// Returns whether both tags of a cookie match this association.
-    pub(crate) fn has_tags_of(&self, cookie: &CookieContents) -> bool {
-        cookie.own.tag == self.local_tag && cookie.peer.tag == self.peer_tag
     }
 
     /// Handles a COOKIE ECHO whose cookie is valid, by the table of §5.2.4.
@@ -75,13 +71,13 @@ impl Association {
         arrival: &PacketArrival,
         counters: &mut EndpointCounters,
     ) -> CookieVerdict {
-        let is_own_tag = cookie.own.tag == self.local_tag;
-        let is_peer_tag = cookie.peer.tag == self.peer_tag;
-        let tie_tags_match = cookie.tie_tags == (self.local_tag.0, self.peer_tag.0);
+        let is_own_tag = cookie.own.tag == self.identity.local_tag();
+        let is_peer_tag = cookie.peer.tag == self.identity.peer_tag();
+        let tie_tags_match = cookie.tie_tags == self.identity.tie_tags();
         match (is_own_tag, is_peer_tag) {
             (false, false) if tie_tags_match => self.restart(now, cookie, arrival, counters),
             (true, false) if self.state.is_opening() => {
-                self.peer_identity = arrival.peer;
+                self.identity.set_peer(arrival);
                 self.adopt_peer(&cookie.own, &cookie.peer);
                 self.add_listed(&cookie.peer.addresses, cookie.remote);
                 self.reestablish(now, arrival, counters);
@@ -153,40 +149,22 @@ impl Association {
             self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
             return CookieVerdict::Discarded;
         }
-        if !self.knows_all_addresses(&cookie.peer.addresses, arrival.remote.ip()) {
+        let (listed, source) = (&cookie.peer.addresses, arrival.remote.ip());
+        if !addresses::are_all_known(&self.paths, listed, source) {
             counters.unexpected_chunks += 1;
             return CookieVerdict::Discarded;
         }
         let ending = !matches!(self.state, AssociationPhase::Established);
-        self.local_tag = cookie.own.tag;
-        self.lookup_changed = true;
+        self.identity.set_local_tag(cookie.own.tag);
         self.queues.control.clear();
         self.queues.standalone.clear();
-        self.reset_paths();
+        self.paths.forget_measurements(&self.config);
         self.adopt_peer(&cookie.own, &cookie.peer);
         self.state =
             if ending { AssociationPhase::ShutdownPending } else { AssociationPhase::Established };
-        self.notify(Event::Restarted);
+        self.events.push(Event::Restarted);
         self.acknowledge_cookie(now, arrival, counters);
         CookieVerdict::Accepted
-    }
-
-    /// Forgets all measurements of the paths: they concern the peer before its restart.
-    fn reset_paths(&mut self) {
-        let config = self.config.clone();
-        for path in self.paths.iter_mut() {
-            let confirmed = path.state() != PathState::Unconfirmed;
-            *path = Path::new(path.id, path.remote, path.local, &config);
-            if confirmed {
-                path.confirm();
-            }
-        }
-    }
-
-    /// Returns whether `source` and all `listed` addresses already belong to the peer.
-    fn knows_all_addresses(&self, listed: &[IpAddr], source: IpAddr) -> bool {
-        let known = |address: &IpAddr| self.paths.by_address(*address).is_some();
-        known(&source) && listed.iter().all(known)
     }
 
     /// Returns whether a packet with our tag is accepted from `source`: one of the peer's

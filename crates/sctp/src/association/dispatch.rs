@@ -1,4 +1,4 @@
-//! Dispatches the chunks of a packet to the files of their procedures.
+//! Dispatches the chunks of a packet to their procedures.
 
 use core::time::Duration;
 
@@ -6,7 +6,7 @@ use super::authentication::ChunkAdmission;
 use super::state::AssociationPhase;
 use super::{Association, PacketArrival};
 use crate::counters::EndpointCounters;
-use crate::identifier::PathId;
+use crate::identifier::{PathId, VerificationTag};
 use crate::io::Ecn;
 use crate::path::Path;
 use crate::serial::Tsn;
@@ -183,6 +183,44 @@ impl Association {
         self.collect_path_changes(at.now);
     }
 
+    /// Handles a packet from the peer's address whose tag is not ours (§8.5). It is dropped, unless it
+    /// contains a reflected ABORT or SHUTDOWN COMPLETE, or a SHUTDOWN ACK for an association that
+    /// no longer exists.
+    pub(crate) fn handle_foreign_tag(
+        &mut self,
+        arrival: &PacketArrival,
+        tag: VerificationTag,
+        first: Option<Chunk>,
+        counters: &mut EndpointCounters,
+    ) {
+        let (remote, local) = (arrival.remote, arrival.local);
+        match first {
+            Some(Chunk::Abort(abort)) if abort.reflected && self.identity.is_reflected(tag) => {
+                if self.is_being_deleted(local) {
+                    counters.unexpected_chunks += 1;
+                } else if !self.paths.is_unconfirmed_beside_others(remote, local) {
+                    self.handle_abort(&abort);
+                }
+            }
+            Some(Chunk::ShutdownComplete { reflected: true })
+                if self.identity.is_reflected(tag) =>
+            {
+                self.handle_shutdown_complete(counters);
+            }
+            Some(Chunk::ShutdownAck)
+                if matches!(
+                    self.state,
+                    AssociationPhase::CookieWait(_) | AssociationPhase::CookieEchoed(_)
+                ) =>
+            {
+                let path = self.paths.by_remote(remote, local).unwrap_or(self.paths.primary());
+                let complete = Chunk::ShutdownComplete { reflected: true };
+                self.queues.push_standalone(path, tag, complete);
+            }
+            _ => counters.bad_tags += 1,
+        }
+    }
+
     /// Handles ECNE: reduces the window of the path that carried the marked packet, and confirms
     /// that to the peer with CWR (RFC 9260 appendix A).
     fn handle_ecne(
@@ -203,13 +241,13 @@ impl Association {
     /// Collects the events of sender, receiver and reconfiguration for the user.
     pub(super) fn collect_events(&mut self) {
         while let Some(event) = self.sender.poll_event() {
-            self.notify(event);
+            self.events.push(event);
         }
         while let Some(event) = self.receiver.poll_event() {
-            self.notify(event);
+            self.events.push(event);
         }
         while let Some(event) = self.reconfiguration.poll_event() {
-            self.notify(event);
+            self.events.push(event);
         }
     }
 }

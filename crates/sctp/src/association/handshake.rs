@@ -1,19 +1,19 @@
 //! The four-way handshake from the initiating side (RFC 9260 §5.1), with T1-init and T1-cookie.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::boxed::Box;
 use bytes::Bytes;
-use core::{net::IpAddr, time::Duration};
+use core::time::Duration;
 
 use super::init_params::{InitParams, InitRefusal, ParsedInit};
 use super::state::{
     AssociationPhase, CookieEchoed, CookieWait, HeldHandshake, RetransmissionTimer,
 };
-use super::{Association, AssociationEnding, PacketArrival};
+use super::{Association, AssociationEnding, PacketArrival, addresses};
 use crate::counters::EndpointCounters;
 use crate::event::{Event, LossReason};
 use crate::identifier::{PathId, VerificationTag};
 use crate::io::Unreachable;
-use crate::path::{HEARTBEAT_CHUNK, Path, PathState};
+use crate::path::{HEARTBEAT_CHUNK, PathState};
 use crate::wire::{
     AbortChunk, Chunk, ChunkType, EncodeChunk, ErrorCause, ErrorChunk, InitChunk, PACKET_HEADER,
     Parameters, padded,
@@ -60,9 +60,15 @@ impl Association {
         let AssociationPhase::CookieWait(wait) = &self.state else { return };
         let (own, t1) = (wait.own.clone(), wait.t1.clone());
         let (hold, stale, shutdown) = (wait.hold, wait.stale, wait.shutdown);
-        let listed = self.usable(&parsed.params.addresses, &own.addresses, counters);
-        self.peer_identity = arrival.peer;
-        self.replace_paths(now, arrival, &t1, &listed);
+        let listed = &parsed.params.addresses;
+        let listed = addresses::filter_families(&self.paths, listed, &own.addresses, counters);
+        self.identity.set_peer(arrival);
+        let answered =
+            addresses::keep_listed(&mut self.paths, &listed, arrival.remote, &self.config);
+        self.identity.addresses_changed();
+        if answered == Some(t1.path) {
+            self.paths.record_round_trip(now, t1.path, t1.round_trip(now), &self.config);
+        }
         self.adopt_peer(&own, &parsed.params);
         for whole in parsed.unrecognized {
             let causes = [ErrorCause::UnrecognizedParameters(Parameters::from_bytes(whole))]
@@ -70,7 +76,7 @@ impl Association {
                 .collect();
             self.queues.push(None, Chunk::Error(ErrorChunk { causes }), counters);
         }
-        self.notify(Event::Answered);
+        self.events.push(Event::Answered);
         if hold {
             self.state = AssociationPhase::Held(Box::new(HeldHandshake { own, cookie, stale }));
         } else {
@@ -113,7 +119,7 @@ impl Association {
         };
         let (path, round_trip) = (echoed.t1.path, echoed.t1.round_trip(now));
         let shutdown = echoed.shutdown;
-        self.record_round_trip(now, path, round_trip);
+        self.paths.record_round_trip(now, path, round_trip, &self.config);
         self.state = AssociationPhase::Established;
         self.notify_up(false);
         if shutdown {
@@ -132,9 +138,9 @@ impl Association {
         }
         // Another half, as the clocks of the two sides may run at different rates.
         let preserve = (staleness + staleness / 2).min(MAX_PRESERVE);
-        let path = Some(echoed.t1.path).filter(|path| self.is_confirmed(*path));
+        let path = Some(echoed.t1.path).filter(|path| self.paths.is_confirmed(*path));
         let path = path.unwrap_or(self.paths.primary());
-        let t1 = RetransmissionTimer::new(now, self.timeout_of(path), path);
+        let t1 = RetransmissionTimer::new(now, self.paths.timeout_of(path, &self.config), path);
         let (own, shutdown) = (echoed.own.clone(), echoed.shutdown);
         let wait = CookieWait { own, t1, hold: false, preserve, stale, shutdown };
         self.state = AssociationPhase::CookieWait(Box::new(wait));
@@ -155,7 +161,7 @@ impl Association {
         counters.retransmissions += 1;
         let path = match &self.state {
             AssociationPhase::CookieEchoed(echoed) => self.next_for_cookie(t1.path, &echoed.cookie),
-            _ => self.next_after(t1.path, |path| path.state() != PathState::Unconfirmed),
+            _ => self.paths.next_after(t1.path, |path| path.state() != PathState::Unconfirmed),
         };
         let largest = self.config.max_init_timeout.unwrap_or(self.config.rto_max);
         match &mut self.state {
@@ -180,7 +186,7 @@ impl Association {
                 .end(AssociationEnding::DiscardQueued, Event::Lost(LossReason::Refused(reason)));
         }
         self.paths.remove(path);
-        self.lookup_changed = true;
+        self.identity.addresses_changed();
         if wait.t1.path == path {
             let next = self.paths.primary();
             wait.t1 = RetransmissionTimer::new(now, self.config.rto_initial, next);
@@ -196,8 +202,8 @@ impl Association {
         stale: u32,
         shutdown: bool,
     ) {
-        let path = self.paths.for_data(None).unwrap_or(self.paths.primary());
-        let t1 = RetransmissionTimer::new(now, self.timeout_of(path), path);
+        let path = self.paths.default_path();
+        let t1 = RetransmissionTimer::new(now, self.paths.timeout_of(path, &self.config), path);
         let echoed = CookieEchoed { own, cookie, t1, stale, shutdown, unsent: true };
         self.state = AssociationPhase::CookieEchoed(Box::new(echoed));
     }
@@ -207,7 +213,9 @@ impl Association {
         // The peer has no state, but is notified of the error (§3.3.3, §5.1).
         let (tag, cause) = match refusal {
             // The tag of the peer's own packet, with the T bit.
-            InitRefusal::NoTag => (self.local_tag, ErrorCause::InvalidMandatoryParameter),
+            InitRefusal::NoTag => {
+                (self.identity.local_tag(), ErrorCause::InvalidMandatoryParameter)
+            }
             InitRefusal::Abort(cause) => (init.initiate_tag, cause),
         };
         let code = cause.code().0;
@@ -218,94 +226,20 @@ impl Association {
         self.end(AssociationEnding::SendQueued, Event::Lost(reason));
     }
 
-    /// Returns those of the peer's addresses whose family is used here: an INIT that lists none of
-    /// ours does not name the families.
-    fn usable(
-        &self,
-        listed: &[IpAddr],
-        own: &[IpAddr],
-        counters: &mut EndpointCounters,
-    ) -> Vec<IpAddr> {
-        let used = |address: &&IpAddr| {
-            let v4 = address.is_ipv4();
-            self.paths.iter().any(|path| path.remote.is_ipv4() == v4)
-                || own.iter().any(|own| own.is_ipv4() == v4)
-        };
-        let usable: Vec<IpAddr> = listed.iter().filter(used).copied().collect();
-        counters.addresses_ignored += (listed.len() - usable.len()) as u64;
-        usable
-    }
-
-    /// Replaces the paths by those to the addresses that the peer listed and the one that it
-    /// responded from (§5.1.2).
-    fn replace_paths(
-        &mut self,
-        now: Duration,
-        arrival: &PacketArrival,
-        t1: &RetransmissionTimer,
-        listed: &[IpAddr],
-    ) {
-        let answered = match self.paths.by_address(arrival.remote.ip()) {
-            Some(known) => Some(known),
-            // It responded to an INIT that was sent to another address. Our address on this path is
-            // unknown: the one that the INIT ACK arrived at was the peer's choice.
-            None => self.paths.add(arrival.remote, None, &self.config),
-        };
-        if let Some(path) = answered {
-            self.paths.confirm(path);
-        }
-        let keeps = |path: &Path| Some(path.id) == answered || listed.contains(&path.remote.ip());
-        let removed: Vec<PathId> =
-            self.paths.iter().filter(|path| !keeps(path)).map(|path| path.id).collect();
-        for path in removed {
-            self.paths.remove(path);
-        }
-        self.add_listed(listed, arrival.remote);
-        if answered == Some(t1.path) {
-            self.record_round_trip(now, t1.path, t1.round_trip(now));
-        }
-    }
-
-    /// Returns the next path after `last`, cyclically, that is suitable.
-    fn next_after(&self, last: PathId, is_suitable: impl Fn(&Path) -> bool) -> PathId {
-        let others = || self.paths.iter().filter(|path| is_suitable(path));
-        let later = others().find(|path| path.id > last);
-        later.or_else(|| others().next()).map_or(last, |path| path.id)
-    }
-
-    /// Returns whether chunks other than COOKIE ECHO may be sent on a path (§5.4).
-    fn is_confirmed(&self, path: PathId) -> bool {
-        self.paths.get(path).is_some_and(|path| path.state() != PathState::Unconfirmed)
-    }
-
     /// Returns the path for the COOKIE ECHO after `last`: also an unconfirmed one if the heartbeat
     /// that it needs fits in the same packet (§5.4).
     fn next_for_cookie(&self, last: PathId, cookie: &Bytes) -> PathId {
         let auth = self.auth_len(ChunkType::COOKIE_ECHO).max(self.auth_len(ChunkType::HEARTBEAT));
         let echo = padded(Chunk::CookieEcho(cookie.clone()).encoded_len());
         let size = PACKET_HEADER + auth + echo + HEARTBEAT_CHUNK;
-        self.next_after(last, |path| path.state() != PathState::Unconfirmed || size <= path.mtu())
+        self.paths
+            .next_after(last, |path| path.state() != PathState::Unconfirmed || size <= path.mtu())
     }
 
     /// Notifies the user that the association is up.
     pub(super) fn notify_up(&mut self, by_peer: bool) {
         self.paths.start();
-        let (outbound, inbound) = (self.outbound(), self.receiver.inbound_streams());
-        self.notify(Event::Up { outbound, inbound, by_peer });
-    }
-
-    /// Uses a round trip of the handshake as an RTT measurement, unless something in it may have
-    /// been retransmitted.
-    pub(super) fn record_round_trip(
-        &mut self,
-        now: Duration,
-        path: PathId,
-        round_trip: Option<Duration>,
-    ) {
-        if let Some(rtt) = round_trip.filter(|rtt| *rtt < self.config.rto_initial)
-            && let Some(path) = self.paths.get_mut(path)
-        {
-            path.on_round_trip(now, rtt);
-        }
+        let (outbound, inbound) = (self.sender.terms().outbound, self.receiver.inbound_streams());
+        self.events.push(Event::Up { outbound, inbound, by_peer });
     }
 }

@@ -8,12 +8,10 @@ use super::state::AssociationPhase;
 use crate::counters::EndpointCounters;
 use crate::endpoint::packet_buffer::{PacketBuffer, TrainContents};
 use crate::endpoint::train::{PacketRoute, PacketTrain};
-use crate::identifier::{PathId, VerificationTag};
+use crate::identifier::PathId;
 use crate::io::{Ecn, Fragmentation};
 use crate::path::{HeartbeatToSend, SendAllowance};
-use crate::wire::{
-    ChecksumKind, Chunk, ChunkType, CommonHeader, EncodeChunk, PACKET_HEADER, PacketWriter,
-};
+use crate::wire::{ChecksumKind, Chunk, ChunkType, EncodeChunk, PACKET_HEADER, PacketWriter};
 
 /// The length of a chunk header in bytes.
 const CHUNK_HEADER: usize = 4;
@@ -86,7 +84,7 @@ impl Association {
         let sack_due = self.receiver.sack_wanted(now);
         let has_sack = sack_due || self.receiver.sack_pending();
         let answers = if has_sack { self.receiver.sack_path(now, &self.paths) } else { None };
-        let default_path = || self.paths.for_data(None).unwrap_or(self.paths.primary());
+        let default_path = || self.paths.default_path();
         let path = match (self.queues.control.front(), sack_due, data) {
             (Some(control), _, _) => control
                 .path
@@ -151,7 +149,7 @@ impl Association {
         let path = self.paths.get(load.path)?;
         let mtu = path.mtu();
         let limit = if load.data { self.sender.packet_limit(load.path, mtu) } else { mtu };
-        let mut packet = buffer.begin(self.header(self.peer_tag), limit);
+        let mut packet = buffer.begin(self.identity.header_to_peer(), limit);
         if self.wants_auth(load) {
             self.put_auth(&mut packet);
         }
@@ -234,7 +232,7 @@ impl Association {
         let kind = standalone.chunk.chunk_type();
         let limit =
             PACKET_HEADER + self.auth_len(kind) + standalone.chunk.encoded_len() + CHUNK_HEADER;
-        let mut packet = buffer.begin(self.header(standalone.tag), limit);
+        let mut packet = buffer.begin(self.identity.header(standalone.tag), limit);
         if self.auth_len(kind) > 0 {
             self.put_auth(&mut packet);
         }
@@ -257,7 +255,7 @@ impl Association {
         let mtu = self.paths.get(path)?.mtu();
         let auth = self.auth_len(ChunkType::COOKIE_ECHO);
         let limit = mtu.max(PACKET_HEADER + auth + cookie.encoded_len() + CHUNK_HEADER);
-        let mut packet = buffer.begin(self.header(self.peer_tag), limit);
+        let mut packet = buffer.begin(self.identity.header_to_peer(), limit);
         if auth > 0 {
             self.put_auth(&mut packet);
         }
@@ -287,7 +285,7 @@ impl Association {
         size: usize,
         buffer: &mut PacketBuffer,
     ) -> Option<PacketRoute> {
-        let mut packet = buffer.begin(self.header(self.peer_tag), size);
+        let mut packet = buffer.begin(self.identity.header_to_peer(), size);
         if self.auth_len(ChunkType::HEARTBEAT) > 0 {
             self.put_auth(&mut packet);
         }
@@ -313,10 +311,6 @@ impl Association {
             || self.control_requires_auth()
     }
 
-    fn header(&self, tag: VerificationTag) -> CommonHeader {
-        CommonHeader { source_port: self.local_port, destination_port: self.remote_port, tag }
-    }
-
     /// Zero only if both sides negotiated it (RFC 9653 §5.2).
     fn checksum(&self) -> ChecksumKind {
         if self.agreed.zero_checksum { ChecksumKind::Zero } else { ChecksumKind::Crc32c }
@@ -330,7 +324,7 @@ impl Association {
             ecn,
             marking: self.config.markings.towards(path.remote),
             fragmentation,
-            peer: self.peer_identity,
+            peer: self.identity.peer(),
         })
     }
 }

@@ -109,7 +109,7 @@ impl Association {
     }
 
     fn change_peer_address(&mut self, change: PeerChange, from: SocketAddr) {
-        self.lookup_changed = true;
+        self.identity.addresses_changed();
         match change {
             PeerChange::Added(address) => {
                 self.paths.add(addresses::socket_address_like(address, from), None, &self.config);
@@ -118,7 +118,7 @@ impl Association {
                 let path = self.paths.by_address(address).and_then(|path| self.paths.remove(path));
                 if let Some(path) = path {
                     let change = PathChange::Removed;
-                    self.notify(Event::Path { path: path.id, remote: path.remote, change });
+                    self.events.push(Event::Path { path: path.id, remote: path.remote, change });
                 }
             }
             PeerChange::MadePrimary(address) => {
@@ -226,7 +226,7 @@ impl Association {
     fn send_asconf(&mut self, now: Duration, counters: &mut EndpointCounters) {
         let path = self.path_for_asconf();
         let source = self.paths.get(path).and_then(|path| path.local);
-        let rto = self.timeout_of(path);
+        let rto = self.paths.timeout_of(path, &self.config);
         if let Some(dynamic) = &mut self.dynamic_address
             && let Some((path, chunk)) = dynamic.outgoing.poll_chunk(now, path, rto, source)
         {
@@ -238,7 +238,7 @@ impl Association {
     /// peer refuses that (RFC 5061 §5.3, F6 and F8). If that is true of all paths, changes the
     /// source address of the default path.
     fn path_for_asconf(&mut self) -> PathId {
-        let default_path = self.paths.for_data(None).unwrap_or(self.paths.primary());
+        let default_path = self.paths.default_path();
         let Some(requests) = self.dynamic_address.as_ref().map(|dynamic| &dynamic.outgoing) else {
             return default_path;
         };
@@ -270,6 +270,6 @@ impl Association {
             self.paths.verify_again_from(address);
         }
         let cause = refused.map(|code| code.0);
-        self.notify(Event::OwnAddress { address, change, cause });
+        self.events.push(Event::OwnAddress { address, change, cause });
     }
 }

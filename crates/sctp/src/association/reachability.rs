@@ -26,7 +26,7 @@ impl Association {
             return self.paths.primary();
         };
         self.paths.rebind(path, arrival.remote);
-        self.lookup_changed = true;
+        self.identity.addresses_changed();
         path
     }
 
@@ -56,7 +56,7 @@ impl Association {
     /// and needs the endpoint's permission.
     pub(crate) fn wants_to_verify(&self, now: Duration) -> Option<IpAddr> {
         let wants = self.state.is_up() && self.paths.wants_permit(now, &self.config);
-        if wants { self.primary_address() } else { None }
+        if wants { self.paths.primary_address() } else { None }
     }
 
     /// Permits or denies the verification that [`Self::wants_to_verify`] requested.
@@ -69,12 +69,8 @@ impl Association {
     pub(crate) fn take_verified(&mut self) -> Option<(u8, IpAddr)> {
         match self.paths.take_verified() {
             0 => None,
-            verified => Some((verified, self.primary_address()?)),
+            verified => Some((verified, self.paths.primary_address()?)),
         }
-    }
-
-    pub(crate) fn primary_address(&self) -> Option<IpAddr> {
-        self.paths.get(self.paths.primary()).map(|path| path.remote.ip())
     }
 
     /// Handles a HEARTBEAT ACK.
@@ -106,7 +102,7 @@ impl Association {
             return self.paths.on_too_big(now, path, size);
         }
         let is_refusal = reason == Unreachable::Protocol && quoted && self.peer_has_state();
-        if is_refusal && !self.concerns_unconfirmed_path(remote, None) {
+        if is_refusal && !self.paths.is_unconfirmed_beside_others(remote, None) {
             return self.end_by_refusal(reason);
         }
         if self.state.is_opening() {
@@ -167,7 +163,7 @@ impl Association {
         while let Some((path, change)) = self.paths.poll_change() {
             changed |= !matches!(change, PathChange::Rebound | PathChange::MadePrimary);
             let Some(remote) = self.paths.get(path).map(|path| path.remote) else { continue };
-            self.notify(Event::Path { path, remote, change });
+            self.events.push(Event::Path { path, remote, change });
             if change == PathChange::Confirmed {
                 self.set_primary_if_wanted(path, remote.ip());
             }

@@ -31,7 +31,7 @@ impl Association {
                 {
                     self.handle_asconf_unknown();
                 }
-                other => self.notify(Event::RemoteError { cause: other.code().0 }),
+                other => self.events.push(Event::RemoteError { cause: other.code().0 }),
             }
         }
     }

@@ -90,14 +90,14 @@ impl Association {
         match self.state {
             AssociationPhase::ShutdownSent(_) | AssociationPhase::ShutdownAckSent(_) => {
                 let complete = Chunk::ShutdownComplete { reflected: false };
-                self.queues.push_standalone(path, self.peer_tag, complete);
+                self.queues.push_standalone(path, self.identity.peer_tag(), complete);
                 self.end(AssociationEnding::SendQueued, Event::Closed);
             }
             // The peer is shutting down an association that no longer exists here (RFC 9260 §8.5.1
             // E).
             AssociationPhase::CookieWait(_) | AssociationPhase::CookieEchoed(_) => {
                 let complete = Chunk::ShutdownComplete { reflected: true };
-                self.queues.push_standalone(path, self.local_tag, complete);
+                self.queues.push_standalone(path, self.identity.local_tag(), complete);
             }
             _ => counters.unexpected_chunks += 1,
         }
@@ -171,8 +171,8 @@ impl Association {
     fn start_shutdown_timers(&mut self, now: Duration) -> (PathId, Box<ShutdownTimers>) {
         // No more heartbeats: T2 alone checks whether the peer is still there (§8.3).
         self.paths.stop();
-        let path = self.paths.for_data(None).unwrap_or(self.paths.primary());
-        let timeout = self.timeout_of(path);
+        let path = self.paths.default_path();
+        let timeout = self.paths.timeout_of(path, &self.config);
         let timers = ShutdownTimers::new(now, timeout, path, self.config.rto_max);
         (path, Box::new(timers))
     }

@@ -11,9 +11,9 @@ impl Association {
     pub(crate) fn status(&self) -> Status {
         Status {
             state: self.state.public(),
-            local_port: self.local_port,
-            remote_port: self.remote_port,
-            outbound_streams: self.outbound(),
+            local_port: self.identity.local_port(),
+            remote_port: self.identity.remote_port(),
+            outbound_streams: self.sender.terms().outbound,
             inbound_streams: self.receiver.inbound_streams(),
             peer_window: u32::try_from(self.sender.peer_window()).unwrap_or(u32::MAX),
             window: self.receiver.window(),
@@ -21,7 +21,7 @@ impl Association {
             agreed: self.agreed,
             primary: self.paths.primary(),
             paths: self.paths.iter().map(|path| self.path_status(path)).collect(),
-            peer: self.peer_identity,
+            peer: self.identity.peer(),
         }
     }
 

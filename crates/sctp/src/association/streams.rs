@@ -46,7 +46,7 @@ impl Association {
             counters.unexpected_chunks += 1;
             return;
         }
-        let rto = self.timeout_of(path);
+        let rto = self.paths.timeout_of(path, &self.config);
         let mut halves = SenderAndReceiver {
             sender: &mut self.sender,
             receiver: &mut self.receiver,
@@ -103,9 +103,9 @@ impl Association {
         arrived_on: Option<PathId>,
         counters: &mut EndpointCounters,
     ) {
-        let default_path = || self.paths.for_data(None).unwrap_or(self.paths.primary());
+        let default_path = || self.paths.default_path();
         let path = arrived_on.unwrap_or_else(default_path);
-        let rto = self.timeout_of(path);
+        let rto = self.paths.timeout_of(path, &self.config);
         while let Some(chunk) = self.reconfiguration.poll_chunk(now, rto, path) {
             self.queues.push(Some(path), Chunk::Reconfig(chunk), counters);
         }

@@ -96,7 +96,7 @@ impl Endpoint {
     /// it is: the peer has not received our COOKIE ACK (§5.2.4, step 3).
     fn was_created_by(&self, cookie: &CookieContents, known: Option<u32>) -> bool {
         let entry = known.and_then(|slot| self.registry.entry(slot));
-        entry.is_some_and(|entry| entry.association.has_tags_of(cookie))
+        entry.is_some_and(|entry| entry.association.identity().has_tags_of(cookie))
     }
 
     /// Returns whether AUTH authenticates a cookie and the rest of its packet; `None` if the packet

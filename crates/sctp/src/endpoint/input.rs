@@ -126,7 +126,7 @@ impl Endpoint {
         }
         let slot = self.registry.by_tag(header.tag.0)?;
         let association = &self.registry.entry(slot)?.association;
-        let fits = association.has_ports(header.destination_port, header.source_port)
+        let fits = association.identity().has_ports(header.destination_port, header.source_port)
             && association.has_dynamic_addresses();
         fits.then_some(slot)
     }
@@ -165,9 +165,9 @@ impl Endpoint {
         if !association.is_from_peer(arrival) {
             return Err(NotFromPeer);
         }
-        let fits = association.has_ports(header.destination_port, header.source_port)
+        let fits = association.identity().has_ports(header.destination_port, header.source_port)
             && association.accepts_from(arrival.remote.ip());
-        let accepts_zero_checksum = association.accepts_zero_checksum();
+        let accepts_zero_checksum = association.config().extensions.zero_checksum;
         Ok(fits.then_some(FoundAssociation { slot, accepts_zero_checksum }))
     }
 
@@ -216,7 +216,7 @@ impl Endpoint {
         let mut is_verified = false;
         for slot in self.registry.associations_to(canonical(remote)) {
             if let Some(entry) = self.registry.entry_mut(slot)
-                && quoted.is_none_or(|quoted| entry.association.has_sent(quoted))
+                && quoted.is_none_or(|quoted| entry.association.identity().has_sent(quoted))
             {
                 is_verified = true;
                 let (remote, is_quoted) = (canonical(remote), quoted.is_some());

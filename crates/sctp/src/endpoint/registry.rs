@@ -138,8 +138,8 @@ impl AssociationRegistry {
         let slot_entry = &mut self.slots[slot as usize];
         let id = AssociationId(u64::from(slot_entry.uses) << SLOT_BITS | u64::from(slot));
         let association = make(id);
-        let tag = association.local_tag().0;
-        let source = association.primary_address().map_or(0, network);
+        let tag = association.identity().local_tag().0;
+        let source = association.paths().primary_address().map_or(0, network);
         *self.by_source.entry(source).or_default() += 1;
         slot_entry.entry = Some(RegistryEntry {
             association,
@@ -260,7 +260,7 @@ impl AssociationRegistry {
         let Some(entry) = self.slots.get_mut(slot as usize).and_then(|s| s.entry.as_mut()) else {
             return;
         };
-        let tag = entry.association.local_tag().0;
+        let tag = entry.association.identity().local_tag().0;
         if entry.tag != tag {
             self.by_tag.remove(&entry.tag);
             self.by_tag.insert(tag, slot);

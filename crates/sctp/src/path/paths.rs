@@ -232,6 +232,19 @@ impl AssociationPaths {
         self.best()
     }
 
+    /// Returns the path for chunks that may take any: that for new data or, before any is confirmed,
+    /// the primary one.
+    pub(crate) fn default_path(&self) -> PathId {
+        self.for_data(None).unwrap_or(self.primary)
+    }
+
+    /// Returns the next path after `last`, cyclically, that is suitable.
+    pub(crate) fn next_after(&self, last: PathId, is_suitable: impl Fn(&Path) -> bool) -> PathId {
+        let others = || self.paths.iter().filter(|path| is_suitable(path));
+        let later = others().find(|path| path.id > last);
+        later.or_else(|| others().next()).map_or(last, |path| path.id)
+    }
+
     /// Returns the path for data lost on `from`: another active one (RFC 9260 §6.4.1), otherwise
     /// the one for new data.
     #[must_use]
