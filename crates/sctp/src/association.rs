@@ -15,7 +15,7 @@
 //! | `out_of_band` | an association whose INITs were exchanged out of band | draft-hancke-tsvwg-snap |
 //! | `lingering` | a deadline for data that delays the shutdown | |
 //! | `abort` | immediate termination | RFC 9260 §9.1 |
-//! | `dynamic_address`, `own_addresses` | addresses added and removed | RFC 5061 |
+//! | `dynamic_address` | addresses added and removed | RFC 5061 |
 //! | `authentication` | AUTH, sent and verified | RFC 4895 §6 |
 //! | `notifications` | events for the user | RFC 9260 §11.2 |
 //! | `report` | ERROR, unknown chunks | RFC 9260 §3.2, §3.3.10 |
@@ -40,7 +40,6 @@ mod lingering;
 mod notifications;
 mod out_of_band;
 mod output;
-mod own_addresses;
 mod reachability;
 pub(crate) mod reconfiguration;
 mod report;
@@ -181,7 +180,7 @@ impl Association {
             state,
             agreed,
             authentication,
-            dynamic_address: own_addresses::agree(own, peer, agreed),
+            dynamic_address: dynamic_address::agree(own, peer, agreed),
             paths,
             sender,
             receiver,
@@ -329,7 +328,7 @@ impl Association {
         set_initial_threshold(&mut self.paths, peer, &self.config);
         let before = self.authentication.as_deref();
         self.authentication = authentication::agree(own, peer, agreed, &self.config, before);
-        self.dynamic_address = own_addresses::agree(own, peer, agreed);
+        self.dynamic_address = dynamic_address::agree(own, peer, agreed);
         let reserved = authentication::reserved(self.authentication.as_deref(), agreed);
         self.sender.restart(terms(own, peer, agreed, reserved), &mut self.paths);
         let inbound = own.inbound.min(peer.outbound);

@@ -109,7 +109,6 @@
 //! | the same, §6.3 | AUTH in front of a COOKIE ECHO | `endpoint/cookie_echo.rs` |
 //! | RFC 4960 appendix A | ECN | `path/ecn.rs`, `send/congestion_echo.rs` |
 //! | RFC 5061 | dynamic addresses | `association/dynamic_address.rs` |
-//! | the same | requests of the user and of the peer | `association/own_addresses.rs` |
 //! | RFC 6356 | linked increases | `congestion/lia.rs` |
 //! | RFC 6458 | names of options and notifications | `config.rs`, `event.rs`, `endpoint/status.rs` |
 //! | RFC 6525 | re-configuration of streams | `association/reconfiguration.rs`, `association/streams.rs` |

@@ -3,6 +3,7 @@
 
 use alloc::boxed::Box;
 use bytes::Bytes;
+use core::net::IpAddr;
 
 use super::Association;
 use super::init_params::InitParams;
@@ -13,7 +14,12 @@ use crate::endpoint::AgreedExtensions;
 use crate::endpoint::cookie::CookieContents;
 use crate::error::Error;
 use crate::identifier::PathId;
-use crate::wire::{AuthChunk, Chunk, ChunkType, ErrorCause, ErrorChunk, PacketWriter};
+use crate::wire::{
+    AuthChunk, Chunk, ChunkType, ErrorCause, ErrorChunk, PacketChunks, PacketWriter,
+};
+
+/// The maximum number of chunks of a packet from an unknown address that are looked at.
+const MAX_INSPECTED: usize = 8;
 
 /// How to proceed with a received chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +161,18 @@ impl Association {
     pub(super) fn auth_len(&self, chunk_type: ChunkType) -> usize {
         let wanted = self.authentication.as_ref().filter(|auth| auth.wants(chunk_type));
         wanted.map_or(0, |auth| auth.chunk_len())
+    }
+
+    /// Returns whether to accept a packet with our tag from an unknown address: it must begin with
+    /// a valid signature and contain an ASCONF that names an address of the peer (RFC 5061 §4.1.1).
+    pub(crate) fn accepts_from_unknown_address(&self, chunks: PacketChunks<'_>) -> bool {
+        let Some(authentication) = &self.authentication else { return false };
+        let mut chunks = chunks.take(MAX_INSPECTED);
+        let Some(Chunk::Auth(auth)) = chunks.next() else { return false };
+        let known =
+            |address: IpAddr| address.is_unspecified() || self.paths.by_address(address).is_some();
+        authentication.verify(&auth) == AuthVerification::Authentic
+            && chunks.any(|chunk| matches!(chunk, Chunk::Asconf(it) if known(it.address)))
     }
 
     /// Changes a shared key at the user's request.

@@ -167,6 +167,11 @@ impl Association {
         CookieVerdict::Accepted
     }
 
+    /// Returns whether the peer may change its addresses.
+    pub(crate) fn has_dynamic_addresses(&self) -> bool {
+        self.dynamic_address.is_some() && self.state.is_up()
+    }
+
     /// Returns whether a packet with our tag is accepted from `source`: one of the peer's
     /// addresses, or any while the peer's addresses are unknown.
     ///

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::authentication::ChunkAdmission;
+use super::dynamic_address::{AddressContext, DynamicAddress};
 use super::state::AssociationPhase;
 use super::{Association, PacketArrival};
 use crate::counters::EndpointCounters;
@@ -10,7 +11,7 @@ use crate::identifier::{PathId, VerificationTag};
 use crate::io::Ecn;
 use crate::path::Path;
 use crate::serial::Tsn;
-use crate::wire::{Chunk, PacketChunks};
+use crate::wire::{AsconfAckChunk, AsconfChunk, Chunk, PacketChunks};
 
 /// A packet that belongs to the association: when and where it arrived.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +80,7 @@ impl Association {
             Chunk::Shutdown { cumulative_tsn: tsn } => self.handle_shutdown(now, tsn, counters),
             Chunk::ShutdownAck => self.handle_shutdown_ack(path, counters),
             Chunk::ShutdownComplete { reflected: false } => self.handle_shutdown_complete(counters),
-            Chunk::Abort(_) if self.is_being_deleted(arrival.local) => {
+            Chunk::Abort(_) if self.is_at_deleted_address(arrival) => {
                 counters.unexpected_chunks += 1;
                 return false;
             }
@@ -102,7 +103,7 @@ impl Association {
                 counters.reconfigurations_in += 1;
                 self.handle_reconfig(now, path, &chunk, counters);
             }
-            Chunk::Asconf(asconf) => self.handle_asconf(arrival, &asconf, counters),
+            Chunk::Asconf(asconf) => self.handle_asconf(now, arrival, &asconf, counters),
             Chunk::AsconfAck(ack) => self.handle_asconf_ack(now, &ack, counters),
             Chunk::Pad { .. } => {}
             Chunk::Unknown(unknown) => return self.handle_unknown(path, &unknown, counters),
@@ -196,7 +197,7 @@ impl Association {
         let (remote, local) = (arrival.remote, arrival.local);
         match first {
             Some(Chunk::Abort(abort)) if abort.reflected && self.identity.is_reflected(tag) => {
-                if self.is_being_deleted(local) {
+                if self.is_at_deleted_address(arrival) {
                     counters.unexpected_chunks += 1;
                 } else if !self.paths.is_unconfirmed_beside_others(remote, local) {
                     self.handle_abort(&abort);
@@ -219,6 +220,64 @@ impl Association {
             }
             _ => counters.bad_tags += 1,
         }
+    }
+
+    /// Handles an authenticated ASCONF.
+    fn handle_asconf(
+        &mut self,
+        now: Duration,
+        arrival: &PacketArrival,
+        asconf: &AsconfChunk,
+        counters: &mut EndpointCounters,
+    ) {
+        let Some((dynamic, mut context)) = self.dynamic_address_and_context(now) else {
+            counters.unexpected_chunks += 1;
+            return;
+        };
+        let handled = dynamic.handle_asconf(arrival.remote, asconf, &mut context, counters);
+        if let Err(cause) = handled {
+            self.abort_for_violation(cause);
+        }
+    }
+
+    /// Handles an authenticated ASCONF-ACK.
+    fn handle_asconf_ack(
+        &mut self,
+        now: Duration,
+        ack: &AsconfAckChunk,
+        counters: &mut EndpointCounters,
+    ) {
+        let Some((dynamic, mut context)) = self.dynamic_address_and_context(now) else {
+            counters.unexpected_chunks += 1;
+            return;
+        };
+        if let Err(cause) = dynamic.handle_ack(ack, &mut context, counters) {
+            self.abort_for_violation(cause);
+        }
+    }
+
+    /// Returns the part for changes of addresses, if both sides support them and have state, with
+    /// the parts that it concerns.
+    pub(super) fn dynamic_address_and_context(
+        &mut self,
+        now: Duration,
+    ) -> Option<(&mut DynamicAddress, AddressContext<'_>)> {
+        let dynamic = self.dynamic_address.as_deref_mut().filter(|_| self.state.is_up())?;
+        let context = AddressContext {
+            now,
+            config: &self.config,
+            identity: &mut self.identity,
+            paths: &mut self.paths,
+            queues: &mut self.queues,
+            events: &mut self.events,
+        };
+        Some((dynamic, context))
+    }
+
+    /// Returns whether a packet arrived at an address of ours that is being deleted.
+    fn is_at_deleted_address(&self, arrival: &PacketArrival) -> bool {
+        let dynamic = self.dynamic_address.as_ref().zip(arrival.local);
+        dynamic.is_some_and(|(dynamic, local)| dynamic.is_being_deleted(local))
     }
 
     /// Handles ECNE: reduces the window of the path that carried the marked packet, and confirms

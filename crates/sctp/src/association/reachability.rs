@@ -128,7 +128,8 @@ impl Association {
         self.state.is_up() || matches!(self.state, AssociationPhase::CookieEchoed(_))
     }
 
-    /// Sets the addresses of this host that have a route.
+    /// Sets the addresses of this host that have a route, and tells the peer if the user enabled
+    /// that (RFC 6458 §8.1.23).
     pub(crate) fn set_local_addresses(
         &mut self,
         now: Duration,
@@ -136,7 +137,11 @@ impl Association {
         counters: &mut EndpointCounters,
     ) {
         self.paths.set_local_addresses(addresses);
-        self.announce_own_addresses(now, addresses, counters);
+        let announces =
+            matches!(self.state, AssociationPhase::Established) && self.config.auto_asconf;
+        if announces && let Some((dynamic, mut context)) = self.dynamic_address_and_context(now) {
+            dynamic.announce(addresses, &mut context, counters);
+        }
     }
 
     /// Requests an immediate heartbeat on a path.
@@ -164,8 +169,10 @@ impl Association {
             changed |= !matches!(change, PathChange::Rebound | PathChange::MadePrimary);
             let Some(remote) = self.paths.get(path).map(|path| path.remote) else { continue };
             self.events.push(Event::Path { path, remote, change });
-            if change == PathChange::Confirmed {
-                self.set_primary_if_wanted(path, remote.ip());
+            if change == PathChange::Confirmed
+                && let Some(dynamic) = &mut self.dynamic_address
+            {
+                dynamic.set_primary_if_wanted(path, remote.ip(), &mut self.paths);
             }
         }
         if changed {

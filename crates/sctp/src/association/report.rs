@@ -29,7 +29,10 @@ impl Association {
                 ErrorCause::UnrecognizedChunkType { chunk }
                     if chunk.first() == Some(&ChunkType::ASCONF.0) =>
                 {
-                    self.handle_asconf_unknown();
+                    if let Some(dynamic) = self.dynamic_address.take() {
+                        dynamic.cancel(&mut self.paths, &mut self.events);
+                    }
+                    self.agreed.dynamic_addresses = false;
                 }
                 other => self.events.push(Event::RemoteError { cause: other.code().0 }),
             }

@@ -1,9 +1,14 @@
 //! Changes of an association's settings by its user (RFC 6458 §8.1).
 
 use alloc::sync::Arc;
+use core::time::Duration;
 
-use super::Association;
+use super::dynamic_address::AsconfRequest;
+use super::state::AssociationPhase;
+use super::{Association, addresses};
 use crate::config::AssociationConfig;
+use crate::counters::EndpointCounters;
+use crate::error::Error;
 
 impl Association {
     /// Returns the association's settings.
@@ -20,6 +25,24 @@ impl Association {
         }
         self.config = config;
         self.collect_events();
+    }
+
+    /// Requests a change of our addresses from the peer.
+    pub(crate) fn change_own_address(
+        &mut self,
+        now: Duration,
+        request: AsconfRequest,
+        counters: &mut EndpointCounters,
+    ) -> Result<(), Error> {
+        if !matches!(self.state, AssociationPhase::Established) {
+            return Err(Error::WrongState);
+        }
+        if !addresses::is_unicast(request.address()) {
+            return Err(Error::BadAddress);
+        }
+        let dynamic = self.dynamic_address_and_context(now);
+        let (dynamic, mut context) = dynamic.ok_or(Error::NotSupported)?;
+        dynamic.request(request, &mut context, counters)
     }
 
     /// Returns the bytes that are waiting to be sent or acknowledged.

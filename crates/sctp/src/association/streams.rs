@@ -85,10 +85,7 @@ impl Association {
         let timed_out_on =
             self.reconfiguration.requests_sent_on().filter(|_| why == ResendReason::TimedOut);
         if let Some(path_id) = timed_out_on {
-            if let Some(path) = self.paths.get_mut(path_id) {
-                path.back_off();
-            }
-            self.paths.on_error(path_id, &self.config);
+            self.paths.on_request_timeout(path_id, &self.config);
             self.give_up_if_unreachable();
         }
         if self.state.is_up() {

@@ -15,7 +15,7 @@ impl Association {
             self.receiver.next_timeout(),
             self.paths.next_timeout(),
             self.reconfiguration.next_timeout(),
-            self.asconf_timeout(),
+            self.dynamic_address.as_ref().and_then(|dynamic| dynamic.next_timeout()),
             self.paced_until,
             self.lingering_timeout(),
         ];
@@ -57,5 +57,16 @@ impl Association {
         self.advance_shutdown(now, counters);
         self.collect_events();
         self.collect_path_changes(now);
+    }
+
+    /// Handles the expiry of T4-RTO (RFC 5061 §5.1, B1 to B5).
+    fn handle_asconf_timer(&mut self, now: Duration, counters: &mut EndpointCounters) {
+        let expired = self.dynamic_address.as_ref().and_then(|dynamic| dynamic.expired(now));
+        let Some(last) = expired else { return };
+        self.paths.on_request_timeout(last, &self.config);
+        self.give_up_if_unreachable();
+        if let Some((dynamic, mut context)) = self.dynamic_address_and_context(now) {
+            dynamic.retransmit(last, &mut context, counters);
+        }
     }
 }

@@ -265,6 +265,14 @@ impl AssociationPaths {
         self.count_error(id, counts_for_association, config);
     }
 
+    /// Counts a control request that was not answered in time: ASCONF, RE-CONFIG.
+    pub(crate) fn on_request_timeout(&mut self, id: PathId, config: &AssociationConfig) {
+        if let Some(path) = self.get_mut(id) {
+            path.back_off();
+        }
+        self.on_error(id, config);
+    }
+
     /// Counts a lost heartbeat. It counts for the path and, if that is the one for new data, for
     /// the association, which works if that path does (RFC 9260 §8.1).
     pub(super) fn on_heartbeat_lost(&mut self, id: PathId, config: &AssociationConfig) {
