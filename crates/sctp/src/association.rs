@@ -57,7 +57,6 @@ use core::{
     time::Duration,
 };
 
-use crate::auth::AssociationAuthentication;
 use crate::config::{AssociationConfig, InitialThreshold};
 use crate::counters::EndpointCounters;
 use crate::endpoint::AgreedExtensions;
@@ -70,6 +69,7 @@ use crate::path::AssociationPaths;
 use crate::receive::AssociationReceiver;
 use crate::send::{AssociationSender, SenderTerms};
 
+use authentication::PacketAuthentication;
 use control::ChunkQueues;
 use dynamic_address::DynamicAddress;
 use identity::AssociationIdentity;
@@ -107,7 +107,7 @@ pub(crate) struct Association {
     identity: AssociationIdentity,
     state: AssociationPhase,
     agreed: AgreedExtensions,
-    authentication: Option<Box<AssociationAuthentication>>,
+    authentication: PacketAuthentication,
     dynamic_address: Option<Box<DynamicAddress>>,
     paths: AssociationPaths,
     sender: AssociationSender,
@@ -161,8 +161,9 @@ impl Association {
         paths.require_permit();
         set_initial_threshold(&mut paths, peer, &base.config);
         let agreed = own.offers.and(peer.offers);
-        let authentication = authentication::agree(own, peer, agreed, &base.config, None);
-        let reserved = authentication::reserved(authentication.as_deref(), agreed);
+        let mut authentication = PacketAuthentication::default();
+        authentication.agree(own, peer, agreed, &base.config);
+        let reserved = authentication.reserved(agreed);
         let sender = AssociationSender::new(&base.config, terms(own, peer, agreed, reserved));
         let inbound = own.inbound.min(peer.outbound);
         let (first, config) = (peer.initial_tsn, &*base.config);
@@ -272,6 +273,11 @@ impl Association {
         self.identity.take_lookup_changed()
     }
 
+    /// Returns the authentication of packets.
+    pub(crate) fn authentication(&self) -> &PacketAuthentication {
+        &self.authentication
+    }
+
     /// Returns the paths to the peer.
     pub(crate) fn paths(&self) -> &AssociationPaths {
         &self.paths
@@ -326,10 +332,9 @@ impl Association {
         self.agreed = agreed;
         self.identity.set_peer_tag(peer.tag);
         set_initial_threshold(&mut self.paths, peer, &self.config);
-        let before = self.authentication.as_deref();
-        self.authentication = authentication::agree(own, peer, agreed, &self.config, before);
+        self.authentication.agree(own, peer, agreed, &self.config);
         self.dynamic_address = dynamic_address::agree(own, peer, agreed);
-        let reserved = authentication::reserved(self.authentication.as_deref(), agreed);
+        let reserved = self.authentication.reserved(agreed);
         self.sender.restart(terms(own, peer, agreed, reserved), &mut self.paths);
         let inbound = own.inbound.min(peer.outbound);
         let first = peer.initial_tsn;

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use bytes::Bytes;
 use core::net::IpAddr;
 
-use super::Association;
+use super::control::ChunkQueues;
 use super::init_params::InitParams;
 use crate::auth::{AssociationAuthentication, AuthVerification, SharedKeys};
 use crate::config::AssociationConfig;
@@ -13,10 +13,8 @@ use crate::counters::EndpointCounters;
 use crate::endpoint::AgreedExtensions;
 use crate::endpoint::cookie::CookieContents;
 use crate::error::Error;
-use crate::identifier::PathId;
-use crate::wire::{
-    AuthChunk, Chunk, ChunkType, ErrorCause, ErrorChunk, PacketChunks, PacketWriter,
-};
+use crate::path::AssociationPaths;
+use crate::wire::{AuthChunk, Chunk, ChunkType, PacketChunks, PacketWriter};
 
 /// The maximum number of chunks of a packet from an unknown address that are looked at.
 const MAX_INSPECTED: usize = 8;
@@ -30,6 +28,8 @@ pub(super) enum ChunkAdmission {
     Skipped,
     /// Discard the chunk and the rest of the packet.
     PacketDiscarded,
+    /// The same, and report this identifier of an HMAC that was not offered.
+    UnsupportedHmac(u16),
 }
 
 /// A change of the keys that both endpoints share (RFC 6458 §8.1.8, §8.3.3 to §8.3.5).
@@ -43,70 +43,73 @@ pub(crate) enum KeyChange {
     Remove(u16),
 }
 
-/// Returns the authentication that both sides agreed on. `before` is that of the association before
-/// a restart, whose shared keys are kept.
-pub(super) fn agree(
-    own: &InitParams,
-    peer: &InitParams,
-    agreed: AgreedExtensions,
-    config: &AssociationConfig,
-    before: Option<&AssociationAuthentication>,
-) -> Option<Box<AssociationAuthentication>> {
-    let (ours, theirs) = (own.authentication.as_ref()?, peer.authentication.as_ref()?);
-    if !agreed.authentication {
-        return None;
+/// The authentication of an association's packets; the default is none.
+#[derive(Debug, Default)]
+pub(crate) struct PacketAuthentication {
+    negotiated: Option<Box<AssociationAuthentication>>,
+}
+
+impl PacketAuthentication {
+    /// Agrees on the authentication by the parameters of both sides. The shared keys of an earlier
+    /// agreement, before a restart, are kept.
+    pub(super) fn agree(
+        &mut self,
+        own: &InitParams,
+        peer: &InitParams,
+        agreed: AgreedExtensions,
+        config: &AssociationConfig,
+    ) {
+        self.negotiated = self.negotiate(own, peer, agreed, config);
     }
-    let keys: SharedKeys =
-        before.map_or(&config.shared_keys, AssociationAuthentication::keys).clone();
-    AssociationAuthentication::new(ours.clone(), theirs, keys).map(Box::new)
-}
 
-/// Returns the authentication negotiated by the handshake of `cookie`. `before` is that of the
-/// existing association, if any.
-pub(crate) fn of_cookie(
-    cookie: &CookieContents,
-    config: &AssociationConfig,
-    before: Option<&AssociationAuthentication>,
-) -> Option<Box<AssociationAuthentication>> {
-    let agreed = cookie.own.offers.and(cookie.peer.offers);
-    agree(&cookie.own, &cookie.peer, agreed, config, before)
-}
+    fn negotiate(
+        &self,
+        own: &InitParams,
+        peer: &InitParams,
+        agreed: AgreedExtensions,
+        config: &AssociationConfig,
+    ) -> Option<Box<AssociationAuthentication>> {
+        let (ours, theirs) = (own.authentication.as_ref()?, peer.authentication.as_ref()?);
+        if !agreed.authentication {
+            return None;
+        }
+        let before = self.negotiated.as_deref();
+        let keys: SharedKeys =
+            before.map_or(&config.shared_keys, AssociationAuthentication::keys).clone();
+        AssociationAuthentication::new(ours.clone(), theirs, keys).map(Box::new)
+    }
 
-/// Returns the bytes that AUTH takes in each packet with data: none, unless the peer requires
-/// authenticated data.
-pub(super) fn reserved(
-    authentication: Option<&AssociationAuthentication>,
-    agreed: AgreedExtensions,
-) -> usize {
-    let data = if agreed.interleaving { ChunkType::I_DATA } else { ChunkType::DATA };
-    authentication.filter(|auth| auth.wants(data)).map_or(0, AssociationAuthentication::chunk_len)
-}
-
-impl Association {
-    /// Returns the authentication negotiated by the handshake of `cookie`, which arrived for this
-    /// association.
-    pub(crate) fn keys_of(
+    /// Returns the authentication negotiated by the handshake of `cookie`, with the shared keys of
+    /// this one, if any.
+    pub(crate) fn of_cookie(
         &self,
         cookie: &CookieContents,
+        config: &AssociationConfig,
     ) -> Option<Box<AssociationAuthentication>> {
-        of_cookie(cookie, &self.config, self.authentication.as_deref())
+        let agreed = cookie.own.offers.and(cookie.peer.offers);
+        self.negotiate(&cookie.own, &cookie.peer, agreed, config)
+    }
+
+    /// Returns the bytes that AUTH takes in each packet with data: none, unless the peer requires
+    /// authenticated data.
+    pub(super) fn reserved(&self, agreed: AgreedExtensions) -> usize {
+        self.len_before(if agreed.interleaving { ChunkType::I_DATA } else { ChunkType::DATA })
     }
 
     /// Decides how to proceed with a chunk before it is processed. `authenticated` is whether a
     /// valid AUTH chunk preceded it in its packet.
     #[inline]
     pub(super) fn admit(
-        &mut self,
+        &self,
         chunk: &Chunk,
         authenticated: &mut bool,
-        path: PathId,
         counters: &mut EndpointCounters,
     ) -> ChunkAdmission {
-        let Some(authentication) = &self.authentication else { return ChunkAdmission::Accepted };
+        let Some(authentication) = &self.negotiated else { return ChunkAdmission::Accepted };
         if let Chunk::Auth(auth) = chunk {
             let verification = authentication.verify(auth);
             *authenticated = verification == AuthVerification::Authentic;
-            return self.handle_verification(auth, verification, path, counters);
+            return admission(auth, verification, counters);
         }
         if *authenticated || !authentication.expects(chunk.chunk_type()) {
             return ChunkAdmission::Accepted;
@@ -115,73 +118,84 @@ impl Association {
         ChunkAdmission::Skipped
     }
 
-    fn handle_verification(
-        &mut self,
-        auth: &AuthChunk,
-        verification: AuthVerification,
-        path: PathId,
-        counters: &mut EndpointCounters,
-    ) -> ChunkAdmission {
-        match verification {
-            // AUTH itself needs no further processing.
-            AuthVerification::Authentic => return ChunkAdmission::Skipped,
-            AuthVerification::UnsupportedHmac => {
-                let causes = ErrorCause::UnsupportedHmac { hmac_id: auth.hmac_id }.into();
-                self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
-            }
-            AuthVerification::UnknownKey | AuthVerification::Forged => {}
-        }
-        counters.forged_authentications += 1;
-        ChunkAdmission::PacketDiscarded
+    /// Returns whether to accept a packet with our tag from an unknown address: it must begin with
+    /// a valid signature and contain an ASCONF that names an address of the peer (RFC 5061 §4.1.1).
+    pub(super) fn admits_from_unknown_address(
+        &self,
+        chunks: PacketChunks<'_>,
+        paths: &AssociationPaths,
+    ) -> bool {
+        let Some(authentication) = &self.negotiated else { return false };
+        let mut chunks = chunks.take(MAX_INSPECTED);
+        let Some(Chunk::Auth(auth)) = chunks.next() else { return false };
+        let known =
+            |address: IpAddr| address.is_unspecified() || paths.by_address(address).is_some();
+        authentication.verify(&auth) == AuthVerification::Authentic
+            && chunks.any(|chunk| matches!(chunk, Chunk::Asconf(it) if known(it.address)))
+    }
+
+    /// Returns whether packets may have to be signed.
+    pub(super) const fn is_negotiated(&self) -> bool {
+        self.negotiated.is_some()
+    }
+
+    /// Returns whether the peer requires authentication of a chunk of this type.
+    pub(super) fn wants(&self, chunk_type: ChunkType) -> bool {
+        self.negotiated.as_ref().is_some_and(|authentication| authentication.wants(chunk_type))
+    }
+
+    /// Returns whether the peer requires authentication of a queued control chunk.
+    pub(super) fn wants_any(&self, queues: &ChunkQueues) -> bool {
+        let Some(authentication) = &self.negotiated else { return false };
+        let mut waiting = queues.control.iter();
+        waiting.any(|control| authentication.wants(control.chunk.chunk_type()))
+    }
+
+    /// Returns the bytes that AUTH takes before a chunk of this type.
+    pub(super) fn len_before(&self, chunk_type: ChunkType) -> usize {
+        let wanted = self.negotiated.as_ref().filter(|auth| auth.wants(chunk_type));
+        wanted.map_or(0, |auth| auth.chunk_len())
     }
 
     /// Writes AUTH to a packet; the signature covers what follows.
-    pub(super) fn put_auth(&self, packet: &mut PacketWriter<'_>) {
-        if let Some(authentication) = &self.authentication {
+    pub(super) fn begin(&self, packet: &mut PacketWriter<'_>) {
+        if let Some(authentication) = &self.negotiated {
             packet.authenticate_from_here();
             packet.append(&authentication.chunk());
         }
     }
 
-    /// Returns whether the peer requires authentication of a queued control chunk.
-    pub(super) fn control_requires_auth(&self) -> bool {
-        let Some(authentication) = &self.authentication else { return false };
-        let mut waiting = self.queues.control.iter();
-        waiting.any(|control| authentication.wants(control.chunk.chunk_type()))
-    }
-
     /// Signs what follows the packet's AUTH chunk, if it has one.
     pub(super) fn sign(&self, packet: &mut PacketWriter<'_>) {
-        if let Some(authentication) = &self.authentication {
+        if let Some(authentication) = &self.negotiated {
             packet.authenticate(|covered| authentication.sign(covered));
         }
     }
 
-    /// Returns the bytes that AUTH takes before a chunk of this type.
-    pub(super) fn auth_len(&self, chunk_type: ChunkType) -> usize {
-        let wanted = self.authentication.as_ref().filter(|auth| auth.wants(chunk_type));
-        wanted.map_or(0, |auth| auth.chunk_len())
-    }
-
-    /// Returns whether to accept a packet with our tag from an unknown address: it must begin with
-    /// a valid signature and contain an ASCONF that names an address of the peer (RFC 5061 §4.1.1).
-    pub(crate) fn accepts_from_unknown_address(&self, chunks: PacketChunks<'_>) -> bool {
-        let Some(authentication) = &self.authentication else { return false };
-        let mut chunks = chunks.take(MAX_INSPECTED);
-        let Some(Chunk::Auth(auth)) = chunks.next() else { return false };
-        let known =
-            |address: IpAddr| address.is_unspecified() || self.paths.by_address(address).is_some();
-        authentication.verify(&auth) == AuthVerification::Authentic
-            && chunks.any(|chunk| matches!(chunk, Chunk::Asconf(it) if known(it.address)))
-    }
-
     /// Changes a shared key at the user's request.
-    pub(crate) fn change_key(&mut self, change: KeyChange) -> Result<(), Error> {
-        let authentication = self.authentication.as_mut().ok_or(Error::NotSupported)?;
+    pub(super) fn change_key(&mut self, change: KeyChange) -> Result<(), Error> {
+        let authentication = self.negotiated.as_mut().ok_or(Error::NotSupported)?;
         match change {
             KeyChange::Set(id, key) => authentication.set_key(id, key),
             KeyChange::Activate(id) => authentication.activate_key(id),
             KeyChange::Remove(id) => authentication.remove_key(id),
         }
+    }
+}
+
+/// Decides how to proceed with a packet after its AUTH chunk.
+fn admission(
+    auth: &AuthChunk,
+    verification: AuthVerification,
+    counters: &mut EndpointCounters,
+) -> ChunkAdmission {
+    if verification == AuthVerification::Authentic {
+        // AUTH itself needs no further processing.
+        return ChunkAdmission::Skipped;
+    }
+    counters.forged_authentications += 1;
+    match verification {
+        AuthVerification::UnsupportedHmac => ChunkAdmission::UnsupportedHmac(auth.hmac_id),
+        _ => ChunkAdmission::PacketDiscarded,
     }
 }

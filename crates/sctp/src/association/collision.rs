@@ -10,7 +10,7 @@ use super::{Association, PacketArrival, addresses};
 use crate::counters::EndpointCounters;
 use crate::endpoint::cookie::CookieContents;
 use crate::event::Event;
-use crate::wire::{Chunk, ErrorCause, ErrorChunk};
+use crate::wire::{Chunk, ErrorCause, PacketChunks};
 
 /// How to respond to an INIT from a peer with an existing association.
 #[derive(Debug)]
@@ -144,9 +144,8 @@ impl Association {
     ) -> CookieVerdict {
         if let AssociationPhase::ShutdownAckSent(shutdown) = &self.state {
             let path = shutdown.t2.path;
-            let causes = [ErrorCause::CookieWhileShuttingDown].into_iter().collect();
             self.queues.push(Some(path), Chunk::ShutdownAck, counters);
-            self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
+            self.queues.push_error(Some(path), ErrorCause::CookieWhileShuttingDown, counters);
             return CookieVerdict::Discarded;
         }
         let (listed, source) = (&cookie.peer.addresses, arrival.remote.ip());
@@ -170,6 +169,12 @@ impl Association {
     /// Returns whether the peer may change its addresses.
     pub(crate) fn has_dynamic_addresses(&self) -> bool {
         self.dynamic_address.is_some() && self.state.is_up()
+    }
+
+    /// Returns whether to accept a packet with our tag from an unknown address, which may announce
+    /// that.
+    pub(crate) fn accepts_from_unknown_address(&self, chunks: PacketChunks<'_>) -> bool {
+        self.authentication.admits_from_unknown_address(chunks, &self.paths)
     }
 
     /// Returns whether a packet with our tag is accepted from `source`: one of the peer's

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 
 use crate::counters::EndpointCounters;
 use crate::identifier::{PathId, VerificationTag};
-use crate::wire::Chunk;
+use crate::wire::{Chunk, ErrorCause, ErrorChunk};
 
 /// The most control chunks that wait. What a peer provokes beyond that (HEARTBEAT ACK, ERROR) is
 /// left out and counted.
@@ -56,6 +56,16 @@ impl ChunkQueues {
         } else {
             counters.answers_withheld += 1;
         }
+    }
+
+    /// Queues an ERROR with one cause, unless the queue is full.
+    pub(crate) fn push_error(
+        &mut self,
+        path: Option<PathId>,
+        cause: ErrorCause,
+        counters: &mut EndpointCounters,
+    ) {
+        self.push(path, Chunk::Error(ErrorChunk { causes: cause.into() }), counters);
     }
 
     /// Queues a chunk to be sent in a packet of its own, unless the queue is full.

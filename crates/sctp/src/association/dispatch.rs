@@ -11,7 +11,7 @@ use crate::identifier::{PathId, VerificationTag};
 use crate::io::Ecn;
 use crate::path::Path;
 use crate::serial::Tsn;
-use crate::wire::{AsconfAckChunk, AsconfChunk, Chunk, PacketChunks};
+use crate::wire::{AsconfAckChunk, AsconfChunk, Chunk, ErrorCause, PacketChunks};
 
 /// A packet that belongs to the association: when and where it arrived.
 #[derive(Clone, Copy, Debug)]
@@ -37,10 +37,15 @@ impl Association {
         let size = chunks.remaining();
         let mut first_tsn: Option<Tsn> = None;
         for chunk in chunks {
-            match self.admit(&chunk, &mut authenticated, path, counters) {
+            match self.authentication.admit(&chunk, &mut authenticated, counters) {
                 ChunkAdmission::Accepted => {}
                 ChunkAdmission::Skipped => continue,
                 ChunkAdmission::PacketDiscarded => break,
+                ChunkAdmission::UnsupportedHmac(hmac_id) => {
+                    let cause = ErrorCause::UnsupportedHmac { hmac_id };
+                    self.queues.push_error(Some(path), cause, counters);
+                    break;
+                }
             }
             if let Chunk::Data(data) = &chunk {
                 first_tsn.get_or_insert(data.tsn);

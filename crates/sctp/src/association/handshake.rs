@@ -15,8 +15,8 @@ use crate::identifier::{PathId, VerificationTag};
 use crate::io::Unreachable;
 use crate::path::{HEARTBEAT_CHUNK, PathState};
 use crate::wire::{
-    AbortChunk, Chunk, ChunkType, EncodeChunk, ErrorCause, ErrorChunk, InitChunk, PACKET_HEADER,
-    Parameters, padded,
+    AbortChunk, Chunk, ChunkType, EncodeChunk, ErrorCause, InitChunk, PACKET_HEADER, Parameters,
+    padded,
 };
 
 /// The maximum number of handshakes that are restarted because of a stale cookie (RFC 9260 §5.2.6).
@@ -71,10 +71,8 @@ impl Association {
         }
         self.adopt_peer(&own, &parsed.params);
         for whole in parsed.unrecognized {
-            let causes = [ErrorCause::UnrecognizedParameters(Parameters::from_bytes(whole))]
-                .into_iter()
-                .collect();
-            self.queues.push(None, Chunk::Error(ErrorChunk { causes }), counters);
+            let cause = ErrorCause::UnrecognizedParameters(Parameters::from_bytes(whole));
+            self.queues.push_error(None, cause, counters);
         }
         self.events.push(Event::Answered);
         if hold {
@@ -229,7 +227,9 @@ impl Association {
     /// Returns the path for the COOKIE ECHO after `last`: also an unconfirmed one if the heartbeat
     /// that it needs fits in the same packet (§5.4).
     fn next_for_cookie(&self, last: PathId, cookie: &Bytes) -> PathId {
-        let auth = self.auth_len(ChunkType::COOKIE_ECHO).max(self.auth_len(ChunkType::HEARTBEAT));
+        let auth = [ChunkType::COOKIE_ECHO, ChunkType::HEARTBEAT];
+        let auth = auth.map(|kind| self.authentication.len_before(kind)).into_iter().max();
+        let auth = auth.unwrap_or(0);
         let echo = padded(Chunk::CookieEcho(cookie.clone()).encoded_len());
         let size = PACKET_HEADER + auth + echo + HEARTBEAT_CHUNK;
         self.paths

@@ -151,7 +151,7 @@ impl Association {
         let limit = if load.data { self.sender.packet_limit(load.path, mtu) } else { mtu };
         let mut packet = buffer.begin(self.identity.header_to_peer(), limit);
         if self.wants_auth(load) {
-            self.put_auth(&mut packet);
+            self.authentication.begin(&mut packet);
         }
         let bare = packet.len();
         let has_asconf = self.put_control(load.path, &mut packet);
@@ -170,7 +170,7 @@ impl Association {
             packet.discard();
             return None;
         }
-        self.sign(&mut packet);
+        self.authentication.sign(&mut packet);
         // "When an endpoint … sends a packet containing an ASCONF chunk, it MUST include a correct CRC32c checksum"
         // (RFC 9653 §5.2).
         let checksum = if has_asconf { ChecksumKind::Crc32c } else { self.checksum() };
@@ -230,14 +230,16 @@ impl Association {
         let known = self.paths.get(standalone.path).is_some();
         let path = if known { standalone.path } else { self.paths.primary() };
         let kind = standalone.chunk.chunk_type();
-        let limit =
-            PACKET_HEADER + self.auth_len(kind) + standalone.chunk.encoded_len() + CHUNK_HEADER;
+        let limit = PACKET_HEADER
+            + self.authentication.len_before(kind)
+            + standalone.chunk.encoded_len()
+            + CHUNK_HEADER;
         let mut packet = buffer.begin(self.identity.header(standalone.tag), limit);
-        if self.auth_len(kind) > 0 {
-            self.put_auth(&mut packet);
+        if self.authentication.len_before(kind) > 0 {
+            self.authentication.begin(&mut packet);
         }
         packet.append(&standalone.chunk);
-        self.sign(&mut packet);
+        self.authentication.sign(&mut packet);
         packet.finish(ChecksumKind::Crc32c);
         self.route(path, Ecn::NotCapable, Fragmentation::Allowed)
     }
@@ -253,27 +255,27 @@ impl Association {
         counters: &mut EndpointCounters,
     ) -> Option<PacketRoute> {
         let mtu = self.paths.get(path)?.mtu();
-        let auth = self.auth_len(ChunkType::COOKIE_ECHO);
+        let auth = self.authentication.len_before(ChunkType::COOKIE_ECHO);
         let limit = mtu.max(PACKET_HEADER + auth + cookie.encoded_len() + CHUNK_HEADER);
         let mut packet = buffer.begin(self.identity.header_to_peer(), limit);
         if auth > 0 {
-            self.put_auth(&mut packet);
+            self.authentication.begin(&mut packet);
         }
         packet.append(cookie);
         if let Some(heartbeat) = self.paths.verification_heartbeat(now, path) {
             // Nothing else is sent to an unconfirmed address (RFC 9260 §5.4).
-            if auth == 0 && self.auth_len(ChunkType::HEARTBEAT) > 0 {
-                self.put_auth(&mut packet);
+            if auth == 0 && self.authentication.len_before(ChunkType::HEARTBEAT) > 0 {
+                self.authentication.begin(&mut packet);
             }
             packet.append(&heartbeat.chunk());
         } else {
             if auth == 0 && self.wants_auth(PacketLoad { path, sack: false, data: true }) {
-                self.put_auth(&mut packet);
+                self.authentication.begin(&mut packet);
             }
             self.put_control(path, &mut packet);
             self.sender.fill(now, path, &mut self.paths, &mut packet, counters);
         }
-        self.sign(&mut packet);
+        self.authentication.sign(&mut packet);
         packet.finish(ChecksumKind::Crc32c);
         self.route(path, Ecn::NotCapable, Fragmentation::Allowed)
     }
@@ -286,21 +288,24 @@ impl Association {
         buffer: &mut PacketBuffer,
     ) -> Option<PacketRoute> {
         let mut packet = buffer.begin(self.identity.header_to_peer(), size);
-        if self.auth_len(ChunkType::HEARTBEAT) > 0 {
-            self.put_auth(&mut packet);
+        if self.authentication.len_before(ChunkType::HEARTBEAT) > 0 {
+            self.authentication.begin(&mut packet);
         }
         packet.append(&heartbeat.chunk());
         if let Some(length) = packet.room().checked_sub(CHUNK_HEADER) {
             packet.append(&Chunk::Pad { length: u16::try_from(length).unwrap_or(u16::MAX) });
         }
-        self.sign(&mut packet);
+        self.authentication.sign(&mut packet);
         packet.finish(self.checksum());
         self.route(heartbeat.path, Ecn::NotCapable, Fragmentation::Forbidden)
     }
 
     /// Returns whether a packet with this load must begin with AUTH.
     fn wants_auth(&self, load: PacketLoad) -> bool {
-        let Some(authentication) = &self.authentication else { return false };
+        let authentication = &self.authentication;
+        if !authentication.is_negotiated() {
+            return false;
+        }
         let data = if self.agreed.interleaving { ChunkType::I_DATA } else { ChunkType::DATA };
         let sack = if self.agreed.nr_sack { ChunkType::NR_SACK } else { ChunkType::SACK };
         let forward = [ChunkType::FORWARD_TSN, ChunkType::I_FORWARD_TSN];
@@ -308,7 +313,7 @@ impl Association {
             || load.sack && authentication.wants(sack)
             || self.sender.forward_tsn_due()
                 && forward.iter().any(|kind| authentication.wants(*kind))
-            || self.control_requires_auth()
+            || authentication.wants_any(&self.queues)
     }
 
     /// Zero only if both sides negotiated it (RFC 9653 §5.2).

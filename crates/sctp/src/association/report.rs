@@ -52,8 +52,8 @@ impl Association {
         }
         let mut whole = BytesMut::with_capacity(chunk.encoded_len());
         chunk.encode(&mut whole);
-        let causes = ErrorCause::UnrecognizedChunkType { chunk: whole.freeze() }.into();
-        self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
+        let cause = ErrorCause::UnrecognizedChunkType { chunk: whole.freeze() };
+        self.queues.push_error(Some(path), cause, counters);
     }
 
     /// Handles a chunk of an unknown type. Returns whether to continue with the packet.
@@ -66,10 +66,8 @@ impl Association {
         counters.unknown_chunks += 1;
         let action = unknown.action();
         if action.reports() && unknown.value.len() <= MAX_REPORTED {
-            let causes = [ErrorCause::UnrecognizedChunkType { chunk: unknown.whole() }]
-                .into_iter()
-                .collect();
-            self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
+            let cause = ErrorCause::UnrecognizedChunkType { chunk: unknown.whole() };
+            self.queues.push_error(Some(path), cause, counters);
         }
         !action.stops()
     }

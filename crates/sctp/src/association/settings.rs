@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
+use super::authentication::KeyChange;
 use super::dynamic_address::AsconfRequest;
 use super::state::AssociationPhase;
 use super::{Association, addresses};
@@ -43,6 +44,11 @@ impl Association {
         let dynamic = self.dynamic_address_and_context(now);
         let (dynamic, mut context) = dynamic.ok_or(Error::NotSupported)?;
         dynamic.request(request, &mut context, counters)
+    }
+
+    /// Changes a key that both endpoints share.
+    pub(crate) fn change_key(&mut self, change: KeyChange) -> Result<(), Error> {
+        self.authentication.change_key(change)
     }
 
     /// Returns the bytes that are waiting to be sent or acknowledged.

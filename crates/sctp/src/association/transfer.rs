@@ -14,7 +14,7 @@ use crate::message::{Message, SendInfo};
 use crate::receive::{DataOutcome, DataViolation};
 use crate::send::BufferAllowance;
 use crate::serial::Tsn;
-use crate::wire::{Chunk, DataChunk, ErrorCause, ErrorChunk, SackBuilder, SackChunk};
+use crate::wire::{DataChunk, ErrorCause, SackBuilder, SackChunk};
 
 impl Association {
     /// Queues a message of the user.
@@ -89,8 +89,7 @@ impl Association {
         stream: StreamId,
         counters: &mut EndpointCounters,
     ) {
-        let causes = ErrorCause::InvalidStream { stream }.into();
-        self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
+        self.queues.push_error(Some(path), ErrorCause::InvalidStream { stream }, counters);
     }
 
     /// Ends the association because of data, or an end of data, that contradicts the protocol.

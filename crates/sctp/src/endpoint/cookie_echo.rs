@@ -5,9 +5,9 @@ use core::time::Duration;
 
 use super::Endpoint;
 use super::cookie::{BadCookie, CookieContents};
-use crate::association::{
-    Association, AssociationSeed, CookieVerdict, PacketArrival, authentication,
-};
+use super::registry::RegistryEntry;
+use crate::association::authentication::PacketAuthentication;
+use crate::association::{Association, AssociationSeed, CookieVerdict, PacketArrival};
 use crate::auth::AuthVerification;
 use crate::wire::{
     AuthChunk, Chunk, ChunkType, CommonHeader, ErrorCause, ErrorChunk, PacketChunks,
@@ -110,8 +110,10 @@ impl Endpoint {
     ) -> Option<bool> {
         let known = known.and_then(|slot| self.registry.entry(slot));
         let keys = match known {
-            Some(entry) => entry.association.keys_of(cookie),
-            None => authentication::of_cookie(cookie, &self.accepting, None),
+            Some(RegistryEntry { association, .. }) => {
+                association.authentication().of_cookie(cookie, association.config())
+            }
+            None => PacketAuthentication::default().of_cookie(cookie, &self.accepting),
         };
         let Some(keys) = keys else { return Some(false) };
         match auth {
