@@ -43,6 +43,7 @@ mod output;
 mod reachability;
 pub(crate) mod reconfiguration;
 mod report;
+mod retransmission_timer;
 mod settings;
 mod shutdown;
 pub(crate) mod state;
@@ -72,12 +73,13 @@ use crate::send::{AssociationSender, SenderTerms};
 use authentication::PacketAuthentication;
 use control::ChunkQueues;
 use dynamic_address::DynamicAddress;
+use handshake::Handshake;
 use identity::AssociationIdentity;
 use init_params::InitParams;
 use lingering::LingeringProgress;
 use notifications::NotificationQueue;
 use reconfiguration::ReconfigurationState;
-use state::{AssociationPhase, CookieWait, RetransmissionTimer};
+use state::AssociationPhase;
 
 pub(crate) use collision::{CookieVerdict, InitVerdict};
 
@@ -204,18 +206,13 @@ impl Association {
         hold: bool,
     ) -> Box<Self> {
         let paths = base.paths_to(remotes, local);
-        let t1 = RetransmissionTimer::new(now, base.config.rto_initial, paths.primary());
         let unknown = InitParams::unknown();
-        let state = AssociationPhase::CookieWait(Box::new(CookieWait {
-            own: own.clone(),
-            t1,
-            hold,
-            preserve: Duration::ZERO,
-            stale: 0,
-            shutdown: false,
-        }));
+        let handshake = Handshake::new(now, own.clone(), paths.primary(), hold, &base.config);
+        let state = AssociationPhase::Opening(Box::new(handshake));
         let mut association = Box::new(Self::new(base, &own, &unknown, paths, state));
-        association.send_init();
+        if let Some((handshake, mut context)) = association.handshake_and_context(now) {
+            handshake.send_init(&mut context);
+        }
         association
     }
 
@@ -258,8 +255,7 @@ impl Association {
     /// Returns whether the packet is from the peer, as far as the layer below knows. Any may be
     /// while an INIT is on its way, because its answer shows who the peer is.
     pub(crate) fn is_from_peer(&self, arrival: &PacketArrival) -> bool {
-        let is_unknown =
-            self.identity.peer().is_none() && matches!(self.state, AssociationPhase::CookieWait(_));
+        let is_unknown = self.identity.peer().is_none() && self.state.awaits_init_ack();
         is_unknown || self.identity.peer() == arrival.peer
     }
 

@@ -44,10 +44,7 @@ impl Association {
 
     fn send_abort(&mut self, causes: Causes) {
         // Before the COOKIE ECHO the peer has no state that an ABORT could end.
-        if matches!(
-            self.state,
-            AssociationPhase::CookieWait(_) | AssociationPhase::Held(_) | AssociationPhase::Closed
-        ) {
+        if !self.state.peer_has_state() {
             return;
         }
         let path = self.paths.default_path();

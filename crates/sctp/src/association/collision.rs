@@ -48,9 +48,7 @@ impl Association {
         counters: &mut EndpointCounters,
     ) -> InitVerdict {
         match &self.state {
-            AssociationPhase::CookieWait(wait) => InitVerdict::Collision(wait.own.clone()),
-            AssociationPhase::Held(held) => InitVerdict::Collision(held.own.clone()),
-            AssociationPhase::CookieEchoed(echoed) => InitVerdict::Collision(echoed.own.clone()),
+            AssociationPhase::Opening(handshake) => InitVerdict::Collision(handshake.own().clone()),
             AssociationPhase::ShutdownAckSent(shutdown) => {
                 let path = shutdown.t2.path;
                 self.queues.push(Some(path), Chunk::ShutdownAck, counters);
@@ -105,13 +103,8 @@ impl Association {
             return;
         }
         if self.state.is_opening() {
-            let shutdown = self.state.shutdown_requested();
-            self.state = AssociationPhase::Established;
             self.queues.standalone.clear();
-            self.notify_up(false);
-            if shutdown {
-                self.state = AssociationPhase::ShutdownPending;
-            }
+            self.establish();
         }
         self.acknowledge_cookie(now, arrival, counters);
         self.advance_shutdown(now, counters);
@@ -184,8 +177,8 @@ impl Association {
     /// COMPLETE gets it even while the user has not read the last messages.
     #[inline]
     pub(crate) fn accepts_from(&self, source: IpAddr) -> bool {
-        match self.state {
-            AssociationPhase::CookieWait(_) => true,
+        match &self.state {
+            AssociationPhase::Opening(handshake) if handshake.awaits_init_ack() => true,
             AssociationPhase::Closed => false,
             _ => self.paths.by_address(source).is_some(),
         }

@@ -1,5 +1,7 @@
 //! Dispatches the chunks of a packet to their procedures.
 
+mod handshake;
+
 use core::time::Duration;
 
 use super::authentication::ChunkAdmission;
@@ -213,11 +215,7 @@ impl Association {
             {
                 self.handle_shutdown_complete(counters);
             }
-            Some(Chunk::ShutdownAck)
-                if matches!(
-                    self.state,
-                    AssociationPhase::CookieWait(_) | AssociationPhase::CookieEchoed(_)
-                ) =>
+            Some(Chunk::ShutdownAck) if matches!(&self.state, AssociationPhase::Opening(it) if !it.is_held()) =>
             {
                 let path = self.paths.by_remote(remote, local).unwrap_or(self.paths.primary());
                 let complete = Chunk::ShutdownComplete { reflected: true };

@@ -46,14 +46,9 @@ impl Association {
             return self.write_standalone(&standalone, buffer);
         }
         match &mut self.state {
-            AssociationPhase::CookieWait(_)
-            | AssociationPhase::Held(_)
-            | AssociationPhase::Closed => return None,
-            AssociationPhase::CookieEchoed(echoed) => {
-                if !core::mem::take(&mut echoed.unsent) {
-                    return None;
-                }
-                let (path, cookie) = (echoed.t1.path, Chunk::CookieEcho(echoed.cookie.clone()));
+            AssociationPhase::Closed => return None,
+            AssociationPhase::Opening(handshake) => {
+                let (path, cookie) = handshake.poll_cookie_echo()?;
                 return self.write_cookie_echo(now, path, &cookie, buffer, counters);
             }
             _ => {}

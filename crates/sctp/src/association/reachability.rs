@@ -38,7 +38,7 @@ impl Association {
         heartbeat: HeartbeatChunk,
         counters: &mut EndpointCounters,
     ) {
-        if self.peer_has_state() && heartbeat.info.len() <= MAX_ECHOED {
+        if self.state.peer_has_state() && heartbeat.info.len() <= MAX_ECHOED {
             self.queues.push(Some(path), Chunk::HeartbeatAck(heartbeat), counters);
             let own = match self.state.is_up() {
                 true => self.paths.repeated_verification(now, path, &self.config),
@@ -101,7 +101,7 @@ impl Association {
         if let Unreachable::TooBig(size) = reason {
             return self.paths.on_too_big(now, path, size);
         }
-        let is_refusal = reason == Unreachable::Protocol && quoted && self.peer_has_state();
+        let is_refusal = reason == Unreachable::Protocol && quoted && self.state.peer_has_state();
         if is_refusal && !self.paths.is_unconfirmed_beside_others(remote, None) {
             return self.end_by_refusal(reason);
         }
@@ -113,6 +113,23 @@ impl Association {
         }
     }
 
+    /// Handles an ICMP error for an address of the peer (RFC 9260 §10). It is only trusted while
+    /// nothing has been received from the peer; other addresses are tried first.
+    fn give_up_address(&mut self, now: Duration, path: PathId, reason: Unreachable) {
+        if !self.state.awaits_init_ack() {
+            return;
+        }
+        if self.paths.len() == 1 {
+            return self
+                .end(AssociationEnding::DiscardQueued, Event::Lost(LossReason::Refused(reason)));
+        }
+        self.paths.remove(path);
+        self.identity.addresses_changed();
+        if let Some((handshake, mut context)) = self.handshake_and_context(now) {
+            handshake.leave(path, &mut context);
+        }
+    }
+
     /// Ends the association as an ABORT with the T bit does.
     fn end_by_refusal(&mut self, reason: Unreachable) {
         let last = match self.state {
@@ -121,11 +138,6 @@ impl Association {
             _ => Event::Lost(LossReason::Refused(reason)),
         };
         self.end(AssociationEnding::DiscardQueued, last);
-    }
-
-    /// Returns whether a COOKIE ECHO was sent, so that the peer may have state to end.
-    fn peer_has_state(&self) -> bool {
-        self.state.is_up() || matches!(self.state, AssociationPhase::CookieEchoed(_))
     }
 
     /// Sets the addresses of this host that have a route, and tells the peer if the user enabled

@@ -28,6 +28,13 @@ impl Association {
         self.collect_events();
     }
 
+    /// Proceeds after `hold_at_init_ack`, now or as soon as the INIT ACK arrives.
+    pub(crate) fn proceed(&mut self, now: Duration) {
+        if let Some((handshake, context)) = self.handshake_and_context(now) {
+            handshake.proceed(&context);
+        }
+    }
+
     /// Requests a change of our addresses from the peer.
     pub(crate) fn change_own_address(
         &mut self,

@@ -20,12 +20,11 @@ impl Association {
         counters: &mut EndpointCounters,
     ) -> Result<(), Error> {
         match &mut self.state {
-            // Already requested.
-            AssociationPhase::CookieWait(wait) if wait.shutdown => {}
-            AssociationPhase::CookieWait(_) | AssociationPhase::Held(_) => {
-                self.end(AssociationEnding::DiscardQueued, Event::Closed)
+            AssociationPhase::Opening(handshake) => {
+                if !handshake.request_shutdown() {
+                    self.end(AssociationEnding::DiscardQueued, Event::Closed);
+                }
             }
-            AssociationPhase::CookieEchoed(echoed) => echoed.shutdown = true,
             AssociationPhase::Established => {
                 self.state = AssociationPhase::ShutdownPending;
                 self.linger(now);
@@ -72,9 +71,7 @@ impl Association {
             AssociationPhase::ShutdownReceived => {}
             // Both sides shut down at once: this side has no data left.
             AssociationPhase::ShutdownSent(_) => return self.acknowledge_shutdown(now, counters),
-            AssociationPhase::CookieWait(_)
-            | AssociationPhase::Held(_)
-            | AssociationPhase::CookieEchoed(_)
+            AssociationPhase::Opening(_)
             | AssociationPhase::ShutdownAckSent(_)
             | AssociationPhase::Closed => {
                 counters.unexpected_chunks += 1;
@@ -87,7 +84,7 @@ impl Association {
 
     /// Handles a SHUTDOWN ACK: the peer has no data left either.
     pub(crate) fn handle_shutdown_ack(&mut self, path: PathId, counters: &mut EndpointCounters) {
-        match self.state {
+        match &self.state {
             AssociationPhase::ShutdownSent(_) | AssociationPhase::ShutdownAckSent(_) => {
                 let complete = Chunk::ShutdownComplete { reflected: false };
                 self.queues.push_standalone(path, self.identity.peer_tag(), complete);
@@ -95,7 +92,7 @@ impl Association {
             }
             // The peer is shutting down an association that no longer exists here (RFC 9260 §8.5.1
             // E).
-            AssociationPhase::CookieWait(_) | AssociationPhase::CookieEchoed(_) => {
+            AssociationPhase::Opening(handshake) if !handshake.is_held() => {
                 let complete = Chunk::ShutdownComplete { reflected: true };
                 self.queues.push_standalone(path, self.identity.local_tag(), complete);
             }

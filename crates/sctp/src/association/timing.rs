@@ -2,9 +2,10 @@
 
 use core::time::Duration;
 
-use super::Association;
 use super::state::AssociationPhase;
+use super::{Association, AssociationEnding};
 use crate::counters::EndpointCounters;
+use crate::event::Event;
 
 impl Association {
     /// Returns when to call [`Self::handle_timeout`] at the latest.
@@ -34,11 +35,13 @@ impl Association {
             self.paced_until = None;
         }
         if self.state.due().is_some_and(|due| due <= now) {
-            match self.state {
-                AssociationPhase::CookieWait(_) | AssociationPhase::CookieEchoed(_) => {
-                    self.handle_t1(now, counters)
+            match self.handshake_and_context(now) {
+                Some((handshake, mut context)) => {
+                    if let Err(reason) = handshake.handle_t1(&mut context, counters) {
+                        self.end(AssociationEnding::DiscardQueued, Event::Lost(reason));
+                    }
                 }
-                _ => self.handle_t2(now, counters),
+                None => self.handle_t2(now, counters),
             }
         }
         if matches!(self.state, AssociationPhase::Closed) {

@@ -4,7 +4,7 @@ use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
 use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
-use crate::association::state::RetransmissionTimer;
+use crate::association::retransmission_timer::RetransmissionTimer;
 use crate::error::Error;
 use crate::identifier::PathId;
 use crate::serial::AsconfNumber;
