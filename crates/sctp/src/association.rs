@@ -76,7 +76,7 @@ use dynamic_address::DynamicAddress;
 use handshake::Handshake;
 use identity::AssociationIdentity;
 use init_params::InitParams;
-use lingering::LingeringProgress;
+use lingering::ShutdownProgress;
 use notifications::NotificationQueue;
 use reconfiguration::ReconfigurationState;
 use state::AssociationPhase;
@@ -120,7 +120,7 @@ pub(crate) struct Association {
     /// When pacing allows the next packet, if packets wait for that.
     paced_until: Option<Duration>,
     /// The progress that the peer has to make before the association can shut down.
-    lingering: Option<Box<LingeringProgress>>,
+    lingering: ShutdownProgress,
 }
 
 /// The identity and the configuration of a new association, whichever side initiated it.
@@ -191,7 +191,7 @@ impl Association {
             queues: ChunkQueues::default(),
             events: NotificationQueue::default(),
             paced_until: None,
-            lingering: None,
+            lingering: ShutdownProgress::default(),
         }
     }
 
@@ -239,7 +239,8 @@ impl Association {
         let round_trip = now.checked_sub(cookie.created);
         association.paths.record_round_trip(now, primary, round_trip, &association.config);
         association.notify_up(true);
-        association.acknowledge_cookie(now, arrival, counters);
+        let Self { queues, paths, .. } = &mut *association;
+        queues.acknowledge_cookie(now, arrival, paths, counters);
         association
     }
 
@@ -283,7 +284,7 @@ impl Association {
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state, AssociationPhase::Closed)
             && self.events.is_empty()
-            && self.queues.standalone.is_empty()
+            && !self.queues.has_standalone()
             && !self.receiver.is_readable()
     }
 
@@ -313,9 +314,9 @@ impl Association {
         self.collect_events();
         self.state = AssociationPhase::Closed;
         self.identity.addresses_changed();
-        self.queues.control.clear();
+        self.queues.discard_control();
         if ending == AssociationEnding::DiscardQueued {
-            self.queues.standalone.clear();
+            self.queues.discard_standalone();
         }
         self.paced_until = None;
         self.events.push_always(last);

@@ -147,8 +147,7 @@ impl PacketAuthentication {
     /// Returns whether the peer requires authentication of a queued control chunk.
     pub(super) fn wants_any(&self, queues: &ChunkQueues) -> bool {
         let Some(authentication) = &self.negotiated else { return false };
-        let mut waiting = queues.control.iter();
-        waiting.any(|control| authentication.wants(control.chunk.chunk_type()))
+        queues.types().any(|kind| authentication.wants(kind))
     }
 
     /// Returns the bytes that AUTH takes before a chunk of this type.

@@ -50,7 +50,7 @@ impl Association {
         match &self.state {
             AssociationPhase::Opening(handshake) => InitVerdict::Collision(handshake.own().clone()),
             AssociationPhase::ShutdownAckSent(shutdown) => {
-                let path = shutdown.t2.path;
+                let path = shutdown.path();
                 self.queues.push(Some(path), Chunk::ShutdownAck, counters);
                 InitVerdict::Ending
             }
@@ -103,28 +103,11 @@ impl Association {
             return;
         }
         if self.state.is_opening() {
-            self.queues.standalone.clear();
+            self.queues.discard_standalone();
             self.establish();
         }
-        self.acknowledge_cookie(now, arrival, counters);
+        self.queues.acknowledge_cookie(now, arrival, &mut self.paths, counters);
         self.advance_shutdown(now, counters);
-    }
-
-    /// Queues a COOKIE ACK to the address that the COOKIE ECHO came from (§6.4), with a heartbeat
-    /// if that address is unconfirmed (§5.4).
-    pub(super) fn acknowledge_cookie(
-        &mut self,
-        now: Duration,
-        arrival: &PacketArrival,
-        counters: &mut EndpointCounters,
-    ) {
-        let known = self.paths.by_remote(arrival.remote, arrival.local);
-        let path = known.or_else(|| self.paths.by_address(arrival.remote.ip()));
-        self.queues.push(path, Chunk::CookieAck, counters);
-        if let Some(heartbeat) = path.and_then(|path| self.paths.verification_heartbeat(now, path))
-        {
-            self.queues.push(path, heartbeat.chunk(), counters);
-        }
     }
 
     /// Row A: the peer restarted.
@@ -136,7 +119,7 @@ impl Association {
         counters: &mut EndpointCounters,
     ) -> CookieVerdict {
         if let AssociationPhase::ShutdownAckSent(shutdown) = &self.state {
-            let path = shutdown.t2.path;
+            let path = shutdown.path();
             self.queues.push(Some(path), Chunk::ShutdownAck, counters);
             self.queues.push_error(Some(path), ErrorCause::CookieWhileShuttingDown, counters);
             return CookieVerdict::Discarded;
@@ -148,14 +131,14 @@ impl Association {
         }
         let ending = !matches!(self.state, AssociationPhase::Established);
         self.identity.set_local_tag(cookie.own.tag);
-        self.queues.control.clear();
-        self.queues.standalone.clear();
+        self.queues.discard_control();
+        self.queues.discard_standalone();
         self.paths.forget_measurements(&self.config);
         self.adopt_peer(&cookie.own, &cookie.peer);
         self.state =
             if ending { AssociationPhase::ShutdownPending } else { AssociationPhase::Established };
         self.events.push(Event::Restarted);
-        self.acknowledge_cookie(now, arrival, counters);
+        self.queues.acknowledge_cookie(now, arrival, &mut self.paths, counters);
         CookieVerdict::Accepted
     }
 

@@ -1,6 +1,7 @@
 //! Dispatches the chunks of a packet to their procedures.
 
 mod handshake;
+mod shutdown;
 
 use core::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::identifier::{PathId, VerificationTag};
 use crate::io::Ecn;
 use crate::path::Path;
 use crate::serial::Tsn;
-use crate::wire::{AsconfAckChunk, AsconfChunk, Chunk, ErrorCause, PacketChunks};
+use crate::wire::{AsconfAckChunk, AsconfChunk, Chunk, ChunkType, ErrorCause, PacketChunks};
 
 /// A packet that belongs to the association: when and where it arrived.
 #[derive(Clone, Copy, Debug)]
@@ -180,7 +181,11 @@ impl Association {
             {
                 path.on_data_received(at.now, size);
             }
-            self.repeat_shutdown(at.now, at.path, counters);
+            if let AssociationPhase::ShutdownSent(timers) = &mut self.state {
+                // Data that arrives after our SHUTDOWN is answered with another one (RFC 9260 §9.2).
+                timers.restart(at.now);
+                self.queues.push_shutdown(at.path, self.receiver.cumulative_tsn(), counters);
+            }
         }
         let rtt = self.paths.get(at.path).and_then(Path::min_rtt);
         let sends_bulk = self.sender.is_multipath() && self.paths.carry_bulk();
@@ -295,7 +300,7 @@ impl Association {
         let answer = self.sender.handle_ecne(now, tsn, path, &mut self.paths);
         if let Some(lowest_tsn) = answer {
             // One CWR answers all preceding echoes.
-            self.queues.control.retain(|control| !matches!(control.chunk, Chunk::Cwr { .. }));
+            self.queues.withdraw(ChunkType::CWR);
             self.queues.push(Some(path), Chunk::Cwr { lowest_tsn }, counters);
         }
     }

@@ -4,18 +4,20 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
-use super::Association;
-use super::state::AssociationPhase;
-use crate::event::LossReason;
-
 /// The peer must accept this fraction of the data that was queued at the start of the shutdown
 /// within each [`shutdown_stall`](crate::config::AssociationConfig::shutdown_stall), and so all of
 /// it within this many times that.
 const SHUTDOWN_PARTS: usize = 32;
 
-/// The progress that the peer has to make before the association can shut down.
+/// The progress that the peer has to make before the association can shut down, once a shutdown was
+/// requested.
+#[derive(Debug, Default)]
+pub(super) struct ShutdownProgress {
+    expected: Option<Box<ExpectedProgress>>,
+}
+
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LingeringProgress {
+struct ExpectedProgress {
     /// When the peer must have accepted another part.
     due: Duration,
     /// The bytes that may remain by then.
@@ -24,38 +26,30 @@ pub(super) struct LingeringProgress {
     part: usize,
 }
 
-impl Association {
-    /// Starts the deadline, unless it has been started.
-    pub(super) fn linger(&mut self, now: Duration) {
-        let Some(stall) = self.config.shutdown_stall else { return };
-        let queued = self.sender.queued_bytes();
+impl ShutdownProgress {
+    /// Starts the deadline for the bytes that are queued, unless it has been started.
+    pub(super) fn begin(&mut self, now: Duration, queued: usize, stall: Duration) {
         let part = queued.div_ceil(SHUTDOWN_PARTS);
         let at_most = queued - part;
-        self.lingering.get_or_insert_with(|| {
-            Box::new(LingeringProgress { due: now.saturating_add(stall), at_most, part })
+        self.expected.get_or_insert_with(|| {
+            Box::new(ExpectedProgress { due: now.saturating_add(stall), at_most, part })
         });
     }
 
     /// Returns the current deadline.
-    pub(super) fn lingering_timeout(&self) -> Option<Duration> {
-        let waits = matches!(
-            self.state,
-            AssociationPhase::ShutdownPending | AssociationPhase::ShutdownReceived
-        );
-        self.lingering.as_ref().filter(|_| waits).map(|lingering| lingering.due)
+    pub(super) fn due(&self) -> Option<Duration> {
+        self.expected.as_ref().map(|expected| expected.due)
     }
 
-    /// Aborts the association if the peer has not accepted enough data in time.
-    pub(super) fn handle_lingering_timer(&mut self, now: Duration) {
-        if self.lingering_timeout().is_none_or(|due| due > now) {
-            return;
+    /// Handles the deadline. Returns whether the peer has accepted enough data; it then has another
+    /// `stall` for the next part.
+    pub(super) fn handle_timeout(&mut self, now: Duration, queued: usize, stall: Duration) -> bool {
+        let Some(expected) = &mut self.expected else { return true };
+        if queued > expected.at_most {
+            return false;
         }
-        let queued = self.sender.queued_bytes();
-        let Some(lingering) = &mut self.lingering else { return };
-        if queued > lingering.at_most {
-            return self.abort_for(LossReason::Stalled);
-        }
-        lingering.at_most = queued.saturating_sub(lingering.part);
-        lingering.due = now.saturating_add(self.config.shutdown_stall.unwrap_or_default());
+        expected.at_most = queued.saturating_sub(expected.part);
+        expected.due = now.saturating_add(stall);
+        true
     }
 }

@@ -3,14 +3,16 @@
 use core::time::Duration;
 
 use super::Association;
-use super::control::{ControlChunk, StandaloneChunk};
+use super::control::StandaloneChunk;
 use super::state::AssociationPhase;
 use crate::counters::EndpointCounters;
+use crate::endpoint::AgreedExtensions;
 use crate::endpoint::packet_buffer::{PacketBuffer, TrainContents};
 use crate::endpoint::train::{PacketRoute, PacketTrain};
 use crate::identifier::PathId;
 use crate::io::{Ecn, Fragmentation};
-use crate::path::{HeartbeatToSend, SendAllowance};
+use crate::path::{AssociationPaths, HeartbeatToSend};
+use crate::receive::AssociationReceiver;
 use crate::wire::{ChecksumKind, Chunk, ChunkType, EncodeChunk, PACKET_HEADER, PacketWriter};
 
 /// The length of a chunk header in bytes.
@@ -42,7 +44,7 @@ impl Association {
         buffer: &mut PacketBuffer,
         counters: &mut EndpointCounters,
     ) -> Option<PacketRoute> {
-        if let Some(standalone) = self.queues.standalone.pop_front() {
+        if let Some(standalone) = self.queues.pop_standalone() {
             return self.write_standalone(&standalone, buffer);
         }
         match &mut self.state {
@@ -75,16 +77,19 @@ impl Association {
     /// Selects the path and the contents of the next packet.
     fn next_load(&mut self, now: Duration) -> Option<PacketLoad> {
         let sends_data = self.state.sends_data();
-        let data = if sends_data { self.path_for_data(now) } else { None };
+        let data = if sends_data {
+            let next = self.sender.path_for_data(now, &mut self.paths);
+            self.paced_until = next.paced_until;
+            next.path
+        } else {
+            None
+        };
         let sack_due = self.receiver.sack_wanted(now);
         let has_sack = sack_due || self.receiver.sack_pending();
         let answers = if has_sack { self.receiver.sack_path(now, &self.paths) } else { None };
         let default_path = || self.paths.default_path();
-        let path = match (self.queues.control.front(), sack_due, data) {
-            (Some(control), _, _) => control
-                .path
-                .filter(|path| self.paths.get(*path).is_some())
-                .unwrap_or_else(default_path),
+        let path = match (self.queues.path(&self.paths), sack_due, data) {
+            (Some(path), _, _) => path,
             (None, true, _) => answers.unwrap_or_else(default_path),
             (None, false, Some(path)) => path,
             (None, false, None) if sends_data && self.sender.forward_tsn_due() => default_path(),
@@ -95,43 +100,9 @@ impl Association {
             self.receiver.sack_pending() && data == Some(path) && answers == Some(path);
         // A heartbeat must show that the path works even if large packets are lost on it (RFC 8899
         // §4.3).
-        let is_probe = |control: &ControlChunk| {
-            matches!(control.chunk, Chunk::Heartbeat(_) | Chunk::HeartbeatAck(_))
-        };
-        let small = self.queues.control.iter().any(is_probe);
+        let is_probe = |kind| matches!(kind, ChunkType::HEARTBEAT | ChunkType::HEARTBEAT_ACK);
+        let small = self.queues.types().any(is_probe);
         Some(PacketLoad { path, sack: sack_due || piggybacks, data: data == Some(path) && !small })
-    }
-
-    /// Returns a path that has data and may send it now. Records when to check again if only pacing
-    /// delays data.
-    fn path_for_data(&mut self, now: Duration) -> Option<PathId> {
-        self.paced_until = None;
-        if self.sender.is_multipath() {
-            let next = self.sender.next_path(now, &mut self.paths);
-            self.paced_until = next.paced_until.filter(|_| next.path.is_none());
-            return next.path;
-        }
-        let default = self.paths.for_data(None)?;
-        let mut found = None;
-        for path in self.paths.iter() {
-            if !self.sender.has_data_to_send(path.id, &self.paths) {
-                continue;
-            }
-            match path.allowance(now, path.mtu()) {
-                // The default path comes first; others carry retransmissions and data bound to
-                // them.
-                SendAllowance::Now(_) if path.id == default => return Some(default),
-                SendAllowance::Now(_) => {
-                    found.get_or_insert(path.id);
-                }
-                SendAllowance::At(at) => {
-                    let earliest = self.paced_until.map_or(at, |other| other.min(at));
-                    self.paced_until = Some(earliest);
-                }
-                SendAllowance::Closed => {}
-            }
-        }
-        found
     }
 
     fn write_load(
@@ -149,9 +120,11 @@ impl Association {
             self.authentication.begin(&mut packet);
         }
         let bare = packet.len();
-        let has_asconf = self.put_control(load.path, &mut packet);
+        let cumulative = self.receiver.cumulative_tsn();
+        let has_asconf = self.queues.write(load.path, &self.paths, cumulative, &mut packet);
         if load.sack {
-            self.put_sack(load.path, &mut packet);
+            let echoes = self.agreed.ecn;
+            write_sack(&mut self.receiver, &self.paths, load.path, echoes, &mut packet);
         }
         if self.state.sends_data() && self.sender.forward_tsn_due() {
             self.sender.write_forward_tsn(now, load.path, &mut self.paths, &mut packet);
@@ -168,7 +141,7 @@ impl Association {
         self.authentication.sign(&mut packet);
         // "When an endpoint … sends a packet containing an ASCONF chunk, it MUST include a correct CRC32c checksum"
         // (RFC 9653 §5.2).
-        let checksum = if has_asconf { ChecksumKind::Crc32c } else { self.checksum() };
+        let checksum = if has_asconf { ChecksumKind::Crc32c } else { checksum(self.agreed) };
         let fits_mtu = packet.finish(checksum) <= mtu;
         let ecn = if self.agreed.ecn && bytes > 0 {
             self.paths.get_mut(load.path).map_or(Ecn::NotCapable, |path| path.ecn_codepoint())
@@ -177,43 +150,6 @@ impl Association {
         };
         let fragmentation = if fits_mtu { Fragmentation::Avoided } else { Fragmentation::Allowed };
         self.route(load.path, ecn, fragmentation)
-    }
-
-    /// Writes the control chunks for a path, as many as fit, in order. Returns whether an ASCONF is among them.
-    fn put_control(&mut self, path: PathId, packet: &mut PacketWriter<'_>) -> bool {
-        let mut has_asconf = false;
-        while let Some(control) = self.queues.control.front_mut() {
-            let other = control.path.is_some_and(|wanted| wanted != path);
-            if other && control.path.is_some_and(|wanted| self.paths.get(wanted).is_some()) {
-                return has_asconf;
-            }
-            if let Chunk::Shutdown { cumulative_tsn } = &mut control.chunk {
-                *cumulative_tsn = self.receiver.cumulative_tsn();
-            }
-            if !packet.append(&control.chunk) && !packet.is_empty() {
-                return has_asconf;
-            }
-            has_asconf |= control.chunk.chunk_type() == ChunkType::ASCONF;
-            // A chunk that does not even fit an empty packet never will.
-            self.queues.control.pop_front();
-        }
-        has_asconf
-    }
-
-    /// Writes the SACK and the echoes of congestion marks (RFC 9260 appendix A).
-    fn put_sack(&mut self, path: PathId, packet: &mut PacketWriter<'_>) {
-        if !self.receiver.write_sack(packet) {
-            return;
-        }
-        self.receiver.sack_sent_on(path);
-        if !self.agreed.ecn {
-            return;
-        }
-        for path in self.paths.iter() {
-            if let Some(lowest_tsn) = path.ecn_echo() {
-                packet.append(&Chunk::Ecne { lowest_tsn });
-            }
-        }
     }
 
     /// Writes a packet with one chunk and its own tag: INIT, ABORT, SHUTDOWN COMPLETE.
@@ -267,7 +203,8 @@ impl Association {
             if auth == 0 && self.wants_auth(PacketLoad { path, sack: false, data: true }) {
                 self.authentication.begin(&mut packet);
             }
-            self.put_control(path, &mut packet);
+            let cumulative = self.receiver.cumulative_tsn();
+            self.queues.write(path, &self.paths, cumulative, &mut packet);
             self.sender.fill(now, path, &mut self.paths, &mut packet, counters);
         }
         self.authentication.sign(&mut packet);
@@ -291,7 +228,7 @@ impl Association {
             packet.append(&Chunk::Pad { length: u16::try_from(length).unwrap_or(u16::MAX) });
         }
         self.authentication.sign(&mut packet);
-        packet.finish(self.checksum());
+        packet.finish(checksum(self.agreed));
         self.route(heartbeat.path, Ecn::NotCapable, Fragmentation::Forbidden)
     }
 
@@ -311,11 +248,6 @@ impl Association {
             || authentication.wants_any(&self.queues)
     }
 
-    /// Zero only if both sides negotiated it (RFC 9653 §5.2).
-    fn checksum(&self) -> ChecksumKind {
-        if self.agreed.zero_checksum { ChecksumKind::Zero } else { ChecksumKind::Crc32c }
-    }
-
     fn route(&self, path: PathId, ecn: Ecn, fragmentation: Fragmentation) -> Option<PacketRoute> {
         let path = self.paths.get(path)?;
         Some(PacketRoute {
@@ -327,4 +259,31 @@ impl Association {
             peer: self.identity.peer(),
         })
     }
+}
+
+/// Writes the SACK for a path and, if `echoes`, the echoes of congestion marks (RFC 9260 appendix A).
+fn write_sack(
+    receiver: &mut AssociationReceiver,
+    paths: &AssociationPaths,
+    path: PathId,
+    echoes: bool,
+    packet: &mut PacketWriter<'_>,
+) {
+    if !receiver.write_sack(packet) {
+        return;
+    }
+    receiver.sack_sent_on(path);
+    if !echoes {
+        return;
+    }
+    for path in paths.iter() {
+        if let Some(lowest_tsn) = path.ecn_echo() {
+            packet.append(&Chunk::Ecne { lowest_tsn });
+        }
+    }
+}
+
+/// Zero only if both sides negotiated it (RFC 9653 §5.2).
+fn checksum(agreed: AgreedExtensions) -> ChecksumKind {
+    if agreed.zero_checksum { ChecksumKind::Zero } else { ChecksumKind::Crc32c }
 }

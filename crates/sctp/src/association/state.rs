@@ -4,12 +4,8 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::handshake::Handshake;
-use super::retransmission_timer::RetransmissionTimer;
+use super::shutdown::ShutdownTimers;
 use crate::endpoint::AssociationState;
-use crate::identifier::PathId;
-
-/// The duration of T5-shutdown-guard, in multiples of `RTO.Max` (RFC 9260 §9.2).
-const GUARD: u32 = 5;
 
 /// The states of RFC 9260 §4; those of the handshake are [`Handshake`]'s.
 #[derive(Debug)]
@@ -27,26 +23,6 @@ pub(crate) enum AssociationPhase {
     ShutdownAckSent(Box<ShutdownTimers>),
     /// The association has ended. Received data can still be read.
     Closed,
-}
-
-/// Waiting for the answer to a SHUTDOWN or SHUTDOWN ACK.
-#[derive(Debug)]
-pub(crate) struct ShutdownTimers {
-    /// T2-shutdown.
-    pub(crate) t2: RetransmissionTimer,
-    /// When to give up regardless of what the peer sends (T5-shutdown-guard).
-    pub(crate) guard: Duration,
-}
-
-impl ShutdownTimers {
-    pub(crate) fn new(now: Duration, timeout: Duration, path: PathId, rto_max: Duration) -> Self {
-        let guard = now.saturating_add(rto_max.saturating_mul(GUARD));
-        Self { t2: RetransmissionTimer::new(now, timeout, path), guard }
-    }
-
-    pub(crate) fn due(&self) -> Duration {
-        self.t2.due.min(self.guard)
-    }
 }
 
 impl AssociationPhase {

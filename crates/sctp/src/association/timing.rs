@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::state::AssociationPhase;
 use super::{Association, AssociationEnding};
 use crate::counters::EndpointCounters;
-use crate::event::Event;
+use crate::event::{Event, LossReason};
 
 impl Association {
     /// Returns when to call [`Self::handle_timeout`] at the latest.
@@ -56,10 +56,20 @@ impl Association {
         }
         self.handle_reconfiguration_timer(now, counters);
         self.handle_asconf_timer(now, counters);
-        self.handle_lingering_timer(now);
+        if self.lingering_timeout().is_some_and(|due| due <= now) {
+            let stall = self.config.shutdown_stall.unwrap_or_default();
+            if !self.lingering.handle_timeout(now, self.sender.queued_bytes(), stall) {
+                self.abort_for(LossReason::Stalled);
+            }
+        }
         self.advance_shutdown(now, counters);
         self.collect_events();
         self.collect_path_changes(now);
+    }
+
+    /// Returns the deadline for data that delays the shutdown.
+    fn lingering_timeout(&self) -> Option<Duration> {
+        self.lingering.due().filter(|_| self.state.waits_for_drain())
     }
 
     /// Handles the expiry of T4-RTO (RFC 5061 §5.1, B1 to B5).

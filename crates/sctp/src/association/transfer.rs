@@ -13,8 +13,7 @@ use crate::identifier::{PathId, StreamId};
 use crate::message::{Message, SendInfo};
 use crate::receive::{DataOutcome, DataViolation};
 use crate::send::BufferAllowance;
-use crate::serial::Tsn;
-use crate::wire::{DataChunk, ErrorCause, SackBuilder, SackChunk};
+use crate::wire::{DataChunk, ErrorCause, SackChunk};
 
 impl Association {
     /// Queues a message of the user.
@@ -115,24 +114,6 @@ impl Association {
         if self.state.sends_data() {
             self.sender.handle_sack(now, sack, arrived_on, &mut self.paths, counters);
         }
-    }
-
-    /// Handles the acknowledgement in a SHUTDOWN (§9.2).
-    pub(super) fn handle_cumulative_tsn(
-        &mut self,
-        now: Duration,
-        cumulative_tsn: Tsn,
-        counters: &mut EndpointCounters,
-    ) {
-        let a_rwnd = u32::try_from(self.sender.peer_window() + self.sender.in_flight());
-        let sack = SackBuilder {
-            cumulative_tsn,
-            a_rwnd: a_rwnd.unwrap_or(u32::MAX),
-            ..SackBuilder::default()
-        };
-        // It does not measure the return trip of another path.
-        let path = self.paths.primary();
-        self.sender.handle_sack(now, &sack.build(), path, &mut self.paths, counters);
     }
 
     /// Handles the T3-rtx, RACK and tail loss probe timers of the sender (§6.3.3).

@@ -11,7 +11,7 @@ use crate::counters::EndpointCounters;
 use crate::identifier::PathId;
 use crate::path::{AssociationPaths, PathProgress};
 use crate::serial::Tsn;
-use crate::wire::SackChunk;
+use crate::wire::{SackBuilder, SackChunk};
 
 /// The result of processing a SACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -175,6 +175,25 @@ impl AssociationSender {
         self.finish_sack(now, sack, advanced, arrived_on, paths);
         self.check();
         SackOutcome { accepted: true, advanced, acknowledged: batch.total }
+    }
+
+    /// Processes the acknowledgement in a SHUTDOWN (RFC 9260 §9.2).
+    pub(crate) fn handle_cumulative_tsn(
+        &mut self,
+        now: Duration,
+        cumulative_tsn: Tsn,
+        paths: &mut AssociationPaths,
+        counters: &mut EndpointCounters,
+    ) {
+        let a_rwnd = u32::try_from(self.peer_window() + self.in_flight());
+        let sack = SackBuilder {
+            cumulative_tsn,
+            a_rwnd: a_rwnd.unwrap_or(u32::MAX),
+            ..SackBuilder::default()
+        };
+        // It does not measure the return trip of another path.
+        let path = paths.primary();
+        self.handle_sack(now, &sack.build(), path, paths, counters);
     }
 
     /// Acknowledges the chunks that the cumulative TSN ack covers.

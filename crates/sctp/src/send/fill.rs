@@ -4,14 +4,14 @@ use core::time::Duration;
 
 use super::AssociationSender;
 use super::fragmentation::FragmentCut;
-use super::multipath::PathMapping;
+use super::multipath::{NextPath, PathMapping};
 use super::outstanding::{ChunkState, SentChunk};
 use super::queue::MessageId;
 use crate::config::StreamMapping;
 use crate::congestion::PacketNumber;
 use crate::counters::EndpointCounters;
 use crate::identifier::PathId;
-use crate::path::AssociationPaths;
+use crate::path::{AssociationPaths, SendAllowance};
 use crate::scheduler::StreamSlot;
 use crate::wire::{PacketWriter, padded};
 
@@ -65,6 +65,44 @@ impl AssociationSender {
                 PathChoice { path, only: false, is_default: paths.for_data(None) == Some(path) };
             self.choose(choice, paths).is_some()
         }
+    }
+
+    /// Returns a path that has data and may send it now, and when to check again if only pacing
+    /// delays data.
+    pub(crate) fn path_for_data(
+        &mut self,
+        now: Duration,
+        paths: &mut AssociationPaths,
+    ) -> NextPath {
+        if self.is_multipath() {
+            let next = self.next_path(now, paths);
+            let paced_until = next.paced_until.filter(|_| next.path.is_none());
+            return NextPath { paced_until, ..next };
+        }
+        let mut found = NextPath::default();
+        let Some(default) = paths.for_data(None) else { return found };
+        for path in paths.iter() {
+            if !self.has_data_to_send(path.id, paths) {
+                continue;
+            }
+            match path.allowance(now, path.mtu()) {
+                // The default path comes first; others carry retransmissions and data bound to
+                // them.
+                SendAllowance::Now(_) if path.id == default => {
+                    found.path = Some(default);
+                    return found;
+                }
+                SendAllowance::Now(_) => {
+                    found.path.get_or_insert(path.id);
+                }
+                SendAllowance::At(at) => {
+                    let earliest = found.paced_until.map_or(at, |other| other.min(at));
+                    found.paced_until = Some(earliest);
+                }
+                SendAllowance::Closed => {}
+            }
+        }
+        found
     }
 
     /// Returns the maximum size of the next packet on a path: its MTU, or more if a chunk has to be

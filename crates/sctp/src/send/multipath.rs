@@ -35,6 +35,7 @@ use automatic::AutomaticMapping;
 use burst::PacketBurst;
 pub(super) use mapping::PathMapping;
 pub(super) use missing_reports::{reports_for, splits_reports};
+pub(super) use order::NextPath;
 pub(super) use pseudo_cumulative::LowestTsns;
 pub(super) use retransmission_path::{path_for_lost, path_instead_of, sooner_path};
 

@@ -20,7 +20,11 @@ pub(crate) struct NextPath {
 impl AssociationSender {
     /// Returns the path that sends next, of all that may. A path that has started continues until
     /// it may not: its packets are sent together.
-    pub(crate) fn next_path(&mut self, now: Duration, paths: &mut AssociationPaths) -> NextPath {
+    pub(in crate::send) fn next_path(
+        &mut self,
+        now: Duration,
+        paths: &mut AssociationPaths,
+    ) -> NextPath {
         if self.multipath.as_ref().is_some_and(|concurrent| concurrent.is_idle) {
             return NextPath::default();
         }
