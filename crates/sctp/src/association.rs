@@ -1,33 +1,37 @@
-//! One association: a file for each procedure of RFC 9260.
+//! One association: its parts, each with the state of a procedure, and the dispatch between them.
 //!
-//! | file | procedure | source |
+//! | part | state | source |
 //! | --- | --- | --- |
+//! | `identity` | ports, verification tags, who the peer is | RFC 9260 §8.5 |
 //! | `state` | states and their data | RFC 9260 §4 |
-//! | `dispatch` | chunks, each to its procedure | |
 //! | `init_params` | INIT and INIT ACK, parsed and built | RFC 9260 §3.3.2, §3.3.3 |
 //! | `handshake` | INIT to COOKIE ACK, T1-init and T1-cookie | RFC 9260 §5.1 |
-//! | `collision` | INIT and COOKIE ECHO for an existing association | RFC 9260 §5.2 |
-//! | `addresses` | which of a peer's addresses are used | RFC 9260 §5.1.2 |
-//! | `identity` | ports, verification tags, who the peer is | RFC 9260 §8.5 |
-//! | `transfer` | data and its acknowledgement | RFC 9260 §6 |
-//! | `reachability` | path errors, heartbeats, a peer's new UDP port | RFC 9260 §8, RFC 6951 §5.4 |
-//! | `shutdown` | graceful termination | RFC 9260 §9.2 |
-//! | `out_of_band` | an association whose INITs were exchanged out of band | draft-hancke-tsvwg-snap |
+//! | `shutdown` | T2-shutdown and T5-shutdown-guard | RFC 9260 §9.2 |
 //! | `lingering` | a deadline for data that delays the shutdown | |
-//! | `abort` | immediate termination | RFC 9260 §9.1 |
+//! | `addresses` | which of a peer's addresses are used | RFC 9260 §5.1.2 |
 //! | `dynamic_address` | addresses added and removed | RFC 5061 |
 //! | `authentication` | AUTH, sent and verified | RFC 4895 §6 |
+//! | `reconfiguration` | streams reset and added | RFC 6525 |
+//! | `control` | queued chunks | RFC 9260 §6.10 |
 //! | `notifications` | events for the user | RFC 9260 §11.2 |
-//! | `report` | ERROR, unknown chunks | RFC 9260 §3.2, §3.3.10 |
-//! | `reconfiguration`, `streams` | streams reset and added | RFC 6525 |
-//! | `control`, `output` | queued chunks, and packets assembled from them | RFC 9260 §6.10 |
-//! | `settings` | settings changed by the user | RFC 6458 §8.1 |
-//! | `timing` | timers | |
+//!
+//! The sender, the receiver and the paths are parts too, in modules beside this one. None of them
+//! knows [`Association`]: they are passed the others that they need.
+//!
+//! | file | calls and inputs that reach several parts | source |
+//! | --- | --- | --- |
+//! | `user` | of the user | RFC 9260 §11.1, RFC 6458 §8 |
+//! | `dispatch` | chunks, each to its procedure | |
+//! | `dispatch/handshake`, `dispatch/collision` | of the handshake, for existing associations too | RFC 9260 §5.1, §5.2 |
+//! | `dispatch/transfer` | data and its acknowledgement | RFC 9260 §6 |
+//! | `dispatch/reachability` | path errors, a peer's new UDP port | RFC 9260 §8, RFC 6951 §5.4 |
+//! | `dispatch/streams` | RE-CONFIG | RFC 6525 §5 |
+//! | `dispatch/shutdown`, `dispatch/abort` | termination | RFC 9260 §9 |
+//! | `dispatch/timing` | timers | |
+//! | `dispatch/output` | packets assembled from what the parts have to send | RFC 9260 §6.10 |
 
-mod abort;
 pub(crate) mod addresses;
 pub(crate) mod authentication;
-mod collision;
 mod control;
 mod dispatch;
 pub(crate) mod dynamic_address;
@@ -38,19 +42,12 @@ mod identity;
 pub(crate) mod init_params;
 mod lingering;
 mod notifications;
-mod out_of_band;
-mod output;
-mod reachability;
 pub(crate) mod reconfiguration;
 mod report;
 mod retransmission_timer;
-mod settings;
 mod shutdown;
 pub(crate) mod state;
-mod status;
-mod streams;
-mod timing;
-mod transfer;
+mod user;
 
 use alloc::{boxed::Box, sync::Arc};
 use core::{
@@ -69,6 +66,7 @@ use crate::io::{Ecn, PeerIdentity};
 use crate::path::AssociationPaths;
 use crate::receive::AssociationReceiver;
 use crate::send::{AssociationSender, SenderTerms};
+use crate::wire::PacketChunks;
 
 use authentication::PacketAuthentication;
 use control::ChunkQueues;
@@ -81,7 +79,7 @@ use notifications::NotificationQueue;
 use reconfiguration::ReconfigurationState;
 use state::AssociationPhase;
 
-pub(crate) use collision::{CookieVerdict, InitVerdict};
+pub(crate) use dispatch::{CookieVerdict, InitVerdict};
 
 /// How a packet arrived.
 #[derive(Clone, Copy, Debug)]
@@ -244,6 +242,22 @@ impl Association {
         association
     }
 
+    /// Creates an established association from INITs that both sides exchanged out of band, as in SDP:
+    /// steps A to E of RFC 9260 §5.1 are complete (draft-hancke-tsvwg-snap, "SCTP considerations").
+    pub(crate) fn agreed_out_of_band(
+        base: AssociationSeed,
+        own: &InitParams,
+        peer: &InitParams,
+        remotes: &[SocketAddr],
+        local: Option<IpAddr>,
+    ) -> Box<Self> {
+        let paths = base.paths_to(remotes, local);
+        let mut association =
+            Box::new(Self::new(base, own, peer, paths, AssociationPhase::Established));
+        association.notify_up(false);
+        association
+    }
+
     /// Returns the addresses by which packets without our tag are matched: none once the
     /// association has ended.
     pub(crate) fn peers(&self) -> impl Iterator<Item = PeerPorts> + '_ {
@@ -260,6 +274,31 @@ impl Association {
         is_unknown || self.identity.peer() == arrival.peer
     }
 
+    /// Returns whether a packet with our tag is accepted from `source`: one of the peer's
+    /// addresses, or any while the peer's addresses are unknown.
+    ///
+    /// Packets for a closed association are out of the blue: a peer that waits for our SHUTDOWN
+    /// COMPLETE gets it even while the user has not read the last messages.
+    #[inline]
+    pub(crate) fn accepts_from(&self, source: IpAddr) -> bool {
+        match &self.state {
+            AssociationPhase::Opening(handshake) if handshake.awaits_init_ack() => true,
+            AssociationPhase::Closed => false,
+            _ => self.paths.by_address(source).is_some(),
+        }
+    }
+
+    /// Returns whether the peer may change its addresses.
+    pub(crate) fn has_dynamic_addresses(&self) -> bool {
+        self.dynamic_address.is_some() && self.state.is_up()
+    }
+
+    /// Returns whether to accept a packet with our tag from an unknown address, which may announce
+    /// that.
+    pub(crate) fn accepts_from_unknown_address(&self, chunks: PacketChunks<'_>) -> bool {
+        self.authentication.admits_from_unknown_address(chunks, &self.paths)
+    }
+
     /// Returns what the association's packets are recognized by.
     pub(crate) fn identity(&self) -> &AssociationIdentity {
         &self.identity
@@ -273,6 +312,16 @@ impl Association {
     /// Returns the authentication of packets.
     pub(crate) fn authentication(&self) -> &PacketAuthentication {
         &self.authentication
+    }
+
+    /// Returns the sender.
+    pub(crate) fn sender(&self) -> &AssociationSender {
+        &self.sender
+    }
+
+    /// Returns the receiver.
+    pub(crate) fn receiver(&self) -> &AssociationReceiver {
+        &self.receiver
     }
 
     /// Returns the paths to the peer.

@@ -208,7 +208,7 @@ impl Endpoint {
     /// messages have to wait until they are alone, and until the peer's other associations use less.
     #[must_use]
     pub fn usable_send_buffer(&self, id: AssociationId) -> usize {
-        self.association(id).map_or(0, Association::usable_send_buffer)
+        self.association(id).map_or(0, |association| association.sender().usable_buffer())
     }
 
     /// Receives a message, or a part of one (RFC 9260 §11.1.6, RECEIVE). What arrived before an
@@ -276,14 +276,14 @@ impl Endpoint {
     /// if the association exists. For a single stream, [`Self::stream_queue`] is cheaper.
     #[must_use]
     pub fn queue_info(&self, id: AssociationId) -> Option<AssociationQueueInfo> {
-        Some(self.association(id)?.queue_info())
+        Some(self.association(id)?.sender().queue_info())
     }
 
     /// Returns what one stream has in the send buffer (draft-dreibholz-tsvwg-sctpsocket-sqinfo), if
     /// the association exists.
     #[must_use]
     pub fn stream_queue(&self, id: AssociationId, stream: StreamId) -> Option<QueueInfo> {
-        Some(self.association(id)?.stream_queue(stream))
+        Some(self.association(id)?.sender().stream_queue(stream))
     }
 
     /// Returns whether an association has a path to this address, with the port of the UDP

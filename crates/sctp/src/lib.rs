@@ -29,7 +29,7 @@
 //! | --- | --- | --- |
 //! | [`io`] | the interface: inputs and outputs | |
 //! | [`endpoint`] | the entry point: associations, their messages and their state | RFC 9260, RFC 6458 |
-//! | `association` | one association: a file for each procedure | RFC 9260 |
+//! | `association` | one association: its parts, and the dispatch between them | RFC 9260 |
 //! | [`data_channel`] | WebRTC data channels | RFC 8831, RFC 8832 |
 //! | [`snap`] | INITs exchanged out of band, as in SDP | draft-hancke-tsvwg-snap |
 //! | [`config`] | configuration: one path, several at once, published sets of options | RFC 9260 §16, RFC 6458 |
@@ -69,10 +69,10 @@
 //! | §3.3.2.1.5 | kinds of addresses | `association/init_params.rs`, `endpoint/init.rs` |
 //! | §3.3.10 | error causes | `wire/cause.rs` |
 //! | §4 | states | `association/state.rs` |
-//! | §5.1 | the handshake | `association/handshake.rs`, `endpoint/init.rs`, `endpoint/cookie_echo.rs` |
+//! | §5.1 | the handshake | `association/handshake.rs`, `association/dispatch/handshake.rs`, `endpoint/init.rs`, `endpoint/cookie_echo.rs` |
 //! | §5.1.2 | a peer's addresses | `association/addresses.rs` |
 //! | §5.1.3 | the cookie | `endpoint/cookie.rs` |
-//! | §5.2 | collisions and restarts | `association/collision.rs`, `endpoint/init.rs` |
+//! | §5.2 | collisions and restarts | `association/dispatch/collision.rs`, `endpoint/init.rs` |
 //! | §5.2.6 | stale cookies | `association/handshake.rs` |
 //! | §5.3 | negotiated streams | `association/init_params/parse.rs` |
 //! | §5.4 | verification of addresses | `path/verification.rs`, `path/heartbeat.rs` |
@@ -80,22 +80,22 @@
 //! | §6.1 A | zero-window probes | `send/peer_window.rs` |
 //! | §6.2 | acknowledgement | `receive/acknowledgement.rs`, `receive/sack.rs`, `send/acknowledgement.rs` |
 //! | §6.3 | RTO and T3 | `path/rto.rs`, `send/retransmission.rs` |
-//! | §6.4 | several paths | `path/paths.rs`, `receive/return_path.rs`, `association/output.rs` |
+//! | §6.4 | several paths | `path/paths.rs`, `receive/return_path.rs`, `association/dispatch/output.rs` |
 //! | §6.5, §6.6 | streams and order | `receive/delivery.rs` |
 //! | §6.7 | gaps | `receive/tracking.rs`, `send/gap_blocks.rs` |
 //! | §6.8 | checksum | `wire/checksum/` |
 //! | §6.9 | fragmentation | `send/fragmentation.rs`, `receive/fragments.rs` |
-//! | §6.10 | bundling | `association/output.rs` |
+//! | §6.10 | bundling | `association/dispatch/output.rs` |
 //! | §7 | congestion control | `congestion/`, one file each |
 //! | §7.2.4 | fast retransmission | `send/loss/` |
 //! | §7.3 | path MTU | `path/mtu.rs` |
-//! | §8.1, §8.2 | failures of the peer and of paths | `path/state.rs`, `association/reachability.rs` |
+//! | §8.1, §8.2 | failures of the peer and of paths | `path/state.rs`, `association/dispatch/reachability.rs` |
 //! | §8.3 | heartbeats | `path/heartbeat.rs`, `path/failed.rs` |
 //! | §8.4 | out of the blue | `endpoint/out_of_the_blue.rs` |
 //! | §8.5 | verification tags | `endpoint/input.rs`, `association/identity.rs` |
-//! | §9.1 | ABORT | `association/abort.rs` |
-//! | §9.2 | SHUTDOWN | `association/shutdown.rs` |
-//! | §10 | ICMP | `association/reachability.rs`, `association/identity.rs` |
+//! | §9.1 | ABORT | `association/dispatch/abort.rs` |
+//! | §9.2 | SHUTDOWN | `association/shutdown.rs`, `association/dispatch/shutdown.rs` |
+//! | §10 | ICMP | `association/dispatch/reachability.rs`, `association/identity.rs` |
 //! | §11 | the upper-layer interface | `endpoint.rs`, `endpoint/association_mut.rs` |
 //! | §12 | security | `endpoint/limit.rs`, `endpoint/cookie.rs` |
 //! | §16 | parameters | `config.rs` |
@@ -111,8 +111,8 @@
 //! | RFC 5061 | dynamic addresses | `association/dynamic_address.rs` |
 //! | RFC 6356 | linked increases | `congestion/lia.rs` |
 //! | RFC 6458 | names of options and notifications | `config.rs`, `event.rs`, `endpoint/status.rs` |
-//! | RFC 6525 | re-configuration of streams | `association/reconfiguration.rs`, `association/streams.rs` |
-//! | RFC 6951 | inside UDP | `association/reachability.rs`, `path/paths.rs` |
+//! | RFC 6525 | re-configuration of streams | `association/reconfiguration.rs`, `association/dispatch/streams.rs` |
+//! | RFC 6951 | inside UDP | `association/dispatch/reachability.rs`, `path/paths.rs` |
 //! | RFC 7053 | SACK-IMMEDIATELY | `send/fill.rs`, `receive/data.rs` |
 //! | RFC 7829 | potentially failed paths | `path/state.rs` |
 //! | RFC 8260 | interleaving, schedulers | `receive/interleaved.rs`, `send/queue/`, `scheduler/` |
@@ -121,7 +121,7 @@
 //! | RFC 8985 | RACK and tail-loss probes | `send/loss/` |
 //! | RFC 9438 | CUBIC | `congestion/cubic.rs` |
 //! | Iyengar et al. 2006, Dreibholz et al. 2010 | concurrent use of all paths | `config/multipath.rs`, `send/multipath/`, `path/flight_cap.rs`, `path/doubt.rs` |
-//! | RFC 9653 | no checksum | `endpoint/input.rs`, `association/output.rs` |
+//! | RFC 9653 | no checksum | `endpoint/input.rs`, `association/dispatch/output.rs` |
 //! | draft-hancke-tsvwg-snap | INITs in SDP | `snap.rs`, `endpoint/out_of_band.rs` |
 //! | draft-ietf-ccwg-bbr | BBR | `congestion/bbr.rs` |
 //! | draft-khalili-mptcp-congestion-control | OLIA | `congestion/olia.rs` |

@@ -1,20 +1,36 @@
 //! Dispatches the chunks of a packet to their procedures.
 
+mod abort;
+mod collision;
 mod handshake;
+mod output;
+mod reachability;
 mod shutdown;
+mod streams;
+mod timing;
+mod transfer;
 
 use core::time::Duration;
 
 use super::authentication::ChunkAdmission;
 use super::dynamic_address::{AddressContext, DynamicAddress};
+use super::report::{handle_unknown, report_chunk};
 use super::state::AssociationPhase;
 use super::{Association, PacketArrival};
 use crate::counters::EndpointCounters;
+use crate::event::Event;
 use crate::identifier::{PathId, VerificationTag};
 use crate::io::Ecn;
 use crate::path::Path;
 use crate::serial::Tsn;
-use crate::wire::{AsconfAckChunk, AsconfChunk, Chunk, ChunkType, ErrorCause, PacketChunks};
+use crate::wire::{
+    AsconfAckChunk, AsconfChunk, Chunk, ChunkType, ErrorCause, ErrorChunk, PacketChunks,
+};
+
+pub(crate) use collision::{CookieVerdict, InitVerdict};
+
+/// The maximum number of an ERROR's causes that are reported to the user.
+const MAX_CAUSES: usize = 16;
 
 /// A packet that belongs to the association: when and where it arrived.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +130,9 @@ impl Association {
             Chunk::Asconf(asconf) => self.handle_asconf(now, arrival, &asconf, counters),
             Chunk::AsconfAck(ack) => self.handle_asconf_ack(now, &ack, counters),
             Chunk::Pad { .. } => {}
-            Chunk::Unknown(unknown) => return self.handle_unknown(path, &unknown, counters),
+            Chunk::Unknown(chunk) => {
+                return handle_unknown(&mut self.queues, path, &chunk, counters);
+            }
             Chunk::Malformed { .. } => {
                 counters.malformed_chunks += 1;
                 return false;
@@ -142,7 +160,7 @@ impl Association {
     ) -> bool {
         if !self.agreed.partial_reliability {
             counters.unexpected_chunks += 1;
-            self.report_chunk(path, chunk, counters);
+            report_chunk(&mut self.queues, path, chunk, counters);
             return true;
         }
         let outcome = match chunk {
@@ -227,6 +245,28 @@ impl Association {
                 self.queues.push_standalone(path, tag, complete);
             }
             _ => counters.bad_tags += 1,
+        }
+    }
+
+    /// Handles an ERROR, which does not end the association.
+    fn handle_error(&mut self, now: Duration, error: &ErrorChunk) {
+        for cause in error.causes.iter().take(MAX_CAUSES) {
+            match cause {
+                ErrorCause::StaleCookie { staleness } => {
+                    // In microseconds (§3.3.10.3).
+                    let staleness = Duration::from_micros(u64::from(staleness));
+                    self.handle_stale_cookie(now, staleness);
+                }
+                ErrorCause::UnrecognizedChunkType { chunk }
+                    if chunk.first() == Some(&ChunkType::ASCONF.0) =>
+                {
+                    if let Some(dynamic) = self.dynamic_address.take() {
+                        dynamic.cancel(&mut self.paths, &mut self.events);
+                    }
+                    self.agreed.dynamic_addresses = false;
+                }
+                other => self.events.push(Event::RemoteError { cause: other.code().0 }),
+            }
         }
     }
 

@@ -33,7 +33,7 @@ impl Endpoint {
     /// Returns the number of bytes of user data of an association that are not acknowledged yet.
     #[must_use]
     pub fn queued(&self, id: AssociationId) -> usize {
-        self.association(id).map_or(0, |association| association.queued())
+        self.association(id).map_or(0, |association| association.sender().queued_bytes())
     }
 
     /// Causes [`crate::event::Event::Writable`] once there is space for a message of this length,
@@ -48,7 +48,7 @@ impl Endpoint {
     /// Returns the number of messages, or parts of messages, that [`Self::receive`] can return now.
     #[must_use]
     pub fn receivable(&self, id: AssociationId) -> usize {
-        self.association(id).map_or(0, |association| association.receivable())
+        self.association(id).map_or(0, |association| association.receiver().receivable())
     }
 
     /// Returns whether a packet from `remote` belongs to an association of this endpoint, judging

@@ -3,10 +3,10 @@
 
 use core::time::Duration;
 
-use super::super::handshake::{Handshake, HandshakeContext};
-use super::super::init_params::{InitRefusal, ParsedInit};
-use super::super::state::AssociationPhase;
-use super::super::{Association, AssociationEnding, PacketArrival, addresses};
+use crate::association::handshake::{Handshake, HandshakeContext};
+use crate::association::init_params::{InitRefusal, ParsedInit};
+use crate::association::state::AssociationPhase;
+use crate::association::{Association, AssociationEnding, PacketArrival, addresses};
 use crate::counters::EndpointCounters;
 use crate::event::{Event, LossReason};
 use crate::identifier::VerificationTag;
@@ -110,7 +110,7 @@ impl Association {
     }
 
     /// Ends the handshake: the association is established, or shuts down if that was requested.
-    pub(in crate::association) fn establish(&mut self) {
+    pub(super) fn establish(&mut self) {
         let shutdown = self.state.shutdown_requested();
         self.state = AssociationPhase::Established;
         self.notify_up(false);
@@ -128,11 +128,7 @@ impl Association {
     }
 
     /// Handles a report that the peer's cookie was stale by `staleness` (§5.2.6).
-    pub(in crate::association) fn handle_stale_cookie(
-        &mut self,
-        now: Duration,
-        staleness: Duration,
-    ) {
+    pub(super) fn handle_stale_cookie(&mut self, now: Duration, staleness: Duration) {
         let handshake = self.handshake_and_context(now);
         let Some((handshake, mut context)) =
             handshake.filter(|(handshake, _)| handshake.has_echoed_cookie())

@@ -4,9 +4,9 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
-use super::super::shutdown::{ShutdownTimeout, ShutdownTimers};
-use super::super::state::AssociationPhase;
-use super::super::{Association, AssociationEnding};
+use crate::association::shutdown::{ShutdownTimeout, ShutdownTimers};
+use crate::association::state::AssociationPhase;
+use crate::association::{Association, AssociationEnding};
 use crate::counters::EndpointCounters;
 use crate::error::Error;
 use crate::event::{Event, LossReason};

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::state::AssociationPhase;
-use super::{Association, AssociationEnding};
+use crate::association::state::AssociationPhase;
+use crate::association::{Association, AssociationEnding};
 use crate::event::{Event, LossReason};
 use crate::wire::{AbortChunk, Causes, Chunk, ErrorCause};
 

@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use super::Association;
-use super::control::StandaloneChunk;
-use super::state::AssociationPhase;
+use crate::association::Association;
+use crate::association::control::StandaloneChunk;
+use crate::association::state::AssociationPhase;
 use crate::counters::EndpointCounters;
 use crate::endpoint::AgreedExtensions;
 use crate::endpoint::packet_buffer::{PacketBuffer, TrainContents};

@@ -1,62 +1,17 @@
-//! Data and its acknowledgement between the user, the sender, the receiver and the paths (RFC 9260
+//! Data and its acknowledgement between the sender, the receiver and the paths (RFC 9260
 //! §6).
 
-use bytes::Bytes;
 use core::time::Duration;
 
-use super::state::AssociationPhase;
-use super::{Association, AssociationEnding};
+use crate::association::state::AssociationPhase;
+use crate::association::{Association, AssociationEnding};
 use crate::counters::EndpointCounters;
-use crate::error::Error;
 use crate::event::{Event, LossReason};
 use crate::identifier::{PathId, StreamId};
-use crate::message::{Message, SendInfo};
 use crate::receive::{DataOutcome, DataViolation};
-use crate::send::BufferAllowance;
 use crate::wire::{DataChunk, ErrorCause, SackChunk};
 
 impl Association {
-    /// Queues a message of the user.
-    pub(crate) fn send(
-        &mut self,
-        now: Duration,
-        info: &SendInfo,
-        data: Bytes,
-    ) -> Result<(), Error> {
-        if !self.state.accepts_messages() {
-            return Err(Error::WrongState);
-        }
-        self.sender.send(now, info, data, &mut self.paths)
-    }
-
-    /// Returns the bytes of user data that it stores: data to be sent or acknowledged, and received
-    /// data with its overhead.
-    pub(crate) fn memory(&self) -> usize {
-        self.sender.queued_bytes() + self.receiver.memory()
-    }
-
-    /// Limits the use of the send buffer and of the receive buffer.
-    pub(crate) fn set_allowance(&mut self, allowance: BufferAllowance) {
-        self.sender.set_allowance(allowance);
-        self.receiver.set_allowance(allowance.bytes);
-        self.collect_events();
-    }
-
-    /// Returns whether the send buffer has room for a message of `length` bytes.
-    pub(crate) fn is_writable(&self, length: usize) -> bool {
-        self.state.accepts_messages() && self.sender.is_writable(length)
-    }
-
-    /// Returns how much of the send buffer may currently be used.
-    pub(crate) fn usable_send_buffer(&self) -> usize {
-        self.sender.usable_buffer()
-    }
-
-    /// Returns the next received message, or a part of one.
-    pub(crate) fn receive(&mut self) -> Option<Message> {
-        self.receiver.receive()
-    }
-
     /// Handles DATA or I-DATA. Returns whether to continue with the packet.
     pub(super) fn handle_data(
         &mut self,

@@ -4,10 +4,9 @@
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
-use super::state::AssociationPhase;
-use super::{Association, AssociationEnding, PacketArrival};
+use crate::association::state::AssociationPhase;
+use crate::association::{Association, AssociationEnding, PacketArrival};
 use crate::counters::EndpointCounters;
-use crate::error::Error;
 use crate::event::{Event, LossReason, PathChange};
 use crate::identifier::PathId;
 use crate::io::Unreachable;
@@ -156,26 +155,8 @@ impl Association {
         }
     }
 
-    /// Requests an immediate heartbeat on a path.
-    pub(crate) fn request_heartbeat(&mut self, path: PathId) -> Result<(), Error> {
-        if self.paths.get(path).is_none() {
-            return Err(Error::NoSuchPath);
-        }
-        self.paths.request_heartbeat(path);
-        Ok(())
-    }
-
-    /// Makes a path primary at the user's request.
-    pub(crate) fn set_primary(&mut self, now: Duration, path: PathId) -> Result<(), Error> {
-        if !self.paths.set_primary(path) {
-            return Err(Error::NoSuchPath);
-        }
-        self.collect_path_changes(now);
-        Ok(())
-    }
-
     /// Reports path changes to the user, and moves data away from failed paths.
-    pub(super) fn collect_path_changes(&mut self, now: Duration) {
+    pub(in crate::association) fn collect_path_changes(&mut self, now: Duration) {
         let mut changed = false;
         while let Some((path, change)) = self.paths.poll_change() {
             changed |= !matches!(change, PathChange::Rebound | PathChange::MadePrimary);

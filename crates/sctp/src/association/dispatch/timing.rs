@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use super::state::AssociationPhase;
-use super::{Association, AssociationEnding};
+use crate::association::state::AssociationPhase;
+use crate::association::{Association, AssociationEnding};
 use crate::counters::EndpointCounters;
 use crate::event::{Event, LossReason};
 

@@ -4,13 +4,13 @@
 use core::net::IpAddr;
 use core::time::Duration;
 
-use super::init_params::InitParams;
-use super::state::AssociationPhase;
-use super::{Association, PacketArrival, addresses};
+use crate::association::init_params::InitParams;
+use crate::association::state::AssociationPhase;
+use crate::association::{Association, PacketArrival, addresses};
 use crate::counters::EndpointCounters;
 use crate::endpoint::cookie::CookieContents;
 use crate::event::Event;
-use crate::wire::{Chunk, ErrorCause, PacketChunks};
+use crate::wire::{Chunk, ErrorCause};
 
 /// How to respond to an INIT from a peer with an existing association.
 #[derive(Debug)]
@@ -140,30 +140,5 @@ impl Association {
         self.events.push(Event::Restarted);
         self.queues.acknowledge_cookie(now, arrival, &mut self.paths, counters);
         CookieVerdict::Accepted
-    }
-
-    /// Returns whether the peer may change its addresses.
-    pub(crate) fn has_dynamic_addresses(&self) -> bool {
-        self.dynamic_address.is_some() && self.state.is_up()
-    }
-
-    /// Returns whether to accept a packet with our tag from an unknown address, which may announce
-    /// that.
-    pub(crate) fn accepts_from_unknown_address(&self, chunks: PacketChunks<'_>) -> bool {
-        self.authentication.admits_from_unknown_address(chunks, &self.paths)
-    }
-
-    /// Returns whether a packet with our tag is accepted from `source`: one of the peer's
-    /// addresses, or any while the peer's addresses are unknown.
-    ///
-    /// Packets for a closed association are out of the blue: a peer that waits for our SHUTDOWN
-    /// COMPLETE gets it even while the user has not read the last messages.
-    #[inline]
-    pub(crate) fn accepts_from(&self, source: IpAddr) -> bool {
-        match &self.state {
-            AssociationPhase::Opening(handshake) if handshake.awaits_init_ack() => true,
-            AssociationPhase::Closed => false,
-            _ => self.paths.by_address(source).is_some(),
-        }
     }
 }

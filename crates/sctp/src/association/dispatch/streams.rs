@@ -1,39 +1,14 @@
-//! RE-CONFIG between the user, [`super::reconfiguration`] and the peer (RFC 6525 §5).
+//! RE-CONFIG between [`crate::association::reconfiguration`] and the peer (RFC 6525 §5).
 
 use core::time::Duration;
 
-use super::Association;
-use super::reconfiguration::{ReconfigurationRequest, ResendReason, SenderAndReceiver};
-use super::state::AssociationPhase;
+use crate::association::Association;
+use crate::association::reconfiguration::{ResendReason, SenderAndReceiver};
 use crate::counters::EndpointCounters;
-use crate::error::Error;
 use crate::identifier::PathId;
 use crate::wire::{Chunk, ReconfigChunk};
 
 impl Association {
-    /// Requests a change at the user's request; events report the outcome.
-    pub(crate) fn reconfigure(
-        &mut self,
-        now: Duration,
-        request: ReconfigurationRequest,
-        counters: &mut EndpointCounters,
-    ) -> Result<(), Error> {
-        if !matches!(self.state, AssociationPhase::Established) {
-            return Err(Error::WrongState);
-        }
-        if !self.agreed.reconfiguration {
-            return Err(Error::NotSupported);
-        }
-        let mut halves = SenderAndReceiver {
-            sender: &mut self.sender,
-            receiver: &mut self.receiver,
-            max_inbound: self.config.max_inbound_streams,
-        };
-        self.reconfiguration.submit(request, &mut halves)?;
-        self.send_reconfiguration(now, None, counters);
-        Ok(())
-    }
-
     /// Handles a RE-CONFIG.
     pub(super) fn handle_reconfig(
         &mut self,
@@ -94,7 +69,7 @@ impl Association {
     }
 
     /// Queues chunks on the path that a request arrived on, or on the default path.
-    fn send_reconfiguration(
+    pub(in crate::association) fn send_reconfiguration(
         &mut self,
         now: Duration,
         arrived_on: Option<PathId>,
