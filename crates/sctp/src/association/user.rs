@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use super::authentication::KeyChange;
 use super::dynamic_address::AsconfRequest;
-use super::reconfiguration::{ReconfigurationRequest, SenderAndReceiver};
+use super::reconfiguration::ReconfigurationRequest;
 use super::state::AssociationPhase;
 use super::{Association, addresses};
 use crate::config::AssociationConfig;
@@ -138,12 +138,8 @@ impl Association {
         if !self.agreed.reconfiguration {
             return Err(Error::NotSupported);
         }
-        let mut halves = SenderAndReceiver {
-            sender: &mut self.sender,
-            receiver: &mut self.receiver,
-            max_inbound: self.config.max_inbound_streams,
-        };
-        self.reconfiguration.submit(request, &mut halves)?;
+        let (reconfiguration, mut halves) = self.reconfiguration_and_halves();
+        reconfiguration.submit(request, &mut halves)?;
         self.send_reconfiguration(now, None, counters);
         Ok(())
     }

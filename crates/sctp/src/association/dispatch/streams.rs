@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::association::Association;
-use crate::association::reconfiguration::{ResendReason, SenderAndReceiver};
+use crate::association::reconfiguration::{ReconfigurationState, ResendReason, SenderAndReceiver};
 use crate::counters::EndpointCounters;
 use crate::identifier::PathId;
 use crate::wire::{Chunk, ReconfigChunk};
@@ -22,12 +22,8 @@ impl Association {
             return;
         }
         let rto = self.paths.timeout_of(path, &self.config);
-        let mut halves = SenderAndReceiver {
-            sender: &mut self.sender,
-            receiver: &mut self.receiver,
-            max_inbound: self.config.max_inbound_streams,
-        };
-        self.reconfiguration.handle_chunk(now, rto, chunk, &mut halves, counters);
+        let (reconfiguration, mut halves) = self.reconfiguration_and_halves();
+        reconfiguration.handle_chunk(now, rto, chunk, &mut halves, counters);
         self.send_reconfiguration(now, Some(path), counters);
     }
 
@@ -41,12 +37,8 @@ impl Association {
         if !self.reconfiguration.waits() {
             return;
         }
-        let mut halves = SenderAndReceiver {
-            sender: &mut self.sender,
-            receiver: &mut self.receiver,
-            max_inbound: self.config.max_inbound_streams,
-        };
-        self.reconfiguration.advance(&mut halves);
+        let (reconfiguration, mut halves) = self.reconfiguration_and_halves();
+        reconfiguration.advance(&mut halves);
         self.send_reconfiguration(now, None, counters);
     }
 
@@ -66,6 +58,18 @@ impl Association {
         if self.state.is_up() {
             self.send_reconfiguration(now, None, counters);
         }
+    }
+
+    /// Returns the part for re-configuration and those that it changes.
+    pub(in crate::association) fn reconfiguration_and_halves(
+        &mut self,
+    ) -> (&mut ReconfigurationState, SenderAndReceiver<'_>) {
+        let halves = SenderAndReceiver {
+            sender: &mut self.sender,
+            receiver: &mut self.receiver,
+            max_inbound: self.config.max_inbound_streams,
+        };
+        (&mut self.reconfiguration, halves)
     }
 
     /// Queues chunks on the path that a request arrived on, or on the default path.
