@@ -23,9 +23,9 @@ use crate::identifier::{PathId, VerificationTag};
 use crate::io::Ecn;
 use crate::path::Path;
 use crate::serial::Tsn;
-use crate::wire::{
-    AsconfAckChunk, AsconfChunk, Chunk, ChunkType, ErrorCause, ErrorChunk, PacketChunks,
-};
+use crate::wire::{Chunk, ChunkType, ErrorCause, ErrorChunk, PacketChunks};
+
+use transfer::cause_of;
 
 pub(crate) use collision::{CookieVerdict, InitVerdict};
 
@@ -127,8 +127,7 @@ impl Association {
                 counters.reconfigurations_in += 1;
                 self.handle_reconfig(now, path, &chunk, counters);
             }
-            Chunk::Asconf(asconf) => self.handle_asconf(now, arrival, &asconf, counters),
-            Chunk::AsconfAck(ack) => self.handle_asconf_ack(now, &ack, counters),
+            Chunk::Asconf(_) | Chunk::AsconfAck(_) => self.handle_asconf(at, &chunk, counters),
             Chunk::Pad { .. } => {}
             Chunk::Unknown(chunk) => {
                 return handle_unknown(&mut self.queues, path, &chunk, counters);
@@ -169,7 +168,7 @@ impl Association {
             _ => Ok(()),
         };
         if let Err(violation) = outcome {
-            self.abort_for_data(violation);
+            self.abort_for_violation(cause_of(violation));
         }
         outcome.is_ok()
     }
@@ -270,36 +269,25 @@ impl Association {
         }
     }
 
-    /// Handles an authenticated ASCONF.
+    /// Handles an authenticated ASCONF or ASCONF-ACK.
     fn handle_asconf(
         &mut self,
-        now: Duration,
-        arrival: &PacketArrival,
-        asconf: &AsconfChunk,
+        at: &IncomingPacket<'_>,
+        chunk: &Chunk,
         counters: &mut EndpointCounters,
     ) {
-        let Some((dynamic, mut context)) = self.dynamic_address_and_context(now) else {
+        let Some((dynamic, mut context)) = self.dynamic_address_and_context(at.now) else {
             counters.unexpected_chunks += 1;
             return;
         };
-        let handled = dynamic.handle_asconf(arrival.remote, asconf, &mut context, counters);
+        let handled = match chunk {
+            Chunk::Asconf(asconf) => {
+                dynamic.handle_asconf(at.arrival.remote, asconf, &mut context, counters)
+            }
+            Chunk::AsconfAck(ack) => dynamic.handle_ack(ack, &mut context, counters),
+            _ => Ok(()),
+        };
         if let Err(cause) = handled {
-            self.abort_for_violation(cause);
-        }
-    }
-
-    /// Handles an authenticated ASCONF-ACK.
-    fn handle_asconf_ack(
-        &mut self,
-        now: Duration,
-        ack: &AsconfAckChunk,
-        counters: &mut EndpointCounters,
-    ) {
-        let Some((dynamic, mut context)) = self.dynamic_address_and_context(now) else {
-            counters.unexpected_chunks += 1;
-            return;
-        };
-        if let Err(cause) = dynamic.handle_ack(ack, &mut context, counters) {
             self.abort_for_violation(cause);
         }
     }

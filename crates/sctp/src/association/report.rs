@@ -1,10 +1,10 @@
-//! Reports of chunks that this side does not recognize (RFC 9260 §3.2, §3.3.10).
+//! Reports of chunks that this side does not recognize, or cannot use (RFC 9260 §3.2, §3.3.10).
 
 use bytes::BytesMut;
 
 use super::control::ChunkQueues;
 use crate::counters::EndpointCounters;
-use crate::identifier::PathId;
+use crate::identifier::{PathId, StreamId};
 use crate::wire::{Chunk, EncodeChunk, ErrorCause, UnknownChunk};
 
 /// Unknown chunks larger than this many bytes are not reported, as the report contains the chunk.
@@ -40,4 +40,15 @@ pub(super) fn handle_unknown(
         queues.push_error(Some(path), cause, counters);
     }
     !action.stops()
+}
+
+/// Reports data for a stream that the peer may not send on (RFC 9260 §6.5).
+#[cold]
+pub(super) fn report_invalid_stream(
+    queues: &mut ChunkQueues,
+    path: PathId,
+    stream: StreamId,
+    counters: &mut EndpointCounters,
+) {
+    queues.push_error(Some(path), ErrorCause::InvalidStream { stream }, counters);
 }

@@ -22,38 +22,29 @@ impl Association {
         }
         reason.truncate(MAX_REASON);
         // Sent even without a reason: the cause tells the peer that its user aborted.
-        self.send_abort(ErrorCause::UserInitiatedAbort { reason }.into());
-        self.end(AssociationEnding::SendQueued, Event::Lost(LossReason::Aborted));
+        self.abort_with(ErrorCause::UserInitiatedAbort { reason }.into(), LossReason::Aborted);
     }
 
     /// Aborts the association because the peer violated the protocol.
-    pub(crate) fn abort_for_violation(&mut self, cause: ErrorCause) {
+    pub(super) fn abort_for_violation(&mut self, cause: ErrorCause) {
         let code = cause.code();
-        self.send_abort(cause.into());
-        self.end(
-            AssociationEnding::SendQueued,
-            Event::Lost(LossReason::ProtocolViolation { cause: code.0 }),
-        );
+        self.abort_with(cause.into(), LossReason::ProtocolViolation { cause: code.0 });
     }
 
-    /// Aborts the association for a reason of this side's.
-    pub(crate) fn abort_for(&mut self, reason: LossReason) {
-        self.send_abort(Causes::default());
+    /// Ends the association for `reason`, and tells the peer these causes.
+    pub(super) fn abort_with(&mut self, causes: Causes, reason: LossReason) {
+        // Before the COOKIE ECHO the peer has no state that an ABORT could end.
+        if self.state.peer_has_state() {
+            let path = self.paths.default_path();
+            let abort = AbortChunk { reflected: false, causes };
+            let tag = self.identity.peer_tag();
+            self.queues.push_standalone(path, tag, Chunk::Abort(abort));
+        }
         self.end(AssociationEnding::SendQueued, Event::Lost(reason));
     }
 
-    fn send_abort(&mut self, causes: Causes) {
-        // Before the COOKIE ECHO the peer has no state that an ABORT could end.
-        if !self.state.peer_has_state() {
-            return;
-        }
-        let path = self.paths.default_path();
-        let abort = AbortChunk { reflected: false, causes };
-        self.queues.push_standalone(path, self.identity.peer_tag(), Chunk::Abort(abort));
-    }
-
     /// Handles an ABORT whose tag has been verified.
-    pub(crate) fn handle_abort(&mut self, abort: &AbortChunk) {
+    pub(super) fn handle_abort(&mut self, abort: &AbortChunk) {
         if abort.reflected && matches!(self.state, AssociationPhase::ShutdownAckSent(_)) {
             // The peer closed as intended: only its SHUTDOWN COMPLETE was late or lost.
             return self.end(AssociationEnding::DiscardQueued, Event::Closed);

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::event::{Event, LossReason};
 use crate::identifier::PathId;
 use crate::serial::Tsn;
-use crate::wire::{Chunk, ChunkType};
+use crate::wire::{Causes, Chunk, ChunkType};
 
 impl Association {
     /// Shuts down at the user's request; queued data is still sent.
@@ -43,7 +43,7 @@ impl Association {
     }
 
     /// Sends SHUTDOWN or SHUTDOWN ACK once all data has been acknowledged.
-    pub(crate) fn advance_shutdown(&mut self, now: Duration, counters: &mut EndpointCounters) {
+    pub(super) fn advance_shutdown(&mut self, now: Duration, counters: &mut EndpointCounters) {
         match self.state {
             _ if !self.state.waits_for_drain() || !self.sender.is_drained() => {}
             AssociationPhase::ShutdownPending => {
@@ -66,7 +66,7 @@ impl Association {
     }
 
     /// Handles a SHUTDOWN and its cumulative TSN ack.
-    pub(crate) fn handle_shutdown(
+    pub(super) fn handle_shutdown(
         &mut self,
         now: Duration,
         cumulative_tsn: Tsn,
@@ -93,7 +93,7 @@ impl Association {
     }
 
     /// Handles a SHUTDOWN ACK: the peer has no data left either.
-    pub(crate) fn handle_shutdown_ack(&mut self, path: PathId, counters: &mut EndpointCounters) {
+    pub(super) fn handle_shutdown_ack(&mut self, path: PathId, counters: &mut EndpointCounters) {
         match &self.state {
             AssociationPhase::ShutdownSent(_) | AssociationPhase::ShutdownAckSent(_) => {
                 let complete = Chunk::ShutdownComplete { reflected: false };
@@ -111,7 +111,7 @@ impl Association {
     }
 
     /// Handles a SHUTDOWN COMPLETE whose tag has been verified.
-    pub(crate) fn handle_shutdown_complete(&mut self, counters: &mut EndpointCounters) {
+    pub(super) fn handle_shutdown_complete(&mut self, counters: &mut EndpointCounters) {
         if matches!(self.state, AssociationPhase::ShutdownAckSent(_)) {
             self.end(AssociationEnding::DiscardQueued, Event::Closed);
         } else {
@@ -120,7 +120,7 @@ impl Association {
     }
 
     /// Handles the expiry of T2-shutdown or T5-shutdown-guard.
-    pub(crate) fn handle_t2(&mut self, now: Duration, counters: &mut EndpointCounters) {
+    pub(super) fn handle_t2(&mut self, now: Duration, counters: &mut EndpointCounters) {
         let (AssociationPhase::ShutdownSent(timers) | AssociationPhase::ShutdownAckSent(timers)) =
             &mut self.state
         else {
@@ -128,7 +128,9 @@ impl Association {
         };
         let path = match timers.handle_timeout(now, &mut self.paths, &self.config) {
             ShutdownTimeout::Retransmit(path) => path,
-            ShutdownTimeout::Abort => return self.abort_for(LossReason::PeerUnreachable),
+            ShutdownTimeout::Abort => {
+                return self.abort_with(Causes::default(), LossReason::PeerUnreachable);
+            }
             ShutdownTimeout::GiveUp => {
                 let last = Event::Lost(LossReason::PeerUnreachable);
                 return self.end(AssociationEnding::DiscardQueued, last);

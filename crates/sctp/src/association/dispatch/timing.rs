@@ -6,6 +6,7 @@ use crate::association::state::AssociationPhase;
 use crate::association::{Association, AssociationEnding};
 use crate::counters::EndpointCounters;
 use crate::event::{Event, LossReason};
+use crate::wire::Causes;
 
 impl Association {
     /// Returns when to call [`Self::handle_timeout`] at the latest.
@@ -59,7 +60,7 @@ impl Association {
         if self.lingering_timeout().is_some_and(|due| due <= now) {
             let stall = self.config.shutdown_stall.unwrap_or_default();
             if !self.lingering.handle_timeout(now, self.sender.queued_bytes(), stall) {
-                self.abort_for(LossReason::Stalled);
+                self.abort_with(Causes::default(), LossReason::Stalled);
             }
         }
         self.advance_shutdown(now, counters);

@@ -3,11 +3,12 @@
 
 use core::time::Duration;
 
+use crate::association::report::report_invalid_stream;
 use crate::association::state::AssociationPhase;
 use crate::association::{Association, AssociationEnding};
 use crate::counters::EndpointCounters;
 use crate::event::{Event, LossReason};
-use crate::identifier::{PathId, StreamId};
+use crate::identifier::PathId;
 use crate::receive::{DataOutcome, DataViolation};
 use crate::wire::{DataChunk, ErrorCause, SackChunk};
 
@@ -26,36 +27,14 @@ impl Association {
         match self.receiver.handle_data(data, counters) {
             DataOutcome::Accepted | DataOutcome::Duplicate | DataOutcome::OverWindow => true,
             DataOutcome::InvalidStream(stream) => {
-                self.report_invalid_stream(path, stream, counters);
+                report_invalid_stream(&mut self.queues, path, stream, counters);
                 true
             }
             DataOutcome::Violation(violation) => {
-                self.abort_for_data(violation);
+                self.abort_for_violation(cause_of(violation));
                 false
             }
         }
-    }
-
-    #[cold]
-    fn report_invalid_stream(
-        &mut self,
-        path: PathId,
-        stream: StreamId,
-        counters: &mut EndpointCounters,
-    ) {
-        self.queues.push_error(Some(path), ErrorCause::InvalidStream { stream }, counters);
-    }
-
-    /// Ends the association because of data, or an end of data, that contradicts the protocol.
-    #[cold]
-    pub(super) fn abort_for_data(&mut self, violation: DataViolation) {
-        self.abort_for_violation(match violation {
-            DataViolation::NoUserData(tsn) => ErrorCause::NoUserData { tsn },
-            DataViolation::WrongKind => ErrorCause::violation("DATA and I-DATA mixed"),
-            DataViolation::Inconsistent => {
-                ErrorCause::violation("fragments that do not fit together")
-            }
-        });
     }
 
     /// Handles a SACK or NR-SACK.
@@ -87,5 +66,16 @@ impl Association {
         if self.state.is_up() && self.paths.is_peer_given_up(&self.config) {
             self.end(AssociationEnding::DiscardQueued, Event::Lost(LossReason::PeerUnreachable));
         }
+    }
+}
+
+/// Returns the cause with which the association ends because of data, or an end of data, that
+/// contradicts the protocol.
+#[cold]
+pub(super) fn cause_of(violation: DataViolation) -> ErrorCause {
+    match violation {
+        DataViolation::NoUserData(tsn) => ErrorCause::NoUserData { tsn },
+        DataViolation::WrongKind => ErrorCause::violation("DATA and I-DATA mixed"),
+        DataViolation::Inconsistent => ErrorCause::violation("fragments that do not fit together"),
     }
 }
