@@ -165,6 +165,7 @@ impl PacketAuthentication {
     }
 
     /// Signs what follows the packet's AUTH chunk, if it has one.
+    #[inline]
     pub(super) fn sign(&self, packet: &mut PacketWriter<'_>) {
         if let Some(authentication) = &self.negotiated {
             packet.authenticate(|covered| authentication.sign(covered));

@@ -130,17 +130,20 @@ impl ChunkQueues {
     }
 
     /// Returns the next chunk that goes in a packet of its own.
+    #[inline]
     pub(super) fn pop_standalone(&mut self) -> Option<StandaloneChunk> {
         self.standalone.pop_front()
     }
 
     /// Returns the types of the queued control chunks, in order.
+    #[inline]
     pub(super) fn types(&self) -> impl Iterator<Item = ChunkType> + '_ {
         self.control.iter().map(|control| control.chunk.chunk_type())
     }
 
     /// Returns the path of the next control chunk, if there is one. One whose path is gone, or that
     /// may take any, goes over the default path.
+    #[inline]
     pub(super) fn path(&self, paths: &AssociationPaths) -> Option<PathId> {
         let next = self.control.front()?;
         let wanted = next.path.filter(|path| paths.get(*path).is_some());
@@ -149,6 +152,7 @@ impl ChunkQueues {
 
     /// Writes the control chunks for a path, as many as fit, in order. Returns whether an ASCONF is
     /// among them.
+    #[inline]
     pub(super) fn write(
         &mut self,
         path: PathId,

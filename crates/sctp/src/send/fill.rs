@@ -69,6 +69,7 @@ impl AssociationSender {
 
     /// Returns a path that has data and may send it now, and when to check again if only pacing
     /// delays data.
+    #[inline]
     pub(crate) fn path_for_data(
         &mut self,
         now: Duration,
