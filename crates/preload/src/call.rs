@@ -232,7 +232,7 @@ fn set_capability(fd: c_int, capability: Capability) {
 
 /// Returns whether the descriptor is non-blocking.
 pub(crate) fn is_nonblocking(fd: c_int) -> bool {
-    // SAFETY: no memory is passed.
+    // SAFETY: F_GETFL has no argument; a number that is not open gets EBADF.
     let flags = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFL) };
     flags >= 0 && flags as c_int & libc::O_NONBLOCK != 0
 }
@@ -276,7 +276,7 @@ pub(crate) fn broken_pipe(error: Errno, flags: c_int) -> Errno {
         error
     };
     if error == Errno(libc::EPIPE) && flags & libc::MSG_NOSIGNAL == 0 {
-        // SAFETY: no memory is passed.
+        // SAFETY: only a signal's number is passed; programs expect SIGPIPE from such a write.
         unsafe { libc::raise(libc::SIGPIPE) };
     }
     error

@@ -9,6 +9,8 @@
 //! | `receive` | receiving |
 //!
 //! Each first consults the table, and calls libc's function if the descriptor is not an SCTP socket.
+//! Its contract is that of libc's function: the program vouches for its pointers. A bad one gets
+//! EFAULT where only the kernel follows it, and may end the program where this library does.
 
 mod descriptor;
 mod name;
@@ -40,13 +42,13 @@ const TOO_MANY_PARTS: Errno = Errno(libc::EMSGSIZE);
 /// Returns the bytes of an address that a program passes.
 ///
 /// # Safety
-/// It points to as many bytes as stated, unless it is null.
+/// It points to as many bytes as stated, which remain for `'a`, unless it is null.
 unsafe fn name_of<'a>(name: *const sockaddr, length: socklen_t) -> Result<&'a [u8], Errno> {
     match (name.is_null(), c_int::try_from(length)) {
         (_, Err(_)) => Err(Errno(libc::EINVAL)),
         (_, Ok(length)) if length > MAX_NAME => Err(Errno(libc::EINVAL)),
         (_, Ok(0)) | (true, _) => Ok(&[]),
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: not null, so the caller vouches for these bytes; only the kernel reads them.
         (false, Ok(_)) => Ok(unsafe { from_raw_parts(name.cast(), length as usize) }),
     }
 }
@@ -62,7 +64,8 @@ unsafe fn copy_name(from: &[u8], name: *mut sockaddr, length: *mut socklen_t) ->
     if is_invalid(name) || is_invalid(length) {
         return Err(Errno(libc::EFAULT));
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: neither is null, so the caller vouches for `*length` and as many bytes at `name`;
+    // `from`, our response, overlaps neither.
     unsafe {
         let copied = (*length as usize).min(from.len());
         copy_nonoverlapping(from.as_ptr(), name.cast(), copied);
@@ -74,12 +77,12 @@ unsafe fn copy_name(from: &[u8], name: *mut sockaddr, length: *mut socklen_t) ->
 /// Returns the program's pieces of memory.
 ///
 /// # Safety
-/// It points to as many pieces as stated, unless it is null.
+/// It points to as many pieces as stated, which remain for `'a`, unless it is null.
 unsafe fn parts_of<'a>(parts: *const iovec, count: usize) -> Result<&'a [iovec], Errno> {
     match (count, is_invalid(parts)) {
         (0, _) => Ok(&[]),
         (1..=1024, false) => {
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: the caller vouches for these pieces; only the kernel follows their pointers.
             Ok(unsafe { from_raw_parts(parts, count) })
         }
         (_, true) => Err(Errno(libc::EFAULT)),
@@ -93,7 +96,7 @@ unsafe fn parts_of<'a>(parts: *const iovec, count: usize) -> Result<&'a [iovec],
 /// As for [`parts_of`].
 unsafe fn plain_parts_of<'a>(parts: *const iovec, count: c_int) -> Result<&'a [iovec], Errno> {
     let count = usize::try_from(count).map_err(|_| Errno(libc::EINVAL))?;
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: `parts_of` asks the same of `parts`, and `count` is not negative.
     let found = unsafe { parts_of(parts, count) };
     found.map_err(|error| if error == TOO_MANY_PARTS { Errno(libc::EINVAL) } else { error })
 }

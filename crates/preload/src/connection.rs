@@ -55,7 +55,7 @@ impl Connection {
     pub(crate) fn open() -> Result<Self, Errno> {
         let (address, length) = environment::supervisor().ok_or(Errno(libc::EPROTONOSUPPORT))?;
         let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-        // SAFETY: no memory is passed.
+        // SAFETY: three numbers; the new descriptor is the connection's.
         let fd = unsafe { libc::syscall(libc::SYS_socket, libc::AF_UNIX, kind, 0) } as c_int;
         if fd < 0 {
             return Err(last());
@@ -83,7 +83,7 @@ impl Connection {
         // SAFETY: record and connection are live until the record is removed, in this frame.
         unsafe { real::push_cleanup(&mut record, abandon, self) };
         let outcome = action();
-        // SAFETY: as above.
+        // SAFETY: the action removes what it registers, so this record is the last one again.
         unsafe { real::pop_cleanup(&mut record) };
         outcome
     }
@@ -111,7 +111,8 @@ impl Connection {
 
 /// Called by libc in a thread that is cancelled.
 unsafe extern "C" fn abandon(connection: *mut c_void) {
-    // SAFETY: a connection was passed, and it is still live.
+    // SAFETY: this is the connection of `unless_cancelled`, whose frame still exists but never goes
+    // on, so only this copy is used from now on.
     let connection = unsafe { connection.cast::<Connection>().read() };
     connection.discard();
 }
@@ -132,7 +133,7 @@ fn register(fd: c_int) -> Option<usize> {
 /// Moves the connection to a number that programs do not use.
 fn move_to_high_number(fd: c_int) -> c_int {
     let command = libc::F_DUPFD_CLOEXEC;
-    // SAFETY: no memory is passed.
+    // SAFETY: the third argument is the lowest number to use, and `fd` itself stays open.
     let higher = unsafe { libc::syscall(libc::SYS_fcntl, fd, command, MIN_NUMBER) } as c_int;
     if higher < 0 {
         return fd;
@@ -154,7 +155,7 @@ fn cookie(fd: c_int) -> Option<u64> {
 }
 
 fn close(fd: c_int) {
-    // SAFETY: no memory is passed, and the descriptor is ours.
+    // SAFETY: it is a connection's descriptor, and whoever calls this does not use it any more.
     unsafe { libc::syscall(libc::SYS_close, fd) };
 }
 
@@ -174,7 +175,8 @@ pub(crate) fn close_range_except_connections(first: u32, last: u32, flags: c_int
         let next = own.filter(|fd| (from..=last).contains(fd)).min();
         let to = next.map_or(Some(last), |next| next.checked_sub(1));
         if let Some(to) = to.filter(|to| *to >= from) {
-            // SAFETY: no memory is passed.
+            // SAFETY: the program gives up these numbers, and no tracked connection has one of
+            // them.
             let closed = unsafe { real::close_range(from, to, flags) };
             if closed != 0 {
                 return closed;

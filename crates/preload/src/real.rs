@@ -80,7 +80,8 @@ static POP: Function = Function::new("_pthread_cleanup_pop\0");
 /// it.
 ///
 /// # Safety
-/// Record and argument are not moved until [`pop_cleanup`], which the same frame calls.
+/// Record and argument are not moved until [`pop_cleanup`], which the same frame calls, and the
+/// handler takes a pointer to a `T`.
 pub(crate) unsafe fn push_cleanup<T>(
     record: &mut CleanupRecord,
     handler: unsafe extern "C" fn(*mut c_void),
@@ -91,7 +92,8 @@ pub(crate) unsafe fn push_cleanup<T>(
     if !push.is_null() && !POP.find().is_null() {
         // SAFETY: libc's function of this name has this signature.
         let push: Push = unsafe { transmute(push) };
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: libc keeps both pointers until `pop_cleanup`, as the caller allows, and its
+        // record has at most these four words.
         unsafe {
             push((&raw mut record.0).cast(), handler, (&raw const *argument).cast_mut().cast())
         };
@@ -107,7 +109,8 @@ pub(crate) unsafe fn pop_cleanup(record: &mut CleanupRecord) {
     if record.0[0] != 0 && !pop.is_null() {
         // SAFETY: libc's function of this name has this signature.
         let pop: unsafe extern "C" fn(*mut c_void, c_int) = unsafe { transmute(pop) };
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: it is libc's last record, by this function's contract, and 0 means that no
+        // handler runs.
         unsafe { pop((&raw mut record.0).cast(), 0) };
     }
 }

@@ -69,7 +69,7 @@ fn capability(fd: c_int) -> Option<Capability> {
             &raw mut length,
         )
     };
-    // SAFETY: as above.
+    // SAFETY: the same thread, and its errno does not move.
     unsafe { *errno = saved };
     if result != 0 || length as usize != size_of::<u64>() {
         return None;

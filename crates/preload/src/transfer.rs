@@ -77,7 +77,7 @@ pub(crate) fn send(fd: c_int, mut parts: Parts<'_>) -> Result<(), Errno> {
         }
         let message = message(&mut batch, count);
         let flags = libc::MSG_NOSIGNAL;
-        // SAFETY: the kernel checks the program's memory itself.
+        // SAFETY: header and batch are live; what the pieces point to is only read.
         let sent = unsafe { libc::syscall(libc::SYS_sendmsg, fd, &raw const message, flags) };
         match (usize::try_from(sent), last()) {
             (Ok(sent), _) => parts.advance(sent),
@@ -97,7 +97,7 @@ pub(crate) fn write(fd: c_int, parts: &Parts<'_>, flags: c_int) -> Result<(), Er
     let mut batch = [NOTHING; BATCH];
     let count = parts.batch(&mut batch);
     let message = message(&mut batch, count);
-    // SAFETY: the header is live; the kernel checks the program's memory itself.
+    // SAFETY: the header is live, and the kernel writes nothing; bad pieces get EFAULT.
     let sent = unsafe { crate::real::sendmsg(fd, &raw const message, flags) };
     if sent < 0 { Err(last()) } else { Ok(()) }
 }
@@ -133,7 +133,8 @@ pub(crate) fn receive_first(
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = size_of::<[usize; 3]>() as _;
         let flags = if close_on_exec { libc::MSG_CMSG_CLOEXEC } else { 0 };
-        // SAFETY: header and control are live; the kernel checks the program's memory itself.
+        // SAFETY: header, batch and control are live, and to each piece, ours or the program's, the
+        // kernel writes no more than its length.
         let received = match wait {
             Wait::Cancellable => unsafe { crate::real::recvmsg(fd, &raw mut message, flags) },
             Wait::Uninterruptible => unsafe {
@@ -171,7 +172,8 @@ pub(crate) fn receive_rest(fd: c_int, mut parts: Parts<'_>, done: usize) -> Resu
             return Err(Errno(libc::EPROTO));
         }
         let mut message = message(&mut batch, count);
-        // SAFETY: the header is live; the kernel checks the program's memory itself.
+        // SAFETY: header and batch are live, and the pieces have room where `receive_first`
+        // stopped.
         let received = unsafe { libc::syscall(libc::SYS_recvmsg, fd, &raw mut message, 0) };
         match (usize::try_from(received), last()) {
             (Ok(0), _) => return Err(Errno(libc::ECONNRESET)),

@@ -14,7 +14,7 @@ use crate::{Errno, answer, connection, environment, real, table};
 #[unsafe(no_mangle)]
 unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     if !is_sctp(domain, kind, protocol) || environment::supervisor().is_none() {
-        // SAFETY: no memory is passed.
+        // SAFETY: three numbers; the kernel refuses a combination that it does not have.
         let fd = unsafe { real::socket(domain, kind, protocol) };
         table::forget(fd);
         return fd;
@@ -40,7 +40,7 @@ pub(super) fn descriptor(created: &Answer, is_nonblocking: bool) -> Result<i64, 
     let fd = created.descriptor.ok_or(Errno(libc::EMFILE))?;
     table::forget(fd);
     if is_nonblocking {
-        // SAFETY: no memory is passed.
+        // SAFETY: F_SETFL takes a number, and the program does not know the descriptor yet.
         unsafe {
             libc::syscall(libc::SYS_fcntl, fd, libc::F_SETFL, libc::O_RDWR | libc::O_NONBLOCK)
         };
@@ -51,12 +51,12 @@ pub(super) fn descriptor(created: &Answer, is_nonblocking: bool) -> Result<i64, 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn accept(fd: c_int, name: *mut sockaddr, length: *mut socklen_t) -> c_int {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the kernel follows `name` and `length` itself: EFAULT if they are bad.
         let created = unsafe { real::accept(fd, name, length) };
         table::forget(created);
         return created;
     };
-    // SAFETY: the program's arguments are passed on unchanged.
+    // SAFETY: `accept` demands of `name` and `length` what `accept4` does.
     unsafe { accept_sctp(fd, socket, name, length, 0) }
 }
 
@@ -68,12 +68,12 @@ unsafe extern "C" fn accept4(
     flags: c_int,
 ) -> c_int {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the kernel writes at most the `*length` bytes that `name` has room for.
         let created = unsafe { real::accept4(fd, name, length, flags) };
         table::forget(created);
         return created;
     };
-    // SAFETY: the program's arguments are passed on unchanged.
+    // SAFETY: its contract is that of this function.
     unsafe { accept_sctp(fd, socket, name, length, flags) }
 }
 
@@ -93,10 +93,10 @@ unsafe fn accept_sctp(
     call.close_on_exec = flags & libc::SOCK_CLOEXEC != 0;
     let created = call.send_for(fd, socket).and_then(|created| {
         let fd = descriptor(&created, flags & libc::SOCK_NONBLOCK != 0)?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `accept4` is given a null `name`, or one with room for `*length` bytes.
         let result = unsafe { copy_name(created.response.peer(), name, length) };
         if result.is_err() {
-            // SAFETY: no memory is passed, and nothing else knows the descriptor.
+            // SAFETY: the descriptor has just been received, and nothing else knows its number.
             unsafe { close(fd as c_int) };
         }
         result.map(|()| fd)
@@ -112,7 +112,7 @@ unsafe extern "C" fn close(fd: c_int) -> c_int {
     let socket = table::socket(fd);
     let is_waiting = socket.is_some() && !crate::call::is_nonblocking(fd);
     table::forget(fd);
-    // SAFETY: no memory is passed.
+    // SAFETY: the program gives up this number; those of tracked connections were refused above.
     let closed = unsafe { real::close(fd) };
     if let Some(socket) = socket {
         report_close(socket, is_waiting);
@@ -125,14 +125,14 @@ unsafe extern "C" fn close(fd: c_int) -> c_int {
 fn report_close(socket: Capability, is_waiting: bool) {
     // SAFETY: the address is that of this thread's errno.
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
+    // SAFETY: errno's location is valid as long as its thread runs.
     let previous = unsafe { *errno };
     let mut call = Call::new(Op::Closed);
     call.request.capability = socket.number();
     call.request.blocks = if is_waiting { blocks::YES } else { blocks::NO };
     // If this fails, the supervisor still learns of it from the kernel.
     let _ = call.send(None);
-    // SAFETY: as above.
+    // SAFETY: still the same thread, and so the same errno.
     unsafe { *errno = previous };
 }
 
@@ -142,20 +142,20 @@ unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c
         table::forget_range(first as usize, last as usize);
         return connection::close_range_except_connections(first, last, flags);
     }
-    // SAFETY: no memory is passed.
+    // SAFETY: only numbers; cookies reveal which connections ended with the range.
     unsafe { real::close_range(first, last, flags) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn closefrom(first: c_int) {
     let first = c_uint::try_from(first).unwrap_or(0);
-    // SAFETY: no memory is passed.
+    // SAFETY: our own function takes numbers, and spares the connections.
     unsafe { close_range(first, c_uint::MAX, 0) };
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dup(fd: c_int) -> c_int {
-    // SAFETY: no memory is passed.
+    // SAFETY: it adds a descriptor and ends none; a number that is not open gets EBADF.
     let copy = unsafe { real::dup(fd) };
     table::forget(copy);
     copy
@@ -176,22 +176,22 @@ fn duplicate_onto(wanted: c_int, duplicate: impl FnOnce() -> c_int) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dup2(fd: c_int, wanted: c_int) -> c_int {
     if fd == wanted {
-        // SAFETY: no memory is passed.
+        // SAFETY: with equal numbers it only asks whether the descriptor is open.
         return unsafe { real::dup2(fd, wanted) };
     }
-    // SAFETY: no memory is passed.
+    // SAFETY: the program gives up what `wanted` was; cookies reveal that a connection was lost.
     duplicate_onto(wanted, || unsafe { real::dup2(fd, wanted) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dup3(fd: c_int, wanted: c_int, flags: c_int) -> c_int {
-    // SAFETY: no memory is passed.
+    // SAFETY: what `wanted` was ends, as in `dup2`; the kernel checks the flags.
     duplicate_onto(wanted, || unsafe { real::dup3(fd, wanted, flags) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
-    // SAFETY: the program's arguments are passed on unchanged.
+    // SAFETY: the program chose the command, and with it the type of the argument, if there is one.
     let result = unsafe { real::fcntl(fd, command, argument) };
     if command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC {
         table::forget(result);
@@ -201,7 +201,7 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
-    // SAFETY: the program's arguments are passed on unchanged.
+    // SAFETY: as in `fcntl`: the two names differ only in the structure of file locks.
     let result = unsafe { real::fcntl64(fd, command, argument) };
     if command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC {
         table::forget(result);
@@ -217,7 +217,7 @@ unsafe extern "C" fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
         answer(Err(Errno(libc::EINVAL)));
         return null_mut();
     }
-    // SAFETY: the program's arguments are passed on unchanged.
+    // SAFETY: libc reads the mode, a string, and the `FILE` that it makes is the program's.
     unsafe { real::fdopen(fd, mode) }
 }
 
@@ -226,7 +226,7 @@ unsafe extern "C" fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
 /// # Safety
 /// It is a string.
 unsafe fn reads(mode: *const c_char) -> bool {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller vouches for a string, of which nothing is kept beyond this function.
     let mode = unsafe { CStr::from_ptr(mode) }.to_bytes();
     mode.first() == Some(&b'r') || mode.contains(&b'+')
 }

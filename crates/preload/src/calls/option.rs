@@ -25,10 +25,10 @@ unsafe extern "C" fn getsockopt(
 ) -> c_int {
     match table::socket(fd) {
         Some(socket) if !is_kept_by_descriptor(level, option) => {
-            // SAFETY: the program's arguments are passed on unchanged.
+            // SAFETY: `get` demands what the program owes `getsockopt`.
             answer(unsafe { get(fd, socket, level, option, value, length) }) as c_int
         }
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the kernel writes at most the `*length` bytes that the program has at `value`.
         _ => unsafe { real::getsockopt(fd, level, option, value, length) },
     }
 }
@@ -46,13 +46,14 @@ unsafe fn get(
     if is_invalid(length) {
         return Err(Errno(libc::EFAULT));
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller vouches for the length, which `getsockopt` reads and writes.
     let length_in = c_int::try_from(unsafe { *length }).map_err(|_| Errno(libc::EINVAL))? as usize;
     let room = length_in.min(MAX_OPTION);
     if is_invalid(value) && room > 0 {
         return Err(Errno(libc::EFAULT));
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: these bytes are part of those that the caller vouches for. They may be uninitialized,
+    // but are only copied, unless the option has a structure that the program must set.
     let old_value: &[u8] =
         if room == 0 { &[] } else { unsafe { from_raw_parts(value.cast(), room) } };
     let mut call = match opens_when_read(level, option) {
@@ -64,14 +65,14 @@ unsafe fn get(
     call.close_on_exec = flags & libc::SOCK_CLOEXEC != 0;
     if opens_when_read(level, option) {
         let (address, length) = addresses(old_value).ok_or(Errno(libc::EINVAL))?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the program put both into the structure; only the kernel reads what is there.
         call.name = unsafe { from_raw_parts(address as *const u8, length) };
     }
     let data = [part(old_value)];
     let room = [iovec { iov_base: value, iov_len: room }];
     (call.data, call.room) = (&data, &room);
     let answer = call.send_for(fd, socket)?;
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: it is the length that was read above, and no reference to it exists.
     unsafe { *length = answer.response.data };
     if peels_off(level, option) {
         // SAFETY: the response was this long, and so is what `value` points to.
@@ -92,7 +93,7 @@ unsafe fn get(
 unsafe fn peeled_off(answer: &Answer, flags: c_int, value: *mut c_void) -> Result<i64, Errno> {
     let fd = descriptor::descriptor(answer, flags & libc::SOCK_NONBLOCK != 0)?;
     if answer.response.data >= 8 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller vouches for the response's length, which has room for a second number.
         unsafe { value.cast::<c_int>().add(1).write_unaligned(fd as c_int) };
     }
     Ok(fd)
@@ -113,10 +114,10 @@ unsafe extern "C" fn setsockopt(
 ) -> c_int {
     match table::socket(fd) {
         Some(socket) if !is_kept_by_descriptor(level, option) => {
-            // SAFETY: the program's arguments are passed on unchanged.
+            // SAFETY: `set` demands what the program owes `setsockopt`.
             answer(unsafe { set(fd, socket, level, option, value, length) }) as c_int
         }
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the kernel copies the `length` bytes that the program has at `value`.
         _ => unsafe { real::setsockopt(fd, level, option, value, length) },
     }
 }
@@ -157,7 +158,8 @@ unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -
         _ => None,
     };
     let Some(socket) = socket else {
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the program chose the request, which says what the argument points to, if
+        // anything.
         return unsafe { real::ioctl(fd, request, argument) };
     };
     let mut call = Call::new(Op::Ioctl);

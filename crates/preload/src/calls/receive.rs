@@ -48,7 +48,7 @@ fn receive_plain(
 unsafe extern "C" fn recv(fd: c_int, data: *mut c_void, length: size_t, flags: c_int) -> ssize_t {
     match table::socket(fd) {
         Some(socket) => receive_plain(fd, socket, data, length, flags),
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the kernel writes at most `length` bytes at `data`, the program's room.
         None => unsafe { real::recv(fd, data, length, flags) },
     }
 }
@@ -63,7 +63,7 @@ unsafe extern "C" fn __recv_chk(
 ) -> ssize_t {
     match table::socket(fd) {
         Some(socket) if length <= size => receive_plain(fd, socket, data, length, flags),
-        // SAFETY: the program's arguments are passed on unchanged; libc ends the program if they are wrong.
+        // SAFETY: libc ends the program if `length` is more than `size`, the room at `data`.
         _ => unsafe { real::__recv_chk(fd, data, length, size, flags) },
     }
 }
@@ -72,7 +72,7 @@ unsafe extern "C" fn __recv_chk(
 unsafe extern "C" fn read(fd: c_int, data: *mut c_void, length: size_t) -> ssize_t {
     match table::socket(fd) {
         Some(socket) => receive_plain(fd, socket, data, length, 0),
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the program has room for `length` bytes; without memory there, EFAULT.
         None => unsafe { real::read(fd, data, length) },
     }
 }
@@ -86,7 +86,7 @@ unsafe extern "C" fn __read_chk(
 ) -> ssize_t {
     match table::socket(fd) {
         Some(socket) if length <= size => receive_plain(fd, socket, data, length, 0),
-        // SAFETY: the program's arguments are passed on unchanged; libc ends the program if they are wrong.
+        // SAFETY: `size` is what the compiler knows of `data`; more ends the program in libc.
         _ => unsafe { real::__read_chk(fd, data, length, size) },
     }
 }
@@ -94,10 +94,10 @@ unsafe extern "C" fn __read_chk(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the kernel reads `count` pieces, and writes only into the room that they state.
         return unsafe { real::readv(fd, parts, count) };
     };
-    // SAFETY: the program's arguments are passed on unchanged.
+    // SAFETY: the program has `count` pieces, which it does not change until `readv` returns.
     let received = unsafe { plain_parts_of(parts, count) }
         .and_then(|parts| receive_message(fd, socket, parts, 0));
     answer(received.map(|received| i64::from(received.response.result))) as ssize_t
@@ -113,11 +113,11 @@ unsafe extern "C" fn recvfrom(
     name_length: *mut socklen_t,
 ) -> ssize_t {
     match table::socket(fd) {
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the program owes `recvfrom` what `receive_from` demands of the two pairs.
         Some(socket) => unsafe {
             receive_from(fd, socket, (data, length), flags, (name, name_length))
         },
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: message and name have room of the program's, whose lengths the kernel obeys.
         None => unsafe { real::recvfrom(fd, data, length, flags, name, name_length) },
     }
 }
@@ -134,10 +134,10 @@ unsafe extern "C" fn __recvfrom_chk(
 ) -> ssize_t {
     match table::socket(fd) {
         Some(socket) if length <= size => {
-            // SAFETY: the program's arguments are passed on unchanged.
+            // SAFETY: `data` has `size` bytes, at least `length`; the name is as in `recvfrom`.
             unsafe { receive_from(fd, socket, (data, length), flags, (name, name_length)) }
         }
-        // SAFETY: the program's arguments are passed on unchanged; libc ends the program if they are wrong.
+        // SAFETY: libc ends the program if `length` exceeds `size`; else this is `recvfrom`.
         _ => unsafe { real::__recvfrom_chk(fd, data, length, size, flags, name, name_length) },
     }
 }
@@ -153,7 +153,7 @@ unsafe fn receive_from(
 ) -> ssize_t {
     let room = [iovec { iov_base: data, iov_len: length }];
     let received = receive_message(fd, socket, &room, flags).and_then(|received| {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `recvfrom` is given a null `name`, or one with room for `*name_length` bytes.
         unsafe { copy_name(received.response.peer(), name, name_length)? };
         Ok(i64::from(received.response.result))
     });
@@ -163,10 +163,10 @@ unsafe fn receive_from(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn recvmsg(fd: c_int, header: *mut msghdr, flags: c_int) -> ssize_t {
     match table::socket(fd) {
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the program vouches for the header and for all that it points to.
         Some(socket) => answer(unsafe { with_header(fd, socket, header, flags) }) as ssize_t,
         None => {
-            // SAFETY: the program's arguments are passed on unchanged.
+            // SAFETY: the kernel reads the header, and writes to it and to the room that it states.
             let received = unsafe { real::recvmsg(fd, header, flags) };
             if received >= 0 {
                 // SAFETY: the kernel has filled in the header.
@@ -188,19 +188,19 @@ unsafe fn with_header(
     if is_invalid(header) {
         return Err(Errno(libc::EFAULT));
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: `recvmsg` may write to the header, so nobody else uses it during the call.
     let header = unsafe { header.as_mut() }.ok_or(Errno(libc::EFAULT))?;
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: `msg_iov` has `msg_iovlen` pieces in every header that a program may pass.
     let parts = unsafe { parts_of(header.msg_iov, header.msg_iovlen as usize)? };
     let received = receive_message(fd, socket, parts, flags)?;
     let name = header.msg_name.cast();
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: `msg_name` is null, or has the `msg_namelen` bytes that the header still states.
     unsafe { copy_name(received.response.peer(), name, &raw mut header.msg_namelen)? };
     if name.is_null() {
         header.msg_namelen = 0;
     }
     header.msg_flags = received.response.flags;
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: `msg_controllen` is still what the program stated: nothing above writes it.
     unsafe { write_control(received.response.control(), header) };
     Ok(i64::from(received.response.result))
 }
@@ -227,12 +227,12 @@ unsafe fn write_control(control: &[u8], header: &mut msghdr) {
 /// # Safety
 /// The kernel has filled in the header.
 unsafe fn mark_received_descriptors(header: *mut msghdr) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller vouches that the kernel has set `msg_controllen`.
     let mut current = unsafe { libc::CMSG_FIRSTHDR(header) };
     // SAFETY: the kernel has made these messages.
     while let Some(found) = unsafe { current.as_ref() } {
         if found.cmsg_level == libc::SOL_SOCKET && found.cmsg_type == libc::SCM_RIGHTS {
-            // SAFETY: as above.
+            // SAFETY: it only computes the address of the data behind a header that was just read.
             let start = unsafe { libc::CMSG_DATA(current) }.cast::<c_int>();
             let bytes = (found.cmsg_len as usize).saturating_sub(size_of::<cmsghdr>());
             for index in 0..bytes / size_of::<c_int>() {
@@ -240,7 +240,7 @@ unsafe fn mark_received_descriptors(header: *mut msghdr) {
                 descriptor::mark_unknown(unsafe { start.add(index).read_unaligned() });
             }
         }
-        // SAFETY: as above.
+        // SAFETY: `current` is one of this header's messages, and the kernel has set its length.
         current = unsafe { libc::CMSG_NXTHDR(header, current) };
     }
 }
@@ -254,7 +254,7 @@ unsafe extern "C" fn recvmmsg(
     timeout: *mut timespec,
 ) -> c_int {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: `count` headers and a timeout of the program; the kernel checks every pointer.
         return unsafe { real::recvmmsg(fd, headers, count, flags, timeout) };
     };
     let mut next_flags = flags & !libc::MSG_WAITFORONE;

@@ -92,7 +92,7 @@ unsafe extern "C" fn send(fd: c_int, data: *const c_void, length: size_t, flags:
             answer(send_message(fd, socket, (&[], &[]), &single_part(data, length), flags))
                 as ssize_t
         }
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the kernel only reads the `length` bytes at `data`, or answers EFAULT.
         None => unsafe { real::send(fd, data, length, flags) },
     }
 }
@@ -107,10 +107,10 @@ unsafe extern "C" fn sendto(
     name_length: socklen_t,
 ) -> ssize_t {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: message and name are the program's, and the kernel only reads them.
         return unsafe { real::sendto(fd, data, length, flags, name, name_length) };
     };
-    // SAFETY: the program's arguments are passed on unchanged.
+    // SAFETY: the program has `name_length` bytes at `name` until `sendto` returns.
     let sent = unsafe { name_of(name, name_length) }
         .and_then(|name| send_message(fd, socket, (name, &[]), &single_part(data, length), flags));
     answer(sent) as ssize_t
@@ -119,9 +119,9 @@ unsafe extern "C" fn sendto(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sendmsg(fd: c_int, header: *const msghdr, flags: c_int) -> ssize_t {
     match table::socket(fd) {
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: `with_header` demands what the program owes `sendmsg`.
         Some(socket) => answer(unsafe { with_header(fd, socket, header, flags) }) as ssize_t,
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the kernel reads the header and what it points to, and writes nothing.
         None => unsafe { real::sendmsg(fd, header, flags) },
     }
 }
@@ -146,15 +146,15 @@ unsafe fn with_header(
     if is_invalid(header) {
         return Err(Errno(libc::EFAULT));
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller vouches for a header that nobody changes during the call.
     let header = unsafe { header.as_ref() }.ok_or(Errno(libc::EFAULT))?;
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: `msg_name` is null or has `msg_namelen` bytes, and `cut_off` adds none.
     let name = unsafe { name_of(header.msg_name.cast(), cut_off(header.msg_namelen))? };
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller's header has `msg_iovlen` pieces at `msg_iov`.
     let data = unsafe { parts_of(header.msg_iov, header.msg_iovlen as usize)? };
     let control: &[u8] = match header.msg_control.is_null() || header.msg_controllen == 0 {
         true => &[],
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: not null, so it has `msg_controllen` bytes, which only the kernel reads.
         false => unsafe {
             from_raw_parts(header.msg_control.cast(), header.msg_controllen as usize)
         },
@@ -170,7 +170,7 @@ unsafe extern "C" fn sendmmsg(
     flags: c_int,
 ) -> c_int {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the kernel reads `count` headers, and writes to each how much of it was sent.
         return unsafe { real::sendmmsg(fd, headers, count, flags) };
     };
     for index in 0..count as usize {
@@ -195,7 +195,7 @@ unsafe extern "C" fn write(fd: c_int, data: *const c_void, length: size_t) -> ss
         Some(socket) => {
             answer(send_message(fd, socket, (&[], &[]), &single_part(data, length), 0)) as ssize_t
         }
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the program has `length` bytes at `data`, which `write` does not change.
         None => unsafe { real::write(fd, data, length) },
     }
 }
@@ -203,10 +203,10 @@ unsafe extern "C" fn write(fd: c_int, data: *const c_void, length: size_t) -> ss
 #[unsafe(no_mangle)]
 unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the kernel checks the `count` pieces, and each piece of memory that it reads.
         return unsafe { real::writev(fd, parts, count) };
     };
-    // SAFETY: the program's arguments are passed on unchanged.
+    // SAFETY: the pieces are the program's until `writev` returns, and their number is checked.
     let sent = unsafe { plain_parts_of(parts, count) }
         .and_then(|parts| send_message(fd, socket, (&[], &[]), parts, 0));
     answer(sent) as ssize_t
@@ -220,11 +220,11 @@ unsafe extern "C" fn sendfile(
     count: size_t,
 ) -> ssize_t {
     match table::socket(out) {
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the program owes `sendfile` an `offset` that is null or its own.
         Some(socket) => {
             answer(unsafe { send_file_in_messages(out, socket, from, offset, count) }) as ssize_t
         }
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: two descriptors and a count; the kernel checks `offset`, if there is one.
         None => unsafe { real::sendfile(out, from, offset, count) },
     }
 }
@@ -237,12 +237,12 @@ unsafe extern "C" fn sendfile64(
     count: size_t,
 ) -> ssize_t {
     match table::socket(out) {
-        // SAFETY: the program's arguments are passed on unchanged; both types have 64 bits on these machines.
+        // SAFETY: only 64-bit programs load this library, and there both offsets are one type.
         Some(socket) => {
             answer(unsafe { send_file_in_messages(out, socket, from, offset.cast(), count) })
                 as ssize_t
         }
-        // SAFETY: the program's arguments are passed on unchanged.
+        // SAFETY: the kernel reads and writes the `off64_t`, if there is one.
         None => unsafe { real::sendfile64(out, from, offset, count) },
     }
 }
@@ -258,10 +258,10 @@ unsafe fn send_file_in_messages(
     offset: *mut off_t,
     count: size_t,
 ) -> Result<i64, Errno> {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: null, or an offset that the caller lends until `sendfile` returns.
     let start = match unsafe { offset.as_ref() } {
         Some(offset) => *offset,
-        // SAFETY: no memory is passed.
+        // SAFETY: 0 bytes from where it is: this asks for the file's position and changes nothing.
         None => unsafe { libc::lseek(from, 0, libc::SEEK_CUR) },
     };
     if start < 0 {
@@ -288,10 +288,10 @@ unsafe fn send_file_in_messages(
         }
     }
     let end = start + done as off_t;
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: `sendfile` writes the offset, and the reference from above is gone.
     match unsafe { offset.as_mut() } {
         Some(offset) => *offset = end,
-        // SAFETY: no memory is passed.
+        // SAFETY: numbers; `sendfile` moves the file's position unless it has an offset.
         None => drop(unsafe { libc::lseek(from, end, libc::SEEK_SET) }),
     }
     Ok(done as i64)
@@ -311,6 +311,6 @@ unsafe extern "C" fn splice(
         // spliced.
         return answer(Err(Errno(libc::EINVAL))) as ssize_t;
     }
-    // SAFETY: the program's arguments are passed on unchanged.
+    // SAFETY: either offset is null or the program's, and the kernel checks them.
     unsafe { real::splice(from, from_offset, out, out_offset, length, flags) }
 }
