@@ -48,14 +48,16 @@ pub(super) fn unshare_network_namespace() -> io::Result<()> {
 
 /// Makes the process, which must have only one thread, root of a new user namespace.
 pub(super) fn unshare_user_namespace() -> io::Result<()> {
-    // SAFETY: as above; the kernel refuses if there is another thread.
+    // SAFETY: this changes the credentials, not memory or descriptors; the kernel refuses if there
+    // is another thread.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }?;
     Ok(())
 }
 
 /// Moves the calling thread into a new mount namespace.
 pub(super) fn unshare_mount_namespace() -> io::Result<()> {
-    // SAFETY: as above; this thread has copies of the directories that threads share from now on.
+    // SAFETY: threads no longer share the mounts, the root and the working directory, of which this
+    // one has its own copies from now on.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?;
     Ok(())
 }

@@ -64,7 +64,7 @@ fn errno(result: impl Into<i64>) -> i32 {
 }
 
 fn socket() -> c_int {
-    // SAFETY: no memory is passed.
+    // SAFETY: three numbers; what comes back stays a plain number in these programs.
     check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, SCTP) }).unwrap() as c_int
 }
 
@@ -83,7 +83,7 @@ fn receive(fd: c_int, room: usize, flags: c_int) -> Result<Vec<u8>, i32> {
 }
 
 fn close(fd: c_int) {
-    // SAFETY: no memory is passed.
+    // SAFETY: these programs keep descriptors as numbers, which no Rust value owns.
     check(unsafe { libc::close(fd) }).unwrap();
 }
 
@@ -104,7 +104,7 @@ fn has_edge(epoll: c_int) -> bool {
 
 fn edges() {
     let fd = socket();
-    // SAFETY: no memory is passed.
+    // SAFETY: its only argument is a set of flags.
     let epoll = check(unsafe { libc::epoll_create1(0) }).unwrap() as c_int;
     let mut event = libc::epoll_event { events: (libc::EPOLLIN | libc::EPOLLET) as u32, u64: 0 };
     // SAFETY: the event is live.
@@ -191,9 +191,9 @@ fn too_many() {
             assert_eq!(outcome(libc::recvmsg(fd, &raw mut header, 0)), with_header);
         }
     }
-    // SAFETY: as above.
+    // SAFETY: a negative count refers to no pieces.
     assert_eq!(errno(unsafe { libc::writev(fd, parts.as_ptr(), -1) } as i64), libc::EINVAL);
-    // SAFETY: as above.
+    // SAFETY: 129 of the 2000 bytes of `data` are passed.
     let bound = unsafe { libc::bind(fd, data.as_ptr().cast(), 129) };
     assert_eq!(errno(bound), libc::EINVAL);
     header = libc::msghdr { msg_iovlen: 1, msg_control: data.as_mut_ptr().cast(), ..header };
@@ -257,10 +257,10 @@ fn readiness() {
     assert_eq!(send(fd, echo::END, 0), 3);
     assert_eq!(poll_events(fd), libc::POLLIN | libc::POLLOUT | libc::POLLRDHUP);
     assert_eq!(receive(fd, 10, 0).unwrap(), b"");
-    // SAFETY: no memory is passed.
+    // SAFETY: the flags of F_SETFL are a number, not a pointer.
     unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) };
     let other = socket();
-    // SAFETY: no memory is passed.
+    // SAFETY: this sets a flag of a socket that nothing else uses.
     unsafe { libc::fcntl(other, libc::F_SETFL, libc::O_NONBLOCK) };
     assert_eq!(receive(other, 10, 0), Err(libc::EAGAIN));
 }
@@ -297,7 +297,7 @@ fn limits() {
     }
     let (result, id) = std::sync::mpsc::channel();
     let waiter = std::thread::spawn(move || {
-        // SAFETY: no memory is passed.
+        // SAFETY: it has no arguments and cannot fail.
         result.send(unsafe { libc::pthread_self() }).unwrap();
         receive(fd, 10, 0)
     });
@@ -324,7 +324,7 @@ fn with_signals<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) ->
     }
     let (result, id) = std::sync::mpsc::channel();
     let worker = std::thread::spawn(move || {
-        // SAFETY: no memory is passed.
+        // SAFETY: it returns the identifier of the thread that calls it.
         result.send(unsafe { libc::pthread_self() }).unwrap();
         work()
     });
@@ -371,7 +371,7 @@ fn connecting() {
     let fd = socket();
     assert_eq!(connect(fd, b"peer"), 0);
     assert_eq!(errno(connect(fd, echo::REFUSED)), libc::ECONNREFUSED);
-    // SAFETY: no memory is passed.
+    // SAFETY: O_NONBLOCK is passed by value, and `fd` is this function's own.
     unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) };
     assert_eq!(errno(connect(fd, echo::REFUSED)), libc::EINPROGRESS);
     let (mut name, mut length) = ([0_u8; 16], 16);
@@ -379,10 +379,10 @@ fn connecting() {
     let accepted =
         unsafe { libc::accept4(fd, name.as_mut_ptr().cast(), &raw mut length, libc::SOCK_CLOEXEC) };
     assert_eq!((length, &name[..6]), (6, &b"client"[..]));
-    // SAFETY: no memory is passed.
+    // SAFETY: F_GETFD only asks; if `accept4` had failed, -1 would get EBADF.
     assert_eq!(unsafe { libc::fcntl(accepted, libc::F_GETFD) }, libc::FD_CLOEXEC);
     assert_eq!(send(accepted, b"x", 0), 1);
-    // SAFETY: no memory is passed.
+    // SAFETY: a descriptor and a number, and it is refused.
     assert_eq!(errno(unsafe { libc::listen(accepted, 1) }), libc::EOPNOTSUPP);
 }
 
@@ -405,14 +405,14 @@ fn opening() {
 
 fn copies() {
     let fd = socket();
-    // SAFETY: no memory is passed.
+    // SAFETY: this makes another descriptor and ends none.
     let copy = unsafe { libc::dup(fd) };
     close(fd);
     assert_eq!(send(copy, b"still here", 0), 10);
     // Another socket gets its number, and is then duplicated onto the copy.
     let other = socket();
     assert_eq!(other, fd, "programs get the lowest free number");
-    // SAFETY: no memory is passed.
+    // SAFETY: `copy` is from `dup`, so no Rust value owns what is replaced.
     assert_eq!(unsafe { libc::dup2(other, copy) }, copy);
     close(other);
     assert_eq!(receive(copy, 10, libc::MSG_DONTWAIT), Err(libc::EAGAIN));
@@ -456,11 +456,11 @@ fn closing() {
         unsafe { libc::close(number) };
     }
     assert_eq!(send(fd, b"x", 0), 1);
-    // SAFETY: as above.
+    // SAFETY: above `fd` only the library has descriptors, and it keeps its own.
     check(unsafe { libc::close_range(fd as u32 + 1, u32::MAX, 0) }).unwrap();
     assert_eq!(receive(fd, 10, 0).unwrap(), b"x");
     for number in (0..2048).filter(|number| *number != fd && *number > 2) {
-        // SAFETY: as above. This bypasses libc.
+        // SAFETY: only the library has these, and it opens new ones. This bypasses libc.
         unsafe { libc::syscall(libc::SYS_close, number) };
     }
     assert_eq!(send(fd, b"y", 0), 1);
@@ -529,7 +529,7 @@ fn others() {
     let mut data = [0; 8];
     server.read_exact(&mut data).unwrap();
     assert_eq!(&data, b"over TCP");
-    // SAFETY: no memory is passed.
+    // SAFETY: `socket` takes numbers, and 1000 is open nowhere in this process.
     unsafe {
         assert_eq!(
             errno(libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, SCTP)),
@@ -551,7 +551,7 @@ fn abandoned() {
     assert_eq!(receive(fd, 10, 0), Err(libc::ECONNRESET));
     assert_eq!(receive(fd, 10, 0), Err(libc::ECONNRESET));
     assert_eq!(errno(send(fd, b"x", libc::MSG_NOSIGNAL)), libc::EPIPE);
-    // SAFETY: no memory is passed.
+    // SAFETY: three numbers, and no socket results.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, SCTP) };
     assert_eq!(errno(socket), libc::EPROTONOSUPPORT);
     // Until the supervisor has closed its end.

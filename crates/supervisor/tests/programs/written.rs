@@ -47,7 +47,7 @@ fn writable() -> c_int {
 }
 
 fn set_nonblocking(fd: c_int) {
-    // SAFETY: no memory is passed.
+    // SAFETY: F_SETFL takes a number, and only this program uses the socket.
     unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) };
 }
 
@@ -116,7 +116,7 @@ fn full() {
     assert_eq!(receive(fd, 10, 0), Err(libc::EAGAIN));
     assert_eq!(poll_events(fd), libc::POLLOUT);
     assert!(capability(fd).is_writable());
-    // SAFETY: no memory is passed.
+    // SAFETY: the 0 means no flags, and is not a pointer.
     unsafe { libc::fcntl(fd, libc::F_SETFL, 0) };
     let sender = std::thread::spawn(move || send_numbers(fd, 0..500));
     std::thread::sleep(Duration::from_millis(20));
@@ -162,7 +162,7 @@ fn ended_while_writing() {
     assert!(!capability(fd).is_writable());
     receive_numbers(fd, 0..2);
     assert_eq!(receive(fd, 10, 0).unwrap(), b"");
-    // SAFETY: no memory is passed; the default action would end this process.
+    // SAFETY: SIG_IGN is not a function; the default action would end this process.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
     assert_eq!(errno(send(fd, b"x", 0)), libc::EPIPE);
     close(fd);
@@ -246,7 +246,7 @@ fn garbage() {
         let fd = writable();
         let header = invalid(request(fd, Op::Send)).encode();
         assert!(write(fd, &[&header[..], b"abc"].concat()) > 0);
-        // SAFETY: no memory is passed.
+        // SAFETY: no handler runs for a signal that is ignored.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
         wait_until(|| write(fd, b"x") < 0);
         // Requests still work, after whatever was written as plain data meanwhile.
