@@ -18,7 +18,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::clock::RaceClock;
-use crate::{ConnectError, Connection, EchPolicy, Endpoint, Initiation, Resolver};
+use crate::{ConnectError, Connection, Endpoint, Initiation, Resolver};
 
 /// How long a dry run waits for DNS.
 const PLAN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -303,8 +303,7 @@ pub(crate) fn setup(
     }
     let ech = endpoint.connector().ech();
     // With configurations of its own, it does not need those of records.
-    policy.rely_on_ech |=
-        target.security != Security::None && ech.policy != EchPolicy::Off && ech.given.is_none();
+    policy.rely_on_ech |= target.security != Security::None && ech.wants_records();
     RaceSetup {
         view: endpoint.memory_view(&network.id, &target.host, trust),
         target,

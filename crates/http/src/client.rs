@@ -133,6 +133,7 @@ impl Inner {
 
     fn network_changed(&self) {
         self.alternatives().network_changed();
+        self.known.clear();
         self.pool.clear();
     }
 
@@ -226,8 +227,8 @@ impl Client {
     }
 
     /// Notifies the client that the host has moved to another network: idle connections are closed,
-    /// requests in flight continue as long as they can, and only alternative services with
-    /// `persist` are kept. The client does this by itself where the kernel reports such moves.
+    /// requests in flight continue as long as they can, nothing is sent as early data until an
+    /// origin is reached again, and only alternative services with `persist` are kept. The client does this by itself where the kernel reports such moves.
     pub fn network_changed(&self) {
         self.0.network_changed();
     }

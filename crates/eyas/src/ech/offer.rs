@@ -51,6 +51,13 @@ pub(crate) struct EchParameters {
     pub(crate) given: Option<EchConfigList>,
 }
 
+impl EchParameters {
+    /// Returns whether the configurations are those of records.
+    pub(crate) fn wants_records(&self) -> bool {
+        self.policy != EchPolicy::Off && self.given.is_none()
+    }
+}
+
 /// What a server answered that did not accept ECH, and proved to be its public name: configurations for another attempt,
 /// if it has any.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
 use eyas::race::candidate::{AddressOrigin, Candidate, Security, Transport};
-use eyas::race::target::TargetHost;
+use eyas::race::target::{Target, TargetHost};
 use eyas::{Connection, Endpoint, SecurityParameters};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -169,7 +169,8 @@ async fn a_session_of_one_transport_is_not_resumed_over_the_other() {
 /// server accepted the early data.
 async fn early_ping(endpoint: &Endpoint, server: &Server) -> Option<(io::Result<()>, bool)> {
     let wanted = candidate(server.address, Transport::Quic);
-    let early = wait(endpoint.early(&host(), wanted)).await?;
+    let target = Target::https(host(), server.address.port());
+    let early = wait(endpoint.early(&target, wanted)).await?;
     let (mut sending, mut receiving) = early.quic().open_bi().await.unwrap();
     sending.write_all(b"ping").await.unwrap();
     let (mut connection, accepted) = wait(early.confirmed()).await.unwrap();

@@ -72,6 +72,11 @@ impl Known {
         }
     }
 
+    /// Forgets all origins: their addresses are those of another network.
+    pub(super) fn clear(&self) {
+        self.lock().clear();
+    }
+
     /// Forgets an origin, until it is reached over HTTP/3 again.
     pub(super) fn forget(&self, key: &Key) {
         self.lock().remove(key);
@@ -112,8 +117,9 @@ pub(super) async fn open(
         priority: None,
         origin: AddressOrigin::Address,
     };
+    let target = route.target(inner.config.versions);
     let endpoint = &inner.dialler.endpoint;
-    let Some(early) = endpoint.early(&route.host, candidate).await else { return Err(permit) };
+    let Some(early) = endpoint.early(&target, candidate).await else { return Err(permit) };
     let resumed = Http3::resume(early.quic().clone(), settings.get().copied());
     let Ok(sender) = resumed else { return Err(permit) };
     let report =

@@ -1,12 +1,15 @@
 //! Tests of requests as 0-RTT data (RFC 8470).
 
 use std::{
-    net::Ipv4Addr,
-    sync::atomic::{AtomicUsize, Ordering},
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
 };
 
-use eyas::{Endpoint, Resolver, SecurityParameters, ServerIdentity};
-use eyas_http::{Client, Proxy, Response};
+use eyas::{EchOutcome, Endpoint, Resolver, SecurityParameters, ServerIdentity};
+use eyas_http::{Client, PoolLimits, Proxy, Response};
 use http::Method;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -25,18 +28,30 @@ fn client(site: &Site, early_data: bool) -> Client {
 }
 
 fn client_of(port: u16, identity: &ServerIdentity, early_data: bool) -> Client {
-    let security = SecurityParameters::platform()
-        .with_roots([identity.certificate().clone()])
-        .with_early_data(true);
     let resolver = Resolver::server((Ipv4Addr::LOCALHOST, 9).into()).overriding(
         NAME,
         port,
         vec![Ipv4Addr::LOCALHOST.into()],
     );
+    client_with(resolver, identity, early_data)
+}
+
+fn client_with(resolver: Resolver, identity: &ServerIdentity, early_data: bool) -> Client {
+    let security = SecurityParameters::platform()
+        .with_roots([identity.certificate().clone()])
+        .with_early_data(true);
     let endpoint = Endpoint::builder().security(security).resolver(resolver);
     let endpoint = endpoint.build().expect("an endpoint");
-    let builder = Client::builder().endpoint(endpoint).proxy(Proxy::none());
+    // So that a connection to another origin closes that to the first one.
+    let limits = PoolLimits { total: 1, ..PoolLimits::default() };
+    let builder = Client::builder().endpoint(endpoint).proxy(Proxy::none()).pool(limits);
     builder.early_data(early_data).build().expect("a client")
+}
+
+/// Closes the idle connection. Nothing listens at the other origin.
+async fn close_idle(client: &Client) {
+    let other = format!("http://127.0.0.1:{}/", own_port());
+    client.get(other).send().await.expect_err("nobody is there");
 }
 
 async fn fetch(client: &Client, site: &Site, method: Method) -> Response {
@@ -48,7 +63,7 @@ async fn prepare(client: &Client, site: &Site) {
     fetch(client, site, Method::GET).await.bytes().await.expect("a body");
     // The ticket comes after the handshake.
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    client.network_changed();
+    close_idle(client).await;
 }
 
 fn was_early(response: &Response) -> bool {
@@ -77,7 +92,7 @@ async fn unsafe_requests_and_requests_by_default_are_not_sent_early() {
     let enabled = client(&site, true);
     prepare(&enabled, &site).await;
     for method in [Method::POST, Method::PUT, Method::DELETE] {
-        enabled.network_changed();
+        close_idle(&enabled).await;
         assert!(!was_early(&fetch(&enabled, &site, method).await));
     }
 }
@@ -135,6 +150,107 @@ async fn an_origin_that_becomes_silent_over_udp_is_reached_over_tcp() {
     let response = fetch(&client, &tcp, Method::GET).await;
     assert_eq!(response.version(), http::Version::HTTP_2);
     assert_eq!(tcp.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn what_was_known_on_another_network_is_forgotten() {
+    let site = start_early(&identity(&[NAME]), own_port(), echo_path);
+    let client = client(&site, true);
+    prepare(&client, &site).await;
+    client.network_changed();
+    assert!(!was_early(&fetch(&client, &site, Method::GET).await));
+    close_idle(&client).await;
+    assert!(was_early(&fetch(&client, &site, Method::GET).await));
+}
+
+const PUBLIC_NAME: &str = "public.example";
+
+/// Returns a configuration for Encrypted ClientHello whose key nobody has (RFC 9849 §4).
+pub(crate) fn ech_configs() -> Vec<u8> {
+    let mut contents = vec![7, 0, 0x20, 0, 32];
+    contents.extend([9; 32]);
+    contents.extend([0, 4, 0, 1, 0, 1, 0]);
+    contents.push(u8::try_from(PUBLIC_NAME.len()).expect("short"));
+    contents.extend(PUBLIC_NAME.bytes());
+    contents.extend([0, 0]);
+    let length = |extra| u16::try_from(contents.len() + extra).expect("short").to_be_bytes();
+    [&length(4)[..], &[0xfe, 0x0d], &length(0), &contents].concat()
+}
+
+/// Returns the data of an HTTPS record with that (RFC 9460 §2.2).
+fn record_with_ech() -> Vec<u8> {
+    let configs = ech_configs();
+    let length = u16::try_from(configs.len()).expect("short").to_be_bytes();
+    // Priority 1, its own name, `alpn=h3`, `ech`.
+    [&[0, 1, 0, 0, 1, 0, 3, 2, b'h', b'3', 0, 5][..], &length, &configs].concat()
+}
+
+/// A name server: each name has this host's address, and an HTTPS record if it is already published; until then there
+/// is no answer about it, or that there is none.
+struct Names {
+    address: SocketAddr,
+    is_published: Arc<AtomicBool>,
+    _task: tokio::task::JoinSet<()>,
+}
+
+impl Names {
+    async fn start(answers_before: bool) -> Self {
+        let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+        let address = socket.local_addr().expect("an address");
+        let is_published = Arc::new(AtomicBool::default());
+        let published = Arc::clone(&is_published);
+        let mut task = tokio::task::JoinSet::new();
+        task.spawn(async move {
+            let mut query = [0; 1500];
+            while let Ok((_, from)) = socket.recv_from(&mut query).await {
+                let end =
+                    12 + query[12..].iter().position(|octet| *octet == 0).expect("a name") + 1;
+                let data = match (query[end + 1], published.load(Ordering::SeqCst)) {
+                    (1, _) => Some(vec![127, 0, 0, 1]),
+                    (65, true) => Some(record_with_ech()),
+                    (65, false) if !answers_before => continue,
+                    _ => None,
+                };
+                // The question alone, then the record with a time to live of a minute (RFC 1035 §4.1).
+                let mut answer = query[..end + 4].to_vec();
+                answer[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0]);
+                if let Some(data) = data {
+                    answer[7] = 1;
+                    answer.extend([0xc0, 12, 0, query[end + 1], 0, 1, 0, 0, 0, 60]);
+                    answer.extend(u16::try_from(data.len()).expect("short").to_be_bytes());
+                    answer.extend(data);
+                }
+                let _ = socket.send_to(&answer, from).await;
+            }
+        });
+        Self { address, is_published, _task: task }
+    }
+
+    fn client(&self, site: &Site) -> Client {
+        client_with(Resolver::server(self.address), &site.identity, true)
+    }
+}
+
+#[tokio::test]
+async fn early_data_is_not_sent_in_the_clear_where_a_race_would_encrypt_the_name() {
+    let site = start_early(&identity(&[NAME, PUBLIC_NAME]), own_port(), echo_path);
+    let names = Names::start(false).await;
+    let client = names.client(&site);
+    prepare(&client, &site).await;
+    names.is_published.store(true, Ordering::SeqCst);
+    let response = fetch(&client, &site, Method::GET).await;
+    assert!(!was_early(&response));
+    // The server has none, and proves it.
+    assert_eq!(response.connection().ech, Some(EchOutcome::TurnedOff));
+}
+
+#[tokio::test]
+async fn early_data_is_sent_where_the_records_say_nothing_of_encrypting_the_name() {
+    let site = start_early(&identity(&[NAME]), own_port(), echo_path);
+    let names = Names::start(true).await;
+    let client = names.client(&site);
+    prepare(&client, &site).await;
+    assert!(was_early(&fetch(&client, &site, Method::GET).await));
 }
 
 /// Starts a server on the port, which becomes free once the old endpoint is closed.
@@ -240,7 +356,7 @@ async fn settings_are_remembered_with_the_session_and_hold() {
         get().await.expect("a response").bytes().await.expect("a body");
         // The ticket comes after the handshake.
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        client.network_changed();
+        close_idle(&client).await;
         let response = tokio::time::timeout(SOON, get()).await.expect("an end");
         let response = response.unwrap_or_else(|error| panic!("{what}: {error}"));
         assert_eq!(was_early(&response), code == NO_ERROR, "{what}");
