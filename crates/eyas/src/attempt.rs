@@ -58,6 +58,8 @@ pub(crate) struct CandidateAttempt {
     pub(crate) candidate: Candidate,
     /// How its ClientHello is encrypted.
     pub(crate) ech: EchAttempt,
+    /// Whether its name may be in the clear, whatever the endpoint's ECH policy.
+    pub(crate) without_ech: bool,
     /// Whether its ClientHello takes one packet, because one of two is known not to get through.
     pub(crate) short_hello: AtomicBool,
     pub(crate) server_name: Result<ServerName<'static>, UnverifiableName>,
@@ -179,6 +181,9 @@ impl CandidateAttempt {
         #[cfg(feature = "quic")]
         if self.quic_config.is_some() {
             // The caller's own TLS.
+            return Ok(EchAttempt::default());
+        }
+        if self.without_ech {
             return Ok(EchAttempt::default());
         }
         let has_tls13_alone =

@@ -351,6 +351,7 @@ impl RaceDriver {
         let attempt = CandidateAttempt {
             candidate,
             ech: EchAttempt::default(),
+            without_ech: self.options.peer.without_ech,
             short_hello: AtomicBool::new(short_hello),
             server_name: server_name(host),
             initial_rtt,

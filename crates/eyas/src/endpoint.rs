@@ -371,6 +371,7 @@ impl Endpoint {
         let attempt = CandidateAttempt {
             candidate,
             ech: EchAttempt::default(),
+            without_ech: false,
             short_hello: AtomicBool::default(),
             server_name: server_name(host),
             initial_rtt,

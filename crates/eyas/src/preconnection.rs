@@ -46,6 +46,8 @@ pub struct Preconnection {
 pub(crate) struct PeerParameters {
     /// The host that its certificate must be valid for, if that is not the target's.
     pub(crate) certificate_host: Option<TargetHost>,
+    /// Whether its name may be in the clear, whatever the endpoint's ECH policy.
+    pub(crate) without_ech: bool,
     /// The UDP port at which it expects SCTP, if that is not the one of the endpoint.
     #[cfg(feature = "sctp")]
     pub(crate) encapsulation_port: Option<u16>,
@@ -97,6 +99,13 @@ impl Preconnection {
     /// certificate for its origin (RFC 7838 §2.1). The memory is still keyed by the target.
     pub fn certificate_for(mut self, host: TargetHost) -> Self {
         self.peer.certificate_host = Some(host);
+        self
+    }
+
+    /// Sends the name of the peer in the clear, whatever the endpoint's [ECH
+    /// parameters](crate::SecurityParameters::with_ech), which are about the destination: for a proxy on the way there.
+    pub fn without_ech(mut self) -> Self {
+        self.peer.without_ech = true;
         self
     }
 

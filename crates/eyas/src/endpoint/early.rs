@@ -73,6 +73,7 @@ impl Endpoint {
         let mut attempt = CandidateAttempt {
             candidate,
             ech: EchAttempt::default(),
+            without_ech: false,
             short_hello: AtomicBool::new(short_hello),
             server_name: server_name(host),
             initial_rtt: None,

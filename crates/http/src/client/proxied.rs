@@ -37,7 +37,9 @@ impl Dialler {
         let target = target.named_as(&proxy.host);
         let mut policy = self.race.clone();
         policy.transports = vec![Transport::Tcp];
-        let mut initiation = self.endpoint.preconnection(target).policy(policy).initiate();
+        // As in curl, whose `--ech` is about the destination.
+        let preconnection = self.endpoint.preconnection(target).policy(policy).without_ech();
+        let mut initiation = preconnection.initiate();
         let mut connection = initiation
             .usable()
             .await

@@ -3,13 +3,15 @@
 use std::sync::{Arc, Mutex};
 
 use eyas::race::candidate::Transport;
-use eyas_http::{Kind, Proxy};
+use eyas::{EchChoice, EchConfigList, EchPolicy, Endpoint, Resolver, SecurityParameters};
+use eyas_http::{Client, Kind, Proxy};
 use http::Version;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional},
     net::{TcpListener, TcpStream},
 };
 
+use crate::early::ech_configs;
 use crate::site::{NAME, Plan, Site, builder, builder_for, echo_path};
 
 /// A proxy that tunnels and forwards everything to `to`, regardless of the requested name.
@@ -151,4 +153,36 @@ async fn the_certificate_behind_a_tunnel_is_checked() {
         .await
         .expect_err("an untrusted certificate");
     assert_eq!(error.kind(), Kind::Certificate, "{error}");
+}
+
+/// As in curl, `--ech` is about the destination: the name of the proxy is in the clear.
+#[tokio::test]
+async fn ech_is_wanted_of_the_destination_and_not_of_a_proxy() {
+    let https_proxy = Plan::tcp("http/1.1").start(echo_path).await;
+    let port = https_proxy.address.port();
+    let http_proxy = TestProxy::start(Some(https_proxy.address)).await;
+    let configs = EchConfigList::from_bytes(ech_configs()).expect("a list");
+    for (choice, why) in [
+        (EchChoice::from(EchPolicy::Required), "has no configuration"),
+        (configs.into(), "ech-broken"),
+    ] {
+        let client = |proxy: String| {
+            let roots = [https_proxy.identity.certificate().clone()];
+            let security = SecurityParameters::platform().with_roots(roots);
+            let resolver = Resolver::server(([127, 0, 0, 1], 9).into());
+            let endpoint = Endpoint::builder()
+                .security(security.with_ech(choice.clone()))
+                .resolver(resolver.overriding(NAME, port, vec![[127, 0, 0, 1].into()]));
+            let endpoint = endpoint.build().expect("an endpoint");
+            Client::builder().endpoint(endpoint).proxy(Proxy::all(proxy, "")).build()
+        };
+        let through_https = client(format!("https://{NAME}:{port}")).expect("a client");
+        let response = through_https.get("http://b.example/x").send().await.expect("a response");
+        assert_eq!(response.status(), 200, "{choice:?}");
+        let through_http = client(http_proxy.url()).expect("a client");
+        let refused =
+            through_http.get(https_proxy.url("/")).send().await.expect_err("in the clear");
+        let text = refused.to_string();
+        assert!(text.contains("through the proxy") && text.contains(why), "{text}");
+    }
 }
