@@ -338,6 +338,12 @@ fn https_records_may_be_withheld() {
     };
     check(Topic::Ech, without_record, Absent, "none without");
     check(Topic::Tcp, without_record, Broken, "cannot be encrypted");
+    check(Topic::Quic, without_record, Unknown, "nothing was sent");
+    let sctp = |it: &mut DoctorFindings| {
+        without_record(it);
+        in_dtls(it);
+    };
+    check(Topic::SctpUdp, sctp, Unknown, "nothing was sent");
 }
 
 #[test]

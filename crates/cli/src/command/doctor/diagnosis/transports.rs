@@ -13,6 +13,10 @@ use crate::terminal::time;
 /// Why nothing is known about the host.
 pub(super) const NO_TIME: &str = "there was no time for it: --timeout gives more";
 
+/// The finding about a transport that was not tried because it would have carried the host's name in the clear.
+const NOT_SENT: &str =
+    "nothing was sent, since its name cannot be encrypted: --ech off examines it without that";
+
 /// Returns how an attempt failed, as a participle about the host.
 pub(super) const fn why(attempt: &AttemptFinding) -> &'static str {
     match attempt.outcome {
@@ -208,6 +212,7 @@ pub(super) fn quic(findings: &DoctorFindings) -> TopicVerdict {
         );
     }
     match (cause, expectation) {
+        (FailureCause::Ech, _) => TopicVerdict::unknown(NOT_SENT),
         (cause, _) if cause.is_of_this_host() => TopicVerdict::broken(
             format!("this machine cannot send UDP to {address}"),
             "check its firewall's rules for output, its addresses and its routes; TCP is used \
@@ -290,6 +295,9 @@ pub(super) fn sctp(findings: &DoctorFindings, transport: Transport) -> TopicVerd
         TransportOutcome::Unknown(why) => return TopicVerdict::unknown(why),
         TransportOutcome::Untried => return untried(findings),
         TransportOutcome::Ready(attempt) => return ready(attempt),
+        TransportOutcome::Failed(_, FailureCause::Ech, EvidenceLevel::Started, _) => {
+            return TopicVerdict::unknown(NOT_SENT);
+        }
         TransportOutcome::Failed(attempt, cause, reached, _) => (attempt, cause, reached),
     };
     // Who names SCTP means both ways, of which one is enough.
