@@ -30,7 +30,8 @@ pub enum EchPolicy {
     /// (GREASE, RFC 9849 §6.2), so that ECH does not stand out; TLS over streams sends it if it offers TLS 1.3 alone.
     #[default]
     Auto,
-    /// Always: nothing is sent to a server without configurations, or that does not accept them.
+    /// Always where there is TLS or QUIC: nothing is sent to a server without configurations, or that does not accept
+    /// them. Targets without security, such as those of `http://`, are not affected: their names are in the clear.
     Required,
 }
 
