@@ -306,6 +306,12 @@ pub(crate) fn security(trust: &TrustFlags) -> Result<SecurityParameters, Failure
     if let Some(ech) = &trust.ech {
         security = security.with_ech(ech.clone());
     }
+    let mut curves = trust.curves.iter().enumerate();
+    if let Some((_, group)) = curves.find(|(before, group)| trust.curves[..*before].contains(group))
+    {
+        return Err(Failure::new(FailureKind::Usage, format!("--curves names {group:?} twice"))
+            .hint("each group once, most preferred first"));
+    }
     security = security.with_key_exchange_groups(trust.curves.iter().copied());
     Ok(if trust.insecure { security.accept_any_certificate() } else { security })
 }
@@ -433,6 +439,17 @@ mod tests {
         assert_eq!(path(None, None), None);
         assert_eq!(path(Some(""), Some("")), None, "an empty variable counts as unset");
         assert_eq!(path(Some("state"), Some("home")), None);
+    }
+
+    #[test]
+    fn a_group_is_named_once() {
+        use eyas::rustls::NamedGroup::{X25519, secp256r1};
+        let of =
+            |curves: &[_]| security(&TrustFlags { curves: curves.into(), ..TrustFlags::default() });
+        assert!(of(&[X25519, secp256r1]).is_ok());
+        let refused = of(&[X25519, secp256r1, X25519]).expect_err("repeated");
+        assert_eq!(refused.kind, FailureKind::Usage);
+        assert!(refused.to_string().contains("--curves names X25519 twice"), "{refused}");
     }
 
     #[test]
