@@ -152,6 +152,8 @@ fn configurations_of_the_caller_come_before_those_of_the_record() {
     }
 }
 
+//= rfc9849 §6.1.6
+//# "retry_configs" are used once: what answers a connection with them brings no third one
 #[test]
 fn other_configurations_of_the_server_are_tried_once() {
     let mut attempt = begin(EchPolicy::Auto, Configs::Usable).expect("an attempt");
