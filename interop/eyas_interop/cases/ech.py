@@ -1,4 +1,4 @@
-"""Encrypted ClientHello (RFC 9849) with Go's servers over TCP and QUIC, and with Caddy, whose records CoreDNS has: what
+"""Encrypted ClientHello (RFC 9849) with Go's servers over TCP and QUIC, and with Caddy, also behind CoreDNS: what
 the server sees, what goes over the cable, and what follows when a server does not accept it."""
 
 import base64
@@ -217,34 +217,73 @@ def caddy_configuration(world: World) -> dict:
     return configuration
 
 
-@about("caddy")
-def case_ech_of_caddy(world: World) -> None:
-    """Caddy accepts with the configuration that it has made, as it would publish it."""
+class Caddy(EchServer):
+    """Caddy, which keeps its configurations in files."""
+
+    def __init__(self, peer: Peer, directory: pathlib.Path) -> None:
+        super().__init__(peer, PORT)
+        self.directory = directory
+
+    def published(self) -> bytes:
+        """Returns its ECHConfig, once it has made that."""
+        files = list(self.directory.glob("**/ech/configs/*/config.bin"))
+        return files[0].read_bytes() if files else b""
+
+    @property
+    def configs(self) -> str:
+        config = self.published()
+        return base64.b64encode(len(config).to_bytes(2, "big") + config).decode()
+
+
+@contextmanager
+def caddy(world: World) -> Iterator[EchServer]:
+    """Runs Caddy with ECH, until it has made its configuration."""
     directory = world.file("caddy")
     directory.mkdir()
     (directory / "caddy.json").write_text(json.dumps(caddy_configuration(world)))
     command = [str(world.binary("caddy")), "run", "--config", str(directory / "caddy.json")]
     peer = servers.start("caddy", world.network.on_server(command), directory)
-
-    def published() -> bytes:
-        files = list(directory.glob("**/ech/configs/*/config.bin"))
-        return files[0].read_bytes() if files else b""
-
+    server = Caddy(peer, directory)
     try:
-        peer.wait_until(lambda: published() and servers.answers_tls(ipv4(EYAS), PORT))
-        config = published()
-        configs = base64.b64encode(len(config).to_bytes(2, "big") + config).decode()
-        for flag in FLAGS:
-            with captured(world) as capture:
-                completed, page = fetch(world, EchServer(peer, PORT), flag, "--ech", f"ecl:{configs}")
-            seen = names_in_the_clear(capture)
-            good = page == "true" and outcome(completed) == "accepted" and seen == {PUBLIC}
-            world.report.check("caddy", f"ECH accepted, {flag}", good, f"{page!r}, {seen}, {completed.outline()}")
+        peer.wait_until(lambda: server.published() and servers.answers_tls(ipv4(EYAS), PORT))
+        yield server
     finally:
         peer.stop()
 
 
+@about("caddy")
+def case_ech_of_caddy(world: World) -> None:
+    """Caddy accepts with the configuration that it has made, as it would publish it."""
+    with caddy(world) as server:
+        for flag in FLAGS:
+            with captured(world) as capture:
+                completed, page = fetch(world, server, flag, "--ech", f"ecl:{server.configs}")
+            seen = names_in_the_clear(capture)
+            good = page == "true" and outcome(completed) == "accepted" and seen == {PUBLIC}
+            world.report.check("caddy", f"ECH accepted, {flag}", good, f"{page!r}, {seen}, {completed.outline()}")
+
+
+@about("caddy")
+def case_ech_of_caddy_behind_coredns(world: World) -> None:
+    """CoreDNS has the record that Caddy would publish, whose configuration is used over TCP and QUIC."""
+    with caddy(world) as server:
+        lines = [*dns.addresses("secret", EYAS), record(PORT, 1, server.configs)]
+        with name_server(world, lines) as eyas:
+            for flag in FLAGS:
+                page = world.file("page")
+                with captured(world) as capture:
+                    completed = eyas.run(
+                        "get", f"https://{SECRET}:{PORT}/", flag, "--ech", "require", "--json", "--memory", "none",
+                        "--output", str(page), *world.trust,
+                    )
+                seen = names_in_the_clear(capture)
+                text = page.read_text().strip() if page.exists() else ""
+                good = text == "true" and outcome(completed) == "accepted" and seen == {PUBLIC}
+                details = f"{text!r}, {seen}, {completed.outline()}"
+                world.report.check("caddy", f"ECH of its record in CoreDNS, {flag}", good, details)
+
+
 CASES = [
     case_ech_accepted, case_ech_replaced, case_ech_turned_off, case_ech_broken, case_ech_of_records,
-    case_ech_of_caddy,
+    case_ech_of_caddy, case_ech_of_caddy_behind_coredns,
 ]
