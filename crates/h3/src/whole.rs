@@ -74,7 +74,7 @@ use crate::misuse::Misuse;
 use crate::priority::Priority;
 use crate::qpack::Sensitivity;
 use crate::settings::Settings;
-use crate::stream::{CriticalStream, Role, StreamId};
+use crate::stream::{Role, StreamId};
 use exchange::Exchange;
 
 /// The number of the peer's streams of one direction that may be open at once. The transport has to
@@ -424,12 +424,6 @@ impl WholeConnection {
 
     fn push_event(&mut self, event: Event) {
         self.outputs.push_back(Output::Event(event));
-    }
-
-    /// Returns the stream of one of this endpoint's critical streams, once it is open.
-    #[must_use]
-    pub fn own_stream(&self, stream: CriticalStream) -> Option<StreamId> {
-        self.own_streams.get(&UniStream::Critical(stream)).copied()
     }
 }
 

@@ -38,11 +38,6 @@ impl Security {
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::None, Self::Tls, Self::Dtls].into_iter().find(|security| security.name() == name)
     }
-
-    /// Returns whether candidates with these two may race each other by default (RFC 9621 §3.2).
-    pub const fn is_equivalent_to(self, other: Self) -> bool {
-        matches!(self, Self::None) == matches!(other, Self::None)
-    }
 }
 
 impl fmt::Display for Security {
