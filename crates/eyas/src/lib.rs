@@ -22,8 +22,7 @@
 //! | [`printable`] | text of peers, made fit for a terminal | |
 //! | [`race`] | what to try, when, and what won | HEv3 |
 //!
-//! Most programs need only the first four rows. `SctpStreams` and `EarlyConnection` require the features `SctpStreams` and
-//! `quic`.
+//! Most programs need only the first four rows. `SctpStreams` and `EarlyConnection` require the features `sctp` and `quic`.
 //!
 //! ```no_run
 //! use eyas::{Endpoint, MemoryStore, Target, TargetHost};

@@ -204,7 +204,7 @@ impl From<&Event> for Notification {
             Event::StreamsAdded { outbound, inbound, outcome } => {
                 Self::StreamsAdded { outbound, inbound, outcome: outcome.name() }
             }
-            Event::AssociationReset { outcome } => {
+            Event::AssociationReset { outcome, .. } => {
                 Self::AssociationReset { outcome: outcome.name() }
             }
             Event::RemoteError { cause } => Self::RemoteError { cause },

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
 
 use crate::identifier::{PathId, Ppid, StreamId};
+use crate::serial::Tsn;
 
 /// A notification about an association.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +104,10 @@ pub enum Event {
     AssociationReset {
         /// The outcome.
         outcome: ReconfigurationOutcome,
+        /// The TSN of the next DATA chunk that is sent.
+        next_tsn: Tsn,
+        /// The TSN of the next DATA chunk that is expected from the peer.
+        expected_tsn: Tsn,
     },
     /// The peer reported an error that does not end the association (`SCTP_REMOTE_ERROR`).
     RemoteError {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use eyas_sctp::event::{Event, LossReason, PathChange, ReconfigurationOutcome};
 use eyas_sctp::identifier::{Ppid, StreamId};
+use eyas_sctp::serial::Tsn;
 
 use super::address;
 
@@ -63,7 +64,11 @@ pub(super) fn parse(bytes: &[u8], by_peer: bool) -> Option<Notification> {
             streams: streams(bytes.get(12..)?),
             outcome: outcome(flags),
         },
-        SCTP_ASSOC_RESET_EVENT => Event::AssociationReset { outcome: outcome(flags) },
+        SCTP_ASSOC_RESET_EVENT => Event::AssociationReset {
+            outcome: outcome(flags),
+            next_tsn: Tsn(long(bytes, 12)?),
+            expected_tsn: Tsn(long(bytes, 16)?),
+        },
         SCTP_STREAM_CHANGE_EVENT => Event::StreamsAdded {
             inbound: short(bytes, 12)?,
             outbound: short(bytes, 14)?,

@@ -56,7 +56,7 @@ impl DataChannels {
                 self.control.clear();
                 self.notices.is_over = true;
             }
-            Event::AssociationReset { outcome: ReconfigurationOutcome::Performed } => {
+            Event::AssociationReset { outcome: ReconfigurationOutcome::Performed, .. } => {
                 self.notices.is_over = true;
             }
             Event::Closed | Event::Lost(_) => {

@@ -164,11 +164,13 @@ pub fn stream_reset(flags: u16, association: i32, streams: usize) -> [u8; 12] {
     bytes
 }
 
-/// `struct sctp_assoc_reset_event`, without the TSNs.
+/// `struct sctp_assoc_reset_event`: the next TSNs of this end and of the peer.
 #[must_use]
-pub fn assoc_reset(flags: u16, association: i32) -> [u8; 20] {
+pub fn assoc_reset(flags: u16, association: i32, local_tsn: u32, remote_tsn: u32) -> [u8; 20] {
     let mut bytes = header(event::SCTP_ASSOC_RESET_EVENT, flags, 0);
     put_i32(&mut bytes, 8, association);
+    put_u32(&mut bytes, 12, local_tsn);
+    put_u32(&mut bytes, 16, remote_tsn);
     bytes
 }
 

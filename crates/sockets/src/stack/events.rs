@@ -128,7 +128,15 @@ impl Stack {
                 let bytes = notice::remote_error(cause.to_be(), id.0, 0);
                 self.notify(id, event::SCTP_REMOTE_ERROR, &[&bytes]);
             }
-            _ => {}
+            Event::AssociationReset { outcome, next_tsn, expected_tsn } => {
+                let (local, remote) = (next_tsn.0, expected_tsn.0);
+                let bytes = notice::assoc_reset(flags_of(outcome), id.0, local, remote);
+                self.notify(id, event::SCTP_ASSOC_RESET_EVENT, &[&bytes]);
+            }
+            // Neither has a notification (RFC 6458 §6.1).
+            Event::Answered | Event::OwnAddress { .. } => {}
+            // `Event` is open: what is added to it is to be added here.
+            _ => debug_assert!(false, "an event without a notification"),
         }
     }
 

@@ -100,6 +100,33 @@ fn an_abort_carries_its_reason_to_the_peer() {
 }
 
 #[test]
+fn a_reset_of_an_association_tells_both_ends_the_next_tsns() {
+    let mut pair = Pair::new();
+    let (server, client) = (pair.listener(MANY, 5000, 5), pair.socket(0, MANY));
+    for (host, socket) in [(0, client), (1, server)] {
+        for name in [option::SCTP_RECONFIG_SUPPORTED, option::SCTP_ENABLE_STREAM_RESET] {
+            // For future associations.
+            pair.set(host, socket, name, &[0, 0, 0, 0, 7, 0, 0, 0]).unwrap();
+        }
+        // `assoc_reset` alone.
+        pair.set(host, socket, option::SCTP_EVENTS, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]).unwrap();
+    }
+    let to = name(&format!("{SERVER}:5000"));
+    let id = pair.at(0, |stack, now| stack.connect(now, client, to.as_bytes())).unwrap();
+    pair.run_one_second();
+    pair.set(0, client, option::SCTP_RESET_ASSOC, &id.0.to_ne_bytes()).unwrap();
+    pair.run_one_second();
+    let [ours, theirs] = [(0, client), (1, server)].map(|(host, socket)| {
+        let notice = pair.receive_message(host, socket, 1000, msg::MSG_DONTWAIT).unwrap().data;
+        // SCTP_ASSOC_RESET_EVENT, performed, and its length.
+        assert_eq!(notice[..8], [0x0b, 0x80, 0, 0, 20, 0, 0, 0]);
+        (notice[12..16].to_vec(), notice[16..20].to_vec())
+    });
+    assert_eq!(ours, (theirs.1, theirs.0), "what one sends next, the other expects");
+    assert_ne!(ours.0, [0; 4]);
+}
+
+#[test]
 fn stream_ppid_and_context_are_received_with_the_data() {
     let mut pair = Pair::new();
     let (client, server, _) = pair.connected(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);

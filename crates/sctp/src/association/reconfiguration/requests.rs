@@ -194,6 +194,16 @@ impl ReconfigurationState {
         self.is_in_progress = true;
     }
 
+    pub(super) fn report_association_reset(
+        &mut self,
+        outcome: ReconfigurationOutcome,
+        halves: &SenderAndReceiver<'_>,
+    ) {
+        let next_tsn = halves.sender.next_tsn();
+        let expected_tsn = halves.receiver.cumulative_tsn().next();
+        self.events.push_back(Event::AssociationReset { outcome, next_tsn, expected_tsn });
+    }
+
     fn stop_if_answered(&mut self) {
         if self.outstanding.is_empty() {
             self.due = false;
@@ -236,7 +246,7 @@ impl ReconfigurationState {
                         }
                     }
                 }
-                self.events.push_back(Event::AssociationReset { outcome });
+                self.report_association_reset(outcome, halves);
             }
             ReconfigurationTask::AddOutgoing(count) => {
                 if done {

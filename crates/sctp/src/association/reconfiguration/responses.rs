@@ -189,8 +189,7 @@ impl ReconfigurationState {
         }
         let expected = halves.receiver.cumulative_tsn().next().plus(PEER_JUMP);
         halves.receiver.reset_tsns(expected);
-        let outcome = ReconfigurationOutcome::Performed;
-        self.events.push_back(Event::AssociationReset { outcome });
+        self.report_association_reset(ReconfigurationOutcome::Performed, halves);
         ReconfigurationResponse {
             response: number,
             result: ReconfigurationResult::Performed,
