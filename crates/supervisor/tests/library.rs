@@ -86,6 +86,12 @@ fn stdio_sends_what_it_writes() {
 }
 
 #[test]
+fn a_number_can_come_to_mean_another_descriptor() {
+    run("ranges");
+    run("passed");
+}
+
+#[test]
 fn a_call_that_waits_keeps_its_socket_open() {
     assert_eq!(run("closed_elsewhere"), [1]);
 }

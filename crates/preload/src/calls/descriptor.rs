@@ -138,12 +138,13 @@ fn report_close(socket: Capability, is_waiting: bool) {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    if flags == 0 {
-        table::forget_range(first as usize, last as usize);
-        return connection::close_range_except_connections(first, last, flags);
+    let closes = first <= last && flags as c_uint & libc::CLOSE_RANGE_CLOEXEC == 0;
+    if !closes {
+        // SAFETY: only numbers, of which the kernel closes none now.
+        return unsafe { real::close_range(first, last, flags) };
     }
-    // SAFETY: only numbers; cookies reveal which connections ended with the range.
-    unsafe { real::close_range(first, last, flags) }
+    table::forget_range(first as usize, last as usize);
+    connection::close_range_except_connections(first, last, flags)
 }
 
 #[unsafe(no_mangle)]

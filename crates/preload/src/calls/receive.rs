@@ -255,7 +255,12 @@ unsafe extern "C" fn recvmmsg(
 ) -> c_int {
     let Some(socket) = table::socket(fd) else {
         // SAFETY: `count` headers and a timeout of the program; the kernel checks every pointer.
-        return unsafe { real::recvmmsg(fd, headers, count, flags, timeout) };
+        let received = unsafe { real::recvmmsg(fd, headers, count, flags, timeout) };
+        for index in 0..usize::try_from(received).unwrap_or(0) {
+            // SAFETY: the kernel has filled in this many headers.
+            unsafe { mark_received_descriptors(&raw mut (*headers.add(index)).msg_hdr) };
+        }
+        return received;
     };
     let mut next_flags = flags & !libc::MSG_WAITFORONE;
     for index in 0..count as usize {

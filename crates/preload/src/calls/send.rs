@@ -14,6 +14,8 @@ use crate::{Errno, answer, last, real, table};
 /// The number of bytes of a file that are sent as one message; small, because the buffer is on the
 /// stack.
 const CHUNK: usize = 16 * 1024;
+/// "The value specified in vlen is capped to UIO_MAXIOV (1024)" (sendmmsg(2)).
+const MAX_HEADERS: c_uint = 1024;
 /// The flags of calls whose messages can be written to the descriptor.
 const PLAIN_FLAGS: c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 
@@ -173,6 +175,7 @@ unsafe extern "C" fn sendmmsg(
         // SAFETY: the kernel reads `count` headers, and writes to each how much of it was sent.
         return unsafe { real::sendmmsg(fd, headers, count, flags) };
     };
+    let count = count.min(MAX_HEADERS);
     for index in 0..count as usize {
         // SAFETY: the program guarantees this number of headers.
         let sent = unsafe {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::echo::{self, LIMIT};
 
+mod numbers;
 mod written;
 
 const SCTP: c_int = 132;
@@ -44,7 +45,7 @@ pub(crate) fn name_of<T: Fn()>(_: T) -> &'static str {
 
 /// Runs a program, if this process was started as one.
 pub(crate) fn begin() {
-    let all = || PROGRAMS.iter().chain(&written::PROGRAMS);
+    let all = || PROGRAMS.iter().chain(&written::PROGRAMS).chain(&numbers::PROGRAMS);
     let count = |wanted: &str| all().filter(|(name, _)| *name == wanted).count();
     assert!(all().all(|(name, _)| count(name) == 1));
     if let Ok(wanted) = std::env::var(PROGRAM) {
