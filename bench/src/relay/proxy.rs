@@ -42,8 +42,9 @@ const COLUMNS: [Column; 5] = [
 
 /// Concurrent clients.
 const CLIENTS: usize = 4;
-/// Descriptors of a process for other things than connections.
-const OTHER_DESCRIPTORS: usize = 200;
+/// Descriptors of a proxy for other things than connections: eyas has some for attempts to connect and for looking up
+/// names, so that open connections leave some.
+const OTHER_DESCRIPTORS: usize = 2200;
 /// The maximum additional time of the proxy compared with no proxy, in milliseconds.
 const MAX_ADDED: f64 = 1.0;
 /// The maximum CPU time of the proxy, relative to HAProxy and to microsocks.
@@ -223,10 +224,10 @@ fn hold(route: Route, id: u32, count: usize) -> Result<f64, String> {
     Ok((after - before) / count as f64)
 }
 
-/// Returns the number of connections for both ends of which a process has descriptors.
+/// Returns the number of connections for both ends of which a process has descriptors, with some to spare.
 fn max_open() -> usize {
     let text = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    limit(&text).unwrap_or(1024).saturating_sub(OTHER_DESCRIPTORS) / 2
+    limit(&text).unwrap_or(1024).saturating_sub(OTHER_DESCRIPTORS) * 2 / 5
 }
 
 fn limit(limits: &str) -> Option<usize> {
