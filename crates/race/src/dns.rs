@@ -1,11 +1,21 @@
 //! DNS queries and answers, independent of the wire format.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
 use crate::candidate::{AddressFamily, AlpnName};
+
+/// The port whose HTTPS records are owned by the host's own name (RFC 9460 §9.1).
+const DEFAULT_PORT: u16 = 443;
+
+/// Returns the owner name of the HTTPS records of this host and port: Port Prefix Naming (RFC 9460
+/// §9.1).
+#[must_use]
+pub fn https_owner(host: &str, port: u16) -> String {
+    if port == DEFAULT_PORT { host.into() } else { format!("_{port}._https.{host}") }
+}
 
 /// The record types that a race queries, each separately (HEv3 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

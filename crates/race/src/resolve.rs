@@ -21,7 +21,7 @@ use alloc::{borrow::ToOwned, sync::Arc, vec::Vec};
 use core::time::Duration;
 
 use crate::candidate::{AddressFamily, AddressOrigin};
-use crate::dns::{DnsAnswer, DnsFailure, DnsQuery, QueryId, RecordType};
+use crate::dns::{DnsAnswer, DnsFailure, DnsQuery, QueryId, RecordType, https_owner};
 use crate::io::NetworkView;
 use crate::memory::MemoryView;
 use crate::policy::Policy;
@@ -265,7 +265,7 @@ impl RaceResolution {
             return;
         }
         if target.asks_https_records() {
-            self.query(&names::https_owner(name, target.port), RecordType::Https);
+            self.query(&https_owner(name, target.port), RecordType::Https);
         }
         self.query_addresses(name);
     }
@@ -324,7 +324,7 @@ impl RaceResolution {
             return AliasChain::none();
         }
         AliasChain::follow(
-            names::https_owner(self.name(), self.setup.target.port),
+            https_owner(self.name(), self.setup.target.port),
             self.setup.seed,
             |name| self.question(name, RecordType::Https)?.answer.as_ref(),
         )
@@ -433,7 +433,7 @@ impl RaceResolution {
     /// led to them was. Before the first one, the answers about addresses decide; a single answer
     /// that could have been forged shows that the others need not be protected either.
     fn is_protected(&self, chain: &AliasChain) -> bool {
-        let first = names::https_owner(self.name(), self.setup.target.port);
+        let first = https_owner(self.name(), self.setup.target.port);
         let on_the_way = core::iter::once(&first).chain(&chain.aliases);
         let answered = |question: &&QueryState| question.answer.is_some();
         let mut of_records = on_the_way

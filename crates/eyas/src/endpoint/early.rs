@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use eyas_race::candidate::Candidate;
-use eyas_race::dns::{DnsFailure, DnsQuery, DnsRecords, QueryId, RecordType};
+use eyas_race::dns::{DnsFailure, DnsQuery, DnsRecords, QueryId, RecordType, https_owner};
 use eyas_race::evidence::AttemptFailure;
 use eyas_race::target::Target;
 
@@ -100,12 +100,8 @@ impl Endpoint {
         let Some(name) = target.host.name() else { return false };
         let forwarded = self.shared.forwards.get(&(target.host.clone(), target.port));
         let port = forwarded.copied().unwrap_or(target.port);
-        // RFC 9460 §9.1.
-        let name = match port {
-            443 => name.to_owned(),
-            port => format!("_{port}._https.{name}"),
-        };
-        let query = DnsQuery { id: QueryId(0), name, record_type: RecordType::Https };
+        let owner = https_owner(name, port);
+        let query = DnsQuery { id: QueryId(0), name: owner, record_type: RecordType::Https };
         let answer = self.resolver().query_as(&query, port, target.absolute);
         let Ok(answer) = tokio::time::timeout(RESOLUTION_DELAY, answer).await else { return true };
         match answer.records {

@@ -3,7 +3,7 @@
 use std::net::{Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use eyas_race::dns::{DnsFailure, DnsRecords, RecordType};
+use eyas_race::dns::{DnsFailure, DnsRecords, RecordType, https_owner};
 use futures_util::future::join_all;
 
 use super::Resolver;
@@ -65,7 +65,7 @@ impl Resolver {
         let servers = self.shared.unencrypted_servers(&normalised(host)).await;
         let service = match DEFAULT_PORTS.contains(&port) {
             true => host.to_owned(),
-            false => format!("_{port}._https.{host}"),
+            false => https_owner(host, port),
         };
         join_all(servers.into_iter().map(|server| examine(server, host, &service, limit))).await
     }

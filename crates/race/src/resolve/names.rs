@@ -1,23 +1,14 @@
 //! Owner names and target names.
 
-use alloc::{format, string::String};
+use alloc::string::String;
 
 use super::record::ServiceRecord;
-
-/// The port whose HTTPS records are owned by the host's own name (RFC 9460 §9.1).
-const DEFAULT_PORT: u16 = 443;
 
 /// The maximum length of a name in presentation form, without the trailing dot (RFC 1035 §2.3.4).
 const MAX_NAME: usize = 253;
 
 /// The maximum length of a label in octets (RFC 1035 §2.3.4).
 const MAX_LABEL: usize = 63;
-
-/// Returns the owner name of the HTTPS records of this host and port: Port Prefix Naming (RFC 9460
-/// §9.1).
-pub(super) fn https_owner(host: &str, port: u16) -> String {
-    if port == DEFAULT_PORT { host.into() } else { format!("_{port}._https.{host}") }
-}
 
 /// Converts a TargetName from the wire to the form in which names are compared; `None` if it is not
 /// a name that can be queried. The root, an empty name, must be handled by the caller.
