@@ -3,7 +3,7 @@
 #![no_main]
 
 use bytes::{Bytes, BytesMut};
-use eyas_proxy::connect_udp::capsule::{self, CapsuleFault, CapsuleReader, MAX_PAYLOAD};
+use eyas_proxy::internals::capsule::{self, CapsuleFault, CapsuleReader, MAX_PAYLOAD};
 use eyas_relay::connect_udp::{destination, path};
 use libfuzzer_sys::fuzz_target;
 

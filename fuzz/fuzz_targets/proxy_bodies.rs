@@ -2,7 +2,7 @@
 //! a body does not depend on how it was split, and a verdict about a flight is final.
 #![no_main]
 
-use eyas_proxy::client_hello::{FirstFlight, first_flight};
+use eyas_proxy::internals::{FirstFlight, first_flight};
 use eyas_relay::body::BodyDelimiter;
 use eyas_relay::handshake::{HandshakeRequest, HandshakeStep, ProxyHandshake};
 use libfuzzer_sys::fuzz_target;

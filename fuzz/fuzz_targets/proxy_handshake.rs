@@ -3,7 +3,7 @@
 #![no_main]
 
 use eyas::TargetHost;
-use eyas_proxy::associate::datagram;
+use eyas_proxy::internals::datagram;
 use eyas_relay::destination::RequestRefusal;
 use eyas_relay::handshake::{ClientCredentials, HandshakeRequest, HandshakeStep, ProxyHandshake};
 use libfuzzer_sys::fuzz_target;

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use etherparse::{PacketBuilder, PacketHeaders, TcpHeader};
-use eyas_proxy::interception::dns::{self, IncomingMessage, NameExistence};
-use eyas_proxy::interception::{
-    FlowDenial, FlowTranslator, HOST, ProgramFlow, RepresentedNames, TranslatorOutput,
+use eyas_proxy::HOST;
+use eyas_proxy::internals::dns::{self, IncomingMessage, NameExistence};
+use eyas_proxy::internals::{
+    FlowDenial, FlowTranslator, ProgramFlow, RepresentedNames, TranslatorOutput,
 };
 use eyas_relay::packet::UnreachableCause;
 use libfuzzer_sys::fuzz_target;
@@ -183,5 +184,5 @@ fuzz_target!(|events: Vec<Event<'_>>| {
             }
         }
     }
-    assert!(translator.len() <= flows.len());
+    assert!(translator.flow_count() <= flows.len());
 });

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use eyas_tunnel::packets::{
+use eyas_tunnel::internals::{
     LIFETIME, MAX_BYTES, MAX_PACKETS, PacketHeader, PacketQueue, PeerRoutes, TakenNetwork, framing,
 };
 use ipnet::IpNet;

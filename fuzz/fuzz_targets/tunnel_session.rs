@@ -13,11 +13,11 @@ use arbitrary::Arbitrary;
 use bytes::{BufMut, Bytes, BytesMut};
 use eyas_race::target::TargetHost;
 use eyas_relay::destination::Destination;
-use eyas_tunnel::frame::{self, ChannelPurpose, MAX_DATA, RefuseReason, TunnelFrame, VERSION};
-use eyas_tunnel::session::{
-    ChannelAnswer, ReadResult, SessionEnd, SessionEvent, SessionLimits, SessionSide, TRANSMIT,
-    TunnelLane, TunnelSession,
+use eyas_tunnel::internals::frame::{self, MAX_DATA, TunnelFrame, VERSION};
+use eyas_tunnel::internals::{
+    ChannelAnswer, ReadResult, SessionEvent, SessionSide, TRANSMIT, TunnelSession,
 };
+use eyas_tunnel::{ChannelPurpose, RefuseReason, SessionEnd, SessionLimits, TunnelLane};
 use libfuzzer_sys::fuzz_target;
 
 mod reach;

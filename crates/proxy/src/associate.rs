@@ -2,9 +2,9 @@
 //!
 //! | module or type | job |
 //! | --- | --- |
-//! | [`datagram`] | the header of each datagram between client and proxy; pure |
-//! | [`UdpAssociation`] | which datagrams are accepted, and the addresses to which they go; pure |
-//! | [`AssociationTunnels`] | the same for datagrams through another proxy; pure |
+//! | `datagram` | the header of each datagram between client and proxy; pure |
+//! | `UdpAssociation` | which datagrams are accepted, and the addresses to which they go; pure |
+//! | `AssociationTunnels` | the same for datagrams through another proxy; pure |
 
 mod association;
 #[cfg(test)]
@@ -15,10 +15,6 @@ mod serve;
 mod serve_via;
 mod tunnels;
 
-pub use association::{AssociationOutput, MAX_WAITING, UdpAssociation};
-pub use owner::AssociationSetup;
+pub(crate) use owner::AssociationSetup;
 pub(crate) use serve::serve;
 pub(crate) use serve_via::serve_via;
-pub use tunnels::{AssociationTunnels, REFUSAL_TIME, TUNNEL_IDLE, TunnelOutput};
-
-pub use crate::peers::{ATTEMPT_DELAY, MAX_ADDRESSES};

@@ -6,7 +6,7 @@
 
 /// The limit on a ClientHello with its record headers, in bytes. With post-quantum keys it has about 2 KiB;
 /// no client in use sends more than this.
-pub const MAX_CLIENT_HELLO: usize = 16 * 1024;
+pub(crate) const MAX_CLIENT_HELLO: usize = 16 * 1024;
 
 /// The kind of a client's first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //!
 //! | module or type | purpose | source |
 //! | --- | --- | --- |
-//! | [`FlowTranslator`] | redirects connections to a listener, and tells programs why one failed; pure | RFC 3022, RFC 9293, RFC 792, RFC 4443 |
-//! | [`RepresentedNames`] | which name an address represents; pure | |
-//! | [`dns`] | queries and answers; pure | RFC 1035 |
+//! | `FlowTranslator` | redirects connections to a listener, and tells programs why one failed; pure | RFC 3022, RFC 9293, RFC 792, RFC 4443 |
+//! | `RepresentedNames` | which name an address represents; pure | |
+//! | `dns` | queries and answers; pure | RFC 1035 |
 //! | [`HOST`], [`PEER`] | the addresses inside | RFC 2544, RFC 4193 |
 //! | [`RunningProxy::intercept`](crate::RunningProxy::intercept) | a device, listeners, races | |
 //! | [`RunningProxy::open_host_ports`](crate::RunningProxy::open_host_ports) | services of this host | |
@@ -20,8 +20,8 @@ mod translator;
 mod translator_tests;
 
 pub use addresses::{HOST, PEER};
-pub use names::{FORGOTTEN, KEPT, MAX_NAMES, RepresentedNames};
+#[cfg(feature = "internals")]
+pub use names::RepresentedNames;
 pub(crate) use serve::start;
-pub use translator::{
-    FlowDenial, FlowTranslator, LINGER, MAX_FLOWS, ProgramFlow, TranslatorOutput,
-};
+#[cfg(feature = "internals")]
+pub use translator::{FlowDenial, FlowTranslator, ProgramFlow, TranslatorOutput};

@@ -2,10 +2,6 @@
 //!
 //! | module or type | job | source |
 //! | --- | --- | --- |
-//! | [`client_hello`] | whether a client's first bytes may be sent to several servers; pure | RFC 8446 §4.1.2 |
-//! | [`associate`] | UDP for SOCKS5 clients; pure except for its sockets | RFC 1928 §7 |
-//! | [`connect_udp`] | UDP over HTTP; pure except for its sockets and streams | RFC 9298, RFC 9297 |
-//! | [`interception`] | programs whose connections are intercepted | RFC 9110 §3.7 |
 //! | [`users`] | the users of a proxy | RFC 1929, RFC 7617 |
 //! | [`Proxy`] | the proxy: its sockets, clients and races | |
 //! | [`ProxyClientReport`], [`ProxyStats`] | the outcome of one client, and of all | |
@@ -26,16 +22,18 @@
 //! ```
 
 #![forbid(unsafe_code)]
+// What only fuzzers and tests reach is public with `internals` alone.
+#![cfg_attr(not(feature = "internals"), allow(unreachable_pub))]
 
 mod admission;
-pub mod associate;
+mod associate;
 mod client;
-pub mod client_hello;
+mod client_hello;
 mod connect;
-pub mod connect_udp;
+mod connect_udp;
 mod connection;
 mod guesses;
-pub mod interception;
+mod interception;
 mod limits;
 mod metrics;
 mod peers;
@@ -50,10 +48,22 @@ mod unanswered;
 pub mod users;
 
 pub use eyas_relay as relay;
+pub use interception::{HOST, PEER};
 pub use limits::ProxyLimits;
 pub use report::{ClientEnding, DatagramReport, DropReason, ProxyClientReport, WonBy};
 pub use server::{Proxy, ProxyBuilder, ProxyError, RunningProxy};
 pub use stats::ProxyStats;
+
+/// The pure parts behind a proxy, for fuzzers and tests: they may change with every version.
+#[cfg(feature = "internals")]
+pub mod internals {
+    pub use crate::associate::datagram;
+    pub use crate::client_hello::{FirstFlight, first_flight};
+    pub use crate::connect_udp::capsule;
+    pub use crate::interception::{
+        FlowDenial, FlowTranslator, ProgramFlow, RepresentedNames, TranslatorOutput, dns,
+    };
+}
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -4,7 +4,6 @@ mod address_selection;
 mod resolve;
 mod sockets;
 
-pub use address_selection::{ATTEMPT_DELAY, MAX_ADDRESSES};
 pub(crate) use address_selection::{AddressSelection, DatagramTarget};
 pub(crate) use resolve::resolve;
 pub(crate) use sockets::{PeerSockets, bind, receive};

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use eyas::{Endpoint, Resolver};
-use eyas_proxy::associate::datagram;
+use eyas_proxy::internals::datagram;
 use eyas_proxy::{ClientEnding, DropReason, ProxyLimits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};

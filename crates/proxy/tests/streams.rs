@@ -10,7 +10,7 @@ use eyas::race::policy::Policy;
 use eyas::race::target::{Target, TargetHost};
 use eyas::{ByteStream, Endpoint, Resolver, SecurityParameters, ServerIdentity};
 use eyas_http::serve::SctpService;
-use eyas_proxy::connect_udp::capsule;
+use eyas_proxy::internals::capsule;
 use eyas_proxy::users::ProxyUsers;
 use eyas_proxy::{ClientEnding, Proxy, ProxyClientReport, RunningProxy};
 use eyas_relay::handshake::HandshakeProtocol;

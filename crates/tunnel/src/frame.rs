@@ -96,7 +96,7 @@ pub enum ChannelPurpose {
         peer: SocketAddr,
     },
     /// IP packets between the interfaces of both ends, each after its length
-    /// ([`framing`](crate::packets::framing)).
+    /// (`packets::framing`).
     Packets {
         /// The addresses of the requesting end's interface.
         addresses: Vec<IpAddr>,

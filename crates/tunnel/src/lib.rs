@@ -2,11 +2,11 @@
 //!
 //! | module or type | job |
 //! | --- | --- |
-//! | [`frame`] | the frames of the protocol; pure |
-//! | [`session`] | channels and their windows; pure |
+//! | `frame` | the frames of the protocol; pure |
+//! | `session` | channels and their windows; pure |
 //! | [`keys`] | what a key may do, and the known keys of servers; pure |
 //! | [`forward`] | forwardings in the syntax of ssh; pure |
-//! | [`packets`] | IP packets between interfaces, one at each end |
+//! | [`TunnelInterface`] | IP packets between interfaces, one at each end |
 //! | [`SessionTransport`] | the connection below a session, with its streams |
 //! | [`TunnelServer`] | the end that accepts connections |
 //! | [`reach`], [`ServerTunnel`], [`TunnelClient`] | the end that connects: a connection, a session, a series of sessions |
@@ -117,6 +117,8 @@
 //! allowed and reads no answer is disconnected.
 
 #![forbid(unsafe_code)]
+// What only fuzzers reach is public with `internals` alone.
+#![cfg_attr(not(feature = "internals"), allow(unreachable_pub))]
 
 mod client;
 mod client_session;
@@ -125,7 +127,7 @@ mod doubt;
 mod dynamic;
 mod error;
 pub mod forward;
-pub mod frame;
+mod frame;
 pub mod keys;
 mod leases;
 mod link;
@@ -133,14 +135,14 @@ mod liveness;
 mod local;
 mod notice;
 mod packet_counts;
-pub mod packets;
+mod packets;
 mod paths;
 mod ports;
 mod probing;
 mod proxied;
 mod server;
 mod server_tunnel;
-pub mod session;
+mod session;
 mod sessions;
 mod setup;
 mod shares;
@@ -150,17 +152,42 @@ mod vigil;
 
 pub use client::{ClientForwards, TunnelClient};
 pub use error::{ProxyFault, TunnelError};
+pub use frame::{ALPN, ChannelPurpose, ProtocolViolation, RefuseReason, UnixPath};
 pub use notice::TunnelNotice;
+pub use packet_counts::PacketCounts;
+pub use packets::{InterfaceConfig, TunnelInterface};
 pub use paths::PathReading;
 pub use probing::ProbingTimes;
 pub use proxied::ServerProxy;
 pub use server::{GrantLookup, TunnelServer};
 pub use server_tunnel::{ServerTunnel, reach};
+pub use session::{
+    ChannelReading, ChannelTraffic, ServerLimits, SessionEnd, SessionLimits, TunnelLane,
+};
 pub use sessions::{CurrentSessions, SessionPresence, SessionReading};
 pub use transport::SessionTransport;
 
 /// The destinations, rules and other proxies of a tunnel.
 pub use eyas_relay as relay;
+
+/// The pure parts behind a tunnel, for fuzzers: they may change with every version.
+#[cfg(feature = "internals")]
+pub mod internals {
+    pub use crate::packets::{
+        LIFETIME, MAX_BYTES, MAX_PACKETS, PacketHeader, PacketQueue, PeerRoutes, TakenNetwork,
+        framing,
+    };
+    pub use crate::session::{
+        ChannelAnswer, ReadResult, SessionEvent, SessionSide, TRANSMIT, TunnelSession,
+    };
+
+    /// The frames of the protocol.
+    pub mod frame {
+        pub use crate::frame::{
+            HEADER, MAX_DATA, MAX_PAYLOAD, TunnelFrame, VERSION, decode, encode,
+        };
+    }
+}
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -201,6 +201,7 @@ impl TunnelSession {
     }
 
     /// Returns the number of buffered bytes, for tests and fuzzers.
+    #[cfg(any(test, feature = "internals"))]
     pub fn buffered(&self) -> usize {
         let of_channels = self.channels.values().map(|channel| channel.receiving.unread());
         let of_lanes = self.lanes.values().map(|lane| lane.unread.len());

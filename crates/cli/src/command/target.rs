@@ -77,7 +77,7 @@ pub(crate) fn for_pipe(text: &str, service: &ServiceFlags) -> Result<Target, Fai
 pub(crate) fn for_tunnel(text: &str) -> Result<Target, Failure> {
     let suitable = vec![Transport::SctpUdp, Transport::Quic, Transport::Tcp];
     let target = for_own_server(text, TUNNEL_PORT, suitable, Security::Tls)?;
-    Ok(target.with_alpn([eyas_tunnel::frame::ALPN]))
+    Ok(target.with_alpn([eyas_tunnel::ALPN]))
 }
 
 /// Parses `HOST`, `HOST:PORT` or `sctp+tcp://HOST:PORT`, the server of a protocol of eyas itself.

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use eyas_tunnel::frame::ChannelPurpose;
-use eyas_tunnel::packets::PacketCounts;
-use eyas_tunnel::session::ChannelReading;
+use eyas_tunnel::ChannelPurpose;
+use eyas_tunnel::ChannelReading;
+use eyas_tunnel::PacketCounts;
 use eyas_tunnel::{PathReading, SessionReading};
 use serde::{Deserialize, Serialize};
 

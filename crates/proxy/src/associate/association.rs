@@ -17,11 +17,11 @@ use crate::peers::{AddressSelection, DatagramTarget};
 use crate::report::DropReason;
 
 /// The limit on datagrams that wait for DNS, for all destinations of an association.
-pub const MAX_WAITING: usize = 16;
+pub(super) const MAX_WAITING: usize = 16;
 
 /// An action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AssociationOutput {
+pub(super) enum AssociationOutput {
     /// Send a datagram to a destination. If the system refuses to, call [`UdpAssociation::refused`].
     Send {
         /// The address.
@@ -46,7 +46,7 @@ pub enum AssociationOutput {
 
 /// The association of one client (RFC 1928 §7).
 #[derive(Debug)]
-pub struct UdpAssociation {
+pub(super) struct UdpAssociation {
     /// The limit on destinations.
     destinations: usize,
     owner: AssociationOwner,
@@ -73,29 +73,29 @@ enum RouteProgress {
 
 impl UdpAssociation {
     /// Creates the association of a client that has sent nothing yet.
-    pub fn new(setup: AssociationSetup) -> Self {
+    pub(super) fn new(setup: AssociationSetup) -> Self {
         let (destinations, owner) = (setup.destinations.max(1), AssociationOwner::new(&setup));
         let outputs = VecDeque::new();
         Self { destinations, owner, routes: BTreeMap::new(), waiting: 0, outputs }
     }
 
     /// Continues on another network, whose addresses the rules know.
-    pub fn move_to(&mut self, network: Arc<NetworkView>) {
+    pub(super) fn move_to(&mut self, network: Arc<NetworkView>) {
         self.owner.rules.move_to(network);
     }
 
     /// Returns the next action.
-    pub fn poll_output(&mut self) -> Option<AssociationOutput> {
+    pub(super) fn poll_output(&mut self) -> Option<AssociationOutput> {
         self.outputs.pop_front()
     }
 
     /// Returns the numbers of dropped datagrams by reason, in the order of [`DropReason::NAMES`].
-    pub fn dropped(&self) -> [u64; DropReason::NAMES.len()] {
+    pub(super) fn dropped(&self) -> [u64; DropReason::NAMES.len()] {
         self.owner.dropped
     }
 
     /// Handles a datagram that arrived on the socket for the client.
-    pub fn handle_client(&mut self, now: Duration, from: SocketAddr, bytes: &[u8]) {
+    pub(super) fn handle_client(&mut self, now: Duration, from: SocketAddr, bytes: &[u8]) {
         if let Some((to, data)) = self.owner.accept(from, bytes) {
             self.send(now, to, Bytes::copy_from_slice(data));
         }
@@ -132,12 +132,17 @@ impl UdpAssociation {
     }
 
     /// Returns the rules for its client.
-    pub fn rules(&self) -> &ClientRules {
+    pub(super) fn rules(&self) -> &ClientRules {
         &self.owner.rules
     }
 
     /// Handles the addresses of a name, best first. There are none if DNS returned none in time.
-    pub fn handle_addresses(&mut self, now: Duration, to: &Destination, mut ips: Vec<IpAddr>) {
+    pub(super) fn handle_addresses(
+        &mut self,
+        now: Duration,
+        to: &Destination,
+        mut ips: Vec<IpAddr>,
+    ) {
         let (rules, all) = (&self.owner.rules, ips.len());
         if rules.of_destination(to) != RuleVerdict::Allowed {
             ips.retain(|ip| rules.of_address(*ip, to.port).is_ok());
@@ -163,7 +168,7 @@ impl UdpAssociation {
 
     /// Sends a datagram to the next address, if there is one, because the system refused to send it to this
     /// one: there is no route for its family, or the port is closed. `remaining` comes from its [`AssociationOutput::Send`].
-    pub fn refused(&mut self, now: Duration, to: SocketAddr, data: Bytes, remaining: usize) {
+    pub(super) fn refused(&mut self, now: Duration, to: SocketAddr, data: Bytes, remaining: usize) {
         let next = self.selections().find_map(|selection| selection.next_after(now, to));
         match (next, remaining.checked_sub(1)) {
             (Some(to), Some(remaining)) => {
@@ -175,7 +180,7 @@ impl UdpAssociation {
 
     /// Handles a datagram from a peer, which is dropped unless the client has sent something to that address
     /// and port before (RFC 4787 §5), or to another address of the same name.
-    pub fn handle_peer(&mut self, from: SocketAddr, data: &[u8]) {
+    pub(super) fn handle_peer(&mut self, from: SocketAddr, data: &[u8]) {
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
         let is_known =
             self.selections().fold(false, |known, selection| known | selection.answered(from));

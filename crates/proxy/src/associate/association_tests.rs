@@ -11,6 +11,7 @@ use eyas_relay::destination::Destination;
 use eyas_relay::rules::{ClientRules, DestinationRules};
 use proptest::prelude::*;
 
+use super::association::{AssociationOutput, MAX_WAITING, UdpAssociation};
 use super::*;
 use crate::report::DropReason;
 
@@ -167,7 +168,7 @@ fn without_any_answer_the_best_address_is_kept() {
     let mut association = association(DestinationRules::default(), 9);
     let mut are_ipv6 = Vec::new();
     for number in 0..6 {
-        let now = START + ATTEMPT_DELAY * number;
+        let now = START + Duration::from_millis(250) * number;
         association.handle_client(now, at(CLIENT), &to_name("a.test", b"x"));
         while let Some(output) = association.poll_output() {
             match output {

@@ -10,7 +10,7 @@ use crate::report::DropReason;
 
 /// The set-up of an association.
 #[derive(Clone, Debug)]
-pub struct AssociationSetup {
+pub(crate) struct AssociationSetup {
     /// The source port of its datagrams, if it was announced.
     pub port: Option<u16>,
     /// The rules for destinations, with the address of the client's connection.

@@ -15,13 +15,13 @@ use super::owner::{AssociationOwner, AssociationSetup};
 use crate::report::DropReason;
 
 /// How long a tunnel stays open without traffic in either direction (RFC 4787 §4.3, REQ-5).
-pub const TUNNEL_IDLE: Duration = Duration::from_mins(5);
+pub(super) const TUNNEL_IDLE: Duration = Duration::from_mins(5);
 /// How long a destination that the other proxy refused is not requested again.
-pub const REFUSAL_TIME: Duration = Duration::from_secs(5);
+pub(super) const REFUSAL_TIME: Duration = Duration::from_secs(5);
 
 /// An action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TunnelOutput {
+pub(super) enum TunnelOutput {
     /// Request a tunnel, and report the outcome with [`AssociationTunnels::opened`] or [`AssociationTunnels::refused`].
     Open {
         /// The number of the tunnel.
@@ -54,7 +54,7 @@ pub enum TunnelOutput {
 
 /// The tunnels of an association.
 #[derive(Debug)]
-pub struct AssociationTunnels {
+pub(super) struct AssociationTunnels {
     owner: AssociationOwner,
     most: usize,
     tunnels: BTreeMap<(TargetHost, u16), DestinationTunnel>,
@@ -84,7 +84,7 @@ enum TunnelStage {
 
 impl AssociationTunnels {
     /// Creates the tunnels of a client that has sent nothing yet.
-    pub fn new(setup: &AssociationSetup) -> Self {
+    pub(super) fn new(setup: &AssociationSetup) -> Self {
         Self {
             owner: AssociationOwner::new(setup),
             most: setup.destinations.max(1),
@@ -97,27 +97,27 @@ impl AssociationTunnels {
     }
 
     /// Returns the next action.
-    pub fn poll_output(&mut self) -> Option<TunnelOutput> {
+    pub(super) fn poll_output(&mut self) -> Option<TunnelOutput> {
         self.outputs.pop_front()
     }
 
     /// Returns when [`Self::handle_timeout`] must be called.
-    pub fn poll_timeout(&self) -> Option<Duration> {
+    pub(super) fn poll_timeout(&self) -> Option<Duration> {
         self.tunnels.values().map(DestinationTunnel::expiry).min()
     }
 
     /// Returns the numbers of dropped datagrams by reason, in the order of [`DropReason::NAMES`].
-    pub fn dropped(&self) -> [u64; DropReason::NAMES.len()] {
+    pub(super) fn dropped(&self) -> [u64; DropReason::NAMES.len()] {
         self.owner.dropped
     }
 
     /// Counts a datagram that did not fit into the queue of its tunnel.
-    pub fn queue_full(&mut self) {
+    pub(super) fn queue_full(&mut self) {
         self.owner.drop(DropReason::Full);
     }
 
     /// Handles a datagram that arrived on the socket for the client.
-    pub fn handle_client(&mut self, now: Duration, from: SocketAddr, bytes: &[u8]) {
+    pub(super) fn handle_client(&mut self, now: Duration, from: SocketAddr, bytes: &[u8]) {
         self.handle_timeout(now);
         let Some((to, data)) = self.owner.accept(from, bytes) else { return };
         let key = (to.host.clone(), to.port);
@@ -149,7 +149,7 @@ impl AssociationTunnels {
     }
 
     /// Handles the opening of a tunnel.
-    pub fn opened(&mut self, id: u64) {
+    pub(super) fn opened(&mut self, id: u64) {
         let Some(tunnel) = self.names.get(&id).and_then(|key| self.tunnels.get_mut(key)) else {
             return;
         };
@@ -163,7 +163,7 @@ impl AssociationTunnels {
     }
 
     /// Handles the refusal of a tunnel, or that the other proxy cannot be reached.
-    pub fn refused(&mut self, now: Duration, id: u64, why: DropReason) {
+    pub(super) fn refused(&mut self, now: Duration, id: u64, why: DropReason) {
         let Some(tunnel) = self.names.remove(&id).and_then(|key| self.tunnels.get_mut(&key)) else {
             return;
         };
@@ -177,14 +177,14 @@ impl AssociationTunnels {
     }
 
     /// Handles the end of a tunnel. The next datagram for its destination opens another one.
-    pub fn ended(&mut self, id: u64) {
+    pub(super) fn ended(&mut self, id: u64) {
         if let Some(key) = self.names.remove(&id) {
             self.forget(&key);
         }
     }
 
     /// Handles a datagram that arrived through a tunnel.
-    pub fn handle_datagram(&mut self, now: Duration, id: u64, data: &[u8]) {
+    pub(super) fn handle_datagram(&mut self, now: Duration, id: u64, data: &[u8]) {
         let Some(key) = self.names.get(&id) else {
             return self.owner.drop(DropReason::Unsolicited);
         };
@@ -198,7 +198,7 @@ impl AssociationTunnels {
     }
 
     /// Closes unused tunnels.
-    pub fn handle_timeout(&mut self, now: Duration) {
+    pub(super) fn handle_timeout(&mut self, now: Duration) {
         let is_over = |tunnel: &DestinationTunnel| tunnel.expiry() <= now;
         let over = self.tunnels.iter().filter(|(_, tunnel)| is_over(tunnel));
         for key in over.map(|(key, _)| key.clone()).collect::<Vec<_>>() {

@@ -7,12 +7,12 @@ use std::time::Duration;
 use super::addresses;
 
 /// The maximum number of names with addresses.
-pub const MAX_NAMES: usize = 16_384;
+pub(super) const MAX_NAMES: usize = 16_384;
 /// How long a name keeps its addresses after it was queried or connected to, even if there are too
 /// many names: programs use DNS answers beyond their lifetime.
-pub const KEPT: Duration = Duration::from_mins(10);
+pub(super) const KEPT: Duration = Duration::from_mins(10);
 /// How long an unused name is kept.
-pub const FORGOTTEN: Duration = Duration::from_hours(24);
+pub(super) const FORGOTTEN: Duration = Duration::from_hours(24);
 
 /// Names and the addresses that represent them, in both families.
 #[derive(Debug, Default)]
@@ -50,16 +50,6 @@ impl RepresentedNames {
         let number = addresses::number(ip)?;
         self.touch(now, number);
         self.names.get(&number).map(|(name, _)| name.clone())
-    }
-
-    /// Returns the number of names with addresses.
-    pub fn len(&self) -> usize {
-        self.names.len()
-    }
-
-    /// Returns whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
     }
 
     fn touch(&mut self, now: Duration, number: u32) {
@@ -105,7 +95,7 @@ mod tests {
         assert_eq!(names.name(later + FORGOTTEN - KEPT, v4.into()).as_deref(), Some("a.test"));
         let end = later + FORGOTTEN * 2;
         assert!(names.addresses(end, "c.test").is_some());
-        assert_eq!((names.name(end, v4.into()), names.len()), (None, 1));
+        assert_eq!((names.name(end, v4.into()), names.names.len()), (None, 1));
     }
 
     //= hostile proxy
@@ -120,7 +110,7 @@ mod tests {
         assert_eq!(names.addresses(START + KEPT / 2, "more.test"), None);
         let used = names.addresses(START + KEPT / 2, "0.test").expect("it has addresses");
         assert!(names.addresses(START + KEPT, "more.test").is_some());
-        assert_eq!(names.len(), MAX_NAMES);
+        assert_eq!(names.names.len(), MAX_NAMES);
         assert_eq!(names.name(START + KEPT, used.0.into()).as_deref(), Some("0.test"));
     }
 
@@ -134,7 +124,7 @@ mod tests {
                 let (v4, v6) = names.addresses(now, &name).expect("there is room for forty");
                 prop_assert_eq!(names.name(now, v4.into()), Some(name.clone()));
                 prop_assert_eq!(names.name(now, v6.into()), Some(name));
-                prop_assert!(names.numbers.len() == names.len() && names.by_use.len() == names.len());
+                prop_assert!(names.numbers.len() == names.names.len() && names.by_use.len() == names.names.len());
             }
         }
     }

@@ -21,10 +21,10 @@ use eyas_relay::packet::{self, ParsedPacket, TcpSegment, UnreachableCause};
 use super::addresses::{HOST, PEER, like};
 
 /// The maximum number of connections per family, including those that have just ended.
-pub const MAX_FLOWS: usize = 16_384;
+pub(super) const MAX_FLOWS: usize = 16_384;
 /// How long a connection that has ended is remembered, if there is space, for segments still in
 /// flight (RFC 9293 §3.6.1: twice the maximum segment lifetime).
-pub const LINGER: Duration = Duration::from_mins(2);
+pub(super) const LINGER: Duration = Duration::from_mins(2);
 /// The first port of [`PEER`] that connections come from.
 const FIRST_PORT: u16 = 1024;
 /// The port of DNS.
@@ -190,13 +190,9 @@ impl FlowTranslator {
     }
 
     /// Returns the number of connections.
-    pub fn len(&self) -> usize {
+    #[cfg(any(test, feature = "internals"))]
+    pub fn flow_count(&self) -> usize {
         self.tables.iter().map(|table| table.entries.len()).sum()
-    }
-
-    /// Returns whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Translates a segment from a program to a listener, which takes the place of the destination.

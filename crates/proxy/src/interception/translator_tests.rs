@@ -7,6 +7,7 @@ use etherparse::{NetHeaders, PacketBuilder, PacketHeaders, TcpHeader, TransportH
 use eyas_relay::packet::UnreachableCause;
 use proptest::prelude::*;
 
+use super::translator::MAX_FLOWS;
 use super::*;
 
 const START: Duration = Duration::from_secs(1);
@@ -116,7 +117,7 @@ fn a_granted_connection_is_redirected_to_the_listener() {
         assert_eq!(read(&packet(&mut translator)).0, flow.peer, "its last segments arrive");
         let next = open(&mut translator, START, from, to);
         assert_ne!(next.peer, flow.peer);
-        assert_eq!(translator.len(), 1);
+        assert_eq!(translator.flow_count(), 1);
     }
 }
 
@@ -132,7 +133,7 @@ fn a_program_gets_the_cause_of_a_refused_connection() {
         assert!(header.rst && header.ack);
         // The SYN, and the bytes in the same segment.
         assert_eq!(header.acknowledgment_number, 106);
-        assert!(translator.is_empty());
+        assert_eq!(translator.flow_count(), 0);
 
         let flow = open(&mut translator, START, from, to);
         translator.refuse(&flow, FlowDenial::Unreachable(UnreachableCause::Host));
@@ -204,7 +205,7 @@ fn the_number_of_connections_is_bounded() {
     packet(&mut translator);
     translator.close(START, &flows[7]);
     let flow = open(&mut translator, START, from(MAX_FLOWS), to);
-    assert_eq!(translator.len(), MAX_FLOWS);
+    assert_eq!(translator.flow_count(), MAX_FLOWS);
     // Late calls for the old connection do not affect the new one.
     translator.refuse(&flows[7], FlowDenial::Reset);
     translator.close(START, &flows[7]);
@@ -223,7 +224,7 @@ proptest! {
             translator.handle_packet(START, &bytes);
             while translator.poll_output().is_some() {}
         }
-        prop_assert!(translator.len() <= 20);
+        prop_assert!(translator.flow_count() <= 20);
     }
 
     /// Connections are opened, granted, refused and closed in any order: a segment reaches its own connection, or

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 /// How long an address may stay silent while the client keeps sending before the next one is tried: the
 /// Connection Attempt Delay of Happy Eyeballs (RFC 8305 §5).
-pub const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+pub(super) const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// The limit on the addresses of a name that are tried.
-pub const MAX_ADDRESSES: usize = 8;
+pub(super) const MAX_ADDRESSES: usize = 8;
 
 /// The addresses of a destination, best first.
 #[derive(Debug)]

@@ -13,8 +13,9 @@ use tokio::time::Instant;
 use super::datagrams::{
     DatagramMethod, SendingTurns, SessionDatagrams, TooLong, send_datagram, yield_to_streams,
 };
+use super::framing;
 use super::interface::InterfaceAttachment;
-use super::{LIFETIME, framing};
+use super::queue::LIFETIME;
 use crate::link::{ChannelStream, SessionLink};
 
 /// About how many bytes are written to the channel at once, and may wait there. Packets that wait in the queue are

@@ -18,20 +18,22 @@ use super::queue::PacketQueue;
 use super::routes::{PeerRoutes, TakenNetwork};
 use crate::packet_counts::{PacketOutcome, PacketTally};
 
-/// The limit on the addresses of an interface.
-pub const MAX_ADDRESSES: usize = 8;
-
 /// The configuration of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceConfig {
     /// Its name.
     pub name: String,
-    /// Its addresses with their networks, at most [`MAX_ADDRESSES`].
+    /// Its addresses with their networks, at most [`Self::MAX_ADDRESSES`].
     pub addresses: Vec<IpNet>,
     /// Further networks that a client reaches through it. A server gets the networks from the keys.
     pub networks: Vec<IpNet>,
     /// Its MTU in bytes.
     pub mtu: u16,
+}
+
+impl InterfaceConfig {
+    /// The limit on the addresses of an interface.
+    pub const MAX_ADDRESSES: usize = 8;
 }
 
 /// An interface whose packets go to the other ends of sessions. Cheap to clone; it works until the last clone is

@@ -56,16 +56,19 @@ impl PacketQueue {
     }
 
     /// Returns the number of waiting bytes.
+    #[cfg(any(test, feature = "internals"))]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Returns the number of waiting packets.
+    #[cfg(any(test, feature = "internals"))]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
     /// Returns whether no packet is waiting.
+    #[cfg(feature = "internals")]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -65,11 +65,13 @@ impl<P: Clone + PartialEq> PeerRoutes<P> {
     }
 
     /// Returns the number of networks.
+    #[cfg(any(test, feature = "internals"))]
     pub fn len(&self) -> usize {
         self.networks.values().map(HashMap::len).sum()
     }
 
     /// Returns whether there are none.
+    #[cfg(any(test, feature = "internals"))]
     pub fn is_empty(&self) -> bool {
         self.networks.is_empty()
     }

@@ -9,6 +9,9 @@ use etherparse::PacketBuilder;
 use ipnet::IpNet;
 use proptest::prelude::*;
 
+use super::header::PacketHeader;
+use super::queue::{LIFETIME, MAX_BYTES, MAX_PACKETS, PacketQueue};
+use super::routes::{PeerRoutes, TakenNetwork};
 use super::*;
 
 fn packet(from: IpAddr, to: IpAddr, payload: &[u8]) -> Vec<u8> {

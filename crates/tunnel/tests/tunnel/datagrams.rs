@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas_tunnel::ClientForwards;
-use eyas_tunnel::packets::PacketCounts;
+use eyas_tunnel::PacketCounts;
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};

@@ -24,14 +24,14 @@ use eyas::{
     Endpoint, KeyFingerprint, ListenParameters, Listener, SecurityParameters, ServerIdentity,
 };
 use eyas_sctp_tokio::protocol::config::AssociationConfig;
-use eyas_tunnel::frame::ALPN;
+use eyas_tunnel::ALPN;
+use eyas_tunnel::TunnelInterface;
 use eyas_tunnel::keys::AuthorizedKeys;
-use eyas_tunnel::packets::TunnelInterface;
-use eyas_tunnel::session::{ServerLimits, SessionLimits};
 use eyas_tunnel::{
     ClientForwards, CurrentSessions, ProbingTimes, ServerProxy, ServerTunnel, TunnelClient,
     TunnelError, TunnelNotice, TunnelServer, reach,
 };
+use eyas_tunnel::{ServerLimits, SessionLimits};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;

@@ -7,12 +7,12 @@ use std::sync::mpsc::{Receiver, channel};
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use eyas::race::candidate::Transport;
 use eyas::{KeyFingerprint, ServerIdentity};
-use eyas_tunnel::frame::RefuseReason;
-use eyas_tunnel::packets::{InterfaceConfig, PacketCounts, TunnelInterface};
-use eyas_tunnel::session::SessionLimits;
+use eyas_tunnel::RefuseReason;
+use eyas_tunnel::SessionLimits;
 use eyas_tunnel::{
     ClientForwards, ProbingTimes, ServerTunnel, TunnelClient, TunnelError, TunnelNotice, reach,
 };
+use eyas_tunnel::{InterfaceConfig, PacketCounts, TunnelInterface};
 use tokio::net::UnixDatagram;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};

@@ -11,7 +11,7 @@ use eyas_proxy::users::ProxyUsers;
 use eyas_proxy::{ClientEnding, Proxy, ProxyLimits, RunningProxy};
 use eyas_relay::destination::Destination;
 use eyas_relay::via::UpstreamProxy;
-use eyas_tunnel::session::SessionLimits;
+use eyas_tunnel::SessionLimits;
 use eyas_tunnel::{
     ClientForwards, ProxyFault, ServerProxy, ServerTunnel, TunnelError, TunnelNotice, reach,
 };

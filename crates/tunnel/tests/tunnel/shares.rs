@@ -3,7 +3,7 @@
 use eyas::race::candidate::Transport;
 use eyas::{KeyFingerprint, ServerIdentity};
 use eyas_tunnel::forward::destination;
-use eyas_tunnel::session::{ServerLimits, SessionLimits};
+use eyas_tunnel::{ServerLimits, SessionLimits};
 use eyas_tunnel::{ServerTunnel, TunnelError, reach};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use eyas_emulator::{Enclosure, EnclosureConfig, OriginalUser};
 use eyas_proxy::RunningProxy;
-use eyas_proxy::interception::{HOST, PEER};
+use eyas_proxy::{HOST, PEER};
 use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;

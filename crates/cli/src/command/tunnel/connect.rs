@@ -11,8 +11,8 @@ use eyas::{
     ConnectError, Endpoint, KeyFingerprint, MemoryStore, SecurityParameters, ServerIdentity,
 };
 use eyas_relay::destination::Destination;
+use eyas_tunnel::SessionLimits;
 use eyas_tunnel::keys::{HostName, KnownHosts};
-use eyas_tunnel::session::SessionLimits;
 use eyas_tunnel::{
     ClientForwards, CurrentSessions, ProbingTimes, ServerProxy, ServerTunnel, TunnelClient,
     TunnelError, reach,

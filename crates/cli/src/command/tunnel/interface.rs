@@ -1,7 +1,7 @@
 //! The interface whose packets go through a tunnel.
 
 use eyas_relay::device::DeviceHandle;
-use eyas_tunnel::packets::{InterfaceConfig, MAX_ADDRESSES, TunnelInterface};
+use eyas_tunnel::{InterfaceConfig, TunnelInterface};
 use ipnet::IpNet;
 
 use super::NoticePrinter;
@@ -49,8 +49,9 @@ pub(super) async fn until_removed(interface: Option<&TunnelInterface>) -> Failur
 fn check(config: &InterfaceConfig) -> Result<(), Failure> {
     let usage = |text: String| Err(Failure::new(FailureKind::Usage, text));
     let all = || config.addresses.iter().chain(&config.networks);
-    if config.addresses.len() > MAX_ADDRESSES {
-        return usage(format!("an interface has {MAX_ADDRESSES} addresses at most"));
+    let limit = InterfaceConfig::MAX_ADDRESSES;
+    if config.addresses.len() > limit {
+        return usage(format!("an interface has {limit} addresses at most"));
     }
     if config.mtu < MIN_IPV6_MTU && all().any(|network| network.addr().is_ipv6()) {
         return usage(format!("IPv6 needs an MTU of {MIN_IPV6_MTU} at least (RFC 8200 §5)"));

@@ -7,9 +7,9 @@ use eyas::race::candidate::Transport;
 use eyas::sockets::BoundAddress;
 use eyas::{Endpoint, KeyFingerprint, ListenParameters, Listener, ServerIdentity};
 use eyas_sctp_tokio::ENCAPSULATION_PORT;
+use eyas_tunnel::ALPN;
+use eyas_tunnel::ServerLimits;
 use eyas_tunnel::TunnelServer;
-use eyas_tunnel::frame::ALPN;
-use eyas_tunnel::session::ServerLimits;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
