@@ -44,7 +44,7 @@ async fn start() -> Running {
     let grpc = tonic::service::Routes::new(health).prepare().into_axum_router();
     let app = Router::new().route("/", get(greet)).merge(grpc);
     let server = Server::builder().listen((HERE, 0).into()).names([NAME]);
-    server.sctp(SctpService::on_free_port()).service(app).start().await.expect("a server")
+    server.sctp(SctpService::with_free_port()).service(app).start().await.expect("a server")
 }
 
 fn url(running: &Running) -> String {

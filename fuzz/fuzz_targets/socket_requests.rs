@@ -18,7 +18,7 @@ use eyas_supervisor::local::control::copy_control;
 use eyas_supervisor::local::{
     MAX_CONTROL, MAX_PEER, Op, REQUEST, RESPONSE, Request, Response, blocks,
 };
-use eyas_supervisor::{Answer, Call, Calls, Outcome, Refusal, Requests};
+use eyas_supervisor::{CallAnswer, SocketCall, StackCalls, CallOutcome, CallRefusal, ProgramRequests};
 use libfuzzer_sys::fuzz_target;
 
 mod reach;
@@ -145,18 +145,18 @@ enum Message {
 
 /// A connection of a program.
 struct Connection {
-    requests: Requests,
-    waiting: Option<Call>,
+    requests: ProgramRequests,
+    waiting: Option<SocketCall>,
 }
 
 impl Connection {
     fn new() -> Self {
-        Self { requests: Requests::new(KEY, false), waiting: None }
+        Self { requests: ProgramRequests::new(KEY, false), waiting: None }
     }
 }
 
 struct World {
-    calls: Calls,
+    calls: StackCalls,
     connections: [Connection; CONNECTIONS],
     sockets: BTreeSet<u64>,
     one_to_many: BTreeSet<u64>,
@@ -204,7 +204,7 @@ impl World {
             ..StackConfig::default()
         };
         Self {
-            calls: Calls::new(Stack::new(config, [7; 32], Duration::ZERO)),
+            calls: StackCalls::new(Stack::new(config, [7; 32], Duration::ZERO)),
             connections: std::array::from_fn(|_| Connection::new()),
             sockets: BTreeSet::new(),
             one_to_many: BTreeSet::new(),
@@ -309,8 +309,8 @@ impl World {
                     Ok(None) => {}
                     Err(refusal) => {
                         REACH.hit(match refusal {
-                            Refusal::Version => "a header of another version",
-                            Refusal::Key => "a wrong key",
+                            CallRefusal::Version => "a header of another version",
+                            CallRefusal::Key => "a wrong key",
                         });
                         return self.hang_up(connection);
                     }
@@ -320,7 +320,7 @@ impl World {
     }
 
     /// Handles a call as a connection does; returns whether the connection stays open.
-    fn serve(&mut self, connection: usize, call: Call) -> bool {
+    fn serve(&mut self, connection: usize, call: SocketCall) -> bool {
         assert_eq!(call.request.key, KEY);
         if let Some(waiting) = self.connections[connection].waiting.take() {
             self.calls.call_cancelled(&waiting);
@@ -333,7 +333,7 @@ impl World {
             op if op != Op::Socket && !self.sockets.contains(&call.socket) => {}
             _ => {
                 let outcome = self.calls.call(self.now, &call);
-                if call.request.op == Op::GiveBack && matches!(outcome, Outcome::Done(_)) {
+                if call.request.op == Op::GiveBack && matches!(outcome, CallOutcome::Done(_)) {
                     let accepted = call.data.first_chunk().copied().map(u64::from_ne_bytes);
                     accepted.map(|accepted| self.sockets.remove(&accepted));
                 }
@@ -345,28 +345,28 @@ impl World {
     }
 
     /// Handles the outcome of a call.
-    fn settle(&mut self, connection: usize, call: Call, outcome: Outcome, is_first: bool) {
+    fn settle(&mut self, connection: usize, call: SocketCall, outcome: CallOutcome, is_first: bool) {
         match outcome {
-            Outcome::Done(answer) => {
+            CallOutcome::Done(answer) => {
                 if !is_first {
                     REACH.hit("a blocking call that is answered");
                 }
                 self.check(&call, answer, is_first);
             }
             // A call that waits for that gets the same answer.
-            Outcome::Opens(answer, association) => {
+            CallOutcome::Opens(answer, association) => {
                 assert_eq!(call.request.op, Op::Send);
                 self.calls.is_opening(self.now, call.socket, association);
                 REACH.hit("a message that opens an association");
                 self.check(&call, answer, is_first);
             }
-            Outcome::Failed(errno) => {
+            CallOutcome::Failed(errno) => {
                 assert!((1..=LAST_ERRNO).contains(&errno), "{errno} of {call:?}");
                 if call.request.op == Op::Connect && errno == 111 {
                     REACH.hit("a refused connect");
                 }
             }
-            Outcome::Wait(errno) => {
+            CallOutcome::Wait(errno) => {
                 assert!([11, 115].contains(&errno), "{errno} of {call:?}");
                 match call.request.blocks {
                     blocks::YES => self.connections[connection].waiting = Some(call),
@@ -377,7 +377,7 @@ impl World {
     }
 
     /// Checks that the library accepts an answer.
-    fn check(&mut self, call: &Call, answer: Answer, is_first: bool) {
+    fn check(&mut self, call: &SocketCall, answer: CallAnswer, is_first: bool) {
         let request = call.request;
         assert!(answer.peer.len() <= MAX_PEER && answer.control.len() <= MAX_CONTROL);
         let is_one_to_many = self.one_to_many.contains(&call.socket);
@@ -529,7 +529,7 @@ impl World {
 /// Checks that the calls in these bytes do not depend on how they are split.
 fn check_splits(bytes: &[u8], cut: usize) {
     let read = |pieces: &mut dyn Iterator<Item = &[u8]>| {
-        let (mut requests, mut calls) = (Requests::new(KEY, true), Vec::new());
+        let (mut requests, mut calls) = (ProgramRequests::new(KEY, true), Vec::new());
         for mut piece in pieces {
             while !piece.is_empty() {
                 let room = requests.buffer().remaining_mut();

@@ -118,8 +118,8 @@ impl MiddleboxConfig {
     /// Returns the middleboxes that several tables describe.
     ///
     /// # Errors
-    /// As for [`MiddleboxSpec::check`], from_spec the first that is wrong.
-    pub fn of_all(specs: &[MiddleboxSpec]) -> Result<Vec<Self>, MiddleboxSpecError> {
+    /// As for [`MiddleboxSpec::check`], of the first that is wrong.
+    pub fn from_specs(specs: &[MiddleboxSpec]) -> Result<Vec<Self>, MiddleboxSpecError> {
         specs.iter().map(Self::from_spec).collect()
     }
 

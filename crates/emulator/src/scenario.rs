@@ -132,7 +132,7 @@ fn read_path(
     let middleboxes: Vec<MiddleboxSpec> =
         parse_key(section, &mut table, "middlebox")?.unwrap_or_default();
     path.middleboxes =
-        MiddleboxConfig::of_all(&middleboxes).map_err(|cause| refused(section, cause))?;
+        MiddleboxConfig::from_specs(&middleboxes).map_err(|cause| refused(section, cause))?;
     if let Some(mtu) = parse_key::<u32>(section, &mut table, "interface-mtu")? {
         path.mtu = mtu;
     }

@@ -151,7 +151,7 @@ impl Topology {
     /// # Errors
     /// The first that is invalid.
     pub fn with_middleboxes(mut self, specs: &[MiddleboxSpec]) -> Result<Self, EmulatorError> {
-        let middleboxes = MiddleboxConfig::of_all(specs)?;
+        let middleboxes = MiddleboxConfig::from_specs(specs)?;
         if let Some(path) = self.paths.last_mut() {
             path.middleboxes.extend(middleboxes);
         }

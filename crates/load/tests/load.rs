@@ -117,7 +117,7 @@ fn http_1_0_keeps_connections_if_configured() {
 
 #[test]
 fn sctp_races_tcp_and_known_outcomes_do_not() {
-    let served = Served::start(builder().plain().sctp(SctpService::on_free_port()));
+    let served = Served::start(builder().plain().sctp(SctpService::with_free_port()));
     let mut load = served.load("http", "/bytes/10");
     load.race.transports = vec![Transport::SctpUdp, Transport::Tcp];
     load.race = load.race.naive();
@@ -135,7 +135,7 @@ fn sctp_races_tcp_and_known_outcomes_do_not() {
 
 #[test]
 fn no_association_stays_at_the_server() {
-    let served = Served::start(builder().plain().sctp(SctpService::on_free_port()));
+    let served = Served::start(builder().plain().sctp(SctpService::with_free_port()));
     let mut load = served.load("http", "/bytes/10");
     load.race.transports = vec![Transport::SctpUdp];
     for connections in

@@ -74,7 +74,7 @@ fn capability(fd: c_int) -> Option<Capability> {
     if result != 0 || length as usize != size_of::<u64>() {
         return None;
     }
-    Capability::of_rate(rate)
+    Capability::from_rate(rate)
 }
 
 /// Forgets this number, which refers to something else from now on.

@@ -126,7 +126,7 @@ impl FarProxy {
         let identity = ServerIdentity::self_signed(["proxy.test"]).expect("a certificate");
         let trusted = identity.certificate().clone();
         let users = ProxyUsers::parse("ada:love\n").expect("users");
-        let sctp = SctpService::on_free_port();
+        let sctp = SctpService::with_free_port();
         let stage = with_name(name_port, |proxy| proxy.users(users).security(identity).sctp(sctp));
         Self { stage, trusted }
     }

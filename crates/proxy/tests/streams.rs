@@ -76,7 +76,7 @@ impl Stage {
             .users(ProxyUsers::parse("ada:love\n").expect("users"))
             .security(identity)
             .rules(rules)
-            .sctp(SctpService::on_free_port())
+            .sctp(SctpService::with_free_port())
             .reports(move |report| {
                 // The test may be over already.
                 let _ = sender.send(report);

@@ -23,7 +23,7 @@ const LISTENING_FLAGS: &str = "00010000";
 
 /// The address of a supervisor, and the key that authorises requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
+pub struct SupervisorAddress {
     location: Location,
     key: u64,
 }
@@ -57,9 +57,9 @@ impl fmt::Display for AskError {
 
 impl std::error::Error for AskError {}
 
-impl Address {
+impl SupervisorAddress {
     /// Returns the supervisor at this path.
-    pub fn of_path(path: &Path) -> Self {
+    pub fn from_path(path: &Path) -> Self {
         Self { location: Location::Path(path.to_owned()), key: 0 }
     }
 
@@ -78,7 +78,7 @@ impl Address {
     }
 
     /// Returns the supervisor of this process, if it was started under one.
-    pub fn of_this_process() -> Option<Self> {
+    pub fn from_this_process() -> Option<Self> {
         Self::parse(&std::env::var_os(ENVIRONMENT)?)
     }
 
@@ -160,12 +160,12 @@ impl Address {
 }
 
 /// Parses a line of the kernel's list, if it is that of a listening supervisor.
-fn listed(line: &str) -> Option<Address> {
+fn listed(line: &str) -> Option<SupervisorAddress> {
     let mut fields = line.split_whitespace();
     let flags = fields.nth(3)?;
     let name = fields.nth(3)?.strip_prefix('@')?;
     let is_supervisor = flags == LISTENING_FLAGS && name.starts_with(NAME);
-    is_supervisor.then(|| Address { location: Location::Name(name.into()), key: 0 })
+    is_supervisor.then(|| SupervisorAddress { location: Location::Name(name.into()), key: 0 })
 }
 
 #[cfg(test)]
@@ -175,11 +175,14 @@ mod tests {
     #[test]
     fn the_environment_of_programs_is_read_back() {
         for value in ["@eyas-sctp/00ff 1f", "/run/a b/sctp 0"] {
-            let address = Address::parse(OsStr::new(value)).unwrap();
+            let address = SupervisorAddress::parse(OsStr::new(value)).unwrap();
             assert_eq!(address.value(), value);
         }
-        assert_eq!(Address::parse(OsStr::new("/run/sctp")).unwrap().value(), "/run/sctp 0");
-        assert_eq!(Address::parse(OsStr::new("/run/sctp key")), None);
+        assert_eq!(
+            SupervisorAddress::parse(OsStr::new("/run/sctp")).unwrap().value(),
+            "/run/sctp 0"
+        );
+        assert_eq!(SupervisorAddress::parse(OsStr::new("/run/sctp key")), None);
     }
 
     #[test]

@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::local::{Op, blocks};
-use crate::requests::{Refusal, Requests};
-use crate::service::{Call, Service};
+use crate::requests::{CallRefusal, ProgramRequests};
+use crate::service::{SocketCall, SocketService};
 use crate::supervisor::{Attempt, Reply, Supervisor, User};
 use crate::user_quotas::is_ours;
 
@@ -24,24 +24,24 @@ const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves one connection of this user, whose requests must contain this key, until the last process
 /// of the program that holds it closes it.
-pub(crate) async fn serve<S: Service>(
+pub(crate) async fn serve<S: SocketService>(
     mut stream: UnixStream,
     (key, user_id): (u64, u32),
     user: User<S>,
 ) {
     let supervisor = &user.0;
-    let mut requests = Requests::new(key, is_ours(user_id)).of_user(user_id);
+    let mut requests = ProgramRequests::new(key, is_ours(user_id)).with_user(user_id);
     let first = next_to_answer(&mut stream, &mut requests);
     let first = timeout(FIRST_REQUEST_TIMEOUT, first).await;
     let Ok(mut received) = first else { return };
     loop {
         let mut call = match received {
             Ok(Ok(call)) => call,
-            Ok(Err(Refusal::Version)) => {
+            Ok(Err(CallRefusal::Version)) => {
                 let _ = send(&stream, Reply::errno(libc::EPROTONOSUPPORT)).await;
                 return;
             }
-            Ok(Err(Refusal::Key)) | Err(_) => return,
+            Ok(Err(CallRefusal::Key)) | Err(_) => return,
         };
         let has_socket = supervisor.resolve(&mut call);
         let reply = match call.request.op {
@@ -67,8 +67,8 @@ pub(crate) async fn serve<S: Service>(
 /// answered already.
 async fn next_to_answer(
     stream: &mut UnixStream,
-    requests: &mut Requests,
-) -> io::Result<Result<Call, Refusal>> {
+    requests: &mut ProgramRequests,
+) -> io::Result<Result<SocketCall, CallRefusal>> {
     loop {
         match next(stream, requests).await? {
             Ok(call) if call.request.op == Op::Cancel => {}
@@ -80,8 +80,8 @@ async fn next_to_answer(
 /// Reads a call. Cancel-safe: nothing is lost if the future is dropped.
 async fn next(
     stream: &mut UnixStream,
-    requests: &mut Requests,
-) -> io::Result<Result<Call, Refusal>> {
+    requests: &mut ProgramRequests,
+) -> io::Result<Result<SocketCall, CallRefusal>> {
     loop {
         match requests.call() {
             Ok(Some(call)) => return Ok(Ok(call)),
@@ -95,11 +95,11 @@ async fn next(
 }
 
 /// Makes a call, and repeats it whenever its result may have changed, if the program waits for it.
-async fn attempt<S: Service>(
+async fn attempt<S: SocketService>(
     supervisor: &Arc<Supervisor<S>>,
     stream: &mut UnixStream,
-    requests: &mut Requests,
-    call: &Call,
+    requests: &mut ProgramRequests,
+    call: &SocketCall,
 ) -> io::Result<Reply> {
     let retry = supervisor.retry(call.socket);
     let blocks = call.request.blocks == blocks::YES;
@@ -152,10 +152,10 @@ async fn attempt<S: Service>(
 
 /// Waits until an association is established or has failed, or the program cancels the wait; the
 /// message that opened it has been accepted in any case.
-async fn until_open<S: Service>(
+async fn until_open<S: SocketService>(
     supervisor: &Arc<Supervisor<S>>,
-    (stream, requests): (&mut UnixStream, &mut Requests),
-    call: &Call,
+    (stream, requests): (&mut UnixStream, &mut ProgramRequests),
+    call: &SocketCall,
     retry: &Notify,
     association: i32,
 ) -> io::Result<()> {
@@ -173,7 +173,7 @@ async fn until_open<S: Service>(
 }
 
 /// Waits until the program cancels the wait.
-async fn cancelled(stream: &mut UnixStream, requests: &mut Requests) -> io::Result<()> {
+async fn cancelled(stream: &mut UnixStream, requests: &mut ProgramRequests) -> io::Result<()> {
     match next(stream, requests).await? {
         Ok(call) if call.request.op == Op::Cancel => Ok(()),
         _ => Err(io::ErrorKind::InvalidData.into()),
@@ -181,7 +181,7 @@ async fn cancelled(stream: &mut UnixStream, requests: &mut Requests) -> io::Resu
 }
 
 /// Handles a closed descriptor.
-async fn closed<S: Service>(supervisor: &Supervisor<S>, call: &Call) {
+async fn closed<S: SocketService>(supervisor: &Supervisor<S>, call: &SocketCall) {
     let socket = call.socket;
     if let Some((time, done)) = supervisor.closed(socket) {
         if call.request.blocks == blocks::YES {

@@ -34,7 +34,7 @@ sockopt_impl!(
 
 /// Returns the capability that a descriptor has, if it is an SCTP socket.
 pub(crate) fn capability_of(fd: &OwnedFd) -> Option<Capability> {
-    Capability::of_rate(getsockopt(fd, MaxPacingRate).ok()?)
+    Capability::from_rate(getsockopt(fd, MaxPacingRate).ok()?)
 }
 
 /// Our ends of all sockets, by their numbers.

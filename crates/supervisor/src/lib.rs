@@ -24,7 +24,7 @@
 //! its descriptor is closed, in any process.
 //!
 //! ```text
-//! program ── libc's calls ─▶ eyas-preload ── requests ─▶ this process ─▶ Service
+//! program ── libc's calls ─▶ eyas-preload ── requests ─▶ this process ─▶ SocketService
 //!    └─ poll, dup, fork, exec ─▶ one end of a pair ◀── tokens, fillers ──┘
 //! ```
 //!
@@ -75,17 +75,19 @@ mod user_quotas;
 mod written;
 
 pub use capture::CaptureFile;
-pub use client::{Address, AskError};
-pub use library::{Library, LibraryFile};
-pub use linkage::Linkage;
-pub use place::Place;
-pub use requests::{Refusal, Requests};
-pub use service::{Answer, Call, Closing, Notice, Outcome, Service, poll};
+pub use client::{AskError, SupervisorAddress};
+pub use library::{PreloadedLibrary, PreloadedLibraryFile};
+pub use linkage::ProgramLinkage;
+pub use place::SupervisorPlace;
+pub use requests::{CallRefusal, ProgramRequests};
+pub use service::{
+    CallAnswer, CallOutcome, SocketCall, SocketClosing, SocketNotice, SocketService, poll,
+};
 pub use socket_file::{SocketFile, is_in_shared_folder, is_open_to_all};
-pub use sockets::{Calls, Encapsulation, Settings, Sockets};
-pub use status::Status;
+pub use sockets::{SctpEncapsulation, SctpSettings, SctpSockets, StackCalls};
+pub use status::SupervisorStatus;
 pub use supervisor::Supervisor;
-pub use trap::{Trap, Trapped};
+pub use trap::{CallTrap, TrappedProgram};
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -12,9 +12,9 @@ const LIBRARY: &[u8] = include_bytes!(env!("EYAS_PRELOAD"));
 /// The library in memory, for as long as this value exists. No directory contains it, so nothing is
 /// left behind however this process ends.
 #[derive(Debug)]
-pub struct Library(File);
+pub struct PreloadedLibrary(File);
 
-impl Library {
+impl PreloadedLibrary {
     /// Writes the library to memory, where programs of this user can open it.
     ///
     /// # Errors
@@ -34,9 +34,9 @@ impl Library {
 /// The library as a file, for programs that run where eyas is not installed, such as another
 /// container of the same pod. It is removed on drop, but not if the process is killed.
 #[derive(Debug)]
-pub struct LibraryFile(PathBuf);
+pub struct PreloadedLibraryFile(PathBuf);
 
-impl LibraryFile {
+impl PreloadedLibraryFile {
     /// Writes the file. A program that already uses an older version keeps it.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl LibraryFile {
     }
 }
 
-impl Drop for LibraryFile {
+impl Drop for PreloadedLibraryFile {
     fn drop(&mut self) {
         // It may have been removed already.
         let _ = std::fs::remove_file(&self.0);

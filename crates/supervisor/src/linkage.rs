@@ -20,7 +20,7 @@ const MAX_LINE: u64 = 256;
 
 /// How a program makes its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Linkage {
+pub enum ProgramLinkage {
     /// Through a dynamically linked libc, before which a library can be preloaded.
     Dynamic,
     /// Through a statically linked libc.
@@ -31,7 +31,7 @@ pub enum Linkage {
     Musl,
 }
 
-impl Linkage {
+impl ProgramLinkage {
     /// Returns how the program with this name makes its calls; for a script, how its interpreter
     /// does. Returns `None` if the program is not found or is not an ELF file.
     pub fn from_program(program: &OsStr) -> Option<Self> {
@@ -84,8 +84,8 @@ mod tests {
     #[test]
     fn this_test_is_linked_dynamically() {
         let this = std::env::current_exe().unwrap();
-        assert_eq!(Linkage::from_program(this.as_os_str()), Some(Linkage::Dynamic));
-        assert_eq!(Linkage::from_program(OsStr::new("sh")), Some(Linkage::Dynamic));
+        assert_eq!(ProgramLinkage::from_program(this.as_os_str()), Some(ProgramLinkage::Dynamic));
+        assert_eq!(ProgramLinkage::from_program(OsStr::new("sh")), Some(ProgramLinkage::Dynamic));
     }
 
     #[test]
@@ -93,10 +93,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");
         std::fs::write(&script, "#! /bin/sh -e\n").unwrap();
-        assert_eq!(Linkage::from_program(script.as_os_str()), Some(Linkage::Dynamic));
+        assert_eq!(ProgramLinkage::from_program(script.as_os_str()), Some(ProgramLinkage::Dynamic));
         std::fs::write(&script, "#!/nowhere/at/all\n").unwrap();
-        assert_eq!(Linkage::from_program(script.as_os_str()), None);
+        assert_eq!(ProgramLinkage::from_program(script.as_os_str()), None);
         std::fs::write(&script, "not a program").unwrap();
-        assert_eq!(Linkage::from_program(script.as_os_str()), None);
+        assert_eq!(ProgramLinkage::from_program(script.as_os_str()), None);
     }
 }

@@ -16,7 +16,7 @@ pub(crate) const NAME: &str = "eyas-sctp/";
 
 /// Where a supervisor listens for programs.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum SupervisorPlace {
     /// An abstract name in this network namespace, which programs receive in their environment.
     Private,
     /// A path, for all users whose access the file's mode permits.
@@ -45,13 +45,13 @@ pub(crate) struct BoundPlace {
 
 /// Opens a place. There is always an abstract name too, by which the user who started the
 /// supervisor finds it (`/proc/net/unix`).
-pub(crate) fn open(place: &Place) -> io::Result<BoundPlace> {
+pub(crate) fn open(place: &SupervisorPlace) -> io::Result<BoundPlace> {
     let (name, key) = (format!("{NAME}{:016x}", number()?), number()?);
     let abstract_listener = StdListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
     let mut listening_sockets = vec![listening_socket(abstract_listener, key)?];
     let (address, file) = match place {
-        Place::Private => (format!("@{name} {key:016x}").into(), None),
-        Place::Path { path, mode } => {
+        SupervisorPlace::Private => (format!("@{name} {key:016x}").into(), None),
+        SupervisorPlace::Path { path, mode } => {
             let (listener, file) = SocketFile::listen(path, *mode)?;
             listening_sockets.push(listening_socket(listener, 0)?);
             // The library parses the address up to a space.

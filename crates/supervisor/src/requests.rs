@@ -4,7 +4,7 @@ use bytes::buf::{BufMut, Limit};
 use bytes::{Buf, Bytes, BytesMut};
 
 use crate::local::{Op, REQUEST, Request};
-use crate::service::Call;
+use crate::service::SocketCall;
 
 /// The maximum memory that is allocated for data that has been announced but has not arrived.
 const MAX_PREALLOCATION: usize = 256 * 1024;
@@ -15,7 +15,7 @@ const READ_BYTES: usize = 4096;
 /// Parses the requests of one connection: bytes in, calls out. It stores at most the received part
 /// of one request, whatever its announced length, and 4 KiB more.
 #[derive(Debug)]
-pub struct Requests {
+pub struct ProgramRequests {
     key: u64,
     allows_status: bool,
     user: u32,
@@ -26,14 +26,14 @@ pub struct Requests {
 
 /// The reason why a connection can no longer be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum CallRefusal {
     /// A header has another version or is invalid, so the length of the request is unknown.
     Version,
     /// A request contains a wrong key.
     Key,
 }
 
-impl Requests {
+impl ProgramRequests {
     /// Creates a parser. Requests must contain this key, except [`Op::Status`] if `allows_status`.
     #[must_use]
     pub fn new(key: u64, allows_status: bool) -> Self {
@@ -42,12 +42,12 @@ impl Requests {
 
     /// Sets the user who makes the requests; by default it is root.
     #[must_use]
-    pub fn of_user(mut self, user: u32) -> Self {
+    pub fn with_user(mut self, user: u32) -> Self {
         self.user = user;
         self
     }
 
-    /// Returns a buffer for the next bytes, after [`Requests::call`] has found no further complete
+    /// Returns a buffer for the next bytes, after [`ProgramRequests::call`] has found no further complete
     /// request.
     pub fn buffer(&mut self) -> Limit<&mut BytesMut> {
         let buffer = match self.request {
@@ -67,7 +67,7 @@ impl Requests {
     ///
     /// # Errors
     /// If the connection can no longer be used.
-    pub fn call(&mut self) -> Result<Option<Call>, Refusal> {
+    pub fn call(&mut self) -> Result<Option<SocketCall>, CallRefusal> {
         if self.bytes.len() < self.length() {
             return Ok(None);
         }
@@ -83,14 +83,15 @@ impl Requests {
         let mut part = |length: u32| -> Bytes { bytes.split_to(length as usize) };
         let [name, control, data] = [request.name, request.control, request.data].map(&mut part);
         let (socket, given_back) = (0, None);
-        Ok(Some(Call { request, socket, given_back, user: self.user, name, control, data }))
+        Ok(Some(SocketCall { request, socket, given_back, user: self.user, name, control, data }))
     }
 
     /// Parses a header that has arrived.
-    fn header(&mut self) -> Result<Request, Refusal> {
-        let header = self.bytes.get(..REQUEST).and_then(Request::parse).ok_or(Refusal::Version)?;
+    fn header(&mut self) -> Result<Request, CallRefusal> {
+        let header =
+            self.bytes.get(..REQUEST).and_then(Request::parse).ok_or(CallRefusal::Version)?;
         if header.key != self.key && !(header.op == Op::Status && self.allows_status) {
-            return Err(Refusal::Key);
+            return Err(CallRefusal::Key);
         }
         self.bytes.advance(REQUEST);
         self.request = Some(header);
@@ -132,7 +133,7 @@ mod tests {
     }
 
     /// Feeds in as many bytes as there is room for.
-    fn feed(requests: &mut Requests, bytes: &mut &[u8]) {
+    fn feed(requests: &mut ProgramRequests, bytes: &mut &[u8]) {
         let mut buffer = requests.buffer();
         let taken = buffer.remaining_mut().min(bytes.len());
         buffer.put_slice(&bytes[..taken]);
@@ -140,7 +141,7 @@ mod tests {
     }
 
     /// Returns the calls that these bytes contain.
-    fn read(requests: &mut Requests, mut bytes: &[u8]) -> Vec<(Op, Bytes)> {
+    fn read(requests: &mut ProgramRequests, mut bytes: &[u8]) -> Vec<(Op, Bytes)> {
         let mut found = Vec::new();
         while !bytes.is_empty() {
             feed(requests, &mut bytes);
@@ -157,8 +158,8 @@ mod tests {
         for message in [&b"hello"[..], &long] {
             let wanted = [(Op::Send, Bytes::copy_from_slice(message)), (Op::Accept, Bytes::new())];
             let both = [encoded(KEY, Op::Send, message), encoded(KEY, Op::Accept, &[])].concat();
-            assert_eq!(read(&mut Requests::new(KEY, false), &both), wanted);
-            let mut requests = Requests::new(KEY, false);
+            assert_eq!(read(&mut ProgramRequests::new(KEY, false), &both), wanted);
+            let mut requests = ProgramRequests::new(KEY, false);
             let found: Vec<_> =
                 both.chunks(7).flat_map(|piece| read(&mut requests, piece)).collect();
             assert_eq!(found, wanted);
@@ -167,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_short_request_takes_one_read_and_a_long_one_two() {
-        let mut requests = Requests::new(KEY, false);
+        let mut requests = ProgramRequests::new(KEY, false);
         for (length, reads) in [(0, 1), (1452, 1), (65_536, 2), (64, 1)] {
             let bytes = encoded(KEY, Op::Send, &vec![1; length]);
             let (mut rest, mut count) = (&bytes[..], 0);
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_kept_message_keeps_only_its_own_bytes_alive() {
-        let mut requests = Requests::new(KEY, false);
+        let mut requests = ProgramRequests::new(KEY, false);
         let mut kept = Vec::new();
         for _ in 0..100 {
             kept.extend(read(&mut requests, &encoded(KEY, Op::Send, &[1; 100])));
@@ -203,7 +204,7 @@ mod tests {
     fn announced_data_takes_no_memory_before_it_arrives() {
         let request = Request { key: KEY, data: 8 << 20, ..Request::new(Op::Send) };
         let header = request.encode();
-        let (mut requests, mut rest) = (Requests::new(KEY, false), &header[..]);
+        let (mut requests, mut rest) = (ProgramRequests::new(KEY, false), &header[..]);
         feed(&mut requests, &mut rest);
         assert!(requests.call().unwrap().is_none());
         assert_eq!(requests.buffer().remaining_mut(), (8 << 20) + 1);
@@ -217,18 +218,18 @@ mod tests {
     #[test]
     fn requests_without_the_key_are_refused() {
         for (key, op, allows_status, wanted) in [
-            (KEY + 1, Op::Send, true, Err(Refusal::Key)),
-            (KEY + 1, Op::Status, false, Err(Refusal::Key)),
+            (KEY + 1, Op::Send, true, Err(CallRefusal::Key)),
+            (KEY + 1, Op::Status, false, Err(CallRefusal::Key)),
             (KEY + 1, Op::Status, true, Ok(true)),
             (KEY, Op::Send, false, Ok(true)),
         ] {
             let (mut requests, encoded) =
-                (Requests::new(KEY, allows_status), encoded(key, op, &[]));
+                (ProgramRequests::new(KEY, allows_status), encoded(key, op, &[]));
             feed(&mut requests, &mut &encoded[..]);
             assert_eq!(requests.call().map(|call| call.is_some()), wanted, "{key} {op:?}");
         }
-        let mut requests = Requests::new(KEY, true);
+        let mut requests = ProgramRequests::new(KEY, true);
         feed(&mut requests, &mut &[0; REQUEST][..]);
-        assert_eq!(requests.call().map(drop), Err(Refusal::Version));
+        assert_eq!(requests.call().map(drop), Err(CallRefusal::Version));
     }
 }

@@ -22,7 +22,7 @@ pub mod poll {
 
 /// A call of a program.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct SocketCall {
     /// The operation, and its numeric arguments.
     pub request: Request,
     /// The number of the socket.
@@ -41,7 +41,7 @@ pub struct Call {
 
 /// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct CallAnswer {
     /// The return value.
     pub result: i32,
     /// `msg_flags`; for an option that opens an association, the errno that accompanies its value.
@@ -58,31 +58,31 @@ pub struct Answer {
 
 /// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// It is done.
-    Done(Answer),
+    Done(CallAnswer),
     /// It failed with this errno.
     Failed(i32),
     /// It is done, and has opened an association: a blocking call returns once
-    /// [`Service::is_opening`] returns false.
-    Opens(Answer, i32),
-    /// It would block: a non-blocking call fails with this errno. [`Notice::Retry`] reports when to
+    /// [`SocketService::is_opening`] returns false.
+    Opens(CallAnswer, i32),
+    /// It would block: a non-blocking call fails with this errno. [`SocketNotice::Retry`] reports when to
     /// try again.
     Wait(i32),
 }
 
 /// The state of a socket whose last descriptor was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closing {
+pub enum SocketClosing {
     /// `close` returns at once.
     Done,
-    /// A blocking one waits for [`Notice::Closed`], at most this long (`SO_LINGER`).
+    /// A blocking one waits for [`SocketNotice::Closed`], at most this long (`SO_LINGER`).
     Lingers(Duration),
 }
 
 /// A change to report to programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub enum SocketNotice {
     /// The new readiness of this socket, in the bits of [`poll`]. A new socket has none.
     Ready(u64, u16),
     /// Something more has arrived at this socket, which was readable already.
@@ -97,13 +97,13 @@ pub enum Notice {
 }
 
 /// An implementation of sockets. No call blocks.
-pub trait Service: Send + 'static {
+pub trait SocketService: Send + 'static {
     /// Makes a call for the first time.
-    fn call(&mut self, call: &Call) -> Outcome;
+    fn call(&mut self, call: &SocketCall) -> CallOutcome;
 
     /// Repeats a call that would have blocked. By default it is simply made again, which is wrong
     /// for calls that open an association.
-    fn retry(&mut self, call: &Call) -> Outcome {
+    fn retry(&mut self, call: &SocketCall) -> CallOutcome {
         self.call(call)
     }
 
@@ -131,16 +131,16 @@ pub trait Service: Send + 'static {
 
     /// Sends a message that a program has written, if necessary beyond the service's own room, if
     /// `uses_reserve`.
-    fn send_written(&mut self, call: &Call, _uses_reserve: bool) -> Outcome {
+    fn send_written(&mut self, call: &SocketCall, _uses_reserve: bool) -> CallOutcome {
         self.call(call)
     }
 
     /// Handles the cancellation of a blocked call.
-    fn call_cancelled(&mut self, _call: &Call) {}
+    fn call_cancelled(&mut self, _call: &SocketCall) {}
 
     /// Closes a socket whose last descriptor was closed.
-    fn close(&mut self, socket: u64) -> Closing;
+    fn close(&mut self, socket: u64) -> SocketClosing;
 
     /// Returns the next change; called after each call until there are no more.
-    fn notice(&mut self) -> Option<Notice>;
+    fn notice(&mut self) -> Option<SocketNotice>;
 }

@@ -19,12 +19,14 @@ use tokio::sync::Notify;
 
 use crate::capture::CaptureFile;
 use crate::local::Op;
-use crate::place::Place;
+use crate::place::SupervisorPlace;
 use crate::random::bytes;
-use crate::service::{Answer, Call, Closing, Notice, Outcome, Service};
-use crate::status::Status;
+use crate::service::{
+    CallAnswer, CallOutcome, SocketCall, SocketClosing, SocketNotice, SocketService,
+};
+use crate::status::SupervisorStatus;
 use crate::supervisor::Supervisor;
-pub use calls::Calls;
+pub use calls::StackCalls;
 use other_stacks::OtherStacks;
 
 /// The part of the send buffer that a program may fill by writing, and its limits: enough for
@@ -43,7 +45,7 @@ const MAX_ROUNDS: u32 = 16;
 
 /// How packets are encapsulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encapsulation {
+pub enum SctpEncapsulation {
     /// In UDP (RFC 6951). Packets to peers are sent to this port, which is also the local port
     /// unless another process on this host uses it.
     Udp(u16),
@@ -53,9 +55,9 @@ pub enum Encapsulation {
 
 /// The settings of sockets.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct SctpSettings {
     /// How packets are encapsulated.
-    pub encapsulation: Encapsulation,
+    pub encapsulation: SctpEncapsulation,
     /// The addresses to use; all if empty.
     pub addresses: Vec<IpAddr>,
     /// The configuration of associations, unless options of a socket override it.
@@ -66,9 +68,9 @@ pub struct Settings {
 
 /// SCTP sockets, their timers and their packets.
 #[derive(Debug)]
-pub struct Sockets {
-    settings: Settings,
-    calls: Calls,
+pub struct SctpSockets {
+    settings: SctpSettings,
+    calls: StackCalls,
     wires: Arc<Wires>,
     start: Instant,
     /// When the timer task polls the stack again: never later than necessary, but often earlier,
@@ -96,20 +98,20 @@ struct Ending {
     unannounced: Option<Vec<u64>>,
 }
 
-impl Sockets {
+impl SctpSockets {
     /// Opens the carrier, and serves programs; packets are also captured. Must be called inside a
     /// tokio runtime.
     ///
     /// # Errors
     /// If the carrier's sockets cannot be opened, or the place is in use.
     pub fn serve(
-        settings: &Settings,
-        place: &Place,
+        settings: &SctpSettings,
+        place: &SupervisorPlace,
         capture: Option<&CaptureFile>,
     ) -> io::Result<Arc<Supervisor<Self>>> {
         let (wires, port) = match settings.encapsulation {
-            Encapsulation::Ip => (Wires::raw(&settings.addresses)?, 0),
-            Encapsulation::Udp(port) => match Wires::udp(&settings.addresses, port) {
+            SctpEncapsulation::Ip => (Wires::raw(&settings.addresses)?, 0),
+            SctpEncapsulation::Udp(port) => match Wires::udp(&settings.addresses, port) {
                 // Most likely used by another eyas. Any local port will do, because peers reply to
                 // the source port.
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
@@ -136,7 +138,7 @@ impl Sockets {
         let wake = Arc::new(Notify::new());
         let service = Self {
             settings: settings.clone(),
-            calls: Calls::new(Stack::new(config, bytes()?, Duration::ZERO)),
+            calls: StackCalls::new(Stack::new(config, bytes()?, Duration::ZERO)),
             wires: Arc::clone(&wires),
             start: Instant::now(),
             alarm: None,
@@ -160,12 +162,12 @@ impl Sockets {
     }
 
     /// Returns the state.
-    pub fn status(&self) -> Status {
-        Status {
+    pub fn status(&self) -> SupervisorStatus {
+        SupervisorStatus {
             udp_port: self.wires.udp_port(),
             addresses: self.wires.addresses(),
             up_ms: self.now().as_micros() as f64 / 1e3,
-            ..Status::new(&self.settings, self.calls.stack.status())
+            ..SupervisorStatus::new(&self.settings, self.calls.stack.status())
         }
     }
 
@@ -234,8 +236,8 @@ impl Sockets {
     }
 }
 
-impl Service for Sockets {
-    fn call(&mut self, call: &Call) -> Outcome {
+impl SocketService for SctpSockets {
+    fn call(&mut self, call: &SocketCall) -> CallOutcome {
         self.rounds = match call.request.op {
             // Enough for the message and the reply to it. Calls without data, such as those that
             // end one association of a one-to-many socket, get the maximum.
@@ -245,14 +247,14 @@ impl Service for Sockets {
         match call.request.op {
             Op::Status => {
                 let status = serde_json::to_vec(&self.status()).unwrap_or_default();
-                Outcome::Done(Answer { data: status.into(), ..Answer::default() })
+                CallOutcome::Done(CallAnswer { data: status.into(), ..CallAnswer::default() })
             }
-            Op::SetOption if marks(call) && !may_mark() => Outcome::Failed(libc::EPERM),
+            Op::SetOption if marks(call) && !may_mark() => CallOutcome::Failed(libc::EPERM),
             _ => self.calls.call(self.now(), call),
         }
     }
 
-    fn retry(&mut self, call: &Call) -> Outcome {
+    fn retry(&mut self, call: &SocketCall) -> CallOutcome {
         self.calls.retry(self.now(), call)
     }
 
@@ -260,7 +262,7 @@ impl Service for Sockets {
         self.calls.is_opening(self.now(), socket, association)
     }
 
-    fn call_cancelled(&mut self, call: &Call) {
+    fn call_cancelled(&mut self, call: &SocketCall) {
         self.calls.call_cancelled(call);
     }
 
@@ -285,25 +287,25 @@ impl Service for Sockets {
         self.calls.stack.can_send(socket_id(socket))
     }
 
-    fn send_written(&mut self, call: &Call, uses_reserve: bool) -> Outcome {
+    fn send_written(&mut self, call: &SocketCall, uses_reserve: bool) -> CallOutcome {
         self.rounds = 2;
         // The error of its end is for the program's next call.
         if !self.accepts_written(call.socket) {
-            return Outcome::Failed(libc::EPIPE);
+            return CallOutcome::Failed(libc::EPIPE);
         }
         self.calls.send(self.now(), call, uses_reserve)
     }
 
-    fn close(&mut self, socket: u64) -> Closing {
+    fn close(&mut self, socket: u64) -> SocketClosing {
         self.writing.remove(&socket);
         self.rounds = MAX_ROUNDS;
         self.calls.close(self.now(), socket)
     }
 
-    fn notice(&mut self) -> Option<Notice> {
+    fn notice(&mut self) -> Option<SocketNotice> {
         loop {
             if let Some(socket) = self.next_ending() {
-                return Some(Notice::Ending(socket));
+                return Some(SocketNotice::Ending(socket));
             }
             match self.calls.stack.poll_output(self.now()) {
                 StackOutput::Transmit(transmit) => {
@@ -317,11 +319,11 @@ impl Service for Sockets {
                     }
                 }
                 StackOutput::Readiness(socket, bits) => {
-                    return Some(Notice::Ready(socket.0, bits.0));
+                    return Some(SocketNotice::Ready(socket.0, bits.0));
                 }
-                StackOutput::Arrived(socket) => return Some(Notice::Arrived(socket.0)),
-                StackOutput::Retry(socket) => return Some(Notice::Retry(socket.0)),
-                StackOutput::Closed(socket) => return Some(Notice::Closed(socket.0)),
+                StackOutput::Arrived(socket) => return Some(SocketNotice::Arrived(socket.0)),
+                StackOutput::Retry(socket) => return Some(SocketNotice::Retry(socket.0)),
+                StackOutput::Closed(socket) => return Some(SocketNotice::Closed(socket.0)),
                 StackOutput::Timeout(_) if self.process_local_packets() => {}
                 StackOutput::Timeout(time) => {
                     self.rounds = 0;
@@ -365,7 +367,7 @@ fn kernel_limit(name: &str) -> Option<usize> {
 }
 
 /// Returns whether a call sets a mark for packets.
-fn marks(call: &Call) -> bool {
+fn marks(call: &SocketCall) -> bool {
     (call.request.a, call.request.b) == (libc::SOL_SOCKET, libc::SO_MARK)
         && call.data.iter().any(|byte| *byte != 0)
 }
@@ -377,7 +379,7 @@ fn may_mark() -> bool {
 }
 
 /// The carrier, and the supervisor that processes its packets, while that exists.
-type CarrierTask = (Arc<Wires>, Weak<Supervisor<Sockets>>);
+type CarrierTask = (Arc<Wires>, Weak<Supervisor<SctpSockets>>);
 
 /// Reads one socket of the carrier.
 async fn read(index: usize, (wires, supervisor): CarrierTask) {
@@ -402,7 +404,7 @@ async fn watch_addresses((wires, supervisor): CarrierTask) {
 }
 
 /// Passes packets to the supervisor, and returns whether it still exists.
-fn deliver(supervisor: &Weak<Supervisor<Sockets>>, arrivals: Vec<Arrival>) -> bool {
+fn deliver(supervisor: &Weak<Supervisor<SctpSockets>>, arrivals: Vec<Arrival>) -> bool {
     let Some(supervisor) = supervisor.upgrade() else { return false };
     supervisor.with_service(|sockets| {
         arrivals.into_iter().filter_map(input).for_each(|input| sockets.handle_input(input));
@@ -422,7 +424,7 @@ fn input(arrival: Arrival) -> Option<StackInput> {
 }
 
 /// Polls the stack when it is due.
-async fn run_timers(wake: Arc<Notify>, supervisor: Weak<Supervisor<Sockets>>) {
+async fn run_timers(wake: Arc<Notify>, supervisor: Weak<Supervisor<SctpSockets>>) {
     loop {
         let Some(strong) = supervisor.upgrade() else { return };
         let due = strong.with_service(|sockets| sockets.alarm.map(|time| sockets.start + time));

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use eyas_sockets::StackStatus;
 use serde::Serialize;
 
-use crate::sockets::{Encapsulation, Settings};
+use crate::sockets::{SctpEncapsulation, SctpSettings};
 
 /// A snapshot of a supervisor's state.
 #[derive(Clone, Debug, Serialize)]
-pub struct Status {
+pub struct SupervisorStatus {
     /// The process ID.
     pub process: u32,
     /// The version of eyas.
@@ -33,12 +33,12 @@ pub struct Status {
     pub stack: StackStatus,
 }
 
-impl Status {
+impl SupervisorStatus {
     /// Creates the state from the settings.
-    pub(crate) fn new(settings: &Settings, stack: StackStatus) -> Self {
+    pub(crate) fn new(settings: &SctpSettings, stack: StackStatus) -> Self {
         let (carrier, peer_udp_port) = match settings.encapsulation {
-            Encapsulation::Udp(port) => ("udp", Some(port)),
-            Encapsulation::Ip => ("ip", None),
+            SctpEncapsulation::Udp(port) => ("udp", Some(port)),
+            SctpEncapsulation::Ip => ("ip", None),
         };
         Self {
             process: std::process::id(),

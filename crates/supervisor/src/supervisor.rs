@@ -14,8 +14,10 @@ use tokio::sync::{Notify, watch};
 use crate::connection::serve;
 use crate::descriptor::{End, Ends};
 use crate::local::{Op, Response};
-use crate::place::{ListeningSocket, Place, open};
-use crate::service::{Answer, Call, Closing, Notice, Outcome, Service};
+use crate::place::{ListeningSocket, SupervisorPlace, open};
+use crate::service::{
+    CallAnswer, CallOutcome, SocketCall, SocketClosing, SocketNotice, SocketService,
+};
 use crate::socket_file::SocketFile;
 use crate::user_quotas::{NOBODY, UserQuotas};
 use crate::written::WrittenMessage;
@@ -62,23 +64,23 @@ impl Reply {
 pub(crate) enum Attempt {
     Answered(Box<Reply>),
     /// This result, but a blocking call returns once this association is established or has failed.
-    Opens(Box<Answer>, i32),
+    Opens(Box<CallAnswer>, i32),
     /// No result yet; a non-blocking call gets this errno.
     Blocked(i32),
 }
 
-impl<S: Service> Supervisor<S> {
+impl<S: SocketService> Supervisor<S> {
     /// Starts serving. Must be called inside a tokio runtime.
     ///
     /// # Errors
     /// If there is no source of randomness, or the place is in use.
-    pub fn start(service: S, place: &Place) -> io::Result<Arc<Self>> {
+    pub fn start(service: S, place: &SupervisorPlace) -> io::Result<Arc<Self>> {
         let opened = open(place)?;
         let (ends, lingering) = (Ends::default(), BTreeMap::new());
         let state = Mutex::new(State { service, ends, lingering, file: opened.file });
         let (address, users) = (opened.address, watch::Sender::new(0));
         let supervisor = Arc::new(Self { state, address, users });
-        let quotas = Arc::new(UserQuotas::of_this_process());
+        let quotas = Arc::new(UserQuotas::from_this_process());
         for listening_socket in opened.listening_sockets {
             let (supervisor, quotas) = (Arc::downgrade(&supervisor), Arc::clone(&quotas));
             tokio::spawn(accept(listening_socket, supervisor, quotas));
@@ -137,7 +139,7 @@ impl<S: Service> Supervisor<S> {
     /// Finds the socket of which a call has the capability. Returns whether there is one: not if
     /// the capability is of a supervisor that served at the same place earlier and has ended, or is
     /// a guess.
-    pub(crate) fn resolve(&self, call: &mut Call) -> bool {
+    pub(crate) fn resolve(&self, call: &mut SocketCall) -> bool {
         let state = self.lock();
         let Some(socket) = state.ends.socket(call.request.capability) else { return false };
         call.socket = socket;
@@ -154,17 +156,17 @@ impl<S: Service> Supervisor<S> {
     }
 
     /// Makes or repeats a call.
-    pub(crate) fn attempt(self: &Arc<Self>, call: &Call, is_first: bool) -> Attempt {
+    pub(crate) fn attempt(self: &Arc<Self>, call: &SocketCall, is_first: bool) -> Attempt {
         let mut state = self.lock();
         let mut outcome = state.call(call, is_first);
-        if outcome == Outcome::Failed(libc::EADDRINUSE) && state.close_stale_sockets() {
+        if outcome == CallOutcome::Failed(libc::EADDRINUSE) && state.close_stale_sockets() {
             outcome = state.service.call(call);
         }
-        if call.request.op == Op::GiveBack && matches!(outcome, Outcome::Done(_)) {
+        if call.request.op == Op::GiveBack && matches!(outcome, CallOutcome::Done(_)) {
             // Its descriptor is closed next, which no longer closes the connection.
             call.given_back.map(|accepted| state.ends.remove(accepted));
         }
-        if let Outcome::Opens(answer, association) = outcome {
+        if let CallOutcome::Opens(answer, association) = outcome {
             state.pass_on_notices();
             return Attempt::Opens(Box::new(answer), association);
         }
@@ -182,13 +184,13 @@ impl<S: Service> Supervisor<S> {
     fn reply(
         self: &Arc<Self>,
         state: &mut State<S>,
-        call: &Call,
-        outcome: Outcome,
+        call: &SocketCall,
+        outcome: CallOutcome,
     ) -> Result<Reply, i32> {
         let answer = match outcome {
-            Outcome::Done(answer) | Outcome::Opens(answer, _) => answer,
-            Outcome::Failed(errno) => return Ok(Reply::errno(errno)),
-            Outcome::Wait(errno) => return Err(errno),
+            CallOutcome::Done(answer) | CallOutcome::Opens(answer, _) => answer,
+            CallOutcome::Failed(errno) => return Ok(Reply::errno(errno)),
+            CallOutcome::Wait(errno) => return Err(errno),
         };
         let Some(socket) = answer.socket else { return Ok(reply_of(answer, None)) };
         match End::pair() {
@@ -206,17 +208,17 @@ impl<S: Service> Supervisor<S> {
     }
 
     /// Returns whether an association that this call opened is being established.
-    pub(crate) fn is_opening(&self, call: &Call, association: i32) -> bool {
+    pub(crate) fn is_opening(&self, call: &SocketCall, association: i32) -> bool {
         self.with_service(|service| service.is_opening(call.socket, association))
     }
 
     /// Returns the reply to a call that has opened an association.
-    pub(crate) fn opened(&self, call: &Call, answer: Answer) -> Reply {
+    pub(crate) fn opened(&self, call: &SocketCall, answer: CallAnswer) -> Reply {
         self.lock().reply(call, reply_of(answer, None))
     }
 
     /// Returns the reply to a call that no longer waits.
-    pub(crate) fn cancel_call(&self, call: &Call, errno: i32) -> Reply {
+    pub(crate) fn cancel_call(&self, call: &SocketCall, errno: i32) -> Reply {
         let mut state = self.lock();
         state.service.call_cancelled(call);
         state.reply(call, Reply::errno(errno))
@@ -300,7 +302,9 @@ impl<S: Service> Supervisor<S> {
         let done = Arc::new(Notify::new());
         state.lingering.insert(socket, Arc::clone(&done));
         match state.close(socket) {
-            Closing::Lingers(time) if state.lingering.contains_key(&socket) => Some((time, done)),
+            SocketClosing::Lingers(time) if state.lingering.contains_key(&socket) => {
+                Some((time, done))
+            }
             _ => {
                 state.lingering.remove(&socket);
                 None
@@ -323,9 +327,9 @@ enum Drain {
     Reserve,
 }
 
-impl<S: Service> State<S> {
+impl<S: SocketService> State<S> {
     /// Makes or repeats a call, after what the program has written before it.
-    fn call(&mut self, call: &Call, is_first: bool) -> Outcome {
+    fn call(&mut self, call: &SocketCall, is_first: bool) -> CallOutcome {
         let socket = call.socket;
         let has_messages =
             self.ends.get(socket).is_some_and(|end| end.inbox.may_have_messages()) && is_first;
@@ -335,7 +339,7 @@ impl<S: Service> State<S> {
             self.accept_all_written(socket, drain);
             let has_kept = self.ends.get(socket).is_some_and(|end| end.inbox.has_kept());
             if has_kept && call.request.op == Op::Send {
-                return Outcome::Wait(libc::EAGAIN);
+                return CallOutcome::Wait(libc::EAGAIN);
             }
         }
         match is_first {
@@ -345,9 +349,9 @@ impl<S: Service> State<S> {
     }
 
     /// Decides whether the program may write its messages, after a call.
-    fn adapt_inbox(&mut self, call: &Call, outcome: &Outcome) {
+    fn adapt_inbox(&mut self, call: &SocketCall, outcome: &CallOutcome) {
         let Some(end) = self.ends.get_mut(call.socket) else { return };
-        let is_done = matches!(outcome, Outcome::Done(_));
+        let is_done = matches!(outcome, CallOutcome::Done(_));
         match call.request.op {
             Op::Send if is_done && call.request.b == 1 => {
                 if end.shows_out()
@@ -358,7 +362,7 @@ impl<S: Service> State<S> {
                 }
             }
             // Its buffer cannot hide `POLLOUT` from a call that does not use it.
-            Op::Send if matches!(outcome, Outcome::Wait(_)) && end.inbox.is_open() => {
+            Op::Send if matches!(outcome, CallOutcome::Wait(_)) && end.inbox.is_open() => {
                 end.inbox.demand_more();
                 end.close_inbox();
                 self.service.end_writing(call.socket);
@@ -383,18 +387,18 @@ impl<S: Service> State<S> {
                     self.service.send_written(&call, drain != Drain::Room)
                 }
                 WrittenMessage::Plain(_) => self.service.call(&call),
-                WrittenMessage::Invalid => Outcome::Failed(libc::EINVAL),
+                WrittenMessage::Invalid => CallOutcome::Failed(libc::EINVAL),
             };
             let Some(end) = self.ends.get_mut(socket) else { return false };
             match sent {
-                Outcome::Wait(_) if matches!(message, WrittenMessage::Request(_)) => {
+                CallOutcome::Wait(_) if matches!(message, WrittenMessage::Request(_)) => {
                     end.inbox.keep(message);
                     return false;
                 }
                 // The association has ended meanwhile, and the next call fails.
-                Outcome::Failed(_) if matches!(message, WrittenMessage::Request(_)) => {}
-                Outcome::Failed(_) | Outcome::Wait(_) => end.refuse_writes(),
-                Outcome::Done(_) | Outcome::Opens(..) => {}
+                CallOutcome::Failed(_) if matches!(message, WrittenMessage::Request(_)) => {}
+                CallOutcome::Failed(_) | CallOutcome::Wait(_) => end.refuse_writes(),
+                CallOutcome::Done(_) | CallOutcome::Opens(..) => {}
             }
         }
         true
@@ -426,7 +430,7 @@ impl<S: Service> State<S> {
     fn pass_on_notices(&mut self) {
         while let Some(notice) = self.service.notice() {
             match notice {
-                Notice::Ready(socket, bits) => {
+                SocketNotice::Ready(socket, bits) => {
                     if let Some(end) = self.ends.get_mut(socket) {
                         end.show(bits);
                         if end.inbox.has_kept() {
@@ -435,12 +439,12 @@ impl<S: Service> State<S> {
                     }
                     self.end_inbox(socket);
                 }
-                Notice::Arrived(socket) => {
+                SocketNotice::Arrived(socket) => {
                     if let Some(end) = self.ends.get_mut(socket) {
                         end.show_arrival();
                     }
                 }
-                Notice::Retry(socket) => {
+                SocketNotice::Retry(socket) => {
                     let Some(end) = self.ends.get(socket) else { continue };
                     end.retry.notify_waiters();
                     if end.inbox.may_have_messages() {
@@ -448,8 +452,8 @@ impl<S: Service> State<S> {
                         end.has_more.notify_one();
                     }
                 }
-                Notice::Ending(socket) => self.accept_all_written(socket, Drain::Reserve),
-                Notice::Closed(socket) => {
+                SocketNotice::Ending(socket) => self.accept_all_written(socket, Drain::Reserve),
+                SocketNotice::Closed(socket) => {
                     if let Some(done) = self.lingering.remove(&socket) {
                         done.notify_one();
                     }
@@ -469,10 +473,10 @@ impl<S: Service> State<S> {
         !gone.is_empty()
     }
 
-    fn close(&mut self, socket: u64) -> Closing {
+    fn close(&mut self, socket: u64) -> SocketClosing {
         // No program can write any more.
         while self.accept_written(socket, Drain::Reserve) {}
-        let Some(end) = self.ends.remove(socket) else { return Closing::Done };
+        let Some(end) = self.ends.remove(socket) else { return SocketClosing::Done };
         let closing = self.service.close(socket);
         self.pass_on_notices();
         end.retry.notify_waiters();
@@ -480,7 +484,7 @@ impl<S: Service> State<S> {
     }
 
     /// Adds what the library must do to the descriptor of the call.
-    fn reply(&mut self, call: &Call, mut reply: Reply) -> Reply {
+    fn reply(&mut self, call: &SocketCall, mut reply: Reply) -> Reply {
         if let Some(end) = self.ends.get_mut(call.socket) {
             reply.response.marks = end.take_marks();
         }
@@ -488,7 +492,7 @@ impl<S: Service> State<S> {
     }
 }
 
-fn reply_of(answer: Answer, descriptor: Option<OwnedFd>) -> Reply {
+fn reply_of(answer: CallAnswer, descriptor: Option<OwnedFd>) -> Reply {
     let mut response =
         Response::new(answer.result).with_peer(&answer.peer).with_control(&answer.control);
     response.flags = answer.flags;
@@ -497,12 +501,12 @@ fn reply_of(answer: Answer, descriptor: Option<OwnedFd>) -> Reply {
 }
 
 /// A blocking call that waits for a socket.
-pub(crate) struct Waiting<S: Service> {
+pub(crate) struct Waiting<S: SocketService> {
     supervisor: Arc<Supervisor<S>>,
     socket: u64,
 }
 
-impl<S: Service> Drop for Waiting<S> {
+impl<S: SocketService> Drop for Waiting<S> {
     fn drop(&mut self) {
         let mut state = self.supervisor.lock();
         let Some(end) = state.ends.get_mut(self.socket) else { return };
@@ -530,7 +534,7 @@ fn register(fd: &Arc<OwnedFd>, interest: Interest) -> io::Result<AsyncFd<Arc<Own
     Ok(registered?)
 }
 
-async fn accept<S: Service>(
+async fn accept<S: SocketService>(
     listening_socket: ListeningSocket,
     supervisor: Weak<Supervisor<S>>,
     quotas: Arc<UserQuotas>,

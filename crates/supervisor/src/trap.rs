@@ -52,7 +52,7 @@ use tokio::process::Command;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::client::Address;
+use crate::client::SupervisorAddress;
 use handler::Handler;
 use install::Installation;
 
@@ -62,9 +62,9 @@ struct Errno(c_int);
 
 /// A command whose SCTP calls are intercepted once it has started.
 #[derive(Debug)]
-pub struct Trap(Installation);
+pub struct CallTrap(Installation);
 
-impl Trap {
+impl CallTrap {
     /// Makes the command, and all processes that it starts, stop at calls that concern SCTP. From
     /// then on none of them gains privileges by set-user-ID or file capabilities
     /// (`PR_SET_NO_NEW_PRIVS`).
@@ -81,7 +81,7 @@ impl Trap {
     /// # Errors
     /// The error of installing the filter: `EBUSY` if another filter already stops calls;
     /// `NotFound` if the command did not get this far.
-    pub fn serve(self, address: Address) -> io::Result<Trapped> {
+    pub fn serve(self, address: SupervisorAddress) -> io::Result<TrappedProgram> {
         let handler = Arc::new(Handler::new(self.0.listener()?, address));
         let (ended, is_ended) = watch::channel(false);
         let runtime = Handle::current();
@@ -91,15 +91,15 @@ impl Trap {
             drop(handler);
             ended.send_replace(true);
         })?;
-        Ok(Trapped(is_ended))
+        Ok(TrappedProgram(is_ended))
     }
 }
 
 /// The processes whose calls are answered.
 #[derive(Debug)]
-pub struct Trapped(watch::Receiver<bool>);
+pub struct TrappedProgram(watch::Receiver<bool>);
 
-impl Trapped {
+impl TrappedProgram {
     /// Waits until none of them is left.
     pub async fn until_ended(&self) {
         // Either this is reported, or the reporting thread has ended.

@@ -35,7 +35,7 @@ pub(crate) struct UserPlace {
 
 impl UserQuotas {
     /// Creates quotas that follow this process's limit of descriptors.
-    pub(crate) fn of_this_process() -> Self {
+    pub(crate) fn from_this_process() -> Self {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let share = usize::try_from(descriptors / SHARE).unwrap_or(usize::MAX / 4);
         Self::new(share, 3 * share)

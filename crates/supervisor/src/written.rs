@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
 use crate::local::{Capability, MAX_WRITTEN, Op, REQUEST, Request, filler, mark};
-use crate::service::Call;
+use crate::service::SocketCall;
 use crate::user_quotas::NOBODY;
 
 /// The number of requests to send after which a program may write, and the most that it can grow
@@ -43,7 +43,7 @@ pub(crate) enum WrittenMessage {
 
 impl WrittenMessage {
     /// Returns the call that sends it.
-    pub(crate) fn call(&self, socket: u64) -> Call {
+    pub(crate) fn call(&self, socket: u64) -> SocketCall {
         let data = match self {
             Self::Request(data) | Self::Plain(data) => data.clone(),
             Self::Invalid => Bytes::new(),
@@ -54,7 +54,7 @@ impl WrittenMessage {
             ..Request::new(Op::Send)
         };
         let (name, control) = (Bytes::new(), Bytes::new());
-        Call { request, socket, given_back: None, user: NOBODY, name, control, data }
+        SocketCall { request, socket, given_back: None, user: NOBODY, name, control, data }
     }
 
     fn parse(bytes: &[u8], capability: Capability) -> Self {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use echo::Echo;
 use eyas_supervisor::local::ENVIRONMENT;
-use eyas_supervisor::{Library, Place, Supervisor};
+use eyas_supervisor::{PreloadedLibrary, Supervisor, SupervisorPlace};
 use programs::{PROGRAM, name_of};
 
 /// Runs a program, if this process was started as one.
@@ -31,9 +31,9 @@ fn run(program: &str) -> Vec<u64> {
 fn run_with<T>(lets_write: bool, program: &str, seen: impl FnOnce(&mut Echo) -> T) -> T {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let _runtime_context = runtime.enter();
-    let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
+    let supervisor = Supervisor::start(Echo::default(), &SupervisorPlace::Private).unwrap();
     supervisor.with_service(|echo| echo.lets_write = lets_write);
-    let library = Library::new().unwrap();
+    let library = PreloadedLibrary::new().unwrap();
     let status = under(program, &library, &supervisor).status().unwrap();
     assert!(status.success(), "{program}: {status}");
     runtime.block_on(supervisor.until_unused());
@@ -46,7 +46,7 @@ fn run_writing(program: &str) -> (usize, usize) {
     run_with(true, program, |echo| (echo.written, echo.sent))
 }
 
-fn under(program: &str, library: &Library, supervisor: &Arc<Supervisor<Echo>>) -> Command {
+fn under(program: &str, library: &PreloadedLibrary, supervisor: &Arc<Supervisor<Echo>>) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "--nocapture", name_of(programs_have_unique_names)])
@@ -195,8 +195,8 @@ fn invalid_messages_harm_only_their_own_socket() {
 fn a_program_that_is_killed_leaves_no_socket() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let _runtime_context = runtime.enter();
-    let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
-    let library = Library::new().unwrap();
+    let supervisor = Supervisor::start(Echo::default(), &SupervisorPlace::Private).unwrap();
+    let library = PreloadedLibrary::new().unwrap();
     let mut child = under("endless", &library, &supervisor).spawn().unwrap();
     while supervisor.with_service(|echo| echo.closed.is_empty()) {
         std::thread::sleep(Duration::from_millis(5));
@@ -210,10 +210,10 @@ fn a_program_that_is_killed_leaves_no_socket() {
 #[test]
 fn a_program_gets_errors_without_its_supervisor() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let library = Library::new().unwrap();
+    let library = PreloadedLibrary::new().unwrap();
     let mut child = {
         let _runtime_context = runtime.enter();
-        let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
+        let supervisor = Supervisor::start(Echo::default(), &SupervisorPlace::Private).unwrap();
         let child = under("abandoned", &library, &supervisor).spawn().unwrap();
         while supervisor.with_service(|echo| echo.closed.is_empty()) {
             std::thread::sleep(Duration::from_millis(5));
@@ -229,11 +229,11 @@ fn a_program_gets_errors_without_its_supervisor() {
 fn a_service_that_ends_hangs_up_on_its_programs() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a socket");
-    let place = Place::Path { path: path.clone(), mode: 0o600 };
+    let place = SupervisorPlace::Path { path: path.clone(), mode: 0o600 };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let _runtime_context = runtime.enter();
     let supervisor = Supervisor::start(Echo::default(), &place).unwrap();
-    let library = Library::new().unwrap();
+    let library = PreloadedLibrary::new().unwrap();
     let mut child = under("ended", &library, &supervisor).spawn().unwrap();
     while supervisor.with_service(|echo| echo.closed.is_empty()) {
         std::thread::sleep(Duration::from_millis(5));

@@ -12,7 +12,7 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
 use echo::{Echo, STATUS};
 use eyas_supervisor::local::{Capability, Op, REQUEST, RESPONSE, Request, Response};
-use eyas_supervisor::{Address, AskError, Place, Supervisor};
+use eyas_supervisor::{AskError, Supervisor, SupervisorAddress, SupervisorPlace};
 use nix::sys::socket::getsockopt;
 use nix::{getsockopt_impl, sockopt_impl};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
@@ -25,9 +25,9 @@ fn a_supervisor_at_a_path_answers_there() {
     let path = folder.path().join("sctp");
     let runtime = Runtime::new().unwrap();
     let _runtime_context = runtime.enter();
-    let place = Place::Path { path: path.clone(), mode: 0o600 };
+    let place = SupervisorPlace::Path { path: path.clone(), mode: 0o600 };
     let supervisor = Supervisor::start(Echo::default(), &place).unwrap();
-    let address = Address::of_path(&path);
+    let address = SupervisorAddress::from_path(&path);
     assert_eq!(address.status().unwrap(), STATUS);
     assert_eq!(&address.value(), supervisor.address());
     drop(supervisor);
@@ -39,12 +39,12 @@ fn a_supervisor_at_a_path_answers_there() {
 fn the_owner_finds_it_and_may_query_it() {
     let runtime = Runtime::new().unwrap();
     let _runtime_context = runtime.enter();
-    let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
-    let given = Address::parse(supervisor.address()).unwrap();
+    let supervisor = Supervisor::start(Echo::default(), &SupervisorPlace::Private).unwrap();
+    let given = SupervisorAddress::parse(supervisor.address()).unwrap();
     assert_eq!(given.status().unwrap(), STATUS);
     let name = supervisor.address().to_str().unwrap().split(' ').next().unwrap();
-    let listed = Address::parse(OsStr::new(name)).unwrap();
-    assert!(Address::all().unwrap().contains(&listed));
+    let listed = SupervisorAddress::parse(OsStr::new(name)).unwrap();
+    assert!(SupervisorAddress::all().unwrap().contains(&listed));
     assert_eq!(listed.status().unwrap(), STATUS, "without its key");
 }
 
@@ -52,7 +52,7 @@ fn the_owner_finds_it_and_may_query_it() {
 fn without_the_key_no_socket_is_created() {
     let runtime = Runtime::new().unwrap();
     let _runtime_context = runtime.enter();
-    let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
+    let supervisor = Supervisor::start(Echo::default(), &SupervisorPlace::Private).unwrap();
     let (name, key) = supervisor.address().to_str().unwrap().split_once(' ').unwrap();
     let name = SocketAddr::from_abstract_name(&name[1..]).unwrap();
     let key = u64::from_str_radix(key, 16).unwrap();
@@ -99,7 +99,7 @@ fn only_who_has_its_descriptor_can_use_a_socket() {
     let path = folder.path().join("sctp");
     let runtime = Runtime::new().unwrap();
     let _runtime_context = runtime.enter();
-    let place = Place::Path { path: path.clone(), mode: 0o666 };
+    let place = SupervisorPlace::Path { path: path.clone(), mode: 0o666 };
     let _supervisor = Supervisor::start(Echo::default(), &place).unwrap();
     let (owner, stranger) =
         (UnixStream::connect(&path).unwrap(), UnixStream::connect(&path).unwrap());
@@ -132,7 +132,7 @@ fn a_connection_without_a_request_is_closed() {
     runtime.block_on(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sctp");
-        let place = Place::Path { path: path.clone(), mode: 0o666 };
+        let place = SupervisorPlace::Path { path: path.clone(), mode: 0o666 };
         let _supervisor = Supervisor::start(Echo::default(), &place).unwrap();
         let mut silent = tokio::net::UnixStream::connect(&path).await.unwrap();
         assert_eq!(silent.read(&mut [0]).await.unwrap(), 0);
@@ -154,6 +154,6 @@ fn another_version_is_distinguished_from_a_missing_supervisor() {
         answer[..4].copy_from_slice(&u32::MAX.to_ne_bytes());
         stream.write_all(&answer).unwrap();
     });
-    assert!(matches!(Address::of_path(&path).status(), Err(AskError::OtherVersion)));
+    assert!(matches!(SupervisorAddress::from_path(&path).status(), Err(AskError::OtherVersion)));
     server.join().unwrap();
 }

@@ -72,16 +72,16 @@ proptest! {
     #[test]
     fn a_capability_is_told_from_other_rates(random in any::<u64>(), rate in any::<u64>()) {
         let capability = Capability::new(random);
-        prop_assert_eq!(Capability::of_rate(capability.rate()), Some(capability));
-        prop_assert!(Capability::of_rate(rate).is_none_or(|found| found.rate() == rate));
+        prop_assert_eq!(Capability::from_rate(capability.rate()), Some(capability));
+        prop_assert!(Capability::from_rate(rate).is_none_or(|found| found.rate() == rate));
         // 2^63 bytes a second are more than any program asks for, and the default is the maximum.
         let writable = capability.with_writable(true);
-        prop_assert_eq!(Capability::of_rate(writable.rate()), Some(writable));
+        prop_assert_eq!(Capability::from_rate(writable.rate()), Some(writable));
         prop_assert!(writable.is_writable() && !capability.is_writable());
         prop_assert_eq!(writable.number(), capability.number());
         prop_assert_eq!(writable.with_writable(false), capability);
-        prop_assert_eq!(Capability::of_rate(rate >> 1), None);
-        prop_assert_eq!(Capability::of_rate(u64::MAX), None);
+        prop_assert_eq!(Capability::from_rate(rate >> 1), None);
+        prop_assert_eq!(Capability::from_rate(u64::MAX), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use echo::Echo;
-use eyas_supervisor::{Address, Place, Supervisor, Trap, Trapped};
+use eyas_supervisor::{CallTrap, Supervisor, SupervisorAddress, SupervisorPlace, TrappedProgram};
 use programs::{PROGRAM, name_of};
 use tokio::process::{Child, Command};
 use tokio::runtime::Runtime;
@@ -27,7 +27,7 @@ struct Run {
     runtime: Runtime,
     supervisor: Arc<Supervisor<Echo>>,
     child: Child,
-    trapped: Trapped,
+    trapped: TrappedProgram,
 }
 
 impl Run {
@@ -35,11 +35,11 @@ impl Run {
     fn start(program: &str) -> Option<Self> {
         let runtime = Runtime::new().unwrap();
         let runtime_context = runtime.enter();
-        let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
+        let supervisor = Supervisor::start(Echo::default(), &SupervisorPlace::Private).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "--nocapture", name_of(programs_have_unique_names)]);
         command.env(PROGRAM, program).stdout(Stdio::null()).kill_on_drop(true);
-        let trap = match Trap::set(&mut command) {
+        let trap = match CallTrap::set(&mut command) {
             Ok(trap) => trap,
             Err(error) => {
                 eprintln!("skipped: the kernel does not support user notification: {error}");
@@ -47,7 +47,7 @@ impl Run {
             }
         };
         let child = command.spawn().unwrap();
-        let trapped = trap.serve(Address::parse(supervisor.address()).unwrap()).unwrap();
+        let trapped = trap.serve(SupervisorAddress::parse(supervisor.address()).unwrap()).unwrap();
         drop(runtime_context);
         Some(Self { runtime, supervisor, child, trapped })
     }

@@ -167,7 +167,7 @@ impl TestServer {
         let mut builder =
             builder(authority, &faces.tcp, faces)?.versions(versions).alt_svc(alt_svc);
         if faces.sctp == SctpFace::InsideUdp {
-            builder = builder.sctp(SctpService::on_free_port());
+            builder = builder.sctp(SctpService::with_free_port());
         }
         let bound = BoundAddress { address: public, tcp: Some(tcp), udp: None };
         self.servers.push(builder.start_on(vec![bound])?);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use eyas_sctp_tokio::protocol::config::AssociationConfig;
 use eyas_sctp_tokio::{ENCAPSULATION_PORT, direct_access};
-use eyas_supervisor::{Encapsulation, Settings, Sockets, Supervisor};
+use eyas_supervisor::{SctpEncapsulation, SctpSettings, SctpSockets, Supervisor};
 use tokio::time::{Instant, sleep};
 
 use super::interruption::InterruptionSignals;
@@ -36,17 +36,17 @@ pub(super) async fn run(flags: &SctpFlags, common: &CommonFlags) -> Result<ExitC
     }
 }
 
-fn settings(flags: &SctpCarrierFlags, serves: String) -> Settings {
+fn settings(flags: &SctpCarrierFlags, serves: String) -> SctpSettings {
     let encapsulation = match flags.udp {
-        Some(port) => Encapsulation::Udp(port),
-        None if flags.ip || direct_access().is_ok() => Encapsulation::Ip,
-        None => Encapsulation::Udp(ENCAPSULATION_PORT),
+        Some(port) => SctpEncapsulation::Udp(port),
+        None if flags.ip || direct_access().is_ok() => SctpEncapsulation::Ip,
+        None => SctpEncapsulation::Udp(ENCAPSULATION_PORT),
     };
     let mut association = AssociationConfig::default();
     if let Some(options) = &flags.multipath {
         options.apply(&mut association);
     }
-    Settings { encapsulation, addresses: flags.local_address.clone(), association, serves }
+    SctpSettings { encapsulation, addresses: flags.local_address.clone(), association, serves }
 }
 
 /// Waits for what continues after the command, unless this process is interrupted.
@@ -61,7 +61,7 @@ async fn finish_unless_interrupted(
 }
 
 /// Waits until the last associations have ended, but not for ever.
-async fn until_associations_end(supervisor: &Supervisor<Sockets>) {
+async fn until_associations_end(supervisor: &Supervisor<SctpSockets>) {
     let until = Instant::now() + GRACE;
     while Instant::now() < until && supervisor.with_service(|sockets| sockets.associations() > 0) {
         sleep(RECHECK_AFTER).await;

@@ -40,7 +40,7 @@ impl Default for SctpService {
 
 impl SctpService {
     /// Serves SCTP over UDP at a free port, for tests.
-    pub fn on_free_port() -> Self {
+    pub fn with_free_port() -> Self {
         Self { encapsulation_port: Some(0), over_ip: SctpOverIp::No, optional: false }
     }
 

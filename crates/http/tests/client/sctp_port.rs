@@ -36,7 +36,7 @@ async fn the_port_of_sctp_inside_udp_is_learnt() {
         let server = Server::builder().listen((Ipv4Addr::LOCALHOST, 0).into()).names([NAME]);
         let server = server
             .versions(Versions::HTTP_1)
-            .sctp(SctpService::on_free_port())
+            .sctp(SctpService::with_free_port())
             .service(service_fn(answer));
         let running = server.start().await.expect("a server");
         let port = running.local_addr().port();
@@ -67,7 +67,7 @@ async fn the_port_of_sctp_inside_udp_is_learnt() {
 #[tokio::test]
 async fn an_association_that_falls_silent_costs_a_race() {
     let server = Server::builder().listen((Ipv4Addr::LOCALHOST, 0).into()).names([NAME]);
-    let server = server.versions(Versions::HTTP_1).sctp(SctpService::on_free_port());
+    let server = server.versions(Versions::HTTP_1).sctp(SctpService::with_free_port());
     let running = server.service(service_fn(answer)).start().await.expect("a server");
     let port = running.local_addr().port();
     let sctp = running.sctp().and_then(SctpListener::encapsulation_port).expect("SCTP inside UDP");

@@ -58,7 +58,7 @@ impl Over {
 
 /// Starts a server with every transport that our client supports.
 pub(crate) async fn run(builder: ServerBuilder) -> Running {
-    start(builder.sctp(SctpService::on_free_port())).await
+    start(builder.sctp(SctpService::with_free_port())).await
 }
 
 /// Returns a client that uses only this version and transport.

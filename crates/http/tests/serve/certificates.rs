@@ -40,7 +40,7 @@ fn identity(name: &str) -> ServerIdentity {
 }
 
 async fn start(builder: ServerBuilder) -> Running {
-    let builder = builder.sctp(SctpService::on_free_port());
+    let builder = builder.sctp(SctpService::with_free_port());
     builder.service(tower::service_fn(answer)).start().await.expect("it starts")
 }
 

@@ -100,7 +100,7 @@ fn topology(setup: &ClientsSetup, seed: u64) -> Result<Topology, LiveError> {
         path.forward = super::testbed::forward(&setup.link);
         path.backward = super::testbed::backward(&setup.link);
         path.backward.delay += delay;
-        path.middleboxes = MiddleboxConfig::of_all(&setup.link.middlebox)
+        path.middleboxes = MiddleboxConfig::from_specs(&setup.link.middlebox)
             .map_err(|cause| LiveError::Testbed(cause.to_string()))?;
     }
     Ok(Topology { paths: vec![ipv4, ipv6], ..Topology::default() }.with_seed(seed))

@@ -35,7 +35,7 @@ impl Capability {
 
     /// Parses the value of the option; `None` if it is that of another socket.
     #[must_use]
-    pub const fn of_rate(rate: u64) -> Option<Self> {
+    pub const fn from_rate(rate: u64) -> Option<Self> {
         if rate & !(RANDOM | WRITABLE) == MARK { Some(Self(rate)) } else { None }
     }
 

@@ -8,7 +8,7 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
 
-use crate::client::Address;
+use crate::client::SupervisorAddress;
 use crate::local::{MAX_DATA, Op, RESPONSE, Request, Response};
 
 /// The reply to a call.
@@ -24,7 +24,7 @@ pub(super) struct Reply {
 pub(super) struct Connection(UnixStream);
 
 impl Connection {
-    pub(super) async fn open(address: &Address) -> io::Result<Self> {
+    pub(super) async fn open(address: &SupervisorAddress) -> io::Result<Self> {
         Ok(Self(UnixStream::connect(address.path()).await?))
     }
 

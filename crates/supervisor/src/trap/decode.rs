@@ -25,12 +25,12 @@ const MAX_NAME: usize = 128;
 
 /// A system call: its number and arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct TrappedCall {
     pub(super) number: c_long,
     pub(super) arguments: [u64; 6],
 }
 
-impl Call {
+impl TrappedCall {
     fn int(&self, index: usize) -> c_int {
         self.arguments[index] as c_int
     }
@@ -118,7 +118,7 @@ impl SupervisorRequest {
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     pub(super) thread: &'a Thread,
-    pub(super) call: Call,
+    pub(super) call: TrappedCall,
     pub(super) socket: Capability,
     pub(super) copy: &'a OwnedFd,
 }
@@ -369,7 +369,7 @@ fn is_dup2(number: c_long) -> bool {
 }
 
 /// Handles `dup2` and `dup3`: calls on a copy at a low number would not be intercepted.
-fn dup2(call: &Call) -> Result<Plan, Errno> {
+fn dup2(call: &TrappedCall) -> Result<Plan, Errno> {
     if call.int(1) >= BASE { Ok(Plan::Pass) } else { Err(Errno(libc::EINVAL)) }
 }
 

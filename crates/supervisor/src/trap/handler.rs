@@ -12,12 +12,12 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Errno;
 use super::connection::{Connection, Reply};
-use super::decode::{Call, Delivery, NameBuffer, Plan, Reader, SupervisorRequest};
+use super::decode::{Delivery, NameBuffer, Plan, Reader, SupervisorRequest, TrappedCall};
 use super::listener::{Listener, NewDescriptor};
 use super::numbers::Numbers;
 use super::thread::Thread;
 use super::write_back::{Ending, write};
-use crate::client::Address;
+use crate::client::SupervisorAddress;
 use crate::descriptor::capability_of;
 use crate::local::subject::KIND_FLAGS;
 use crate::local::{Capability, Op};
@@ -33,7 +33,7 @@ const MAX_IDLE_CONNECTIONS: usize = 32;
 #[derive(Debug)]
 pub(super) struct Handler {
     pub(super) listener: Arc<Listener>,
-    address: Address,
+    address: SupervisorAddress,
     idle_connections: Mutex<Vec<Connection>>,
     numbers: Mutex<Numbers>,
     /// Read-locked while a copy of a program's descriptor is held and the program continues to run:
@@ -44,7 +44,7 @@ pub(super) struct Handler {
 /// A stopped call with its thread and, if it is on an SCTP socket, a copy of the descriptor.
 struct StoppedCall {
     thread: Thread,
-    call: Call,
+    call: TrappedCall,
     socket: Option<(OwnedFd, Capability)>,
 }
 
@@ -57,7 +57,7 @@ fn errno(error: &io::Error) -> Errno {
 }
 
 impl Handler {
-    pub(super) fn new(listener: Listener, address: Address) -> Self {
+    pub(super) fn new(listener: Listener, address: SupervisorAddress) -> Self {
         Self {
             listener: Arc::new(listener),
             address,
@@ -69,7 +69,8 @@ impl Handler {
 
     /// Answers one call.
     pub(super) async fn serve(&self, notification: &seccomp_notif) {
-        let call = Call { number: notification.data.nr.into(), arguments: notification.data.args };
+        let call =
+            TrappedCall { number: notification.data.nr.into(), arguments: notification.data.args };
         let Some(thread) =
             Thread::from_notification(&self.listener, notification.id, notification.pid)
         else {

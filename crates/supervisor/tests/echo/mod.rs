@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use eyas_supervisor::local::Op;
-use eyas_supervisor::{Answer, Call, Closing, Notice, Outcome, Service, poll};
+use eyas_supervisor::{
+    CallAnswer, CallOutcome, SocketCall, SocketClosing, SocketNotice, SocketService, poll,
+};
 
 /// The number of messages that a socket can hold.
 pub(crate) const LIMIT: usize = 4;
@@ -32,7 +34,7 @@ pub(crate) struct Echo {
     sockets: BTreeMap<u64, VecDeque<Bytes>>,
     last_socket: u64,
     ended: Vec<u64>,
-    notices: VecDeque<Notice>,
+    notices: VecDeque<SocketNotice>,
     /// The number of queries before an association is established.
     opening: usize,
     pub(crate) closed: Vec<u64>,
@@ -56,24 +58,24 @@ impl Echo {
         let readable = if queue.is_empty() { 0 } else { poll::IN };
         let writable = if queue.len() < LIMIT { poll::OUT } else { 0 };
         let ended = if self.ended.contains(&socket) { poll::RDHUP | poll::IN } else { 0 };
-        self.notices.push_back(Notice::Ready(socket, readable | writable | ended));
-        self.notices.push_back(Notice::Retry(socket));
+        self.notices.push_back(SocketNotice::Ready(socket, readable | writable | ended));
+        self.notices.push_back(SocketNotice::Retry(socket));
     }
 
-    fn send(&mut self, socket: u64, call: &Call, uses_reserve: bool) -> Outcome {
+    fn send(&mut self, socket: u64, call: &SocketCall, uses_reserve: bool) -> CallOutcome {
         if self.lets_write && self.ended.contains(&socket) {
-            return Outcome::Failed(libc::EPIPE);
+            return CallOutcome::Failed(libc::EPIPE);
         }
-        let Some(queue) = self.sockets.get_mut(&socket) else { return Outcome::Failed(9) };
+        let Some(queue) = self.sockets.get_mut(&socket) else { return CallOutcome::Failed(9) };
         if call.data == END {
             self.ended.push(socket);
         } else if queue.len() >= LIMIT && !uses_reserve {
-            return Outcome::Wait(libc::EAGAIN);
+            return CallOutcome::Wait(libc::EAGAIN);
         } else {
             self.sent += 1;
             queue.push_back(call.data.clone());
             if queue.len() > 1 {
-                self.notices.push_back(Notice::Arrived(socket));
+                self.notices.push_back(SocketNotice::Arrived(socket));
             }
         }
         self.ready(socket);
@@ -82,15 +84,18 @@ impl Echo {
             OPENS_FOR_EVER => usize::MAX,
             _ => return done(call.data.len() as i32),
         };
-        Outcome::Opens(Answer { result: call.data.len() as i32, ..Answer::default() }, 7)
+        CallOutcome::Opens(
+            CallAnswer { result: call.data.len() as i32, ..CallAnswer::default() },
+            7,
+        )
     }
 
-    fn receive(&mut self, socket: u64, room: usize) -> Outcome {
-        let Some(queue) = self.sockets.get_mut(&socket) else { return Outcome::Failed(9) };
+    fn receive(&mut self, socket: u64, room: usize) -> CallOutcome {
+        let Some(queue) = self.sockets.get_mut(&socket) else { return CallOutcome::Failed(9) };
         let Some(mut message) = queue.pop_front() else {
             return match self.ended.contains(&socket) {
                 true => done(0),
-                false => Outcome::Wait(libc::EAGAIN),
+                false => CallOutcome::Wait(libc::EAGAIN),
             };
         };
         let data = message.split_to(room.min(message.len()));
@@ -103,25 +108,25 @@ impl Echo {
         let head = [44_usize.to_ne_bytes().to_vec(), 132_i32.to_ne_bytes().to_vec()].concat();
         let control = [head, 3_i32.to_ne_bytes().to_vec(), vec![7; 32]].concat();
         let (result, peer) = (data.len() as i32, b"peer".to_vec());
-        Outcome::Done(Answer { result, flags, peer, control, data, socket: None })
+        CallOutcome::Done(CallAnswer { result, flags, peer, control, data, socket: None })
     }
 }
 
-fn done(result: i32) -> Outcome {
-    Outcome::Done(Answer { result, ..Answer::default() })
+fn done(result: i32) -> CallOutcome {
+    CallOutcome::Done(CallAnswer { result, ..CallAnswer::default() })
 }
 
-impl Service for Echo {
-    fn call(&mut self, call: &Call) -> Outcome {
+impl SocketService for Echo {
+    fn call(&mut self, call: &SocketCall) -> CallOutcome {
         let (request, socket) = (call.request, call.socket);
         match request.op {
             Op::Socket => {
                 let socket = Some(self.create());
-                Outcome::Done(Answer { socket, ..Answer::default() })
+                CallOutcome::Done(CallAnswer { socket, ..CallAnswer::default() })
             }
             Op::Accept => {
                 let (socket, peer) = (Some(self.create()), b"client".to_vec());
-                Outcome::Done(Answer { socket, peer, ..Answer::default() })
+                CallOutcome::Done(CallAnswer { socket, peer, ..CallAnswer::default() })
             }
             Op::Send => self.send(socket, call, false),
             Op::SetOption if self.lets_write => {
@@ -131,23 +136,23 @@ impl Service for Echo {
             }
             Op::Receive => self.receive(socket, request.b as usize),
             Op::Connect if call.name == REFUSED => {
-                self.notices.push_back(Notice::Retry(socket));
-                Outcome::Wait(libc::EINPROGRESS)
+                self.notices.push_back(SocketNotice::Retry(socket));
+                CallOutcome::Wait(libc::EINPROGRESS)
             }
             Op::Connect => done(0),
             Op::GetOption => {
                 let data = call.data.slice(..call.data.len().min(8));
-                Outcome::Done(Answer { data, ..Answer::default() })
+                CallOutcome::Done(CallAnswer { data, ..CallAnswer::default() })
             }
             Op::LocalName => {
                 let peer = socket.to_string().into_bytes();
-                Outcome::Done(Answer { peer, ..Answer::default() })
+                CallOutcome::Done(CallAnswer { peer, ..CallAnswer::default() })
             }
             Op::Status => {
                 let data = Bytes::from_static(STATUS);
-                Outcome::Done(Answer { data, ..Answer::default() })
+                CallOutcome::Done(CallAnswer { data, ..CallAnswer::default() })
             }
-            _ => Outcome::Failed(libc::EOPNOTSUPP),
+            _ => CallOutcome::Failed(libc::EOPNOTSUPP),
         }
     }
 
@@ -159,15 +164,15 @@ impl Service for Echo {
         !self.ended.contains(&socket)
     }
 
-    fn send_written(&mut self, call: &Call, uses_reserve: bool) -> Outcome {
+    fn send_written(&mut self, call: &SocketCall, uses_reserve: bool) -> CallOutcome {
         let sent = self.send(call.socket, call, uses_reserve);
-        self.written += usize::from(matches!(sent, Outcome::Done(_)));
+        self.written += usize::from(matches!(sent, CallOutcome::Done(_)));
         sent
     }
 
-    fn retry(&mut self, call: &Call) -> Outcome {
+    fn retry(&mut self, call: &SocketCall) -> CallOutcome {
         match call.request.op {
-            Op::Connect => Outcome::Failed(libc::ECONNREFUSED),
+            Op::Connect => CallOutcome::Failed(libc::ECONNREFUSED),
             _ => self.call(call),
         }
     }
@@ -176,17 +181,18 @@ impl Service for Echo {
         assert_eq!(association, 7);
         let is_opening = self.opening > 0;
         self.opening = self.opening.saturating_sub(1);
-        self.notices.extend((is_opening && self.opening == 0).then_some(Notice::Retry(socket)));
+        self.notices
+            .extend((is_opening && self.opening == 0).then_some(SocketNotice::Retry(socket)));
         is_opening
     }
 
-    fn close(&mut self, socket: u64) -> Closing {
+    fn close(&mut self, socket: u64) -> SocketClosing {
         self.sockets.remove(&socket);
         self.closed.push(socket);
-        Closing::Done
+        SocketClosing::Done
     }
 
-    fn notice(&mut self) -> Option<Notice> {
+    fn notice(&mut self) -> Option<SocketNotice> {
         self.notices.pop_front()
     }
 }

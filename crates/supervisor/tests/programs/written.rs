@@ -31,7 +31,7 @@ fn capability(fd: c_int) -> Capability {
         libc::syscall(call, fd, libc::SOL_SOCKET, option, &raw mut rate, &raw mut length)
     };
     assert_eq!(result, 0);
-    Capability::of_rate(rate).unwrap()
+    Capability::from_rate(rate).unwrap()
 }
 
 /// Returns a socket whose messages are written from now on.

@@ -34,7 +34,7 @@ async fn connect(running: &Running) -> Connection {
 #[tokio::test]
 async fn a_connection_counts_until_its_association_has_ended() {
     let limits = Limits { idle_time: Duration::from_secs(1), ..Limits::default() };
-    let builder = builder().plain().sctp(SctpService::on_free_port()).limits(limits);
+    let builder = builder().plain().sctp(SctpService::with_free_port()).limits(limits);
     let running = start(builder).await;
     let client = connect(&running).await;
     let request = "GET /bytes/100000000 HTTP/1.1\r\nHost: a\r\n\r\n";

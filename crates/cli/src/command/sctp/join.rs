@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use eyas_supervisor::{Address, AskError, is_in_shared_folder};
+use eyas_supervisor::{AskError, SupervisorAddress, is_in_shared_folder};
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, geteuid, getpid, set_child_subreaper, wait};
 
@@ -22,7 +22,7 @@ pub(super) async fn run(
     // The command may change its working directory.
     let socket = std::path::absolute(socket)
         .map_err(|cause| Failure::read(&socket.display().to_string(), &cause))?;
-    let address = Address::of_path(&socket);
+    let address = SupervisorAddress::from_path(&socket);
     let server = address.server_user().map_err(|cause| join_failure(&socket, &cause))?;
     check_server(server, geteuid().as_raw(), &socket)?;
     // Check this first, because the command would only see a kernel without SCTP.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use eyas_supervisor::{Address, Place, Sockets};
+use eyas_supervisor::{SctpSockets, SupervisorAddress, SupervisorPlace};
 
 use super::super::child::{SignalForwarder, exit_code};
 use super::super::descriptors;
@@ -18,12 +18,13 @@ pub(super) async fn run(flags: &SctpRunFlags, common: &CommonFlags) -> Result<Ex
     let settings = settings(&flags.carrier, words.join(" "));
     let file = flags.carrier.capture.as_deref();
     let capture = capture::create(file)?;
-    let served = Sockets::serve(&settings, &Place::Private, capture.as_ref());
+    let served = SctpSockets::serve(&settings, &SupervisorPlace::Private, capture.as_ref());
     let supervisor = served.map_err(|cause| {
         Failure::new(FailureKind::Listen, format!("cannot carry SCTP: {cause}"))
             .hint("--udp needs no privileges; --ip requires root or CAP_NET_RAW")
     })?;
-    let address = Address::parse(supervisor.address()).expect("a supervisor's own address");
+    let address =
+        SupervisorAddress::parse(supervisor.address()).expect("a supervisor's own address");
     let mut started = start(flags, &address, common)?;
     // Only now, because programs that use `select` rely on the limit that they inherit.
     descriptors::raise_limit();

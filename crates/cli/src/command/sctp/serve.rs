@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use eyas_supervisor::{LibraryFile, Place, Sockets, Status, is_open_to_all};
+use eyas_supervisor::{
+    PreloadedLibraryFile, SctpSockets, SupervisorPlace, SupervisorStatus, is_open_to_all,
+};
 use serde_json::json;
 
 use super::super::descriptors;
@@ -24,17 +26,17 @@ pub(super) async fn run(flags: &SctpServeFlags, common: &CommonFlags) -> Result<
     let path = std::path::absolute(&path)
         .map_err(|cause| Failure::read(&path.display().to_string(), &cause))?;
     let settings = settings(&flags.carrier, path.display().to_string());
-    let place = Place::Path { path: path.clone(), mode: flags.mode };
+    let place = SupervisorPlace::Path { path: path.clone(), mode: flags.mode };
     let file = flags.carrier.capture.as_deref();
     let capture = capture::create(file)?;
-    let served = Sockets::serve(&settings, &place, capture.as_ref());
+    let served = SctpSockets::serve(&settings, &place, capture.as_ref());
     let supervisor = served.map_err(|cause| {
         Failure::new(FailureKind::Listen, format!("cannot serve at {}: {cause}", path.display()))
             .hint("--socket PATH, --udp and --ip choose another socket and carrier")
     })?;
     let library = match &flags.library {
         Some(file) => Some(
-            LibraryFile::write(file)
+            PreloadedLibraryFile::write(file)
                 .map_err(|cause| Failure::write(&file.display().to_string(), &cause))?,
         ),
         None => None,
@@ -71,7 +73,7 @@ fn default_path() -> Result<PathBuf, Failure> {
 fn announce(
     path: &Path,
     library: Option<&Path>,
-    status: &Status,
+    status: &SupervisorStatus,
     common: &CommonFlags,
 ) -> Result<(), Failure> {
     if is_open_to_all(path) {

@@ -4,7 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::process::Stdio;
 
-use eyas_supervisor::{Address, Library, Linkage, Trap, Trapped, local};
+use eyas_supervisor::{
+    CallTrap, PreloadedLibrary, ProgramLinkage, SupervisorAddress, TrappedProgram, local,
+};
 use tokio::process::{Child, Command};
 
 use super::super::child::start_failure;
@@ -20,15 +22,15 @@ pub(super) struct StartedProgram {
 /// How calls of the command are intercepted.
 pub(super) enum CallInterception {
     /// By the preloaded library, which exists as long as this value.
-    Preloaded { _library: Library },
+    Preloaded { _library: PreloadedLibrary },
     /// By the kernel, which stops them.
-    Trapped(Trapped),
+    Trapped(TrappedProgram),
 }
 
 /// Starts the command with the address of its supervisor.
 pub(super) fn start(
     flags: &SctpRunFlags,
-    address: &Address,
+    address: &SupervisorAddress,
     common: &CommonFlags,
 ) -> Result<StartedProgram, Failure> {
     let (program, arguments) = flags.command.split_first().ok_or_else(|| {
@@ -41,7 +43,7 @@ pub(super) fn start(
         command.stdout(Stdio::from(io::stderr()));
     }
     if flags.seccomp || needs_trap(program) {
-        let trap = Trap::set(&mut command).map_err(|cause| trap_failure(program, &cause))?;
+        let trap = CallTrap::set(&mut command).map_err(|cause| trap_failure(program, &cause))?;
         let spawned = command.spawn();
         let trapped = trap.serve(address.clone());
         return match (spawned, trapped) {
@@ -55,7 +57,7 @@ pub(super) fn start(
             (_, Err(why)) => Err(trap_failure(program, &why)),
         };
     }
-    let library = Library::new().map_err(library_failure)?;
+    let library = PreloadedLibrary::new().map_err(library_failure)?;
     let preload = preload(library.path().as_os_str(), std::env::var_os("LD_PRELOAD"));
     let child = command.env("LD_PRELOAD", preload).spawn();
     let child = child.map_err(|cause| start_failure(program, &cause))?;
@@ -64,7 +66,10 @@ pub(super) fn start(
 
 /// Returns whether a preloaded library cannot intercept the calls of a program.
 fn needs_trap(program: &OsStr) -> bool {
-    matches!(Linkage::from_program(program), Some(Linkage::Static | Linkage::Go | Linkage::Musl))
+    matches!(
+        ProgramLinkage::from_program(program),
+        Some(ProgramLinkage::Static | ProgramLinkage::Go | ProgramLinkage::Musl)
+    )
 }
 
 /// Returns the value for preloading the library before those that the user preloads already.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use eyas_supervisor::{Address, AskError};
+use eyas_supervisor::{AskError, SupervisorAddress};
 
 use super::join::join_failure;
 use super::serve::carrier_text;
@@ -18,9 +18,9 @@ use crate::terminal::{OutputStyle, Paint, PaintedLine, count, table, time, wrapp
 
 /// Queries supervisors, and prints their state.
 pub(super) fn run(flags: &SctpStatusFlags, common: &CommonFlags) -> Result<(), Failure> {
-    let supervisors = match (&flags.socket, Address::of_this_process()) {
+    let supervisors = match (&flags.socket, SupervisorAddress::from_this_process()) {
         (Some(path), _) => {
-            let status = Address::of_path(path).status();
+            let status = SupervisorAddress::from_path(path).status();
             vec![read(&status.map_err(|cause| join_failure(path, &cause))?)?]
         }
         (None, Some(address)) => {
@@ -50,7 +50,8 @@ fn read(status: &[u8]) -> Result<SupervisorShape, Failure> {
 
 /// Returns the supervisors of this user; of others only their existence is known.
 fn all(common: &CommonFlags) -> Result<Vec<SupervisorShape>, Failure> {
-    let listed = Address::all().map_err(|cause| Failure::read("/proc/net/unix", &cause))?;
+    let listed =
+        SupervisorAddress::all().map_err(|cause| Failure::read("/proc/net/unix", &cause))?;
     let mut found = Vec::new();
     for address in listed {
         match address.status() {
