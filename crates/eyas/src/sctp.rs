@@ -25,5 +25,5 @@ mod messages_tests;
 #[cfg(test)]
 mod secured_pair;
 
-pub(crate) use failure::{attempt_failure, connect_failure};
+pub(crate) use failure::{association_failure, attempt_failure};
 pub use streams::SctpStreams;

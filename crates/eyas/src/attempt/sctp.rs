@@ -16,7 +16,7 @@ use crate::connection_info::ConnectionInfo;
 use crate::connector::EndpointConnector;
 use crate::failure::failure;
 use crate::sctp::secured::{Role, Secured};
-use crate::sctp::{attempt_failure, connect_failure};
+use crate::sctp::{association_failure, attempt_failure};
 
 /// The pair of streams that carries the bytes of a connection.
 pub(super) const STREAM: StreamId = StreamId(0);
@@ -44,7 +44,7 @@ async fn open(
     let start = Instant::now();
     let (peer, carrier) = (attempt.sctp_peer(), carrier(attempt.candidate.transport));
     let opened = connector.sctp().open(carrier, peer).await;
-    let pending = opened.map_err(|error| connect_failure(&error, peer.address))?;
+    let pending = opened.map_err(|error| association_failure(&error, peer.address))?;
     if !pending.is_established() {
         return establish(&pending, start, attempt, reporter, info).await;
     }

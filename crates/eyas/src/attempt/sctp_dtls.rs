@@ -15,7 +15,7 @@ use super::{AttemptReporter, CandidateAttempt, EstablishedTransport};
 use crate::byte_stream::ByteTransport;
 use crate::connector::{DtlsConnector, EndpointConnector};
 use crate::failure::{CERTIFICATE_REJECTED, failure};
-use crate::sctp::{attempt_failure, connect_failure};
+use crate::sctp::{association_failure, attempt_failure};
 use crate::security::{explained, keeping};
 
 pub(super) async fn run(
@@ -41,7 +41,7 @@ pub(super) async fn run(
     let pending = opened.map_err(|error| match error {
         // The peer verifies our certificate last, when the handshake is already complete here.
         SctpConnectError::Dtls(DtlsEndReason::Closed) if has_certificate => rejected_by_peer(),
-        error => explained(connect_failure(&error, peer.address), rejected.get().cloned()),
+        error => explained(association_failure(&error, peer.address), rejected.get().cloned()),
     })?;
     let mut info = attempt.info();
     info.timings.security = Some(attempt.origin.elapsed());

@@ -28,21 +28,20 @@ use crate::failure::{connect_failure, icmp_failure, io_failure, send_failure};
 
 /// Connects a non-blocking socket.
 pub(super) async fn connect(socket: Socket, peer: SocketAddr) -> Result<TcpStream, AttemptFailure> {
-    let local = |error: io::Error| io_failure(&error, EvidenceLevel::Started);
+    let classified = |error: io::Error| io_failure(&error, EvidenceLevel::Started);
     let family = Domain::for_address(peer);
     let reports_enabled = icmp::enable_reports(&socket, family).is_ok();
-    match socket.connect(&peer.into()) {
-        Err(error) if error.raw_os_error() != Some(errno::EINPROGRESS) => {
-            return Err(send_failure(&error, SocketCall::Connect, peer));
-        }
-        Ok(()) | Err(_) => {}
+    if let Err(error) = socket.connect(&peer.into())
+        && error.raw_os_error() != Some(errno::EINPROGRESS)
+    {
+        return Err(send_failure(&error, SocketCall::Connect, peer));
     }
-    let stream = TcpStream::from_std(socket.into()).map_err(local)?;
-    let ready = stream.ready(Interest::WRITABLE | Interest::ERROR).await.map_err(local)?;
+    let stream = TcpStream::from_std(socket.into()).map_err(classified)?;
+    let ready = stream.ready(Interest::WRITABLE | Interest::ERROR).await.map_err(classified)?;
     // The runtime was notified if there is an error or a report.
     let has_error = ready.is_error() || ready.is_write_closed();
     if has_error || !reports_enabled {
-        let error = stream.take_error().map_err(local)?;
+        let error = stream.take_error().map_err(classified)?;
         let report = if reports_enabled { icmp_report(&stream) } else { None };
         if let Some(error) = error
             && !(icmp::is_icmp_report(&error) && stream.peer_addr().is_ok())
@@ -63,6 +62,7 @@ pub(super) async fn connect(socket: Socket, peer: SocketAddr) -> Result<TcpStrea
 fn icmp_report(stream: &TcpStream) -> Option<IcmpReport> {
     loop {
         match icmp::read(&SockRef::from(stream)) {
+            // It is not about a path.
             Ok(None) => {}
             Ok(report) => return report,
             Err(_) => return None,

@@ -13,7 +13,9 @@ use crate::failure::{failure, open_failure, send_failure, tls_failure};
 /// Returns the failure of an attempt that had reached this level.
 pub(crate) fn attempt_failure(error: &SctpError, reached: EvidenceLevel) -> AttemptFailure {
     let cause = match error {
-        SctpError::Lost(LossReason::NoAnswer | LossReason::PeerUnreachable) => FailureCause::Silent,
+        SctpError::Lost(
+            LossReason::NoAnswer | LossReason::PeerUnreachable | LossReason::Stalled,
+        ) => FailureCause::Silent,
         SctpError::Lost(LossReason::Refused(Unreachable::Protocol)) => FailureCause::Refused,
         SctpError::Lost(LossReason::Refused(Unreachable::Local)) => FailureCause::Local,
         SctpError::Lost(LossReason::Refused(_)) => FailureCause::Unreachable,
@@ -41,7 +43,7 @@ pub(crate) fn attempt_failure(error: &SctpError, reached: EvidenceLevel) -> Atte
 }
 
 /// Returns the failure of an attempt whose association with this peer could not be opened.
-pub(crate) fn connect_failure(error: &SctpConnectError, peer: SocketAddr) -> AttemptFailure {
+pub(crate) fn association_failure(error: &SctpConnectError, peer: SocketAddr) -> AttemptFailure {
     match error {
         SctpConnectError::Socket(error) => open_failure(error, SocketCall::Bind),
         SctpConnectError::Kernel(error) => send_failure(error, SocketCall::Pending, peer),
@@ -70,7 +72,7 @@ mod tests {
     use super::*;
     use crate::printable::is_printable;
 
-    /// Both repeat the same list.
+    /// `printable.rs` here and `error.rs` of eyas-sctp-tokio repeat the same list.
     #[test]
     fn the_reason_of_a_peer_is_printable_where_this_crate_says_so() {
         for letter in
@@ -87,7 +89,7 @@ mod tests {
     fn the_end_of_a_dtls_session_is_classified() {
         let of = |ending| {
             let AttemptFailure { cause, reached, .. } =
-                connect_failure(&SctpConnectError::Dtls(ending), ([192, 0, 2, 1], 5000).into());
+                association_failure(&SctpConnectError::Dtls(ending), ([192, 0, 2, 1], 5000).into());
             (cause, reached)
         };
         assert_eq!(of(DtlsEndReason::TimedOut), (FailureCause::Silent, EvidenceLevel::Started));

@@ -54,17 +54,17 @@ fn table(document: &ResultsDocument, scene: &NamedLabel) -> String {
             let shares: String =
                 shown.iter().map(|curve| share(document, point, curve, &bound)).collect();
             format!(
-                "<tr><th scope=\"row\">{x}</th><td data-label=\"use of the buffer\">{spent}</td>\
+                "<tr><th scope=\"row\">{x}</th><td data-label=\"use of the buffer\">{buffer_use}</td>\
                  <td data-label=\"bound\" class=\"n\">{rate} Mbit/s{reduced}</td>{shares}</tr>\n",
                 x = escape(format!("{} {}", number(point.x), document.axis.unit).trim()),
                 reduced = bound_with_unsent(setup),
-                spent = spent(&bound),
+                buffer_use = buffer_use(&bound),
                 rate = number(bound.rate / 1e6),
             )
         })
         .collect();
     if rows.is_empty() {
-        return rows;
+        return String::new();
     }
     let axis = escape(&axis_label(&document.axis));
     let table = format!(
@@ -106,10 +106,11 @@ fn share(
     format!("<td data-label=\"{}\" class=\"n\">{text}</td>", escape(&curve.label))
 }
 
-fn spent(bound: &PayloadBound) -> String {
+/// Returns how the paths use the buffer, phase by phase.
+fn buffer_use(bound: &PayloadBound) -> String {
     let several = bound.phases.len() > 1;
     let phase = |phase: &SteadyPhase| {
-        let links: Vec<String> = phase.links.iter().map(link).collect();
+        let links: Vec<String> = phase.links.iter().map(link_sentence).collect();
         match several {
             true => format!("{} s: {}", number(phase.seconds), links.join("; ")),
             false => links.join("; "),
@@ -118,7 +119,7 @@ fn spent(bound: &PayloadBound) -> String {
     bound.phases.iter().map(phase).collect::<Vec<_>>().join("<br>")
 }
 
-fn link(link: &LinkBound) -> String {
+fn link_sentence(link: &LinkBound) -> String {
     let kilobytes = |bytes: f64| number(bytes / 1e3);
     let name = escape(&link.path);
     if link.carried >= link.capacity * WHOLE {

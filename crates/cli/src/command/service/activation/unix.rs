@@ -27,7 +27,7 @@ enum PassedSocketError {
     NotOpen,
     #[error("it was not passed: LISTEN_FDS is too large")]
     NotPassed,
-    #[error("it is not of the Internet")]
+    #[error("it is not an Internet socket")]
     NotInternet,
     #[error("it is a connection: the unit needs Accept=no")]
     Connection,
@@ -37,6 +37,7 @@ enum PassedSocketError {
     OtherType,
 }
 
+/// Returns the sockets that the service manager passes, if it passes any to this process.
 pub(super) fn sockets() -> Result<Option<PassedSockets>, Failure> {
     let number = |name: &str| env::var(name).ok().and_then(|text| text.parse::<i32>().ok());
     let is_for_us = number("LISTEN_PID") == i32::try_from(std::process::id()).ok();
@@ -59,9 +60,10 @@ pub(super) fn sockets() -> Result<Option<PassedSockets>, Failure> {
     Ok(Some(passed))
 }
 
+/// Takes a passed descriptor over.
 #[expect(unsafe_code, reason = "the service manager passes descriptors as numbers")]
 fn adopt(descriptor: i32) -> Result<Socket, PassedSocketError> {
-    // SAFETY: The number is only asked about, and the answer may be that it is not open.
+    // SAFETY: Nothing but F_GETFD happens to the number, which the kernel answers with EBADF if it is not open.
     let asked = unsafe { BorrowedFd::borrow_raw(descriptor) };
     match fcntl_getfd(asked) {
         Err(_) => return Err(PassedSocketError::NotOpen),
