@@ -33,8 +33,8 @@ use error::{ClaimError, ClaimErrorReason};
 
 pub(crate) use basis::JudgingBasis;
 pub use error::ExpressionError;
-pub use expression::{AxisSeries, AxisSpan, BinaryOperator, ClaimExpression, SeriesFunction};
-pub use judged::JudgedPoints;
+pub(crate) use expression::ClaimExpression;
+pub(crate) use judged::JudgedPoints;
 pub(crate) use trials::summaries;
 pub(crate) use verdict::IntervalEstimate;
 pub use verdict::{CheckVerdict, ClaimOutcome, ClaimVerdict};
@@ -101,7 +101,7 @@ pub struct ClaimCheck {
     /// The unit.
     pub unit: String,
     /// The parsed expression.
-    pub value: ClaimExpression,
+    pub(crate) value: ClaimExpression,
     /// The bounds of the mean over the runs.
     pub bounds: CheckBounds,
 }

@@ -11,7 +11,7 @@
 //!
 //! | module | purpose |
 //! | --- | --- |
-//! | [`statistics`] | means, confidence intervals, regression lines |
+//! | `statistics` | means, confidence intervals, regression lines |
 //! | `printable` | text without what a terminal obeys |
 //! | [`situation`] | what is simulated or emulated: every set-up and its check; executes nothing |
 //! | [`run`] | the result of a run |
@@ -41,7 +41,9 @@ pub mod run;
 pub mod runner;
 pub mod simulation;
 pub mod situation;
-pub mod statistics;
+mod statistics;
+
+pub use statistics::{ConfidenceInterval, IntervalMethod, SampleSummary, TrialStatistic};
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -85,9 +85,9 @@ mod traffic;
 mod trial;
 
 #[cfg(all(target_os = "linux", feature = "live"))]
-pub use testbed::LiveTestbed;
+pub(crate) use testbed::LiveTestbed;
 #[cfg(all(target_os = "linux", feature = "live"))]
-pub use traffic::LinkTraffic;
+pub(crate) use traffic::LinkTraffic;
 
 /// Why a live run failed.
 #[derive(Debug, thiserror::Error)]

@@ -116,7 +116,7 @@ pub struct Plan {
     /// The claims.
     pub claims: Vec<Claim>,
     /// The conditions under which claims are judged by a point.
-    pub judged: Vec<JudgedPoints>,
+    pub(crate) judged: Vec<JudgedPoints>,
     /// Whether the runs are shorter than the claims require, as with [`PlanExtent::Quick`].
     pub shortened: bool,
     /// The settings of the command line.

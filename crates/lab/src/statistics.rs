@@ -134,7 +134,7 @@ fn percentile_of(trials: &[f64], percent: f64) -> f64 {
 
 /// Returns a percentile of sorted numbers; NaN if there are none.
 #[must_use]
-pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
+pub(crate) fn percentile(sorted: &[f64], percent: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let rank = last as f64 * percent / 100.0;
     let (below, above) = (sorted[rank.floor() as usize], sorted[rank.ceil() as usize]);
@@ -143,7 +143,7 @@ pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
 
 /// A regression line by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RegressionLine {
+pub(crate) struct RegressionLine {
     /// The slope: y per x.
     pub slope: f64,
     /// R²: the fraction of the variance of y that it explains.
@@ -153,7 +153,7 @@ pub struct RegressionLine {
 impl RegressionLine {
     /// Returns the line through these points; `None` with fewer than two different values of x.
     #[must_use]
-    pub fn fit(xs: &[f64], ys: &[f64]) -> Option<Self> {
+    pub(crate) fn fit(xs: &[f64], ys: &[f64]) -> Option<Self> {
         let count = xs.len().min(ys.len()) as f64;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
         let (middle, height) = (mean(xs), mean(ys));

@@ -8,7 +8,7 @@ use crate::statistics::{RegressionLine, TrialStatistic};
 
 /// An expression over one run of every point.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ClaimExpression {
+pub(crate) enum ClaimExpression {
     /// A number.
     Number(f64),
     /// `measure[scene, curve, where]`.
@@ -30,7 +30,7 @@ pub enum ClaimExpression {
 
 /// A place on the axis, in the unit of the axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum AxisSpan {
+pub(crate) enum AxisSpan {
     /// One value: the result is a number.
     At(f64),
     /// The largest value of the curve: the result is a number.
@@ -41,7 +41,7 @@ pub enum AxisSpan {
 
 /// A binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BinaryOperator {
+pub(crate) enum BinaryOperator {
     /// `+`
     Add,
     /// `-`
@@ -65,7 +65,7 @@ impl BinaryOperator {
 
 /// The functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SeriesFunction {
+pub(crate) enum SeriesFunction {
     /// `least(a)`: the smallest number of a series.
     Least,
     /// `most(a)`: the largest number of a series.
@@ -103,7 +103,7 @@ impl SeriesFunction {
 
 /// Numbers along the axis, or a single number.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AxisSeries {
+pub(crate) struct AxisSeries {
     /// The places; empty for a single number.
     pub xs: Vec<f64>,
     /// The numbers; `None` where the point is not judged (`[[judged]]` of the plan).
@@ -113,13 +113,13 @@ pub struct AxisSeries {
 impl AxisSeries {
     /// Creates a single number.
     #[must_use]
-    pub fn number(y: f64) -> Self {
+    pub(crate) fn number(y: f64) -> Self {
         Self { xs: Vec::new(), ys: vec![Some(y)] }
     }
 
     /// Returns the number if it is a single one.
     #[must_use]
-    pub fn single(&self) -> Option<f64> {
+    pub(crate) fn single(&self) -> Option<f64> {
         match self.ys.as_slice() {
             [number] => *number,
             _ => None,

@@ -11,7 +11,7 @@ use crate::situation::{GridPoint, NamedLabel, SituationGrid, live};
 /// `[[judged]]` of a plan: points that do not satisfy this are left out of claims.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct JudgedPoints {
+pub(crate) struct JudgedPoints {
     /// The measure that shows whether a point is valid.
     measure: Measure,
     /// The maximum value of the measure.

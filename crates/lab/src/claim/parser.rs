@@ -15,7 +15,7 @@ impl ClaimExpression {
     ///
     /// # Errors
     /// The first that is invalid.
-    pub fn parse(text: &str, grid: &SituationGrid) -> Result<Self, ExpressionError> {
+    pub(crate) fn parse(text: &str, grid: &SituationGrid) -> Result<Self, ExpressionError> {
         let mut parser = ExpressionParser { rest: text, grid, depth: 0 };
         let expression = parser.sum()?;
         match parser.peek() {

@@ -12,7 +12,7 @@ use crate::situation::live::LinkSetup;
 
 /// A client host, a server host, and the link between them.
 #[derive(Debug)]
-pub struct LiveTestbed {
+pub(crate) struct LiveTestbed {
     emulator: Emulator,
     /// The name of the first path.
     path: String,
@@ -30,7 +30,7 @@ impl LiveTestbed {
     ///
     /// # Errors
     /// If this user may not create namespaces, or the machine does not support them.
-    pub fn start(link: &LinkSetup, seed: u64) -> Result<Self, LiveError> {
+    pub(crate) fn start(link: &LinkSetup, seed: u64) -> Result<Self, LiveError> {
         Self::with_topology(&topology(PATH, link, seed)?)
     }
 
@@ -53,7 +53,7 @@ impl LiveTestbed {
     ///
     /// # Errors
     /// Never, as long as its path has one.
-    pub fn server_address(&self) -> Result<IpAddr, LiveError> {
+    pub(crate) fn server_address(&self) -> Result<IpAddr, LiveError> {
         let address = self.emulator.address(&self.path, HostRole::Server);
         address.ok_or_else(|| LiveError::Testbed("the server has no address".to_owned()))
     }
@@ -63,7 +63,10 @@ impl LiveTestbed {
     ///
     /// # Errors
     /// If the thread cannot enter the host.
-    pub fn in_client<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LiveError> {
+    pub(crate) fn in_client<T: Send>(
+        &self,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<T, LiveError> {
         let pinned = || {
             pin_to_core(CLIENT_CORE);
             work()
@@ -75,7 +78,7 @@ impl LiveTestbed {
     ///
     /// # Errors
     /// If the thread cannot be started. If it cannot enter the host, it ends at once.
-    pub fn server_thread(
+    pub(crate) fn server_thread(
         &self,
         work: impl FnOnce() + Send + 'static,
     ) -> Result<JoinHandle<()>, LiveError> {
@@ -95,7 +98,7 @@ impl LiveTestbed {
     ///
     /// # Errors
     /// If the emulator has ended.
-    pub fn change(&self, link: &LinkSetup) -> Result<(), LiveError> {
+    pub(crate) fn change(&self, link: &LinkSetup) -> Result<(), LiveError> {
         self.emulator.change(&self.path, LinkDirection::Forward, forward(link))?;
         Ok(self.emulator.change(&self.path, LinkDirection::Backward, backward(link))?)
     }
@@ -104,7 +107,7 @@ impl LiveTestbed {
     ///
     /// # Errors
     /// If the emulator has ended.
-    pub fn traffic(&self) -> Result<LinkTraffic, LiveError> {
+    pub(crate) fn traffic(&self) -> Result<LinkTraffic, LiveError> {
         let counters = self.emulator.counters()?;
         let Some(path) = counters.path(&self.path) else { return Ok(LinkTraffic::default()) };
         let (forward, backward) = (path.forward.link.offered, path.backward.link.offered);

@@ -2,7 +2,7 @@
 
 /// The packets on the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkTraffic {
+pub(crate) struct LinkTraffic {
     /// Packets that the client sent.
     pub packets_out: u64,
     /// Their bytes, IP headers included.
@@ -16,7 +16,7 @@ pub struct LinkTraffic {
 impl LinkTraffic {
     /// Returns the difference to an earlier count.
     #[must_use]
-    pub const fn since(self, earlier: Self) -> Self {
+    pub(crate) const fn since(self, earlier: Self) -> Self {
         Self {
             packets_out: self.packets_out - earlier.packets_out,
             bytes_out: self.bytes_out - earlier.bytes_out,

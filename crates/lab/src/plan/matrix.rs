@@ -67,7 +67,7 @@ pub struct MatrixRow {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatrixCell {
     /// The expression.
-    pub value: ClaimExpression,
+    pub(crate) value: ClaimExpression,
     /// The point whose packets are shown; `None` if it is not run.
     pub point: Option<String>,
     /// The published value; empty if there is none.
