@@ -1,14 +1,25 @@
-//! Sockets over SCTP endpoints.
-//! | file | purpose |
+//! Sockets over SCTP endpoints: the parts of a stack, and the calls that reach several of them.
+//!
+//! | part | what it owns |
 //! | --- | --- |
-//! | `mod` | the state of a stack; `socket` |
-//! | `socket`, `association`, `port` | the state of each |
-//! | `listeners` | the listening sockets that share a port |
-//! | `naming` | `bind`, `bindx`, names |
+//! | `ports` | the endpoints, one for each bound port: who has a number, where packets go, when they are polled |
+//! | `socket_table`, `socket` | the sockets, and those whose `poll` result may have changed |
+//! | `turns` | from which of its associations a socket receives |
+//! | `association_table`, `association` | the associations, who waits for their end, when idle ones close |
+//! | `delivery` | what an association still has to deliver, in order |
+//! | `seed` | the secret, and what is drawn from it |
+//! | `unsupported` | counts of options that are not supported |
+//!
+//! None of them knows [`Stack`]: they are passed the others that they need.
+//!
+//! | file | calls and inputs |
+//! | --- | --- |
+//! | `naming`, `names` | `bind`, `bindx`, names; addresses parsed |
 //! | `connecting` | `connect`, `connectx`, `listen`, `accept`, `peeloff` |
 //! | `sending`, `receiving` | messages |
+//! | `send_room` | whether send buffers are full |
 //! | `plain_sends` | messages that a driver accepts before it passes them in |
-//! | `closing` | `shutdown`, `close`, autoclose |
+//! | `closing` | `shutdown`, `close` |
 //! | `driving` | inputs in, outputs out |
 //! | `events` | handling the events of endpoints |
 //! | `readiness` | the result of `poll` |
@@ -17,51 +28,50 @@
 //! | `status` | status |
 
 mod association;
+mod association_table;
 mod closing;
 mod commands;
 mod connecting;
+mod delivery;
 mod driving;
 mod events;
 mod get_options;
 mod ip_options;
-mod listeners;
+mod names;
 mod naming;
 mod option_target;
 mod plain_sends;
-mod port;
+mod ports;
 mod rare_options;
 mod readiness;
 mod receiving;
+mod seed;
+mod send_room;
 mod sending;
 mod set_options;
 mod socket;
+mod socket_table;
 mod status;
+mod turns;
+mod unsupported;
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-use alloc::vec::Vec;
-use core::net::IpAddr;
+use alloc::collections::VecDeque;
 use core::time::Duration;
-
-use eyas_sctp::config::AssociationConfig;
-use eyas_sctp::endpoint::{AssociationQueueInfo, Endpoint, PacketMemory, Status};
 
 use crate::abi::Errno;
 use crate::abi::number::socket::{AF_INET, AF_INET6, IPPROTO_SCTP, SOCK_SEQPACKET, SOCK_STREAM};
 use crate::config::StackConfig;
-use crate::io::{AssocId, SocketDomain, SocketId, SocketStyle, StackOutput};
-use crate::settings::{self, AssocSettings, SocketSettings};
-use crate::status::CounterStatus;
+use crate::io::{SocketDomain, SocketId, SocketStyle, StackOutput};
 
-use association::SocketAssociation;
+use association_table::AssociationTable;
 pub use ip_options::needs_privileges;
-use port::{PortKey, SharedPort};
+use ports::PortTable;
 use socket::SctpSocket;
+use socket_table::SocketTable;
+use unsupported::UnsupportedOptions;
 
 /// The first number that is not a socket type.
 const SOCK_MAX: i32 = 11;
-/// The maximum number of unsupported options that are counted separately.
-const MAX_UNKNOWN: usize = 256;
-
 /// All sockets of the programs that share one stack. [`crate::io`] describes how to drive it.
 ///
 /// Each call has the name of the system call or that of RFC 6458, and fails with Linux's errno.
@@ -72,36 +82,11 @@ const MAX_UNKNOWN: usize = 256;
 pub struct Stack {
     config: StackConfig,
     now: Duration,
-    seed: [u8; 32],
-    seed_counter: u64,
-    addresses: Vec<IpAddr>,
-    sockets: BTreeMap<SocketId, SctpSocket>,
-    associations: BTreeMap<AssocId, SocketAssociation>,
-    ports: BTreeMap<PortKey, SharedPort>,
-    /// Ports by number.
-    numbers: BTreeMap<u16, Vec<PortKey>>,
-    /// Answers packets for unused ports.
-    out_of_the_blue: Endpoint,
-    /// The buffer into which the packets of all ports are written.
-    packet_memory: PacketMemory,
-    timers: BTreeSet<(Duration, PortKey)>,
-    /// Ports that may have outputs.
-    dirty: VecDeque<PortKey>,
-    /// Sockets whose `poll` result may have changed.
-    touched: BTreeSet<SocketId>,
+    sockets: SocketTable,
+    associations: AssociationTable,
+    ports: PortTable,
     outputs: VecDeque<StackOutput>,
-    /// Associations whose end a `close` waits for.
-    lingering: BTreeMap<AssocId, SocketId>,
-    /// When to check whether associations have been idle for too long (`SCTP_AUTOCLOSE`).
-    idle: BTreeSet<(Duration, AssocId)>,
-    unknown: BTreeMap<(i32, i32), u64>,
-    next_socket: u64,
-    next_port: u64,
-    last_association: AssocId,
-    associations_opened: u64,
-    packets_for_others: u64,
-    /// The counters of removed endpoints.
-    retired: CounterStatus,
+    unsupported: UnsupportedOptions,
 }
 
 impl Stack {
@@ -109,31 +94,13 @@ impl Stack {
     /// each run.
     #[must_use]
     pub fn new(config: StackConfig, seed: [u8; 32], now: Duration) -> Self {
-        let out_of_the_blue = Endpoint::new(Default::default(), seed, now);
         Self {
             now,
-            seed,
-            seed_counter: 0,
-            addresses: config.addresses.iter().map(|ip| ip.to_canonical()).collect(),
-            sockets: BTreeMap::new(),
-            associations: BTreeMap::new(),
-            ports: BTreeMap::new(),
-            numbers: BTreeMap::new(),
-            out_of_the_blue,
-            packet_memory: PacketMemory::default(),
-            timers: BTreeSet::new(),
-            dirty: VecDeque::new(),
-            touched: BTreeSet::new(),
+            sockets: SocketTable::new(),
+            associations: AssociationTable::new(),
+            ports: PortTable::new(&config, seed, now),
             outputs: VecDeque::new(),
-            lingering: BTreeMap::new(),
-            idle: BTreeSet::new(),
-            unknown: BTreeMap::new(),
-            next_socket: 1,
-            next_port: 1,
-            last_association: AssocId(2),
-            associations_opened: 0,
-            packets_for_others: 0,
-            retired: CounterStatus::default(),
+            unsupported: UnsupportedOptions::default(),
             config,
         }
     }
@@ -161,17 +128,13 @@ impl Stack {
         if self.sockets.len() >= self.config.max_sockets {
             return Err(Errno::ENOBUFS);
         }
-        let id = SocketId(self.next_socket);
-        self.next_socket += 1;
-        self.sockets.insert(id, SctpSocket::new(domain, style));
-        self.touch_socket(id);
-        Ok(id)
+        Ok(self.sockets.insert(SctpSocket::new(domain, style)))
     }
 
     /// Sets the user whose program created a socket: `SO_REUSEPORT` shares a port only among
     /// sockets of one user. By default it is user 0.
     pub fn set_user(&mut self, socket: SocketId, user: u32) {
-        if let Some(found) = self.sockets.get_mut(&socket) {
+        if let Some(found) = self.sockets.get_mut(socket) {
             found.user = user;
         }
     }
@@ -179,57 +142,5 @@ impl Stack {
     /// Advances the time, which never goes back.
     fn advance_to(&mut self, now: Duration) {
         self.now = self.now.max(now);
-    }
-
-    fn socket_of(&self, socket: SocketId) -> Result<&SctpSocket, Errno> {
-        self.sockets.get(&socket).ok_or(Errno::EBADF)
-    }
-
-    fn socket_mut(&mut self, socket: SocketId) -> Result<&mut SctpSocket, Errno> {
-        self.sockets.get_mut(&socket).ok_or(Errno::EBADF)
-    }
-
-    fn touch_socket(&mut self, socket: SocketId) {
-        self.touched.insert(socket);
-    }
-
-    fn association_config(
-        &self,
-        socket: &SocketSettings,
-        own: &AssocSettings,
-    ) -> AssociationConfig {
-        settings::association_config(&self.config.association, socket, own)
-    }
-
-    fn endpoint_status(&self, id: AssocId) -> Option<Status> {
-        let assoc = self.associations.get(&id)?;
-        self.ports.get(&assoc.port)?.endpoint.status(assoc.inner)
-    }
-
-    fn endpoint_queue_info(&self, id: AssocId) -> Option<AssociationQueueInfo> {
-        let assoc = self.associations.get(&id)?;
-        self.ports.get(&assoc.port)?.endpoint.queue_info(assoc.inner)
-    }
-
-    /// Returns a number for purposes that need no secrecy.
-    fn random(&mut self) -> u64 {
-        self.seed_counter += 1;
-        let key = self.seed.iter().fold(0u64, |key, byte| key.rotate_left(7) ^ u64::from(*byte));
-        // splitmix64.
-        let mixed = key.wrapping_add(self.seed_counter.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Returns a unique seed for an endpoint: the stack's own, combined with a counter. Endpoints
-    /// derive from it by a one-way function.
-    fn draw_seed(&mut self) -> [u8; 32] {
-        self.seed_counter += 1;
-        let mut seed = self.seed;
-        for (byte, count) in seed.iter_mut().zip(self.seed_counter.to_le_bytes()) {
-            *byte ^= count;
-        }
-        seed
     }
 }

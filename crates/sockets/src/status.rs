@@ -3,6 +3,7 @@
 use alloc::{string::String, vec::Vec};
 use core::net::{IpAddr, SocketAddr};
 
+use eyas_sctp::counters::EndpointCounters;
 use serde::Serialize;
 
 use crate::io::{AssocId, SocketDomain, SocketStyle};
@@ -122,6 +123,19 @@ pub struct CounterStatus {
     pub duplicate_data: u64,
     /// Associations opened or accepted.
     pub associations: u64,
+}
+
+impl CounterStatus {
+    /// Adds the counters of one endpoint.
+    pub(crate) fn add(&mut self, endpoint: &EndpointCounters) {
+        self.packets_in += endpoint.packets_in;
+        self.packets_out += endpoint.packets_out;
+        self.out_of_the_blue += endpoint.out_of_the_blue;
+        self.broken_packets += endpoint.malformed_packets + endpoint.bad_checksums;
+        self.bad_tags += endpoint.bad_tags;
+        self.retransmissions += endpoint.retransmissions;
+        self.duplicate_data += endpoint.duplicate_data;
+    }
 }
 
 /// An unsupported option.

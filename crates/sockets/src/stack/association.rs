@@ -1,20 +1,21 @@
 //! One association, as seen by its socket.
 
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use bytes::Bytes;
 use core::net::SocketAddr;
 use core::time::Duration;
 
-use eyas_sctp::identifier::{AssociationId, PathId};
-use eyas_sctp::message::Message;
+use eyas_sctp::identifier::PathId;
 
-use super::port::PortKey;
+use super::delivery::{DeliveryQueue, NoticePlace};
+use super::ports::{AssociationKey, PortTable};
 use crate::abi::Errno;
-use crate::io::{AssocId, SocketId};
+use crate::abi::number::event;
+use crate::io::SocketId;
 use crate::settings::AssocSettings;
 
-/// The maximum number of queued notifications; further ones are dropped, except that of the end.
-pub(super) const MAX_NOTIFICATIONS: usize = 256;
+/// The largest message that one packet carries whole where no path is known: IPv4, UDP, DATA.
+const UNKNOWN_WHOLE: usize = 1424;
 
 /// The phase of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,28 +27,10 @@ pub(super) enum AssocPhase {
     Ended,
 }
 
-/// A queued notification.
-#[derive(Debug)]
-pub(super) struct QueuedNotification {
-    pub(super) bytes: Bytes,
-    /// The number of messages that the program receives before it, because they arrived earlier.
-    pub(super) after: u64,
-    /// When it was queued, if it reports a message that could not be sent.
-    pub(super) failed_at: Option<Duration>,
-}
-
-/// What the program is currently receiving, possibly in parts.
-#[derive(Debug)]
-pub(super) enum CurrentMessage {
-    Notification(Bytes),
-    Message(Message, Bytes),
-}
-
 /// An association.
 #[derive(Debug)]
 pub(super) struct SocketAssociation {
-    pub(super) port: PortKey,
-    pub(super) inner: AssociationId,
+    pub(super) key: AssociationKey,
     /// Its socket; `None` if that was closed, or if it has not been accepted yet.
     pub(super) socket: Option<SocketId>,
     /// The listener on which it waits for `accept`.
@@ -58,21 +41,11 @@ pub(super) struct SocketAssociation {
     /// The peer's primary address with its SCTP port.
     pub(super) peer: SocketAddr,
     /// All of the peer's addresses, as of the last refresh.
-    pub(super) paths: alloc::vec::Vec<(PathId, SocketAddr)>,
+    pub(super) paths: Vec<(PathId, SocketAddr)>,
     pub(super) streams: (u16, u16),
     /// The numbers of messages that were abandoned before and after any of their data was sent.
     pub(super) abandoned: (u64, u64),
-    pub(super) notices: VecDeque<QueuedNotification>,
-    /// The number of messages, or parts of them, taken from the endpoint.
-    pub(super) taken: u64,
-    /// What the program is currently receiving.
-    pub(super) current: Option<CurrentMessage>,
-    /// Messages taken from the endpoint in advance.
-    pub(super) ahead: VecDeque<Message>,
-    /// The number of messages, parts of them and notifications that the program has received.
-    pub(super) delivered: u64,
-    /// How many of those, plus the waiting ones, are accounted for in its socket's list of turns.
-    pub(super) scheduled: u64,
+    pub(super) delivery: DeliveryQueue,
     /// Whether the send buffer is full.
     pub(super) is_full: bool,
     /// Whether the peer has started to shut down.
@@ -85,29 +58,22 @@ pub(super) struct SocketAssociation {
 
 impl SocketAssociation {
     pub(super) fn new(
-        port: PortKey,
-        inner: AssociationId,
+        key: AssociationKey,
         peer: SocketAddr,
         settings: AssocSettings,
         now: Duration,
     ) -> Self {
         Self {
-            port,
-            inner,
+            key,
             socket: None,
             listener: None,
             phase: AssocPhase::Opening,
             failure: None,
             peer,
-            paths: alloc::vec::Vec::new(),
+            paths: Vec::new(),
             streams: (0, 0),
             abandoned: (0, 0),
-            notices: VecDeque::new(),
-            taken: 0,
-            current: None,
-            ahead: VecDeque::new(),
-            delivered: 0,
-            scheduled: 0,
+            delivery: DeliveryQueue::default(),
             is_full: false,
             peer_ended: false,
             settings,
@@ -131,33 +97,54 @@ impl SocketAssociation {
         self.phase != AssocPhase::Ended
     }
 
-    /// Returns whether it holds anything that the program has not received.
-    pub(super) fn has_waiting(&self) -> bool {
-        self.current.is_some() || !self.ahead.is_empty() || !self.notices.is_empty()
+    /// Returns the socket that is notified about it: its own, or the listener on which it waits.
+    pub(super) fn notified_socket(&self) -> Option<SocketId> {
+        self.socket.or(self.listener)
     }
 
-    /// Returns the number of items that the program has not received, without those in the
-    /// endpoint.
-    pub(super) fn waiting(&self) -> usize {
-        usize::from(self.current.is_some()) + self.ahead.len() + self.notices.len()
+    /// Returns whether this is an address of the peer.
+    pub(super) fn has_peer(&self, address: SocketAddr) -> bool {
+        self.paths.iter().any(|(_, peer)| *peer == address)
     }
 
-    /// Returns whether it holds data, not only notifications, that the program has not received.
-    pub(super) fn has_unread_data(&self) -> bool {
-        matches!(self.current, Some(CurrentMessage::Message(..))) || !self.ahead.is_empty()
+    /// Returns whether it has something to receive.
+    pub(super) fn is_receivable(&self, ports: &PortTable) -> bool {
+        !self.delivery.is_empty() || ports.receivable(self.key) > 0
+    }
+
+    /// Returns the maximum number of bytes of a message in one chunk.
+    pub(super) fn fragmentation_point(&self, ports: &PortTable) -> usize {
+        let status = ports.status(self.key);
+        let whole = status.map_or(UNKNOWN_WHOLE, |status| status.largest_message());
+        let max_segment = self.settings.max_segment;
+        if max_segment == 0 { whole } else { whole.min(max_segment as usize) }
+    }
+
+    /// Returns whether the program has subscribed to a type of notification.
+    fn wants(&self, kind: u16) -> bool {
+        self.settings.events & 1 << (kind & 0xff) != 0
+    }
+
+    /// Returns whether the peer is shutting down and the program, having subscribed to it, must
+    /// receive `SCTP_SHUTDOWN_COMP` before it reads the end. Linux rarely behaves otherwise on a
+    /// single host, where it handles both packets at once.
+    pub(super) fn awaits_shutdown_complete(&self) -> bool {
+        self.wants(event::SCTP_ASSOC_CHANGE) && self.peer_ended && self.is_alive()
+    }
+
+    /// Queues a notification, if the program has subscribed to its type.
+    pub(super) fn notify(&mut self, now: Duration, ports: &PortTable, kind: u16, parts: &[&[u8]]) {
+        if !self.wants(kind) || self.notified_socket().is_none() {
+            return;
+        }
+        let place = match kind {
+            event::SCTP_ASSOC_CHANGE => NoticePlace::BeforeFailures(now),
+            event::SCTP_SEND_FAILED | event::SCTP_SEND_FAILED_EVENT => {
+                NoticePlace::LastAsFailure(now)
+            }
+            _ => NoticePlace::Last,
+        };
+        let in_endpoint = ports.receivable(self.key);
+        self.delivery.add_notification(Bytes::from(parts.concat()), in_endpoint, place);
     }
 }
-
-/// Returns the socket that is notified about an association: its own, or the listener on which it
-/// waits.
-pub(super) fn notified_socket(assoc: &SocketAssociation) -> Option<SocketId> {
-    assoc.socket.or(assoc.listener)
-}
-
-/// Returns the next association identifier.
-pub(super) fn next_id(last: AssocId) -> AssocId {
-    AssocId(last.0.checked_add(1).unwrap_or(FIRST))
-}
-
-/// The first usable identifier: those below are reserved.
-const FIRST: i32 = 3;

@@ -8,7 +8,7 @@ use eyas_sctp::error::Error;
 use eyas_sctp::identifier::StreamId;
 
 use super::Stack;
-use super::naming::read_name;
+use super::names::read_name;
 use super::set_options::check_length;
 use crate::abi::Errno;
 use crate::abi::layout::{i32_at, u16_at};
@@ -71,7 +71,7 @@ impl Stack {
         if !is_new {
             check_length(value, &[8])?;
         }
-        if !self.socket_of(socket)?.shared.extensions.authentication {
+        if !self.sockets.find(socket)?.shared.extensions.authentication {
             return Err(Errno::EACCES);
         }
         let (id, key_id) = (i32_at(value, 0), u16_at(value, 4));
@@ -88,7 +88,7 @@ impl Stack {
                 _ => association.remove_shared_key(key_id),
             });
         }
-        let keys = &mut self.socket_mut(socket)?.settings.keys;
+        let keys = &mut self.sockets.find_mut(socket)?.settings.keys;
         let result = match name {
             SCTP_AUTH_KEY => keys.set(key_id, secret),
             SCTP_AUTH_ACTIVE_KEY => keys.activate(key_id),
@@ -105,13 +105,13 @@ impl Stack {
         params: &[u8],
     ) -> Result<(), Errno> {
         let number = i32_at(params, 0);
-        let target = read_name(self.socket_of(socket)?, &params[4..]).ok();
+        let target = read_name(self.sockets.find(socket)?, &params[4..]).ok();
         let (id, path) = if target.is_some_and(|(address, _)| !address.ip().is_unspecified()) {
             let (id, path, _) = self.target_path(socket, number, &params[4..])?;
             (id, path.id)
         } else {
             let id = self.target(socket, number)?.ok_or(Errno::EINVAL)?;
-            (id, self.endpoint_status(id).ok_or(Errno::EINVAL)?.primary)
+            (id, self.associations.status(&self.ports, id).ok_or(Errno::EINVAL)?.primary)
         };
         self.with_association(id, |association| association.request_heartbeat(path))
     }
@@ -122,15 +122,7 @@ impl Stack {
         id: crate::io::AssocId,
         action: impl FnOnce(&mut AssociationMut<'_>) -> Result<(), Error>,
     ) -> Result<(), Errno> {
-        let assoc = self.associations.get(&id).ok_or(Errno::EINVAL)?;
-        let (key, inner) = (assoc.port, assoc.inner);
-        let result =
-            self.at_port(key, |endpoint, now| action(&mut endpoint.association_mut(now, inner)?));
-        result.ok_or(Errno::EINVAL)?.map_err(|error| match error {
-            Error::NotSupported => Errno::ENOPROTOOPT,
-            Error::Busy => Errno::EINPROGRESS,
-            Error::WrongState => Errno::ENOTCONN,
-            _ => Errno::EINVAL,
-        })
+        let assoc = self.associations.get(id).ok_or(Errno::EINVAL)?;
+        self.ports.with_association(self.now, assoc.key, action)
     }
 }

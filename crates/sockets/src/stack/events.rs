@@ -1,18 +1,16 @@
 //! Handles the events of endpoints: states, errors, and notifications (RFC 6458 §6.1).
 
 use alloc::vec::Vec;
-use bytes::Bytes;
 use core::net::SocketAddr;
 
 use eyas_sctp::event::{Event, LossReason, PathChange, ReconfigurationOutcome};
-use eyas_sctp::identifier::{AssociationId, PathId, StreamId};
+use eyas_sctp::identifier::{PathId, StreamId};
 
 use super::Stack;
-use super::association::{
-    AssocPhase, MAX_NOTIFICATIONS, QueuedNotification, SocketAssociation, notified_socket,
-};
-use super::connecting::with_port;
-use super::port::PortKey;
+use super::association::{AssocPhase, SocketAssociation};
+use super::names::with_port;
+use super::ports::AssociationKey;
+use super::send_room::{set_full, update_full};
 use super::socket::SocketState;
 use crate::abi::Errno;
 use crate::abi::control::{SndInfo, SndRcvInfo};
@@ -29,28 +27,28 @@ const CHUNK_BEGINS: u16 = 2;
 const CHUNK_UNORDERED: u16 = 4;
 
 impl Stack {
-    pub(super) fn handle_event(&mut self, key: PortKey, inner: AssociationId, event: Event) {
+    pub(super) fn handle_event(&mut self, key: AssociationKey, event: Event) {
         if let Event::Up { by_peer: true, .. } = event {
-            self.register(key, inner);
+            self.register(key);
         }
-        let known = self.ports.get(&key).and_then(|port| port.associations.get(&inner)).copied();
-        let Some(id) = known else { return };
+        let Some(id) = self.ports.association(key) else { return };
         self.apply(id, event);
-        if let Some(socket) = self.associations.get(&id).and_then(notified_socket) {
-            self.touch_socket(socket);
+        let notified = self.associations.get(id).and_then(SocketAssociation::notified_socket);
+        if let Some(socket) = notified {
+            self.sockets.touch(socket);
         }
         self.schedule(id);
         self.forget_if_ended(id);
     }
 
     /// Registers an association that a peer has opened.
-    fn register(&mut self, key: PortKey, inner: AssociationId) {
-        let Some(port) = self.ports.get(&key) else { return };
-        if port.associations.contains_key(&inner) {
+    fn register(&mut self, key: AssociationKey) {
+        if self.ports.association(key).is_some() {
             return;
         }
-        let owner = port.owner.and_then(|id| Some((id, self.sockets.get(&id)?)));
-        let (Some((listener, found)), Some(status)) = (owner, port.endpoint.status(inner)) else {
+        let owner = self.ports.owner(key.port);
+        let owner = owner.and_then(|id| Some((id, self.sockets.get(id)?)));
+        let (Some((listener, found)), Some(status)) = (owner, self.ports.status(key)) else {
             return;
         };
         let peers = |path: &eyas_sctp::endpoint::PathStatus| {
@@ -59,7 +57,7 @@ impl Stack {
         let paths: Vec<(PathId, SocketAddr)> = status.paths.iter().map(peers).collect();
         let primary = paths.iter().find(|(path, _)| *path == status.primary);
         let Some(peer) = primary.or(paths.first()).map(|(_, peer)| *peer) else { return };
-        let mut assoc = SocketAssociation::new(key, inner, peer, found.settings.clone(), self.now);
+        let mut assoc = SocketAssociation::new(key, peer, found.settings.clone(), self.now);
         assoc.paths = paths;
         let waits = found.is_one_to_one();
         if waits {
@@ -68,7 +66,7 @@ impl Stack {
             assoc.socket = Some(listener);
         }
         let id = self.add_association(assoc);
-        if let Some(found) = self.sockets.get_mut(&listener) {
+        if let Some(found) = self.sockets.get_mut(listener) {
             if waits {
                 found.accepting.push_back(id);
                 found.has_arrived = true;
@@ -83,7 +81,7 @@ impl Stack {
         match event {
             Event::Up { outbound, inbound, .. } => self.on_up(id, (outbound, inbound)),
             Event::Restarted => {
-                let streams = self.associations.get(&id).map_or((0, 0), |assoc| assoc.streams);
+                let streams = self.associations.get(id).map_or((0, 0), |assoc| assoc.streams);
                 self.notify_change(id, AssocChange::Restart, 0, streams, &[]);
             }
             Event::Lost(reason) => self.on_lost(id, &reason),
@@ -93,7 +91,10 @@ impl Stack {
             }
             Event::PeerShutdown => self.on_peer_shutdown(id),
             Event::Readable => self.on_readable(id),
-            Event::Writable => self.update_full(id),
+            Event::Writable => {
+                let Self { now, sockets, associations, ports, .. } = self;
+                update_full(*now, sockets, associations, ports, id);
+            }
             Event::Path { path, remote, change } => self.on_path(id, path, remote, change),
             Event::SendFailed { stream, context, ppid, unordered, sent, data } => {
                 let info = SndRcvInfo {
@@ -118,7 +119,7 @@ impl Stack {
                 self.on_streams_reset(id, outgoing, &streams, outcome);
             }
             Event::StreamsAdded { outbound, inbound, outcome } => {
-                if let Some(assoc) = self.associations.get_mut(&id) {
+                if let Some(assoc) = self.associations.get_mut(id) {
                     assoc.streams = (outbound, inbound);
                 }
                 let bytes = notice::stream_change(flags_of(outcome), id.0, inbound, outbound);
@@ -141,48 +142,36 @@ impl Stack {
     }
 
     fn on_up(&mut self, id: AssocId, streams: (u16, u16)) {
-        let Some(assoc) = self.associations.get_mut(&id) else { return };
+        let Some(assoc) = self.associations.get_mut(id) else { return };
         if assoc.phase == AssocPhase::Opening {
             assoc.phase = AssocPhase::Up;
         }
         assoc.streams = streams;
         assoc.idle_since = self.now;
         let socket = assoc.socket;
-        self.schedule_autoclose(id);
-        if let Some(found) = socket.and_then(|id| self.sockets.get_mut(&id))
+        self.associations.schedule_autoclose(id);
+        if let Some(found) = socket.and_then(|id| self.sockets.get_mut(id))
             && found.is_one_to_one()
             && found.state == SocketState::Closed
         {
             found.state = SocketState::Established;
         }
-        self.refresh_paths(id);
+        self.associations.refresh_paths(&self.ports, id);
         self.notify_change(id, AssocChange::Up, 0, streams, &[]);
-        let authenticates = self.endpoint_status(id).is_some_and(|it| it.agreed.authentication);
+        let status = self.associations.status(&self.ports, id);
+        let authenticates = status.is_some_and(|it| it.agreed.authentication);
         if !authenticates {
             let bytes = notice::no_authentication(id.0);
             self.notify(id, event::SCTP_AUTHENTICATION_EVENT, &[&bytes]);
         }
     }
 
-    /// Refreshes the peer's addresses and the primary one.
-    pub(super) fn refresh_paths(&mut self, id: AssocId) {
-        let Some(status) = self.endpoint_status(id) else { return };
-        let Some(assoc) = self.associations.get_mut(&id) else { return };
-        let known = status.paths.iter();
-        assoc.paths =
-            known.map(|path| (path.id, with_port(path.remote, status.remote_port))).collect();
-        let primary = assoc.paths.iter().find(|(path, _)| *path == status.primary);
-        if let Some((_, peer)) = primary {
-            assoc.peer = *peer;
-        }
-    }
-
     fn on_peer_shutdown(&mut self, id: AssocId) {
-        let Some(assoc) = self.associations.get_mut(&id) else { return };
+        let Some(assoc) = self.associations.get_mut(id) else { return };
         assoc.phase = AssocPhase::Ending;
         assoc.peer_ended = true;
         let socket = assoc.socket;
-        if let Some(found) = socket.and_then(|id| self.sockets.get_mut(&id))
+        if let Some(found) = socket.and_then(|id| self.sockets.get_mut(id))
             && found.is_one_to_one()
             && found.state == SocketState::Established
         {
@@ -194,23 +183,23 @@ impl Stack {
     }
 
     fn on_readable(&mut self, id: AssocId) {
-        let Some(assoc) = self.associations.get_mut(&id) else { return };
+        let Some(assoc) = self.associations.get_mut(id) else { return };
         assoc.idle_since = self.now;
-        let has_stopped_reading = match assoc.socket.and_then(|id| self.sockets.get(&id)) {
+        let has_stopped_reading = match assoc.socket.and_then(|id| self.sockets.get(id)) {
             Some(found) => found.shut_read && !assoc.peer_ended,
             None => assoc.listener.is_none(),
         };
         if has_stopped_reading {
-            self.drop_incoming(id);
+            self.ports.drop_received(self.now, assoc.key);
         }
     }
 
     fn on_lost(&mut self, id: AssocId, reason: &LossReason) {
-        let Some(assoc) = self.associations.get_mut(&id) else { return };
+        let Some(assoc) = self.associations.get_mut(id) else { return };
         let was_opening = assoc.phase == AssocPhase::Opening;
         let errno = errno_of(reason, was_opening);
         assoc.failure = was_opening.then_some(errno);
-        if let Some(found) = assoc.socket.and_then(|id| self.sockets.get_mut(&id))
+        if let Some(found) = assoc.socket.and_then(|id| self.sockets.get_mut(id))
             && found.is_one_to_one()
             && *reason != LossReason::Aborted
         {
@@ -223,15 +212,15 @@ impl Stack {
     }
 
     fn on_ended(&mut self, id: AssocId) {
-        self.set_full(id, false);
-        if let Some(assoc) = self.associations.get_mut(&id) {
+        set_full(&mut self.sockets, &mut self.associations, id, false);
+        if let Some(assoc) = self.associations.get_mut(id) {
             assoc.phase = AssocPhase::Ended;
         }
     }
 
     fn on_path(&mut self, id: AssocId, path: PathId, remote: SocketAddr, change: PathChange) {
-        let was_known = self.associations.get(&id).is_some_and(|it| it.paths.len() > 1);
-        self.refresh_paths(id);
+        let was_known = self.associations.get(id).is_some_and(|it| it.paths.len() > 1);
+        self.associations.refresh_paths(&self.ports, id);
         let state = match change {
             // A single address is confirmed by the handshake, which SCTP_COMM_UP reports.
             PathChange::Confirmed if !was_known => return,
@@ -244,7 +233,7 @@ impl Stack {
             PathChange::MadePrimary => AddressChange::MadePrimary,
             _ => return,
         };
-        let Some(assoc) = self.associations.get(&id) else { return };
+        let Some(assoc) = self.associations.get(id) else { return };
         // SCTP_COMM_UP comes first, as on Linux: programs interpret anything before it as a
         // failure.
         if assoc.phase == AssocPhase::Opening {
@@ -255,19 +244,18 @@ impl Stack {
         }
         let known = assoc.paths.iter().find(|(other, _)| *other == path);
         let address = known.map_or(with_port(remote, assoc.peer.port()), |(_, peer)| *peer);
-        let socket = notified_socket(assoc).and_then(|id| self.sockets.get(&id));
+        let socket = assoc.notified_socket().and_then(|id| self.sockets.get(id));
         let shown = socket.map_or(address, |found| found.visible(address));
         let bytes = notice::peer_address_change(shown, state, 0, id.0);
         self.notify(id, event::SCTP_PEER_ADDR_CHANGE, &[&bytes]);
     }
 
     fn on_send_failed(&mut self, id: AssocId, info: &SndRcvInfo, sent: bool, data: &[u8]) {
-        if let Some(assoc) = self.associations.get_mut(&id) {
-            let count = if sent { &mut assoc.abandoned.1 } else { &mut assoc.abandoned.0 };
-            *count += 1;
-        }
+        let Some(assoc) = self.associations.get_mut(id) else { return };
+        let count = if sent { &mut assoc.abandoned.1 } else { &mut assoc.abandoned.0 };
+        *count += 1;
+        let size = assoc.fragmentation_point(&self.ports).max(1);
         // Linux reports each chunk, with the flags needed to reassemble the message.
-        let size = self.fragmentation_point(id).max(1);
         let last = data.len().saturating_sub(1) / size;
         for (number, piece) in data.chunks(size).enumerate() {
             let begins = u16::from(number == 0) * CHUNK_BEGINS;
@@ -314,42 +302,25 @@ impl Stack {
         info: &[u8],
     ) {
         // On a one-to-many socket, an association that was never established has no identifier.
-        let holder = self.associations.get(&id).and_then(|assoc| assoc.socket);
+        let holder = self.associations.get(id).and_then(|assoc| assoc.socket);
         let is_one_to_many =
-            holder.and_then(|id| self.sockets.get(&id)).is_some_and(|it| !it.is_single());
+            holder.and_then(|id| self.sockets.get(id)).is_some_and(|it| !it.is_single());
         let shown = if change == AssocChange::CannotStart && is_one_to_many { 0 } else { id.0 };
         let head = notice::assoc_change(change, error, streams, shown, info.len());
         self.notify(id, event::SCTP_ASSOC_CHANGE, &[&head, info]);
         // Data in the packet that established the association comes after this notification.
         if change == AssocChange::Up
-            && let Some(first) = self.associations.get_mut(&id).and_then(|it| it.notices.back_mut())
+            && let Some(assoc) = self.associations.get_mut(id)
         {
-            first.after = 0;
+            assoc.delivery.hasten_last_notification();
         }
     }
 
     /// Queues a notification, if the program has subscribed to its type.
     fn notify(&mut self, id: AssocId, kind: u16, parts: &[&[u8]]) {
-        let Some(assoc) = self.associations.get_mut(&id) else { return };
-        let is_wanted = assoc.settings.events & 1 << (kind & 0xff) != 0;
-        let has_receiver = assoc.socket.is_some() || assoc.listener.is_some();
-        let is_change = kind == event::SCTP_ASSOC_CHANGE;
-        if !is_wanted || !has_receiver || (assoc.notices.len() >= MAX_NOTIFICATIONS && !is_change) {
-            return;
+        if let Some(assoc) = self.associations.get_mut(id) {
+            assoc.notify(self.now, &self.ports, kind, parts);
         }
-        let port = self.ports.get(&assoc.port);
-        let waiting = port.map_or(0, |port| port.endpoint.receivable(assoc.inner));
-        let after = assoc.taken + (waiting + assoc.ahead.len()) as u64;
-        let failed = matches!(kind, event::SCTP_SEND_FAILED | event::SCTP_SEND_FAILED_EVENT);
-        let notice = QueuedNotification {
-            bytes: Bytes::from(parts.concat()),
-            after,
-            failed_at: failed.then_some(self.now),
-        };
-        // Messages that could not be sent are reported after the end.
-        let same = |other: &&QueuedNotification| is_change && other.failed_at == Some(self.now);
-        let reported_before = assoc.notices.iter().rev().take_while(same).count();
-        assoc.notices.insert(assoc.notices.len() - reported_before, notice);
     }
 }
 

@@ -1,16 +1,15 @@
 //! `getsockopt`.
 
 use alloc::vec::Vec;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
 use eyas_sctp::endpoint::{AssociationState, PathState, PathStatus};
 
-use super::association::SocketAssociation;
+use super::Stack;
 use super::ip_options::general_value;
-use super::naming::read_name;
+use super::names::read_name;
 use super::socket::SocketState;
-use super::{MAX_UNKNOWN, Stack};
 use crate::abi::layout::{i32_at, put_i32, put_u16, put_u32, put_u64, u16_at, write_field};
 use crate::abi::number::option::*;
 use crate::abi::number::{level, so, socket};
@@ -39,33 +38,18 @@ impl Stack {
         value: &[u8],
     ) -> Result<Vec<u8>, Errno> {
         self.advance_to(now);
-        self.socket_of(socket)?;
+        self.sockets.find(socket)?;
         let found = match level {
             level::SOL_SCTP => self.get_sctp(socket, name, value),
             level::SOL_SOCKET => self.get_socket(socket, name, value),
             _ => self.get_ip(socket, level, name, value),
         };
-        self.count_unknown(level, name, found)
-    }
-
-    /// Counts options that are not supported.
-    pub(super) fn count_unknown<T>(
-        &mut self,
-        level: i32,
-        name: i32,
-        outcome: Result<T, Errno>,
-    ) -> Result<T, Errno> {
-        if matches!(outcome, Err(Errno::ENOPROTOOPT)) {
-            let has_room = self.unknown.len() < MAX_UNKNOWN;
-            if has_room || self.unknown.contains_key(&(level, name)) {
-                *self.unknown.entry((level, name)).or_default() += 1;
-            }
-        }
-        outcome
+        self.unsupported.count(level, name, &found);
+        found
     }
 
     fn get_socket(&mut self, id: SocketId, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno> {
-        let found = self.socket_mut(id)?;
+        let found = self.sockets.find_mut(id)?;
         let shared = &found.shared;
         let number = match name {
             so::SO_TYPE if found.style == SocketStyle::OneToMany => socket::SOCK_SEQPACKET,
@@ -75,7 +59,7 @@ impl Stack {
             so::SO_DOMAIN => socket::AF_INET6,
             so::SO_ERROR => {
                 let error = found.error.take().map_or(0, |error| error.0);
-                self.touch_socket(id);
+                self.sockets.touch(id);
                 error
             }
             so::SO_SNDBUF => shared.send_buffer as i32,
@@ -96,11 +80,13 @@ impl Stack {
     }
 
     fn get_sctp(&mut self, socket: SocketId, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno> {
-        let shared = &self.socket_of(socket)?.shared;
+        let shared = &self.sockets.find(socket)?.shared;
         let offers = &shared.extensions;
         let flag = match name {
             SCTP_NODELAY => u32::from(shared.no_delay),
-            SCTP_AUTOCLOSE if self.socket_of(socket)?.is_single() => return Err(Errno::EOPNOTSUPP),
+            SCTP_AUTOCLOSE if self.sockets.find(socket)?.is_single() => {
+                return Err(Errno::EOPNOTSUPP);
+            }
             SCTP_AUTOCLOSE => shared.autoclose,
             SCTP_ADAPTATION_LAYER => shared.adaptation,
             SCTP_DISABLE_FRAGMENTS => shared.disable_fragments.into(),
@@ -130,7 +116,7 @@ impl Stack {
                 let id = self.target_association(socket, at_least(value, 4)?)?;
                 let mut bytes = alloc::vec![0; 256];
                 put_i32(&mut bytes, 0, id.0);
-                let status = self.endpoint_status(id).ok_or(Errno::EINVAL)?;
+                let status = self.associations.status(&self.ports, id).ok_or(Errno::EINVAL)?;
                 put_u64(&mut bytes, 136, status.paths.len() as u64);
                 return Ok(truncated(bytes, value));
             }
@@ -168,7 +154,7 @@ impl Stack {
             }
             SCTP_ASSOCINFO => self.get_association_info(socket, of(0)?)?,
             SCTP_INITMSG => {
-                let init = self.socket_of(socket)?.settings.init;
+                let init = self.sockets.find(socket)?.settings.init;
                 let fields = [init.outbound, init.max_inbound, init.max_attempts, init.max_timeout];
                 fields.iter().flat_map(|field| field.to_ne_bytes()).collect()
             }
@@ -212,7 +198,7 @@ impl Stack {
                 event_subscription(id, own, value)
             }
             SCTP_HMAC_IDENT => {
-                let hmacs = &self.socket_of(socket)?.shared.hmacs;
+                let hmacs = &self.sockets.find(socket)?.shared.hmacs;
                 let mut bytes = ints(&[hmacs.len() as u32]);
                 bytes.extend(hmacs.iter().flat_map(|hmac| hmac.to_ne_bytes()));
                 bytes
@@ -231,7 +217,8 @@ impl Stack {
         socket: SocketId,
         (id, own): (i32, &AssocSettings),
     ) -> Result<Vec<u8>, Errno> {
-        let status = self.target(socket, id)?.and_then(|id| self.endpoint_status(id));
+        let status =
+            self.target(socket, id)?.and_then(|id| self.associations.status(&self.ports, id));
         let mut bytes = ints(&[id as u32, 0, 0, 0, own.cookie_life]);
         put_u16(&mut bytes, 4, own.association_max_retrans);
         if let Some(status) = status {
@@ -247,20 +234,21 @@ impl Stack {
         if value.is_empty() {
             return Err(Errno::EINVAL);
         }
-        let events = self.socket_of(socket)?.settings.events;
+        let events = self.sockets.find(socket)?.settings.events;
         Ok((0..value.len().min(EVENTS)).map(|bit| u8::from(events & 1 << bit != 0)).collect())
     }
 
     fn get_status(&self, socket: SocketId, value: &[u8]) -> Result<Vec<u8>, Errno> {
         let id = self.target_association(socket, at_least(value, 176)?)?;
-        let status = self.endpoint_status(id).ok_or(Errno::EINVAL)?;
+        let status = self.associations.status(&self.ports, id).ok_or(Errno::EINVAL)?;
         let mut bytes = alloc::vec![0; 176];
         put_i32(&mut bytes, 0, id.0);
         put_i32(&mut bytes, 4, state_number(status.state));
         put_u32(&mut bytes, 8, status.peer_window);
         put_u16(&mut bytes, 16, status.inbound_streams);
         put_u16(&mut bytes, 18, status.outbound_streams);
-        put_u32(&mut bytes, 20, self.fragmentation_point(id) as u32);
+        let largest = self.associations.get(id).map_or(0, |it| it.fragmentation_point(&self.ports));
+        put_u32(&mut bytes, 20, largest as u32);
         let primary = status.paths.iter().find(|path| path.id == status.primary);
         if let Some(path) = primary {
             write_field(&mut bytes, 24, &self.path_info(socket, id, path, status.remote_port)?);
@@ -272,7 +260,11 @@ impl Stack {
     /// bytes of each, as far as the program's buffer reaches.
     fn get_send_queue(&self, socket: SocketId, value: &[u8]) -> Result<Vec<u8>, Errno> {
         let id = self.target_association(socket, at_least(value, SQINFO)?)?;
-        let info = self.endpoint_queue_info(id).ok_or(Errno::EINVAL)?;
+        let info = self
+            .associations
+            .get(id)
+            .and_then(|it| self.ports.queue_info(it.key))
+            .ok_or(Errno::EINVAL)?;
         let (limit, queued) = (info.limit as u32, info.queued as u32);
         let mut bytes = ints(&[id.0 as u32, limit, queued, info.streams.into()]);
         let streams = usize::from(info.streams).min((value.len() - SQINFO) / 4);
@@ -295,7 +287,7 @@ impl Stack {
         let mut bytes = alloc::vec![0; 152];
         let address = SocketAddr::new(path.remote.ip(), port);
         put_i32(&mut bytes, 0, id.0);
-        write_field(&mut bytes, 4, self.socket_of(socket)?.name(address).as_bytes());
+        write_field(&mut bytes, 4, self.sockets.find(socket)?.name(address).as_bytes());
         let state = match path.state {
             PathState::Active => 2,
             PathState::Unconfirmed => 3,
@@ -318,10 +310,13 @@ impl Stack {
         id: i32,
         name: &[u8],
     ) -> Result<(AssocId, PathStatus, u16), Errno> {
-        let (address, _) = read_name(self.socket_of(socket)?, name).map_err(|_| Errno::EINVAL)?;
+        let (address, _) =
+            read_name(self.sockets.find(socket)?, name).map_err(|_| Errno::EINVAL)?;
         let target = self.target(socket, id)?;
-        let id = target.or_else(|| self.find_peer(socket, address)).ok_or(Errno::EINVAL)?;
-        let status = self.endpoint_status(id).ok_or(Errno::EINVAL)?;
+        let found = self.sockets.find(socket)?;
+        let id = target.or_else(|| self.associations.find_peer(found, address));
+        let id = id.ok_or(Errno::EINVAL)?;
+        let status = self.associations.status(&self.ports, id).ok_or(Errno::EINVAL)?;
         let port = status.remote_port;
         let mut paths = status.paths.into_iter();
         let is_named = |path: &PathStatus| path.remote.ip() == address.ip();
@@ -354,32 +349,30 @@ impl Stack {
 
     fn get_primary(&self, socket: SocketId, value: &[u8]) -> Result<Vec<u8>, Errno> {
         let id = self.target_association(socket, at_least(value, 132)?)?;
-        let peer = self.associations.get(&id).map(|assoc| assoc.peer).ok_or(Errno::EINVAL)?;
+        let peer = self.associations.get(id).map(|assoc| assoc.peer).ok_or(Errno::EINVAL)?;
         let mut bytes = alloc::vec![0; 132];
         put_i32(&mut bytes, 0, id.0);
-        write_field(&mut bytes, 4, self.socket_of(socket)?.name(peer).as_bytes());
+        write_field(&mut bytes, 4, self.sockets.find(socket)?.name(peer).as_bytes());
         Ok(truncated(bytes, value))
     }
 
     fn get_peer_addresses(&self, socket: SocketId, value: &[u8]) -> Result<Vec<u8>, Errno> {
         let id = at_least(value, 8)?;
         let id = self.target_association(socket, id)?;
-        let paths = self.associations.get(&id).map(|assoc| &assoc.paths).ok_or(Errno::EINVAL)?;
+        let paths = self.associations.get(id).map(|assoc| &assoc.paths).ok_or(Errno::EINVAL)?;
         self.list_names(socket, id.0, paths.iter().map(|(_, peer)| *peer), value)
     }
 
     fn get_local_addresses(&self, socket: SocketId, value: &[u8]) -> Result<Vec<u8>, Errno> {
         let id = at_least(value, 8)?;
-        let found = self.socket_of(socket)?;
-        let port = found.port.and_then(|key| self.ports.get(&key)).ok_or(Errno::EINVAL)?;
-        let bound = port.addresses.iter().copied();
-        let all = self.addresses.iter().copied().filter(|ip| found.accepts(*ip));
-        let none: Vec<SocketAddr> = Vec::new();
-        let number = port.number;
-        let names = bound.chain(all.filter(|_| port.addresses.is_empty()));
-        let names = none
-            .into_iter()
-            .chain(names.map(|ip| self.own_name(found, SocketAddr::new(ip, number))));
+        let found = self.sockets.find(socket)?;
+        let key = found.port.ok_or(Errno::EINVAL)?;
+        let number = self.ports.number(key).ok_or(Errno::EINVAL)?;
+        let bound = self.ports.bound_addresses(key).unwrap_or_default();
+        let all = self.ports.local_addresses().iter().filter(|ip| found.accepts(**ip));
+        let names = bound.iter().chain(all.filter(|_| bound.is_empty()));
+        let own = |ip: &IpAddr| SocketAddr::new(*ip, number);
+        let names = names.map(|ip| self.associations.own_name(found, own(ip)));
         self.list_names(socket, id, names, value)
     }
 
@@ -390,7 +383,7 @@ impl Stack {
         addresses: impl Iterator<Item = SocketAddr>,
         value: &[u8],
     ) -> Result<Vec<u8>, Errno> {
-        let found = self.socket_of(socket)?;
+        let found = self.sockets.find(socket)?;
         let mut bytes = ints(&[id as u32, 0]);
         let mut count = 0;
         for address in addresses {
@@ -402,13 +395,12 @@ impl Stack {
     }
 
     fn live_associations(&self, socket: SocketId) -> Result<Vec<AssocId>, Errno> {
-        let found = self.socket_of(socket)?;
+        let found = self.sockets.find(socket)?;
         if found.is_one_to_one() {
             return Err(Errno::EOPNOTSUPP);
         }
-        let alive =
-            |id: &AssocId| self.associations.get(id).is_some_and(SocketAssociation::is_alive);
-        Ok(found.associations.iter().copied().filter(alive).collect())
+        let all = found.associations.iter().copied();
+        Ok(all.filter(|id| self.associations.is_alive(*id)).collect())
     }
 }
 

@@ -33,7 +33,7 @@ impl Stack {
         name: i32,
         value: &[u8],
     ) -> Result<(), Errno> {
-        let found = self.socket_mut(id)?;
+        let found = self.sockets.find_mut(id)?;
         let number = match level {
             level::SOL_IP if value.len() >= 4 => i32_at(value, 0),
             level::SOL_IP => value.first().copied().map_or(0, i32::from),
@@ -85,7 +85,7 @@ impl Stack {
     ) -> Result<(), Errno> {
         match handling(level, name) {
             Some(Stored(_)) => {
-                self.socket_mut(id)?.stored.insert((level, name), number);
+                self.sockets.find_mut(id)?.stored.insert((level, name), number);
                 Ok(())
             }
             Some(Only(possible)) if number == possible => Ok(()),
@@ -101,7 +101,7 @@ impl Stack {
         name: i32,
         value: &[u8],
     ) -> Result<Vec<u8>, Errno> {
-        let found = self.socket_of(id)?;
+        let found = self.sockets.find(id)?;
         let markings = &found.shared.markings;
         let hops = |limit: Option<u8>| limit.map_or(DEFAULT_HOP_LIMIT, i32::from);
         let number = match (level, name) {

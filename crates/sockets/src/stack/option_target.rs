@@ -8,18 +8,16 @@ use super::association::SocketAssociation;
 use crate::abi::Errno;
 use crate::abi::number::association::{SCTP_ALL_ASSOC, SCTP_CURRENT_ASSOC, SCTP_FUTURE_ASSOC};
 use crate::io::{AssocId, SocketId};
-use crate::settings::AssocSettings;
+use crate::settings::{AssocSettings, association_config};
 
 impl Stack {
     /// Returns the association that an option applies to, or `None` for the socket itself. For
     /// one-to-one sockets the identifier is ignored.
     pub(super) fn target(&self, socket: SocketId, id: i32) -> Result<Option<AssocId>, Errno> {
-        let found = self.socket_of(socket)?;
+        let found = self.sockets.find(socket)?;
         if found.is_single() {
-            let only = found
-                .only()
-                .filter(|id| self.associations.get(id).is_some_and(SocketAssociation::is_up));
-            return Ok(only);
+            let is_up = self.associations.only_of(found).is_some_and(SocketAssociation::is_up);
+            return Ok(found.only().filter(|_| is_up));
         }
         if (SCTP_FUTURE_ASSOC..=SCTP_ALL_ASSOC).contains(&id) {
             return Ok(None);
@@ -37,8 +35,8 @@ impl Stack {
     /// Returns the settings that an option applies to.
     pub(super) fn settings(&self, socket: SocketId, id: i32) -> Result<&AssocSettings, Errno> {
         match self.target(socket, id)? {
-            Some(id) => self.associations.get(&id).map(|it| &it.settings).ok_or(Errno::EINVAL),
-            None => Ok(&self.socket_of(socket)?.settings),
+            Some(id) => self.associations.get(id).map(|it| &it.settings).ok_or(Errno::EINVAL),
+            None => Ok(&self.sockets.find(socket)?.settings),
         }
     }
 
@@ -52,8 +50,8 @@ impl Stack {
         let associations: Vec<AssocId> = match self.target(socket, id)? {
             Some(one) => alloc::vec![one],
             None => {
-                let single = self.socket_of(socket)?.is_single();
-                let found = self.socket_mut(socket)?;
+                let single = self.sockets.find(socket)?.is_single();
+                let found = self.sockets.find_mut(socket)?;
                 if single || id != SCTP_CURRENT_ASSOC {
                     change(&mut found.settings);
                 }
@@ -62,7 +60,7 @@ impl Stack {
             }
         };
         for id in associations {
-            if let Some(assoc) = self.associations.get_mut(&id) {
+            if let Some(assoc) = self.associations.get_mut(id) {
                 change(&mut assoc.settings);
             }
             self.apply_settings(id);
@@ -73,20 +71,27 @@ impl Stack {
 
     /// Applies changed settings to an association.
     pub(super) fn apply_settings(&mut self, id: AssocId) {
-        let Some(assoc) = self.associations.get(&id) else { return };
-        let Some(found) = assoc.socket.and_then(|id| self.sockets.get(&id)) else { return };
-        let config = self.association_config(&found.shared, &assoc.settings);
-        let (key, inner) = (assoc.port, assoc.inner);
-        self.at_port(key, |endpoint, now| {
-            // This fails if the association has ended, and then nothing needs to change.
-            let association = endpoint.association_mut(now, inner);
-            let _ = association.and_then(|mut association| association.configure(&config));
-        });
+        let Some(assoc) = self.associations.get(id) else { return };
+        let Some(found) = assoc.socket.and_then(|id| self.sockets.get(id)) else { return };
+        let base = &self.config.association;
+        let config = association_config(base, &found.shared, &assoc.settings);
+        let (now, key) = (self.now, assoc.key);
+        // This fails if the association has ended, and then nothing needs to change.
+        let _ = self.ports.with_association(now, key, |association| association.configure(&config));
+    }
+
+    /// Updates whether the endpoint of a socket accepts associations, and their configuration.
+    pub(super) fn refresh_listening(&mut self, socket: SocketId) {
+        let Some(found) = self.sockets.get(socket) else { return };
+        let Some(key) = found.port else { return };
+        let base = &self.config.association;
+        let config = || association_config(base, &found.shared, &found.settings);
+        self.ports.update_listening(key, socket, found.has_backlog_room(), config);
     }
 
     /// Applies changed options of a socket to all its associations.
     pub(super) fn apply_shared(&mut self, socket: SocketId) {
-        let Some(found) = self.sockets.get(&socket) else { return };
+        let Some(found) = self.sockets.get(socket) else { return };
         let all: Vec<AssocId> = found.associations.iter().copied().collect();
         all.into_iter().for_each(|id| self.apply_settings(id));
         self.refresh_listening(socket);

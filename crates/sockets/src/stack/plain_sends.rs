@@ -2,6 +2,7 @@
 
 use super::Stack;
 use super::association::{AssocPhase, SocketAssociation};
+use super::send_room::update_full_of_all;
 use super::socket::{SctpSocket, SocketState};
 use crate::abi::number::{event, flag};
 use crate::io::SocketId;
@@ -33,8 +34,8 @@ impl Stack {
     }
 
     fn live_one_to_one(&self, socket: SocketId) -> Option<(&SctpSocket, &SocketAssociation)> {
-        let found = self.sockets.get(&socket)?;
-        let assoc = self.associations.get(&found.only()?)?;
+        let found = self.sockets.get(socket)?;
+        let assoc = self.associations.only_of(found)?;
         let is_live = found.is_one_to_one()
             && found.state == SocketState::Established
             && !found.shut_write
@@ -47,16 +48,17 @@ impl Stack {
     /// own part is that much smaller. A driver passes a message in with
     /// [`crate::SendRequest::uses_reserve`] if it must not wait for the stack's part to have room.
     pub fn reserve_room(&mut self, socket: SocketId, bytes: usize) {
-        if let Some(found) = self.sockets.get_mut(&socket) {
+        if let Some(found) = self.sockets.get_mut(socket) {
             found.reserved = bytes;
-            self.update_full_of_all(socket);
+            let Self { now, sockets, associations, ports, .. } = self;
+            update_full_of_all(*now, sockets, associations, ports, socket);
         }
     }
 
     /// Returns the size of the send buffer.
     #[must_use]
     pub fn send_buffer(&self, socket: SocketId) -> usize {
-        self.sockets.get(&socket).map_or(0, |found| found.shared.send_buffer)
+        self.sockets.get(socket).map_or(0, |found| found.shared.send_buffer)
     }
 }
 

@@ -35,7 +35,7 @@ impl Stack {
             SCTP_LOCAL_AUTH_CHUNKS | SCTP_PEER_AUTH_CHUNKS => 8,
             _ => return Err(Errno::ENOPROTOOPT),
         };
-        let shared = &self.socket_of(socket)?.shared;
+        let shared = &self.sockets.find(socket)?.shared;
         let is_list = length_min == 8;
         if is_list && !shared.extensions.authentication {
             return Err(Errno::EACCES);
@@ -63,7 +63,7 @@ impl Stack {
                 if policy == 0 || !is_known {
                     return Err(Errno::EINVAL);
                 }
-                let abandoned = self.associations.get(&id).map_or((0, 0), |it| it.abandoned);
+                let abandoned = self.associations.get(id).map_or((0, 0), |it| it.abandoned);
                 write_field(&mut bytes, 8, &abandoned.0.to_ne_bytes());
                 write_field(&mut bytes, 16, &abandoned.1.to_ne_bytes());
             }
@@ -109,7 +109,7 @@ impl Stack {
                 // Existing associations keep their port.
                 self.target(socket, id)?;
                 let port = u16::from_be_bytes(array(value, AFTER_ADDRESS));
-                self.socket_mut(socket)?.shared.encapsulation_port = Some(port);
+                self.sockets.find_mut(socket)?.shared.encapsulation_port = Some(port);
                 Ok(())
             }
             SCTP_PLPMTUD_PROBE_INTERVAL => {
@@ -123,7 +123,7 @@ impl Stack {
             SCTP_HMAC_IDENT => {
                 let count = u32_at(value, 0) as usize;
                 let list = value.get(4..4 + 2 * count.min(8)).ok_or(Errno::EINVAL)?;
-                let shared = &mut self.socket_mut(socket)?.shared;
+                let shared = &mut self.sockets.find_mut(socket)?.shared;
                 if !shared.extensions.authentication {
                     return Err(Errno::EACCES);
                 }

@@ -2,7 +2,7 @@
 
 use super::Stack;
 use super::association::AssocPhase;
-use super::socket::{SctpSocket, SocketState};
+use super::socket::SocketState;
 use crate::abi::number::poll::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP};
 use crate::io::{PollReadiness, SocketId, StackOutput};
 
@@ -10,7 +10,7 @@ impl Stack {
     /// Returns the current result of `poll`.
     #[must_use]
     pub fn readiness(&self, socket: SocketId) -> PollReadiness {
-        let Some(found) = self.sockets.get(&socket) else { return PollReadiness::NOTHING };
+        let Some(found) = self.sockets.get(socket) else { return PollReadiness::NOTHING };
         if found.is_one_to_one() && found.state == SocketState::Listening {
             return PollReadiness(if found.accepting.is_empty() { 0 } else { POLLIN });
         }
@@ -18,19 +18,23 @@ impl Stack {
         if found.error.is_some() {
             bits |= POLLERR;
         }
-        let only = found.only().and_then(|id| self.associations.get(&id));
+        let only = self.associations.only_of(found);
         let has_ended = only.is_none_or(|assoc| assoc.phase == AssocPhase::Ended);
         if found.shut_read && found.shut_write && has_ended {
             return PollReadiness(bits | POLLIN | POLLHUP);
         }
-        let is_at_end = found.shut_read && !self.awaits_shutdown_complete(socket);
+        let is_at_end = self.associations.is_at_end(found);
         if is_at_end {
             bits |= POLLIN | POLLRDHUP;
         }
         if is_at_end && found.shut_write {
             bits |= POLLHUP;
         }
-        if found.sticky.is_none() && !found.turns.is_empty() || self.has_rest_of_current(found) {
+        // While a message is received in parts, only the rest of it counts.
+        let rest = found.turns.held_by();
+        if found.turns.is_free()
+            || rest.is_some_and(|id| self.associations.is_receivable(&self.ports, id))
+        {
             bits |= POLLIN;
         }
         let may_write = !found.is_one_to_one() || found.state != SocketState::Closed;
@@ -40,16 +44,11 @@ impl Stack {
         PollReadiness(bits)
     }
 
-    /// Returns whether the rest of a partly received message has arrived.
-    fn has_rest_of_current(&self, socket: &SctpSocket) -> bool {
-        socket.sticky.is_some_and(|id| self.is_receivable(id))
-    }
-
     /// Reports changed results, and wakes waiting calls.
     pub(super) fn publish_readiness(&mut self) {
-        while let Some(id) = self.touched.pop_first() {
+        while let Some(id) = self.sockets.pop_touched() {
             let now = self.readiness(id);
-            let Some(found) = self.sockets.get_mut(&id) else { continue };
+            let Some(found) = self.sockets.get_mut(id) else { continue };
             if core::mem::take(&mut found.awaited) {
                 self.outputs.push_back(StackOutput::Retry(id));
             }

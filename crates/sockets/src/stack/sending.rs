@@ -10,7 +10,9 @@ use eyas_sctp::message::{MessageReliability, SendInfo};
 
 use super::Stack;
 use super::association::AssocPhase;
-use super::naming::{check_peer, read_name};
+use super::names::{check_peer, read_name};
+use super::ports::AssociationKey;
+use super::send_room::{set_full, wanted_room};
 use super::socket::{SctpSocket, SocketState};
 use crate::abi::Errno;
 use crate::abi::control::{ControlMessages, SndInfo, SndRcvInfo};
@@ -18,9 +20,6 @@ use crate::abi::layout::{array, u16_at, u32_at};
 use crate::abi::number::{cmsg, flag, level};
 use crate::io::{AssocId, SendRequest, SendResult, SocketId};
 use crate::settings::{AssocSettings, InitMsg};
-
-/// The largest message that one packet carries whole where no path is known: IPv4, UDP, DATA.
-const UNKNOWN_WHOLE: usize = 1424;
 
 /// The parsed control messages of a call.
 #[derive(Debug, Default)]
@@ -49,8 +48,8 @@ impl Stack {
         match outcome {
             // Report the pending error of the end instead, once.
             Err(Errno::EPIPE) => {
-                let error = self.socket_mut(socket)?.error.take();
-                self.touch_socket(socket);
+                let error = self.sockets.find_mut(socket)?.error.take();
+                self.sockets.touch(socket);
                 Err(error.unwrap_or(Errno::EPIPE))
             }
             other => other,
@@ -62,7 +61,7 @@ impl Stack {
         socket: SocketId,
         message: &SendRequest<'_>,
     ) -> Result<SendResult, Errno> {
-        let found = self.socket_of(socket)?;
+        let found = self.sockets.find(socket)?;
         if found.is_one_to_one() && found.state == SocketState::Listening {
             return Err(Errno::EPIPE);
         }
@@ -96,10 +95,10 @@ impl Stack {
         to: Option<SocketAddr>,
         control: &SendControl,
     ) -> Result<(AssocId, bool), Errno> {
-        let found = self.socket_of(socket)?;
+        let found = self.sockets.find(socket)?;
         let Some(to) = to else {
             let id = if found.is_single() {
-                self.live_association(found)
+                self.associations.live_of(found)
             } else {
                 let target = AssocId(control.info.map_or(0, |info| info.association));
                 Some(target).filter(|id| found.associations.contains(id))
@@ -107,22 +106,19 @@ impl Stack {
             return Ok((id.ok_or(Errno::EPIPE)?, false));
         };
         check_peer(to)?;
-        if let Some(id) = self.find_peer(socket, to) {
+        if let Some(id) = self.associations.find_peer(found, to) {
             return Ok((id, false));
         }
         let flags = control.info.map_or(0, |info| info.flags);
         if flags & (flag::SCTP_EOF | flag::SCTP_ABORT) != 0 {
             return Err(Errno::EINVAL);
         }
-        let found = self.socket_of(socket)?;
         let is_taken = matches!(found.state, SocketState::Established | SocketState::Closing);
-        let previous = found.only().and_then(|id| self.associations.get(&id));
-        if previous.is_some_and(|previous| {
-            previous.was_up() && previous.paths.iter().any(|(_, one)| *one == to)
-        }) {
+        let previous = self.associations.only_of(found);
+        if previous.is_some_and(|previous| previous.was_up() && previous.has_peer(to)) {
             return Err(Errno::EPIPE);
         }
-        if found.is_single() && (is_taken || self.live_association(found).is_some()) {
+        if found.is_single() && (is_taken || self.associations.live_of(found).is_some()) {
             return Err(Errno::EADDRNOTAVAIL);
         }
         let mut addresses = alloc::vec![to];
@@ -152,8 +148,8 @@ impl Stack {
         to: Option<SocketAddr>,
         control: &SendControl,
     ) -> Result<SendInfo, Errno> {
-        let found = self.socket_of(socket)?;
-        let assoc = self.associations.get(&id).ok_or(Errno::EPIPE)?;
+        let found = self.sockets.find(socket)?;
+        let assoc = self.associations.get(id).ok_or(Errno::EPIPE)?;
         let mut send = assoc.settings.default_send;
         if let Some(info) = control.info {
             let lifetime = if control.has_lifetime { info.time_to_live } else { send.time_to_live };
@@ -188,39 +184,40 @@ impl Stack {
         info: &SendInfo,
         message: &SendRequest<'_>,
     ) -> Result<(), Errno> {
-        let found = self.socket_of(socket)?;
+        let found = self.sockets.find(socket)?;
         let (room, refusing_from) = (found.room(), found.room_for(message.uses_reserve));
         let wanted = wanted_room(found);
         let whole = found.shared.disable_fragments;
-        let assoc = self.associations.get(&id).ok_or(Errno::EPIPE)?;
-        let (key, inner, phase) = (assoc.port, assoc.inner, assoc.phase);
-        if phase == AssocPhase::Ending {
+        let assoc = self.associations.get(id).ok_or(Errno::EPIPE)?;
+        if assoc.phase == AssocPhase::Ending {
             return Err(Errno::ESHUTDOWN);
         }
-        if whole && message.data.len() > self.fragmentation_point(id) {
+        if whole && message.data.len() > assoc.fragmentation_point(&self.ports) {
             return Err(Errno::EMSGSIZE);
         }
+        let (now, AssociationKey { port, inner }) = (self.now, assoc.key);
         let data = message.data.clone();
-        let outcome = self.at_port(key, |endpoint, now| {
+        let queued = self.ports.with_endpoint(port, |endpoint| {
             if endpoint.queued(inner) >= refusing_from {
                 endpoint.wait_for_room(now, inner, wanted);
-                return Err(Error::Full);
+                return (Err(Error::Full), true);
             }
             let outcome = endpoint.send(now, inner, info, data);
-            if endpoint.queued(inner) >= room {
+            let is_full = endpoint.queued(inner) >= room;
+            if is_full {
                 endpoint.wait_for_room(now, inner, wanted);
             }
-            outcome
+            (outcome, is_full)
         });
-        let is_full = self.ports.get(&key).is_some_and(|port| port.endpoint.queued(inner) >= room);
-        let outcome = outcome.unwrap_or(Err(Error::NoAssociation));
-        self.set_full(id, is_full || outcome == Err(Error::Full));
-        if let Some(assoc) = self.associations.get_mut(&id).filter(|_| outcome.is_ok()) {
-            assoc.idle_since = self.now;
+        let (outcome, is_full) = queued.unwrap_or((Err(Error::NoAssociation), false));
+        let is_full = is_full || outcome == Err(Error::Full);
+        set_full(&mut self.sockets, &mut self.associations, id, is_full);
+        if let Some(assoc) = self.associations.get_mut(id).filter(|_| outcome.is_ok()) {
+            assoc.idle_since = now;
         }
         outcome.map_err(|error| match error {
             Error::Full => {
-                if let Ok(found) = self.socket_mut(socket) {
+                if let Ok(found) = self.sockets.find_mut(socket) {
                     found.awaited = true;
                 }
                 Errno::EAGAIN
@@ -231,61 +228,6 @@ impl Stack {
             _ => Errno::EPIPE,
         })
     }
-
-    /// Handles a changed size of the send buffer, after which full associations may have room, or
-    /// the reverse.
-    pub(super) fn update_full_of_all(&mut self, socket: SocketId) {
-        let all = self.sockets.get(&socket).map(|found| found.associations.clone());
-        all.into_iter().flatten().for_each(|id| self.update_full(id));
-    }
-
-    /// Updates whether the send buffer of an association is full, because room reported by the
-    /// endpoint may not be enough if the buffer was made smaller.
-    pub(super) fn update_full(&mut self, id: AssocId) {
-        let Some(assoc) = self.associations.get(&id).filter(|assoc| assoc.is_alive()) else {
-            return;
-        };
-        let holder = assoc.socket.and_then(|socket| self.sockets.get(&socket));
-        let Some((room, wanted)) = holder.map(|found| (found.room(), wanted_room(found))) else {
-            return self.set_full(id, false);
-        };
-        let (key, inner) = (assoc.port, assoc.inner);
-        let is_full = self.at_port(key, |endpoint, now| {
-            let is_full = endpoint.queued(inner) >= room;
-            if is_full {
-                endpoint.wait_for_room(now, inner, wanted);
-            }
-            is_full
-        });
-        self.set_full(id, is_full.unwrap_or_default());
-    }
-
-    /// Records whether the send buffer of an association is full.
-    pub(super) fn set_full(&mut self, id: AssocId, is_full: bool) {
-        let Some(assoc) = self.associations.get_mut(&id) else { return };
-        let was_full = core::mem::replace(&mut assoc.is_full, is_full);
-        let Some(socket) = assoc.socket else { return };
-        if was_full != is_full
-            && let Some(found) = self.sockets.get_mut(&socket)
-        {
-            found.full = if is_full { found.full + 1 } else { found.full.saturating_sub(1) };
-            self.touch_socket(socket);
-        }
-    }
-
-    /// Returns the maximum number of bytes of a message in one chunk.
-    pub(super) fn fragmentation_point(&self, id: AssocId) -> usize {
-        let status = self.endpoint_status(id);
-        let whole = status.map_or(UNKNOWN_WHOLE, |status| status.largest_message());
-        let max_segment = self.associations.get(&id).map_or(0, |assoc| assoc.settings.max_segment);
-        if max_segment == 0 { whole } else { whole.min(max_segment as usize) }
-    }
-}
-
-/// Returns the free bytes of an endpoint's send buffer, which has twice the size of the socket's, at
-/// which a message is accepted again.
-fn wanted_room(socket: &SctpSocket) -> usize {
-    socket.shared.send_buffer.saturating_mul(2).saturating_sub(socket.room()) + 1
 }
 
 fn check_flags(

@@ -6,7 +6,8 @@ use eyas_sctp::identifier::StreamId;
 
 use super::Stack;
 use super::get_options::EVENTS;
-use super::naming::read_name;
+use super::names::read_name;
+use super::send_room::update_full_of_all;
 use crate::abi::Errno;
 use crate::abi::control::{SndInfo, SndRcvInfo};
 use crate::abi::layout::{i32_at, u16_at, u32_at};
@@ -37,13 +38,14 @@ impl Stack {
         value: &[u8],
     ) -> Result<(), Errno> {
         self.advance_to(now);
-        self.socket_of(socket)?;
+        self.sockets.find(socket)?;
         let outcome = match level {
             level::SOL_SCTP => self.set_sctp(socket, name, value),
             level::SOL_SOCKET => self.set_socket(socket, name, value),
             _ => self.set_ip(socket, level, name, value),
         };
-        self.count_unknown(level, name, outcome)
+        self.unsupported.count(level, name, &outcome);
+        outcome
     }
 
     fn set_socket(&mut self, socket: SocketId, name: i32, value: &[u8]) -> Result<(), Errno> {
@@ -62,7 +64,7 @@ impl Stack {
         let forced = 2 * sizes.max_forced_buffer.min(usize::try_from(number as i32).unwrap_or(0));
         let sends = doubled(sizes.max_send_buffer);
         let receives = doubled(sizes.max_receive_buffer);
-        let shared = &mut self.socket_mut(socket)?.shared;
+        let shared = &mut self.sockets.find_mut(socket)?.shared;
         match name {
             so::SO_SNDBUF => shared.send_buffer = sends.max(MIN_SEND_BUFFER),
             so::SO_RCVBUF => shared.receive_buffer = receives.max(MIN_RECEIVE_BUFFER),
@@ -84,15 +86,14 @@ impl Stack {
             }
             _ => return self.set_general(socket, level::SOL_SOCKET, name, number as i32),
         }
-        let found = self.socket_of(socket)?;
+        let found = self.sockets.find(socket)?;
         let (port, sharing) = (found.port, found.sharing());
-        if let Some(port) = port.and_then(|key| self.ports.get_mut(&key))
-            && port.owner == Some(socket)
-        {
-            port.sharing = sharing;
+        if let Some(key) = port {
+            self.ports.set_sharing(key, socket, sharing);
         }
         self.apply_shared(socket);
-        self.update_full_of_all(socket);
+        let Self { now, sockets, associations, ports, .. } = self;
+        update_full_of_all(*now, sockets, associations, ports, socket);
         Ok(())
     }
 
@@ -101,7 +102,7 @@ impl Stack {
         match name {
             SCTP_SOCKOPT_BINDX_ADD => self.bindx(self.now, socket, value, true),
             SCTP_SOCKOPT_BINDX_REM => self.bindx(self.now, socket, value, false),
-            SCTP_AUTOCLOSE if self.socket_of(socket)?.is_single() => Err(Errno::EOPNOTSUPP),
+            SCTP_AUTOCLOSE if self.sockets.find(socket)?.is_single() => Err(Errno::EOPNOTSUPP),
             SCTP_NODELAY
             | SCTP_AUTOCLOSE
             | SCTP_ADAPTATION_LAYER
@@ -134,18 +135,18 @@ impl Stack {
                 check_length(value, &[132])?;
                 let (id, path, _) = self.target_path(socket, number, &value[4..])?;
                 self.with_association(id, |association| association.set_primary(path.id))?;
-                self.refresh_paths(id);
+                self.associations.refresh_paths(&self.ports, id);
                 Ok(())
             }
             SCTP_SET_PEER_PRIMARY_ADDR => {
                 check_length(value, &[132])?;
-                let (address, _) = read_name(self.socket_of(socket)?, &value[4..])?;
+                let (address, _) = read_name(self.sockets.find(socket)?, &value[4..])?;
                 let id = self.target_association(socket, number)?;
                 self.with_association(id, |association| association.set_peer_primary(address.ip()))
             }
             SCTP_AUTH_CHUNK => {
                 check_length(value, &[1])?;
-                let shared = &mut self.socket_mut(socket)?.shared;
+                let shared = &mut self.sockets.find_mut(socket)?.shared;
                 if !shared.extensions.authentication {
                     return Err(Errno::EACCES);
                 }
@@ -165,7 +166,7 @@ impl Stack {
     }
 
     fn set_shared(&mut self, socket: SocketId, name: i32, number: u32) -> Result<(), Errno> {
-        let found = self.socket_mut(socket)?;
+        let found = self.sockets.find_mut(socket)?;
         let one_to_one = found.is_one_to_one();
         let has_port = found.port.is_some();
         let shared = &mut found.shared;
@@ -198,7 +199,7 @@ impl Stack {
             return Err(Errno::EINVAL);
         }
         let on = u32_at(value, 4) != 0;
-        let shared = &mut self.socket_mut(socket)?.shared;
+        let shared = &mut self.sockets.find_mut(socket)?.shared;
         let offers = &mut shared.extensions;
         match name {
             SCTP_PR_SUPPORTED => offers.partial_reliability = on,
@@ -221,15 +222,15 @@ impl Stack {
         if value.len() > EVENTS {
             return Err(Errno::EINVAL);
         }
-        let mut events = self.socket_of(socket)?.settings.events;
+        let mut events = self.sockets.find(socket)?.settings.events;
         for (bit, on) in value.iter().enumerate() {
             events = if *on != 0 { events | 1 << bit } else { events & !(1 << bit) };
         }
-        let found = self.socket_mut(socket)?;
+        let found = self.sockets.find_mut(socket)?;
         found.settings.events = events;
         let all: alloc::vec::Vec<_> = found.associations.iter().copied().collect();
         for id in all {
-            if let Some(assoc) = self.associations.get_mut(&id) {
+            if let Some(assoc) = self.associations.get_mut(id) {
                 assoc.settings.events = events;
             }
         }
@@ -355,7 +356,7 @@ impl Stack {
             0 => old,
             new => new,
         };
-        let init = &mut self.socket_mut(socket)?.settings.init;
+        let init = &mut self.sockets.find_mut(socket)?.settings.init;
         init.outbound = field(0, init.outbound);
         init.max_inbound = field(2, init.max_inbound);
         init.max_attempts = field(4, init.max_attempts);

@@ -3,9 +3,10 @@
 use alloc::collections::VecDeque;
 use core::net::{IpAddr, SocketAddr};
 
-use super::port::{PortKey, PortSharing};
+use super::ports::{PortClaim, PortKey, PortSharing};
+use super::turns::ReceiveTurns;
 use crate::abi::{Errno, SocketName};
-use crate::io::{AssocId, PollReadiness, SocketDomain, SocketStyle};
+use crate::io::{AssocId, PollReadiness, SocketDomain, SocketId, SocketStyle};
 use crate::settings::{AssocSettings, SocketSettings};
 
 /// The state of a socket, like Linux's `sk_state`.
@@ -38,11 +39,7 @@ pub(super) struct SctpSocket {
     pub(super) accepting: VecDeque<AssocId>,
     /// Its associations, including ended ones that still have something to receive.
     pub(super) associations: alloc::collections::BTreeSet<AssocId>,
-    /// The associations to receive from, in order of arrival, each until this number of its items
-    /// has been delivered.
-    pub(super) turns: VecDeque<(AssocId, u64)>,
-    /// The association whose message is being received in parts, which no other may interrupt.
-    pub(super) sticky: Option<AssocId>,
+    pub(super) turns: ReceiveTurns,
     /// The number of associations with a full send buffer.
     pub(super) full: usize,
     /// The bytes of the send buffer that the driver fills outside of the stack.
@@ -75,8 +72,7 @@ impl SctpSocket {
             backlog: 0,
             accepting: VecDeque::new(),
             associations: alloc::collections::BTreeSet::new(),
-            turns: VecDeque::new(),
-            sticky: None,
+            turns: ReceiveTurns::default(),
             full: 0,
             reserved: 0,
             error: None,
@@ -128,6 +124,18 @@ impl SctpSocket {
         self.associations.first().copied().filter(|_| self.is_single())
     }
 
+    /// Returns whether one more association may wait for `accept`.
+    pub(super) fn has_backlog_room(&self) -> bool {
+        !self.is_one_to_one() || self.accepting.len() <= self.backlog
+    }
+
+    /// Removes an association, which may have had a full send buffer.
+    pub(super) fn remove_association(&mut self, id: AssocId, was_full: bool) {
+        self.associations.remove(&id);
+        self.turns.remove(id);
+        self.full = self.full.saturating_sub(usize::from(was_full));
+    }
+
     /// Returns the bytes of messages that may be queued before the send buffer is full.
     pub(super) fn room(&self) -> usize {
         self.shared.send_buffer.saturating_sub(self.reserved)
@@ -147,6 +155,17 @@ impl SctpSocket {
         PortSharing {
             reuses_address: shared.reuse_address || shared.sctp_reuse_port,
             with_user: shared.reuse_port.then_some(self.user),
+        }
+    }
+
+    /// Returns what it claims of the port that it has, or that it is to have.
+    pub(super) fn claim(&self, own: SocketId) -> PortClaim {
+        PortClaim {
+            socket: own,
+            held: self.port,
+            domain: self.domain,
+            v6_only: self.shared.v6_only,
+            sharing: self.sharing(),
         }
     }
 

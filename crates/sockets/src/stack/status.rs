@@ -1,53 +1,35 @@
 //! The status of a stack.
 
-use eyas_sctp::counters::EndpointCounters;
 use eyas_sctp::endpoint::{AssociationState, PathState};
 
 use super::Stack;
 use super::association::SocketAssociation;
 use super::socket::{SctpSocket, SocketState};
 use crate::io::{AssocId, SocketId};
-use crate::status::{
-    AssociationStatus, CounterStatus, PathStatus, SocketStatus, StackStatus, UnknownOption,
-};
+use crate::status::{AssociationStatus, PathStatus, SocketStatus, StackStatus};
 
 impl Stack {
     /// Returns the status.
     #[must_use]
     pub fn status(&self) -> StackStatus {
-        let mut counters = self.retired;
-        counters.packets_for_others = self.packets_for_others;
-        counters.associations = self.associations_opened;
-        counters.add(&self.out_of_the_blue.counters());
-        self.ports.values().for_each(|port| counters.add(&port.endpoint.counters()));
+        let mut counters = self.ports.counters();
+        counters.associations = self.associations.opened();
+        let sockets = self.sockets.iter();
         let associations = self.associations.iter();
         StackStatus {
-            sockets: self
-                .sockets
-                .iter()
-                .map(|(id, socket)| self.socket_status(*id, socket))
-                .collect(),
+            sockets: sockets.map(|(id, socket)| self.socket_status(id, socket)).collect(),
             associations: associations
-                .filter_map(|(id, it)| self.association_status(*id, it))
+                .filter_map(|(id, it)| self.association_status(id, it))
                 .collect(),
             counters,
-            unknown_options: self
-                .unknown
-                .iter()
-                .map(|((level, name), count)| UnknownOption {
-                    level: *level,
-                    name: *name,
-                    count: *count,
-                })
-                .collect(),
+            unknown_options: self.unsupported.status(),
         }
     }
 
     fn socket_status(&self, id: SocketId, socket: &SctpSocket) -> SocketStatus {
-        let port = socket.port.and_then(|key| self.ports.get(&key));
+        let addresses = socket.port.and_then(|key| self.ports.bound_addresses(key));
         let queued = |id: &AssocId| {
-            let notices = self.associations.get(id).map(|it| it.notices.iter());
-            notices.into_iter().flatten().map(|notice| notice.bytes.len()).sum::<usize>()
+            self.associations.get(*id).map_or(0, |it| it.delivery.notification_bytes())
         };
         SocketStatus {
             id: id.0,
@@ -57,12 +39,12 @@ impl Stack {
                 SocketState::Listening => "listening",
                 SocketState::Established => "connected",
                 SocketState::Closing => "ended",
-                SocketState::Closed if self.live_association(socket).is_some() => "connecting",
+                SocketState::Closed if self.associations.live_of(socket).is_some() => "connecting",
                 SocketState::Closed if socket.port.is_some() => "bound",
                 SocketState::Closed => "closed",
             },
-            port: port.map_or(0, |port| port.number),
-            addresses: port.map(|port| port.addresses.clone()).unwrap_or_default(),
+            port: socket.port.and_then(|key| self.ports.number(key)).unwrap_or_default(),
+            addresses: addresses.unwrap_or_default().to_vec(),
             associations: socket.associations.iter().copied().collect(),
             backlog: socket.accepting.len(),
             queued: socket.associations.iter().map(queued).sum(),
@@ -75,7 +57,7 @@ impl Stack {
         id: AssocId,
         assoc: &SocketAssociation,
     ) -> Option<AssociationStatus> {
-        let status = self.endpoint_status(id)?;
+        let status = self.ports.status(assoc.key)?;
         Some(AssociationStatus {
             id,
             socket: assoc.socket.map(|socket| socket.0),
@@ -117,18 +99,5 @@ impl Stack {
                 })
                 .collect(),
         })
-    }
-}
-
-impl CounterStatus {
-    /// Adds the counters of one endpoint.
-    pub(super) fn add(&mut self, endpoint: &EndpointCounters) {
-        self.packets_in += endpoint.packets_in;
-        self.packets_out += endpoint.packets_out;
-        self.out_of_the_blue += endpoint.out_of_the_blue;
-        self.broken_packets += endpoint.malformed_packets + endpoint.bad_checksums;
-        self.bad_tags += endpoint.bad_tags;
-        self.retransmissions += endpoint.retransmissions;
-        self.duplicate_data += endpoint.duplicate_data;
     }
 }
