@@ -23,32 +23,26 @@
 //! | `driving` | inputs in, outputs out |
 //! | `events` | handling the events of endpoints |
 //! | `readiness` | the result of `poll` |
-//! | `get_options`, `set_options`, `commands`, `rare_options`, `option_target` | options |
-//! | `ip_options` | options of IP, and general ones |
+//! | `options` | `getsockopt`, `setsockopt` |
 //! | `status` | status |
 
 mod association;
 mod association_table;
 mod closing;
-mod commands;
 mod connecting;
 mod delivery;
 mod driving;
 mod events;
-mod get_options;
-mod ip_options;
 mod names;
 mod naming;
-mod option_target;
+mod options;
 mod plain_sends;
 mod ports;
-mod rare_options;
 mod readiness;
 mod receiving;
 mod seed;
 mod send_room;
 mod sending;
-mod set_options;
 mod socket;
 mod socket_table;
 mod status;
@@ -64,7 +58,7 @@ use crate::config::StackConfig;
 use crate::io::{SocketDomain, SocketId, SocketStyle, StackOutput};
 
 use association_table::AssociationTable;
-pub use ip_options::needs_privileges;
+pub use options::needs_privileges;
 use ports::PortTable;
 use socket::SctpSocket;
 use socket_table::SocketTable;

@@ -37,7 +37,7 @@ const CEILINGS: [(&str, Counts); 21] = [
     ("crates/relay/", counts(0, 6)),
     ("crates/sctp/", counts(20, 11)),
     ("crates/sctp-tokio/", counts(0, 3)),
-    ("crates/sockets/", counts(2, 4)),
+    ("crates/sockets/", counts(0, 4)),
     ("crates/supervisor/", counts(4, 5)),
     ("crates/tunnel/", counts(0, 4)),
     ("fuzz/", counts(0, 2)),

@@ -116,6 +116,13 @@ impl Stack {
         Ok(id)
     }
 
+    /// Updates whether peers can open associations with a socket.
+    pub(super) fn refresh_listening(&mut self, socket: SocketId) {
+        if let Some(found) = self.sockets.get(socket) {
+            found.update_listening(socket, &self.config.association, &mut self.ports);
+        }
+    }
+
     /// Adds an association to its table and to its port.
     pub(super) fn add_association(&mut self, mut assoc: SocketAssociation) -> AssocId {
         let holder = assoc.notified_socket().and_then(|id| self.sockets.get(id));

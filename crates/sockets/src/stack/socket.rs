@@ -3,11 +3,13 @@
 use alloc::collections::VecDeque;
 use core::net::{IpAddr, SocketAddr};
 
-use super::ports::{PortClaim, PortKey, PortSharing};
+use eyas_sctp::config::AssociationConfig;
+
+use super::ports::{PortClaim, PortKey, PortSharing, PortTable};
 use super::turns::ReceiveTurns;
 use crate::abi::{Errno, SocketName};
 use crate::io::{AssocId, PollReadiness, SocketDomain, SocketId, SocketStyle};
-use crate::settings::{AssocSettings, SocketSettings};
+use crate::settings::{AssocSettings, SocketSettings, association_config};
 
 /// The state of a socket, like Linux's `sk_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,9 +126,18 @@ impl SctpSocket {
         self.associations.first().copied().filter(|_| self.is_single())
     }
 
-    /// Returns whether one more association may wait for `accept`.
-    pub(super) fn has_backlog_room(&self) -> bool {
-        !self.is_one_to_one() || self.accepting.len() <= self.backlog
+    /// Updates whether the endpoint of its port accepts associations, which it does while one more
+    /// may wait for `accept`, and their configuration.
+    pub(super) fn update_listening(
+        &self,
+        own: SocketId,
+        base: &AssociationConfig,
+        ports: &mut PortTable,
+    ) {
+        let Some(key) = self.port else { return };
+        let has_room = !self.is_one_to_one() || self.accepting.len() <= self.backlog;
+        let config = || association_config(base, &self.shared, &self.settings);
+        ports.update_listening(key, own, has_room, config);
     }
 
     /// Removes an association, which may have had a full send buffer.
