@@ -1,8 +1,6 @@
 //! The numbers and struct layouts of Linux's SCTP sockets (`linux/sctp.h` of 6.1, on x86-64 and
 //! other 64-bit machines), in native byte order.
 //!
-//! This module depends only on `core`, so that a library that is loaded into other programs can
-//! include its files.
 //! | file | purpose |
 //! | --- | --- |
 //! | `errno` | errors of calls |
@@ -14,7 +12,7 @@
 
 pub mod control;
 mod errno;
-pub mod layout;
+pub(crate) mod layout;
 mod name;
 pub mod notification;
 pub mod number;

@@ -1,8 +1,7 @@
 //! Reads and writes fields at their offsets, in native byte order.
 
 /// Returns `N` bytes at `offset`, or zeros if `bytes` is too short.
-#[must_use]
-pub fn array<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
+pub(crate) fn array<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     let mut field = [0; N];
     if let Some(found) = bytes.get(offset..offset + N) {
         field.copy_from_slice(found);
@@ -11,46 +10,43 @@ pub fn array<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
 }
 
 /// Returns a 16-bit number.
-#[must_use]
-pub fn u16_at(bytes: &[u8], offset: usize) -> u16 {
+pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> u16 {
     u16::from_ne_bytes(array(bytes, offset))
 }
 
 /// Returns a 32-bit number.
-#[must_use]
-pub fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> u32 {
     u32::from_ne_bytes(array(bytes, offset))
 }
 
 /// Returns a signed 32-bit number, such as an association identifier.
-#[must_use]
-pub fn i32_at(bytes: &[u8], offset: usize) -> i32 {
+pub(crate) fn i32_at(bytes: &[u8], offset: usize) -> i32 {
     i32::from_ne_bytes(array(bytes, offset))
 }
 
 /// Writes `field` at `offset`, unless `bytes` is too short.
-pub fn write_field(bytes: &mut [u8], offset: usize, field: &[u8]) {
+pub(crate) fn write_field(bytes: &mut [u8], offset: usize, field: &[u8]) {
     if let Some(target) = bytes.get_mut(offset..offset + field.len()) {
         target.copy_from_slice(field);
     }
 }
 
 /// Writes a 16-bit number.
-pub fn put_u16(bytes: &mut [u8], offset: usize, value: u16) {
+pub(crate) fn put_u16(bytes: &mut [u8], offset: usize, value: u16) {
     write_field(bytes, offset, &value.to_ne_bytes());
 }
 
 /// Writes a 32-bit number.
-pub fn put_u32(bytes: &mut [u8], offset: usize, value: u32) {
+pub(crate) fn put_u32(bytes: &mut [u8], offset: usize, value: u32) {
     write_field(bytes, offset, &value.to_ne_bytes());
 }
 
 /// Writes a signed 32-bit number.
-pub fn put_i32(bytes: &mut [u8], offset: usize, value: i32) {
+pub(crate) fn put_i32(bytes: &mut [u8], offset: usize, value: i32) {
     write_field(bytes, offset, &value.to_ne_bytes());
 }
 
 /// Writes a 64-bit number.
-pub fn put_u64(bytes: &mut [u8], offset: usize, value: u64) {
+pub(crate) fn put_u64(bytes: &mut [u8], offset: usize, value: u64) {
     write_field(bytes, offset, &value.to_ne_bytes());
 }
