@@ -47,7 +47,7 @@ impl Association {
         &mut self,
         now: Duration,
         arrival: &PacketArrival,
-        chunks: PacketChunks<'_>,
+        mut chunks: PacketChunks<'_>,
         mut authenticated: bool,
         counters: &mut EndpointCounters,
     ) {
@@ -55,8 +55,9 @@ impl Association {
         let incoming = IncomingPacket { now, arrival, path };
         let size = chunks.remaining();
         let mut first_tsn: Option<Tsn> = None;
-        for chunk in chunks {
-            match self.authentication.admit(&chunk, &mut authenticated, counters) {
+        // A chunk stays where it was parsed: moving it costs more than parsing it.
+        while let Some(chunk) = &mut chunks.next() {
+            match self.authentication.admit(chunk, &mut authenticated, counters) {
                 ChunkAdmission::Accepted => {}
                 ChunkAdmission::Skipped => continue,
                 ChunkAdmission::PacketDiscarded => break,
@@ -66,7 +67,7 @@ impl Association {
                     break;
                 }
             }
-            if let Chunk::Data(data) = &chunk {
+            if let Chunk::Data(data) = chunk {
                 first_tsn.get_or_insert(data.tsn);
             }
             if !self.handle_chunk(&incoming, chunk, counters) {
@@ -82,11 +83,11 @@ impl Association {
     fn handle_chunk(
         &mut self,
         at: &IncomingPacket<'_>,
-        chunk: Chunk,
+        chunk: &mut Chunk,
         counters: &mut EndpointCounters,
     ) -> bool {
         let &IncomingPacket { now, arrival, path } = at;
-        if self.state.is_opening() && !is_allowed_before_established(&chunk) {
+        if self.state.is_opening() && !is_allowed_before_established(chunk) {
             counters.unexpected_chunks += 1;
             return true;
         }
@@ -96,12 +97,12 @@ impl Association {
             Chunk::Sack(sack) if sack.is_nr && !self.agreed.nr_sack => {
                 counters.unexpected_chunks += 1;
             }
-            Chunk::Sack(sack) => self.handle_sack(now, &sack, path, counters),
-            Chunk::InitAck(init) => self.handle_init_ack(now, arrival, &init, counters),
+            Chunk::Sack(sack) => self.handle_sack(now, sack, path, counters),
+            Chunk::InitAck(init) => self.handle_init_ack(now, arrival, init, counters),
             Chunk::CookieAck => self.handle_cookie_ack(now, counters),
             Chunk::Heartbeat(heartbeat) => self.handle_heartbeat(now, path, heartbeat, counters),
-            Chunk::HeartbeatAck(ack) => self.handle_heartbeat_ack(now, arrival, &ack, counters),
-            Chunk::Shutdown { cumulative_tsn: tsn } => self.handle_shutdown(now, tsn, counters),
+            Chunk::HeartbeatAck(ack) => self.handle_heartbeat_ack(now, arrival, ack, counters),
+            Chunk::Shutdown { cumulative_tsn: tsn } => self.handle_shutdown(now, *tsn, counters),
             Chunk::ShutdownAck => self.handle_shutdown_ack(path, counters),
             Chunk::ShutdownComplete { reflected: false } => self.handle_shutdown_complete(counters),
             Chunk::Abort(_) if self.is_at_deleted_address(arrival) => {
@@ -109,28 +110,28 @@ impl Association {
                 return false;
             }
             Chunk::Abort(abort) if !abort.reflected => {
-                self.handle_abort(&abort);
+                self.handle_abort(abort);
                 return false;
             }
             Chunk::Error(error) => {
                 counters.errors_in += 1;
-                self.handle_error(now, &error);
+                self.handle_error(now, error);
             }
             Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) => {
-                return self.handle_forward_tsn(path, &chunk, counters);
+                return self.handle_forward_tsn(path, chunk, counters);
             }
             Chunk::Ecne { lowest_tsn } if self.agreed.ecn => {
-                self.handle_ecne(now, path, lowest_tsn, counters);
+                self.handle_ecne(now, path, *lowest_tsn, counters);
             }
-            Chunk::Cwr { lowest_tsn } if self.agreed.ecn => self.paths.on_cwr(lowest_tsn),
+            Chunk::Cwr { lowest_tsn } if self.agreed.ecn => self.paths.on_cwr(*lowest_tsn),
             Chunk::Reconfig(chunk) if self.agreed.reconfiguration => {
                 counters.reconfigurations_in += 1;
-                self.handle_reconfig(now, path, &chunk, counters);
+                self.handle_reconfig(now, path, chunk, counters);
             }
-            Chunk::Asconf(_) | Chunk::AsconfAck(_) => self.handle_asconf(at, &chunk, counters),
+            Chunk::Asconf(_) | Chunk::AsconfAck(_) => self.handle_asconf(at, chunk, counters),
             Chunk::Pad { .. } => {}
             Chunk::Unknown(chunk) => {
-                return handle_unknown(&mut self.queues, path, &chunk, counters);
+                return handle_unknown(&mut self.queues, path, chunk, counters);
             }
             Chunk::Malformed { .. } => {
                 counters.malformed_chunks += 1;

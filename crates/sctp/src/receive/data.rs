@@ -39,10 +39,10 @@ fn is_due(delivery: &mut DeliveryQueue, stream: StreamId, number: MessageNumber)
 }
 
 impl AssociationReceiver {
-    /// Processes a DATA or I-DATA chunk.
+    /// Processes a DATA or I-DATA chunk; its payload is taken if it is stored.
     pub fn handle_data(
         &mut self,
-        chunk: DataChunk,
+        chunk: &mut DataChunk,
         counters: &mut EndpointCounters,
     ) -> DataOutcome {
         let interleaved = matches!(chunk.order, DataOrder::Mid { .. });
@@ -104,7 +104,7 @@ impl AssociationReceiver {
     #[inline]
     fn store(
         &mut self,
-        chunk: DataChunk,
+        chunk: &mut DataChunk,
         position: TsnPosition,
         counters: &mut EndpointCounters,
     ) -> Result<Option<StreamId>, FragmentContradiction> {
@@ -113,7 +113,7 @@ impl AssociationReceiver {
             counters.inconsistent_data += 1;
             return Ok(Some(stream));
         }
-        let number = number_of(&chunk);
+        let number = number_of(chunk);
         let due = self.delivery.due(stream);
         let place = match number {
             MessageNumber::Unordered => None,
@@ -135,7 +135,7 @@ impl AssociationReceiver {
         if !(chunk.flags.begin && chunk.flags.end) {
             return self.add_fragment(chunk, position, number, counters).map(|()| None);
         }
-        if self.reassembly.contradicts(number, &chunk) {
+        if self.reassembly.contradicts(number, chunk) {
             return Err(FragmentContradiction);
         }
         self.add_complete(chunk, place, due, counters);
@@ -145,7 +145,7 @@ impl AssociationReceiver {
     #[inline]
     fn add_complete(
         &mut self,
-        chunk: DataChunk,
+        chunk: &mut DataChunk,
         place: Option<u64>,
         due: u64,
         counters: &mut EndpointCounters,
@@ -162,7 +162,7 @@ impl AssociationReceiver {
                 tsn: chunk.tsn,
                 begins: true,
                 ends: true,
-                data: MessagePieces::One(self.borrowing.whole(chunk.payload)),
+                data: MessagePieces::One(self.borrowing.whole(core::mem::take(&mut chunk.payload))),
             },
             tsns: Vec::new(),
         };
@@ -175,7 +175,7 @@ impl AssociationReceiver {
 
     fn add_fragment(
         &mut self,
-        mut chunk: DataChunk,
+        chunk: &mut DataChunk,
         position: TsnPosition,
         number: u64,
         counters: &mut EndpointCounters,
@@ -183,10 +183,10 @@ impl AssociationReceiver {
         let data = self.borrowing.fragment(core::mem::take(&mut chunk.payload));
         let (point, delivery) = (self.delivery_point(), &mut self.delivery);
         let before = self.reassembly.messages();
-        let part =
-            self.reassembly.insert(number, position, &chunk, data, |stream, number, bytes| {
-                bytes >= point && is_due(delivery, stream, number)
-            })?;
+        let deliver_partially =
+            |stream, number, bytes| bytes >= point && is_due(delivery, stream, number);
+        let mut part = None;
+        self.reassembly.insert(number, position, chunk, data, deliver_partially, &mut part)?;
         let after = self.reassembly.messages();
         self.window.charge_messages(after.saturating_sub(before));
         self.window.release_messages(before.saturating_sub(after));
@@ -228,7 +228,7 @@ impl AssociationReceiver {
         &mut self,
         counters: &mut EndpointCounters,
     ) -> Result<(), FragmentContradiction> {
-        if self.reassembly.is_empty() && !self.skipped {
+        if !self.skipped && !self.reassembly.may_strand(self.tracking.cumulative()) {
             return Ok(());
         }
         self.drop_stranded_data(counters)

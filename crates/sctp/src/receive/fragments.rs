@@ -160,16 +160,17 @@ impl FragmentRuns {
         self.current.is_none() && self.runs.is_empty()
     }
 
-    /// Adds a fragment and returns what it makes deliverable: the rest of a message that is now
-    /// complete, or a part of one for which `deliver_partially` returns true, given its stream, its
-    /// number and its stored bytes.
+    /// Adds a fragment and puts what it makes deliverable into `part`: the rest of a message that is
+    /// now complete, or a part of one for which `deliver_partially` returns true, given its stream,
+    /// its number and its stored bytes.
     pub(crate) fn insert(
         &mut self,
         position: TsnPosition,
         chunk: &DataChunk,
         (piece, borrowed): (Bytes, bool),
         deliver_partially: impl FnOnce(StreamId, MessageNumber, usize) -> bool,
-    ) -> Result<Option<MessagePart>, FragmentContradiction> {
+        part: &mut Option<MessagePart>,
+    ) -> Result<(), FragmentContradiction> {
         let number = number_of(chunk);
         if self.runs.is_empty() {
             match &mut self.current {
@@ -177,12 +178,14 @@ impl FragmentRuns {
                     run.last = position;
                     run.ends = chunk.flags.end;
                     run.push(piece, borrowed);
-                    return Ok(self.take_current(deliver_partially));
+                    self.take_current(deliver_partially, part);
+                    return Ok(());
                 }
                 None if chunk.flags.begin => {
                     let run = self.current.insert(FragmentRun::new(position, chunk, number));
                     run.push(piece, borrowed);
-                    return Ok(self.take_current(deliver_partially));
+                    self.take_current(deliver_partially, part);
+                    return Ok(());
                 }
                 _ => {}
             }
@@ -199,11 +202,11 @@ impl FragmentRuns {
             && deliver_partially(run.stream, run.number, run.bytes)
             && !(run.number == MessageNumber::Unordered && self.is_open(run.stream));
         let run = self.runs.entry(first).or_insert(run);
-        let deliver = take_deliverable(run, |_, _, _| wanted);
+        take_deliverable(run, |_, _, _| wanted, part);
         if run.begins && run.ends {
             self.runs.remove(&first);
         }
-        Ok(deliver)
+        Ok(())
     }
 
     /// Returns whether an unordered message on this stream is partly delivered. Parts of another
@@ -217,13 +220,13 @@ impl FragmentRuns {
     fn take_current(
         &mut self,
         deliver_partially: impl FnOnce(StreamId, MessageNumber, usize) -> bool,
-    ) -> Option<MessagePart> {
-        let run = self.current.as_mut()?;
-        let part = take_deliverable(run, deliver_partially);
+        part: &mut Option<MessagePart>,
+    ) {
+        let Some(run) = &mut self.current else { return };
+        take_deliverable(run, deliver_partially, part);
         if run.begins && run.ends {
             self.current = None;
         }
-        part
     }
 
     /// Joins a run of one fragment with the runs before and after it, unless they contradict it.
@@ -284,6 +287,12 @@ impl FragmentRuns {
             .filter(|run| run.partial || may_begin(run))
             .map(FragmentRun::remove_part)
             .collect()
+    }
+
+    /// Returns whether [`Self::drop_stranded`] could find something.
+    #[inline]
+    pub(crate) fn may_strand(&self, cumulative: TsnPosition) -> bool {
+        !self.runs.is_empty() || self.current.as_ref().is_some_and(|run| run.last < cumulative)
     }
 
     /// Checks the runs at the cumulative position after an advance: a run below it that has not
@@ -357,12 +366,15 @@ impl FragmentRun {
     }
 }
 
-/// Returns what of `run` can be delivered.
+/// Puts what of `run` can be delivered into `part`.
 fn take_deliverable(
     run: &mut FragmentRun,
     deliver_partially: impl FnOnce(StreamId, MessageNumber, usize) -> bool,
-) -> Option<MessagePart> {
-    let deliver = run.begins
-        && (run.ends || run.partial || deliver_partially(run.stream, run.number, run.bytes));
-    deliver.then(|| run.remove_part())
+    part: &mut Option<MessagePart>,
+) {
+    if run.begins
+        && (run.ends || run.partial || deliver_partially(run.stream, run.number, run.bytes))
+    {
+        *part = Some(run.remove_part());
+    }
 }

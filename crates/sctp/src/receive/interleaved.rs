@@ -172,9 +172,11 @@ impl InterleavedMessages {
         self.others.len() + usize::from(self.current.is_some())
     }
 
-    /// Adds a fragment and returns what it makes deliverable: the rest of a message that is now
-    /// complete, or a part of one for which `deliver_partially` returns true, given its stream, its
-    /// number and its stored bytes.
+    /// Adds a fragment and puts what it makes deliverable into `part`: the rest of a message that is
+    /// now complete, or a part of one for which `deliver_partially` returns true, given its stream,
+    /// its number and its stored bytes.
+    // A message is changed where it is, and a part, which few fragments make deliverable, is not
+    // returned: moving either costs more than everything else here.
     pub(crate) fn insert(
         &mut self,
         (key, fsn): (InterleavedKey, u32),
@@ -182,10 +184,11 @@ impl InterleavedMessages {
         chunk: &DataChunk,
         (piece, borrowed): (Bytes, bool),
         deliver_partially: impl FnOnce(StreamId, MessageNumber, usize) -> bool,
-    ) -> Result<Option<MessagePart>, FragmentContradiction> {
-        let mut assembly = self.remove_or_new(key);
+        part: &mut Option<MessagePart>,
+    ) -> Result<(), FragmentContradiction> {
+        self.make_current(key);
+        let Some((_, assembly)) = &mut self.current else { return Err(FragmentContradiction) };
         if !assembly.accepts(fsn, chunk.flags.end) || chunk.flags.begin != (fsn == 0) {
-            self.current = Some((key, assembly));
             return Err(FragmentContradiction);
         }
         if chunk.flags.begin {
@@ -197,8 +200,7 @@ impl InterleavedMessages {
         if fsn != assembly.next {
             self.ahead.insert(position, key);
             assembly.ahead.insert(fsn, AheadFragment { position, piece, borrowed });
-            self.current = Some((key, assembly));
-            return Ok(None);
+            return Ok(());
         }
         assembly.push(position, piece, borrowed, self.all_positions);
         while let Some(ahead) = assembly.ahead.remove(&assembly.next) {
@@ -206,30 +208,29 @@ impl InterleavedMessages {
             assembly.push(ahead.position, ahead.piece, ahead.borrowed, self.all_positions);
         }
         let whole = assembly.is_complete();
-        let deliver = whole
+        if whole
             || assembly.partial
-            || deliver_partially(chunk.stream, key.number(), assembly.bytes);
-        let part = deliver.then(|| assembly.remove_part(key, self.all_positions));
-        if !whole {
-            self.current = Some((key, assembly));
+            || deliver_partially(chunk.stream, key.number(), assembly.bytes)
+        {
+            *part = Some(assembly.remove_part(key, self.all_positions));
         }
-        Ok(part)
+        if whole {
+            self.current = None;
+        }
+        Ok(())
     }
 
-    /// Removes and returns the message with `key`, or a new one.
+    /// Makes the message with `key` the current one; it is new if nothing of it is stored.
     #[inline]
-    fn remove_or_new(&mut self, key: InterleavedKey) -> InterleavedMessage {
-        match self.current.take() {
-            Some((current, assembly)) if current == key => return assembly,
-            Some((current, assembly)) => {
-                self.others.insert(current, assembly);
-            }
-            None => {}
+    fn make_current(&mut self, key: InterleavedKey) {
+        if self.current.as_ref().is_some_and(|(current, _)| *current == key) {
+            return;
         }
-        if self.others.is_empty() {
-            return InterleavedMessage::default();
+        if let Some((former, assembly)) = self.current.take() {
+            self.others.insert(former, assembly);
         }
-        self.others.remove(&key).unwrap_or_default()
+        let known = if self.others.is_empty() { None } else { self.others.remove(&key) };
+        self.current = Some((key, known.unwrap_or_default()));
     }
 
     /// Returns the available beginning of each message for which `deliver_partially` returns true.
@@ -246,6 +247,12 @@ impl InterleavedMessages {
             })
             .map(|(key, assembly)| assembly.remove_part(*key, self.all_positions))
             .collect()
+    }
+
+    /// Returns whether [`Self::drop_stranded`] could find something.
+    #[inline]
+    pub(crate) fn may_strand(&self) -> bool {
+        !self.ahead.is_empty()
     }
 
     /// Checks the fragments up to the cumulative position after an advance: those missing before

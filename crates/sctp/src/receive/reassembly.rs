@@ -91,15 +91,16 @@ impl MessageReassembly {
         chunk: &DataChunk,
         data: (Bytes, bool),
         deliver_partially: impl FnOnce(StreamId, MessageNumber, usize) -> bool,
-    ) -> Result<Option<MessagePart>, FragmentContradiction> {
+        part: &mut Option<MessagePart>,
+    ) -> Result<(), FragmentContradiction> {
         match (self, chunk.order) {
             (Self::Consecutive(fragments), DataOrder::Ssn(_)) => {
-                fragments.insert(position, chunk, data, deliver_partially)
+                fragments.insert(position, chunk, data, deliver_partially, part)
             }
             (Self::Interleaved(messages), DataOrder::Mid { fsn, .. }) => {
                 let place = MessagePlace::new(chunk.stream, number);
                 let key = InterleavedKey { unordered: chunk.flags.unordered, place };
-                messages.insert((key, fsn), position, chunk, data, deliver_partially)
+                messages.insert((key, fsn), position, chunk, data, deliver_partially, part)
             }
             _ => Err(FragmentContradiction),
         }
@@ -113,6 +114,16 @@ impl MessageReassembly {
         match self {
             Self::Consecutive(fragments) => fragments.take_partial(deliver_partially),
             Self::Interleaved(messages) => messages.take_partial(deliver_partially),
+        }
+    }
+
+    /// Returns whether [`Self::drop_stranded`] could find something while the peer abandons no data:
+    /// never as long as fragments arrive in order.
+    #[inline]
+    pub(crate) fn may_strand(&self, cumulative: TsnPosition) -> bool {
+        match self {
+            Self::Consecutive(fragments) => fragments.may_strand(cumulative),
+            Self::Interleaved(messages) => messages.may_strand(),
         }
     }
 

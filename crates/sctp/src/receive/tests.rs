@@ -61,7 +61,7 @@ impl Side {
         let bytes = 12 + chunks.iter().map(|chunk| 16 + chunk.payload.len()).sum::<usize>();
         let outcomes = chunks
             .iter()
-            .map(|chunk| self.receiver.handle_data(chunk.clone(), &mut self.counters))
+            .map(|chunk| self.receiver.handle_data(&mut chunk.clone(), &mut self.counters))
             .collect();
         self.receiver.end_of_packet(self.now, (PATH, RTT), bytes, false);
         outcomes

@@ -34,11 +34,11 @@ impl Association {
         &mut self,
         now: Duration,
         path: PathId,
-        heartbeat: HeartbeatChunk,
+        heartbeat: &HeartbeatChunk,
         counters: &mut EndpointCounters,
     ) {
         if self.state.peer_has_state() && heartbeat.info.len() <= MAX_ECHOED {
-            self.queues.push(Some(path), Chunk::HeartbeatAck(heartbeat), counters);
+            self.queues.push(Some(path), Chunk::HeartbeatAck(heartbeat.clone()), counters);
             let own = match self.state.is_up() {
                 true => self.paths.repeated_verification(now, path, &self.config),
                 false => None,

@@ -17,7 +17,7 @@ impl Association {
     pub(super) fn handle_data(
         &mut self,
         path: PathId,
-        data: DataChunk,
+        data: &mut DataChunk,
         counters: &mut EndpointCounters,
     ) -> bool {
         if !self.state.accepts_data() {

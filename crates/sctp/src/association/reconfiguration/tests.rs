@@ -134,8 +134,8 @@ impl Side {
     /// Receives the other side's data and returns its acknowledgement.
     fn receive_data(&mut self, chunks: Vec<Chunk>) -> Vec<Chunk> {
         for chunk in chunks {
-            let Chunk::Data(data) = chunk else { panic!("{chunk:?}") };
-            let outcome = self.receiver.handle_data(data, &mut self.counters);
+            let Chunk::Data(mut data) = chunk else { panic!("{chunk:?}") };
+            let outcome = self.receiver.handle_data(&mut data, &mut self.counters);
             assert_eq!(outcome, DataOutcome::Accepted);
         }
         self.receiver.end_of_packet(self.now, (PATH, None), 100, false);
@@ -346,7 +346,7 @@ fn data_that_overtakes_the_answer_to_a_reset_is_not_lost() {
     b.receive(&request);
     b.send(1, "early");
     let Some(Chunk::Data(early)) = b.data().pop() else { panic!("no data") };
-    let outcome = a.receiver.handle_data(early.clone(), &mut a.counters);
+    let outcome = a.receiver.handle_data(&mut early.clone(), &mut a.counters);
     assert_eq!(outcome, DataOutcome::OverWindow, "it is received again");
     exchange(&mut b, &mut a);
     a.receive_data(alloc::vec![Chunk::Data(early)]);

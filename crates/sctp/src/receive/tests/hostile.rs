@@ -109,7 +109,7 @@ fn fragments_do_not_keep_their_packets_alive() {
         let mut chunk = i_fragment(offset, ((offset % 16) as u16, offset / 16, 0), "ub", "x");
         let train = Bytes::copy_from_slice(&packet);
         chunk.payload = train.slice(100..101);
-        side.receiver.handle_data(chunk, &mut side.counters);
+        side.receiver.handle_data(&mut chunk, &mut side.counters);
         side.receiver.end_of_packet(side.now, (PATH, None), 65_000, false);
         kept += usize::from(!train.is_unique());
     }
