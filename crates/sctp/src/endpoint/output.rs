@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::Endpoint;
-use super::packet_buffer::TrainContents;
+use super::packet_buffer::{PacketBuffer, TrainContents};
 use crate::io::Output;
 
 impl Endpoint {
@@ -45,7 +45,7 @@ impl Endpoint {
             }
             self.finish(slot);
         }
-        if let Some(transmit) = self.train.gather(|_| None) {
+        if let Some(transmit) = self.train.gather(|_: &mut PacketBuffer| None) {
             // Packets of an association that was dropped meanwhile.
             self.count(&transmit);
             return transmit.into();

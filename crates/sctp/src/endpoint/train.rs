@@ -53,6 +53,30 @@ impl PacketMemory {
     }
 }
 
+/// What writes packets one after the other.
+pub(crate) trait PacketSource {
+    /// What determines a packet's route, and is smaller than that.
+    type Handling: Copy + PartialEq;
+
+    /// Appends one packet to the buffer, or nothing.
+    fn write(&mut self, buffer: &mut PacketBuffer) -> Option<Self::Handling>;
+
+    /// Returns the route of a packet that was just written.
+    fn route(&self, handling: Self::Handling) -> Option<PacketRoute>;
+}
+
+impl<F: FnMut(&mut PacketBuffer) -> Option<PacketRoute>> PacketSource for F {
+    type Handling = PacketRoute;
+
+    fn write(&mut self, buffer: &mut PacketBuffer) -> Option<PacketRoute> {
+        self(buffer)
+    }
+
+    fn route(&self, handling: PacketRoute) -> Option<PacketRoute> {
+        Some(handling)
+    }
+}
+
 /// The packets written and not yet returned.
 #[derive(Debug)]
 pub(crate) struct PacketTrain {
@@ -77,33 +101,36 @@ impl PacketTrain {
         }
     }
 
-    /// Gathers packets until the train is full, and returns it. `write` appends one packet to the
-    /// buffer, or nothing. A packet that is larger than the train's, or has another route, starts
-    /// the next one.
-    pub(crate) fn gather(
-        &mut self,
-        mut write: impl FnMut(&mut PacketBuffer) -> Option<PacketRoute>,
-    ) -> Option<TrainContents> {
+    /// Gathers packets until the train is full, and returns it. A packet that is larger than the
+    /// train's, or has another route, starts the next one.
+    pub(crate) fn gather(&mut self, mut source: impl PacketSource) -> Option<TrainContents> {
         self.make_room();
         self.exhausted = false;
-        let route = match self.deferred.take().or_else(|| write(&mut self.buffer)) {
-            Some(route) => route,
-            None => {
-                self.exhausted = true;
-                return None;
-            }
+        let (route, mut handling) = match self.deferred.take() {
+            // It may be of another source.
+            Some(route) => (route, None),
+            None => match self.first_packet(&mut source) {
+                Some((route, handling)) => (route, Some(handling)),
+                None => {
+                    self.exhausted = true;
+                    return None;
+                }
+            },
         };
         let size = self.buffer.len();
         let mut packets = 1;
         while packets < MAX_PACKETS && self.buffer.len() + size <= MAX_BYTES {
             let before = self.buffer.len();
-            let Some(next) = write(&mut self.buffer) else {
+            let Some(next) = source.write(&mut self.buffer) else {
                 self.exhausted = true;
                 break;
             };
             let length = self.buffer.len() - before;
-            if next != route || length > size {
-                self.deferred = Some(next);
+            let other = if handling == Some(next) { None } else { source.route(next) };
+            handling = Some(next);
+            let other = other.filter(|other| *other != route);
+            if other.is_some() || length > size {
+                self.deferred = other.or(Some(route));
                 return Some(self.buffer.remove_packets(before, route, size));
             }
             packets += 1;
@@ -112,6 +139,15 @@ impl PacketTrain {
             }
         }
         Some(self.buffer.remove_packets(self.buffer.len(), route, size))
+    }
+
+    /// Has the first packet of a train written.
+    fn first_packet<S: PacketSource>(
+        &mut self,
+        source: &mut S,
+    ) -> Option<(PacketRoute, S::Handling)> {
+        let handling = source.write(&mut self.buffer)?;
+        Some((source.route(handling)?, handling))
     }
 
     /// Swaps the memory that packets are written into. Pending packets are kept.
@@ -187,7 +223,7 @@ mod tests {
             let mut train = PacketTrain::new(form);
             let mut left = packets.iter();
             let mut trains = Vec::new();
-            while let Some(made) = train.gather(|buffer| {
+            while let Some(made) = train.gather(|buffer: &mut PacketBuffer| {
                 left.next().map(|(port, size)| {
                     write(buffer, *size);
                     route(*port)
@@ -230,7 +266,7 @@ mod tests {
         let mut train = PacketTrain::new(PacketForm::Wire);
         let write = |train: &mut PacketTrain| {
             let mut left = 60;
-            let made = train.gather(|buffer| {
+            let made = train.gather(|buffer: &mut PacketBuffer| {
                 left -= 1;
                 write(buffer, 1000);
                 (left >= 0).then(|| route(1))
@@ -261,7 +297,7 @@ mod tests {
         for turn in [0, 1, 0, 1, 0] {
             let train = &mut all[turn];
             train.swap_memory(&mut memory);
-            let made = train.gather(|buffer| {
+            let made = train.gather(|buffer: &mut PacketBuffer| {
                 let size = left[turn].next()?;
                 write(buffer, size);
                 Some(route(turn as u16))

@@ -8,7 +8,7 @@ use crate::association::state::AssociationPhase;
 use crate::counters::EndpointCounters;
 use crate::endpoint::AgreedExtensions;
 use crate::endpoint::packet_buffer::{PacketBuffer, TrainContents};
-use crate::endpoint::train::{PacketRoute, PacketTrain};
+use crate::endpoint::train::{PacketRoute, PacketSource, PacketTrain};
 use crate::identifier::PathId;
 use crate::io::{Ecn, Fragmentation};
 use crate::path::{AssociationPaths, HeartbeatToSend};
@@ -26,6 +26,40 @@ struct PacketLoad {
     data: bool,
 }
 
+/// How a packet is sent; the rest of its route follows from the association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PacketHandling {
+    path: PathId,
+    ecn: Ecn,
+    fragmentation: Fragmentation,
+}
+
+impl PacketHandling {
+    /// Returns how a packet is sent over a path without ECN.
+    const fn unmarked(path: PathId, fragmentation: Fragmentation) -> Self {
+        Self { path, ecn: Ecn::NotCapable, fragmentation }
+    }
+}
+
+/// The packets that an association has to send now.
+struct PendingPackets<'a> {
+    association: &'a mut Association,
+    now: Duration,
+    counters: &'a mut EndpointCounters,
+}
+
+impl PacketSource for PendingPackets<'_> {
+    type Handling = PacketHandling;
+
+    fn write(&mut self, buffer: &mut PacketBuffer) -> Option<PacketHandling> {
+        self.association.write_packet(self.now, buffer, self.counters)
+    }
+
+    fn route(&self, handling: PacketHandling) -> Option<PacketRoute> {
+        self.association.route(handling)
+    }
+}
+
 impl Association {
     /// Returns the packets to send now, as many as fit in one train.
     pub(crate) fn poll_transmit(
@@ -34,7 +68,7 @@ impl Association {
         train: &mut PacketTrain,
         counters: &mut EndpointCounters,
     ) -> Option<TrainContents> {
-        train.gather(|buffer| self.write_packet(now, buffer, counters))
+        train.gather(PendingPackets { association: self, now, counters })
     }
 
     /// Appends the next packet to `buffer`.
@@ -43,7 +77,7 @@ impl Association {
         now: Duration,
         buffer: &mut PacketBuffer,
         counters: &mut EndpointCounters,
-    ) -> Option<PacketRoute> {
+    ) -> Option<PacketHandling> {
         if let Some(standalone) = self.queues.pop_standalone() {
             return self.write_standalone(&standalone, buffer);
         }
@@ -67,8 +101,8 @@ impl Association {
         // A packet that cannot be sent now may leave room for another one.
         for _ in 0..self.paths.len() + 2 {
             let load = self.next_load(now)?;
-            if let Some(route) = self.write_load(now, load, buffer, counters) {
-                return Some(route);
+            if let Some(handling) = self.write_load(now, load, buffer, counters) {
+                return Some(handling);
             }
         }
         None
@@ -111,7 +145,7 @@ impl Association {
         load: PacketLoad,
         buffer: &mut PacketBuffer,
         counters: &mut EndpointCounters,
-    ) -> Option<PacketRoute> {
+    ) -> Option<PacketHandling> {
         let path = self.paths.get(load.path)?;
         let mtu = path.mtu();
         let limit = if load.data { self.sender.packet_limit(load.path, mtu) } else { mtu };
@@ -149,7 +183,7 @@ impl Association {
             Ecn::NotCapable
         };
         let fragmentation = if fits_mtu { Fragmentation::Avoided } else { Fragmentation::Allowed };
-        self.route(load.path, ecn, fragmentation)
+        Some(PacketHandling { path: load.path, ecn, fragmentation })
     }
 
     /// Writes a packet with one chunk and its own tag: INIT, ABORT, SHUTDOWN COMPLETE.
@@ -157,7 +191,7 @@ impl Association {
         &mut self,
         standalone: &StandaloneChunk,
         buffer: &mut PacketBuffer,
-    ) -> Option<PacketRoute> {
+    ) -> Option<PacketHandling> {
         let known = self.paths.get(standalone.path).is_some();
         let path = if known { standalone.path } else { self.paths.primary() };
         let kind = standalone.chunk.chunk_type();
@@ -172,7 +206,7 @@ impl Association {
         packet.append(&standalone.chunk);
         self.authentication.sign(&mut packet);
         packet.finish(ChecksumKind::Crc32c);
-        self.route(path, Ecn::NotCapable, Fragmentation::Allowed)
+        Some(PacketHandling::unmarked(path, Fragmentation::Allowed))
     }
 
     /// Writes the COOKIE ECHO, and as much data as fits after it: no other packet is allowed until
@@ -184,7 +218,7 @@ impl Association {
         cookie: &Chunk,
         buffer: &mut PacketBuffer,
         counters: &mut EndpointCounters,
-    ) -> Option<PacketRoute> {
+    ) -> Option<PacketHandling> {
         let mtu = self.paths.get(path)?.mtu();
         let auth = self.authentication.len_before(ChunkType::COOKIE_ECHO);
         let limit = mtu.max(PACKET_HEADER + auth + cookie.encoded_len() + CHUNK_HEADER);
@@ -209,7 +243,7 @@ impl Association {
         }
         self.authentication.sign(&mut packet);
         packet.finish(ChecksumKind::Crc32c);
-        self.route(path, Ecn::NotCapable, Fragmentation::Allowed)
+        Some(PacketHandling::unmarked(path, Fragmentation::Allowed))
     }
 
     /// Writes a heartbeat padded to the probed size (RFC 8899 §6.2.2).
@@ -218,7 +252,7 @@ impl Association {
         heartbeat: &HeartbeatToSend,
         size: usize,
         buffer: &mut PacketBuffer,
-    ) -> Option<PacketRoute> {
+    ) -> Option<PacketHandling> {
         let mut packet = buffer.begin(self.identity.header_to_peer(), size);
         if self.authentication.len_before(ChunkType::HEARTBEAT) > 0 {
             self.authentication.begin(&mut packet);
@@ -229,7 +263,7 @@ impl Association {
         }
         self.authentication.sign(&mut packet);
         packet.finish(checksum(self.agreed));
-        self.route(heartbeat.path, Ecn::NotCapable, Fragmentation::Forbidden)
+        Some(PacketHandling::unmarked(heartbeat.path, Fragmentation::Forbidden))
     }
 
     /// Returns whether a packet with this load must begin with AUTH.
@@ -248,7 +282,8 @@ impl Association {
             || authentication.wants_any(&self.queues)
     }
 
-    fn route(&self, path: PathId, ecn: Ecn, fragmentation: Fragmentation) -> Option<PacketRoute> {
+    fn route(&self, handling: PacketHandling) -> Option<PacketRoute> {
+        let PacketHandling { path, ecn, fragmentation } = handling;
         let path = self.paths.get(path)?;
         Some(PacketRoute {
             local: path.local,
