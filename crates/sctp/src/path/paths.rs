@@ -133,6 +133,9 @@ impl AssociationPaths {
     /// distinguished by our own address, if it is known.
     #[must_use]
     pub fn by_remote(&self, remote: SocketAddr, local: Option<IpAddr>) -> Option<PathId> {
+        if let [only] = self.paths.as_slice() {
+            return (only.remote == remote).then_some(only.id);
+        }
         let to_remote = || self.paths.iter().filter(|path| path.remote == remote);
         let exact = to_remote().find(|path| local.is_some() && path.local == local);
         exact.or_else(|| to_remote().next()).map(|path| path.id)

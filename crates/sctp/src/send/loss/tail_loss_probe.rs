@@ -21,6 +21,8 @@ const TIMEOUT_WITHOUT_RTT: Duration = Duration::from_secs(1);
 pub(in crate::send) struct TailLossProbe {
     /// When to send one.
     pub(in crate::send) timer: Option<Duration>,
+    /// The time for which the timer was computed. A further packet of that time changes nothing.
+    computed: Option<Duration>,
     /// The outstanding probe; one at a time.
     outstanding: Option<SentProbe>,
 }
@@ -70,7 +72,10 @@ impl AssociationSender {
     /// Restarts the timers after a SACK.
     pub(in crate::send) fn schedule_probes(&mut self, now: Duration, paths: &AssociationPaths) {
         for number in self.outstanding.numbers() {
-            if self.outstanding.flight(number).seen.acknowledged {
+            let flight = self.outstanding.flight_mut(number);
+            if flight.seen.acknowledged {
+                // There is a new measurement of the round trip.
+                flight.probe.computed = None;
                 self.schedule_probe(number, now, paths);
             }
         }
@@ -121,7 +126,7 @@ impl AssociationSender {
         }
         let sack_delay = self.rules.sack_delay;
         let flight = self.outstanding.flight_mut(number);
-        flight.probe.timer = None;
+        let timer = flight.probe.timer.take();
         let Some(path) = flight.path.and_then(|id| paths.get(id)) else { return };
         let is_wanted = path.outstanding() > 0
             && flight.recovery.is_none()
@@ -131,13 +136,19 @@ impl AssociationSender {
         if !is_wanted {
             return;
         }
+        if timer.is_some() && flight.probe.computed == Some(now) {
+            flight.probe.timer = timer;
+            return;
+        }
         let mut wait = path
             .rto
             .smoothed()
             .map_or(TIMEOUT_WITHOUT_RTT, |smoothed| smoothed.saturating_add(smoothed));
-        if flight.has_one_packet() {
+        let has_one_packet = flight.has_one_packet();
+        if has_one_packet {
             wait = wait.saturating_add(sack_delay);
         }
+        flight.probe.computed = Some(now).filter(|_| !has_one_packet);
         let at = now.saturating_add(wait);
         // T3 does everything that a probe could do.
         flight.probe.timer = Some(at).filter(|at| path.t3.is_none_or(|t3| *at < t3));
