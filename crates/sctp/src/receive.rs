@@ -219,6 +219,11 @@ impl AssociationReceiver {
         Some(ready.message)
     }
 
+    /// Frees the memory of what the application has received.
+    pub(crate) fn shrink(&mut self) {
+        self.delivery.shrink();
+    }
+
     /// Returns whether there is something to receive.
     #[must_use]
     pub fn is_readable(&self) -> bool {

@@ -278,7 +278,16 @@ impl AssociationSender {
     /// Reports room in the send buffer, and an empty one, once for each occurrence.
     fn notify_room(&mut self) {
         self.queue.notify_writable();
-        if self.is_drained() && self.queue.notify_dry() {
+        if self.is_drained() {
+            self.queue.notify_dry();
+        }
+    }
+
+    /// Frees memory, if there is nothing to send. Not as soon as everything is acknowledged: an
+    /// application that goes on at once would have all of it allocated again.
+    pub(crate) fn shrink(&mut self) {
+        if self.is_drained() {
+            self.queue.shrink();
             self.outstanding.shrink();
         }
     }

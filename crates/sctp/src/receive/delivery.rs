@@ -182,17 +182,20 @@ impl DeliveryQueue {
     /// Returns the next message for the application.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<ReadyMessage> {
-        let ready = match &mut self.scheduler {
+        match &mut self.scheduler {
             Some(scheduler) if self.ready.len() > 1 => {
                 let place = scheduler.next(&mut self.ready.iter().map(|one| one.message.stream));
                 self.ready.remove(place)
             }
             _ => self.ready.pop_front(),
-        };
+        }
+    }
+
+    /// Frees memory, if nothing is ready for the application.
+    pub(crate) fn shrink(&mut self) {
         if self.ready.is_empty() && self.ready.capacity() > MAX_IDLE_CAPACITY {
             self.ready.shrink_to(MAX_IDLE_CAPACITY);
         }
-        ready
     }
 
     /// Removes the parts of an incomplete message that the application has not received, and

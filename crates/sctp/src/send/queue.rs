@@ -396,18 +396,22 @@ impl SendQueue {
         }
     }
 
-    /// Reports that all messages are complete, once for each time. Returns whether it did.
-    pub(super) fn notify_dry(&mut self) -> bool {
+    /// Reports that all messages are complete, once for each time.
+    pub(super) fn notify_dry(&mut self) {
         let was_busy = core::mem::take(&mut self.busy);
         if was_busy {
-            self.messages.shrink();
+            self.messages.renumber();
             if self.events.capacity() == 0 {
                 // One event at a time is usual, and a queue that grows begins with room for four.
                 self.events.reserve_exact(1);
             }
             self.events.push_back(Event::SenderDry);
         }
-        was_busy
+    }
+
+    /// Frees memory, if there are no messages.
+    pub(super) fn shrink(&mut self) {
+        self.messages.shrink();
     }
 
     /// Cancels all notifications, as the association has ended.

@@ -82,11 +82,12 @@ impl Pair {
         outputs(&mut self.b);
     }
 
-    /// Reads all messages at `b`.
+    /// Reads all messages at `b`, and drops its packets.
     pub(crate) fn read_all(&mut self) {
         for id in self.b.associations() {
             while self.b.receive(NOW, id).is_some() {}
         }
+        outputs(&mut self.b);
     }
 }
 

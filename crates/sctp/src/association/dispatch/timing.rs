@@ -28,6 +28,8 @@ impl Association {
     /// Frees the memory that an idle association does not need.
     pub(crate) fn shrink(&mut self) {
         self.queues.shrink();
+        self.sender.shrink();
+        self.receiver.shrink();
     }
 
     /// Handles the timers that are due. May be called too early.

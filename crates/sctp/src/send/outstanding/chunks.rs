@@ -115,7 +115,7 @@ impl OutstandingChunks {
 
     /// Frees memory, if nothing is outstanding.
     pub(super) fn shrink(&mut self) {
-        if self.chunks.is_empty() {
+        if self.chunks.is_empty() && self.chunks.capacity() > 0 {
             self.chunks = VecDeque::new();
         }
     }

@@ -266,7 +266,8 @@ impl PathFlight {
 
     /// Frees memory, if nothing is in flight.
     pub(super) fn shrink(&mut self) {
-        if self.runs.is_empty() && self.retransmissions.is_empty() {
+        let capacity = self.runs.capacity() + self.retransmissions.capacity();
+        if capacity > 0 && self.runs.is_empty() && self.retransmissions.is_empty() {
             self.runs = VecDeque::new();
             self.retransmissions = VecDeque::new();
         }

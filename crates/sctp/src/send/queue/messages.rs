@@ -187,9 +187,17 @@ impl QueuedMessages {
         Some(slot.limit)
     }
 
+    /// Begins again with the first slot, if there are no messages.
+    pub(super) fn renumber(&mut self) {
+        if self.count.get() == 0 {
+            self.slots.clear();
+            self.first_free = NONE;
+        }
+    }
+
     /// Frees memory, if there are no messages.
     pub(super) fn shrink(&mut self) {
-        if self.count.get() == 0 {
+        if self.slots.capacity() > 0 && self.count.get() == 0 {
             *self = Self::new();
         }
     }
