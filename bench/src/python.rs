@@ -30,6 +30,8 @@ const QUICK_TURNS: usize = 1;
 const REQUESTS: u32 = 300;
 /// The maximum time of eyas relative to the fastest of the others, over HTTP/1.1 and HTTP/2.
 const RATIO: f64 = 1.10;
+/// The minimum of the requests per second of `AsyncClient`, relative to aiohttp.
+const AWAITED_RATE: f64 = 0.9;
 /// The maximum time to the first response of a client without memory, in milliseconds.
 const FIRST: f64 = 60.0;
 
@@ -189,6 +191,9 @@ fn expectations(results: &Results, rates: &Rates) -> Vec<Expectation> {
             format!("{mode}, requests per second: at least {least:.2} × the best of the others");
         expectations.push(verdict::rate(target, rate("eyas", mode), highest_rate(mode), least));
     }
+    let target = format!("h1, awaited requests per second: at least {AWAITED_RATE:.2} × aiohttp");
+    let (ours, theirs) = (rate("eyas, asyncio", "h1"), rate("aiohttp", "h1"));
+    expectations.push(verdict::rate(target, ours, theirs, AWAITED_RATE));
     let first = of("eyas", "no UDP, first");
     expectations.push(verdict::bound(format!("no UDP, first: within {FIRST} ms"), first, FIRST));
     expectations
@@ -216,11 +221,13 @@ mod tests {
         let rates = Rates::from([
             (("eyas", "h1"), single_round(950.0)),
             (("aiohttp", "h1"), single_round(1000.0)),
+            (("eyas, asyncio", "h1"), single_round(890.0)),
         ]);
         let text = verdict::table(&expectations(&results, &rates));
         assert!(text.contains("1.10 ms / 1.00 ms = 1.10 | yes |"), "{text}");
         assert!(text.contains("2.00 ms / 1.90 ms = 1.05 | **no** |"), "{text}");
         assert!(text.contains("950 / 1000 = 0.95 | yes |"), "{text}");
+        assert!(text.contains("890 / 1000 = 0.89 | **no** |"), "{text}");
         assert!(text.contains("no UDP, first: within 60 ms | – | not measured |"), "{text}");
     }
 

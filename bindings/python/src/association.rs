@@ -21,6 +21,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::{
+    awaitable::{Awaitable, awaitable},
     closing,
     connection::ConnectOptions,
     endpoint::Endpoint,
@@ -29,7 +30,7 @@ use crate::{
     json, options,
     runtime::{Owned, runtime},
     sctp_options::SendParameters,
-    wait::{awaitable, wait, within},
+    wait::{wait, within},
 };
 
 /// How long `close` waits for the shutdown of an association, which then continues in the background.
@@ -186,11 +187,11 @@ pub(crate) fn associate(
 
 /// The awaitable form of `associate`.
 #[pyfunction]
-pub(crate) fn aassociate<'py>(
-    py: Python<'py>,
+pub(crate) fn aassociate(
+    py: Python<'_>,
     endpoint: &Endpoint,
     options: &Bound<'_, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Awaitable> {
     runtime()?;
     awaitable(py, open(options::read::<ConnectOptions>(options)?.preconnection(endpoint)?))
 }
@@ -219,12 +220,12 @@ impl RawAssociation {
     }
 
     /// The awaitable form of `send`.
-    fn asend<'py>(
+    fn asend(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         data: Bytes,
-        options: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+        options: &Bound<'_, PyAny>,
+    ) -> PyResult<Awaitable> {
         awaitable(py, self.send_future(data, options::read(options)?)?)
     }
 
@@ -235,7 +236,7 @@ impl RawAssociation {
     }
 
     /// The awaitable form of `receive`.
-    fn areceive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn areceive(&self, py: Python<'_>) -> PyResult<Awaitable> {
         awaitable(py, self.receive_future()?)
     }
 
@@ -258,7 +259,7 @@ impl RawAssociation {
     }
 
     /// The awaitable form of `watch`.
-    fn awatch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn awatch(&self, py: Python<'_>) -> PyResult<Awaitable> {
         awaitable(py, self.event_future()?)
     }
 
@@ -273,7 +274,7 @@ impl RawAssociation {
     }
 
     /// The awaitable form of `end_stream`.
-    fn aend_stream<'py>(&self, py: Python<'py>, stream: u16) -> PyResult<Bound<'py, PyAny>> {
+    fn aend_stream(&self, py: Python<'_>, stream: u16) -> PyResult<Awaitable> {
         awaitable(py, self.end_stream_future(stream)?)
     }
 
@@ -284,7 +285,7 @@ impl RawAssociation {
     }
 
     /// The awaitable form of `shutdown`.
-    fn ashutdown<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn ashutdown(&self, py: Python<'_>) -> PyResult<Awaitable> {
         awaitable(py, self.shutdown_future()?)
     }
 
@@ -294,7 +295,7 @@ impl RawAssociation {
     }
 
     /// The awaitable form of `close`.
-    fn aclose<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn aclose(&self, py: Python<'_>) -> PyResult<Awaitable> {
         awaitable(py, self.close_future())
     }
 

@@ -9,8 +9,8 @@ use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyIterator};
 use tokio::sync::mpsc;
 
 use crate::{
+    awaitable::{Awaitable, awaitable},
     finalization::{CallStart, InterpreterGuard},
-    wait::awaitable,
 };
 
 /// The number of chunks that may wait until the connection has room for them.
@@ -121,7 +121,7 @@ impl Upload {
     }
 
     /// Sends a chunk once there is room; returns false if the request no longer reads its body.
-    fn asend<'py>(&self, py: Python<'py>, chunk: Bytes) -> PyResult<Bound<'py, PyAny>> {
+    fn asend(&self, py: Python<'_>, chunk: Bytes) -> PyResult<Awaitable> {
         let sender = self.sender();
         awaitable(py, async move {
             Ok(match sender {
@@ -137,7 +137,7 @@ impl Upload {
     }
 
     /// Ends the body with an error, because it is not complete.
-    fn afail<'py>(&self, py: Python<'py>, reason: String) -> PyResult<Bound<'py, PyAny>> {
+    fn afail(&self, py: Python<'_>, reason: String) -> PyResult<Awaitable> {
         let sender = self.sender();
         self.finish();
         awaitable(py, async move {

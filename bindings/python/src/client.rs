@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use pyo3::prelude::*;
 
 use crate::{
+    awaitable::{Awaitable, awaitable},
     body,
     cookies::Cookies,
     endpoint::Endpoint,
@@ -19,7 +20,7 @@ use crate::{
     options,
     response::RawResponse,
     runtime::{Owned, runtime},
-    wait::{awaitable, wait},
+    wait::wait,
 };
 
 /// How long a race with the client's own limit may exceed it, in seconds: a race that ends by itself reports every
@@ -192,11 +193,7 @@ impl HttpClient {
     }
 
     /// The awaitable form of `send`.
-    fn asend<'py>(
-        &self,
-        py: Python<'py>,
-        request: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn asend(&self, py: Python<'_>, request: &Bound<'_, PyAny>) -> PyResult<Awaitable> {
         let request = self.request(request)?;
         awaitable(py, send(request))
     }

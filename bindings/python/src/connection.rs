@@ -19,13 +19,14 @@ use pyo3::{exceptions::PyBrokenPipeError, prelude::*};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
 use crate::{
+    awaitable::{Awaitable, awaitable},
     client::transports,
     closing,
     endpoint::Endpoint,
     error::{duration, race_error, url_error, value_error},
     json, options,
     runtime::{Owned, runtime},
-    wait::{awaitable, wait, within},
+    wait::{wait, within},
 };
 
 /// The maximum number of bytes read by one call.
@@ -106,11 +107,11 @@ pub(crate) fn connect(
 
 /// The awaitable form of `connect`.
 #[pyfunction]
-pub(crate) fn aconnect<'py>(
-    py: Python<'py>,
+pub(crate) fn aconnect(
+    py: Python<'_>,
     endpoint: &Endpoint,
     options: &Bound<'_, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Awaitable> {
     runtime()?;
     awaitable(py, open(options::read::<ConnectOptions>(options)?.preconnection(endpoint)?))
 }
@@ -236,7 +237,7 @@ impl RawConnection {
     }
 
     /// The awaitable form of `read`.
-    fn aread<'py>(&self, py: Python<'py>, max: usize) -> PyResult<Bound<'py, PyAny>> {
+    fn aread(&self, py: Python<'_>, max: usize) -> PyResult<Awaitable> {
         awaitable(py, read(self.reader()?, max))
     }
 
@@ -247,7 +248,7 @@ impl RawConnection {
     }
 
     /// The awaitable form of `write`.
-    fn awrite<'py>(&self, py: Python<'py>, data: Bytes) -> PyResult<Bound<'py, PyAny>> {
+    fn awrite(&self, py: Python<'_>, data: Bytes) -> PyResult<Awaitable> {
         awaitable(py, write(self.writer()?, data))
     }
 
@@ -257,7 +258,7 @@ impl RawConnection {
     }
 
     /// The awaitable form of `shut_down`.
-    fn ashut_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn ashut_down(&self, py: Python<'_>) -> PyResult<Awaitable> {
         awaitable(py, shut_down(self.writer()?))
     }
 
@@ -267,7 +268,7 @@ impl RawConnection {
     }
 
     /// The awaitable form of `close`.
-    fn aclose<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn aclose(&self, py: Python<'_>) -> PyResult<Awaitable> {
         awaitable(py, self.close_future())
     }
 

@@ -91,7 +91,8 @@ impl Drop for InterpreterGuard {
     fn drop(&mut self) {
         let mut held = self.0.lock();
         *held -= 1;
-        if *held == 0 {
+        // Nobody waits before: to notify would be a system call.
+        if *held == 0 && phase() != RUNNING {
             self.0.released.notify_all();
         }
     }

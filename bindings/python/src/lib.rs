@@ -5,7 +5,8 @@
 //! | `runtime` | the tokio runtime of the process, also after a fork |
 //! | `driving` | which thread drives the runtime |
 //! | `finalization` | the exit of the interpreter while the runtime is active |
-//! | `wait` | futures as blocking calls and as awaitables |
+//! | `wait`, `awaitable` | futures as blocking calls, and as awaitables |
+//! | `event_loop` | the event loops of asyncio, which learn what has ended |
 //! | `endpoint` | the shared part of connections |
 //! | `client`, `body`, `cookies`, `response` | HTTP |
 //! | `options` | the options of calls, and which of them is of the wrong type |
@@ -31,6 +32,7 @@
 //! one build serves both.
 
 mod association;
+mod awaitable;
 mod body;
 mod client;
 mod closing;
@@ -39,6 +41,7 @@ mod cookies;
 mod driving;
 mod endpoint;
 mod error;
+mod event_loop;
 mod finalization;
 mod inbox;
 mod interpreter;

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use crate::{
     association::RawAssociation,
+    awaitable::{Awaitable, awaitable},
     client::transports,
     connection::RawConnection,
     error::{duration, listen_error, value_error},
@@ -22,7 +23,7 @@ use crate::{
     options,
     runtime::{Owned, runtime},
     sctp_options::Config,
-    wait::{awaitable, wait, within},
+    wait::{wait, within},
 };
 
 /// An [`eyas::ServerIdentity`].
@@ -175,7 +176,7 @@ impl RawListener {
     }
 
     /// The awaitable form of `accept`.
-    fn aaccept<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn aaccept(&self, py: Python<'_>) -> PyResult<Awaitable> {
         awaitable(py, self.0.accept_future(accept(self.0.share()?)))
     }
 
@@ -242,7 +243,7 @@ impl RawSctpListener {
     }
 
     /// The awaitable form of `accept`.
-    fn aaccept<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn aaccept(&self, py: Python<'_>) -> PyResult<Awaitable> {
         awaitable(py, self.accept_future()?)
     }
 

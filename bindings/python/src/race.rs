@@ -13,10 +13,11 @@ use eyas::{
 use pyo3::prelude::*;
 
 use crate::{
+    awaitable::{Awaitable, awaitable},
     endpoint::Endpoint,
     error::{duration, url_error, value_error},
     json, options,
-    wait::{awaitable, wait},
+    wait::wait,
 };
 
 /// The default deadline of a race of all candidates: enough for two retransmissions.
@@ -131,11 +132,11 @@ pub(crate) fn race(
 
 /// The awaitable form of `race`.
 #[pyfunction]
-pub(crate) fn arace<'py>(
-    py: Python<'py>,
+pub(crate) fn arace(
+    py: Python<'_>,
     endpoint: &Endpoint,
     options: &Bound<'_, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Awaitable> {
     awaitable(py, run(options::read::<RaceOptions>(options)?.preconnection(endpoint)?))
 }
 
@@ -151,10 +152,10 @@ pub(crate) fn plan(
 
 /// The awaitable form of `plan`.
 #[pyfunction]
-pub(crate) fn aplan<'py>(
-    py: Python<'py>,
+pub(crate) fn aplan(
+    py: Python<'_>,
     endpoint: &Endpoint,
     options: &Bound<'_, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Awaitable> {
     awaitable(py, make_plan(options::read::<RaceOptions>(options)?.preconnection(endpoint)?))
 }

@@ -64,14 +64,6 @@ impl Started {
         self.runtime().spawn(future)
     }
 
-    /// Runs a function on a thread where it may block.
-    pub(crate) fn spawn_blocking<T: Send + 'static>(
-        &self,
-        function: impl FnOnce() -> T + Send + 'static,
-    ) -> JoinHandle<T> {
-        self.runtime().spawn_blocking(function)
-    }
-
     /// Begins a blocking call, which drives the runtime from the calling thread.
     pub(crate) fn call(&self) -> Call<'_> {
         self.driving.call()

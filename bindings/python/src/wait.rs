@@ -1,22 +1,10 @@
-//! Futures as blocking calls and as awaitables.
+//! Futures as blocking calls.
 
-use std::{
-    future::Future,
-    pin::{Pin, pin},
-    time::Duration,
-};
+use std::{future::Future, pin::pin, time::Duration};
 
-use pyo3::{exceptions::PyTimeoutError, prelude::*, types::PyAny};
-use pyo3_async_runtimes::{
-    TaskLocals,
-    generic::{self, ContextExt},
-};
-use tokio::task::{JoinError, JoinHandle};
+use pyo3::{exceptions::PyTimeoutError, prelude::*};
 
-use crate::{
-    finalization::{CallStart, Guarded, InterpreterGuard},
-    runtime::{Started, runtime},
-};
+use crate::{finalization::CallStart, runtime::runtime};
 
 /// How often a blocking call checks for signals, such as that of Ctrl-C.
 pub(crate) const SIGNALS: Duration = Duration::from_millis(50);
@@ -56,60 +44,4 @@ pub(crate) async fn within<T>(
     tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
         Err(PyTimeoutError::new_err(format!("the call timed out after {limit:?}")))
     })
-}
-
-/// Returns an awaitable of the running event loop. Cancelling it drops the future.
-pub(crate) fn awaitable<'py, T>(
-    py: Python<'py>,
-    future: impl Future<Output = PyResult<T>> + Send + 'static,
-) -> PyResult<Bound<'py, PyAny>>
-where
-    T: for<'any> IntoPyObject<'any> + Send + 'static,
-{
-    // Fails if the runtime cannot be started.
-    runtime()?;
-    generic::future_into_py::<Tasks, _, T>(py, future)
-}
-
-/// The runtime of awaitables, which does not call into Python once that is exiting.
-struct Tasks;
-
-tokio::task_local! {
-    static LOCALS: TaskLocals;
-}
-
-impl generic::Runtime for Tasks {
-    type JoinError = JoinError;
-    type JoinHandle = JoinHandle<()>;
-
-    fn spawn<F: Future<Output = ()> + Send + 'static>(future: F) -> JoinHandle<()> {
-        started().spawn(Guarded::new(future))
-    }
-
-    fn spawn_blocking<F: FnOnce() + Send + 'static>(call: F) -> JoinHandle<()> {
-        let start = CallStart::now();
-        started().spawn_blocking(move || {
-            if let Some(_guard) = InterpreterGuard::acquire(start) {
-                call();
-            }
-        })
-    }
-}
-
-impl ContextExt for Tasks {
-    fn scope<F, R>(locals: TaskLocals, future: F) -> Pin<Box<dyn Future<Output = R> + Send>>
-    where
-        F: Future<Output = R> + Send + 'static,
-    {
-        Box::pin(LOCALS.scope(locals, future))
-    }
-
-    fn get_task_locals() -> Option<TaskLocals> {
-        LOCALS.try_with(Clone::clone).ok()
-    }
-}
-
-/// Returns the runtime of a task, or of an awaitable that is being made: [`awaitable`] has started it.
-fn started() -> &'static Started {
-    runtime().expect("the runtime has started")
 }

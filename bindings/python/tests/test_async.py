@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -122,3 +123,54 @@ def test_consecutive_event_loops(server: Server) -> None:
         return (await client.get("/bytes/7")).status_code
 
     assert [asyncio.run(run()) for _ in range(3)] == [200] * 3
+
+
+def test_event_loops_in_several_threads(server: Server) -> None:
+    client = open_client(server)
+
+    async def fetch() -> list[int]:
+        responses = await asyncio.gather(*(client.get(f"/bytes/{size}") for size in range(40)))
+        return [len(response.content) for response in responses]
+
+    with ThreadPoolExecutor(4) as pool:
+        runs = [pool.submit(asyncio.run, fetch()) for _ in range(8)]
+        assert [run.result() for run in runs] == [list(range(40))] * 8
+
+
+class LoopWithoutReaders(asyncio.SelectorEventLoop):
+    """A loop that cannot watch descriptors, as the proactor of Windows."""
+
+    def add_reader(self, *_: Any) -> None:  # type: ignore[override]
+        raise NotImplementedError
+
+
+def test_a_loop_that_watches_no_descriptors(server: Server, silent: Silent) -> None:
+    async def run() -> None:
+        async with open_client(server) as client:
+            responses = await asyncio.gather(*(client.get(f"/bytes/{size}") for size in range(40)))
+            assert [len(response.content) for response in responses] == list(range(40))
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(client.get(silent.url), 0.2)
+            await asyncio.to_thread(silent.wait_until_all_are_closed)
+
+    loop = LoopWithoutReaders()
+    loop.run_until_complete(run())
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
+
+
+def test_a_body_that_came_with_its_head_is_read_once(server: Server) -> None:
+    async def run() -> None:
+        async with open_client(server) as client:
+            for size in (0, 1, 5000, 3_000_000):
+                async with client.stream("GET", f"/bytes/{size}") as response:
+                    pieces = [piece async for piece in response.aiter_bytes()]
+                assert sum(map(len, pieces)) == size
+                async with client.stream("GET", f"/bytes/{size}") as response:
+                    assert len(await response.aread()) == size
+                async with client.stream("GET", f"/bytes/{size}") as response:
+                    await response.aclose()
+                    with pytest.raises(eyas.StreamClosed):
+                        await response.aread()
+
+    asyncio.run(run())

@@ -82,6 +82,18 @@ def test_asyncio(server: Server) -> None:
     asyncio.run(run())
 
 
+def test_consecutive_event_loops(server: Server) -> None:
+    async def fetch() -> None:
+        assert (await client.get(f"{server.url}/bytes/10")).is_success
+
+    client = eyas.AsyncClient(verify=server.roots, timeout=SOON)
+    asyncio.run(fetch())
+    before = descriptors()
+    for _ in range(100):
+        asyncio.run(fetch())
+    assert descriptors() <= before + 2
+
+
 def test_associations() -> None:
     endpoint = eyas.Endpoint()
     with sync.listen("127.0.0.1", udp_port=0) as listener:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, Iterable, Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from ._errors import Error, WriteError
 from ._native import Upload
@@ -19,20 +19,27 @@ class BodySource:
     def stop(self) -> None:
         """Stops producing chunks, because the request no longer needs them."""
 
-    @contextmanager
-    def attributing_errors(self) -> Iterator[None]:
-        """Attributes every error to the exception of the source, if it has raised one."""
-        try:
-            yield
-        except Error as error:
-            if self.error is None:
-                raise
-            if not isinstance(error, WriteError):
-                write_error = WriteError(f"cannot read the request's body: {self.error}; {error}")
-                write_error.kind, write_error.url = "request-body", error.url
-                write_error.candidates, write_error.causes = error.candidates, ("request-body",)
-                error = write_error
-            raise error from self.error
+    def attributing_errors(self) -> BodySource:
+        """A context manager that attributes every error to the exception of the source, if it has raised one."""
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.error is None or not isinstance(error, Error):
+            return
+        if not isinstance(error, WriteError):
+            write_error = WriteError(f"cannot read the request's body: {self.error}; {error}")
+            write_error.kind, write_error.url = "request-body", error.url
+            write_error.candidates, write_error.causes = error.candidates, ("request-body",)
+            error = write_error
+        raise error from self.error
 
 
 class IterableSource(BodySource, Iterable[bytes]):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING
 
 from . import _endpoint, _native, _timeout, _url
@@ -160,22 +160,16 @@ class Client(_Base, ContextManager):
     def request(self, method: str, url: str, **options: Unpack[BodyOptions]) -> Response:
         """Sends a request and reads the response."""
         check_options("request", options, BODY_OPTIONS)
-        with self.stream(method, url, **options) as response:
+        with _Stream(self, method, url, options) as response:
             response.read()
         return response
 
-    @contextmanager
-    def stream(self, method: str, url: str, **options: Unpack[BodyOptions]) -> Iterator[Response]:
+    def stream(
+        self, method: str, url: str, **options: Unpack[BodyOptions]
+    ) -> AbstractContextManager[Response]:
         """Sends a request; the context manager returns the response before its body is read."""
         check_options("stream", options, BODY_OPTIONS)
-        request = build_request(method, url, self._defaults, options)
-        if isinstance(request.body, AsyncIterable):
-            raise TypeError("an asynchronous iterable as a body needs an eyas.AsyncClient")
-        response = send(self._open(), request)
-        try:
-            yield response
-        finally:
-            response.close()
+        return _Stream(self, method, url, options)
 
     def get(self, url: str, **options: Unpack[Options]) -> Response:
         """Sends a GET request."""
@@ -231,21 +225,16 @@ class AsyncClient(_Base, AsyncContextManager):
     ) -> Response:
         """Sends a request and reads the response."""
         check_options("request", options, BODY_OPTIONS)
-        async with self.stream(method, url, **options) as response:
+        async with _AsyncStream(self, method, url, options) as response:
             await response.aread()
         return response
 
-    @asynccontextmanager
-    async def stream(
+    def stream(
         self, method: str, url: str, **options: Unpack[AsyncBodyOptions]
-    ) -> AsyncIterator[Response]:
+    ) -> AbstractAsyncContextManager[Response]:
         """Sends a request; the context manager returns the response before its body is read."""
         check_options("stream", options, BODY_OPTIONS)
-        response = await asend(self._open(), build_request(method, url, self._defaults, options))
-        try:
-            yield response
-        finally:
-            await response.aclose()
+        return _AsyncStream(self, method, url, options)
 
     async def get(self, url: str, **options: Unpack[Options]) -> Response:
         """Sends a GET request."""
@@ -288,6 +277,41 @@ class AsyncClient(_Base, AsyncContextManager):
 
     async def _exit(self, error: BaseException | None) -> None:
         await self.aclose()
+
+
+class _Stream(AbstractContextManager[Response]):
+    """Sends a request, and closes its response in the end."""
+
+    def __init__(self, client: Client, method: str, url: str, options: BodyOptions) -> None:
+        self._client = client
+        self._arguments = method, url, client._defaults, options
+
+    def __enter__(self) -> Response:
+        request = build_request(*self._arguments)
+        if isinstance(request.body, AsyncIterable):
+            raise TypeError("an asynchronous iterable as a body needs an eyas.AsyncClient")
+        self._response = send(self._client._open(), request)
+        return self._response
+
+    def __exit__(self, *_: object) -> None:
+        self._response.close()
+
+
+class _AsyncStream(AbstractAsyncContextManager[Response]):
+    """Sends a request, and closes its response in the end."""
+
+    def __init__(
+        self, client: AsyncClient, method: str, url: str, options: AsyncBodyOptions
+    ) -> None:
+        self._client = client
+        self._arguments = method, url, client._defaults, options
+
+    async def __aenter__(self) -> Response:
+        self._response = await asend(self._client._open(), build_request(*self._arguments))
+        return self._response
+
+    async def __aexit__(self, *_: object) -> None:
+        self._response.close()
 
 
 def send(native: _native.HttpClient, request: Request) -> Response:

@@ -88,6 +88,10 @@ class Cookies(MutableMapping[str, str]):
     def __len__(self) -> int:
         return len(self.jar)
 
+    def __bool__(self) -> bool:
+        # The jar counts all of its cookies for its length.
+        return next(iter(self.jar), None) is not None
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{cookie.name} for {cookie.domain or 'all'}" for cookie in self.jar)
         return f"<eyas.Cookies [{shown}]>"

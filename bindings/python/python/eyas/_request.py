@@ -62,7 +62,8 @@ class AsyncBodyOptions(Options, total=False):
 _WITH_BODY = {"POST", "PUT", "PATCH"}
 #: The names of the options, without and with those of a body.
 OPTIONS = frozenset(Options.__annotations__)
-BODY_OPTIONS = OPTIONS | frozenset(BodyOptions.__annotations__)
+_BODY = frozenset(BodyOptions.__annotations__) - OPTIONS
+BODY_OPTIONS = OPTIONS | _BODY
 
 
 @dataclasses.dataclass
@@ -111,8 +112,9 @@ def build_request(
 ) -> Request:
     """Builds a request from the arguments of a call."""
     fields = Headers(defaults.headers)
-    fields.update(options.get("headers"))
-    encoded = _encode(options, fields.get("content-type"))
+    if (added := options.get("headers")) is not None:
+        fields.update(added)
+    encoded = _encode(options, fields)
     if encoded.media_type is not None and "content-type" not in fields:
         fields["content-type"] = encoded.media_type
     auth = _credentials(options.get("auth", defaults.auth))
@@ -122,12 +124,12 @@ def build_request(
         defaults.base_url, _url.text_of(url), defaults.params, options.get("params")
     )
     cookies = _cookies.merged(defaults.cookies, options.get("cookies"))
-    if len(cookies) and "cookie" not in fields and (field := cookies._field_for(full_url)):
+    if cookies and "cookie" not in fields and (field := cookies._field_for(full_url)):
         fields["cookie"] = field
     verb = _method(method)
-    has_length = "content-length" in fields or "transfer-encoding" in fields
-    if encoded.body is None and verb in _WITH_BODY and not has_length:
-        fields["content-length"] = "0"
+    if encoded.body is None and verb in _WITH_BODY:
+        if "content-length" not in fields and "transfer-encoding" not in fields:
+            fields["content-length"] = "0"
     timeout = _timeout.as_timeout(options.get("timeout", defaults.timeout))
     follows = options.get("follow_redirects", defaults.follow_redirects)
     return Request(
@@ -140,12 +142,14 @@ def build_request(
         idle=timeout.read,
         total=timeout.total,
         length=encoded.length,
-        has_cookies=len(defaults.cookies) > 0,
+        has_cookies=bool(defaults.cookies),
     )
 
 
-def _encode(options: AsyncBodyOptions | BodyOptions, content_type: str | None) -> Encoded:
+def _encode(options: AsyncBodyOptions | BodyOptions, fields: Headers) -> Encoded:
     """Encodes the body, of which there is at most one."""
+    if options.keys().isdisjoint(_BODY):
+        return Encoded()
     content, data = options.get("content"), options.get("data")
     files, value = options.get("files"), options.get("json")
     if sum(given is not None for given in (content, data if data is not None else files, value)) > 1:
@@ -155,9 +159,9 @@ def _encode(options: AsyncBodyOptions | BodyOptions, content_type: str | None) -
     if data is not None and not isinstance(data, Mapping):
         if files:
             raise TypeError(f"Invalid type for 'data' of a form with files, {type(data)!r}")
-        return encode_raw_data(data, stacklevel=7)
+        return encode_raw_data(data, stacklevel=6)
     if files:
-        return encode_multipart(data or {}, files, content_type)
+        return encode_multipart(data or {}, files, fields.get("content-type"))
     if data:
         return encode_form(data)
     return Encoded() if value is None else encode_json(value)

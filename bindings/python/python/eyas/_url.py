@@ -24,6 +24,9 @@ _QUERY_SAFE = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not i
 _PATH_SAFE = "".join(sign for sign in _QUERY_SAFE if sign not in "?`{}")
 #: The native part would read a backslash as a slash (as browsers do), and httpx sends it.
 _BACKSLASH = ("\\", "%5C")
+#: An absolute URL that stays as it is: none of its parts has anything to encode.
+_PLAIN = re.compile(f"https?://[{re.escape(_PATH_SAFE.replace(_BACKSLASH[0], '?'))}]*")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class _Parts(NamedTuple):
@@ -54,6 +57,8 @@ def text_of(url: object) -> str:
 
 def absolute(base_url: str, url: str, defaults: ParamTypes, params: ParamTypes) -> str:
     """Returns the URL of a request: `url` below `base_url`, with the parameters added to its query."""
+    if not defaults and not params and _PLAIN.fullmatch(url):
+        return url
     parts = _parse(url)
     if base_url and not parts.is_absolute:
         parts = _below(_parse(base_url), parts)
@@ -75,9 +80,9 @@ def _below(base: _Parts, parts: _Parts) -> _Parts:
 
 
 def _parse(url: str) -> _Parts:
-    control = next((sign for sign in url if ord(sign) < 0x20 or ord(sign) == 0x7F), None)
+    control = _CONTROL.search(url)
     if control is not None:
-        raise InvalidURL(f"the URL contains the control character {control!r}")
+        raise InvalidURL(f"the URL contains the control character {control[0]!r}")
     matched = _PARTS.fullmatch(url)
     # Every part may be empty, so every text has this form.
     assert matched is not None
