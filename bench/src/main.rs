@@ -71,7 +71,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo eyas-bench BENCHMARK [--rounds N] [--quick] [--dry] [--build]
 
-  bulk          a large body compared with curl, and the system calls that it costs at each door
+  bulk          a large body and a small page compared with curl, and the system calls at each door
   h3            HTTP/3 by eyas-h3 compared with h3
   http          time to first byte compared with other clients
   instructions  instructions per operation of races and of SCTP

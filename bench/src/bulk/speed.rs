@@ -16,8 +16,8 @@ use crate::verdict::{Bound, Expectation};
 /// Where a server of `/bytes/N` listens over TLS.
 pub(super) const FILE_SERVER: SocketAddr = loopback(7443);
 
-const EYAS: &str = "eyas get";
-const CURL: &str = "curl";
+pub(super) const EYAS: &str = "eyas get";
+pub(super) const CURL: &str = "curl";
 /// The heading of the columns: the ratio follows the speed of each program.
 const SPEED: [&str; 3] = ["`/dev/null`, MB/s", "file, MB/s", "pipe, MB/s"];
 
@@ -26,7 +26,7 @@ const SPEED: [&str; 3] = ["`/dev/null`, MB/s", "file, MB/s", "pipe, MB/s"];
 pub(super) struct Version {
     pub(super) name: &'static str,
     pub(super) eyas: &'static str,
-    curl: &'static str,
+    pub(super) curl: &'static str,
     /// The least speed of eyas relative to curl.
     least: f64,
 }
@@ -144,7 +144,13 @@ pub(super) fn measure(
     Ok(Measured { figures, curl_has_http3 })
 }
 
-fn row(version: Version, client: &str) -> String {
+/// Returns the version of curl that one of eyas is compared with: where curl has no HTTP/3, HTTP/2.
+pub(super) fn curl_version(version: Version, curl_has_http3: bool) -> Version {
+    if version.curl == "--http3-only" && !curl_has_http3 { VERSIONS[1] } else { version }
+}
+
+/// Returns the name of a row of a table.
+pub(super) fn row(version: Version, client: &str) -> String {
     format!("{}, {client}", version.name)
 }
 
@@ -174,8 +180,7 @@ impl Measured {
     pub(super) fn expectations(&self) -> Vec<Expectation> {
         let mut expectations = Vec::new();
         for version in VERSIONS {
-            let is_third = version.eyas == "--http3-only";
-            let theirs = if is_third && !self.curl_has_http3 { VERSIONS[1] } else { version };
+            let theirs = curl_version(version, self.curl_has_http3);
             for to in OUTPUTS {
                 let median =
                     |version, client: &str| self.figures.median(&row(version, client), to.column());
