@@ -67,6 +67,8 @@ pub(crate) struct EncryptionShape {
     pub(crate) address: Option<String>,
     /// Whether it has proved to belong to the server.
     pub(crate) verified: Option<bool>,
+    /// Whether an earlier process had found it.
+    pub(crate) remembered: Option<bool>,
     /// All of this, and the reason, as a sentence.
     pub(crate) text: String,
 }
@@ -86,6 +88,7 @@ impl EncryptionShape {
             name: resolver.map(|resolver| resolver.name.clone()),
             address: resolver.map(|resolver| resolver.address.to_string()),
             verified: resolver.map(|resolver| resolver.is_verified),
+            remembered: resolver.map(|resolver| resolver.is_remembered),
             text: encryption.to_string(),
         }
     }

@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyas_race::evidence::{Evidence, NetworkId, TrustContext};
 use eyas_race::memory::{Memory, MemoryConfig, MemoryRecord, MemoryView};
+#[cfg(feature = "encrypted-dns")]
+use eyas_race::memory::{MemoryEntry, MemoryKey};
 use eyas_race::target::TargetHost;
 
 #[cfg(feature = "sqlite")]
@@ -71,6 +73,15 @@ pub(crate) struct ObservedOutcome {
     pub(crate) trust: TrustContext,
     /// The readable name of the network, if known.
     pub(crate) network_name: Option<String>,
+}
+
+/// What has been learnt, for the rows.
+#[derive(Debug)]
+enum Learning {
+    Outcome(ObservedOutcome),
+    /// A whole row, which replaces that of the same key.
+    #[cfg(feature = "encrypted-dns")]
+    Row(MemoryRecord),
 }
 
 #[derive(Debug)]
@@ -234,7 +245,7 @@ impl MemoryStore {
     pub fn learn(&self, evidence: &Evidence, trust: &TrustContext) {
         let (evidence, trust) = (evidence.clone(), trust.clone());
         let observation = ObservedOutcome { evidence, trust, network_name: None };
-        self.change_rows(|storage| self.inner().learn(storage, &[observation]));
+        self.change_rows(|storage| self.inner().learn(storage, &[Learning::Outcome(observation)]));
     }
 
     /// Returns whether the store ignores everything that is reported to it.
@@ -245,6 +256,28 @@ impl MemoryStore {
     /// Stores one outcome without waiting for the disk. It is visible in this store at once. Outcomes in quick
     /// succession are written together.
     pub(crate) fn learn_in_background(&self, observation: ObservedOutcome) {
+        self.add_in_background(Learning::Outcome(observation));
+    }
+
+    /// Stores a row as it is, as [`Self::learn_in_background`] does.
+    #[cfg(feature = "encrypted-dns")]
+    pub(crate) fn insert_in_background(&self, record: MemoryRecord) {
+        self.add_in_background(Learning::Row(record));
+    }
+
+    /// Returns a row, unless it has expired. It waits for the disk.
+    #[cfg(feature = "encrypted-dns")]
+    pub(crate) fn row(&self, key: &MemoryKey) -> Option<MemoryEntry> {
+        let entry = match &mut *self.storage() {
+            StoreBackend::Disabled => None,
+            StoreBackend::Memory(memory) => memory.row(key).cloned(),
+            #[cfg(feature = "sqlite")]
+            StoreBackend::File(file) => self.unwrap_outcome(file.row(key)),
+        };
+        entry.filter(|entry| !entry.is_expired(now(), &self.inner().config))
+    }
+
+    fn add_in_background(&self, learning: Learning) {
         let inner = self.inner();
         if inner.is_disabled {
             return;
@@ -252,7 +285,7 @@ impl MemoryStore {
         let runtime = tokio::runtime::Handle::try_current().ok().filter(|_| inner.writes_to_disk);
         let when = {
             let mut recent = lock(&inner.recent);
-            recent.add(observation, &inner.config);
+            recent.add(learning, &inner.config);
             if runtime.is_some() { recent.schedule_write() } else { WriteTime::AtOnce }
         };
         match (runtime, when) {
@@ -345,19 +378,27 @@ impl StoreState {
         !queued.is_empty()
     }
 
-    fn learn(&self, storage: &mut StoreBackend, observations: &[ObservedOutcome]) {
+    fn learn(&self, storage: &mut StoreBackend, learnt: &[Learning]) {
         match storage {
             StoreBackend::Disabled => {}
             StoreBackend::Memory(memory) => {
-                for ObservedOutcome { evidence, trust, network_name } in observations {
-                    memory.learn(evidence, trust);
-                    if let Some(name) = network_name {
-                        memory.name_network(&evidence.network, name, evidence.at);
+                for learning in learnt {
+                    match learning {
+                        Learning::Outcome(ObservedOutcome { evidence, trust, network_name }) => {
+                            memory.learn(evidence, trust);
+                            if let Some(name) = network_name {
+                                memory.name_network(&evidence.network, name, evidence.at);
+                            }
+                        }
+                        #[cfg(feature = "encrypted-dns")]
+                        Learning::Row(MemoryRecord { key, entry }) => {
+                            memory.insert(key.clone(), entry.clone());
+                        }
                     }
                 }
             }
             #[cfg(feature = "sqlite")]
-            StoreBackend::File(file) => self.unwrap_outcome(file.learn(observations, &self.config)),
+            StoreBackend::File(file) => self.unwrap_outcome(file.learn(learnt, &self.config)),
         }
     }
 

@@ -110,14 +110,14 @@ impl CurrentNetwork {
         Arc::new(view)
     }
 
-    /// Returns a function that returns the identity of the current network, until the endpoint ends. It must be called
-    /// inside a runtime.
+    /// Returns a function that returns the identity of the current network, until the endpoint ends. There is none while
+    /// two networks could have it: without the gateway's hardware address.
     #[cfg(feature = "encrypted-dns")]
     pub(crate) fn identities(&self) -> impl Fn() -> Option<NetworkId> + Send + Sync + use<> {
         let shared = Arc::downgrade(&self.shared);
         move || {
-            let network = Self { shared: shared.upgrade()? };
-            Some(network.view_without_waiting().id.clone())
+            let identity = NetworkIdentity::read(&shared.upgrade()?.secret);
+            (!identity.is_provisional()).then(|| identity.id().clone())
         }
     }
 

@@ -7,7 +7,8 @@
 //! silent over a transport, address family and port, so that "UDP/443 is blocked here" can be
 //! inferred and need not be rediscovered with the next unknown host. It is updated when evidence is
 //! learnt, so a plan costs the same with ten peer rows as with ten thousand. A **network** row is a
-//! readable name of a network.
+//! readable name of a network. A **resolver** row is no evidence but what a name server has said of
+//! encrypted resolvers, for as long as it said.
 //!
 //! | rule | where |
 //! | --- | --- |
@@ -28,6 +29,7 @@
 //! single rows instead; both use the same code.
 
 mod config;
+mod designation;
 mod distance;
 mod entry;
 mod key;
@@ -41,6 +43,7 @@ mod view;
 mod tests;
 
 pub use config::MemoryConfig;
+pub use designation::{DesignatedEndpoint, DesignationEntry, DesignationOutcome};
 pub use distance::PathDistances;
 pub use entry::{
     DatedOutcome, EntryOutcome, MemoryEntry, NetworkEntry, PathEntry, PeerEntry, RoundTrip,
@@ -57,4 +60,4 @@ pub(crate) use key::path_port;
 
 /// The version of this module's rows and keys. A store saves it with the rows and sets a file with
 /// another version aside.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;

@@ -2,13 +2,14 @@
 clear is read from the cable."""
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .. import dns
 from ..certificates import Identity
 from ..command import Command
-from ..network import DNS, EYAS, ipv4, ipv6
+from ..network import CADDY, DNS, EYAS, ipv4, ipv6
 from ..process import Peer
 from ..sctp import captures
 from ..world import World
@@ -96,6 +97,53 @@ def case_designated_resolvers(world: World) -> None:
                 world.report.check("coredns", what, good, f"{sorted(addresses)}, {text}, {sorted(seen)}")
 
 
+def plan_remembering(world: World, memory: str, policy: str) -> tuple[str, list[str]]:
+    """Makes a plan with this memory file, as a process of its own. Returns how its queries were encrypted, and which
+    questions the plain server saw."""
+    server = f"{ipv4(DNS)}:{PORT}"
+    eyas = Command(world.eyas_binary, world.directory, ["--dns-server", server, "--memory", memory])
+    with captured(world) as capture:
+        addresses, text = plan(eyas, policy)
+    asked = captures.fields(capture, "dns.qry.name", where="dns.flags.response == 0")
+    return text if addresses else f"failed: {text}", [name for (name,) in asked]
+
+
+@about("coredns")
+def case_remembered_resolver(world: World) -> None:
+    """The next process on the network goes straight to the resolver that worked, without a question to the plain server;
+    also where encryption is required. Its certificate is verified again: where another one has its place, the plain
+    server is asked what it designates now, and nothing else. What is forgotten is asked for."""
+    identity = world.authority.issue("resolver", [RESOLVER, ipv4(DNS)])
+    # It knows the hardware address of the gateway then, without which a network could be two.
+    with socket.socket() as gateway:
+        gateway.settimeout(5)
+        gateway.connect_ex((ipv4(CADDY), 9))
+    for protocol in PROTOCOLS:
+        memory = str(world.file("sqlite"))
+        with name_server(world, identity, [binding(protocol)]):
+            for policy, asked, remembered in (("auto", [QUESTION], False), ("require", [], True), ("auto", [], True)):
+                text, seen = plan_remembering(world, memory, policy)
+                encrypted = text.startswith(f"encrypted, by {protocol} to {RESOLVER} at ")
+                good = encrypted and seen == asked and text.endswith(", as remembered") == remembered
+                what = f"{protocol}, --encrypted-dns {policy}, {'remembered' if remembered else 'first'}"
+                world.report.check("coredns", what, good, f"{text}, {len(seen)} questions in the clear {seen}")
+            rows = world.eyas.run("memory", "list", "--json", "--memory", memory, bare=True).json["rows"]
+            rows = [row for row in rows if row["verdict"] == "designated"]
+            good = [(row["host"], row["designates"]) for row in rows] == [(ipv4(DNS), RESOLVER)]
+            world.report.check("coredns", f"{protocol}, memory list", good, str(rows))
+    # The last one is that of DNS over HTTPS.
+    stranger = world.authority.issue("stranger", [RESOLVER])
+    with name_server(world, stranger, [binding("DoH")]):
+        text, seen = plan_remembering(world, memory, "require")
+        good = text.startswith("failed: ") and set(seen) == {QUESTION}
+        world.report.check("coredns", "another certificate, require", good, f"{text}, {seen}")
+    with name_server(world, identity, [binding("DoH")]):
+        world.eyas.run("memory", "forget", ipv4(DNS), "--memory", memory, bare=True)
+        text, seen = plan_remembering(world, memory, "require")
+        good = text.startswith("encrypted, by DoH to ") and seen == [QUESTION]
+        world.report.check("coredns", "forgotten, require", good, f"{text}, {seen}")
+
+
 @about("coredns")
 def case_unverified_resolver(world: World) -> None:
     """A resolver without the designator's address in its certificate is not asked: the name goes in the clear, or
@@ -150,5 +198,6 @@ def case_named_resolvers(world: World) -> None:
 
 
 CASES = [
-    case_designated_resolvers, case_unverified_resolver, case_first_protocol_that_passes, case_named_resolvers,
+    case_designated_resolvers, case_remembered_resolver, case_unverified_resolver, case_first_protocol_that_passes,
+    case_named_resolvers,
 ]

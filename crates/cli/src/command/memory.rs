@@ -215,7 +215,7 @@ fn address(shape: &MemoryRowJson) -> String {
 fn row(shape: &MemoryRowJson) -> Vec<(Paint, String)> {
     let span = |ms: f64| time(Duration::from_secs_f64(ms.max(0.0) / 1e3));
     let paint = match shape.verdict {
-        "good" => Paint::Good,
+        "good" | "designated" => Paint::Good,
         "bad" | "network-bad" => Paint::Bad,
         "retest-due" => Paint::Warn,
         _ => Paint::Dim,
@@ -223,7 +223,9 @@ fn row(shape: &MemoryRowJson) -> Vec<(Paint, String)> {
     let mut verdict = shape.cause.clone().unwrap_or_else(|| shape.verdict.to_owned());
     match (shape.verdict, shape.holds_for_ms) {
         ("bad", Some(ms)) => verdict.push_str(&format!(", again in {}", span(ms))),
-        ("good", Some(ms)) => verdict.push_str(&format!(" for {}", span(ms))),
+        ("good" | "designated" | "not-designated", Some(ms)) => {
+            verdict.push_str(&format!(" for {}", span(ms)));
+        }
         ("retest-due", _) => verdict.push_str(", re-test due"),
         ("network-bad", _) => verdict.push_str(" on this network"),
         _ => {}
@@ -237,6 +239,9 @@ fn row(shape: &MemoryRowJson) -> Vec<(Paint, String)> {
     }
     if let Some(ms) = shape.short_hello_for_ms {
         verdict.push_str(&format!(", ClientHello of one packet for {}", span(ms)));
+    }
+    if let Some(name) = &shape.designates {
+        verdict.push_str(&format!(": {name}"));
     }
     if let Some(offered) = offered(shape) {
         verdict.push_str(&format!(" ({offered})"));

@@ -14,7 +14,7 @@ use super::inspection::{self, FileError, FileInspection};
 use super::platform::FileId;
 use super::set_aside::set_aside;
 use super::sqlite::SqliteFile;
-use super::{InstallationSecret, ObservedOutcome};
+use super::{InstallationSecret, Learning, ObservedOutcome};
 
 /// The maximum number of rows kept in this process because they could not be written.
 const MAX_UNWRITTEN: usize = 1_000;
@@ -196,23 +196,36 @@ impl MemoryFile {
         WithWarnings { value: rows, warnings }
     }
 
-    pub(super) fn learn(
-        &mut self,
-        observations: &[ObservedOutcome],
-        config: &MemoryConfig,
-    ) -> WithWarnings<()> {
-        let (learnt, warnings) = self.with_file(|sqlite| sqlite.learn(observations, config));
-        if learnt.is_some() {
+    /// Returns one row.
+    #[cfg(feature = "encrypted-dns")]
+    pub(super) fn row(&mut self, key: &MemoryKey) -> WithWarnings<Option<MemoryEntry>> {
+        if let Some(entry) = self.unwritten.get(key) {
+            return WithWarnings { value: Some(entry.clone()), warnings: Vec::new() };
+        }
+        let (row, warnings) = self.with_file(|sqlite| sqlite.row(key));
+        WithWarnings { value: row.flatten(), warnings }
+    }
+
+    pub(super) fn learn(&mut self, learnt: &[Learning], config: &MemoryConfig) -> WithWarnings<()> {
+        let (written, warnings) = self.with_file(|sqlite| sqlite.learn(learnt, config));
+        if written.is_some() {
             self.is_failing = false;
         }
         let unwritten = &mut self.unwritten;
-        if learnt.is_some() && unwritten.is_empty() {
+        if written.is_some() && unwritten.is_empty() {
             return WithWarnings { value: (), warnings };
         }
-        for ObservedOutcome { evidence, trust, network_name: _ } in observations {
-            let existing = &mut |key: &MemoryKey| unwritten.get(key).cloned();
-            for (key, entry) in learn_rows(existing, evidence, trust, config) {
-                if learnt.is_some() {
+        for learning in learnt {
+            let rows = match learning {
+                Learning::Outcome(ObservedOutcome { evidence, trust, network_name: _ }) => {
+                    let existing = &mut |key: &MemoryKey| unwritten.get(key).cloned();
+                    learn_rows(existing, evidence, trust, config)
+                }
+                #[cfg(feature = "encrypted-dns")]
+                Learning::Row(MemoryRecord { key, entry }) => vec![(key.clone(), entry.clone())],
+            };
+            for (key, entry) in rows {
+                if written.is_some() {
                     // The row is in the file again.
                     unwritten.remove(&key);
                 } else {

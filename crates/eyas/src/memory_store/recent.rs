@@ -13,6 +13,8 @@ use eyas_race::memory::{MemoryEntry, MemoryKey};
 #[cfg(feature = "sqlite")]
 use eyas_race::target::TargetHost;
 
+use super::Learning;
+#[cfg(feature = "sqlite")]
 use super::ObservedOutcome;
 #[cfg(feature = "sqlite")]
 use super::recent_rows::{RecentRows, Rows};
@@ -27,8 +29,8 @@ const WRITE_EVERY: Duration = Duration::from_millis(100);
 /// What a store holds besides its file.
 #[derive(Debug, Default)]
 pub(super) struct RecentLearning {
-    /// Outcomes that are not written yet.
-    queued: Vec<ObservedOutcome>,
+    /// What is not written yet.
+    queued: Vec<Learning>,
     written_at: Option<Instant>,
     is_scheduled: bool,
     #[cfg(feature = "sqlite")]
@@ -47,11 +49,17 @@ pub(super) enum WriteTime {
 }
 
 impl RecentLearning {
-    /// Adds an outcome.
-    pub(super) fn add(&mut self, observation: ObservedOutcome, _config: &MemoryConfig) {
+    /// Adds something.
+    pub(super) fn add(&mut self, learning: Learning, _config: &MemoryConfig) {
         #[cfg(feature = "sqlite")]
-        self.rows.learn(&observation, _config);
-        self.queued.push(observation);
+        #[cfg_attr(
+            not(feature = "encrypted-dns"),
+            expect(irrefutable_let_patterns, reason = "there are other rows with encrypted DNS")
+        )]
+        if let Learning::Outcome(observation) = &learning {
+            self.rows.learn(observation, _config);
+        }
+        self.queued.push(learning);
     }
 
     /// Returns when to write, and assumes that this is done.
@@ -74,7 +82,7 @@ impl RecentLearning {
     }
 
     /// Returns what is to be written, which the caller does.
-    pub(super) fn drain_queue(&mut self) -> Vec<ObservedOutcome> {
+    pub(super) fn drain_queue(&mut self) -> Vec<Learning> {
         if !self.queued.is_empty() {
             self.written_at = Some(Instant::now());
         }
@@ -107,8 +115,14 @@ impl RecentLearning {
     /// Returns whether the rows of this host can be read from the file before what is queued has been written.
     #[cfg(feature = "sqlite")]
     pub(super) fn concerns_others(&self, network: &NetworkId, host: &TargetHost) -> bool {
-        let concerns_it =
-            |one: &ObservedOutcome| one.evidence.host == *host && one.evidence.network == *network;
+        let concerns_it = |one: &Learning| match one {
+            Learning::Outcome(ObservedOutcome { evidence, .. }) => {
+                evidence.host == *host && evidence.network == *network
+            }
+            // No race reads it.
+            #[cfg(feature = "encrypted-dns")]
+            Learning::Row(_) => false,
+        };
         let rows = &self.rows;
         self.is_empty() || (rows.paths(network).is_some() && !self.queued.iter().any(concerns_it))
     }
@@ -127,9 +141,10 @@ mod tests {
     use eyas_race::evidence::{Evidence, EvidenceLevel, NetworkId, TrustContext};
     use eyas_race::target::TargetHost;
 
+    use super::super::ObservedOutcome;
     use super::*;
 
-    fn observation() -> ObservedOutcome {
+    fn observation() -> Learning {
         let candidate = Candidate {
             address: ([192, 0, 2, 1], 443).into(),
             transport: Transport::Tcp,
@@ -150,7 +165,8 @@ mod tests {
             rtt: None,
             sent_again: None,
         };
-        ObservedOutcome { evidence, trust: TrustContext::default(), network_name: None }
+        let trust = TrustContext::default();
+        Learning::Outcome(ObservedOutcome { evidence, trust, network_name: None })
     }
 
     #[test]

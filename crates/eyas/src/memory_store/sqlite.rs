@@ -15,7 +15,7 @@ use rusqlite::{
 };
 
 use super::inspection::{APPLICATION_ID, FileError};
-use super::{InstallationSecret, ObservedOutcome};
+use super::{InstallationSecret, Learning, ObservedOutcome};
 
 /// How long one process waits for another one that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(250);
@@ -169,36 +169,52 @@ impl SqliteFile {
         Ok(rows.iter().filter_map(|(key, entry)| parse(key, entry)).collect())
     }
 
-    /// Stores outcomes, merged with what other processes write at the same time.
+    /// Returns one row.
+    #[cfg(feature = "encrypted-dns")]
+    pub(super) fn row(&self, key: &MemoryKey) -> Result<Option<MemoryEntry>, FileError> {
+        Ok(read_row(&self.connection, key)?)
+    }
+
+    /// Stores what was learnt, merged with what other processes write at the same time.
     pub(super) fn learn(
         &mut self,
-        observations: &[ObservedOutcome],
+        learnt: &[Learning],
         config: &MemoryConfig,
     ) -> Result<(), FileError> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut rows = TransactionRows::new(&transaction);
-        let mut hosts = BTreeSet::new();
-        for ObservedOutcome { evidence, trust, network_name } in observations {
-            let changed = learn_rows(&mut |key| rows.row(key), evidence, trust, config);
-            rows.change(changed);
-            if let Some(name) = network_name {
-                let known = rows.row(&MemoryKey::network(&evidence.network));
-                rows.change(name_row(known.as_ref(), &evidence.network, name, evidence.at));
+        let mut prefixes = BTreeSet::new();
+        let mut latest = Duration::ZERO;
+        for learning in learnt {
+            match learning {
+                Learning::Outcome(ObservedOutcome { evidence, trust, network_name }) => {
+                    let changed = learn_rows(&mut |key| rows.row(key), evidence, trust, config);
+                    rows.change(changed);
+                    if let Some(name) = network_name {
+                        let known = rows.row(&MemoryKey::network(&evidence.network));
+                        rows.change(name_row(known.as_ref(), &evidence.network, name, evidence.at));
+                    }
+                    prefixes.insert(MemoryKey::peer_prefix(&evidence.network, &evidence.host));
+                    latest = evidence.at;
+                }
+                #[cfg(feature = "encrypted-dns")]
+                Learning::Row(MemoryRecord { key, entry }) => {
+                    rows.change([(key.clone(), entry.clone())]);
+                    prefixes.insert(MemoryKey::resolver_prefix(&key.network));
+                    latest = entry.updated_at();
+                }
             }
-            hosts.insert((&evidence.network, &evidence.host));
         }
         rows.write()?;
-        for (network, host) in hosts {
-            keep_newest_of_host(&transaction, &MemoryKey::peer_prefix(network, host), config)?;
+        for prefix in prefixes {
+            keep_newest(&transaction, &prefix, config)?;
         }
         transaction.commit()?;
         let before = self.written;
-        self.written = before.wrapping_add(observations.len() as u32);
-        if let Some(last) = observations.last()
-            && before / TIDY_AFTER != self.written / TIDY_AFTER
-        {
-            self.tidy(config, last.evidence.at)?;
+        self.written = before.wrapping_add(learnt.len() as u32);
+        if before / TIDY_AFTER != self.written / TIDY_AFTER {
+            self.tidy(config, latest)?;
         }
         Ok(())
     }
@@ -310,11 +326,8 @@ impl<'a> TransactionRows<'a> {
     }
 }
 
-fn read_row(
-    transaction: &Transaction<'_>,
-    key: &MemoryKey,
-) -> rusqlite::Result<Option<MemoryEntry>> {
-    let mut statement = transaction.prepare_cached("SELECT entry FROM rows WHERE key = ?1")?;
+fn read_row(connection: &Connection, key: &MemoryKey) -> rusqlite::Result<Option<MemoryEntry>> {
+    let mut statement = connection.prepare_cached("SELECT entry FROM rows WHERE key = ?1")?;
     let entry: Option<String> =
         statement.query_row([key.to_string()], |row| row.get(0)).optional()?;
     Ok(entry.and_then(|entry| serde_json::from_str(&entry).ok()))
@@ -337,7 +350,8 @@ fn delete_row(transaction: &Transaction<'_>, key: &MemoryKey) -> rusqlite::Resul
     transaction.prepare_cached("DELETE FROM rows WHERE key = ?1")?.execute([key.to_string()])
 }
 
-fn keep_newest_of_host(
+/// Deletes the oldest rows with this prefix, if they are too many.
+fn keep_newest(
     transaction: &Transaction<'_>,
     prefix: &str,
     config: &MemoryConfig,

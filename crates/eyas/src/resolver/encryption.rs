@@ -9,10 +9,12 @@
 //! | [`designation`] | what records designate; pure | RFC 9461, RFC 9462 §4 |
 //! | [`systemd`] | what systemd says of the servers | resolved.conf(5), RFC 9463 |
 //! | [`certificate`] | whether a designated server is whom its designator means | RFC 9462 §4.2, §4.3 |
-//! | [`remembered`] | which resolvers worked on this network | |
+//! | [`remembered`] | what is known of this network: which resolvers are designated, and which work | RFC 9462 §4.1.1 |
+//! | [`row`] | designations as rows of the memory; pure | |
 //! | [`report`] | what was found, for people | |
 //!
-//! `name_servers::discovery` looks for the resolvers, and `name_servers::designated` asks them.
+//! `name_servers::discovery` looks for the resolvers, `name_servers::opening` connects to them, and
+//! `name_servers::designated` asks them.
 
 mod certificate;
 pub(super) mod designation;
@@ -20,6 +22,7 @@ mod owner;
 mod policy;
 mod remembered;
 mod report;
+mod row;
 mod systemd;
 pub(super) mod way;
 
@@ -40,6 +43,8 @@ pub(super) use certificate::{ProofResult, RequiredProof};
 use designation::ResolverEndpoint;
 use owner::NetworkNames;
 pub(crate) use remembered::ResolverMemory;
+pub(super) use remembered::{EndpointOutcome, NetworkMemory};
+pub(super) use row::RememberedAnswer;
 use systemd::{KnownServer, SystemSetting};
 use way::{EncryptionMode, NameOwner};
 
@@ -165,18 +170,9 @@ impl EncryptionSetting {
         }
     }
 
-    /// Sorts the ways to reach resolvers by what is remembered of this network.
-    pub(super) fn sort(&self, endpoints: &mut [(ResolverEndpoint, RequiredProof)]) {
-        if let Some(memory) = self.memory.get() {
-            memory.sort(endpoints);
-        }
-    }
-
-    /// Remembers that a resolver was reached on this network.
-    pub(super) fn learn(&self, endpoint: &ResolverEndpoint) {
-        if let Some(memory) = self.memory.get() {
-            memory.learn(endpoint);
-        }
+    /// Returns what is remembered of this network, if there is a memory and the network is certain.
+    pub(super) fn network_memory(&self) -> Option<NetworkMemory> {
+        NetworkMemory::of_current(&self.memory)
     }
 
     /// Returns the verifier of the caller's trust.

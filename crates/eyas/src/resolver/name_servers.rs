@@ -7,6 +7,7 @@
 //! | `tls`, `https`, `http3`, `quic` | the same over connections that queries share | RFC 7858, RFC 8484, RFC 9250 |
 //! | `designated` | a server whose encrypted resolver is asked instead | RFC 9462 §4.1 |
 //! | `discovery` | finds that resolver | RFC 9462 §4 |
+//! | `opening` | connects to it, by the first protocol and address that works | RFC 8305 |
 //! | `host_trouble` | what keeps this host from asking | |
 //! | `server` | one server: with EDNS or without it | RFC 6891 §7 |
 //! | `cache` | answers that still hold, and records that have expired; pure | RFC 2308, RFC 8767 |
@@ -42,6 +43,8 @@ mod http3;
 #[cfg(feature = "encrypted-dns")]
 pub(super) mod https;
 mod message;
+#[cfg(feature = "encrypted-dns")]
+mod opening;
 #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
 pub(super) mod quic;
 mod server;

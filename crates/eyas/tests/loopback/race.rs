@@ -227,7 +227,7 @@ async fn feedback_of_the_application_is_remembered() {
         let rows = scene.endpoint.memory().entries().into_iter();
         rows.filter_map(|row| match row.entry {
             MemoryEntry::Peer(peer) => Some(peer.secured),
-            MemoryEntry::Path(_) | MemoryEntry::Network(_) => None,
+            MemoryEntry::Path(_) | MemoryEntry::Network(_) | MemoryEntry::Resolver(_) => None,
         })
         .flatten()
         .map(|secured| secured.seen.outcome)

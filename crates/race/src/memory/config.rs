@@ -34,7 +34,8 @@ pub struct MemoryConfig {
     pub keep_for: Duration,
     /// The maximum number of rows; the oldest are deleted first: 10,000.
     pub max_rows: usize,
-    /// The maximum number of rows of one host on one network; the oldest are deleted first: 64.
+    /// The maximum number of rows of one host on one network, and of those about resolvers there; the oldest are deleted
+    /// first: 64.
     pub max_rows_per_host: usize,
 }
 

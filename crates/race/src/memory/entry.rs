@@ -6,7 +6,8 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    HandshakeLoss, MemoryConfig, MemoryVerdict, PathDistances, PathHandshakes, SecurityOutcome,
+    DesignationEntry, HandshakeLoss, MemoryConfig, MemoryVerdict, PathDistances, PathHandshakes,
+    SecurityOutcome,
 };
 use crate::evidence::{EvidenceLevel, FailureCause};
 
@@ -29,6 +30,8 @@ pub enum MemoryEntry {
     Path(PathEntry),
     /// A readable name of a network.
     Network(NetworkEntry),
+    /// What a name server of a network designates.
+    Resolver(DesignationEntry),
 }
 
 impl MemoryEntry {
@@ -38,15 +41,18 @@ impl MemoryEntry {
             Self::Peer(entry) => entry.at,
             Self::Path(entry) => entry.at,
             Self::Network(entry) => entry.at,
+            Self::Resolver(entry) => entry.at,
         }
     }
 
     /// Returns when the row expires and can be deleted.
     pub fn expires_at(&self, config: &MemoryConfig) -> Duration {
-        self.updated_at().saturating_add(match self {
-            Self::Peer(_) | Self::Network(_) => config.keep_for,
-            Self::Path(_) => config.silent_for,
-        })
+        let at = self.updated_at();
+        match self {
+            Self::Peer(_) | Self::Network(_) => at.saturating_add(config.keep_for),
+            Self::Path(_) => at.saturating_add(config.silent_for),
+            Self::Resolver(entry) => entry.expires_at(),
+        }
     }
 
     /// Returns whether the row is invalid at `now`, because it has expired or is from the future.

@@ -21,9 +21,11 @@ use crate::target::TargetHost;
 /// NETWORK/peer/HOST/TRANSPORT/SECURITY/ADDRESS:PORT
 /// NETWORK/path/TRANSPORT/FAMILY/PORT
 /// NETWORK/name
+/// NETWORK/resolver/HOST/ADDRESS:PORT
 /// ```
 ///
-/// so that all rows needed by one race start with [`MemoryKey::peer_prefix`] or [`MemoryKey::path_prefix`].
+/// so that all rows needed by one race start with [`MemoryKey::peer_prefix`] or [`MemoryKey::path_prefix`], and those
+/// about resolvers with [`MemoryKey::resolver_prefix`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MemoryKey {
     /// The network that the evidence belongs to.
@@ -58,6 +60,13 @@ pub enum MemorySubject {
     },
     /// The network itself.
     Network,
+    /// A name server, about which only rows of its own kind exist.
+    Resolver {
+        /// The name server as named by the caller or the network.
+        host: TargetHost,
+        /// Its address, without a flow label.
+        address: SocketAddr,
+    },
 }
 
 impl MemoryKey {
@@ -87,10 +96,17 @@ impl MemoryKey {
         Self { network: network.clone(), subject: MemorySubject::Network }
     }
 
+    /// Returns the key of what the name server at this address designates.
+    pub fn resolver(network: &NetworkId, host: &TargetHost, address: SocketAddr) -> Self {
+        let subject =
+            MemorySubject::Resolver { host: host.clone(), address: without_flow_label(address) };
+        Self { network: network.clone(), subject }
+    }
+
     /// Returns the host, unless the row is about the network.
     pub fn host(&self) -> Option<&TargetHost> {
         match &self.subject {
-            MemorySubject::Peer { host, .. } => Some(host),
+            MemorySubject::Peer { host, .. } | MemorySubject::Resolver { host, .. } => Some(host),
             MemorySubject::Path { .. } | MemorySubject::Network => None,
         }
     }
@@ -110,6 +126,14 @@ impl MemoryKey {
         let mut text = String::new();
         push_escaped(&mut text, &network.0);
         text.push_str("/path/");
+        text
+    }
+
+    /// Returns the common prefix of the text form of all rows about resolvers on this network.
+    pub fn resolver_prefix(network: &NetworkId) -> String {
+        let mut text = String::new();
+        push_escaped(&mut text, &network.0);
+        text.push_str("/resolver/");
         text
     }
 
@@ -148,6 +172,11 @@ impl fmt::Display for MemoryKey {
                 push_escaped(&mut text, &self.network.0);
                 write!(f, "{text}/name")
             }
+            MemorySubject::Resolver { host, address } => {
+                let mut text = Self::resolver_prefix(&self.network);
+                push_host(&mut text, host);
+                write!(f, "{text}/{address}")
+            }
         }
     }
 }
@@ -184,6 +213,10 @@ impl FromStr for MemoryKey {
                 port: next()?.parse().map_err(|_| MalformedKey)?,
             },
             "name" => MemorySubject::Network,
+            "resolver" => MemorySubject::Resolver {
+                host: parse_host(next()?)?,
+                address: without_flow_label(next()?.parse().map_err(|_| MalformedKey)?),
+            },
             _ => return Err(MalformedKey),
         };
         match parts.next() {

@@ -291,6 +291,7 @@ pub fn forget_row(key: &MemoryKey, entry: MemoryEntry, host: &TargetHost) -> Opt
             peer.secured.retain(|secured| !names_host(&secured.set_up.trust));
             Some(MemoryEntry::Peer(peer))
         }
+        MemoryEntry::Resolver(resolver) => resolver.without(host).map(MemoryEntry::Resolver),
         network @ MemoryEntry::Network(_) => Some(network),
     }
 }

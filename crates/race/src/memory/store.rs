@@ -59,12 +59,19 @@ impl Memory {
     /// Inserts a row unchanged, for instance one read from a file, within the limits.
     pub fn insert(&mut self, key: MemoryKey, entry: MemoryEntry) {
         if !self.rows.contains_key(&key) {
-            if let Some(host) = key.host().cloned() {
-                self.evict_for_host(&key.network, &host);
+            match &key.subject {
+                MemorySubject::Peer { host, .. } => self.evict_for_host(&key.network, host),
+                MemorySubject::Resolver { .. } => self.evict_for_resolver(&key.network),
+                MemorySubject::Path { .. } | MemorySubject::Network => {}
             }
             self.evict();
         }
         self.rows.insert(key, entry);
+    }
+
+    /// Returns the row with this key.
+    pub fn row(&self, key: &MemoryKey) -> Option<&MemoryEntry> {
+        self.rows.get(key)
     }
 
     /// Returns what a race with this host on this network, under this trust, needs to know.
@@ -121,9 +128,10 @@ impl Memory {
         network: &'a NetworkId,
         host: &'a TargetHost,
     ) -> impl Iterator<Item = (&'a MemoryKey, &'a MemoryEntry)> {
-        self.rows
-            .range(MemoryKey::first_of_host(network, host)..)
-            .take_while(move |(key, _)| key.network == *network && key.host() == Some(host))
+        self.rows.range(MemoryKey::first_of_host(network, host)..).take_while(move |(key, _)| {
+            let is_peer = matches!(key.subject, MemorySubject::Peer { .. });
+            is_peer && key.network == *network && key.host() == Some(host)
+        })
     }
 
     fn paths_of<'a>(
@@ -136,16 +144,19 @@ impl Memory {
     }
 
     fn evict_for_host(&mut self, network: &NetworkId, host: &TargetHost) {
-        let limit = self.config.max_rows_per_host.max(1);
-        if self.rows_of_host(network, host).count() < limit {
-            return;
+        let rows: Vec<_> = self.rows_of_host(network, host).collect();
+        if let Some(oldest) = oldest_of_too_many(&rows, &self.config) {
+            self.rows.remove(&oldest);
         }
-        let oldest = self
-            .rows_of_host(network, host)
-            .min_by_key(|(_, entry)| entry.updated_at())
-            .map(|(key, _)| key.clone());
-        if let Some(key) = oldest {
-            self.rows.remove(&key);
+    }
+
+    fn evict_for_resolver(&mut self, network: &NetworkId) {
+        let is_one = |key: &MemoryKey| {
+            key.network == *network && matches!(key.subject, MemorySubject::Resolver { .. })
+        };
+        let rows: Vec<_> = self.rows.iter().filter(|(key, _)| is_one(key)).collect();
+        if let Some(oldest) = oldest_of_too_many(&rows, &self.config) {
+            self.rows.remove(&oldest);
         }
     }
 
@@ -163,4 +174,16 @@ impl Memory {
             self.rows.remove(&key);
         }
     }
+}
+
+/// Returns the oldest of these rows if there is no place for one more among them.
+fn oldest_of_too_many(
+    rows: &[(&MemoryKey, &MemoryEntry)],
+    config: &MemoryConfig,
+) -> Option<MemoryKey> {
+    if rows.len() < config.max_rows_per_host.max(1) {
+        return None;
+    }
+    let oldest = rows.iter().min_by_key(|(_, entry)| entry.updated_at());
+    oldest.map(|(key, _)| (*key).clone())
 }

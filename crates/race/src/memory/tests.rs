@@ -11,6 +11,7 @@ use crate::evidence::{
 use crate::target::TargetHost;
 
 mod back_off;
+mod designations;
 mod inference;
 mod long_hello;
 mod loss;

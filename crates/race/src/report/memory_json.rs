@@ -13,10 +13,11 @@ use core::time::Duration;
 use serde::Serialize;
 
 use super::milliseconds;
+use crate::candidate::{Security, Transport};
 use crate::evidence::NetworkId;
 use crate::memory::{
-    DatedOutcome, EntryOutcome, MemoryConfig, MemoryEntry, MemoryRecord, MemorySubject,
-    MemoryVerdict, PathEntry, PeerEntry, SecurityOutcome, SetUp,
+    DatedOutcome, DesignatedEndpoint, DesignationEntry, EntryOutcome, MemoryConfig, MemoryEntry,
+    MemoryRecord, MemorySubject, MemoryVerdict, PathEntry, PeerEntry, SecurityOutcome, SetUp,
 };
 use crate::target::TargetHost;
 
@@ -29,7 +30,7 @@ pub struct MemoryRowJson {
     pub network_name: Option<String>,
     /// The host; `null` if the row is about the network itself.
     pub host: Option<String>,
-    /// As in [`WinnerJson`](super::WinnerJson).
+    /// As in [`WinnerJson`](super::WinnerJson); `udp` for a name server that designates nothing.
     pub transport: &'static str,
     /// As in [`WinnerJson`](super::WinnerJson); `null` if the row is about the network itself.
     pub security: Option<&'static str>,
@@ -43,7 +44,9 @@ pub struct MemoryRowJson {
     pub certificate_host: Option<String>,
     /// Whether Encrypted ClientHello was offered, and accepted if the verdict is `good`; `null` if the row applies to both.
     pub ech: Option<bool>,
-    /// `good`, `bad`, `retest-due`, `network-bad` or `unknown`.
+    /// The name of the encrypted resolver that the host, a name server, designates there.
+    pub designates: Option<String>,
+    /// `good`, `bad`, `retest-due`, `network-bad` or `unknown`; about a name server `designated` or `not-designated`.
     pub verdict: &'static str,
     /// The cause of failure.
     pub cause: Option<String>,
@@ -123,6 +126,11 @@ fn rows_of(record: &MemoryRecord, now: Duration, config: &MemoryConfig) -> Vec<M
             row.age_ms = milliseconds(now.saturating_sub(path.at));
             vec![path_row(row, path, now, config)]
         }
+        (MemorySubject::Resolver { host, address }, MemoryEntry::Resolver(resolver)) => {
+            row.host = Some(host.to_string());
+            row.address = address.to_string();
+            resolver_rows(row, resolver, record.entry.expires_at(config), now)
+        }
         _ => Vec::new(),
     }
 }
@@ -162,6 +170,34 @@ fn peer_row(
     };
     row.holds_for_ms = until.map(|until| milliseconds(until.saturating_sub(now)));
     row
+}
+
+/// Returns a row for each resolver that a name server designates, or one that says that it designates none.
+fn resolver_rows(
+    mut row: MemoryRowJson,
+    resolver: &DesignationEntry,
+    until: Duration,
+    now: Duration,
+) -> Vec<MemoryRowJson> {
+    row.age_ms = milliseconds(now.saturating_sub(resolver.at));
+    row.holds_for_ms = Some(milliseconds(until.saturating_sub(now)));
+    if resolver.resolvers().is_empty() {
+        (row.transport, row.security) = ("udp", Some(Security::None.name()));
+        return vec![MemoryRowJson { verdict: "not-designated", ..row }];
+    }
+    let of_resolver = |way: &DesignatedEndpoint| MemoryRowJson {
+        transport: match &*way.alpn {
+            "doq" | "h3" => Transport::Quic.name(),
+            _ => Transport::Tcp.name(),
+        },
+        security: Some(Security::Tls.name()),
+        address: way.address.to_string(),
+        alpn: Some(vec![way.alpn.clone()]),
+        designates: Some(way.name.clone()),
+        verdict: "designated",
+        ..row.clone()
+    };
+    resolver.resolvers().iter().map(of_resolver).collect()
 }
 
 fn path_row(

@@ -11,6 +11,8 @@ use super::DnsProtocol;
 pub(in super::super) const QUESTION: &str = "_dns.resolver.arpa";
 /// The maximum number of records, and of addresses of one, that are read.
 const MAX_RECORDS: usize = 8;
+/// The longest path that is used, in octets: those of resolvers have some ten.
+const MAX_PATH: usize = 1024;
 /// `dohpath` (RFC 9461 §5).
 const DOHPATH: u16 = 7;
 /// The keys that may be mandatory: those that are understood here. ECH is not used, so that its key is not among them.
@@ -108,15 +110,12 @@ fn read_service(binding: &SVCB, name: String) -> Option<Designation> {
         }
     }
     designation.hints.truncate(MAX_RECORDS);
-    let has = |identifier: &str| alpn.iter().any(|offered| offered == identifier);
     let has_path = !designation.path.is_empty();
-    let offered = [
-        (DnsProtocol::Quic, cfg!(feature = "quic") && has("doq")),
-        (DnsProtocol::Http3, cfg!(feature = "quic") && has("h3") && has_path),
-        (DnsProtocol::Tls, has("dot")),
-        (DnsProtocol::Https, has("h2") && has_path),
-    ];
-    designation.protocols.extend(offered.iter().filter(|offer| offer.1).map(|offer| offer.0));
+    let is_offered = |protocol: &DnsProtocol| {
+        let is_named = alpn.iter().any(|offered| offered == identifier(*protocol));
+        is_named && (has_path || !has_requests(*protocol))
+    };
+    designation.protocols.extend(PROTOCOLS.iter().copied().filter(is_offered));
     (!designation.protocols.is_empty()).then_some(designation)
 }
 
@@ -133,8 +132,13 @@ fn path(template: &[u8]) -> Option<String> {
         rest = after;
     }
     path.push_str(rest);
-    let is_path = path.starts_with('/') && path.bytes().all(|octet| octet.is_ascii_graphic());
-    (has_variable && is_path).then_some(path)
+    (has_variable && is_path(&path)).then_some(path)
+}
+
+/// Returns whether a text is the path of requests.
+pub(in super::super) fn is_path(text: &str) -> bool {
+    let is_short = text.len() <= MAX_PATH;
+    is_short && text.starts_with('/') && text.bytes().all(|octet| octet.is_ascii_graphic())
 }
 
 impl Designation {
@@ -143,8 +147,7 @@ impl Designation {
         &self.hints
     }
 
-    /// Returns each way to reach the resolver at these addresses, the best first: a protocol that needs the fewest round
-    /// trips, and IPv6 before IPv4.
+    /// Returns each way to reach the resolver at these addresses, the best first: by protocol, and IPv6 before IPv4.
     pub(in super::super) fn endpoints(&self, addresses: &[IpAddr]) -> Vec<ResolverEndpoint> {
         let mut addresses: Vec<IpAddr> = addresses.iter().copied().take(MAX_RECORDS).collect();
         addresses.sort_by_key(IpAddr::is_ipv4);
@@ -161,6 +164,28 @@ impl Designation {
         let all = self.protocols.iter().flat_map(of_protocol);
         all.map(|(protocol, ip)| endpoint(protocol, ip)).collect()
     }
+}
+
+/// The protocols that this build knows, the best first: that which needs the fewest round trips.
+#[cfg(feature = "quic")]
+pub(in super::super) const PROTOCOLS: [DnsProtocol; 4] =
+    [DnsProtocol::Quic, DnsProtocol::Http3, DnsProtocol::Tls, DnsProtocol::Https];
+#[cfg(not(feature = "quic"))]
+pub(in super::super) const PROTOCOLS: [DnsProtocol; 2] = [DnsProtocol::Tls, DnsProtocol::Https];
+
+/// Returns the identifier of a protocol in ALPN.
+pub(in super::super) const fn identifier(protocol: DnsProtocol) -> &'static str {
+    match protocol {
+        DnsProtocol::Quic => "doq",
+        DnsProtocol::Tls => "dot",
+        DnsProtocol::Https => "h2",
+        DnsProtocol::Http3 => "h3",
+    }
+}
+
+/// Returns whether queries are requests of HTTP, which have a path.
+pub(in super::super) const fn has_requests(protocol: DnsProtocol) -> bool {
+    matches!(protocol, DnsProtocol::Https | DnsProtocol::Http3)
 }
 
 /// Returns the default port (RFC 9461 §4.1).

@@ -42,15 +42,18 @@ pub struct DesignatedResolver {
     /// Whether its certificate has proved that it is whom its designator means (RFC 9462 §4.2). Otherwise it is used
     /// because it has the same private address (§4.3), which protects against listeners alone.
     pub is_verified: bool,
+    /// Whether an earlier process had found it on this network, so that the name server was not asked again.
+    pub is_remembered: bool,
 }
 
 impl fmt::Display for DesignatedResolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, protocol, address, is_verified } = self;
+        let Self { name, protocol, address, is_verified, is_remembered } = self;
         let verified = if *is_verified { "" } else { ", unverified" };
+        let remembered = if *is_remembered { ", as remembered" } else { "" };
         match name.is_empty() {
-            true => write!(f, "{} at {address}{verified}", protocol.name()),
-            false => write!(f, "{} to {name} at {address}{verified}", protocol.name()),
+            true => write!(f, "{} at {address}{verified}{remembered}", protocol.name()),
+            false => write!(f, "{} to {name} at {address}{verified}{remembered}", protocol.name()),
         }
     }
 }

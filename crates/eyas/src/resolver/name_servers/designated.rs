@@ -10,8 +10,9 @@ use super::super::encryption::way::{EncryptionMode, QueryWay, ResolverState};
 use super::super::encryption::{
     DesignatedResolver, EncryptionSetting, ServerEncryption, UnencryptedReason,
 };
-use super::discovery::{FoundResolver, ResolverDiscovery, discover};
+use super::discovery::{DiscoveryPurpose, ResolverDiscovery, discover};
 use super::message::{DnsQuestion, DnsResponse};
+use super::opening::FoundResolver;
 use super::{ServerOptions, ServerTrouble};
 
 /// For how long a query that may go unencrypted waits for the discovery: as long as one question of a network's own
@@ -104,6 +105,7 @@ impl DesignatedServer {
                 // It may be silent about one name alone, because somebody behind it is.
                 let is_lost = |trouble| is_gone(trouble) && !found.server.has_answered_since(since);
                 if answer.as_ref().is_err_and(is_lost) {
+                    found.note_silence();
                     self.has_lost_resolver(discovery);
                 }
                 match (answer, mode) {
@@ -121,7 +123,7 @@ impl DesignatedServer {
 
     /// Looks for the encrypted resolver, whatever the policy says, and returns what is known then.
     pub(super) async fn examine(&self) -> ServerEncryption {
-        self.discovery().1.await;
+        self.discovery(DiscoveryPurpose::Examination).1.await;
         self.encryption()
     }
 
@@ -139,6 +141,7 @@ impl DesignatedServer {
                 protocol: found.endpoint.protocol,
                 address: found.endpoint.address,
                 is_verified: found.proof.is_verified(),
+                is_remembered: found.is_remembered,
             }),
         }
     }
@@ -159,6 +162,7 @@ impl DesignatedServer {
                 answer.unwrap_or(Err(ServerTrouble::Silent))?
             }
         };
+        found.note_answer();
         response.is_protected = found.proof.is_verified();
         Ok(response)
     }
@@ -177,18 +181,18 @@ impl DesignatedServer {
     /// Returns what was found. `None` if it is not known in time, where queries may go unencrypted.
     async fn discovered(&self) -> Option<Arc<ResolverDiscovery>> {
         if self.mode == EncryptionMode::Required {
-            return Some(self.discovery().1.await);
+            return Some(self.discovery(DiscoveryPurpose::Query).1.await);
         }
         if self.state().is_silent() {
             return None;
         }
-        let (began, discovery) = self.discovery();
+        let (began, discovery) = self.discovery(DiscoveryPurpose::Query);
         // Only the queries of its first moments wait.
         tokio::time::timeout_at((began + WAIT).into(), discovery).await.ok()
     }
 
     /// Returns the discovery, which goes on when nobody waits for it, and when it began.
-    fn discovery(&self) -> (Instant, SharedDiscovery) {
+    fn discovery(&self, purpose: DiscoveryPurpose) -> (Instant, SharedDiscovery) {
         let mut state = self.state();
         let latest = state.discovery.as_ref();
         let holds = |(_, discovery): &&(Instant, SharedDiscovery)| {
@@ -197,7 +201,7 @@ impl DesignatedServer {
         if let Some(latest) = latest.filter(holds) {
             return latest.clone();
         }
-        let task = tokio::spawn(discover(self.server, Arc::clone(&self.setting)));
+        let task = tokio::spawn(discover(self.server, Arc::clone(&self.setting), purpose));
         // Without its runtime nobody asks any more.
         let found = |found: Result<_, _>| {
             let lost = |_| ResolverDiscovery::failed(UnencryptedReason::NotAnswered);

@@ -16,6 +16,9 @@ fn keys_have_a_stable_text_form() {
     let literal = TargetHost::Literal("fe80::1".parse().unwrap(), 3);
     let peer = MemoryKey::peer(&home(), &literal, &candidate(Transport::Tcp, "[fe80::1%3]:80"));
     assert_eq!(peer.to_string(), "home/peer/=fe80::1~3/tcp/tls/[fe80::1%3]:80");
+    let resolver = MemoryKey::resolver(&home(), &literal, "[fe80::1%3]:53".parse().unwrap());
+    assert_eq!(resolver.to_string(), "home/resolver/=fe80::1~3/[fe80::1%3]:53");
+    assert!(resolver.to_string().starts_with(&MemoryKey::resolver_prefix(&home())));
 }
 
 #[test]
@@ -43,6 +46,9 @@ fn damaged_keys_are_rejected() {
         "home/path/quic/v5/443",
         "home/path/quic/v4/65536",
         "home/name/more",
+        "home/resolver/a.test",
+        "home/resolver/a.test/192.0.2.1",
+        "home/resolver/a.test/192.0.2.1:53/more",
         "ho%zzme/path/quic/v4/443",
         "ho%ffme/path/quic/v4/443",
         "ho%f",
@@ -73,7 +79,8 @@ proptest! {
         candidate.transport = transport;
         let network = NetworkId(network.into());
         let (peer, path) = (MemoryKey::peer(&network, &host, &candidate), MemoryKey::path(&network, &candidate));
-        for key in [peer, path, MemoryKey::network(&network)] {
+        let resolver = MemoryKey::resolver(&network, &host, address.into());
+        for key in [peer, path, MemoryKey::network(&network), resolver] {
             prop_assert_eq!(key.to_string().parse::<MemoryKey>(), Ok(key));
         }
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 #[cfg(feature = "quic")]
 use eyas_h3::{Role, qpack::Sensitivity, whole::Event};
+use eyas_race::evidence::NetworkId;
 
 use super::super::super::encryption::{
     DnsProtocol, EncryptedDnsPolicy, EncryptionSetting, ResolverMemory, ServerEncryption,
@@ -16,7 +17,9 @@ use super::super::{FoundRecords, NameServers};
 use super::encrypted::serve_https;
 use super::server::{Asked, SVCB, record, rr, serve_stream, wire};
 use super::*;
-use crate::{ListenParameters, Listener, SecurityParameters, ServerIdentity};
+use crate::{ListenParameters, Listener, MemoryStore, SecurityParameters, ServerIdentity};
+
+mod remembered;
 
 #[cfg(feature = "quic")]
 #[path = "../../../../../h3/examples/over_quinn/mod.rs"]
@@ -198,6 +201,23 @@ fn identity(name: &str) -> ServerIdentity {
 fn client(server: &Server, identity: &ServerIdentity, policy: EncryptedDnsPolicy) -> NameServers {
     let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
     let setting = EncryptionSetting::of_named_server(policy, trust, Arc::default());
+    NameServers::with_encryption([server.address], options(), &setting)
+}
+
+/// Returns such a client on this network, with a memory.
+fn client_on(
+    network: &'static str,
+    store: &MemoryStore,
+    server: &Server,
+    identity: &ServerIdentity,
+    policy: EncryptedDnsPolicy,
+) -> NameServers {
+    let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
+    // Without a name it is uncertain.
+    let id = move || (!network.is_empty()).then(|| NetworkId(network.into()));
+    let memory = Arc::<std::sync::OnceLock<_>>::default();
+    memory.set(ResolverMemory::new(store.clone(), "trust".to_owned(), id)).unwrap();
+    let setting = EncryptionSetting::of_named_server(policy, trust, memory);
     NameServers::with_encryption([server.address], options(), &setting)
 }
 
@@ -415,8 +435,8 @@ async fn what_a_required_resolver_fails_to_answer_is_authentic() {
     assert!(!unencrypted.query("a.example.net", RecordType::Https).await.is_authentic);
 }
 
-//= rfc9462 §4.1
-//# MUST NOT use what was discovered on one network on another
+//= rfc9462 §4.1.1
+//# SHOULD NOT use what was discovered on one network on another
 #[tokio::test]
 async fn a_resolver_of_the_former_network_says_nothing_about_that_of_the_next() {
     let identity = identity("127.0.0.1");
@@ -450,14 +470,9 @@ async fn what_worked_on_a_network_is_tried_first_there() {
     let server = designating(binding(&["dot"], resolver.address)).await;
     let both = [(1, "h2", https.address), (2, "dot", resolver.address)];
     let both = both.map(|(priority, alpn, address)| (priority, binding(&[alpn], address)));
-    let store = crate::MemoryStore::in_memory(eyas_race::memory::MemoryConfig::default());
+    let store = MemoryStore::default();
     let client = |server: &Server, network: &'static str| {
-        let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
-        let id = move || Some(eyas_race::evidence::NetworkId(network.into()));
-        let memory = Arc::<std::sync::OnceLock<_>>::default();
-        memory.set(ResolverMemory::new(store.clone(), "trust".to_owned(), id)).unwrap();
-        let setting = EncryptionSetting::of_named_server(REQUIRED, trust, memory);
-        NameServers::with_encryption([server.address], options(), &setting)
+        client_on(network, &store, server, &identity, REQUIRED)
     };
     let (home, abroad) = (client(&server, "home"), client(&server, "abroad"));
     assert_eq!(ask(&home, "a.example.net").await.records, found());
