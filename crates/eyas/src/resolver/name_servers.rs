@@ -123,6 +123,8 @@ enum ServerTrouble {
     Unreachable,
     Silent,
     Malformed,
+    /// It tried to answer (SERVFAIL).
+    Failed,
     Refused,
     /// Nothing was sent, because it would not have been encrypted.
     #[cfg(feature = "encrypted-dns")]
@@ -397,7 +399,7 @@ impl NameServers {
             Some(ServerTrouble::OfThisHost(trouble)) => DnsFailure::Local(trouble.to_string()),
             Some(ServerTrouble::Silent) => DnsFailure::Timeout,
             Some(ServerTrouble::Malformed) => DnsFailure::Malformed,
-            Some(ServerTrouble::Refused) => DnsFailure::ServerFailure,
+            Some(ServerTrouble::Failed | ServerTrouble::Refused) => DnsFailure::ServerFailure,
             #[cfg(feature = "encrypted-dns")]
             Some(ServerTrouble::Unencrypted(UnencryptedServer { server, why })) => {
                 DnsFailure::Local(format!(

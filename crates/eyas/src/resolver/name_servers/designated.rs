@@ -52,7 +52,7 @@ impl DesignatedState {
 
 /// Returns whether a resolver with this trouble has to be looked for again.
 const fn is_gone(trouble: &ServerTrouble) -> bool {
-    !matches!(trouble, ServerTrouble::Refused | ServerTrouble::Malformed)
+    !matches!(trouble, ServerTrouble::Refused | ServerTrouble::Failed | ServerTrouble::Malformed)
 }
 
 /// Why a query was not sent.
@@ -109,6 +109,12 @@ impl DesignatedServer {
                     self.has_lost_resolver(discovery);
                 }
                 match (answer, mode) {
+                    // "It SHOULD NOT use unencrypted DNS until the SVCB record expires, unless verification of the
+                    // resolver fails" (RFC 9462 §7): asked in the clear, a name whose signatures are wrong would even
+                    // get the answer that this resolver has rejected.
+                    (Err(trouble @ ServerTrouble::Failed), _) if found.proof.is_verified() => {
+                        Err(trouble)
+                    }
                     (Err(_), EncryptionMode::Auto | EncryptionMode::Off) => Ok(None),
                     (answer, _) => answer.map(Some),
                 }

@@ -34,6 +34,7 @@ const MAX_TTL: u32 = 0x7fff_ffff;
 pub(super) mod code {
     pub(crate) const NO_ERROR: u16 = 0;
     pub(crate) const FORMAT_ERROR: u16 = 1;
+    pub(crate) const SERVER_FAILURE: u16 = 2;
     pub(crate) const NO_SUCH_NAME: u16 = 3;
     pub(crate) const NOT_IMPLEMENTED: u16 = 4;
     pub(crate) const BAD_VERSION: u16 = 16;

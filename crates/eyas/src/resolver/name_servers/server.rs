@@ -338,5 +338,9 @@ fn is_answer(response: &DnsResponse) -> bool {
 }
 
 fn usable(response: DnsResponse) -> Result<DnsResponse, ServerTrouble> {
-    if is_answer(&response) { Ok(response) } else { Err(ServerTrouble::Refused) }
+    match response.code {
+        _ if is_answer(&response) => Ok(response),
+        code::SERVER_FAILURE => Err(ServerTrouble::Failed),
+        _ => Err(ServerTrouble::Refused),
+    }
 }

@@ -416,6 +416,31 @@ async fn a_resolver_that_is_silent_about_one_question_is_still_used() {
     assert_eq!(auto.encryption(), designated);
 }
 
+//= rfc9462 §7
+//# SHOULD NOT use unencrypted DNS where a resolver was found: also not to repeat what a verified one fails to answer
+#[tokio::test]
+async fn what_a_verified_resolver_fails_to_answer_is_not_asked_in_the_clear() {
+    // Only that it does not serve this client, or not this question, makes the server itself better.
+    for (code, expected) in [(2, Err(DnsFailure::ServerFailure)), (5, found_in_the_clear())] {
+        let fails: Behaviour = match code {
+            2 => |asked| reply(asked).code(2).opt(0, 0).send(),
+            _ => |asked| reply(asked).code(5).opt(0, 0).send(),
+        };
+        for (of_identity, is_verified) in [("127.0.0.1", true), (NAME, false)] {
+            let identity = identity(of_identity);
+            let server = designating(binding(&["dot"], resolver(&identity, fails).await)).await;
+            let auto = client(&server, &identity, AUTO);
+            let answer = ask(&auto, "a.example.net").await;
+            let expected = if is_verified { expected.clone() } else { found_in_the_clear() };
+            assert_eq!(answer.records, expected, "{code} {of_identity}");
+            let question = wire("_dns.resolver.arpa");
+            let is_plain = names(&server).iter().any(|name| *name != question);
+            assert_eq!(is_plain, answer.records.is_ok(), "{code} {of_identity}");
+            assert!(matches!(auto.encryption()[..], [ServerEncryption::Designated(_)]));
+        }
+    }
+}
+
 //= rfc9460 §3.1
 //# over protected DNS a failure counts as protected, too: also that of a resolver which has to be asked encrypted
 #[tokio::test]
