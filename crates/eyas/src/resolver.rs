@@ -457,7 +457,8 @@ impl SharedResolver {
             }
             #[cfg(feature = "encrypted-dns")]
             ResolverSource::Https(url) => {
-                url.servers(&self.system, &self.encryption.security).await
+                let EncryptionChoice { security, memory, .. } = &self.encryption;
+                url.servers(&self.system, security, memory).await
             }
         }
     }

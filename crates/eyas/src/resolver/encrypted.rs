@@ -6,10 +6,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use eyas_race::target::{TargetError, TargetHost as RaceHost};
+use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use url::{Host, Url};
 
+use super::encryption::SharedResolverMemory;
 use super::name_servers::QueryTransport;
+#[cfg(feature = "quic")]
+use super::name_servers::alternative::DohServer;
+#[cfg(not(feature = "quic"))]
 use super::name_servers::https::HttpsServer;
 #[cfg(feature = "quic")]
 use super::name_servers::quic::QuicServer;
@@ -64,6 +69,7 @@ impl HttpsUrl {
         &self,
         system: &SystemResolver,
         security: &SecurityParameters,
+        memory: &SharedResolverMemory,
     ) -> Result<Vec<QueryTransport>, Error> {
         let (addresses, name): (Vec<IpAddr>, String) = match &self.host {
             Host::Ipv4(v4) => (vec![(*v4).into()], v4.to_string()),
@@ -74,13 +80,42 @@ impl HttpsUrl {
             return Err(Error::Resolver(format!("{self}: its host has no address")));
         }
         let config = security.client_config(security.server_verifier()?)?;
-        let server = |address| {
+        let mut servers = Vec::new();
+        for address in addresses {
             let address = with_scope(address, self.port, self.zone);
-            HttpsServer::new(address, &name, &self.path, config.clone()).map(QueryTransport::from)
-        };
-        let servers: Option<Vec<QueryTransport>> = addresses.into_iter().map(server).collect();
-        servers.ok_or_else(|| Error::Resolver(format!("{self}: its host is no name of a server")))
+            let server = server(address, &name, &self.path, config.clone(), memory).await;
+            servers.push(server.ok_or_else(|| {
+                Error::Resolver(format!("{self}: its host is no name of a server"))
+            })?);
+        }
+        Ok(servers)
     }
+}
+
+/// Returns the server at one of its addresses.
+#[cfg(feature = "quic")]
+async fn server(
+    address: SocketAddr,
+    name: &str,
+    path: &str,
+    config: ClientConfig,
+    memory: &SharedResolverMemory,
+) -> Option<QueryTransport> {
+    let server = DohServer::new(address, name, path, config, Arc::clone(memory)).await;
+    server.map(QueryTransport::from)
+}
+
+/// Returns the server at one of its addresses.
+#[cfg(not(feature = "quic"))]
+#[expect(clippy::unused_async, reason = "with QUIC the memory is asked")]
+async fn server(
+    address: SocketAddr,
+    name: &str,
+    path: &str,
+    config: ClientConfig,
+    _memory: &SharedResolverMemory,
+) -> Option<QueryTransport> {
+    HttpsServer::new(address, name, path, config).map(QueryTransport::from)
 }
 
 /// Takes the zone of a link-local address out of a URL, and returns its interface.

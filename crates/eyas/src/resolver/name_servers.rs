@@ -5,9 +5,11 @@
 //! | `message` | queries and responses; pure | RFC 1035, RFC 6891 |
 //! | `exchange` | one query and the response to it, over UDP or TCP | RFC 5452, RFC 7766 |
 //! | `tls`, `https`, `http3`, `quic` | the same over connections that queries share | RFC 7858, RFC 8484, RFC 9250 |
+//! | `http_message` | what HTTP/2 and HTTP/3 share | RFC 8484 |
+//! | `alternative`, `announced` | a server over HTTPS that has announced HTTP/3 | RFC 7838 |
 //! | `designated` | a server whose encrypted resolver is asked instead | RFC 9462 §4.1 |
 //! | `discovery` | finds that resolver | RFC 9462 §4 |
-//! | `opening` | connects to it, by the first protocol and address that works | RFC 8305 |
+//! | `opening`, `attempt` | connects to it, by the first protocol and address that works | RFC 8305 |
 //! | `host_trouble` | what keeps this host from asking | |
 //! | `server` | one server: with EDNS or without it | RFC 6891 §7 |
 //! | `cache` | answers that still hold, and records that have expired; pure | RFC 2308, RFC 8767 |
@@ -31,6 +33,12 @@ use hickory_proto::op::Message;
 use hickory_proto::rr::{Name, RecordType as WireType};
 use tokio::sync::Semaphore;
 
+#[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+pub(super) mod alternative;
+#[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+mod announced;
+#[cfg(feature = "encrypted-dns")]
+mod attempt;
 mod cache;
 #[cfg(feature = "encrypted-dns")]
 mod designated;
@@ -40,6 +48,8 @@ mod exchange;
 mod host_trouble;
 #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
 mod http3;
+#[cfg(feature = "encrypted-dns")]
+mod http_message;
 #[cfg(feature = "encrypted-dns")]
 pub(super) mod https;
 mod message;

@@ -77,7 +77,7 @@ pub(in super::super) enum EndpointOutcome {
 
 impl NetworkMemory {
     /// Returns what is remembered of the current network, if it is certain which that is.
-    pub(super) fn of_current(memory: &SharedResolverMemory) -> Option<Self> {
+    pub(in super::super) fn of_current(memory: &SharedResolverMemory) -> Option<Self> {
         let network = (memory.get()?.network)()?;
         Some(Self { memory: Arc::clone(memory), network })
     }
@@ -189,9 +189,10 @@ impl NetworkMemory {
 }
 
 fn host(endpoint: &ResolverEndpoint) -> TargetHost {
-    match endpoint.name.as_str() {
-        "" => TargetHost::Literal(endpoint.address.ip(), 0),
-        name => TargetHost::Name(name.to_owned()),
+    match (endpoint.name.as_str(), endpoint.name.parse()) {
+        ("", _) => TargetHost::Literal(endpoint.address.ip(), 0),
+        (_, Ok(ip)) => TargetHost::Literal(ip, 0),
+        (name, Err(_)) => TargetHost::Name(name.to_owned()),
     }
 }
 

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use eyas_race::memory::{DesignatedEndpoint, DesignationEntry, DesignationOutcome};
-use rustls_pki_types::DnsName;
+use rustls_pki_types::ServerName;
 
 use super::designation::{self, PROTOCOLS, ResolverEndpoint};
 
@@ -67,7 +67,7 @@ pub(super) fn read(entry: &DesignationEntry, now: Duration) -> Option<Remembered
 fn read_endpoint(row: &DesignatedEndpoint) -> Option<ResolverEndpoint> {
     let is_of_row = |protocol: &_| designation::identifier(*protocol) == row.alpn;
     let protocol = PROTOCOLS.into_iter().find(is_of_row)?;
-    let is_usable = DnsName::try_from(row.name.as_str()).is_ok()
+    let is_usable = ServerName::try_from(row.name.as_str()).is_ok()
         && row.address.port() != 0
         && !row.address.ip().is_unspecified()
         && (designation::is_path(&row.path) || !designation::has_requests(protocol));
@@ -152,7 +152,6 @@ mod tests {
                 prop_assert!(now < until && holds <= DesignationEntry::LONGEST);
                 for endpoint in endpoints {
                     prop_assert!(endpoint.name.len() <= 253 && endpoint.path.len() <= 1024);
-                    prop_assert!(endpoint.name.parse::<IpAddr>().is_err(), "a name is none");
                     prop_assert!(endpoint.address.port() != 0);
                     let has_path = endpoint.path.starts_with('/');
                     prop_assert_eq!(has_path, designation::has_requests(endpoint.protocol));

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use super::ServerTrouble;
-use super::https::{MAX_MESSAGE, MEDIA_TYPE, age, authority, is_dns_message};
+use super::http_message::{MAX_MESSAGE, MEDIA_TYPE, age, authority, is_dns_message};
 use super::message::{DnsQuestion, DnsResponse};
 use super::quic::QuicServer;
 use super::shared_connection::{ConnectedServer, QueryConnection};
@@ -51,7 +51,18 @@ impl Http3Server {
         path: &str,
         config: ClientConfig,
     ) -> Option<Self> {
-        let authority = authority(&name.to_str(), address.port()).into();
+        Self::at_alternative(address, name, address.port(), path, config)
+    }
+
+    /// Returns such a server, whose URL has another port than the address.
+    pub(super) fn at_alternative(
+        address: SocketAddr,
+        name: &ServerName<'_>,
+        port: u16,
+        path: &str,
+        config: ClientConfig,
+    ) -> Option<Self> {
+        let authority = authority(&name.to_str(), port).into();
         // Its control stream, and those of QPACK (RFC 9114 §6.2); more are none of its business.
         let quic = QuicServer::with_alpn(address, name, ALPN, 8, config)?;
         Some(Self { quic, authority, path: path.into() })

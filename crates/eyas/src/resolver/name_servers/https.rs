@@ -1,7 +1,7 @@
 //! Queries over HTTPS (RFC 8484): they are request bodies, and responses are response bodies.
 
 use std::future::poll_fn;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,17 +16,12 @@ use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 
 use super::ServerTrouble;
+#[cfg(feature = "quic")]
+use super::announced::AnnouncedHttp3;
+use super::http_message::{MAX_MESSAGE, MEDIA_TYPE, age, authority, is_dns_message};
 use super::message::{DnsQuestion, DnsResponse};
 use super::shared_connection::{ConnectedServer, QueryConnection};
 use super::tls;
-
-pub(super) const MEDIA_TYPE: &str = "application/dns-message";
-
-/// The default port of `https`.
-const PORT: u16 = 443;
-
-/// The maximum length of a DNS message (RFC 8484 §6), in octets.
-pub(super) const MAX_MESSAGE: usize = 65_535;
 
 /// The largest head of a response, in bytes.
 const MAX_HEAD_BYTES: u32 = 64 * 1024;
@@ -42,6 +37,8 @@ pub(in super::super) struct HttpsServer {
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
     head: Arc<Request<()>>,
+    #[cfg(feature = "quic")]
+    announced: Option<Arc<AnnouncedHttp3>>,
 }
 
 impl HttpsServer {
@@ -59,7 +56,15 @@ impl HttpsServer {
             name: ServerName::try_from(name).ok()?.to_owned(),
             config: Arc::new(config),
             head: Arc::new(head(name, address.port(), path).ok()?),
+            #[cfg(feature = "quic")]
+            announced: None,
         })
+    }
+
+    /// Notes what it announces besides.
+    #[cfg(feature = "quic")]
+    pub(super) fn announcing(self, announced: Arc<AnnouncedHttp3>) -> Self {
+        Self { announced: Some(announced), ..self }
     }
 }
 
@@ -69,9 +74,14 @@ impl ConnectedServer for HttpsServer {
     fn connect(&self) -> BoxFuture<'static, Result<HttpsConnection, ServerTrouble>> {
         let (address, name, config) = (self.address, self.name.clone(), Arc::clone(&self.config));
         let head = Arc::clone(&self.head);
+        #[cfg(feature = "quic")]
+        let announced = self.announced.clone();
         let connected = async move {
             let tls = tls::connect(address, name, config).await?;
-            HttpsConnection::connect_tls(tls, head).await
+            let connection = HttpsConnection::connect_tls(tls, head).await?;
+            #[cfg(feature = "quic")]
+            let connection = HttpsConnection { announced, ..connection };
+            Ok(connection)
         };
         connected.boxed()
     }
@@ -91,6 +101,8 @@ pub(super) struct HttpsConnection {
     requests: SendRequest<Bytes>,
     head: Arc<Request<()>>,
     state: Arc<HttpsState>,
+    #[cfg(feature = "quic")]
+    announced: Option<Arc<AnnouncedHttp3>>,
 }
 
 #[derive(Debug, Default)]
@@ -115,7 +127,13 @@ impl HttpsConnection {
             }
             shared.has_ended.store(true, Ordering::Relaxed);
         });
-        Ok(Self { requests, head, state })
+        Ok(Self {
+            requests,
+            head,
+            state,
+            #[cfg(feature = "quic")]
+            announced: None,
+        })
     }
 
     /// Sends a query, and returns the message in the response with the time for which a cache has had it.
@@ -127,6 +145,10 @@ impl HttpsConnection {
         body.send_data(query, true)?;
         let (response, mut body) = final_response(response).await?.into_parts();
         self.state.has_answered.store(true, Ordering::Relaxed);
+        #[cfg(feature = "quic")]
+        if let Some(announced) = &self.announced {
+            announced.note(&response.headers);
+        }
         let field = |name| response.headers.get(name).map(HeaderValue::as_bytes);
         if !response.status.is_success() || !is_dns_message(field(CONTENT_TYPE)) {
             tracing::debug!(status = %response.status, "a DNS server did not answer");
@@ -191,34 +213,6 @@ impl From<h2::Error> for ServerTrouble {
     }
 }
 
-/// Returns whether the body is a DNS message, by this `Content-Type`; a server that does not state the type sends nothing
-/// else.
-pub(super) fn is_dns_message(content_type: Option<&[u8]>) -> bool {
-    content_type.is_none_or(|media_type| {
-        let without_parameters = media_type.split(|octet| *octet == b';').next();
-        without_parameters
-            .unwrap_or_default()
-            .trim_ascii()
-            .eq_ignore_ascii_case(MEDIA_TYPE.as_bytes())
-    })
-}
-
-/// Returns for how long caches have had the response, by this `Age`, which counts against the times to live in it (RFC
-/// 8484 §5.1).
-pub(super) fn age(age: Option<&[u8]>) -> Duration {
-    let seconds = age.and_then(|age| std::str::from_utf8(age).ok()?.trim().parse().ok());
-    Duration::from_secs(seconds.unwrap_or_default())
-}
-
-/// Returns the authority of a URL with this host and port.
-pub(super) fn authority(name: &str, port: u16) -> String {
-    let host = match name.parse::<Ipv6Addr>() {
-        Ok(address) => format!("[{address}]"),
-        Err(_) => name.to_owned(),
-    };
-    if port == PORT { host } else { format!("{host}:{port}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,13 +226,5 @@ mod tests {
         assert_eq!(authority("dns.example", 443), "dns.example");
         assert_eq!(authority("192.0.2.1", 8443), "192.0.2.1:8443");
         assert_eq!(authority("2001:db8::1", 443), "[2001:db8::1]");
-    }
-
-    #[test]
-    fn the_media_type_may_have_parameters() {
-        let accepts = |value: Option<&'static str>| is_dns_message(value.map(str::as_bytes));
-        assert!(accepts(None));
-        assert!(accepts(Some("Application/DNS-Message; charset=x")));
-        assert!(!accepts(Some("text/html")));
     }
 }

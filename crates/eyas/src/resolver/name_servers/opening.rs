@@ -16,6 +16,7 @@ use super::super::encryption::{
     UnencryptedReason,
 };
 use super::ServerTrouble;
+use super::attempt::{ATTEMPT_DELAY, outcome};
 #[cfg(feature = "quic")]
 use super::http3::Http3Server;
 use super::https::HttpsServer;
@@ -27,12 +28,8 @@ use crate::Error;
 
 /// How long connecting may take.
 const CONNECTED: Duration = Duration::from_secs(3);
-/// The time between two attempts, if the first has not ended (RFC 8305 §5).
-pub(super) const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// The maximum number of attempts.
 const MAX_ATTEMPTS: usize = 12;
-/// In this time a first packet that was lost is repeated, and answered (RFC 6298 §2.1, RFC 9002 §6.2.2).
-pub(super) const REPEATED: Duration = Duration::from_millis(1500);
 
 /// A resolver to which there is a connection.
 #[derive(Debug)]
@@ -80,23 +77,6 @@ impl FoundResolver {
             self.learn(outcome);
         }
         Err(())
-    }
-}
-
-/// Returns what the trouble with a connection says about a resolver, after this time.
-pub(super) fn outcome(
-    trouble: ServerTrouble,
-    after: Duration,
-    is_unproved: bool,
-) -> Option<EndpointOutcome> {
-    let failed = EndpointOutcome::Failed;
-    match trouble {
-        ServerTrouble::OfThisHost(_) => None,
-        _ if is_unproved => Some(failed(FailureCause::Certificate, EvidenceLevel::Transport)),
-        ServerTrouble::Silent if after < REPEATED => Some(EndpointOutcome::CutShort),
-        ServerTrouble::Silent => Some(failed(FailureCause::Silent, EvidenceLevel::Started)),
-        // Ports that are closed, and connections that end during the handshake.
-        _ => Some(failed(FailureCause::Refused, EvidenceLevel::Started)),
     }
 }
 

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+#[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+use super::alternative::DohServer;
 use super::exchange::{over_tcp, over_udp};
 #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
 use super::http3::Http3Server;
@@ -41,6 +43,9 @@ enum QueryTransportKind {
     Quic(SharedConnection<QuicServer>),
     #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
     Http3(SharedConnection<Http3Server>),
+    /// By HTTP/2, or HTTP/3 where that is announced.
+    #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+    Doh(SharedConnection<DohServer>),
 }
 
 impl From<SocketAddr> for QueryTransport {
@@ -77,6 +82,13 @@ impl From<Http3Server> for QueryTransport {
     }
 }
 
+#[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+impl From<DohServer> for QueryTransport {
+    fn from(server: DohServer) -> Self {
+        Self(QueryTransportKind::Doh(SharedConnection::new(server)))
+    }
+}
+
 impl QueryTransport {
     /// Waits until a query would leave at once, or fails if none can.
     async fn open(&self) -> Result<(), ServerTrouble> {
@@ -90,6 +102,8 @@ impl QueryTransport {
             QueryTransportKind::Quic(server) => _ = server.open().await?,
             #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
             QueryTransportKind::Http3(server) => _ = server.open().await?,
+            #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+            QueryTransportKind::Doh(server) => _ = server.open().await?,
         }
         Ok(())
     }
@@ -106,6 +120,8 @@ impl QueryTransport {
             QueryTransportKind::Quic(server) => server.replace(),
             #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
             QueryTransportKind::Http3(server) => server.replace(),
+            #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+            QueryTransportKind::Doh(server) => server.replace(),
         }
     }
 }
@@ -287,6 +303,8 @@ impl NameServer {
             QueryTransportKind::Quic(server) => server.ask(question, edns).await?,
             #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
             QueryTransportKind::Http3(server) => server.ask(question, edns).await?,
+            #[cfg(all(feature = "encrypted-dns", feature = "quic"))]
+            QueryTransportKind::Doh(server) => server.ask(question, edns).await?,
         };
         self.has_answered();
         // What does not fit into a stream does not exist.

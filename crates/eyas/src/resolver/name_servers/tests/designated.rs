@@ -15,10 +15,14 @@ use super::super::super::encryption::{
 };
 use super::super::{FoundRecords, NameServers};
 use super::encrypted::serve_https;
+#[cfg(feature = "quic")]
+use super::encrypted::serve_https_announcing;
 use super::server::{Asked, SVCB, record, rr, serve_stream, wire};
 use super::*;
 use crate::{ListenParameters, Listener, MemoryStore, SecurityParameters, ServerIdentity};
 
+#[cfg(feature = "quic")]
+mod announced;
 mod remembered;
 
 #[cfg(feature = "quic")]

@@ -73,6 +73,16 @@ pub(super) async fn serve_https(
     behaviour: Behaviour,
     record: impl Fn(&[u8]) -> Asked,
 ) {
+    serve_https_announcing(connection, behaviour, record, None).await;
+}
+
+/// Serves one connection, with this `Alt-Svc` in its responses.
+pub(super) async fn serve_https_announcing(
+    connection: crate::Connection,
+    behaviour: Behaviour,
+    record: impl Fn(&[u8]) -> Asked,
+    alternative: Option<&str>,
+) {
     let mut connection = h2::server::handshake(connection).await.unwrap();
     let mut silent = Vec::new();
     while let Some(Ok((request, mut respond))) = connection.accept().await {
@@ -89,7 +99,10 @@ pub(super) async fn serve_https(
                 continue;
             }
         };
-        let head = http::Response::builder().status(status).header("age", age);
+        let mut head = http::Response::builder().status(status).header("age", age);
+        if let Some(alternative) = alternative {
+            head = head.header("alt-svc", alternative);
+        }
         let mut body = respond.send_response(head.body(()).unwrap(), false).unwrap();
         body.send_data(Bytes::from(message), true).unwrap();
         if matches!(acts.next(), Some(Act::Close)) {
