@@ -6,7 +6,8 @@ use std::time::Duration;
 use eyas_race::candidate::{AddressOrigin, Candidate, Security, Transport};
 use eyas_race::evidence::{Evidence, EvidenceLevel, NetworkId, TrustContext};
 use eyas_race::memory::{
-    Memory, MemoryConfig, MemoryEntry, MemoryKey, MemoryRecord, MemoryView, PathEntry, forget_row,
+    DesignationEntry, Memory, MemoryConfig, MemoryEntry, MemoryKey, MemoryRecord, MemoryView,
+    PathEntry, forget_row,
 };
 use eyas_race::target::TargetHost;
 use libfuzzer_sys::fuzz_target;
@@ -15,10 +16,11 @@ mod reach;
 
 use reach::Reach;
 
-static REACH: Reach<5> = Reach::new([
+static REACH: Reach<6> = Reach::new([
     "a row about a peer",
     "a row about a path",
     "a row about a network",
+    "a row about a resolver",
     "an invalid line",
     "a host is forgotten",
 ]);
@@ -78,6 +80,7 @@ fuzz_target!(|bytes: &[u8]| {
             MemoryEntry::Peer(_) => "a row about a peer",
             MemoryEntry::Path(_) => "a row about a path",
             MemoryEntry::Network(_) => "a row about a network",
+            MemoryEntry::Resolver(_) => "a row about a resolver",
         });
         memory.insert(key, entry);
         assert!(memory.len() <= config.max_rows);
@@ -103,6 +106,9 @@ fuzz_target!(|bytes: &[u8]| {
             MemoryEntry::Path(PathEntry { silent, .. }) => _ = std::hint::black_box(silent.len()),
             MemoryEntry::Peer(peer) => _ = peer.verdicts(Security::Tls, NOW, &config),
             MemoryEntry::Network(network) => _ = std::hint::black_box(network.name),
+            MemoryEntry::Resolver(resolver) => {
+                assert!(resolver.resolvers().len() <= DesignationEntry::MAX_RESOLVERS);
+            }
         }
     }
     memory.expire(Duration::MAX);
