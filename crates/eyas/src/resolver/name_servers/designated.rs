@@ -62,6 +62,50 @@ pub(super) struct UnencryptedServer {
     pub(super) why: UnencryptedReason,
 }
 
+/// A query to an encrypted resolver, from which follows whether that is lost: also if whoever asks gives up.
+struct WaitingQuery<'a> {
+    server: &'a DesignatedServer,
+    discovery: &'a Arc<ResolverDiscovery>,
+    found: &'a FoundResolver,
+    since: Instant,
+    is_over: bool,
+}
+
+impl<'a> WaitingQuery<'a> {
+    fn new(
+        server: &'a DesignatedServer,
+        discovery: &'a Arc<ResolverDiscovery>,
+        found: &'a FoundResolver,
+    ) -> Self {
+        Self { server, discovery, found, since: Instant::now(), is_over: false }
+    }
+
+    /// Notes that there is an answer, or trouble.
+    fn end(&mut self, trouble: Option<&ServerTrouble>) {
+        self.is_over = true;
+        if trouble.is_some_and(is_gone) {
+            self.lose();
+        }
+    }
+
+    /// Takes the resolver to be lost if it has answered nothing meanwhile. It may be silent about one name alone, because
+    /// somebody behind it is.
+    fn lose(&self) {
+        if !self.found.server.has_answered_since(self.since) {
+            self.found.note_silence();
+            self.server.has_lost_resolver(self.discovery);
+        }
+    }
+}
+
+impl Drop for WaitingQuery<'_> {
+    fn drop(&mut self) {
+        if !self.is_over && self.since.elapsed() >= SILENCE {
+            self.lose();
+        }
+    }
+}
+
 impl DesignatedServer {
     pub(super) fn new(server: SocketAddr, setting: Arc<EncryptionSetting>) -> Self {
         let mode = setting.mode(server);
@@ -100,14 +144,9 @@ impl DesignatedServer {
         match (mode.way(owner, state), &discovery, found) {
             (QueryWay::Clear, ..) => Ok(None),
             (QueryWay::Encrypted, Some(discovery), Some(found)) => {
-                let since = Instant::now();
+                let mut waiting = WaitingQuery::new(self, discovery, found);
                 let answer = self.ask_resolver(found, question, options).await;
-                // It may be silent about one name alone, because somebody behind it is.
-                let is_lost = |trouble| is_gone(trouble) && !found.server.has_answered_since(since);
-                if answer.as_ref().is_err_and(is_lost) {
-                    found.note_silence();
-                    self.has_lost_resolver(discovery);
-                }
+                waiting.end(answer.as_ref().err());
                 match (answer, mode) {
                     // "It SHOULD NOT use unencrypted DNS until the SVCB record expires, unless verification of the
                     // resolver fails" (RFC 9462 §7): asked in the clear, a name whose signatures are wrong would even

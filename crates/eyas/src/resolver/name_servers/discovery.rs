@@ -25,7 +25,7 @@ use super::{NameServers, ServerOptions, wire_name};
 const ANSWER: Duration = Duration::from_secs(2);
 /// How long all of it may take: no longer than the questions that wait for it, so that they say what is wrong.
 const DISCOVERY: Duration = Duration::from_secs(6);
-/// How long this process believes records, at least.
+/// How long this process keeps to what it found, at least: its connection works, however long records last.
 const SHORTEST: Duration = Duration::from_mins(5);
 /// How long it counts that nothing was found, and that the server has not answered.
 const NOTHING: Duration = Duration::from_mins(10);
@@ -126,8 +126,9 @@ impl Discoverer<'_> {
         let why = match remembered.said {
             RememberedAnswer::Resolvers(endpoints) => {
                 let endpoints = self.with_proofs(endpoints);
-                if let Some(hopeless) = self.hopeless(&endpoints, remembered.holds) {
-                    return Ok(hopeless);
+                if memory.hopeless(&endpoints).is_some() {
+                    // Others may be designated by now, which matters where nothing may go unencrypted.
+                    return self.hopeless(&endpoints, remembered.holds).ok_or(None);
                 }
                 let mut discovery = self.connect(endpoints.clone(), remembered.holds).await;
                 return match &mut discovery.found {

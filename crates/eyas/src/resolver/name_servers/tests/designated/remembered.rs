@@ -234,6 +234,31 @@ async fn a_resolver_that_was_silent_costs_the_next_process_nothing() {
     assert_eq!(count(&server, &question()), 1);
 }
 
+#[tokio::test]
+async fn where_a_silent_resolver_is_required_the_server_is_asked_for_another_one() {
+    let (identity, store) = (identity("127.0.0.1"), MemoryStore::default());
+    let former = resolver(&identity, silent).await;
+    let current = EncryptedResolver::start(DnsProtocol::Tls, &identity, "127.0.0.1").await;
+    let bindings = [binding(&["dot"], former), binding(&["dot"], current.address)];
+    let behaviour = move |asked: &Asked| match (asked.kind(), asked.before) {
+        (SVCB, 0) => reply(asked).answer(&rr(SAME, SVCB, 1, 60, &bindings[0])).opt(0, 0).send(),
+        (SVCB, _) => reply(asked).answer(&rr(SAME, SVCB, 1, 60, &bindings[1])).opt(0, 0).send(),
+        _ => in_the_clear(asked),
+    };
+    let server = Server::start(behaviour, true).await;
+    // Nobody waits for an answer of the former one as long as for others: this is what a user does.
+    let first = client_on(HOME, &store, &server, &identity, REQUIRED);
+    let patience = Duration::from_secs(4);
+    let answer = tokio::time::timeout(patience, ask(&first, "a.example.net")).await;
+    assert!(answer.is_err() || answer.is_ok_and(|answer| answer.records.is_err()));
+    for is_known in [false, true] {
+        let next = client_on(HOME, &store, &server, &identity, REQUIRED);
+        assert_eq!(ask(&next, "a.example.net").await.records, found());
+        assert_eq!(is_remembered(&next), is_known);
+    }
+    assert_eq!(names(&server), [question()]);
+}
+
 /// Servers of all kinds: the resolver that the name server means, one that is a stranger's, one that is closed, and the
 /// name server itself.
 struct World {
