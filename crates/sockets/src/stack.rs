@@ -2,15 +2,17 @@
 //!
 //! | part | what it owns |
 //! | --- | --- |
+//! | `association_table` | the associations, who waits for their end, when idle ones are closed |
+//! | `socket_table` | the sockets, and those whose `poll` result may have changed |
+//! | `association`, `socket` | one of them |
 //! | `ports` | the endpoints, one for each bound port: who has a number, where packets go, when they are polled |
-//! | `socket_table`, `socket` | the sockets, and those whose `poll` result may have changed |
-//! | `turns` | from which of its associations a socket receives |
-//! | `association_table`, `association` | the associations, who waits for their end, when idle ones close |
 //! | `delivery` | what an association still has to deliver, in order |
+//! | `turns` | from which of its associations a socket receives |
 //! | `seed` | the secret, and what is drawn from it |
 //! | `unsupported` | counts of options that are not supported |
 //!
-//! None of them knows [`Stack`]: they are passed the others that they need.
+//! None of them knows [`Stack`]: they are passed the others that they need, and each depends only
+//! on those below it (`cargo xtask tidy`).
 //!
 //! | file | calls and inputs |
 //! | --- | --- |
@@ -24,7 +26,7 @@
 //! | `events` | handling the events of endpoints |
 //! | `readiness` | the result of `poll` |
 //! | `options` | `getsockopt`, `setsockopt` |
-//! | `status` | status |
+//! | `report` | the status |
 
 mod association;
 mod association_table;
@@ -40,12 +42,12 @@ mod plain_sends;
 mod ports;
 mod readiness;
 mod receiving;
+mod report;
 mod seed;
 mod send_room;
 mod sending;
 mod socket;
 mod socket_table;
-mod status;
 mod turns;
 mod unsupported;
 
@@ -66,6 +68,7 @@ use unsupported::UnsupportedOptions;
 
 /// The first number that is not a socket type.
 const SOCK_MAX: i32 = 11;
+
 /// All sockets of the programs that share one stack. [`crate::io`] describes how to drive it.
 ///
 /// Each call has the name of the system call or that of RFC 6458, and fails with Linux's errno.

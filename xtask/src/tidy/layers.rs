@@ -11,7 +11,7 @@ struct Layered {
     layers: &'static [&'static [&'static str]],
 }
 
-const LAYERED: [Layered; 7] = [
+const LAYERED: [Layered; 8] = [
     Layered {
         source: "crates/lab/src/",
         layers: &[
@@ -78,6 +78,30 @@ const LAYERED: [Layered; 7] = [
             &["kernel"],
             &["connector"],
             &["listener"],
+        ],
+    },
+    Layered {
+        source: "crates/sockets/src/stack/",
+        layers: &[
+            &["delivery", "seed", "turns", "unsupported"],
+            &["ports"],
+            &["association", "socket"],
+            &["names", "socket_table"],
+            &["association_table"],
+            &["send_room"],
+            &[
+                "closing",
+                "connecting",
+                "driving",
+                "events",
+                "naming",
+                "options",
+                "plain_sends",
+                "readiness",
+                "receiving",
+                "report",
+                "sending",
+            ],
         ],
     },
     Layered {

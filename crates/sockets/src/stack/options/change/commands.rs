@@ -6,13 +6,13 @@ use bytes::Bytes;
 
 use eyas_sctp::identifier::StreamId;
 
+use super::super::super::names::read_name;
 use super::super::call::OptionCall;
 use super::super::target::{TargetPath, target_path};
 use super::OptionChange;
 use crate::abi::Errno;
 use crate::abi::layout::{i32_at, u16_at};
 use crate::abi::number::option::*;
-use crate::stack::names::read_name;
 
 impl OptionChange<'_> {
     pub(super) fn change_streams(&mut self) -> Result<(), Errno> {

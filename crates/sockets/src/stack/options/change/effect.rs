@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 use eyas_sctp::endpoint::AssociationMut;
 use eyas_sctp::error::Error;
 
+use super::super::super::socket::SctpSocket;
 use super::super::target::{change_target, target, target_settings};
 use super::OptionChange;
 use crate::abi::Errno;
 use crate::io::AssocId;
 use crate::settings::{AssocSettings, association_config};
-use crate::stack::socket::SctpSocket;
 
 impl OptionChange<'_> {
     pub(super) fn socket(&self) -> Result<&SctpSocket, Errno> {
