@@ -35,7 +35,7 @@ fn is_switch(root: &Command, word: &OsStr) -> bool {
 }
 
 /// Returns whether this is an HTTP URL, or a host with a dot, a port or a path.
-fn is_url(word: &OsStr) -> bool {
+pub(super) fn is_url(word: &OsStr) -> bool {
     let Some(word) = word.to_str() else { return false };
     if word.starts_with("http://") || word.starts_with("https://") {
         return true;

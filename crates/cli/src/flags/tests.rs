@@ -19,6 +19,37 @@ fn the_definitions_are_consistent() {
 }
 
 #[test]
+fn get_alone_is_parsed_as_with_all_subcommands() {
+    let words = |line: &str| line.split_whitespace().map(OsString::from).collect::<Vec<_>>();
+    for line in [
+        "eyas get a",
+        "eyas get -s -v --no-silent -o b https://a/ --json --color never",
+        "eyas https://a/ -L -d x=y -H b:c --http2 --url d -O --max-time 2s",
+        "eyas example.org --connect-timeout 1 --connect-timeout 3 --memory none -4",
+        "eyas get -- -a",
+        "eyas get help",
+    ] {
+        let alone = Cli::read_get(&words(line)).expect("parses");
+        let whole = Cli::read_any(words(line), 80).expect("parses");
+        assert_eq!(format!("{alone:?}"), format!("{whole:?}"), "{line}");
+    }
+    for line in [
+        "eyas",
+        "eyas get",
+        "eyas get a --help",
+        "eyas get a --version",
+        "eyas get a --nosuch",
+        "eyas get a --max-time soon",
+        "eyas -v https://a/",
+        "eyas gte a",
+        "eyas race get",
+        "eyas help get",
+    ] {
+        assert!(Cli::read_get(&words(line)).is_none(), "{line}");
+    }
+}
+
+#[test]
 fn durations_are_parsed_as_people_write_them() {
     let cases = [
         ("2s", 2_000),
