@@ -177,6 +177,8 @@ impl<'a> GetRun<'a> {
                 };
                 within(self.flags, transfer.run(index, &mut facts)).await
             };
+            // Only now: this waits until what was learnt is on the disk.
+            self.context.warn(self.common);
             let later = match &tried {
                 Ok(TransferEnd::Busy(status, delay)) => {
                     Some((format!("it answered {status}"), *delay))

@@ -161,7 +161,6 @@ impl UrlTransfer<'_> {
         let limit = flags.reach.max_time();
         let limit = limit.map(|limit| limit.saturating_sub(self.began.elapsed()));
         let sent = request.send(run.client()?, limit).await;
-        run.context.warn(run.common);
         facts.total = self.began.elapsed();
         let response = sent.map_err(|error| self.failed(&error))?;
         if referer.is_automatic
