@@ -24,7 +24,7 @@ const MAX_QUEUED: usize = 512;
 /// From this number on they are written at once.
 const MANY_QUEUED: usize = 256;
 /// The time from one writing to the next.
-const WRITE_EVERY: Duration = Duration::from_millis(100);
+pub(super) const WRITE_EVERY: Duration = Duration::from_millis(100);
 
 /// What a store holds besides its file.
 #[derive(Debug, Default)]
