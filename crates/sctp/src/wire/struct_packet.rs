@@ -68,6 +68,10 @@ impl StructPacket {
     /// Adds a chunk, as parsed by its receiver.
     pub(super) fn push(&mut self, chunk: Chunk) {
         self.length += padded(chunk.encoded_len());
+        if self.chunks.capacity() == 0 {
+            // Most packets have one chunk, and a list that grows begins with room for four.
+            self.chunks.reserve_exact(1);
+        }
         self.chunks.push(chunk);
     }
 

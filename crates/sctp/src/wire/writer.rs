@@ -3,6 +3,7 @@
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-6.10>
 
 use bytes::{Bytes, BytesMut};
+use core::ops::Range;
 
 use super::chunk::DataHeader;
 use super::struct_packet::{StructPacket, StructPackets};
@@ -114,9 +115,11 @@ impl<'a> PacketWriter<'a> {
         true
     }
 
-    /// Appends a DATA or I-DATA chunk; returns false and does nothing if it does not fit.
+    /// Appends a DATA or I-DATA chunk with this part of a message; returns false and does nothing if it
+    /// does not fit.
     #[inline]
-    pub fn data(&mut self, header: &DataHeader, payload: &[u8]) -> bool {
+    pub fn data(&mut self, header: &DataHeader, message: &Bytes, part: Range<usize>) -> bool {
+        let Some(payload) = message.get(part.clone()) else { return false };
         let length = header.len() + payload.len();
         if length > MAX_CHUNK || padded(length) > self.room() {
             return false;
@@ -128,7 +131,7 @@ impl<'a> PacketWriter<'a> {
                 pad(length, buffer);
             }
             PacketDraft::Struct { packet, .. } => {
-                packet.push(Chunk::Data(header.with_payload(Bytes::copy_from_slice(payload))));
+                packet.push(Chunk::Data(header.with_payload(message.slice(part))));
             }
         }
         self.length += padded(length);
@@ -211,9 +214,9 @@ mod tests {
         let mut buffer = BytesMut::new();
         let mut packet = PacketWriter::begin(&mut buffer, HEADER, 12 + 23);
         assert_eq!(packet.room(), 20, "three bytes cannot be used");
-        assert!(!packet.data(&data_header(), b"12345"));
+        assert!(!packet.data(&data_header(), &Bytes::from_static(b"12345"), 0..5));
         assert!(packet.is_empty());
-        assert!(packet.data(&data_header(), b"123"));
+        assert!(packet.data(&data_header(), &Bytes::from_static(b"123"), 0..3));
         assert_eq!(packet.room(), 0);
         assert!(!packet.append(&Chunk::CookieAck));
         assert_eq!(packet.finish(ChecksumKind::Crc32c), 32);
@@ -223,26 +226,29 @@ mod tests {
     fn a_chunk_longer_than_its_length_can_state_never_fits() {
         let mut buffer = BytesMut::new();
         let mut packet = PacketWriter::begin(&mut buffer, HEADER, 100_000);
-        assert!(!packet.data(&data_header(), &[0; 65_520]));
+        let message = Bytes::from(alloc::vec![0; 65_520]);
+        assert!(!packet.data(&data_header(), &message, 0..65_520));
         assert!(!packet.append(&Chunk::CookieEcho(Vec::from([0; 65_532]).into())));
-        assert!(packet.data(&data_header(), &[0; 65_519]));
+        assert!(packet.data(&data_header(), &message, 0..65_519));
     }
 
     #[test]
     fn packets_follow_each_other_in_a_train() {
         let mut buffer = BytesMut::new();
-        for payload in [b"abcd", b"efgh"] {
+        let message = Bytes::from_static(b"abcdefgh");
+        for part in [0..4, 4..8] {
             let mut packet = PacketWriter::begin(&mut buffer, HEADER, 1000);
-            assert!(packet.data(&data_header(), payload));
+            assert!(packet.data(&data_header(), &message, part));
             assert_eq!(packet.finish(ChecksumKind::Crc32c), 32);
         }
         let mut dropped = PacketWriter::begin(&mut buffer, HEADER, 1000);
         assert!(dropped.append(&Chunk::CookieAck));
         dropped.discard();
-        let train = buffer.freeze();
+        let mut train = buffer.freeze();
         assert_eq!(train.len(), 64);
+        let train = train.split_off(32);
         let (header, mut chunks) =
-            PacketParser::parse_segment(&train, 32..64, ChecksumKind::Crc32c).expect("a packet");
+            PacketParser::parse(&train, ChecksumKind::Crc32c).expect("a packet");
         assert_eq!(header, HEADER);
         let Some(Chunk::Data(data)) = chunks.next() else { panic!("no DATA") };
         assert_eq!((data.header(), &data.payload[..]), (data_header(), &b"efgh"[..]));

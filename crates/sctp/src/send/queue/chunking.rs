@@ -70,7 +70,6 @@ impl SendQueue {
         let Some(message) = self.messages.get(chunk.message) else { return false };
         let Some(stream) = self.streams.get(message.stream) else { return false };
         let (start, length) = (chunk.offset as usize, usize::from(chunk.length));
-        let Some(payload) = message.data.get(start..start + length) else { return false };
         let order = match self.numbering {
             MessageNumbering::Mid => {
                 DataOrder::Mid { mid: Mid(message.number), fsn: chunk.fragment }
@@ -84,7 +83,7 @@ impl SendQueue {
             immediate,
         };
         let header = DataHeader { tsn, stream: stream.id, flags, order, ppid: message.ppid };
-        packet.data(&header, payload)
+        packet.data(&header, &message.data, start..start + length)
     }
 
     /// Ends a message that is abandoned when partly sent with a chunk that is never sent. Returns

@@ -77,7 +77,7 @@ fn write(sink: PacketSink<'_>, contents: &Contents) -> Vec<(bool, usize, usize, 
         note(done, &packet);
     }
     for data in &contents.data {
-        let done = packet.data(&data.header(), &data.payload);
+        let done = packet.data(&data.header(), &data.payload, 0..data.payload.len());
         note(done, &packet);
     }
     packet.authenticate(sign);
