@@ -54,7 +54,7 @@ use crate::error::Error;
 use crate::identifier::{AssociationId, StreamId, VerificationTag};
 use crate::message::{Message, SendInfo};
 use crate::serial::Tsn;
-use crate::wire::ChunkType;
+use crate::wire::{ChunkType, HeaderShare};
 
 use cookie::CookieKeys;
 use limit::{RateLimit, SourceLimits};
@@ -101,6 +101,8 @@ pub struct Endpoint {
     /// Heartbeats to addresses that have never responded, by the peer that listed them.
     probes: SourceLimits,
     train: PacketTrain,
+    /// What the header of the last packet contributed to its checksum.
+    header_share: HeaderShare,
     /// The addresses of this host that may be announced to peers, most preferred first.
     local_addresses: Vec<IpAddr>,
     memory: SharedMemory,
@@ -130,6 +132,7 @@ impl Endpoint {
             init_acks: SourceLimits::new(config.max_init_acks_per_source, &mut limits),
             probes: SourceLimits::new(config.max_probes_per_source, &mut limits),
             train: PacketTrain::new(config.packets),
+            header_share: HeaderShare::default(),
             local_addresses: config.addresses.clone(),
             memory: SharedMemory::new(&config),
             config,

@@ -37,7 +37,7 @@ mod writer;
 
 pub use action::UnknownAction;
 pub use cause::{CauseCode, Causes, ErrorCause};
-pub use checksum::ChecksumKind;
+pub use checksum::{ChecksumKind, HeaderShare};
 pub use chunk::{
     AbortChunk, AsconfAckChunk, AsconfChunk, AuthChunk, Chunk, ChunkType, DataChunk, DataFlags,
     DataHeader, DataOrder, EncodeChunk, ErrorChunk, ForwardTsnChunk, GapBlock, HeartbeatChunk,

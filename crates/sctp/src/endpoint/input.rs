@@ -71,7 +71,7 @@ impl Endpoint {
         };
         let zero = !opens && accepts_zero;
         let check = if zero { ChecksumKind::Zero } else { ChecksumKind::Crc32c };
-        let (header, mut chunks) = match packet.open(check) {
+        let (header, mut chunks) = match packet.open(check, &mut self.header_share) {
             Ok(parsed) => parsed,
             Err(MalformedPacket::Checksum) => {
                 self.counters.bad_checksums += 1;

@@ -4,7 +4,8 @@
 //! <https://www.rfc-editor.org/rfc/rfc9260#appendix-A>
 //!
 //! The checksum covers the whole packet with zeros in the checksum field. Nothing is copied or
-//! changed to verify one: the common header is processed separately.
+//! changed to verify one: the common header is processed separately, or for packets of one size in
+//! a row only once.
 
 #[cfg(any(test, not(feature = "std")))]
 mod portable;
@@ -32,9 +33,14 @@ impl ChecksumKind {
     /// Returns whether the checksum of `packet` is acceptable.
     #[must_use]
     pub fn accepts(self, packet: &[u8]) -> bool {
+        self.accepts_next(packet, &mut HeaderShare::default())
+    }
+
+    /// The same for a packet after others, given what is known from those.
+    pub(super) fn accepts_next(self, packet: &[u8], share: &mut HeaderShare) -> bool {
         match packet.get(AT).and_then(|field| field.first_chunk::<4>()) {
             Some(&[0, 0, 0, 0]) if self == Self::Zero => true,
-            Some(field) => *field == crc32c_of(packet).to_le_bytes(),
+            Some(field) => *field == share.crc32c_of(packet).to_le_bytes(),
             None => false,
         }
     }
@@ -50,13 +56,35 @@ impl ChecksumKind {
     }
 }
 
-/// Returns the CRC32c of `packet` with its checksum field as zero, to be written in little-endian
-/// order.
-fn crc32c_of(packet: &[u8]) -> u32 {
-    let Some((head, chunks)) = packet.split_first_chunk::<PACKET_HEADER>() else { return 0 };
-    let mut head = *head;
-    head[AT].fill(0);
-    append(whole(&head), chunks)
+/// What the common header contributes to the checksum of a packet. A CRC is linear: that is the
+/// difference between the CRCs of the packet and of what follows its header, and depends on the header
+/// and on how much follows, but not on what.
+#[derive(Clone, Debug, Default)]
+pub struct HeaderShare {
+    header: [u8; 8],
+    length: usize,
+    /// Known from the second such packet on.
+    share: Option<u32>,
+}
+
+impl HeaderShare {
+    /// Returns the CRC32c of `packet` with its checksum field as zero, to be written in
+    /// little-endian order.
+    fn crc32c_of(&mut self, packet: &[u8]) -> u32 {
+        let Some((head, chunks)) = packet.split_first_chunk::<PACKET_HEADER>() else { return 0 };
+        let &[h0, h1, h2, h3, h4, h5, h6, h7, ..] = head;
+        let header = [h0, h1, h2, h3, h4, h5, h6, h7];
+        let is_repeated = self.header == header && self.length == packet.len();
+        if let Some(share) = self.share.filter(|_| is_repeated) {
+            return whole(chunks) ^ share;
+        }
+        let mut head = *head;
+        head[AT].fill(0);
+        let sum = append(whole(&head), chunks);
+        let share = is_repeated.then(|| sum ^ whole(chunks));
+        *self = Self { header, length: packet.len(), share };
+        sum
+    }
 }
 
 /// Extends `crc` by `bytes`, with the widest instructions that the processor has.
@@ -128,6 +156,23 @@ mod tests {
             let both = append(append(0, &head), &tail);
             prop_assert_eq!(portable::append(portable::append(0, &head), &tail), both);
             prop_assert_eq!(portable::append(0, &[head, tail].concat()), both);
+        }
+
+        #[test]
+        fn what_is_known_from_earlier_packets_changes_no_sum(
+            packets in proptest::collection::vec((0..2_u8, 12..16_usize, any::<[u8; 16]>()), 1..20),
+        ) {
+            let mut share = HeaderShare::default();
+            for (port, length, mut packet) in packets {
+                packet[..8].fill(port);
+                let packet = &mut packet[..length];
+                prop_assert_eq!(
+                    ChecksumKind::Crc32c.accepts_next(packet, &mut share),
+                    ChecksumKind::Crc32c.accepts(packet)
+                );
+                ChecksumKind::Crc32c.patch(packet);
+                prop_assert!(ChecksumKind::Crc32c.accepts_next(packet, &mut share));
+            }
         }
 
         //= rfc9260 §3.1, §6.8

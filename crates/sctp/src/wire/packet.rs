@@ -19,7 +19,7 @@ use core::ops::Range;
 
 use super::struct_packet::StructPacket;
 use super::walker::{ElementWalker, PacketView, WalkerStep};
-use super::{ChecksumKind, Chunk, ChunkType, EncodeChunk, padded};
+use super::{ChecksumKind, Chunk, ChunkType, EncodeChunk, HeaderShare, padded};
 use crate::identifier::VerificationTag;
 
 /// The length of the common header.
@@ -89,21 +89,22 @@ impl PacketParser {
         contents: &Bytes,
         check: ChecksumKind,
     ) -> Result<(CommonHeader, PacketChunks<'_>), MalformedPacket> {
-        Self::parse_segment(contents, 0..contents.len(), check)
+        Self::parse_segment(contents, 0..contents.len(), check, &mut HeaderShare::default())
     }
 
     /// As [`Self::parse`], for the packet at `segment` of a train of packets.
     ///
     /// # Errors
     /// If the packet is too short or its checksum is not acceptable.
-    pub fn parse_segment(
-        contents: &Bytes,
+    pub fn parse_segment<'a>(
+        contents: &'a Bytes,
         segment: Range<usize>,
         check: ChecksumKind,
-    ) -> Result<(CommonHeader, PacketChunks<'_>), MalformedPacket> {
+        share: &mut HeaderShare,
+    ) -> Result<(CommonHeader, PacketChunks<'a>), MalformedPacket> {
         let packet = PacketView::part(contents, segment.start, segment.end);
         let header = Self::header(packet.bytes())?;
-        if !check.accepts(packet.bytes()) {
+        if !check.accepts_next(packet.bytes(), share) {
             return Err(MalformedPacket::Checksum);
         }
         let chunks = packet.skip(PACKET_HEADER).ok_or(MalformedPacket::TooShort)?;

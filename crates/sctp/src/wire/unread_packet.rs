@@ -4,8 +4,8 @@ use bytes::Bytes;
 use core::ops::Range;
 
 use super::{
-    ChecksumKind, Chunk, ChunkType, CommonHeader, MalformedPacket, PACKET_HEADER, PacketChunks,
-    PacketParser, StructPacket,
+    ChecksumKind, Chunk, ChunkType, CommonHeader, HeaderShare, MalformedPacket, PACKET_HEADER,
+    PacketChunks, PacketParser, StructPacket,
 };
 
 /// A received packet. It is opened with the checksum that its association accepts.
@@ -45,7 +45,8 @@ impl<'a> UnreadPacket<'a> {
         }
     }
 
-    /// Returns the header and the chunks, if the checksum is acceptable.
+    /// Returns the header and the chunks, if the checksum is acceptable; `share` is known from earlier
+    /// packets.
     ///
     /// # Errors
     /// If it is not acceptable, or the packet is too short.
@@ -53,9 +54,10 @@ impl<'a> UnreadPacket<'a> {
     pub fn open(
         self,
         check: ChecksumKind,
+        share: &mut HeaderShare,
     ) -> Result<(CommonHeader, PacketChunks<'a>), MalformedPacket> {
         match self {
-            Self::Wire(train, at) => PacketParser::parse_segment(train, at, check),
+            Self::Wire(train, at) => PacketParser::parse_segment(train, at, check, share),
             Self::Struct(packet)
                 if packet.checksum() == ChecksumKind::Zero && check != ChecksumKind::Zero =>
             {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::strategies::{auth, chunk, data};
 use crate::identifier::VerificationTag;
 use crate::wire::{
-    AuthChunk, ChecksumKind, Chunk, CommonHeader, DataChunk, PacketSink, PacketWriter,
+    AuthChunk, ChecksumKind, Chunk, CommonHeader, DataChunk, HeaderShare, PacketSink, PacketWriter,
     StructPacket, StructPackets, UnreadPacket,
 };
 
@@ -102,7 +102,8 @@ proptest! {
         prop_assert_eq!(read.header(), wire.header());
         prop_assert_eq!(read.first_type(), wire.first_type());
         for check in [ChecksumKind::Zero, ChecksumKind::Crc32c] {
-            match (wire.clone().open(check), read.clone().open(check)) {
+            let mut share = HeaderShare::default();
+            match (wire.clone().open(check, &mut share), read.clone().open(check, &mut share)) {
                 (Ok((left, mut wire)), Ok((right, mut read))) => {
                     prop_assert_eq!(left, right);
                     loop {
