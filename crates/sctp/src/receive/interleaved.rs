@@ -203,7 +203,9 @@ impl InterleavedMessages {
             return Ok(());
         }
         assembly.push(position, piece, borrowed, self.all_positions);
-        while let Some(ahead) = assembly.ahead.remove(&assembly.next) {
+        while !assembly.ahead.is_empty()
+            && let Some(ahead) = assembly.ahead.remove(&assembly.next)
+        {
             self.ahead.remove(&ahead.position);
             assembly.push(ahead.position, ahead.piece, ahead.borrowed, self.all_positions);
         }

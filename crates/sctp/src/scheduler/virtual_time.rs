@@ -46,6 +46,15 @@ impl StartOrder {
         }
     }
 
+    fn replace(&mut self, former: StreamStart, next: StreamStart) {
+        if self.first == Some(former) && self.others.is_empty() {
+            self.first = Some(next);
+        } else {
+            self.remove(former);
+            self.insert(next);
+        }
+    }
+
     fn iter(&self) -> impl Iterator<Item = &StreamStart> {
         self.first.iter().chain(&self.others)
     }
@@ -101,16 +110,20 @@ impl VirtualTime {
         let floor = self.now.saturating_sub(MAX_BEHIND);
         let clock = self.clock(turn.stream);
         let start = clock.start;
-        let cost = (turn.bytes as u64).saturating_mul(SCALE) / u64::from(clock.weight.max(1));
+        let cost = (turn.bytes as u64).saturating_mul(SCALE);
+        // Without a division for streams of the usual weight.
+        let cost = if clock.weight > 1 { cost / u64::from(clock.weight) } else { cost };
         clock.start = start.max(floor).saturating_add(cost);
         clock.waiting = !turn.ends_stream;
         let next = clock.start;
         if turn.bytes > 0 {
             self.now = self.now.max(start);
         }
-        self.order.remove((start, turn.stream));
-        if !turn.ends_stream {
-            self.order.insert((next, turn.stream));
+        let (former, next) = ((start, turn.stream), (next, turn.stream));
+        if turn.ends_stream {
+            self.order.remove(former);
+        } else {
+            self.order.replace(former, next);
         }
     }
 
@@ -134,6 +147,11 @@ mod tests {
                 if inserts && !model.contains(&start) {
                     order.insert(start);
                     model.insert(start);
+                } else if inserts && !model.contains(&(time + 1, start.1)) {
+                    let next = (time + 1, start.1);
+                    order.replace(start, next);
+                    model.remove(&start);
+                    model.insert(next);
                 } else {
                     order.remove(start);
                     model.remove(&start);

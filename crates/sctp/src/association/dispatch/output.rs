@@ -91,12 +91,12 @@ impl Association {
         }
         if self.paths.is_due(now) {
             self.sender.record_pending_retransmissions(&mut self.paths);
-        }
-        while let Some(heartbeat) = self.paths.poll_heartbeat(now, &self.config) {
-            if let Some(size) = heartbeat.probe {
-                return self.write_probe(&heartbeat, size, buffer);
+            while let Some(heartbeat) = self.paths.poll_heartbeat(now, &self.config) {
+                if let Some(size) = heartbeat.probe {
+                    return self.write_probe(&heartbeat, size, buffer);
+                }
+                self.queues.push(Some(heartbeat.path), heartbeat.chunk(), counters);
             }
-            self.queues.push(Some(heartbeat.path), heartbeat.chunk(), counters);
         }
         // A packet that cannot be sent now may leave room for another one.
         for _ in 0..self.paths.len() + 2 {

@@ -160,8 +160,15 @@ impl PathFlight {
     pub(in crate::send) fn sent_at(&self, packet: PacketNumber) -> Option<Duration> {
         let base = self.runs.front()?.packet;
         let wanted = packet.0.wrapping_sub(base.0);
-        let at = self.runs.partition_point(|run| run.packet.0.wrapping_sub(base.0) < wanted);
-        self.runs.get(at).filter(|run| run.packet == packet).map(|run| run.sent)
+        let is_wanted = |run: &&PacketRun| run.packet == packet;
+        let found = |at: usize| self.runs.get(at).filter(is_wanted);
+        // Usually each packet has one run, and none is missing. Only the first run of a packet tells.
+        let place = wanted as usize;
+        let usual = found(place).filter(|_| place.checked_sub(1).and_then(found).is_none());
+        let run = usual.or_else(|| {
+            found(self.runs.partition_point(|run| run.packet.0.wrapping_sub(base.0) < wanted))
+        });
+        run.map(|run| run.sent)
     }
 
     /// Returns the oldest run with data in flight, after dropping completed ones.
