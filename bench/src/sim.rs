@@ -1,8 +1,8 @@
 //! `cargo eyas-bench sim`: the cost of a simulated second, compared with ns-3.
 //!
 //! Two disjoint paths of 10 Mbit/s and 10 ms, each between access links of 1 Gbit/s. Ours simulates one
-//! association with Concurrent Multipath Transfer, with every packet encoded and parsed; ns-3, which has
-//! no SCTP, simulates one TCP connection over each. Both run in one thread, in turn, so that other load
+//! association with Concurrent Multipath Transfer, whose packets are values; ns-3, which has no SCTP,
+//! simulates one TCP connection over each. Both run in one thread, in turn, so that other load
 //! of the machine affects both equally; ratios are taken within a round, and their median counts.
 //!
 //! | module | purpose |

@@ -472,14 +472,11 @@ fn packets(plan: &Plan) -> &'static str {
     };
     match (has(PacketMode::Wire), has(PacketMode::Struct)) {
         (true, true) => {
-            "packets are encoded and parsed at some points, and passed as values of the same length \
-             at those with mode = \"struct\""
+            "packets are passed as values of the same length, and encoded and parsed at the points with \
+             mode = \"wire\""
         }
-        _ if plan.grid.points.iter().any(|point| point.situation.random().is_some()) => {
-            "packets are passed as values of the same length"
-        }
-        (false, true) => "packets are passed as values of the same length (mode = \"struct\")",
-        _ => "packets are encoded and parsed",
+        (true, false) => "packets are encoded and parsed (mode = \"wire\")",
+        _ => "packets are passed as values of the same length",
     }
 }
 

@@ -7,14 +7,15 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub enum PacketMode {
     /// Bytes: every packet is encoded, checksummed and parsed.
-    #[default]
     Wire,
-    /// Values of the same length as those bytes: nothing is encoded or parsed.
+    /// Values of the same length as those bytes: nothing is encoded or parsed, except before a
+    /// middlebox and where bits are wrong.
+    #[default]
     Struct,
 }
 
 impl PacketMode {
-    pub(super) fn is_wire(&self) -> bool {
-        *self == Self::Wire
+    pub(super) fn is_struct(&self) -> bool {
+        *self == Self::Struct
     }
 }

@@ -18,7 +18,7 @@ use super::queue_info::QueueInfo;
 #[serde(deny_unknown_fields)]
 pub struct SimulationSetup {
     /// The form of packets.
-    #[serde(default, skip_serializing_if = "PacketMode::is_wire")]
+    #[serde(default, skip_serializing_if = "PacketMode::is_struct")]
     pub mode: PacketMode,
     /// The times.
     pub time: SimulationTimes,
