@@ -73,6 +73,8 @@ pub struct MemoryView {
     trust: TrustContext,
     peers: BTreeMap<(Transport, Security, SocketAddr), PeerEntry>,
     paths: BTreeMap<(Transport, AddressFamily, u16), PathEntry>,
+    /// How many of the peers have an outcome of a ClientHello of two packets; mostly none.
+    long_hellos: usize,
 }
 
 impl MemoryView {
@@ -123,7 +125,10 @@ impl MemoryView {
             ) => {
                 entry.secured.truncate(PeerEntry::MAX_SET_UPS);
                 entry.secured.retain(|secured| secured.set_up.trust == self.trust);
-                self.peers.insert((*transport, *security, without_flow_label(*address)), entry);
+                let address = without_flow_label(*address);
+                self.long_hellos += usize::from(entry.long_hello.is_some());
+                let replaced = self.peers.insert((*transport, *security, address), entry);
+                self.long_hellos -= count_long_hellos(replaced.as_ref());
             }
             (MemorySubject::Path { transport, family, port }, MemoryEntry::Path(entry)) => {
                 self.paths.insert((*transport, *family, *port), entry);
@@ -137,6 +142,7 @@ impl MemoryView {
     #[must_use]
     pub fn without_short_hellos(mut self) -> Self {
         self.peers.values_mut().for_each(|entry| entry.long_hello = None);
+        self.long_hellos = 0;
         self
     }
 
@@ -210,7 +216,7 @@ impl MemoryView {
     /// Returns when a ClientHello of two packets is due again for this candidate, if one did not get through recently,
     /// over TCP whether with MPTCP or without.
     pub fn short_hello_until(&self, candidate: &Candidate, now: Duration) -> Option<Duration> {
-        if !candidate.has_client_hello() {
+        if self.long_hellos == 0 || !candidate.has_client_hello() {
             return None;
         }
         let address = without_flow_label(candidate.address);
@@ -279,12 +285,18 @@ struct MemoryViewRows {
     paths: Vec<((Transport, AddressFamily, u16), PathEntry)>,
 }
 
+fn count_long_hellos<'a>(peers: impl IntoIterator<Item = &'a PeerEntry>) -> usize {
+    peers.into_iter().filter(|peer| peer.long_hello.is_some()).count()
+}
+
 impl From<MemoryViewRows> for MemoryView {
     fn from(rows: MemoryViewRows) -> Self {
+        let peers: BTreeMap<_, PeerEntry> = rows.peers.into_iter().collect();
         Self {
             config: rows.config,
             trust: rows.trust,
-            peers: rows.peers.into_iter().collect(),
+            long_hellos: count_long_hellos(peers.values()),
+            peers,
             paths: rows.paths.into_iter().collect(),
         }
     }
