@@ -26,7 +26,7 @@ pub(crate) struct Eyas {
 
 /// A run in progress.
 pub(crate) struct Running {
-    child: Child,
+    child: OwnChild,
     /// Its standard input, if it stays open.
     stdin: Option<ChildStdin>,
     started: Instant,
@@ -34,6 +34,17 @@ pub(crate) struct Running {
     printed: Arc<Mutex<Vec<u8>>>,
     err: Arc<Mutex<String>>,
     reader: std::thread::JoinHandle<()>,
+}
+
+/// A process that ends with its test, such as a server.
+struct OwnChild(Child);
+
+impl Drop for OwnChild {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// How a run ended.
@@ -120,7 +131,7 @@ impl Eyas {
                 output.push('\n');
             }
         });
-        Running { child, stdin, started, out, printed, err, reader }
+        Running { child: OwnChild(child), stdin, started, out, printed, err, reader }
     }
 
     /// Returns the command, not yet started.
@@ -199,20 +210,20 @@ impl Running {
     /// Returns its process id.
     #[cfg(target_os = "linux")]
     pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+        self.child.0.id()
     }
 
     /// Sends it a signal, by name; it may already have ended.
     #[cfg(unix)]
     pub(crate) fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
+        let id = self.child.0.id().to_string();
         // Its process id is not reused before it is waited for.
         Command::new("kill").args(["-s", name, &id]).status().expect("kill is there");
     }
 
     /// Waits for it to end.
     pub(crate) fn end(mut self) -> Finished {
-        let code = wait(&mut self.child, self.started).code();
+        let code = wait(&mut self.child.0, self.started).code();
         drop(self.stdin);
         self.out.join().expect("reads");
         let out = std::mem::take(&mut *self.printed.lock().expect("not poisoned"));
