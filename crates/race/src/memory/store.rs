@@ -127,7 +127,7 @@ impl Memory {
         &'a self,
         network: &'a NetworkId,
         host: &'a TargetHost,
-    ) -> impl Iterator<Item = (&'a MemoryKey, &'a MemoryEntry)> {
+    ) -> impl Iterator<Item = (&'a MemoryKey, &'a MemoryEntry)> + Clone {
         self.rows.range(MemoryKey::first_of_host(network, host)..).take_while(move |(key, _)| {
             let is_peer = matches!(key.subject, MemorySubject::Peer { .. });
             is_peer && key.network == *network && key.host() == Some(host)
@@ -144,8 +144,8 @@ impl Memory {
     }
 
     fn evict_for_host(&mut self, network: &NetworkId, host: &TargetHost) {
-        let rows: Vec<_> = self.rows_of_host(network, host).collect();
-        if let Some(oldest) = oldest_of_too_many(&rows, &self.config) {
+        let rows = self.rows_of_host(network, host);
+        if let Some(oldest) = oldest_of_too_many(rows, &self.config) {
             self.rows.remove(&oldest);
         }
     }
@@ -154,8 +154,8 @@ impl Memory {
         let is_one = |key: &MemoryKey| {
             key.network == *network && matches!(key.subject, MemorySubject::Resolver { .. })
         };
-        let rows: Vec<_> = self.rows.iter().filter(|(key, _)| is_one(key)).collect();
-        if let Some(oldest) = oldest_of_too_many(&rows, &self.config) {
+        let rows = self.rows.iter().filter(|(key, _)| is_one(key));
+        if let Some(oldest) = oldest_of_too_many(rows, &self.config) {
             self.rows.remove(&oldest);
         }
     }
@@ -177,13 +177,13 @@ impl Memory {
 }
 
 /// Returns the oldest of these rows if there is no place for one more among them.
-fn oldest_of_too_many(
-    rows: &[(&MemoryKey, &MemoryEntry)],
+fn oldest_of_too_many<'a>(
+    rows: impl Iterator<Item = (&'a MemoryKey, &'a MemoryEntry)> + Clone,
     config: &MemoryConfig,
 ) -> Option<MemoryKey> {
-    if rows.len() < config.max_rows_per_host.max(1) {
+    if rows.clone().count() < config.max_rows_per_host.max(1) {
         return None;
     }
-    let oldest = rows.iter().min_by_key(|(_, entry)| entry.updated_at());
-    oldest.map(|(key, _)| (*key).clone())
+    let oldest = rows.min_by_key(|(_, entry)| entry.updated_at());
+    oldest.map(|(key, _)| key.clone())
 }

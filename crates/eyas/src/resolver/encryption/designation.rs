@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use eyas_race::target::TargetHost;
 use hickory_proto::rr::rdata::svcb::{SVCB, SvcParamKey, SvcParamValue};
 use hickory_proto::rr::{RData, Record};
 
@@ -40,6 +41,17 @@ pub(in super::super) struct ResolverEndpoint {
     pub(in super::super) address: SocketAddr,
     /// The path of DoH requests.
     pub(in super::super) path: String,
+}
+
+impl ResolverEndpoint {
+    /// Returns the resolver as a host of the memory.
+    pub(in super::super) fn host(&self) -> TargetHost {
+        match (self.name.as_str(), self.name.parse()) {
+            ("", _) => TargetHost::Literal(self.address.ip(), 0),
+            (_, Ok(ip)) => TargetHost::Literal(ip, 0),
+            (name, Err(_)) => TargetHost::Name(name.to_owned()),
+        }
+    }
 }
 
 /// What the records of an answer say.

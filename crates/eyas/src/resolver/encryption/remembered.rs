@@ -146,7 +146,7 @@ impl NetworkMemory {
     fn verdict(&self, endpoint: &ResolverEndpoint, proof: RequiredProof) -> MemoryVerdict {
         let Some(memory) = self.memory.get() else { return MemoryVerdict::Unknown };
         let trust = memory.trust(proof);
-        let view = memory.store.view(&self.network, &host(endpoint), &trust);
+        let view = memory.store.view(&self.network, &endpoint.host(), &trust);
         view.verdict(&candidate(endpoint), now())
     }
 
@@ -169,7 +169,7 @@ impl NetworkMemory {
         let evidence = Evidence {
             at: now(),
             network: self.network.clone(),
-            host: host(endpoint),
+            host: endpoint.host(),
             candidate: candidate(endpoint),
             level,
             failure: cause.map(|cause| AttemptFailure::new(cause, level, "")),
@@ -185,14 +185,6 @@ impl NetworkMemory {
     fn writable(&self) -> Option<&ResolverMemory> {
         let memory = self.memory.get()?;
         ((memory.network)().as_ref() == Some(&self.network)).then_some(memory)
-    }
-}
-
-fn host(endpoint: &ResolverEndpoint) -> TargetHost {
-    match (endpoint.name.as_str(), endpoint.name.parse()) {
-        ("", _) => TargetHost::Literal(endpoint.address.ip(), 0),
-        (_, Ok(ip)) => TargetHost::Literal(ip, 0),
-        (name, Err(_)) => TargetHost::Name(name.to_owned()),
     }
 }
 

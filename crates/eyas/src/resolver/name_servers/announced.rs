@@ -198,11 +198,9 @@ impl AnnouncedHttp3 {
         ResolverEndpoint { name, protocol: DnsProtocol::Http3, address, path }
     }
 
+    /// Returns the server as a host of the memory.
     fn host(&self) -> TargetHost {
-        match self.name.parse() {
-            Ok(ip) => TargetHost::Literal(ip, 0),
-            Err(_) => TargetHost::Name(self.name.clone()),
-        }
+        self.endpoint(self.address.port()).host()
     }
 
     fn state(&self) -> MutexGuard<'_, AnnouncedState> {

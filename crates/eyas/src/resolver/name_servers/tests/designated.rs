@@ -311,21 +311,27 @@ async fn an_unverified_resolver_is_used_at_the_same_private_address_alone() {
     assert_eq!(ask(&required, "a.example.net").await.records, found());
 }
 
+fn designates_nothing(asked: &Asked) -> Vec<Act> {
+    match asked.kind() {
+        SVCB => reply(asked).record(2, &soa()).send(),
+        _ => in_the_clear(asked),
+    }
+}
+
+fn is_silent_about_resolvers(asked: &Asked) -> Vec<Act> {
+    match asked.kind() {
+        SVCB => Vec::new(),
+        _ => in_the_clear(asked),
+    }
+}
+
 #[tokio::test]
 async fn a_server_without_a_resolver_is_asked_in_the_clear_or_not_at_all() {
     let identity = identity(NAME);
     let closed = SocketAddr::from(([127, 0, 0, 1], 1));
-    let nothing = |asked: &Asked| match asked.kind() {
-        SVCB => reply(asked).record(2, &soa()).send(),
-        _ => in_the_clear(asked),
-    };
-    let silent = |asked: &Asked| match asked.kind() {
-        SVCB => Vec::new(),
-        _ => in_the_clear(asked),
-    };
     for (server, why) in [
-        (Server::start(nothing, true).await, UnencryptedReason::NotDesignated),
-        (Server::start(silent, true).await, UnencryptedReason::NotAnswered),
+        (Server::start(designates_nothing, true).await, UnencryptedReason::NotDesignated),
+        (Server::start(is_silent_about_resolvers, true).await, UnencryptedReason::NotAnswered),
         (
             designating(binding(&["dot", "doq", "h2"], closed)).await,
             UnencryptedReason::NotReachable,

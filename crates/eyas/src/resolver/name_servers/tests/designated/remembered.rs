@@ -46,6 +46,14 @@ fn endpoint(alpn: &str, address: SocketAddr) -> DesignatedEndpoint {
     DesignatedEndpoint { name, alpn: alpn.to_owned(), address, path }
 }
 
+/// A resolver over TLS, and the server that designates it.
+async fn over_tls() -> (ServerIdentity, EncryptedResolver, Server) {
+    let identity = identity("127.0.0.1");
+    let resolver = EncryptedResolver::start(DnsProtocol::Tls, &identity, "127.0.0.1").await;
+    let server = designating(binding(&["dot"], resolver.address)).await;
+    (identity, resolver, server)
+}
+
 #[tokio::test]
 async fn the_next_process_goes_straight_to_the_resolver_that_worked() {
     for found_by in PROTOCOLS {
@@ -73,9 +81,7 @@ async fn the_next_process_goes_straight_to_the_resolver_that_worked() {
 //# SHOULD repeat the discovery on each network, also in another process
 #[tokio::test]
 async fn what_was_found_on_one_network_is_not_used_on_another() {
-    let identity = identity("127.0.0.1");
-    let resolver = EncryptedResolver::start(DnsProtocol::Tls, &identity, "127.0.0.1").await;
-    let server = designating(binding(&["dot"], resolver.address)).await;
+    let (identity, _resolver, server) = over_tls().await;
     let store = MemoryStore::default();
     // Nothing is remembered of a network that could be two.
     for (network, asked) in [("", 1), (HOME, 2), ("abroad", 3), ("", 4), (HOME, 4)] {
@@ -87,9 +93,7 @@ async fn what_was_found_on_one_network_is_not_used_on_another() {
 
 #[tokio::test]
 async fn nothing_is_written_for_a_network_that_was_left_meanwhile() {
-    let identity = identity("127.0.0.1");
-    let resolver = EncryptedResolver::start(DnsProtocol::Tls, &identity, "127.0.0.1").await;
-    let server = designating(binding(&["dot"], resolver.address)).await;
+    let (identity, _resolver, server) = over_tls().await;
     let store = MemoryStore::default();
     let asked = Arc::clone(&server.asked);
     // The network is another one as soon as the server has been asked.
@@ -110,9 +114,7 @@ async fn nothing_is_written_for_a_network_that_was_left_meanwhile() {
 //# SHOULD use a designation for no longer than the time to live of its record
 #[tokio::test]
 async fn a_row_lasts_as_long_as_the_record_said() {
-    let identity = identity("127.0.0.1");
-    let resolver = EncryptedResolver::start(DnsProtocol::Tls, &identity, "127.0.0.1").await;
-    let server = designating(binding(&["dot"], resolver.address)).await;
+    let (identity, resolver, server) = over_tls().await;
     let store = MemoryStore::default();
     let servers = client_on(HOME, &store, &server, &identity, REQUIRED);
     assert_eq!(ask(&servers, "a.example.net").await.records, found());
@@ -131,9 +133,7 @@ async fn a_row_lasts_as_long_as_the_record_said() {
 
 #[tokio::test]
 async fn a_resolver_that_has_moved_is_asked_for_again() {
-    let identity = identity("127.0.0.1");
-    let resolver = EncryptedResolver::start(DnsProtocol::Tls, &identity, "127.0.0.1").await;
-    let server = designating(binding(&["dot"], resolver.address)).await;
+    let (identity, _resolver, server) = over_tls().await;
     let closed = SocketAddr::from(([127, 0, 0, 1], 1));
     for policy in [AUTO, REQUIRED] {
         let moved = DesignationOutcome::Resolvers(vec![endpoint("dot", closed)]);
@@ -149,17 +149,9 @@ async fn a_resolver_that_has_moved_is_asked_for_again() {
 
 #[tokio::test]
 async fn that_there_is_none_is_remembered_only_where_queries_may_go_unencrypted() {
-    let nothing = |asked: &Asked| match asked.kind() {
-        SVCB => reply(asked).record(2, &soa()).send(),
-        _ => in_the_clear(asked),
-    };
-    let silent = |asked: &Asked| match asked.kind() {
-        SVCB => Vec::new(),
-        _ => in_the_clear(asked),
-    };
     for (server, why) in [
-        (Server::start(nothing, true).await, UnencryptedReason::NotDesignated),
-        (Server::start(silent, true).await, UnencryptedReason::NotAnswered),
+        (Server::start(designates_nothing, true).await, UnencryptedReason::NotDesignated),
+        (Server::start(is_silent_about_resolvers, true).await, UnencryptedReason::NotAnswered),
     ] {
         let (identity, store) = (identity(NAME), MemoryStore::default());
         let first = client_on(HOME, &store, &server, &identity, AUTO);
