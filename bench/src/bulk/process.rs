@@ -9,7 +9,9 @@ use nix::sys::time::TimeValLike;
 
 use super::calls::limited;
 use super::programs::Programs;
-use super::speed::{CURL, EYAS, FILE_SERVER, VERSIONS, curl_version, row, serve};
+use super::speed::{
+    CURL, EYAS, FILE_SERVER, VERSIONS, curl_version, is_of_curl, row, serve, table_of_clients,
+};
 use crate::arena::Arena;
 use crate::run::{command, output};
 use crate::tables::{Column, Figures, expectation, ratio};
@@ -54,7 +56,7 @@ pub(super) fn measure(
                 // Where the memory is.
                 eyas.env("XDG_STATE_HOME", directory);
                 let mut clients = vec![(EYAS, eyas)];
-                if version.curl != "--http3-only" || curl_has_http3 {
+                if is_of_curl(version, curl_has_http3) {
                     clients.push((CURL, command("curl", &["-f", version.curl])));
                 }
                 for (name, mut client) in clients {
@@ -104,13 +106,8 @@ pub(super) fn run_one(line: &[&str]) -> Result<(), String> {
 impl Measured {
     /// Returns a table with a row for each version and client.
     pub(super) fn table(&self) -> String {
-        let rows: Vec<String> = VERSIONS
-            .iter()
-            .flat_map(|version| [EYAS, CURL].map(|client| row(*version, client)))
-            .collect();
-        let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
         let columns = COLUMNS.map(|name| Column { name, digits: 1 });
-        self.figures.table("a small page, the whole process", &rows, &columns)
+        table_of_clients(&self.figures, "a small page, the whole process", &columns)
     }
 
     /// Returns the targets. Where curl has no HTTP/3, HTTP/3 is compared with its HTTP/2.

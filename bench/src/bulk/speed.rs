@@ -126,7 +126,7 @@ pub(super) fn measure(
             for to in OUTPUTS {
                 let eyas = eyas(programs, version, to, directory, &url);
                 let mut clients = vec![(EYAS, eyas)];
-                if version.curl != "--http3-only" || curl_has_http3 {
+                if is_of_curl(version, curl_has_http3) {
                     let mut curl = command("curl", &["-k", "-s", "-f", version.curl, &url]);
                     to.add_to(&mut curl, directory);
                     clients.push((CURL, curl));
@@ -146,7 +146,22 @@ pub(super) fn measure(
 
 /// Returns the version of curl that one of eyas is compared with: where curl has no HTTP/3, HTTP/2.
 pub(super) fn curl_version(version: Version, curl_has_http3: bool) -> Version {
-    if version.curl == "--http3-only" && !curl_has_http3 { VERSIONS[1] } else { version }
+    if is_of_curl(version, curl_has_http3) { version } else { VERSIONS[1] }
+}
+
+/// Returns whether curl has this version.
+pub(super) fn is_of_curl(version: Version, curl_has_http3: bool) -> bool {
+    version.curl != "--http3-only" || curl_has_http3
+}
+
+/// Returns a table with a row for each version and client.
+pub(super) fn table_of_clients(figures: &Figures, title: &str, columns: &[Column]) -> String {
+    let rows: Vec<String> = VERSIONS
+        .iter()
+        .flat_map(|version| [EYAS, CURL].map(|client| row(*version, client)))
+        .collect();
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    figures.table(title, &rows, columns)
 }
 
 /// Returns the name of a row of a table.
@@ -167,13 +182,8 @@ fn speed(client: &Command, to: Output, bytes: u64) -> Result<f64, String> {
 impl Measured {
     /// Returns a table with a row for each version and client.
     pub(super) fn table(&self) -> String {
-        let rows: Vec<String> = VERSIONS
-            .iter()
-            .flat_map(|version| [EYAS, CURL].map(|client| row(*version, client)))
-            .collect();
-        let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
         let columns = SPEED.map(|name| Column { name, digits: 0 });
-        self.figures.table("1 GB over loopback", &rows, &columns)
+        table_of_clients(&self.figures, "1 GB over loopback", &columns)
     }
 
     /// Returns the targets. Where curl has no HTTP/3, HTTP/3 is compared with its HTTP/2.
